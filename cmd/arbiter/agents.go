@@ -24,30 +24,31 @@ func (e env) agentsCommand() *cli.Command {
 		return append([]cli.Flag{
 			jsonFlag(),
 			flagOf("cwd"),
-			&cli.BoolFlag{Name: "trust", Usage: "read this workspace's own agents, too"},
+			&cli.BoolFlag{Name: "trust", Usage: "read this workspace's own agents too"},
 		}, more...)
 	}
-	ls := places(&cli.StringFlag{Name: "session", Usage: "say how each did in that `RUN`"}, stateDirFlag())
+	ls := places(&cli.StringFlag{Name: "session", Usage: "add figures of how each agent did in `RUN`"}, stateDirFlag())
 	return &cli.Command{
-		Name: "agents", Usage: "list the modes an Orchestrator can be summoned under, show one, or check files",
+		Name: "agents", Usage: "list, show or check agent files",
 		Description: strings.TrimSpace(`
-A mode is a Markdown file with front matter, as Claude Code's own agents are:
+An agent file tells an Orchestrator what it is for. It is a Markdown file with front matter, in the
+format of Claude Code's own agents:
 
   ---
   name: migrator
   description: Use to change the schema of the database.
-  tools: Read, Edit(db/**), Bash(go run ./migrate *)    # or disallowedTools; without either: all
+  tools: Read, Edit(db/**), Bash(go run ./migrate *)    # or disallowedTools; default: all tools
   model: opus                                           # or sonnet, haiku, inherit, a full id
   effort: high                                          # low, medium, high, xhigh, max
-  maxTurns: 40      # then it has to hand off; so with the next two
+  maxTurns: 40      # at this limit, and the next two, the agent must hand off
   maxCost: 2.50     # US dollars
   timeout: 45m
   ---
-  What it is to do, and how.
+  What the agent has to do, and how.
 
-Where several have one name, the first of these counts: .arbiter/agents and .claude/agents of the
-workspace, each from the working directory upwards to the repository's root (with --trust only),
-agents of the user's configuration of arbiter, then of Claude Code, then what is built in.`),
+If several agents have the same name, arbiter uses the first of: .arbiter/agents and .claude/agents
+of the workspace, from the working directory up to the root of the repository (only with --trust),
+agents in your arbiter configuration, agents in your Claude Code configuration, built-in agents.`),
 		Flags: ls,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
@@ -56,11 +57,11 @@ agents of the user's configuration of arbiter, then of Claude Code, then what is
 			return e.listAgents(c)
 		},
 		Subcommands: []*cli.Command{
-			{Name: "ls", Usage: "list them, what hides what, and what is wrong with their files", Flags: ls, Action: e.listAgents},
-			{Name: "show", Usage: "show all of one", ArgsUsage: "NAME", Flags: places(), Action: e.showAgent},
+			{Name: "ls", Usage: "list the agents, and what is wrong with their files", Flags: ls, Action: e.listAgents},
+			{Name: "show", Usage: "show one agent", ArgsUsage: "NAME", Flags: places(), Action: e.showAgent},
 			{
-				Name: "check", Usage: "say what is wrong with agent files: those given, or all that are found", ArgsUsage: "[FILE…]",
-				Description: "Each problem on a line of its own, as file:line: field: text. Exit code 2 if a file cannot be used; warnings do not count.",
+				Name: "check", Usage: "check agent files: the given ones, or all", ArgsUsage: "[FILE…]",
+				Description: "Prints each problem on its own line, as file:line: field: text. Exits with 2 if a file cannot be used; warnings do not count.",
 				Flags:       places(), Action: e.checkAgents,
 			},
 		},

@@ -110,18 +110,20 @@ func environmentf(format string, args ...any) *exitError {
 func (e env) app() *cli.App {
 	app := &cli.App{
 		Name:      "arbiter",
-		Usage:     "a hierarchy of Claude Code sessions that outlives the context window",
+		Usage:     "run one long task with several Claude Code sessions",
 		UsageText: "arbiter [flags] [REQUIREMENTS.md]\narbiter --resume [--session RUN]\narbiter --json [flags] [--task TEXT] [REQUIREMENTS.md]\narbiter COMMAND [flags]",
 		Description: strings.TrimSpace(`
-The Arbiter, a Claude session that holds the vision and never edits a file, directs numbered
-Orchestrators, Claude sessions that do the work and are replaced before their context rots.
+Arbiter runs several Claude Code sessions on one task. One session, the Arbiter, talks to you,
+plans and decides; it never edits a file. It starts numbered sessions, the Orchestrators, that do
+the work. Before an Orchestrator's context is full, it hands its work over to a successor.
 
-Without --json it is a full-screen oracle: speak, and a run begins. --plain is the same in
-lines of prose. --json writes one event a line on stdout and reads one command a line on stdin
-(arbiter schema events, arbiter schema commands). Data on stdout, prose on stderr.
+Without --json and --plain, arbiter shows a full screen: type what you want, and a run starts.
+--plain prints the same as lines of text. --json writes one event per line to stdout and reads
+one command per line from stdin (see arbiter schema events and arbiter schema commands). Data
+goes to stdout, messages for people go to stderr.
 
-A screen that is left ends with the exit code of the last run played on it: 130 if that was
-still going on. With none: 0, or what kept it from beginning (2, 5).`),
+If you leave the screen, arbiter exits with the code of its last run: 130 if that run was still
+going on. Without a run it exits with 0, or with what prevented one (2, 5).`),
 		ArgsUsage:                 "[REQUIREMENTS.md]",
 		Version:                   version(),
 		HideVersion:               true,
@@ -145,28 +147,28 @@ func (e env) commands() []*cli.Command {
 		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.decideCommand(),
 		e.doctorCommand(),
 		{
-			Name: "scenarios", Usage: "list what --rehearse can play, or print one", ArgsUsage: "[SCENARIO]",
+			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
 			Action: tells.scenarios,
 		},
 		{
 			Name: "schema", Usage: "print a JSON Schema, or the task machine", ArgsUsage: "events|commands|config|bridge|machine",
 			Action: e.schema,
 			Subcommands: []*cli.Command{{
-				Name: "machine", Usage: "print the table of the task machine, or its graph",
-				Flags:  []cli.Flag{&cli.StringFlag{Name: "format", Value: "json", Usage: "`json|mermaid|dot`: how it is written"}},
+				Name: "machine", Usage: "print the task machine as a table or a graph",
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "format", Value: "json", Usage: "`json|mermaid|dot`: output format"}},
 				Action: e.schemaMachine,
 			}},
 		},
 		{
-			Name: "version", Usage: "print the version, and that of the claude found",
-			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "as one JSON object"}, flagOf("claude")},
+			Name: "version", Usage: "print the versions of arbiter and of claude",
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, flagOf("claude")},
 			Action: tells.version,
 		},
 		e.completionCommand(), e.manCommand(), e.hookCommandSpec(),
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
-			Description: "One process a host; it owns every Claude session it starts, and ends them all when its\nstdin ends. `arbiter schema bridge` documents the protocol.",
-			Flags:       []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more, on stderr"}},
+			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, and ends\nall of them when its stdin ends. See arbiter schema bridge for the protocol.",
+			Flags:       []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more to stderr"}},
 			Action:      e.bridge,
 		},
 	})

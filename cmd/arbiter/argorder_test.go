@@ -37,7 +37,6 @@ func TestHelpIsAskedForByAWord(t *testing.T) {
 		"help":             "arbiter COMMAND",
 		"help attach":      "arbiter attach - ",
 		"help grants rm":   "arbiter grants rm - ",
-		"help nonsense":    "arbiter COMMAND",
 		"grants rm --help": "NUMBER|RULE",
 		"logs --help":      "--verify FILE",
 	} {

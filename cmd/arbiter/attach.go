@@ -29,18 +29,18 @@ const (
 func (e env) controlCommands() []*cli.Command {
 	return []*cli.Command{
 		{
-			Name: "attach", Usage: "take an agent's session into this terminal", ArgsUsage: "AGENT",
+			Name: "attach", Usage: "open an agent's session in this terminal", ArgsUsage: "AGENT",
 			Description: strings.TrimSpace(`
-Stops the agent's process in order, and opens its session here: Claude Code itself, with all that was
-said so far. Messages to the agent wait meanwhile. The detach key, or the end of Claude Code, gives the session
-back: the agent goes on with it, and the Arbiter is told what you did. A terminal that is closed
-gives it back, too. One terminal has a session at a time. AGENT is an id, such as orch-1 or arbiter.
+Stops the agent's process in order and opens its session here, in Claude Code itself. Messages to
+the agent wait meanwhile. The detach key, leaving Claude Code or closing the terminal ends the
+attachment: the agent then continues the session, and the Arbiter gets a report of what you did.
+Only one terminal can attach to a session. AGENT is an id, such as orch-1 or arbiter.
 
-Exit codes: 0 given back, or ended; 1 it could not be opened, or was lost; 2 no such run or agent, or
-refused; 5 no terminal, or arbiter does not answer; 130, 143 given up by a signal.`),
+Exit codes: 0 detached, or ended; 1 the session could not be opened, or was lost; 2 no such run or
+agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by a signal.`),
 			Flags: []cli.Flag{
-				&cli.StringFlag{Name: "session", Usage: "the `RUN`, instead of the one that runs in this directory"},
-				&cli.StringFlag{Name: "detach-key", Value: "ctrl+]", Usage: "the `KEY` that gives the session back: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
+				&cli.StringFlag{Name: "session", Usage: "the `RUN` (default: the live run of this directory)"},
+				&cli.StringFlag{Name: "detach-key", Value: "ctrl+]", Usage: "the `KEY` that ends the attachment: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
 				stateDirFlag(),
 			},
 			Action: e.attach,

@@ -25,10 +25,10 @@ const completes = 500 * time.Millisecond
 
 func (e env) completionCommand() *cli.Command {
 	return &cli.Command{
-		Name: "completion", Usage: "print what makes a shell complete arbiter's lines", ArgsUsage: strings.Join(manual.Shells, "|"),
+		Name: "completion", Usage: "print a shell's completion script", ArgsUsage: strings.Join(manual.Shells, "|"),
 		Description: strings.TrimSpace(`
-Commands, flags and their values are completed, also the ids of runs, agents, modes and
-scenarios: the shell asks arbiter at each Tab, so nothing has to be made anew later.
+Your shell then completes commands, flags and their values: also ids of runs, agents, modes and
+scenarios. It asks arbiter at each Tab, so the script stays valid after an update.
 
   source <(arbiter completion bash)                # in ~/.bashrc
   source <(arbiter completion zsh)                 # in ~/.zshrc, after compinit

@@ -39,21 +39,20 @@ func askingFlags() []cli.Flag {
 
 func (e env) decideCommand() *cli.Command {
 	return &cli.Command{
-		Name: "decide", Usage: "explain the decisions of a run, or put an input to a decider", ArgsUsage: "[RUN]",
-		Description: "--explain lists the decisions of a run, by default of the latest one of this directory. With --number\n" +
-			"it shows one whole: the constructed input, the prompt, the answer, what was decided, and what went wrong\n" +
-			"on the way. With --at it shows both inputs as they would be made at that moment, and what the rules\n" +
-			"would decide. --input reads an input (as --explain --json shows it) and has a decider decide on it: for\n" +
-			"trying prompts and models. A model knows nothing but the input; --decider session cannot be asked aside,\n" +
-			"and stateless is asked instead where nothing is named.\n\n" +
-			"Exit codes: 0; 1 when the decider gave no decision that can be acted on; 2 usage; 5 environment;\n" +
-			"130 SIGINT; 143 SIGTERM or SIGHUP.",
+		Name: "decide", Usage: "explain a run's decisions, or ask a decider for one", ArgsUsage: "[RUN]",
+		Description: "--explain lists the decisions of a run, by default of the latest run of this directory. With\n" +
+			"--number it shows one decision: the input, the prompt, the answer, the decision and what went wrong.\n" +
+			"With --at it shows the inputs as of one journal record, and what the rules would decide.\n\n" +
+			"--input reads an input (as --explain --json prints it) and asks a decider: to try out prompts and\n" +
+			"models. The decider sees only the input. It is stateless by default; session cannot be asked.\n\n" +
+			"Exit codes: 0 done; 1 the decider gave no usable decision; 2 usage; 5 environment; 130 SIGINT;\n" +
+			"143 SIGTERM or SIGHUP.",
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "explain", Usage: "list the decisions of a run, or show one"},
-			&cli.IntFlag{Name: "number", Usage: "the decision `N`, counted from 1; implies --explain"},
-			&cli.StringFlag{Name: "at", Usage: "after `RECORD` of the journal, counted from 1, or last; implies --explain"},
-			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE`, - for stdin"},
-			&cli.StringFlag{Name: "template", Usage: choice(prompts.Names()...) + "print that built-in prompt template, to start your own from"},
+			&cli.BoolFlag{Name: "explain", Usage: "list the decisions of a run"},
+			&cli.IntFlag{Name: "number", Usage: "show decision `N`, counted from 1; implies --explain"},
+			&cli.StringFlag{Name: "at", Usage: "show the inputs as of journal `RECORD`, counted from 1, or last; implies --explain"},
+			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE` (-: stdin)"},
+			&cli.StringFlag{Name: "template", Usage: choice(prompts.Names()...) + "print this built-in prompt template"},
 			jsonFlag(),
 		}, askingFlags()...),
 		Action: e.decide,

@@ -19,22 +19,24 @@ const pinnedVersion = "2.1.329"
 
 func (e env) doctorCommand() *cli.Command {
 	return &cli.Command{
-		Name: "doctor", Usage: "say whether a run can begin here, and what to do where it cannot",
+		Name: "doctor", Usage: "check whether a run can start here, and say how to fix it if not",
 		Description: strings.TrimSpace(`
-It looks at claude and its login, the environment, the configuration, directories, the terminal, limits of the
-system, the sandbox, and at what earlier runs have left. Then it plays two short sessions of claude against a
-scripted model, in a scratch directory with a private home and a dummy key: what claude can and cannot do of what
-arbiter relies on. That takes some seconds, reaches no network, and costs nothing.
+Checks claude and its login, the environment, the configuration, directories, the terminal, system
+limits, the sandbox and leftovers of earlier runs. Then it runs two short sessions of claude
+against a scripted model, in a scratch directory with a private home and a dummy key, to see
+whether claude can do what arbiter needs. That takes some seconds, no network and no money.
 
-Nothing is changed, but that the state directory is made where there is none. Each finding is ok, a note, a warning or a failure; a line that begins with an arrow is what
-to type. With --json it is one object: {"arbiter", "state", "counts", "findings": [{"area", "name", "state",
-"found", "fix"}]}, where a state is ok, note, warn or fail.
+It changes nothing, except that it creates the state directory if there is none. Each finding is
+ok, a note, a warning or a failure; a line with an arrow is a command that helps. --json prints one
+object: {"arbiter", "state", "counts", "findings": [{"area", "name", "state", "found", "fix"}]},
+where a state is ok, note, warn or fail.
 
-Exit codes: 0 a run can begin here, warnings or not; 2 usage; 5 it cannot; 130 SIGINT; 143 SIGTERM or SIGHUP.`),
+Exit codes: 0 a run can start here, with or without warnings; 2 usage; 5 a run cannot start; 130
+SIGINT; 143 SIGTERM or SIGHUP.`),
 		Flags: append([]cli.Flag{
 			jsonFlag(),
-			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "look only: play no session of claude"},
-			&cli.DurationFlag{Name: "trial-timeout", Value: doctor.Patience, Usage: "for these sessions"},
+			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "run no session of claude"},
+			&cli.DurationFlag{Name: "trial-timeout", Value: doctor.Patience, Usage: "time limit for the sessions"},
 		}, lookingFlags()...),
 		Action: e.doctor,
 	}

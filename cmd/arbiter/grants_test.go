@@ -114,5 +114,5 @@ func TestRulesForNobody(t *testing.T) {
 	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)
 	try(contract.ExitUsage, "the RUN is empty", "halt", "", "--state-dir", state)
 	try(contract.ExitUsage, "no run is live in", "halt", "--state-dir", state)
-	try(contract.ExitUsage, "true or false is wanted", "--trust=maybe")
+	try(contract.ExitUsage, "use true or false", "--trust=maybe")
 }

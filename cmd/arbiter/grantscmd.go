@@ -15,13 +15,13 @@ import (
 )
 
 func (e env) grantsCommand() *cli.Command {
-	list := []cli.Flag{flagOf("cwd"), stateDirFlag(), &cli.BoolFlag{Name: "json", Usage: "as one JSON object"}}
+	list := []cli.Flag{flagOf("cwd"), stateDirFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"}}
 	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not believed, so they allow nothing; 2 bad usage,
 or no such entry; 5 the workspace or the file cannot be read or written.`
 	return &cli.Command{
-		Name: "grants", Usage: "list what is always allowed in a workspace, or take it back",
-		Description: "What you answered with «always» when an agent asked: a rule, or one exact action. Every later run in the\n" +
-			"workspace goes by it, unless a rule of --deny or --ask says otherwise.\n\n" +
+		Name: "grants", Usage: "list or remove what a workspace always allows",
+		Description: "A grant is your answer \"always\" to a permission request: a rule, or one exact action. Every later\n" +
+			"run in the workspace uses it, unless a --deny or --ask rule covers the same action.\n\n" +
 			"  arbiter grants\n  arbiter grants rm 2\n  arbiter grants rm 'Bash(git *)'\n\n" + codes,
 		Flags: list,
 		Action: func(c *cli.Context) error {
@@ -31,11 +31,11 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 			return e.listGrants(c)
 		},
 		Subcommands: []*cli.Command{
-			{Name: "ls", Usage: "list them, each with its number", Flags: list, Action: e.listGrants},
+			{Name: "ls", Usage: "list the grants with their numbers", Flags: list, Action: e.listGrants},
 			{
-				Name: "rm", Usage: "take some back, by number or rule", ArgsUsage: "NUMBER|RULE…",
-				Description: "A run that is alive keeps what it began with.\n\n" + codes,
-				Flags:       []cli.Flag{flagOf("cwd"), stateDirFlag(), &cli.BoolFlag{Name: "all", Usage: "all of them, also entries that are not believed"}},
+				Name: "rm", Usage: "remove grants by number or rule", ArgsUsage: "NUMBER|RULE…",
+				Description: "A live run keeps the grants that it started with.\n\n" + codes,
+				Flags:       []cli.Flag{flagOf("cwd"), stateDirFlag(), &cli.BoolFlag{Name: "all", Usage: "remove all grants, the invalid ones too"}},
 				Action:      e.removeGrants,
 			},
 		},

@@ -27,12 +27,12 @@ func (e env) haltCommand() *cli.Command {
 	return &cli.Command{
 		Name: "halt", Usage: "stop every agent of a run at once", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
-The run stays, paused: /continue on its screen, or {"type":"continue"} on its stdin, starts the agents again.
-An arbiter that does not answer within 2 s is gone around: the bridge of its run is killed, and with it
-every agent. Nobody is asked.
+Stops every agent at once, without asking. The run stays, paused: /continue on its screen, or
+{"type":"continue"} on its stdin, starts the agents again. If the run's own arbiter does not answer
+within 2 s, this command kills the run's bridge, and with it every agent.
 
-Exit codes: 0 no agent is alive; 1 some are; 2 no such run, or refused.`),
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "every run that is alive, whatever its directory"}, stateDirFlag()},
+Exit codes: 0 no agent is alive; 1 some agents are alive; 2 no such run, or refused.`),
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "halt every live run, in any directory"}, stateDirFlag()},
 		Action: e.halt,
 	}
 }

@@ -19,17 +19,18 @@ import (
 // this way: see run.
 func (e env) hookCommandSpec() *cli.Command {
 	return &cli.Command{
-		Name: hooksocket.Command, Usage: "answer a hook of a session that was opened in a terminal",
+		Name: hooksocket.Command, Usage: "answer the hooks of a session that you opened yourself",
 		Description: strings.TrimSpace(`
-Reads a hook's event on stdin, asks the arbiter that runs, and writes the answer. It never
-fails and never takes longer than 2 s: without an answer the session goes on as if there were no hook.
+Claude Code calls this command for each hook of a session that you opened yourself. It reads the
+event from stdin, asks the running arbiter and prints the answer. It never fails and never takes
+longer than 2 s: without an answer the session continues as if there were no hook.
 
   claude --resume ID --settings "$(arbiter hook --settings)"`),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "socket", Usage: "`PATH` of the running arbiter's socket", EnvVars: []string{hooksocket.PathEnv}},
-			&cli.BoolFlag{Name: "settings", Usage: "print the settings that make a session use it"},
-			&cli.StringFlag{Name: "session", Usage: "with --settings: the `RUN`, instead of the one that runs in this directory"},
-			&cli.BoolFlag{Name: "debug", Usage: "say on stderr why there was no answer"},
+			&cli.BoolFlag{Name: "settings", Usage: "print the Claude Code settings that call this command"},
+			&cli.StringFlag{Name: "session", Usage: "with --settings: the `RUN` (default: the live run of this directory)"},
+			&cli.BoolFlag{Name: "debug", Usage: "print to stderr why there was no answer"},
 			stateDirFlag(),
 		},
 		Action: e.hookSettings,

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
 // A written line is one that a document tells people to type.
@@ -26,9 +28,10 @@ type written struct {
 func (w written) String() string { return strings.Join(w.words, " ") }
 
 var (
-	codeBlock  = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
+	codeBlock  = regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```")
 	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
 	programAt  = regexp.MustCompile(`(?:^|\| |\(|source )(?:bin/)?arbiter((?: .*)?)$`)
+	redirected = regexp.MustCompile(` [<>] \S+`)
 	scriptAt   = regexp.MustCompile(`^(scripts/\w+)`)
 	flagInText = regexp.MustCompile("`(--[a-z-]+)[^`\n]*`")
 )
@@ -40,7 +43,7 @@ func document(text string) (lines []written, scripts []string) {
 		if before, inside, substituted := strings.Cut(code, "<("); substituted {
 			code = before + strings.TrimSuffix(inside, ")")
 		}
-		code, _, _ = strings.Cut(code, " > ") // where the shell puts it
+		code = redirected.ReplaceAllString(code, "") // that is the shell's
 		for part := range strings.SplitSeq(code, " | ") {
 			if m := programAt.FindStringSubmatch(strings.TrimSpace(part)); m != nil {
 				lines = append(lines, written{where, shellWords(m[1])})
@@ -113,29 +116,53 @@ func (w written) parse() error {
 	return nil
 }
 
-// written are all lines that people are told to type: by the README, each help and the
-// manual page.
+// pages are the documents for users.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	for _, name := range []string{
+		"README.md", "docs/README.md", "docs/getting-started.md", "docs/screen.md", "docs/scripting.md", "docs/permissions.md",
+		"docs/resume.md", "docs/handoffs.md", "docs/deciders.md", "docs/agents.md", "docs/configuration.md", "docs/commands.md",
+		"docs/contract.md", "docs/security.md", "docs/troubleshooting.md",
+	} {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[name] = string(text)
+	}
+	return pages
+}
+
+// allWritten are all lines that people are told to type: by the pages for users, each help
+// and the manual page.
 func allWritten(t *testing.T) (lines []written) {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, scripts := document(string(readme))
-	if len(lines) < 30 || len(scripts) < 2 {
-		t.Fatalf("the README has %d lines and %d scripts", len(lines), len(scripts))
-	}
-	for _, script := range scripts {
-		if info, err := os.Stat("../../" + script); err != nil || info.Mode()&0o111 == 0 {
-			t.Errorf("README: %s cannot be run: %v", script, err)
+	all := pages(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		typed, scripts := document(all[name])
+		for i := range typed {
+			typed[i].where = name + ": " + typed[i].where
+		}
+		lines = append(lines, typed...)
+		if name == "README.md" && (len(typed) < 7 || !slices.Equal(scripts, []string{"scripts/demo", "scripts/test"})) {
+			t.Errorf("the README has %d lines and the scripts %q", len(typed), scripts)
+		}
+		for _, script := range scripts {
+			if info, err := os.Stat("../../" + script); err != nil || info.Mode()&0o111 == 0 {
+				t.Errorf("%s: %s cannot be run: %v", name, script, err)
+			}
+		}
+		for _, m := range flagInText.FindAllStringSubmatch(all[name], -1) {
+			if !slices.ContainsFunc(manual.All(env{}.app()), func(c manual.Command) bool {
+				return m[1] == "--help" || slices.ContainsFunc(c.Told(), func(f manual.Flag) bool { return "--"+f.Name == m[1] })
+			}) && m[1] != "--" {
+				t.Errorf("%s: there is no flag %s", name, m[1])
+			}
 		}
 	}
-	for _, m := range flagInText.FindAllStringSubmatch(string(readme), -1) {
-		if !slices.ContainsFunc(manual.All(env{}.app()), func(c manual.Command) bool {
-			return slices.ContainsFunc(c.Told(), func(f manual.Flag) bool { return "--"+f.Name == m[1] })
-		}) && m[1] != "--" {
-			t.Errorf("README: there is no flag %s", m[1])
-		}
+	if len(lines) < 60 {
+		t.Errorf("the pages have %d lines", len(lines))
 	}
 	for _, c := range manual.All(env{}.app()) {
 		for line := range strings.Lines(c.Description) {
@@ -151,6 +178,25 @@ func allWritten(t *testing.T) (lines []written) {
 		lines = append(lines, written{"the examples", shellWords(strings.TrimPrefix(e.Term, "arbiter"))})
 	}
 	return lines
+}
+
+var slashInText = regexp.MustCompile("`/([a-z]+)(?: [A-Z a-z|…]*)?`")
+
+// TestSlashCommandsOfThePages: the pages name no slash command that the screen does not have.
+func TestSlashCommandsOfThePages(t *testing.T) {
+	count := 0
+	for name, text := range pages(t) {
+		for _, m := range slashInText.FindAllStringSubmatch(text, -1) {
+			count++
+			// exit is a command of Claude Code, in an attached session.
+			if m[1] != "exit" && !slices.ContainsFunc(editor.Commands, func(s editor.Spec) bool { return s.Name == m[1] }) {
+				t.Errorf("%s: there is no command /%s", name, m[1])
+			}
+		}
+	}
+	if count < 15 {
+		t.Errorf("the pages name %d slash commands", count)
+	}
 }
 
 // TestWrittenLinesAreRead: what people are told to type is what the program reads.
@@ -180,6 +226,7 @@ var notRun = map[string]string{
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
 	"logs --verify FILE":                     "is run with a file",
 	"replay RUN --decisions --decider-model": "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
+	"sessions rm":                            "removes the run of the other lines; TestStrays does it",
 	"trust":                                  "asks on a terminal; TestTrustInTheRun does it",
 }
 

@@ -20,21 +20,21 @@ import (
 
 func (e env) replayCommand() *cli.Command {
 	return &cli.Command{
-		Name: "replay", Usage: "print the events of a run again, as they were, or have its decisions made again", ArgsUsage: "RUN",
-		Description: "Every event of every life of the run, from its journal; pieces of text as it arrived are not kept.\n" +
-			"No agent is started and nothing is sent.\n\n" +
-			"With --decisions a decider is asked again on each recorded input, and where it decides otherwise than it was\n" +
-			"decided is printed: a regression test for prompts and models. Decisions and modes are compared, reasons are\n" +
-			"shown. What the Arbiter summoned by its tool counts as SELECT_MODE. Skipped, and counted, is what no other decider\n" +
-			"could have decided: turns at no point of decision, a word to the human, its own renewal. --decider session\n" +
-			"cannot be asked again; stateless is where nothing is named, rules need no model.\n\n" +
-			"Exit codes: 0; with --decisions 1 when a decision differs or could not be made; 2 usage, or no decision to\n" +
+		Name: "replay", Usage: "print a run's events again, or repeat its decisions", ArgsUsage: "RUN",
+		Description: "Prints every event of a run, from its event log, without the pieces of text that were streamed.\n" +
+			"No agent starts and nothing is sent.\n\n" +
+			"--decisions asks a decider again for each recorded input and prints the decisions that differ: a\n" +
+			"regression test for prompts and models. It compares decisions and agent names, and shows reasons.\n" +
+			"An agent that the Arbiter started with its tool counts as SELECT_MODE. It skips, and counts, turns\n" +
+			"that no other decider could decide: those without a decision, messages to the human, and the\n" +
+			"Arbiter's own renewal. The decider is stateless by default; session cannot be asked.\n\n" +
+			"Exit codes: 0 done; 1 with --decisions: a decision differs or failed; 2 usage, or no decision to\n" +
 			"compare; 5 environment; 130 SIGINT; 143 SIGTERM or SIGHUP.",
 		Flags: append([]cli.Flag{
-			&cli.Float64Flag{Name: "pace", Usage: "keep the time between events, that many times as fast (1: as it was; 0: all at once)"},
-			&cli.BoolFlag{Name: "decisions", Usage: "have the decisions made again, and print where they differ"},
-			&cli.StringFlag{Name: "only", Usage: "with --decisions: those `N,N` alone, counted from 1"},
-			&cli.BoolFlag{Name: "json", Usage: "with --decisions: one JSON object a line, differing or not, and a last one with the figures"},
+			&cli.Float64Flag{Name: "pace", Usage: "print events `N` times as fast as they came (0: all at once)"},
+			&cli.BoolFlag{Name: "decisions", Usage: "repeat the decisions, and print those that differ"},
+			&cli.StringFlag{Name: "only", Usage: "with --decisions: repeat only decisions `N,N`, counted from 1"},
+			&cli.BoolFlag{Name: "json", Usage: "with --decisions: print one JSON object per decision, and a last one with totals"},
 		}, askingFlags()...),
 		Action: e.replay,
 	}

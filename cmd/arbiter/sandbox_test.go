@@ -104,7 +104,7 @@ func TestSandboxThatDoesNotHold(t *testing.T) {
 func TestSandboxSettings(t *testing.T) {
 	for args, want := range map[string]string{
 		"--sandbox=maybe":             "use off, auto or on",
-		"--sandbox-write=/nowhere/at": "make it first",
+		"--sandbox-write=/nowhere/at": "create it first",
 		"--sandbox-hide=":             "is empty",
 	} {
 		var out, errs strings.Builder

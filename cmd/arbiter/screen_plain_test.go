@@ -87,7 +87,7 @@ func TestPlainInput(t *testing.T) {
 		args                     []string
 		exit                     contract.Exit
 	}{
-		{"nothing", "parallel", "", "no task was given", nil, contract.ExitUsage},
+		{"nothing", "parallel", "", "there is no task", nil, contract.ExitUsage},
 		{"a task", "parallel", "Two threads\n", "It is done.", nil, contract.ExitComplete},
 		{"a task without its newline", "parallel", "Two threads", "It is done.", nil, contract.ExitComplete},
 		{"a task on the command line", "parallel", "", "It is done.", []string{"--task", "Two threads"}, contract.ExitComplete},

@@ -31,13 +31,13 @@ var kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
 
 func stateDirFlag() cli.Flag { return flagOf("state-dir") }
 
-func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "as JSON"} }
+func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
 
 func (e env) sessionCommands() []*cli.Command {
 	return []*cli.Command{
 		{
-			Name: "sessions", Usage: "list runs, show one, or remove some",
-			Flags: []cli.Flag{stateDirFlag(), jsonFlag(), &cli.BoolFlag{Name: "here", Usage: "only those of this directory"}},
+			Name: "sessions", Usage: "list, show or delete runs",
+			Flags: []cli.Flag{stateDirFlag(), jsonFlag(), &cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 			Action: func(c *cli.Context) error {
 				if c.NArg() > 0 {
 					return noSuchCommand(c)
@@ -46,30 +46,31 @@ func (e env) sessionCommands() []*cli.Command {
 			},
 			Subcommands: []*cli.Command{
 				{
-					Name: "ls", Usage: "list runs, the last active first", Action: e.listSessions,
-					Flags: []cli.Flag{stateDirFlag(), jsonFlag(), &cli.BoolFlag{Name: "here", Usage: "only those of this directory"}},
+					Name: "ls", Usage: "list runs, the most recent first", Action: e.listSessions,
+					Flags: []cli.Flag{stateDirFlag(), jsonFlag(), &cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 				},
 				{
-					Name: "show", Usage: "show a run: its agents, its plan, and what became of each message", ArgsUsage: "RUN",
+					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "RUN",
 					Flags: []cli.Flag{stateDirFlag(), jsonFlag()}, Action: e.showSession,
 				},
 				{
-					Name: "rm", Usage: "remove runs for good", ArgsUsage: "RUN…",
+					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
 					Flags: []cli.Flag{stateDirFlag()}, Action: e.removeSessions,
 				},
 			},
 		},
 		{
-			Name: "logs", Usage: "print the log of a run, or its audit: what was started, permitted, said and stopped", ArgsUsage: "RUN | --verify FILE [RUN]",
+			Name: "logs", Usage: "print the log of a run, or its audit", ArgsUsage: "RUN | --verify FILE [RUN]",
 			Description: strings.TrimSpace(`
-The audit is made of the run's event log. Each line holds the hash of the line before it: --verify finds what
-was changed, left out, put in or moved since, and compares an export with the run that is still here.
+The audit comes from the run's event log. Each line holds the hash of the line before it. --verify
+finds lines that were changed, removed, added or moved since, and compares them with the run if it
+is still in the state directory.
 
   arbiter logs RUN --audit --json > run.audit
   arbiter logs --verify run.audit
 
-Exit codes: 0 printed, or all of it holds; 1 the journal or the audit was changed, or is of another run; 2 bad
-usage, no such run or file; 5 the state directory cannot be read.`),
+Exit codes: 0 printed, or verified; 1 the event log or the audit was changed, or is of another
+run; 2 usage, no such run or file; 5 the state directory cannot be read.`),
 			Flags: append([]cli.Flag{stateDirFlag()}, auditFlags()...), Action: e.logs,
 		},
 		e.replayCommand(),

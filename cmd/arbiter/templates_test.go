@@ -112,8 +112,8 @@ func TestTheBuiltInTemplatesAreToldAndTaken(t *testing.T) {
 		{[]string{"arbiter.md"}, "use one of"},
 		{[]string{"../set.go"}, "use one of"},
 		{[]string{""}, "use one of"},
-		{[]string{"select.md", "--number", "1"}, "takes nothing else"},
-		{[]string{"select.md", "run"}, "takes nothing else"},
+		{[]string{"select.md", "--number", "1"}, "takes no other flag"},
+		{[]string{"select.md", "run"}, "takes no other flag"},
 	} {
 		if _, errs := r.arbiter(contract.ExitUsage, append([]string{"decide", "--template"}, c.args...)...); !strings.Contains(errs, c.want) {
 			t.Errorf("%q: %s", c.args, errs)

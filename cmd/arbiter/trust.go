@@ -20,26 +20,27 @@ import (
 
 func (e env) trustCommand() *cli.Command {
 	return &cli.Command{
-		Name: "trust", Usage: "list what a workspace brings along that can run code, and trust it",
+		Name: "trust", Usage: "list what in a workspace can run code, and trust it",
 		Description: strings.TrimSpace(`
-Settings, hooks, helpers, variables, permissions, MCP servers, plugins, agents, skills, commands,
-arbiter's own configuration and prompts, and the scripts that these name, each with a hash. What
-is trusted is exactly what is listed: after any change it is asked for again, and until then the
-agents start without all of it. Scripts are found by the words of a command: what they start in
-turn is not seen. CLAUDE.md and other texts for the agents are listed, and not part of the hash.
+Lists settings, hooks, helpers, variables, permissions, MCP servers, plugins, agents, skills,
+commands, arbiter's own configuration and prompts, and the scripts that these name, each with a
+hash. You trust exactly what is listed. After any change arbiter asks again, and starts agents
+without all of it until you answer. Arbiter finds scripts by the words of a command; it does not
+see what a script starts in turn. It lists CLAUDE.md and other texts for agents, but does not
+include them in the hash.
 
-What is trusted lies in the state directory: that of --state-dir or $ARBITER_STATE_DIR, else the
-user's (state-dir in a configuration file does not count for this).
+Arbiter keeps the answer in the state directory: --state-dir, $ARBITER_STATE_DIR or the default
+one. It ignores state-dir of configuration files here.
 
-Exit codes: 0 trusted (--revoke: not any more), 1 not trusted: answered no, or with --show never
-trusted or not as it is now, 2 bad usage, or no terminal to ask on and no --yes, 5 the workspace
-or the state directory cannot be read or written.`),
+Exit codes: 0 trusted, or revoked; 1 not trusted: you answered no, or --show found no trust or a
+change; 2 usage, or no terminal to ask on without --yes; 5 the workspace or the state directory
+cannot be read or written.`),
 		Flags: []cli.Flag{
 			flagOf("cwd"), stateDirFlag(),
-			&cli.BoolFlag{Name: "yes", Usage: "trust what is listed, unasked"},
-			&cli.BoolFlag{Name: "show", Usage: "only list it, and say whether it is trusted"},
-			&cli.BoolFlag{Name: "json", Usage: "the same as one JSON object; with --show"},
-			&cli.BoolFlag{Name: "revoke", Usage: "forget that the workspace was trusted"},
+			&cli.BoolFlag{Name: "yes", Usage: "trust what is listed, without asking"},
+			&cli.BoolFlag{Name: "show", Usage: "list only, and report whether it is trusted"},
+			&cli.BoolFlag{Name: "json", Usage: "with --show: print one JSON object"},
+			&cli.BoolFlag{Name: "revoke", Usage: "remove the trust of this workspace"},
 		},
 		Action: e.trust,
 	}

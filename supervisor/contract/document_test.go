@@ -14,18 +14,21 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var update = flag.Bool("update", false, "write CONTRACT.md")
+var update = flag.Bool("update", false, "write docs/contract.md")
 
-// TestDocument holds CONTRACT.md to the types: it is written from the same notes and
+// page is where the contract is written to.
+const page = "../../docs/contract.md"
+
+// TestDocument holds docs/contract.md to the types: it is written from the same notes and
 // tables as the schemas.
 func TestDocument(t *testing.T) {
 	got := document(t)
 	if *update {
-		if err := os.WriteFile("CONTRACT.md", []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile("CONTRACT.md")
+	want, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,32 +54,35 @@ func TestEverythingIsExplained(t *testing.T) {
 }
 
 const preface = "# The contract for scripts\n\n" +
-	"`arbiter --json` writes one JSON object a line on stdout, an *event*, and reads one a line on stdin, a *command*. Prose goes to stderr.\n" +
-	"This page is written from the program's own types (`go test ./supervisor/contract -run Document -update`), as are the schemas that\n" +
-	"`arbiter schema events` and `arbiter schema commands` print. Within `v` 1 events, fields and commands are added, and none is renamed or removed: skip what you do not know.\n\n" +
-	"- `seq` counts the lines of one process from 1, without gaps. A resumed run is another process and counts anew.\n" +
-	"- The first line is `session`, the last one `result`.\n" +
-	"- A command is answered by `accepted`, when it is on disk, or by `rejected`, with its `ref`.\n" +
-	"- The end of stdin says that no human is there any more: a question is then answered once by saying so, and the next one ends the run with `needs_input`. COMPLETE ends the process though stdin is open.\n" +
-	"- After `--resume` an open question is emitted again, and a permission request when its agent asks for the same action again, with the same id. One that is not asked for again is told as withdrawn.\n" +
-	"- At the end one line on stderr: `{\"arbiter\": …, \"lastOrchestrator\": …, \"orchestratorNumber\": …}`, Claude's session ids.\n"
+	"`arbiter --json` writes events to stdout and reads commands from stdin: one JSON object per line. Messages for people go to\n" +
+	"stderr. This page is generated from the program's own types (`go test ./supervisor/contract -run Document -update`), like the\n" +
+	"schemas that `arbiter schema events` and `arbiter schema commands` print. [Scripting](scripting.md) shows how to use them.\n\n" +
+	"Within `v` 1, Arbiter adds events, fields and commands, and never renames or removes one: ignore what you do not know.\n\n" +
+	"- `seq` counts the lines of one process from 1, without gaps. A resumed run is a new process, which counts from 1 again.\n" +
+	"- The first line is `session`, the last one is `result`.\n" +
+	"- Arbiter answers each command with `accepted`, once the command is on disk, or with `rejected`; both carry its `ref`.\n" +
+	"- The end of stdin means that no human is there. Arbiter then answers one question by saying so; the next question ends the\n" +
+	"  run with `needs_input`. COMPLETE ends the process even if stdin is open.\n" +
+	"- After `--resume`, Arbiter emits an open question again. It emits a permission request again, with the same id, when the\n" +
+	"  agent asks for the same action again, and otherwise reports the request as withdrawn.\n" +
+	"- At the end, Arbiter prints Claude's session ids on stderr: `{\"arbiter\": …, \"lastOrchestrator\": …, \"orchestratorNumber\": …}`.\n"
 
 func document(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(preface)
-	b.WriteString("\n## Exit codes\n\n| code | | |\n|---|---|---|\n")
+	b.WriteString("\n## Exit codes\n\n| code | meaning | when |\n|---|---|---|\n")
 	for _, e := range Exits() {
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", e.Exit, e.Word, e.When)
 	}
 	b.WriteString("\n## Events\n\nEvery event has these fields:\n\n")
 	common := []string{"v", "seq", "time", "id", "event"}
 	fields(t, &b, documents().events.Defs["session"], func(f string) bool { return slices.Contains(common, f) })
-	b.WriteString("\nThe others, event by event; those in *italics* may be absent.\n")
+	b.WriteString("\nThe other fields follow, event by event. Fields in *italics* may be absent.\n")
 	for _, e := range Events() {
 		define(t, &b, e.EventName(), documents().events, func(f string) bool { return !slices.Contains(common, f) })
 	}
-	b.WriteString("\n## Commands\n\nA command names its `type`, and may carry a `ref`, text or number, that is echoed. Fields in *italics* may be left out; others than these are refused.\n")
+	b.WriteString("\n## Commands\n\nA command names its `type`. It may carry a `ref`, a text or a number, that the answer repeats. Fields in *italics* are optional. Arbiter rejects unknown fields.\n")
 	for _, f := range forms {
 		define(t, &b, f.body.CommandType(), documents().commands, func(f string) bool { return f != "type" && f != "ref" })
 	}

@@ -371,7 +371,7 @@ func (Done) EventName() string              { return "done" }
 func (Result) EventName() string            { return "result" }
 
 // events has a row for each event: what it means, and what faces do with it. The schema,
-// the decoder, CONTRACT.md and the faces go by it.
+// the decoder, docs/contract.md and the frontends go by it.
 var events = []struct {
 	body   Body
 	about  string

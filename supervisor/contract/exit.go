@@ -30,13 +30,13 @@ func Exits() []ExitMeaning {
 	return []ExitMeaning{
 		{ExitComplete, "complete", ""},
 		{ExitFailed, "failed or cancelled", ""},
-		{ExitUsage, "usage or bad input", "or there is nothing to resume"},
-		{ExitNeedsInput, "needs input", "a question that nobody is there to answer"},
-		{ExitLimit, "limit reached", "`--max-cost`, `--timeout`, `--max-iterations` and their like"},
-		{ExitEnvironment, "environment", "claude is missing, not logged in or not supported; also when the first screen says so and is left"},
-		{ExitBug, "bug", "a fault of ours"},
-		{ExitInterrupted, "interrupted", "SIGINT; a screen that was left while its run went on"},
-		{ExitTerminated, "terminated", "SIGTERM, SIGHUP (not under `nohup`), a terminal that is gone"},
+		{ExitUsage, "usage or bad input", "or nothing to resume"},
+		{ExitNeedsInput, "needs input", "a question, and no human to answer it"},
+		{ExitLimit, "limit reached", "`--max-cost`, `--timeout`, `--max-iterations` or another limit"},
+		{ExitEnvironment, "environment", "claude is missing, not logged in or not supported; also if you leave the screen that says so"},
+		{ExitBug, "bug", "an error in arbiter itself"},
+		{ExitInterrupted, "interrupted", "SIGINT, or you left the screen while its run went on"},
+		{ExitTerminated, "terminated", "SIGTERM, SIGHUP (not under `nohup`), or the terminal closed"},
 	}
 }
 
