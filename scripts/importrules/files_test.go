@@ -131,7 +131,7 @@ func TestSleepsAreFound(t *testing.T) {
 
 // TestScriptsRun: what is called as a command can be called as one.
 func TestScriptsRun(t *testing.T) {
-	for _, name := range []string{"scripts/setup", "scripts/packages", "scripts/demo", "scripts/test", "scripts/bench", "scripts/chaos", "scripts/soak", "scripts/drift", ".ci/run"} {
+	for _, name := range []string{"scripts/setup", "scripts/packages", "scripts/demo", "scripts/test", "scripts/bench", "scripts/chaos", "scripts/soak", "scripts/drift", "scripts/docs", ".ci/run"} {
 		text, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {
 			t.Error(err)
