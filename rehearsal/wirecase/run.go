@@ -28,7 +28,7 @@ type Program struct {
 }
 
 // patience is how long a step may take before the case has failed.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // usualArgs start a session that is driven over stdin.
 var usualArgs = []string{
