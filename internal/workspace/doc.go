@@ -17,6 +17,18 @@
 // a run changed, worktree gives Orchestrators directories of their own, merge joins commits without a checkout, land
 // brings the run branch into the user's branch.
 //
+// A supervisor uses them in this order:
+//
+//	r, err := workspace.Open(ctx, …)          // ErrNoGit, ErrNoCommit: say once that there are no diffs
+//	base, err := r.Once(ctx, workspace.Base)  // the same after a resume
+//	end, err := r.Again(ctx, workspace.End)   // after each turn in the user's files; not if all agents are isolated
+//	changes, err := r.Changes(ctx, base.Commit.ID, end.Commit.ID)
+//
+//	w, err := m.Create(ctx, worktree.Spec{…}) // m is of worktree.Open; From is the run branch
+//	head, err := m.Head(ctx, w)               // when the agent is done
+//	result, err := merge.Into(ctx, r, r.Branch(workspace.Main), head, message)
+//	saved, err := m.Remove(ctx, w, false)     // when its process has ended
+//
 // # Crashes
 //
 // Every operation may be killed at any point and called again: it then has the same result. References move by
