@@ -10,10 +10,10 @@ import (
 // given stays as it was.
 func Apply(s State, in input.Input) (State, []effect.Effect) {
 	st := &step{State: s, at: in.At, out: effect.Collector{Now: in.At}}
-	st.Freeze() // a caller may have edited what it hands in
+	st.freeze() // a caller may have edited what it hands in
 	st.take(in.Fact)
 	st.settle()
-	st.Freeze()
+	st.freeze()
 	effects := st.out.Effects()
 	if len(effects) > 0 && !input.Narrates(in.Fact) {
 		st.LastAt = in.At

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -20,8 +21,8 @@ func TestThoseGoneCostNothing(t *testing.T) {
 	for i := range roster.NamesKept {
 		s.Agents = append(s.Agents, &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}}, AgentProcess: roster.AgentProcess{Status: roster.Ended, Dismissed: true}})
 	}
-	for range RecentMessagesKept {
-		s.RecentMessages = append(s.RecentMessages, &contract.Message{})
+	for range conversation.RecentMessagesKept {
+		s.Conversation.RecentMessages = append(s.Conversation.RecentMessages, &contract.Message{})
 	}
 	in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.ToolUse{Tool: "Read"}}}}
 	const rounds = 1000

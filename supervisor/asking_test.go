@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -192,7 +193,7 @@ func TestAReportIsNoQuestion(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", goesWell)
-	if m := last[contract.Message](p); m.Kind != KindReport || m.To != contract.Human || m.Text != "It goes well." {
+	if m := last[contract.Message](p); m.Kind != conversation.KindReport || m.To != contract.Human || m.Text != "It goes well." {
 		t.Errorf("message %+v", m)
 	}
 	if p.s.Question != nil || len(told[contract.Question](p)) > 0 {

@@ -5,27 +5,28 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // handedOn is the brief of a successor, and what its predecessor left.
-func handedOn(brief string, old *roster.Agent) (string, []Attached) {
+func handedOn(brief string, old *roster.Agent) (string, []conversation.Attached) {
 	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
-	list := []Attached{{Title: "handed over", From: old.ID, Kind: "document", Text: heading + documentForSuccessor(old)}}
+	list := []conversation.Attached{{Title: "handed over", From: old.ID, Kind: "document", Text: heading + documentForSuccessor(old)}}
 	return brief, append(list, findings(tallyOf(Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))...)
 }
 
 // documented is what the Arbiter reads with a document: the author's message, and beside
 // it what is not the author's word. Of a record that the supervisor drew up the words in it
 // are still those of whom it is about.
-func documented(h Handover) (string, []Attached) {
+func documented(h Handover) (string, []conversation.Attached) {
 	document := documentText(h.Document, h.Receipts, h.Why)
 	switch {
 	case h.Kind == handDone || h.Kind == handOff:
 		return strings.TrimSpace(h.Message + "\n\n" + document), findings(tallyOf(h))
 	}
-	return h.Message, []Attached{{Title: "record", From: contract.Supervisor, Kind: "document", Text: strings.TrimSpace(document)}}
+	return h.Message, []conversation.Attached{{Title: "record", From: contract.Supervisor, Kind: "document", Text: strings.TrimSpace(document)}}
 }
 
 // tallyOf is what the supervisor itself says of a document's checks.
@@ -38,16 +39,16 @@ func tallyOf(h Handover) string {
 		"Whatever else the document says of checks is its author's word.", len(h.Document.Checks), passed, failed, open)
 }
 
-func findings(text string) []Attached {
+func findings(text string) []conversation.Attached {
 	if text == "" {
 		return nil
 	}
-	return []Attached{{Title: "checks", From: contract.Supervisor, Text: text, Trusted: true}}
+	return []conversation.Attached{{Title: "checks", From: contract.Supervisor, Text: text, Trusted: true}}
 }
 
 // tellOf posts the supervisor's own word to the Arbiter, with what is attached to it.
-func (st *step) tellOf(text string, attached []Attached) {
-	st.post(Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: text, Attached: attached})
+func (st *step) tellOf(text string, attached []conversation.Attached) {
+	st.post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice, Text: text, Attached: attached})
 }
 
 // quoteLines sets another's words off in a text of ours: no line of them stands for one of it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -24,18 +25,18 @@ func crowded(t *testing.T, n int) *play {
 
 // TestWordsWaitInOrder: however many wait, each is sent once, in the order they were said.
 func TestWordsWaitInOrder(t *testing.T) {
-	const n = 5*inReach + 7
+	const n = 5*conversation.InReach + 7
 	p := crowded(t, n)
-	if len(p.s.Mail) > 2*inReach || len(p.s.Queue()) < n {
-		t.Fatalf("%d messages are gone through at every step, %d wait", len(p.s.Mail), len(p.s.Queue()))
+	if len(p.s.Conversation.Mail) > 2*conversation.InReach || len(p.s.Conversation.Queue()) < n {
+		t.Fatalf("%d messages are gone through at every step, %d wait", len(p.s.Conversation.Mail), len(p.s.Conversation.Queue()))
 	}
 	for i := range n {
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.contains("the Arbiter", p.lastSent("arbiter"), fmt.Sprintf("word %d.", i))
 	}
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if l := p.s.Ledger; len(p.s.Queue()) != 1 || len(p.s.Backlog) != 0 || l.Posted != l.Seen+1 { // the brief of orch-1 is on its way
-		t.Errorf("%d are left, %+v", len(p.s.Queue()), l)
+	if l := p.s.Conversation.Ledger; len(p.s.Conversation.Queue()) != 1 || len(p.s.Conversation.Backlog) != 0 || l.Posted != l.Seen+1 { // the brief of orch-1 is on its way
+		t.Errorf("%d are left, %+v", len(p.s.Conversation.Queue()), l)
 	}
 }
 
@@ -44,10 +45,10 @@ func TestWordsWaitInOrder(t *testing.T) {
 func TestWordsOfTheBacklog(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
-	for i := range 4 * inReach {
+	for i := range 4 * conversation.InReach {
 		p.say(fmt.Sprintf("word %d.", i), contract.Note, one)
 	}
-	list := p.s.Queue()
+	list := p.s.Conversation.Queue()
 	last, other := list[len(list)-1], list[len(list)-2]
 	if ok, why := p.command(contract.EditMessage{MessageID: last.ID, Text: "changed"}); !ok {
 		t.Error(why)
@@ -55,17 +56,17 @@ func TestWordsOfTheBacklog(t *testing.T) {
 	if ok, why := p.command(contract.WithdrawMessage{MessageID: other.ID}); !ok {
 		t.Error(why)
 	}
-	list = p.s.Queue()
-	if list[len(list)-1].Text != "changed" || slices.ContainsFunc(list, func(m Mail) bool { return m.ID == other.ID }) {
+	list = p.s.Conversation.Queue()
+	if list[len(list)-1].Text != "changed" || slices.ContainsFunc(list, func(m conversation.Mail) bool { return m.ID == other.ID }) {
 		t.Errorf("the last that wait: %+v", list[len(list)-2:])
 	}
-	for i := range 2 * inReach {
+	for i := range 2 * conversation.InReach {
 		p.say(fmt.Sprintf("more %d.", i), contract.Note, one)
 	}
-	before := p.s.Ledger.Returned
+	before := p.s.Conversation.Ledger.Returned
 	p.command(contract.Kill{ID: one})
-	if n := p.s.Ledger.Returned - before; n < 6*inReach-2 || slices.ContainsFunc(p.s.Queue(), func(m Mail) bool { return m.To == one }) {
-		t.Errorf("%d were given back, and %d are left", n, len(p.s.Queue()))
+	if n := p.s.Conversation.Ledger.Returned - before; n < 6*conversation.InReach-2 || slices.ContainsFunc(p.s.Conversation.Queue(), func(m conversation.Mail) bool { return m.To == one }) {
+		t.Errorf("%d were given back, and %d are left", n, len(p.s.Conversation.Queue()))
 	}
 }
 
@@ -87,7 +88,7 @@ func TestAWordCostsTheSame(t *testing.T) {
 		s := queued(n)
 		return testing.AllocsPerRun(10, func() { Apply(s, aWord) })
 	}
-	if few, many := cost(10*inReach), cost(100*inReach); many > few+inReach/2 {
-		t.Errorf("a word takes %.0f allocations behind %d others, and %.0f behind %d", few, 10*inReach, many, 100*inReach)
+	if few, many := cost(10*conversation.InReach), cost(100*conversation.InReach); many > few+conversation.InReach/2 {
+		t.Errorf("a word takes %.0f allocations behind %d others, and %.0f behind %d", few, 10*conversation.InReach, many, 100*conversation.InReach)
 	}
 }

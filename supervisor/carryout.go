@@ -81,7 +81,7 @@ func (st *step) unruled(why string) {
 		return
 	}
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
-	st.Held = true
+	st.Conversation.Held = true
 	st.ask("Nobody decides any more: " + why + ". Speak, and the Arbiter is asked.")
 }
 
@@ -94,7 +94,7 @@ func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 		v.Message = cmp.Or(d.Message, d.Summary)
 		v.Summary = st.withFallback(cmp.Or(d.Summary, d.Reason))
 		if st.FallbackReason != "" && st.awaitsHuman() {
-			st.Held = true
+			st.Conversation.Held = true
 			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your answer: choose retry, and the Arbiter is started again to read it."})
 			return
 		}

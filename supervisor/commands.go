@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -58,7 +59,7 @@ func (st *step) commanded(c contract.Command) {
 		}
 		st.accept(c.Ref, "plan set")
 		st.setPlan(b.Steps)
-		st.tell(contract.Arbiter, KindNotice, "The human set the plan:\n"+planText(st.Plan))
+		st.tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+planText(st.Plan))
 	case contract.Choose:
 		st.choose(c.Ref, b.Option)
 	case contract.Configure:
@@ -113,7 +114,7 @@ func (st *step) killCommand(ref, id string) {
 	if st.release(id, "killed by the human", true); st.unfinished(&a) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handKill, Why: "the human ended it", Message: notice})
 	} else {
-		st.tell(contract.Arbiter, KindNotice, notice)
+		st.tell(contract.Arbiter, conversation.KindNotice, notice)
 	}
 	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }
@@ -141,20 +142,22 @@ func (st *step) forceAgent(ref, mode string) {
 		Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
 	}})
 	st.emit(contract.Human, forced)
-	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task as its brief.", last.Name, last.ID, mode))
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task as its brief.", last.Name, last.ID, mode))
 }
 
 // overrule lets go of what the human or another decider is asked: the human has ruled.
 // What was to be judged goes into the Arbiter's work log.
 func (st *step) overrule() {
-	if !st.Held {
+	if !st.Conversation.Held {
 		st.Question = nil
 	}
 	if st.DeciderRequest == nil {
 		return
 	}
 	st.DeciderRequest = nil
-	st.shelveAll(func(m *Mail) bool { return st.withheld(m) && (m.Kind == KindTask || m.judged()) })
+	st.shelveAll(func(m *conversation.Mail) bool {
+		return st.withheld(m) && (m.Kind == conversation.KindTask || m.EndsExecution())
+	})
 }
 
 // retry has an Orchestrator try again, or starts one again that is parked; the Arbiter
@@ -177,10 +180,10 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	}
 	st.accept(ref, "retry: "+a.ID)
 	st.Edit(a.ID).Standing = roster.Working
-	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry, Text: "Try again, another way if the first one failed."})
+	st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry, Text: "Try again, another way if the first one failed."})
 	st.overrule()
-	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
-	st.shelveAll(func(m *Mail) bool { return m.From == a.ID && m.judged() && st.withheld(m) }) // the human has judged
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
+	st.shelveAll(func(m *conversation.Mail) bool { return m.From == a.ID && m.EndsExecution() && st.withheld(m) }) // the human has judged
 	st.beginWork(a.ID)
 	st.fire(machine.Retry, occasion{agent: a.ID})
 	return true
@@ -196,17 +199,17 @@ func (st *step) reset(ref string) {
 	st.forgetHandovers()
 	st.forgetProofs()
 	st.Rulings = nil // what was ruled was about another task
-	st.Failures, st.Exchanges, st.ExchangeLimitHits, st.Held = 0, 0, 0, false
+	st.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, occasion{})
-	st.takeBack(func(m Mail) bool {
-		return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.IsOrchestrator(m.From))
+	st.takeBack(func(m conversation.Mail) bool {
+		return m.To == contract.Arbiter && !m.Sent && (m.Kind == conversation.KindTask || st.IsOrchestrator(m.From))
 	})
 	if len(half) > 0 {
 		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
 	}
-	st.tell(contract.Arbiter, KindNotice, notice)
+	st.tell(contract.Arbiter, conversation.KindNotice, notice)
 }
 
 // stopWorkers lets every Orchestrator go.
@@ -264,6 +267,6 @@ func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 		st.release(a.ID, "another takes its place", false)
 		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
 	}
-	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up what %s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up what %s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
 	return true
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -118,7 +119,7 @@ func (st *step) repeated(h Handover) {
 	if why := st.notYet(c); why != "" {
 		text := "COMPLETE did not take effect: " + why + "."
 		st.emit(contract.Supervisor, contract.Notice{Text: text})
-		st.log(contract.Supervisor, KindNotice, text+" Rule again.")
+		st.log(contract.Supervisor, conversation.KindNotice, text+" Rule again.")
 		return
 	}
 	news := false
@@ -201,11 +202,11 @@ func (st *step) sendBack() {
 	}
 	if other := st.FallbackReason != "" || st.asksOther(); other {
 		if _, _, due := st.due(); due {
-			st.log(contract.Supervisor, KindNotice, what+"."+list)
+			st.log(contract.Supervisor, conversation.KindNotice, what+"."+list)
 			return
 		}
 	}
-	st.tell(contract.Arbiter, KindNotice, what+"."+list+"\nHave it put right, or, if such a check does not count any more, rule COMPLETE again and say in `summary` why.")
+	st.tell(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check does not count any more, rule COMPLETE again and say in `summary` why.")
 }
 
 // sentBackTooOften has a human say what else to do, or ends the run.
@@ -216,7 +217,7 @@ func (st *step) sentBackTooOften(broken []string) {
 		return
 	}
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
-	st.Held = true
+	st.Conversation.Held = true
 	st.ask(why + "\nSpeak, and the Arbiter is asked.")
 }
 
@@ -228,7 +229,7 @@ func (st *step) concluded(v verdict.Arbiter) {
 	if st.awaitsHuman() {
 		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not answered: " + words.Head(st.Question.Text, 1000)})
 	}
-	st.toHuman(KindComplete, v.Message)
+	st.toHuman(conversation.KindComplete, v.Message)
 	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Decision)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -109,11 +110,11 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *roster.Agent) {
 
 // render puts a message into its envelope: the sender is a property of the
 // pipe, never of text. The work log that travels with it comes first.
-func (s *State) render(m Mail) string {
+func (s *State) render(m conversation.Mail) string {
 	e := envelope.Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.displayName(m.From), Kind: m.Kind, ID: m.ID}
 	to, _ := s.Agent(m.To)
 	for _, id := range m.Carries {
-		for _, entry := range s.WorkLog {
+		for _, entry := range s.Conversation.WorkLog {
 			if entry.ID == id {
 				e.Parts = append(e.Parts, envelope.Part{
 					Title: "work log", From: entry.From, Kind: entry.Kind, At: entry.At, Text: entry.Text,

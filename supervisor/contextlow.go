@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -53,7 +54,7 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 		}
 		a.CompactionBlocked = true
 		st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef), After: compactionPatience})
-		st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name, a.ID))
+		st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name, a.ID))
 		return
 	}
 	a.Compactions++
@@ -62,7 +63,7 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	if a.Role == roster.RoleArbiter && a.Status != roster.Busy && a.Troubles == 0 {
 		st.callOffRenewal() // one that is at it gives its document all the same
 	}
-	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d tokens before). "+
+	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d tokens before). "+
 		"What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, c.Trigger, c.PreTokens))
 }
 
@@ -101,7 +102,7 @@ func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 	st.log(id, v.Kind, v.Message)
 	st.exchange()
 	if !st.pendingFor(id) {
-		st.tell(id, KindRelief, "Your report is in the work log. Hand off now.")
+		st.tell(id, conversation.KindRelief, "Your report is in the work log. Hand off now.")
 	}
 	return true
 }

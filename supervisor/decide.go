@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -29,7 +30,7 @@ func (st *step) runDueDecisions() {
 	// The rules decide at once, and may then be asked again: each decision summons,
 	// addresses or ends. The bound only guards against a fault of ours.
 	for range 8 {
-		if st.Ending != nil || st.Paused || st.Held || st.DeciderRequest != nil {
+		if st.Ending != nil || st.Paused || st.Conversation.Held || st.DeciderRequest != nil {
 			return
 		}
 		if st.FallbackReason != "" && st.answerInFallback() {
@@ -55,8 +56,8 @@ func (st *step) runDueDecisions() {
 // reads with what was decided: two must not rule on the same.
 func (st *step) put(point decision.Point, about string) {
 	if point == decision.PointSelect {
-		st.shelveAll(func(m *Mail) bool {
-			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == KindNotice && !m.Sent
+		st.shelveAll(func(m *conversation.Mail) bool {
+			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == conversation.KindNotice && !m.Sent
 		})
 	}
 	st.DeciderRequests++
@@ -70,7 +71,7 @@ func (st *step) put(point decision.Point, about string) {
 func (st *step) yield() {
 	st.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
-		st.tell(contract.Arbiter, KindNotice, "The decider leaves it to you how the task goes on. Rule.")
+		st.tell(contract.Arbiter, conversation.KindNotice, "The decider leaves it to you how the task goes on. Rule.")
 	}
 }
 

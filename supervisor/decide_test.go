@@ -68,7 +68,7 @@ func phases(p *play) []string {
 
 func TestRulesLeadATaskToItsEnd(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderRules })
-	if len(p.s.Mail) != 1 || p.agent("arbiter").Status != roster.Ready {
+	if len(p.s.Conversation.Mail) != 1 || p.agent("arbiter").Status != roster.Ready {
 		t.Fatal("the Arbiter was asked")
 	}
 	var modes []string

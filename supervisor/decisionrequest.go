@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -57,8 +58,8 @@ func (s *State) EvaluateInput() (decision.EvaluateProgressInput, bool) {
 // requestDecision builds the input of the point at which the task stands.
 func (st *step) requestDecision(point decision.Point, about string) *DecisionRequest {
 	p := &DecisionRequest{Point: point, About: about}
-	for i := range st.Mail {
-		if m := &st.Mail[i]; m.awaitsJudgement() {
+	for i := range st.Conversation.Mail {
+		if m := &st.Conversation.Mail[i]; m.AwaitsJudgement() {
 			p.Heard = append(p.Heard, m.ID)
 		}
 	}
@@ -80,20 +81,20 @@ func (st *step) requestDecision(point decision.Point, about string) *DecisionReq
 
 // noteArbiterRequest notes what the Arbiter is shown with a message, where its ruling on it is one of
 // the task machine's decisions.
-func (st *step) noteArbiterRequest(a *roster.Agent, m Mail) {
+func (st *step) noteArbiterRequest(a *roster.Agent, m conversation.Mail) {
 	if a.Role != roster.RoleArbiter || st.asksOther() {
 		return
 	}
 	switch {
-	case m.Kind == KindCorrection || m.Kind == KindRetry:
+	case m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRetry:
 		// It is about what was posed already.
-	case m.judged():
-		st.ArbiterRequest = st.requestDecision(m.point(), m.From)
-	case st.Task == "" || m.Kind == KindRenewal:
+	case m.EndsExecution():
+		st.ArbiterRequest = st.requestDecision(pointOf(&m), m.From)
+	case st.Task == "" || m.Kind == conversation.KindRenewal:
 		st.ArbiterRequest = nil
 	case st.Phase == machine.Selecting, st.Phase == machine.Error, st.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.ArbiterRequest = st.requestDecision(decision.PointSelect, "")
-	case st.Phase == machine.Evaluating && m.Kind == KindNotice && len(st.failedChecks()) > 0: // its COMPLETE was sent back
+	case st.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(st.failedChecks()) > 0: // its COMPLETE was sent back
 		st.ArbiterRequest = st.requestDecision(decision.PointEvaluate, st.lastWorked())
 	default:
 		st.ArbiterRequest = nil

@@ -9,15 +9,14 @@
 //
 // Where what is. What Apply goes by:
 //
-//	state                              what a run knows …
-//	conversationstate                  … in parts: its messages (its agents: package roster)
+//	state                              what a run knows (its agents: package roster; its messages: package conversation)
 //	taskstate, decisionstate           … the task, what is to be decided
 //	handoffstate, contextstate         … documents, full contexts
 //	humanstate                         … what the human was asked
 //	lifecyclestate                     … processes and the bridge
 //	apply, happened, timers, fold      what each input and each timer leads to; a history applied again
 //	step, timerkeys, standing          what every part uses: effects, keys of timers, questions about the state
-//	origin, history, snapshot          who an input is from, what became of messages, a state in the journal
+//	origin, snapshot                   who an input is from, a state in the journal
 //	told                               what the event log takes up of a step
 //	phase, points, decisionrequest     the task machine, and who decides at its points …
 //	decide, reading                    … by whom, and what the Arbiter has read when it does
@@ -25,7 +24,7 @@
 //	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
 //	exchange                           messages between agents are counted
 //	mail, config, attached, proof      a message's way to an agent, and what it carries
-//	backlog, refused                   … when many wait before it, or the API refuses its turn
+//	refused                            … when the API refuses its turn
 //	shelve, retouch, names             … that is withheld, or changed by the human; what things are called
 //	oversized                          what is too large: for a command, for a model
 //	lifecycle, summon, modes, forget   the agents: their beginning and end, and what is kept of them

@@ -74,7 +74,7 @@ func (st *step) leaderless(trouble, said string) {
 		return
 	}
 	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
-	st.Held = true
+	st.Conversation.Held = true
 	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothing) + "\nSpeak, and it is asked again.")
 }
 

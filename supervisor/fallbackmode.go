@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -36,7 +37,7 @@ func (st *step) takeFromArbiter() {
 	if st.Agents[0].Up() {
 		return
 	}
-	for _, m := range slices.Concat(st.Mail, st.InTurn) {
+	for _, m := range slices.Concat(st.Conversation.Mail, st.Conversation.InTurn) {
 		if m.To == contract.Arbiter && m.Sent {
 			st.requeue(m.Wire)
 		}
@@ -65,11 +66,11 @@ const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgem
 // answerInFallback answers what waits for the Arbiter's word beside the points of decision, and
 // says whether it did something.
 func (st *step) answerInFallback() bool {
-	st.takeBack(func(m Mail) bool { // about a turn that nobody takes up
-		return st.withheld(&m) && m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRenewal)
+	st.takeBack(func(m conversation.Mail) bool { // about a turn that nobody takes up
+		return st.withheld(&m) && m.From == contract.Supervisor && (m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
 	})
-	st.shelveAll(func(m *Mail) bool {
-		return st.withheld(m) && m.From != contract.Human && m.Kind != KindTask && !m.judged()
+	st.shelveAll(func(m *conversation.Mail) bool {
+		return st.withheld(m) && m.From != contract.Human && m.Kind != conversation.KindTask && !m.EndsExecution()
 	})
 	if st.Phase == machine.Error || st.awaitsHuman() {
 		return false // who broke waits, too; a rule says how it goes on
@@ -85,7 +86,7 @@ func (st *step) answerInFallback() bool {
 
 // stumbling reports whether what follows from an Orchestrator's failure is yet to be decided.
 func (s *State) stumbling(id string) bool {
-	return id == s.failedBefore() || slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.From == id && m.Stumble && !m.Sent })
+	return id == s.failedBefore() || slices.ContainsFunc(s.Conversation.Mail, func(m conversation.Mail) bool { return m.From == id && m.Stumble && !m.Sent })
 }
 
 // reassure lets one that has asked go on by itself, a few times in a row.

@@ -51,7 +51,7 @@ func longJournal(b *testing.B, turns int) (list []journal.Record, size int64) {
 		}
 		happen(1, bridge.Context{Tokens: 1000, Window: 200_000, Pct: 0.5})
 		turn(1, `{"expects_response":false,"message":"on the way","kind":"progress"}`)
-		if len(s.WorkLog) > 20 {
+		if len(s.Conversation.WorkLog) > 20 {
 			turn(1, `{"expects_response":true,"message":"May I?","kind":"question"}`)
 			turn(0, `{"decision":"ADDRESS_ORCHESTRATOR","message":"Go on.","reason":"r","to":"orch-1"}`)
 		}

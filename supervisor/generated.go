@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -45,7 +46,7 @@ func (s *State) generateHandoff(a roster.Agent, why string, seen bridge.InspectR
 			d.Remaining = append(d.Remaining, text)
 		}
 	}
-	for _, m := range s.RecentMessages {
+	for _, m := range s.Conversation.RecentMessages {
 		if m.From != a.ID {
 			continue
 		}
@@ -109,8 +110,8 @@ func (s *State) recordContext(a roster.Agent, why string, seen bridge.InspectRes
 // toldSince is what the human and the Arbiter said to an Orchestrator after its brief.
 func (s *State) toldSince(id string) string {
 	var parts []string
-	for _, m := range s.RecentMessages {
-		if m.To == id && m.From != contract.Supervisor && m.Kind != KindBrief {
+	for _, m := range s.Conversation.RecentMessages {
+		if m.To == id && m.From != contract.Supervisor && m.Kind != conversation.KindBrief {
 			parts = append(parts, fmt.Sprintf("- %s (%s): %s", s.displayName(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -187,11 +188,11 @@ func (st *step) handedOver(h Handover) {
 		st.LastProof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, handoffEvent(id, contract.Arbiter, h))
 		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text, Attached: attached})
+		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text, Attached: attached})
 	case handOff:
 		st.queueForSuccessor(h)
 		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text, Attached: attached})
+		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text, Attached: attached})
 	case handGone:
 		st.queueForSuccessor(h)
 		st.tellOf(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.", attached)
@@ -201,7 +202,7 @@ func (st *step) handedOver(h Handover) {
 		for _, a := range attached { // an entry of the work log is a report as a whole
 			text += "\n\n" + a.Text
 		}
-		st.log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
+		st.log(contract.Supervisor, conversation.KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
 	}
 }
 

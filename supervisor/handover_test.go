@@ -225,7 +225,7 @@ func TestRecords(t *testing.T) {
 		{"released", func(p *play, id string) {
 			a := p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"it goes astray"}`)
 			p.contains("the tool's answer", a.Text, "follows in the work log")
-		}, func(p *play) string { return p.s.WorkLog[len(p.s.WorkLog)-1].Text }, false, []string{"it was released: it goes astray", "successor_of orch-1"}},
+		}, func(p *play) string { return p.s.Conversation.WorkLog[len(p.s.Conversation.WorkLog)-1].Text }, false, []string{"it was released: it goes astray", "successor_of orch-1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, nil)

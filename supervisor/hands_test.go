@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -21,7 +22,7 @@ func TestTakenBackInAPause(t *testing.T) {
 	p.command(contract.Pause{})
 	p.say("No, another way.", contract.Stop)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
-	word := p.s.Mail[len(p.s.Mail)-1]
+	word := p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1]
 	if ok, why := p.command(contract.WithdrawMessage{MessageID: word.ID}); ok {
 		t.Errorf("taken back: %s", why)
 	}
@@ -36,8 +37,8 @@ func TestTakenBackInAPause(t *testing.T) {
 func TestABriefIsEdited(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.ForceAgent{Mode: "tester"})
-	i := slices.IndexFunc(p.s.Mail, func(m Mail) bool { return m.Kind == KindBrief })
-	if ok, why := p.command(contract.EditMessage{MessageID: p.s.Mail[i].ID, Text: "Test it twice"}); !ok {
+	i := slices.IndexFunc(p.s.Conversation.Mail, func(m conversation.Mail) bool { return m.Kind == conversation.KindBrief })
+	if ok, why := p.command(contract.EditMessage{MessageID: p.s.Conversation.Mail[i].ID, Text: "Test it twice"}); !ok {
 		t.Fatal(why)
 	}
 	if a := p.agent("orch-1"); a.Brief != "Test it twice" {
@@ -51,10 +52,10 @@ func TestABriefIsEdited(t *testing.T) {
 func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 	p := begin(t, stateless)
 	q := p.asked()
-	if p.s.Mail[0].Kind != KindTask {
-		t.Fatalf("%+v", p.s.Mail)
+	if p.s.Conversation.Mail[0].Kind != conversation.KindTask {
+		t.Fatalf("%+v", p.s.Conversation.Mail)
 	}
-	if ok, why := p.command(contract.EditMessage{MessageID: p.s.Mail[0].ID, Text: "Build another"}); !ok {
+	if ok, why := p.command(contract.EditMessage{MessageID: p.s.Conversation.Mail[0].ID, Text: "Build another"}); !ok {
 		t.Fatal(why)
 	}
 	again := p.asked()

@@ -13,22 +13,22 @@ func TestHeldStaysHeld(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	for !p.s.Held {
+	for !p.s.Conversation.Held {
 		p.verdict(id, report("question", "And now?", true))
 		p.verdict("arbiter", ruling("CONTINUE", "I read that."))
 		if p.agent("arbiter").Status == roster.Busy {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
 		}
 	}
-	exchanges := p.s.Exchanges
+	exchanges := p.s.Conversation.Exchanges
 	p.stopped()
 	p.resume("")
 	p.back(bridge.DeliverySeen)
-	if !p.s.Held || p.s.Exchanges != exchanges || p.s.Question == nil {
-		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Held, p.s.Exchanges, exchanges, p.s.Question)
+	if !p.s.Conversation.Held || p.s.Conversation.Exchanges != exchanges || p.s.Question == nil {
+		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Conversation.Held, p.s.Conversation.Exchanges, exchanges, p.s.Question)
 	}
 	p.say("go on")
-	if p.s.Held {
+	if p.s.Conversation.Held {
 		t.Error("a human's word does not release it")
 	}
 	p.folds()

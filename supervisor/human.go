@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -43,7 +44,7 @@ func (st *step) answerAlone() {
 	if st.Question == nil {
 		return
 	}
-	if st.FallbackReason != "" && !st.Held {
+	if st.FallbackReason != "" && !st.Conversation.Held {
 		st.Question = nil // it was the Arbiter's, which cannot be told
 		return
 	}
@@ -56,7 +57,7 @@ func (st *step) answerAlone() {
 	}
 	st.NotifiedAlone = true
 	st.Question = nil
-	st.tell(contract.Arbiter, KindAnswer, aloneText)
+	st.tell(contract.Arbiter, conversation.KindAnswer, aloneText)
 }
 
 // inputEnded says that no human will answer from now on.
@@ -71,9 +72,9 @@ func (st *step) inputEnded() {
 	case st.Task == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp)
 	case st.Paused: // the run ends when its turns have, with the question open: see endUncontinued
-	case st.ExchangeLimitHits > 1:
+	case st.Conversation.ExchangeLimitHits > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
-	case st.Held && st.Question != nil:
+	case st.Conversation.Held && st.Question != nil:
 		st.NotifiedAlone = true // the Arbiter cannot be asked to decide
 		st.answerAlone()
 	default:
@@ -121,37 +122,37 @@ func (st *step) word(c contract.Say) {
 	if to == contract.Arbiter {
 		st.leaveFallback()
 	}
-	st.Exchanges, st.ExchangeLimitHits, st.Held = 0, 0, false
+	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 	if to == contract.Arbiter { // which is to know what it is about
-		st.shelveAll(func(m *Mail) bool { return st.withheld(m) && m.Kind == KindTask })
+		st.shelveAll(func(m *conversation.Mail) bool { return st.withheld(m) && m.Kind == conversation.KindTask })
 	}
 	if to == contract.Arbiter && st.Task == "" && st.asksOther() {
 		st.Question = nil
 		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
 		return
 	}
-	m := Mail{From: contract.Human, To: to, Kind: KindMessage, Text: c.Text, Strength: c.Strength}
+	m := conversation.Mail{From: contract.Human, To: to, Kind: conversation.KindMessage, Text: c.Text, Strength: c.Strength}
 	switch {
 	case to != contract.Arbiter:
-		m.Kind = KindInstruction
+		m.Kind = conversation.KindInstruction
 		st.overcome(to)
 		e := st.Edit(to)
 		e.Standing = roster.Working
 		st.executing()
 		st.beginWork(to)
 	case st.Task == "" && !st.AnyWorks(): // also if it answers what is wanted
-		m.Kind = KindTask
+		m.Kind = conversation.KindTask
 		st.Task, st.Question = c.Text, nil
 	case st.Question != nil:
-		m.Kind = KindAnswer
+		m.Kind = conversation.KindAnswer
 		st.Question = nil
 		if st.Task == "" {
 			st.Task = c.Text // asked what is wanted, after a reset
 		}
 	case st.AnyWorks():
-		m.Kind = KindInterjection
+		m.Kind = conversation.KindInterjection
 	case st.Task == "":
-		m.Kind = KindTask
+		m.Kind = conversation.KindTask
 		st.Task = c.Text
 	}
 	st.post(m)
@@ -164,8 +165,8 @@ func (st *step) word(c contract.Say) {
 // yet, or not answered. The task itself is another's where another decides.
 func (s *State) unreadWords() []string {
 	var texts []string
-	for _, m := range slices.Concat(s.Queue(), s.InTurn) {
-		if m.From == contract.Human && m.To == contract.Arbiter && !(m.Kind == KindTask && s.withheld(&m)) {
+	for _, m := range slices.Concat(s.Conversation.Queue(), s.Conversation.InTurn) {
+		if m.From == contract.Human && m.To == contract.Arbiter && !(m.Kind == conversation.KindTask && s.withheld(&m)) {
 			texts = append(texts, m.Text)
 		}
 	}
@@ -190,7 +191,7 @@ func (st *step) readFirst() bool {
 // rulesReadNothing: the rules would complete over words that an Arbiter was to read which
 // cannot. The human has it started again, if there is one.
 func (st *step) rulesReadNothing(unread []string) {
-	st.Held = true
+	st.Conversation.Held = true
 	st.ask("By the rules the task is complete, but the Arbiter rules no more and has not read what you said last: " +
 		words.Head(strings.Join(unread, "; "), 1000) + "\nSpeak, and it is asked; where it is parked, choose retry first.")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -102,13 +103,13 @@ func checkNumbers(t *testing.T, before, after *State, f input.Fact, out []effect
 // checkWithheld: what the Arbiter does not get to read is decided on by somebody.
 func checkWithheld(t *testing.T, s *State) {
 	t.Helper()
-	if s.Ending != nil || !s.Phase.Live() || s.Paused || s.Held || s.DeciderRequest != nil || !s.BridgeUp || len(s.Agents) == 0 {
+	if s.Ending != nil || !s.Phase.Live() || s.Paused || s.Conversation.Held || s.DeciderRequest != nil || !s.BridgeUp || len(s.Agents) == 0 {
 		return
 	}
 	busy := s.Engaged() || s.documentDue() || s.Agents[0].Status == roster.Busy || s.arbiterAsked()
 	_, _, due := (&step{State: *s}).due()
-	for _, m := range s.Mail {
-		if s.withheld(&m) && (due || m.judged() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
+	for _, m := range s.Conversation.Mail {
+		if s.withheld(&m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == conversation.KindTask && !busy) {
 			t.Fatalf("a %s of %s is withheld in %s, and nobody decides on it (decider %q, fallback mode %q, yielded %v)",
 				m.Kind, m.From, s.Phase, s.Options.Decider, s.FallbackReason, s.DeciderYielded)
 		}

@@ -15,11 +15,11 @@ import (
 // checkRenewing: a renewal that holds mail back is going on, and nothing else does.
 func checkRenewing(t *testing.T, s *State) {
 	t.Helper()
-	if s.Ending != nil || !s.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Held {
+	if s.Ending != nil || !s.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held {
 		return
 	}
 	a := s.Agents[0]
-	for _, m := range s.Mail {
+	for _, m := range s.Conversation.Mail {
 		if to, _ := s.Agent(m.To); !m.Sent && !s.withheld(&m) && to.Status == roster.Ready && !(m.To == a.ID && s.renewing(m.Kind)) {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}
@@ -30,7 +30,7 @@ func checkRenewing(t *testing.T, s *State) {
 	switch s.RenewalStage {
 	case renewalAsked:
 		asked := a.Troubles > 0
-		for _, m := range slices.Concat(s.Mail, s.InTurn) {
+		for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
 			asked = asked || m.To == a.ID && !s.renewing(m.Kind)
 		}
 		if !asked {

@@ -46,7 +46,7 @@ func checkInvariants(t *testing.T, s *State) {
 		}
 	}
 	carried := map[string]bool{}
-	for _, m := range s.Mail {
+	for _, m := range s.Conversation.Mail {
 		if a, _ := s.Agent(m.To); !a.Alive() && a.Status != roster.Parked && s.Ending == nil {
 			t.Fatalf("a %s waits for %s, which is %s", m.Kind, m.To, a.Status)
 		}
@@ -57,7 +57,7 @@ func checkInvariants(t *testing.T, s *State) {
 			carried[c] = true
 		}
 	}
-	for _, e := range s.WorkLog {
+	for _, e := range s.Conversation.WorkLog {
 		if (e.Carrier != "") != carried[e.ID] {
 			t.Fatalf("report %s says its carrier is %q, the mail says %v", e.ID, e.Carrier, carried[e.ID])
 		}
@@ -121,7 +121,7 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 
 // stalled reports whether nothing will ever happen by itself.
 func stalled(s *State) bool {
-	if s.Paused || s.Held || s.Question != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task == "" {
+	if s.Paused || s.Conversation.Held || s.Question != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task == "" {
 		return false
 	}
 	for _, a := range s.Agents {
@@ -137,7 +137,7 @@ func stalled(s *State) bool {
 			return false
 		}
 	}
-	for _, m := range s.Mail {
+	for _, m := range s.Conversation.Mail {
 		// Everybody is idle: what was sent is answered, and what is held is held by a
 		// document under way.
 		a, _ := s.Agent(m.To)
@@ -410,10 +410,10 @@ func randomDecision(r *rand.Rand, s *State) input.Fact {
 
 // lastWord is the id of the last message that waits.
 func lastWord(s *State) string {
-	if len(s.Mail) == 0 {
+	if len(s.Conversation.Mail) == 0 {
 		return "none"
 	}
-	return s.Mail[len(s.Mail)-1].ID
+	return s.Conversation.Mail[len(s.Conversation.Mail)-1].ID
 }
 
 func randomCommand(r *rand.Rand, s *State) contract.CommandBody {

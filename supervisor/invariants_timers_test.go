@@ -71,7 +71,7 @@ func (l alarms) check(t *testing.T, s *State) {
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
 		case (a.Status == roster.Ready || a.Status == roster.Busy) && !l[watchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
-		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.FallbackReason == "" && !s.Paused && !s.Held &&
+		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
 			!l[retryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question == nil && !s.documentDue():
 			t.Fatalf("%s has lost its turn, and nobody tries again", a.ID)
 		}
@@ -98,8 +98,8 @@ func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Fact {
 		return input.Commanded{Channel: []string{input.ChannelStdin, input.ChannelScreen, input.ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
 	}
 	word := "none"
-	if len(s.Mail) > 0 {
-		word = s.Mail[r.IntN(len(s.Mail))].ID
+	if len(s.Conversation.Mail) > 0 {
+		word = s.Conversation.Mail[r.IntN(len(s.Conversation.Mail))].ID
 	}
 	ref := a.AgentRef
 	if r.IntN(10) == 0 {

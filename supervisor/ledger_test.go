@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -18,19 +19,19 @@ import (
 )
 
 // ledger is what a play's history tells of its messages, by their text.
-func (p *play) ledger() map[string]MessageRecord {
+func (p *play) ledger() map[string]conversation.MessageRecord {
 	p.t.Helper()
 	var fold Fold
-	var m Messages
+	var m conversation.Messages
 	for _, r := range records(p.t, p.in) {
 		step, err := fold.Replay(r)
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		m.Take(step, &fold.State)
+		notes(&m, step, &fold.State)
 	}
-	m.Close(&fold.State)
-	list := map[string]MessageRecord{}
+	m.Close(&fold.State.Conversation)
+	list := map[string]conversation.MessageRecord{}
 	for _, r := range m.List {
 		list[r.Text] = r
 	}
@@ -64,10 +65,10 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	}
 	company := "right half" + (&State{Roster: roster.Roster{Agents: p.s.Agents[:2]}}).company("orch-2")
 	want := map[string]string{
-		"Build it": MessageDelivered, "left half": MessageDelivered, company: MessageDelivered,
-		"left: half is there": MessageDelivered, "May I?": MessageDelivered, "They are at it.": MessageSaid,
-		"for the other": MessageReturned, "one more word": MessageSent, "and another": MessageWaiting,
-		"left: more is there": MessageWaiting, "Your report is in the work log. Continue.": MessageDelivered,
+		"Build it": conversation.MessageDelivered, "left half": conversation.MessageDelivered, company: conversation.MessageDelivered,
+		"left: half is there": conversation.MessageDelivered, "May I?": conversation.MessageDelivered, "They are at it.": conversation.MessageSaid,
+		"for the other": conversation.MessageReturned, "one more word": conversation.MessageSent, "and another": conversation.MessageWaiting,
+		"left: more is there": conversation.MessageWaiting, "Your report is in the work log. Continue.": conversation.MessageDelivered,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
@@ -89,12 +90,12 @@ func TestTheLedgerAddsUp(t *testing.T) {
 			at = at.Add(time.Second)
 			s, _ = Apply(s, input.Input{At: at, Fact: fact})
 			waiting := 0
-			for _, m := range s.Queue() {
+			for _, m := range s.Conversation.Queue() {
 				if !m.Told {
 					waiting++
 				}
 			}
-			if l := s.Ledger; l.Posted != l.Seen+l.Returned+l.Shelved+waiting || l.Sent < l.Seen || l.Resent > l.Sent || l.Swallowed > l.Resent {
+			if l := s.Conversation.Ledger; l.Posted != l.Seen+l.Returned+l.Shelved+waiting || l.Sent < l.Seen || l.Resent > l.Sent || l.Swallowed > l.Resent {
 				t.Fatalf("seed %d, after %T: %+v, and %d wait", seed, fact, l, waiting)
 			}
 			fact = randomFact(r, &s)
@@ -110,11 +111,11 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 	p.proven(id)
 	p.rebirth(id, bridge.DeliveryAbsent)
 	p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
-	want := Ledger{Posted: 2, Sent: 3, Seen: 1, Requeued: 1} // the task is still unproven
-	if p.s.Ledger != want {
-		t.Errorf("ledger %+v, want %+v", p.s.Ledger, want)
+	want := conversation.Ledger{Posted: 2, Sent: 3, Seen: 1, Requeued: 1} // the task is still unproven
+	if p.s.Conversation.Ledger != want {
+		t.Errorf("ledger %+v, want %+v", p.s.Conversation.Ledger, want)
 	}
-	if r := p.ledger()["work"]; r.Status != MessageDelivered || r.Sent != 2 {
+	if r := p.ledger()["work"]; r.Status != conversation.MessageDelivered || r.Sent != 2 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -126,16 +127,16 @@ func TestShelvedIsNotWaiting(t *testing.T) {
 	id := p.working()
 	p.verdict(id, report("done", "the plan is done", true))
 	p.decides(decider.Rules{})
-	if p.s.Ledger.Shelved == 0 {
+	if p.s.Conversation.Ledger.Shelved == 0 {
 		t.Fatal("nothing was shelved")
 	}
 	list := p.ledger()
 	for text, r := range list {
-		if r.To == contract.Arbiter && r.Status == MessageWaiting {
+		if r.To == contract.Arbiter && r.Status == conversation.MessageWaiting {
 			t.Errorf("%.40q is listed as waiting", text)
 		}
 	}
-	if r := list["Build it"]; r.Status != MessageShelved {
+	if r := list["Build it"]; r.Status != conversation.MessageShelved {
 		t.Errorf("the task is listed as %q", r.Status)
 	}
 }
@@ -156,9 +157,9 @@ func TestWhoIsAlive(t *testing.T) {
 	}
 }
 
-// Take notes a step as the records of the event log tell it.
-func (m *Messages) Take(r Replayed, after *State) {
-	for _, e := range after.WorkLog {
+// notes takes a step as the records of the event log tell it.
+func notes(m *conversation.Messages, r Replayed, after *State) {
+	for _, e := range after.Conversation.WorkLog {
 		if e.Shelved {
 			m.Shelved(e.ID)
 		}
@@ -173,7 +174,7 @@ func (m *Messages) Take(r Replayed, after *State) {
 				m.Delivered(b.MessageID)
 			}
 		case effect.Send:
-			if sent, ok := after.SentAs(e.Params.MessageID); ok {
+			if sent, ok := after.Conversation.SentAs(e.Params.MessageID); ok {
 				m.Sent(sent.ID)
 			}
 		}

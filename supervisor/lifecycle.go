@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -63,7 +64,7 @@ func (st *step) confinement() (what, why string) {
 func (st *step) giveTask(task string) {
 	st.Task = task
 	st.startTask()
-	st.post(Mail{From: contract.Human, To: contract.Arbiter, Kind: KindTask, Text: task})
+	st.post(conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task})
 }
 
 // enlist adds an agent and has its process started.
@@ -160,7 +161,7 @@ func (st *step) buried(id, why string) {
 	why = cited(why)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.drop(id) {
-		if m.Kind != KindContinue && m.Kind != KindCorrection {
+		if m.Kind != conversation.KindContinue && m.Kind != conversation.KindCorrection {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
 		}
 	}
@@ -175,7 +176,7 @@ func (st *step) buried(id, why string) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handGone, Why: "it " + why, Message: text})
 		return
 	}
-	st.tell(contract.Arbiter, KindNotice, text)
+	st.tell(contract.Arbiter, conversation.KindNotice, text)
 }
 
 // release ends an agent in order.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -41,7 +42,7 @@ func (st *step) countTurn(id string) {
 func (st *step) outOfLimits(id, why string) {
 	a := st.Edit(id)
 	a.ReachedLimit = why
-	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has reached a limit of its mode: %s. It is told to hand off.", a.Name, id, why))
+	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has reached a limit of its mode: %s. It is told to hand off.", a.Name, id, why))
 }
 
 // workLimitRang ends the time of an Orchestrator's mode: its turn is stopped, and the next

@@ -205,7 +205,7 @@ func TestRefusedSummonsAreCounted(t *testing.T) {
 		}
 		p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	}
-	if p.s.Ending == nil || p.s.Exchanges > 20 {
-		t.Errorf("the run goes on after %d exchanges", p.s.Exchanges)
+	if p.s.Ending == nil || p.s.Conversation.Exchanges > 20 {
+		t.Errorf("the run goes on after %d exchanges", p.s.Conversation.Exchanges)
 	}
 }

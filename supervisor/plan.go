@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -88,9 +89,9 @@ func (st *step) skip(i int) {
 	plan := slices.Clone(st.Plan)
 	plan[i].Status = contract.StepSkipped
 	st.setPlan(plan)
-	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, plan[i].Text))
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, plan[i].Text))
 	if a, ok := st.Agent(plan[i].Agent); ok && a.Works() {
-		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction, Strength: contract.Steer,
+		st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindInstruction, Strength: contract.Steer,
 			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.", i+1, plan[i].Text)})
 	}
 }

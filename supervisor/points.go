@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -19,12 +20,12 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 	if st.Task == "" {
 		return "", "", false
 	}
-	for _, m := range st.Mail {
-		if !m.awaitsJudgement() || st.Phase == machine.Idle {
+	for _, m := range st.Conversation.Mail {
+		if !m.AwaitsJudgement() || st.Phase == machine.Idle {
 			continue
 		}
 		if a, _ := st.Agent(m.From); m.Stumble || st.leftUndone(&a) || !st.AnyWorks() {
-			return m.point(), m.From, true // what is done waits for what others still do
+			return pointOf(&m), m.From, true // what is done waits for what others still do
 		}
 	}
 	if id := st.failedBefore(); st.FallbackReason != "" && id != "" {
@@ -52,19 +53,13 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 // arbiterAsked reports whether the Arbiter's own word is asked for, beyond the task: by the
 // human, an Orchestrator, or a correction.
 func (s *State) arbiterAsked() bool {
-	return slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
-		return m.To == contract.Arbiter && m.Kind != KindTask && m.Kind != KindNotice && m.Kind != KindRenewal
+	return slices.ContainsFunc(slices.Concat(s.Conversation.Mail, s.Conversation.InTurn), func(m conversation.Mail) bool {
+		return m.To == contract.Arbiter && m.Kind != conversation.KindTask && m.Kind != conversation.KindNotice && m.Kind != conversation.KindRenewal
 	})
 }
 
-// judged reports whether the message ends an execution: what follows is a point of decision.
-func (m *Mail) judged() bool { return isDocument(m.Kind) || m.Stumble }
-
-// awaitsJudgement reports whether it lies there for whoever decides.
-func (m *Mail) awaitsJudgement() bool { return m.To == contract.Arbiter && m.judged() && !m.Sent }
-
-// point is which.
-func (m *Mail) point() decision.Point {
+// pointOf is the point of decision that a message which ends an execution stands at.
+func pointOf(m *conversation.Mail) decision.Point {
 	if m.Stumble {
 		return decision.PointSelect
 	}
@@ -72,7 +67,7 @@ func (m *Mail) point() decision.Point {
 }
 
 // withheld reports whether a message waits for a decision that the Arbiter does not make.
-func (s *State) withheld(m *Mail) bool {
+func (s *State) withheld(m *conversation.Mail) bool {
 	switch {
 	case m.To != contract.Arbiter || m.Sent:
 		return false
@@ -81,5 +76,5 @@ func (s *State) withheld(m *Mail) bool {
 	case !s.asksOther() || s.Task == "":
 		return false
 	}
-	return m.judged() || m.Kind == KindTask && s.Phase != machine.Idle
+	return m.EndsExecution() || m.Kind == conversation.KindTask && s.Phase != machine.Idle
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -20,7 +21,7 @@ const proofWait = 30 * time.Second
 func (s *State) proofWait() time.Duration { return s.scaled(proofWait) }
 
 // awaitProof looks at a message again when its proof is overdue.
-func (st *step) awaitProof(m Mail) {
+func (st *step) awaitProof(m conversation.Mail) {
 	st.do(effect.SetTimer{Key: proofKey(m.Wire), After: st.proofWait()})
 }
 
@@ -30,26 +31,18 @@ const saidEarlier = "Said before the word that you read last, which stopped you 
 // session does not have it. Behind a word that the human stopped the turn with it goes into
 // that one's turn, and says that it is older.
 func (st *step) unread(id, wire string) {
-	public := st.publicIDs([]string{wire})[0]
+	public := st.Conversation.PublicIDs([]string{wire})[0]
 	st.requeue(wire)
 	st.emit(id, contract.Notice{Text: "message " + public + " was interrupted before it was read; it is sent again"})
-	mail := st.mail()
-	at := slices.IndexFunc(mail, func(m Mail) bool { return m.ID == public })
-	stop := slices.IndexFunc(mail, func(m Mail) bool { return m.To == id && !m.Sent && m.Strength == contract.Stop && m.ID != public })
-	if at < 0 || stop < at || mail[at].Content == "" {
-		return
-	}
-	m := mail[at]
-	m.Strength, m.Content = contract.Steer, saidEarlier+m.Content
-	st.Mail = slices.Insert(slices.Delete(mail, at, at+1), stop, m)
+	st.Conversation.Overtake(public, saidEarlier)
 }
 
 // provenLater starts the wait for words that were sent into a turn and did not end
 // with it: the CLI makes them its next turn.
 func (st *step) provenLater(a *roster.Agent) {
 	for _, wire := range a.Turn {
-		if i := onWire(st.Mail, wire); i >= 0 {
-			st.awaitProof(st.Mail[i])
+		if m, ok := st.Conversation.SentAs(wire); ok {
+			st.awaitProof(m)
 		}
 	}
 }
@@ -58,29 +51,25 @@ func (st *step) provenLater(a *roster.Agent) {
 // under the same id, which the CLI drops if it has it, and then to another process,
 // whose history tells.
 func (st *step) proofOverdue(wire string) {
-	i := onWire(st.Mail, wire)
-	if i < 0 {
+	sent, ok := st.Conversation.SentAs(wire)
+	if !ok {
 		return
 	}
-	a := st.Edit(st.Mail[i].To)
+	a := st.Edit(sent.To)
 	if a == nil || a.Status != roster.Busy || !slices.Contains(a.Turn, wire) {
 		return
 	}
 	if a.Backoff != nil || a.Watch.Stopped {
-		st.awaitProof(st.Mail[i])
+		st.awaitProof(sent)
 		return
 	}
-	if st.Mail[i].Resent {
-		st.Ledger.Swallowed++
-		st.emit(a.ID, contract.Notice{Text: "message " + st.Mail[i].ID + " was swallowed twice; " + a.Name + " is started again"})
+	m, again := st.Conversation.Resend(wire)
+	if !again {
+		st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was swallowed twice; " + a.Name + " is started again"})
 		st.relaunch(a.ID, restart.Hung, "swallows its messages")
 		return
 	}
-	m := &st.mail()[i]
-	m.Resent = true
-	st.Ledger.Resent++
-	st.Ledger.Sent++
 	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.proofWait().String() + "; it is sent again"})
 	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: len(a.Turn) > 1}})
-	st.awaitProof(*m)
+	st.awaitProof(m)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -51,9 +52,9 @@ func TestASwallowedMessage(t *testing.T) {
 		t.Error("delivered was said of a swallowed message")
 	}
 	p.proven("arbiter")
-	want := Ledger{Posted: 1, Sent: 3, Seen: 1, Resent: 1, Swallowed: 1, Requeued: 1}
-	if p.s.Ledger != want {
-		t.Errorf("ledger %+v, want %+v", p.s.Ledger, want)
+	want := conversation.Ledger{Posted: 1, Sent: 3, Seen: 1, Resent: 1, Swallowed: 1, Requeued: 1}
+	if p.s.Conversation.Ledger != want {
+		t.Errorf("ledger %+v, want %+v", p.s.Conversation.Ledger, want)
 	}
 	if p.s.Crashes != 0 {
 		t.Errorf("%d crashes", p.s.Crashes)
@@ -167,8 +168,8 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 		do(input.Happened{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Delivered{MessageID: wire}}})
 		do(input.Happened{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone, Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
 	}
-	want := Ledger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
-	if noticed != messages || s.Ledger != want {
-		t.Errorf("%d of %d were noticed, ledger %+v", noticed, messages, s.Ledger)
+	want := conversation.Ledger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
+	if noticed != messages || s.Conversation.Ledger != want {
+		t.Errorf("%d of %d were noticed, ledger %+v", noticed, messages, s.Conversation.Ledger)
 	}
 }

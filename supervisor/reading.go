@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 )
 
 // Reading is a message that the Arbiter's session has taken up since it last ruled, as it
@@ -16,7 +17,7 @@ type Reading struct{ Message, Content string }
 const readingKept = 256 << 10
 
 // read notes that the Arbiter has taken up a message.
-func (st *step) read(m Mail) {
+func (st *step) read(m conversation.Mail) {
 	if m.To != contract.Arbiter || m.Content == "" {
 		return
 	}

@@ -198,8 +198,8 @@ func TestReportsTravelOnce(t *testing.T) {
 				t.Errorf("%s: %s was said to be delivered %d times", fate, m, times)
 			}
 		}
-		if len(p.s.WorkLog) != 0 {
-			t.Errorf("%s: the work log keeps %v", fate, p.s.WorkLog)
+		if len(p.s.Conversation.WorkLog) != 0 {
+			t.Errorf("%s: the work log keeps %v", fate, p.s.Conversation.WorkLog)
 		}
 		p.folds()
 	}

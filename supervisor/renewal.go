@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -52,7 +53,7 @@ func (st *step) askRenewal() {
 	if st.RenewalStage == renewalAsked && !st.renewalOpen() {
 		st.RenewalStage = renewalNone // its turn ended with the run, or came to nothing
 	}
-	if st.RenewalStage != renewalNone || st.Paused || st.Held || len(st.Agents) == 0 {
+	if st.RenewalStage != renewalNone || st.Paused || st.Conversation.Held || len(st.Agents) == 0 {
 		return
 	}
 	if st.FallbackReason != "" {
@@ -62,7 +63,7 @@ func (st *step) askRenewal() {
 	if a.Role != roster.RoleArbiter || a.Status != roster.Ready || !a.HasHistory || !a.ContextLow() || a.Troubles > 0 {
 		return
 	}
-	if slices.ContainsFunc(st.Mail, func(m Mail) bool { return m.To == a.ID && ofSession(m) }) {
+	if slices.ContainsFunc(st.Conversation.Mail, func(m conversation.Mail) bool { return m.To == a.ID && ofSession(m) }) {
 		return // a turn that was cut off, or is to be mended, comes first
 	}
 	if st.ShortRenewals >= maxShort {
@@ -71,7 +72,7 @@ func (st *step) askRenewal() {
 		return
 	}
 	st.RenewalStage = renewalAsked
-	st.tell(a.ID, KindRenewal, fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another takes your place, and knows nothing but what you leave. "+
+	st.tell(a.ID, conversation.KindRenewal, fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another takes your place, and knows nothing but what you leave. "+
 		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human said that still binds, where each Orchestrator stands, "+
 		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct, a.Context.Window))
 }
@@ -79,34 +80,34 @@ func (st *step) askRenewal() {
 // renewalOpen reports whether the Arbiter may still answer that it was asked to be renewed.
 func (s *State) renewalOpen() bool {
 	a, _ := s.Agent(contract.Arbiter)
-	return a.Status != roster.Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
+	return a.Status != roster.Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Conversation.Mail, s.Conversation.InTurn), func(m conversation.Mail) bool {
 		return m.To == a.ID && !s.renewing(m.Kind)
 	})
 }
 
 // ofSession reports whether a message is about what went before in its reader's own
 // session: another session cannot make sense of it.
-func ofSession(m Mail) bool {
-	return m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRetry || m.Kind == KindRenewal)
+func ofSession(m conversation.Mail) bool {
+	return m.From == contract.Supervisor && (m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRetry || m.Kind == conversation.KindRenewal)
 }
 
 // forSuccessor makes what waits for the Arbiter fit for another session: what was about
 // the old one is left out, and so is what that one inherited.
 func (st *step) forSuccessor() {
 	unruled := false
-	for i := range st.mail() {
-		m := &st.Mail[i]
+	for i := range st.Conversation.EditMail() {
+		m := &st.Conversation.Mail[i]
 		switch {
 		case m.To != contract.Arbiter:
 		case ofSession(*m):
-			unruled = unruled || m.Kind != KindRenewal
+			unruled = unruled || m.Kind != conversation.KindRenewal
 		case m.BriefBytes > 0:
 			m.Content, m.BriefBytes, m.CarriesBrief = m.Content[m.BriefBytes:], 0, false
 		}
 	}
-	st.takeBack(func(m Mail) bool { return m.To == contract.Arbiter && ofSession(m) })
+	st.takeBack(func(m conversation.Mail) bool { return m.To == contract.Arbiter && ofSession(m) })
 	if unruled {
-		st.tell(contract.Arbiter, KindNotice, "The Arbiter before you ended before it had ruled on what was said to it last. Look what that was, and rule how it goes on.")
+		st.tell(contract.Arbiter, conversation.KindNotice, "The Arbiter before you ended before it had ruled on what was said to it last. Look what that was, and rule how it goes on.")
 	}
 }
 
@@ -117,14 +118,14 @@ func (st *step) callOffRenewal() {
 	}
 	st.RenewalStage = renewalNone
 	a := st.Edit(contract.Arbiter)
-	renewal := func(m Mail) bool { return m.To == a.ID && m.Kind == KindRenewal }
-	for _, m := range slices.Concat(st.Mail, st.InTurn) {
+	renewal := func(m conversation.Mail) bool { return m.To == a.ID && m.Kind == conversation.KindRenewal }
+	for _, m := range slices.Concat(st.Conversation.Mail, st.Conversation.InTurn) {
 		if renewal(m) {
 			a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(w string) bool { return w == m.Wire })
 		}
 	}
 	st.takeBack(renewal)
-	st.InTurn = slices.DeleteFunc(slices.Clone(st.InTurn), renewal)
+	st.Conversation.InTurn = slices.DeleteFunc(slices.Clone(st.Conversation.InTurn), renewal)
 }
 
 // checkRenewal tests a ruling against a renewal that was asked for. The task's end

@@ -293,7 +293,7 @@ func TestCompactions(t *testing.T) {
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
-	if n := len(p.s.WorkLog); n != 1 {
+	if n := len(p.s.Conversation.WorkLog); n != 1 {
 		t.Errorf("%d entries in the work log", n)
 	}
 	p.do(input.Rang{Key: compactionBlockedKey(p.agent(one).AgentRef)})

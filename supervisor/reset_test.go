@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -28,7 +29,7 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 			ruling("SELECT_MODE", "Weave.", "mode", "developer"), ruling("CONTINUE", "Patience."), ruling("COMPLETE", "Done.", "summary", "Done."),
 		} {
 			p.verdict("arbiter", v)
-			if m := last[contract.Message](p); m.Kind != KindCorrection || !strings.Contains(m.Text, "ADDRESS_HUMAN") {
+			if m := last[contract.Message](p); m.Kind != conversation.KindCorrection || !strings.Contains(m.Text, "ADDRESS_HUMAN") {
 				t.Errorf("%s: %s: %s: %q", of, v["decision"], m.Kind, m.Text)
 			}
 			if p.s.Phase != machine.Idle || p.s.Summoned > 0 || p.s.Ending != nil {

@@ -124,8 +124,8 @@ func (st *step) unpark(id string) {
 	a.Status, a.Since, a.Dismissed = roster.Down, st.at, false
 	st.cancelSuccession(id)
 	if a.Role == roster.RoleArbiter {
-		if st.leaveFallback(); st.Held { // whoever brings it back has spoken
-			st.Exchanges, st.ExchangeLimitHits, st.Held = 0, 0, false
+		if st.leaveFallback(); st.Conversation.Held { // whoever brings it back has spoken
+			st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 			if !st.awaitsHuman() {
 				st.Question = nil
 			}

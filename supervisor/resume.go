@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -242,20 +243,20 @@ func (st *step) awake() {
 	}
 	back := st.ReturnedAgent
 	st.Waking, st.ReturnedAgent = false, ""
-	if st.Task == "" || st.Question != nil || st.Held || st.Paused || st.underWay() {
+	if st.Task == "" || st.Question != nil || st.Conversation.Held || st.Paused || st.underWay() {
 		return
 	}
 	what := "The run was taken up again"
 	if back != "" {
 		what = "The human gave back the session of " + back
 	}
-	st.tell(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+". Rule how it goes on.")
+	st.tell(contract.Arbiter, conversation.KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+". Rule how it goes on.")
 	st.pump()
 }
 
 // underWay reports whether something will happen by itself.
 func (s *State) underWay() bool {
-	if len(s.Mail) > 0 || s.documentDue() || s.DeciderRequest != nil || s.RenewalStage != renewalNone {
+	if len(s.Conversation.Mail) > 0 || s.documentDue() || s.DeciderRequest != nil || s.RenewalStage != renewalNone {
 		return true
 	}
 	for _, a := range s.Agents {

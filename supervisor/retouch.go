@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -14,71 +15,60 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 		st.reject(ref, "%s", why)
 		return
 	}
-	m := &st.mail()[i]
-	if m.Kind == KindTask && st.Task == m.Text {
+	m := &st.Conversation.EditMail()[i]
+	if m.Kind == conversation.KindTask && st.Task == m.Text {
 		st.Task = c.Text
 		st.DeciderRequest = nil // what is asked is about other words: it is asked again
 	}
-	if a := st.Edit(m.To); m.Kind == KindBrief && a != nil {
+	if a := st.Edit(m.To); m.Kind == conversation.KindBrief && a != nil {
 		a.Brief = c.Text
 	}
 	m.Text = c.Text
 	said := contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Edited: true}
 	st.accept(ref, "message "+m.ID+" says something else now")
 	st.emit(m.From, said)
-	st.RecentMessages = slices.Clone(st.RecentMessages)
-	for k := range st.RecentMessages {
-		if st.RecentMessages[k].MessageID == m.ID {
-			st.RecentMessages[k] = &said
-		}
-	}
+	st.Conversation.Correct(m.ID, func(x *contract.Message) { *x = said })
 }
 
 // withdrawMessage takes one back, unless something waits for it.
 func (st *step) withdrawMessage(ref string, c contract.WithdrawMessage) {
 	i, why := st.unspoken(c.MessageID)
 	if why == "" {
-		why = st.awaited(st.Mail[i])
+		why = st.awaited(st.Conversation.Mail[i])
 	}
 	if why != "" {
 		st.reject(ref, "%s", why)
 		return
 	}
-	m := st.Mail[i]
+	m := st.Conversation.Mail[i]
 	st.accept(ref, "message "+m.ID+" is taken back")
-	st.takeBack(func(x Mail) bool { return x.ID == m.ID })
+	st.takeBack(func(x conversation.Mail) bool { return x.ID == m.ID })
 	st.emit(m.From, contract.Withdrawn{MessageID: m.ID})
-	st.RecentMessages = slices.DeleteFunc(slices.Clone(st.RecentMessages), func(x *contract.Message) bool { return x.MessageID == m.ID })
+	st.Conversation.Unsay(m.ID)
 }
 
 // unspoken finds a message of the human's that was never sent, or says why there is none.
 // One that was sent and came back may have been read.
 func (st *step) unspoken(id string) (at int, why string) {
-	for _, m := range st.Queue()[len(st.Mail):] {
-		if m.ID == id {
-			st.bringUp(m.To, -1)
-			break
-		}
-	}
-	at = slices.IndexFunc(st.Mail, func(m Mail) bool { return m.ID == id })
+	at = st.Conversation.Waiting(id)
 	switch {
 	case at < 0:
 		return at, "no message " + id + " waits: it was delivered, or never said"
-	case st.Mail[at].From != contract.Human:
-		return at, "message " + id + " is " + st.displayName(st.Mail[at].From) + "'s, not yours"
-	case st.Mail[at].Wire != "":
+	case st.Conversation.Mail[at].From != contract.Human:
+		return at, "message " + id + " is " + st.displayName(st.Conversation.Mail[at].From) + "'s, not yours"
+	case st.Conversation.Mail[at].Wire != "":
 		return at, "message " + id + " was sent already: say another, or interrupt"
 	}
 	return at, ""
 }
 
 // awaited says why a message cannot be taken back: the talk would stand still without it.
-func (st *step) awaited(m Mail) string {
+func (st *step) awaited(m conversation.Mail) string {
 	a, _ := st.Agent(m.To)
 	switch {
-	case m.Kind == KindTask:
+	case m.Kind == conversation.KindTask:
 		return "it is the task: edit it, or reset"
-	case m.Kind == KindAnswer:
+	case m.Kind == conversation.KindAnswer:
 		return "the Arbiter waits for this answer: edit it"
 	case m.To != contract.Arbiter && a.Status != roster.Busy:
 		return a.Name + " was brought to work by it: edit it, or kill " + a.ID
@@ -90,7 +80,7 @@ func (st *step) awaited(m Mail) string {
 
 // goesOnWithout reports whether somebody goes on, or waits for the human, without a message to
 // the Arbiter.
-func (s *State) goesOnWithout(m Mail) bool {
+func (s *State) goesOnWithout(m conversation.Mail) bool {
 	return s.Task == "" || s.Question != nil || s.AnyWorks() || s.documentDue() ||
-		slices.ContainsFunc(s.Mail, func(x Mail) bool { return x.ID != m.ID && x.To == m.To })
+		slices.ContainsFunc(s.Conversation.Mail, func(x conversation.Mail) bool { return x.ID != m.ID && x.To == m.To })
 }

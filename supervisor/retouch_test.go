@@ -16,9 +16,9 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.say("First.") // goes out
 	p.say("Use port 80.")
-	waiting := p.s.Mail[len(p.s.Mail)-1].ID
+	waiting := p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].ID
 	sent := ""
-	for _, m := range p.s.Mail {
+	for _, m := range p.s.Conversation.Mail {
 		if m.Text == "First." {
 			sent = m.ID
 		}
@@ -39,7 +39,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	p.say("No, wait.")
-	waiting = p.s.Mail[len(p.s.Mail)-1].ID
+	waiting = p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].ID
 	if ok, why := p.command(contract.WithdrawMessage{MessageID: waiting}); !ok {
 		t.Fatal(why)
 	}
@@ -48,7 +48,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	if s := effects[effect.Send](p); len(s) != 0 {
 		t.Errorf("sent all the same: %+v", s)
 	}
-	for _, m := range p.s.RecentMessages {
+	for _, m := range p.s.Conversation.RecentMessages {
 		if m.MessageID == waiting || m.Text == "Use port 80." {
 			t.Errorf("it is remembered: %+v", m)
 		}
@@ -73,13 +73,13 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 		{"", "no message"},
 	} {
 		id := "m-none"
-		for _, m := range p.s.Mail {
+		for _, m := range p.s.Conversation.Mail {
 			if m.Text == tt.text {
 				id = m.ID
 			}
 		}
-		before := len(p.s.Mail)
-		if ok, why := p.command(contract.WithdrawMessage{MessageID: id}); ok || !strings.Contains(why, tt.why) || len(p.s.Mail) != before {
+		before := len(p.s.Conversation.Mail)
+		if ok, why := p.command(contract.WithdrawMessage{MessageID: id}); ok || !strings.Contains(why, tt.why) || len(p.s.Conversation.Mail) != before {
 			t.Errorf("%q: %v %s", tt.text, ok, why)
 		}
 	}
@@ -90,7 +90,7 @@ func TestTheTaskIsEdited(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Task = "" })
 	p.command(contract.Pause{})
 	p.say("Build a boat.")
-	id := p.s.Mail[0].ID
+	id := p.s.Conversation.Mail[0].ID
 	if ok, why := p.command(contract.WithdrawMessage{MessageID: id}); ok || !strings.Contains(why, "it is the task") {
 		t.Errorf("%v %s", ok, why)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -89,8 +90,8 @@ func TestResetLeavesNothingToDecide(t *testing.T) {
 	p.verdict(p.working(), report("done", "old work", true))
 	late := p.asked()
 	p.command(contract.Reset{})
-	if n := len(p.s.Mail); n != 1 {
-		t.Errorf("%d messages wait after a reset: %+v", n, p.s.Mail)
+	if n := len(p.s.Conversation.Mail); n != 1 {
+		t.Errorf("%d messages wait after a reset: %+v", n, p.s.Conversation.Mail)
 	}
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.answers(late, "CONTINUE", "")
@@ -193,8 +194,8 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	for range 3 {
 		p.verdict(id, report("progress", "on the way", false))
 	}
-	if p.s.RenewalStage != renewalNone || slices.ContainsFunc(p.s.WorkLog, func(e Entry) bool { return e.Kind == KindRenewal }) {
-		t.Errorf("renewal %q; work log %+v", p.s.RenewalStage, p.s.WorkLog)
+	if p.s.RenewalStage != renewalNone || slices.ContainsFunc(p.s.Conversation.WorkLog, func(e conversation.Entry) bool { return e.Kind == conversation.KindRenewal }) {
+		t.Errorf("renewal %q; work log %+v", p.s.RenewalStage, p.s.Conversation.WorkLog)
 	}
 }
 

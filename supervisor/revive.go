@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -93,10 +94,10 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		}
 		over = append(over, wire)
 	}
-	ids := st.publicIDs(over)
+	ids := st.Conversation.PublicIDs(over)
 	for _, wire := range over {
 		st.delivered(wire)
-		st.overWith(wire)
+		st.Conversation.EndTurn(wire)
 	}
 	for i := len(open) - 1; i >= 0; i-- { // each goes to the front
 		st.requeue(open[i])
@@ -118,19 +119,19 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	case state == cutOff || state == unanswered && ruled != nil:
 		st.Edit(id).InterruptedTurn = over
 		if back {
-			st.tell(id, KindRetry, takeover.TurnCutOff)
+			st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
 			break
 		}
-		st.tell(id, KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "+
+		st.tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
 	case state == unanswered && back:
-		st.tell(id, KindRetry, takeover.TurnCutOff)
+		st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
 	case state == unanswered:
-		st.tell(id, KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
+		st.tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
 	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
-		st.tell(id, KindRetry, brokenWay)
+		st.tell(id, conversation.KindRetry, brokenWay)
 	case back && st.Edit(id).Works() && !st.pendingFor(id):
-		st.tell(id, KindRetry, "Look what was said and changed while the human had your session, and go on with your work.")
+		st.tell(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and go on with your work.")
 	}
 }
 
@@ -155,15 +156,15 @@ func (st *step) recall(id string) {
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
 	b.WriteString(st.recollect(id, max(recallChars-b.Len(), recordTalk)))
 	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message follows this one, say where you stand.")
-	st.tell(id, KindRetry, b.String())
+	st.tell(id, conversation.KindRetry, b.String())
 }
 
 // recollect lists the last messages an agent had a part in, within a size.
 func (s *State) recollect(id string, room int) string {
 	var parts []string
-	for i := len(s.RecentMessages) - 1; i >= 0 && room > 0; i-- {
-		m := s.RecentMessages[i]
-		if m.From != id && m.To != id || m.Kind == KindRenewal || m.Kind == KindRelief {
+	for i := len(s.Conversation.RecentMessages) - 1; i >= 0 && room > 0; i-- {
+		m := s.Conversation.RecentMessages[i]
+		if m.From != id && m.To != id || m.Kind == conversation.KindRenewal || m.Kind == conversation.KindRelief {
 			continue
 		}
 		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind, quoteLines(m.Text))

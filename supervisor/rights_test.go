@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
@@ -283,9 +284,9 @@ func TestMessagesNeedTheRight(t *testing.T) {
 			t.Errorf("%q to %q: %t", c.from, c.to, got)
 		}
 		st := &step{State: p.s, at: p.at}
-		n := len(st.Mail)
-		if st.post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"}); c.to != contract.Human && len(st.Mail) > n != c.may {
-			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Mail) > n)
+		n := len(st.Conversation.Mail)
+		if st.post(conversation.Mail{From: c.from, To: c.to, Kind: conversation.KindInstruction, Text: "do it"}); c.to != contract.Human && len(st.Conversation.Mail) > n != c.may {
+			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Conversation.Mail) > n)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -70,7 +71,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Message: v.Message, Document: v.Handoff})
 	case verdict.AddressHuman:
 		if st.isReport(v) && (st.AnyWorks() || st.awaitsHuman()) {
-			st.toHuman(KindReport, v.Message)
+			st.toHuman(conversation.KindReport, v.Message)
 			break
 		}
 		st.question(Question{Text: v.Message, At: st.at, Arbiter: true})
@@ -91,7 +92,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		}
 		// A turn of the Arbiter's each time: it must not go on like that without an end.
 		if st.exchange(); st.Ending == nil {
-			st.tell(contract.Arbiter, KindCorrection, problem+" Rule again.")
+			st.tell(contract.Arbiter, conversation.KindCorrection, problem+" Rule again.")
 		}
 	case verdict.Complete:
 		st.complete(v)
@@ -153,17 +154,17 @@ func (st *step) address(from, to, text string, retry bool) {
 	}
 	st.overcome(to)
 	a := st.Edit(to)
-	kind := KindInstruction
+	kind := conversation.KindInstruction
 	switch {
 	case retry && from != contract.Supervisor: // whose `retry` is about a process that ended
-		kind = KindRetry
+		kind = conversation.KindRetry
 	case a.Standing == roster.Waiting:
-		kind = KindAnswer
+		kind = conversation.KindAnswer
 	}
 	a.Standing = roster.Working
 	st.beginWork(to)
 	st.exchange()
-	st.post(Mail{From: from, To: to, Kind: kind, Text: text})
+	st.post(conversation.Mail{From: from, To: to, Kind: kind, Text: text})
 }
 
 // routeOrchestrator carries an Orchestrator's verdict on.
@@ -188,7 +189,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		a.Standing = roster.Working
 		st.exchange()
 		if !st.pendingFor(id) {
-			st.tell(id, KindContinue, "Your report is in the work log. Continue.")
+			st.tell(id, conversation.KindContinue, "Your report is in the work log. Continue.")
 		}
 		return
 	}
@@ -215,7 +216,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: handOff, Message: v.Message, Document: v.Handoff})
 	default:
 		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
+		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
 	}
 }
 

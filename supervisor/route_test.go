@@ -229,11 +229,11 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 			t.Errorf("human present %v: %d turns", present, turns)
 		}
 		if present {
-			if p.s.Question == nil || !p.s.Held {
+			if p.s.Question == nil || !p.s.Conversation.Held {
 				t.Errorf("the human was not asked: %+v", p.s.Question)
 			}
 			p.say("go on")
-			if p.s.Held {
+			if p.s.Conversation.Held {
 				t.Error("still held after the human's word")
 			}
 			continue
@@ -297,7 +297,7 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 	p.contains("what goes first", p.lastSent("arbiter"), "halt", "kind: interjection")
 	p.verdict("arbiter", ruling("CONTINUE", "Heard."))
 	p.contains("the note", p.lastSent("arbiter"), "also write docs", "kind: interjection")
-	if log := p.s.WorkLog; len(log) != 0 {
+	if log := p.s.Conversation.WorkLog; len(log) != 0 {
 		t.Errorf("the work log did not travel: %v", log)
 	}
 }
@@ -317,8 +317,8 @@ func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 		t.Error("the second try has another id")
 	}
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "A.", "to", id))
-	if len(p.s.WorkLog) != 0 || len(told[contract.Delivered](p)) == 0 {
-		t.Errorf("work log %v", p.s.WorkLog)
+	if len(p.s.Conversation.WorkLog) != 0 || len(told[contract.Delivered](p)) == 0 {
+		t.Errorf("work log %v", p.s.Conversation.WorkLog)
 	}
 }
 
@@ -336,14 +336,14 @@ func TestCeilingOfExchanges(t *testing.T) {
 			p.verdict(id, report("progress", "still here", false))
 		}
 	}
-	if p.s.Question == nil || !p.s.Held {
-		t.Fatalf("the human was not asked; exchanges %d", p.s.Exchanges)
+	if p.s.Question == nil || !p.s.Conversation.Held {
+		t.Fatalf("the human was not asked; exchanges %d", p.s.Conversation.Exchanges)
 	}
 	if p.agent(id).Status == roster.Busy {
 		t.Error("the talk goes on while a human is awaited")
 	}
 	p.say("go on")
-	if p.s.Held || p.agent(id).Status != roster.Busy {
+	if p.s.Conversation.Held || p.agent(id).Status != roster.Busy {
 		t.Error("a human's word did not let them go on")
 	}
 }

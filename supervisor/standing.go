@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -14,8 +15,8 @@ import (
 
 // awaitsRuling reports whether a `done` or `handoff` lies unread before the Arbiter.
 func (s *State) awaitsRuling() bool {
-	for i := range s.Mail {
-		if m := &s.Mail[i]; m.To == contract.Arbiter && (m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff) {
+	for i := range s.Conversation.Mail {
+		if m := &s.Conversation.Mail[i]; m.To == contract.Arbiter && (m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff) {
 			return true
 		}
 	}
@@ -24,7 +25,7 @@ func (s *State) awaitsRuling() bool {
 
 // beingRuled reports whether a `done` or `handoff` is with the Arbiter, unread or at hand.
 func (s *State) beingRuled() bool {
-	return s.awaitsRuling() || slices.ContainsFunc(s.InTurn, func(m Mail) bool { return m.To == contract.Arbiter && isDocument(m.Kind) })
+	return s.awaitsRuling() || slices.ContainsFunc(s.Conversation.InTurn, func(m conversation.Mail) bool { return m.To == contract.Arbiter && conversation.IsDocument(m.Kind) })
 }
 
 // awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else
@@ -70,33 +71,14 @@ func (s *State) failedChecks() []decision.Check {
 // pendingFor reports whether a message waits to be sent to the agent, in its present
 // incarnation.
 func (s *State) pendingFor(id string) bool {
-	return slices.ContainsFunc(s.Mail, func(m Mail) bool {
+	return slices.ContainsFunc(s.Conversation.Mail, func(m conversation.Mail) bool {
 		return m.To == id && !m.Sent && !(id == contract.Arbiter && s.renewing(m.Kind))
 	})
-}
-
-// onWire finds the message that went out under an id.
-func onWire(list []Mail, wire string) int {
-	return slices.IndexFunc(list, func(m Mail) bool { return m.Sent && m.Wire == wire })
 }
 
 // elapsed is how long the run has lived, over all its processes.
 func (st *step) elapsed() time.Duration {
 	return st.EarlierRuntime + max(st.at.Sub(st.ProcessBegan), 0)
-}
-
-// publicIDs are the ids under which the messages were announced.
-func (s *State) publicIDs(wires []string) []string {
-	ids := make([]string, 0, len(wires))
-	for _, w := range wires {
-		if i := onWire(s.Mail, w); i >= 0 {
-			w = s.Mail[i].ID
-		} else if i := onWire(s.InTurn, w); i >= 0 {
-			w = s.InTurn[i].ID
-		}
-		ids = append(ids, w)
-	}
-	return ids
 }
 
 // documentDue reports whether a document is under way that somebody will be told of, or
@@ -119,7 +101,7 @@ func (s *State) isCheck(request string) bool {
 func (s *State) renewing(kind string) bool {
 	switch s.RenewalStage {
 	case renewalAsked:
-		return kind != KindRenewal && kind != KindCorrection && kind != KindRetry
+		return kind != conversation.KindRenewal && kind != conversation.KindCorrection && kind != conversation.KindRetry
 	case renewalGiven:
 		return true
 	}

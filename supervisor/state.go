@@ -3,6 +3,7 @@ package supervisor
 import (
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -15,7 +16,7 @@ type State struct {
 	Options runconfig.Options
 	ClockState
 	roster.Roster
-	ConversationState
+	Conversation conversation.State
 	TaskState
 	DecisionState
 	HandoffState

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -23,7 +22,12 @@ type step struct {
 
 	interjected bool // the turn at hand answers a word that the human threw in
 
-	ownMail, ownLog bool
+}
+
+// freeze ends the editing of what the old state shares.
+func (st *step) freeze() {
+	st.Roster.Freeze()
+	st.Conversation.Freeze()
 }
 
 // do adds an effect.
@@ -41,22 +45,6 @@ func (st *step) shift(by machine.Trigger, to machine.State) {
 	}
 	st.emit(contract.Supervisor, contract.State{From: string(st.Phase), To: string(to), Trigger: string(by)})
 	st.Phase = to
-}
-
-// mail returns the writable mail.
-func (st *step) mail() []Mail {
-	if !st.ownMail {
-		st.Mail, st.ownMail = slices.Clone(st.Mail), true
-	}
-	return st.Mail
-}
-
-// workLog returns the writable work log.
-func (st *step) workLog() []Entry {
-	if !st.ownLog {
-		st.WorkLog, st.ownLog = slices.Clone(st.WorkLog), true
-	}
-	return st.WorkLog
 }
 
 // accept and reject answer a command; each gets exactly one of the two.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -55,13 +56,13 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	}
 	company := st.company(a.ID)
 	st.enlist(a, brief)
-	text, attached := brief, []Attached(nil)
+	text, attached := brief, []conversation.Attached(nil)
 	if old.Document != nil {
 		text, attached = handedOn(brief, &old)
 		st.emit(old.ID, handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))
 	}
 	st.leaveSuccessorQueue(successorOf)
-	st.post(Mail{From: by, To: a.ID, Kind: KindBrief, Text: text + company, Attached: attached})
+	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief, Text: text + company, Attached: attached})
 	st.selected(a.ID, mode, by)
 	st.forget()
 	return ""

@@ -237,12 +237,12 @@ func TestALookWakesNobody(t *testing.T) {
 	p.ends("orch-1")
 	p.out = nil
 	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
-	for _, m := range p.s.Mail {
+	for _, m := range p.s.Conversation.Mail {
 		if m.To == contract.Arbiter {
 			t.Errorf("the Arbiter is woken: %+v", m)
 		}
 	}
-	if e := p.s.WorkLog[len(p.s.WorkLog)-1]; e.From != contract.Supervisor || !strings.Contains(e.Text, "0 messages typed") {
+	if e := p.s.Conversation.WorkLog[len(p.s.Conversation.WorkLog)-1]; e.From != contract.Supervisor || !strings.Contains(e.Text, "0 messages typed") {
 		t.Errorf("the work log ends in %+v", e)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -116,7 +117,7 @@ func TestTakeover(t *testing.T) {
 	}
 	p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 	p.say("wait for me", "", "orch-1")
-	if p.s.Mail[len(p.s.Mail)-1].Sent {
+	if p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].Sent {
 		t.Error("a message was sent to a session that a human has")
 	}
 	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok || !strings.Contains(why, "taken over already, at ") {
@@ -181,8 +182,8 @@ func TestCutOffTurnIsNeitherLostNorRepeated(t *testing.T) {
 			want = strings.TrimSpace(strings.SplitN(body, "\n", 2)[0])
 		}
 		p.contains(fate, sent, want, "The human had this session")
-		if n := p.s.Ledger.Posted - p.s.Ledger.Seen - p.s.Ledger.Returned; n < 1 {
-			t.Errorf("%s: a message is lost: %+v", fate, p.s.Ledger)
+		if n := p.s.Conversation.Ledger.Posted - p.s.Conversation.Ledger.Seen - p.s.Conversation.Ledger.Returned; n < 1 {
+			t.Errorf("%s: a message is lost: %+v", fate, p.s.Conversation.Ledger)
 		}
 	}
 }
@@ -334,7 +335,7 @@ func TestTheArbiterIsTaken(t *testing.T) {
 	p := working(t)
 	p.take("arbiter", takeover.Open)
 	p.verdict("orch-1", report("question", "which port?", true))
-	if i := slices.IndexFunc(p.s.Mail, func(m Mail) bool { return m.To == "arbiter" }); i < 0 || p.s.Mail[i].Sent {
+	if i := slices.IndexFunc(p.s.Conversation.Mail, func(m conversation.Mail) bool { return m.To == "arbiter" }); i < 0 || p.s.Conversation.Mail[i].Sent {
 		t.Fatalf("%d: lost, or sent to a session that a human has", i)
 	}
 	p.ends("arbiter")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -90,13 +91,13 @@ func (st *step) takeoverRead(id string, f input.Surveyed) {
 	switch {
 	case d.Idle && a.Role == roster.RoleArbiter:
 	case d.Idle: // no reason to wake the Arbiter
-		st.WorkLog = append(st.workLog(), Entry{
-			ID: st.newMessageID(), From: contract.Supervisor, Kind: KindNotice, At: st.at, Quiet: true, Text: d.Finding,
+		st.Conversation.AddEntry(conversation.Entry{
+			ID: st.newMessageID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: st.at, Quiet: true, Text: d.Finding,
 		})
 	default:
-		m := Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: d.Finding}
+		m := conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice, Text: d.Finding}
 		if d.Quotes != "" {
-			m.Attached = []Attached{{Title: "quoted from the session of " + id, From: id, Kind: "transcript", Text: d.Quotes}}
+			m.Attached = []conversation.Attached{{Title: "quoted from the session of " + id, From: id, Kind: "transcript", Text: d.Quotes}}
 		}
 		st.post(m)
 	}

@@ -320,9 +320,9 @@ func (st *step) statusText() string {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "plan:\n%s", planText(st.Plan))
-	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(st.WorkLog))
+	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(st.Conversation.WorkLog))
 	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
-		st.Iterations, st.Options.MaxIterations, st.LivingCount(), st.Options.MaxOrchestrators, st.Exchanges, st.Options.MaxExchanges, st.Spent())
+		st.Iterations, st.Options.MaxIterations, st.LivingCount(), st.Options.MaxOrchestrators, st.Conversation.Exchanges, st.Options.MaxExchanges, st.Spent())
 	if st.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, " of $%.4f", st.Options.MaxCostUSD)
 	}

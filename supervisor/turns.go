@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
@@ -24,7 +25,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	st.bill(a, t)
 	worked(a, t)
-	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: st.publicIDs(t.MessageIDs)})
+	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
 	switch {
 	case t.Outcome == bridge.TurnLost:
 		return // the process is gone; its `done` follows, and its transcript tells what it had seen
@@ -36,7 +37,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		return // we cut it off; the next process learns from its history what it had seen
 	}
 	if modelAnswered(t) {
-		st.forgetRefused(id)
+		st.Conversation.ForgetRefused(id)
 	}
 	for _, m := range t.MessageIDs {
 		if slices.Contains(t.Unread, m) {
@@ -44,22 +45,22 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 			continue
 		}
 		st.delivered(m)
-		i := onWire(st.InTurn, m)
-		if i >= 0 && unreadable(a, t, st.InTurn[i]) {
-			st.setAside(st.InTurn[i])
+		read, ok := st.Conversation.InTurnAs(m)
+		if ok && unreadable(a, t, read) {
+			st.setAside(read)
 			a = st.Edit(id)
 			continue
 		}
-		st.interjected = st.interjected || i >= 0 && st.InTurn[i].Kind == KindInterjection
+		st.interjected = st.interjected || ok && read.Kind == conversation.KindInterjection
 		if a.Role == roster.RoleArbiter && (exhausts(t) || st.interruptedForContext(a, t)) {
 			st.requeue(m) // its successor rules on it
 			continue
 		}
-		if i >= 0 && maybeUnanswered(a, t, st.InTurn[i]) {
-			st.markRefused(m)
+		if ok && maybeUnanswered(a, t, read) {
+			st.Conversation.MarkRefused(m)
 			continue
 		}
-		st.overWith(m)
+		st.Conversation.EndTurn(m)
 	}
 	a = st.Edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
@@ -153,7 +154,7 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	if errors.As(err, &p) {
 		text = p.Text
 	}
-	st.tell(id, KindCorrection, text)
+	st.tell(id, conversation.KindCorrection, text)
 }
 
 // interrupted handles a turn that was stopped before its verdict. Whoever
@@ -175,14 +176,14 @@ func (st *step) interrupted(id string) {
 		st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		return
 	case a.CompactionBlocked:
-		st.tell(id, KindRelief, "You were stopped, because your context is full and you went on. Hand off now.")
+		st.tell(id, conversation.KindRelief, "You were stopped, because your context is full and you went on. Hand off now.")
 		return
 	case a.ReachedLimit != "" && a.Standing == roster.Working:
-		st.tell(id, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
+		st.tell(id, conversation.KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
 		return
 	}
 	a.Standing = roster.Waiting
-	st.tell(contract.Arbiter, KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
+	st.tell(contract.Arbiter, conversation.KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
 }
 
 // turnFailed handles API trouble and refusals.
@@ -211,7 +212,7 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 // session's history already, so the agent is only told to take it up again.
 func (st *step) retryNow(a *roster.Agent) {
 	if a.Status == roster.Ready && !st.pendingFor(a.ID) {
-		st.tell(a.ID, KindRetry, brokenWay)
+		st.tell(a.ID, conversation.KindRetry, brokenWay)
 	}
 }
 
@@ -231,7 +232,7 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 	if st.agentFailed(id, c, message) {
 		return
 	}
-	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
 		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, cited(message), c))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -24,17 +25,17 @@ func TestAWordThatNoModelAnswered(t *testing.T) {
 		want  string
 		tells bool
 	}{
-		{"released while the limit is waited for", func(*play, string) {}, refused, MessageReturned, true},
-		{"released while the turn is tried again", func(p *play, id string) { p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)}) }, refused, MessageReturned, true},
+		{"released while the limit is waited for", func(*play, string) {}, refused, conversation.MessageReturned, true},
+		{"released while the turn is tried again", func(p *play, id string) { p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)}) }, refused, conversation.MessageReturned, true},
 		{"refused twice", func(p *play, id string) {
 			p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)})
 			p.turn(id, refused)
-		}, refused, MessageReturned, true},
+		}, refused, conversation.MessageReturned, true},
 		{"answered at the second try", func(p *play, id string) {
 			p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)})
 			p.verdict(id, report("question", "I turned left. And now?", true))
-		}, refused, MessageDelivered, false},
-		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, MessageDelivered, false},
+		}, refused, conversation.MessageDelivered, false},
+		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, conversation.MessageDelivered, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := begin(t, nil)
@@ -43,7 +44,7 @@ func TestAWordThatNoModelAnswered(t *testing.T) {
 			p.say(word, contract.Steer, id)
 			p.turn(id, tt.turn)
 			tt.more(p, id)
-			before := p.s.Ledger
+			before := p.s.Conversation.Ledger
 			p.say("let it go")
 			p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
 			record := p.ledger()[word]
@@ -57,7 +58,7 @@ func TestAWordThatNoModelAnswered(t *testing.T) {
 			if said != tt.tells {
 				t.Errorf("the human is told: %t, want %t", said, tt.tells)
 			}
-			if after := p.s.Ledger; (after.Returned > before.Returned) != tt.tells {
+			if after := p.s.Conversation.Ledger; (after.Returned > before.Returned) != tt.tells {
 				t.Errorf("ledger (-before +after):\n%s", cmp.Diff(before, after))
 			}
 		})

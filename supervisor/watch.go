@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
@@ -82,7 +83,7 @@ func (st *step) hung(a *roster.Agent) {
 		return
 	}
 	w.Hung = true
-	st.tell(contract.Arbiter, KindNotice, fmt.Sprintf(
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
 		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again, on the same history; release_orchestrator ends it; CONTINUE waits on.",
 		a.Name, a.ID, a.ID))
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
@@ -26,7 +26,7 @@ func (d *app) recall() bool {
 	list := slash.Waiting(d.state)
 	at := len(list) - 1
 	if d.queued.id != "" {
-		at = slices.IndexFunc(list, func(m supervisor.Mail) bool { return m.ID == d.queued.id }) - 1
+		at = slices.IndexFunc(list, func(m conversation.Mail) bool { return m.ID == d.queued.id }) - 1
 	}
 	if at < 0 {
 		return false
@@ -103,7 +103,7 @@ func (d *app) noticeSent() {
 	if d.queued.id == "" || d.state == nil {
 		return
 	}
-	if !slices.ContainsFunc(slash.Waiting(d.state), func(m supervisor.Mail) bool { return m.ID == d.queued.id }) {
+	if !slices.ContainsFunc(slash.Waiting(d.state), func(m conversation.Mail) bool { return m.ID == d.queued.id }) {
 		d.queued.id, d.queued.was = "", ""
 		d.flash("That word is on its way already. What stands here would be another one.")
 	}

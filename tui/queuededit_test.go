@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -92,9 +93,9 @@ func TestWordIsSentMeanwhile(t *testing.T) {
 		s.Press("Up")
 		s.Type(" at once")
 		s.present(func(st *supervisor.State) {
-			st.Mail = append([]supervisor.Mail(nil), st.Mail...)
-			for i := range st.Mail {
-				st.Mail[i].ID = "m-" + st.Mail[i].ID
+			st.Conversation.Mail = append([]conversation.Mail(nil), st.Conversation.Mail...)
+			for i := range st.Conversation.Mail {
+				st.Conversation.Mail[i].ID = "m-" + st.Conversation.Mail[i].ID
 			}
 		})
 		s.face.root.queued.id = "gone"

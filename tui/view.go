@@ -211,7 +211,7 @@ func status(s *supervisor.State, now time.Time) pages.StatusData {
 		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
 	case s.Paused:
 		d.Word, d.Tone = "Paused", render.Warn
-	case s.Held:
+	case s.Conversation.Held:
 		d.Word, d.Tone = "Held", render.Warn
 	default:
 		if b := stalled(s); b != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -21,20 +21,20 @@ import (
 // sessionReport is what `sessions show --json` prints.
 type sessionReport struct {
 	sessionLine
-	Phase      string                     `json:"state"`
-	Task       string                     `json:"task"`
-	Plan       []contract.Step            `json:"plan"`
-	Agents     []agentReport              `json:"agents"`
-	Question   string                     `json:"question,omitempty"`
-	Messages   []supervisor.MessageRecord `json:"messages"`
-	Ledger     supervisor.Ledger          `json:"ledger"`
-	CostUSD    float64                    `json:"cost_usd"`
-	Iterations int                        `json:"iterations"`
-	Crashes    int                        `json:"crashes"`
-	Lives      int                        `json:"lives"`
-	Damage     []string                   `json:"damage"`
-	Reports    []string                   `json:"crash_reports"`
-	Log        string                     `json:"log"`
+	Phase      string                       `json:"state"`
+	Task       string                       `json:"task"`
+	Plan       []contract.Step              `json:"plan"`
+	Agents     []agentReport                `json:"agents"`
+	Question   string                       `json:"question,omitempty"`
+	Messages   []conversation.MessageRecord `json:"messages"`
+	Ledger     conversation.Ledger          `json:"ledger"`
+	CostUSD    float64                      `json:"cost_usd"`
+	Iterations int                          `json:"iterations"`
+	Crashes    int                          `json:"crashes"`
+	Lives      int                          `json:"lives"`
+	Damage     []string                     `json:"damage"`
+	Reports    []string                     `json:"crash_reports"`
+	Log        string                       `json:"log"`
 }
 
 type agentReport struct {
@@ -76,12 +76,12 @@ func (e env) showSession(c *cli.Context) error {
 	if err != nil {
 		return environmentf("read run %s: %v", short(info.Run), err)
 	}
-	ledger.Close(&s)
+	ledger.Close(&s.Conversation)
 	dir := store.Dir(info.Run)
 	reports, _ := filepath.Glob(filepath.Join(dir, "crash-*.txt"))
 	r := sessionReport{
 		sessionLine: lineOf(info), Phase: string(s.Phase), Task: s.Task, Plan: s.Plan,
-		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Ledger,
+		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Conversation.Ledger,
 		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Iterations, Crashes: s.Crashes, Lives: s.ProcessRuns,
 		Damage: append(audit.JournalDamage(recovery), audit.Damage(health)...), Reports: append([]string{}, reports...), Log: filepath.Join(dir, crashlog.LogName),
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -228,7 +228,7 @@ func (r *round) checkDocuments(books []contract.Line, requests []rehearsal.Reque
 		if status == nil {
 			status = r.statuses()
 		}
-		if len(had) == 0 && (status[m.MessageID] != supervisor.MessageDelivered || endedAfter(books[i:], h.To)) {
+		if len(had) == 0 && (status[m.MessageID] != conversation.MessageDelivered || endedAfter(books[i:], h.To)) {
 			r.f.returned++
 			continue
 		}
@@ -241,7 +241,7 @@ func (r *round) checkDocuments(books []contract.Line, requests []rehearsal.Reque
 func carrier(after []contract.Line, h contract.Handoff) (contract.Message, bool) {
 	for _, l := range after {
 		m, ok := l.Body.(contract.Message)
-		if ok && m.To == h.To && (m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From) {
+		if ok && m.To == h.To && (m.Kind == conversation.KindBrief || m.Kind == verdict.KindDone && m.From == h.From) {
 			return m, true
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 )
 
 // allGone is how long anything of a run may outlive its arbiter.
@@ -216,7 +216,7 @@ func (r *round) queue() []string {
 	var waiting []string
 	open := stillUnderWay(r.readBooks())
 	for _, m := range r.messages() {
-		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent || m.Status == supervisor.MessageReturned {
+		if open[m.ID] || m.Status == conversation.MessageWaiting || m.Status == conversation.MessageSent || m.Status == conversation.MessageReturned {
 			waiting = append(waiting, m.Text)
 		}
 	}
@@ -224,9 +224,9 @@ func (r *round) queue() []string {
 }
 
 // messages are all of the run's, as arbiter lists them.
-func (r *round) messages() []supervisor.MessageRecord {
+func (r *round) messages() []conversation.MessageRecord {
 	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
-	var shown struct{ Messages []supervisor.MessageRecord }
+	var shown struct{ Messages []conversation.MessageRecord }
 	err := json.Unmarshal([]byte(out), &shown)
 	if err != nil || code != 0 {
 		r.fail("sessions show: %d, %v: %s", code, err, errs)

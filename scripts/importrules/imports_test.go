@@ -47,6 +47,8 @@ var forbidden = []rule{
 		why: "what a run is started with is plain data"},
 	{from: "./supervisor/roster", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "os", "net", "log/slog", "math/rand/v2"}, direct: true,
 		why: "what is known of agents is a value; who changes it is decided above"},
+	{from: "./supervisor/conversation", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/input", "./supervisor/effect", "os", "net", "log/slog"}, direct: true,
+		why: "messages are kept here; who may send them, and when, is decided above"},
 	{from: "./supervisor/input", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/effect", "os", "net", "log/slog"}, direct: true,
 		why: "what happened is data and its codec, and knows nothing of what follows from it"},
 	{from: "./supervisor", to: []string{"./supervisor/runloop"}, why: "Apply does not know who plays it"},

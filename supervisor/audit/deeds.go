@@ -174,7 +174,7 @@ func deedsOfEffect(e effect.Effect, after *supervisor.State) (d deeds) {
 	case effect.Spawn:
 		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID, "resume", e.Params.Config.Resume)
 	case effect.Send:
-		m, _ := after.SentAs(e.Params.MessageID)
+		m, _ := after.Conversation.SentAs(e.Params.MessageID)
 		d.add("sent", e.Params.ID, "message_id", m.ID, "wire_id", e.Params.MessageID, "generation", e.Params.Generation, "content", Text(e.Params.Content), "steer", e.Params.Steer)
 	case effect.Interrupt:
 		d.add("interrupt", e.Agent.ID, "generation", e.Agent.Generation)

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Ledger lists the messages of a run, and what became of them as far as the event log tells;
 // [supervisor.Messages.Close] adds what the last state knows.
-func Ledger(ctx context.Context, log *eventlog.Log) (ledger supervisor.Messages, h eventlog.Health, err error) {
+func Ledger(ctx context.Context, log *eventlog.Log) (ledger conversation.Messages, h eventlog.Health, err error) {
 	h, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Record != nil {
 			return ledgerRecord(&ledger, e)
@@ -37,7 +37,7 @@ func Ledger(ctx context.Context, log *eventlog.Log) (ledger supervisor.Messages,
 }
 
 // ledgerRecord takes up what a record tells of messages.
-func ledgerRecord(ledger *supervisor.Messages, e eventlog.Entry) error {
+func ledgerRecord(ledger *conversation.Messages, e eventlog.Entry) error {
 	r, err := DecodeRecord(e)
 	if err != nil {
 		return err

@@ -136,14 +136,14 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 
 // shelved are the messages that a step has ruled on without their reader.
 func shelved(before, after *supervisor.State) (ids []string) {
-	if before.Ledger.Shelved == after.Ledger.Shelved {
+	if before.Conversation.Ledger.Shelved == after.Conversation.Ledger.Shelved {
 		return nil
 	}
 	was := map[string]bool{}
-	for _, e := range before.WorkLog {
+	for _, e := range before.Conversation.WorkLog {
 		was[e.ID] = e.Shelved
 	}
-	for _, e := range after.WorkLog {
+	for _, e := range after.Conversation.WorkLog {
 		if e.Shelved && !was[e.ID] {
 			ids = append(ids, e.ID)
 		}

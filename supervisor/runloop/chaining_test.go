@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -143,15 +144,15 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		handoffs := after.Summoned - before.Summoned
 		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each hand-off and the two dozen turns before it",
 			after.Summoned, after.Renewals+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
-		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Crashes < 20 || after.Ledger.Seen < 5000 {
+		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Crashes < 20 || after.Conversation.Ledger.Seen < 5000 {
 			t.Errorf("ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
-				after.Ending, after.Summoned, after.Renewals, after.Crashes, after.Ledger.Seen)
+				after.Ending, after.Summoned, after.Renewals, after.Crashes, after.Conversation.Ledger.Seen)
 		}
 		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 || late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
 		}
-		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings) > supervisor.RulingsKept || len(after.RecentMessages) > supervisor.RecentMessagesKept || len(after.PendingHandoffs) > 3 {
-			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents), len(after.Rulings), len(after.RecentMessages), len(after.PendingHandoffs))
+		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings) > supervisor.RulingsKept || len(after.Conversation.RecentMessages) > conversation.RecentMessagesKept || len(after.PendingHandoffs) > 3 {
+			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents), len(after.Rulings), len(after.Conversation.RecentMessages), len(after.PendingHandoffs))
 		}
 		was, is := len(before.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}})), len(after.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}}))
 		if is > was+was/5 {

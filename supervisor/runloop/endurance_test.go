@@ -75,7 +75,7 @@ func (n *life) size() size {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return size{runtime.NumGoroutine(), len(raw), len(s.Mail), len(s.WorkLog), len(s.InTurn)}
+	return size{runtime.NumGoroutine(), len(raw), len(s.Conversation.Mail), len(s.Conversation.WorkLog), len(s.Conversation.InTurn)}
 }
 
 // TestTwoDays of a run with three Orchestrators that talk, ask and die: nothing grows.
@@ -88,8 +88,8 @@ func TestTwoDays(t *testing.T) {
 		early := n.size()
 		time.Sleep(23 * time.Hour)
 		late := n.size()
-		if s := n.loop.Snapshot(); s.Ending != nil || s.Crashes < 50 || s.Ledger.Seen < 5000 {
-			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Crashes, s.Ledger.Seen)
+		if s := n.loop.Snapshot(); s.Ending != nil || s.Crashes < 50 || s.Conversation.Ledger.Seen < 5000 {
+			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Crashes, s.Conversation.Ledger.Seen)
 		}
 		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 || late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
@@ -122,7 +122,7 @@ func TestASlowDisk(t *testing.T) {
 		}
 		n.say("a", "one")
 		synctest.Wait()
-		if m := n.loop.Snapshot().Mail; len(m) != 1 {
+		if m := n.loop.Snapshot().Conversation.Mail; len(m) != 1 {
 			t.Errorf("the word waits for the disk: %v", m)
 		}
 		time.Sleep(6 * time.Second)

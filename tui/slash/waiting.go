@@ -5,17 +5,18 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
 // Waiting lists the human's words that no agent was given yet, oldest first: they can be
 // changed, and most of them taken back.
-func Waiting(s *supervisor.State) []supervisor.Mail {
+func Waiting(s *supervisor.State) []conversation.Mail {
 	if s == nil {
 		return nil
 	}
-	var list []supervisor.Mail
-	for _, m := range s.Queue() {
+	var list []conversation.Mail
+	for _, m := range s.Conversation.Queue() {
 		if m.From == contract.Human && m.Wire == "" {
 			list = append(list, m)
 		}

@@ -1,24 +1,73 @@
-package supervisor
+package conversation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// ConversationState holds the messages of a run: those on their way, and what was said.
-type ConversationState struct {
+// ConversationState is the conversation part of a run: messages on their way, and what was said. It is a value that is
+// copied with the state of the run; the mail and the work log are shared between copies until they are written.
+type State struct {
 	Mail              []Mail              // messages that are not delivered yet, oldest first
-	Backlog           []backlog           `json:",omitempty"` // of a human's words, behind those
+	Backlog           []Backlog           `json:",omitempty"` // of a human's messages, behind those
 	InTurn            []Mail              // delivered, and their turn is not over, or was refused by the API
-	Unanswered        []string            // ids of messages that were delivered, whose readers were let go before a model answered
+	Unanswered        []string            // ids of messages that were delivered, and whose readers were released before a model answered
 	RecentMessages    []*contract.Message // what was said last, oldest first
 	Ledger            Ledger
 	WorkLog           []Entry // reports that wait for a message to travel with
 	Exchanges         int     // messages between agents since a human spoke
-	ExchangeLimitHits int     // how often the ceiling of exchanges was reached since then
-	Held              bool    // by the ceiling: nothing is sent until a human speaks
+	ExchangeLimitHits int     // how often the limit of exchanges was reached since then
+	Held              bool    // by that limit: nothing is sent until a human speaks
+
+	ownMail, ownLog bool // not shared with an earlier copy
+}
+
+// Freeze ends the editing of this copy. Call it before the state is shared.
+func (s *State) Freeze() { s.ownMail, s.ownLog = false, false }
+
+// EditMail returns the mail to be written to.
+func (s *State) EditMail() []Mail {
+	if !s.ownMail {
+		s.Mail, s.ownMail = slices.Clone(s.Mail), true
+	}
+	return s.Mail
+}
+
+// EditLog returns the work log to be written to.
+func (s *State) EditLog() []Entry {
+	if !s.ownLog {
+		s.WorkLog, s.ownLog = slices.Clone(s.WorkLog), true
+	}
+	return s.WorkLog
+}
+
+// Said remembers a message as the latest of the conversation.
+func (s *State) Said(m *contract.Message) {
+	keep := s.RecentMessages
+	if len(keep) >= RecentMessagesKept {
+		keep = keep[len(keep)-RecentMessagesKept+1:]
+	}
+	s.RecentMessages = append(slices.Clip(keep), m)
+}
+
+// Correct has the conversation remember another text for a message.
+func (s *State) Correct(id string, change func(*contract.Message)) {
+	s.RecentMessages = slices.Clone(s.RecentMessages)
+	for i, said := range s.RecentMessages {
+		if said.MessageID == id {
+			other := *said
+			change(&other)
+			s.RecentMessages[i] = &other
+		}
+	}
+}
+
+// Unsay removes a message from what the conversation remembers.
+func (s *State) Unsay(id string) {
+	s.RecentMessages = slices.DeleteFunc(slices.Clone(s.RecentMessages), func(x *contract.Message) bool { return x.MessageID == id })
 }
 
 // Mail is a message on its way to an agent. It stays until it is delivered.
@@ -77,9 +126,9 @@ type Attached struct {
 	Trusted    bool
 }
 
-// backlog holds a human's words that wait behind inReach others for one agent, oldest first.
+// Backlog holds a human's words that wait behind inReach others for one agent, oldest first.
 // Its parts are never changed once they are full: a state shares them with those before it.
-type backlog struct {
+type Backlog struct {
 	To    string
 	Parts [][]Mail // inReach in each but the first and the last
 }
@@ -87,10 +136,10 @@ type backlog struct {
 // talkKept is how many messages of the conversation a state remembers.
 const RecentMessagesKept = 200
 
-func isDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
+func IsDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
 
-// whole is a message with what is attached to it, as people read it.
-func (m *Mail) whole() string {
+// Whole is a message with what is attached to it, as people read it.
+func (m *Mail) Whole() string {
 	text := m.Text
 	for _, a := range m.Attached {
 		if a.From != contract.Supervisor || !a.Trusted {
@@ -98,4 +147,12 @@ func (m *Mail) whole() string {
 		}
 	}
 	return text
+}
+
+// EndsExecution reports whether the message ends an execution: what follows is a point of decision.
+func (m *Mail) EndsExecution() bool { return IsDocument(m.Kind) || m.Stumble }
+
+// AwaitsJudgement reports whether it lies there for whoever decides.
+func (m *Mail) AwaitsJudgement() bool {
+	return m.To == contract.Arbiter && m.EndsExecution() && !m.Sent
 }

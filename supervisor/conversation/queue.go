@@ -1,0 +1,340 @@
+package conversation
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// InReach is how many messages may wait for an agent in [State.Mail], which is gone through
+// at every step; beyond it a human's words wait in the backlog, which is not. A word then
+// costs the same however many wait.
+const InReach = 64
+
+// with returns the backlog with one more message.
+func (b Backlog) with(m Mail) Backlog {
+	b.Parts = slices.Clone(b.Parts)
+	last := len(b.Parts) - 1
+	if last < 0 || len(b.Parts[last]) == InReach {
+		b.Parts = append(b.Parts, []Mail{m})
+		return b
+	}
+	b.Parts[last] = append(slices.Clip(b.Parts[last]), m)
+	return b
+}
+
+// Queue returns all messages on their way to agents, those of the backlog last.
+func (s *State) Queue() []Mail {
+	list := slices.Clip(s.Mail)
+	for _, b := range s.Backlog {
+		for _, part := range b.Parts {
+			list = append(list, part...)
+		}
+	}
+	return list
+}
+
+// behind returns the backlog of an agent, -1: it has none.
+func (s *State) behind(to string) int {
+	return slices.IndexFunc(s.Backlog, func(b Backlog) bool { return b.To == to })
+}
+
+// inLine counts the messages in reach that wait for an agent.
+func (s *State) inLine(to string) int {
+	n := 0
+	for i := range s.Mail {
+		if m := &s.Mail[i]; m.To == to && !m.Sent {
+			n++
+		}
+	}
+	return n
+}
+
+// fallBehind puts a word of a human's into the backlog if enough wait before it. Words that
+// something is waiting for, or that do not wait for their turn, stay in reach.
+func (s *State) fallBehind(m Mail) bool {
+	plain := m.Kind == KindMessage || m.Kind == KindInterjection || m.Kind == KindInstruction || m.Kind == KindAnswer
+	if m.From != contract.Human || !plain || m.Strength != "" && m.Strength != contract.Note {
+		return false
+	}
+	i := s.behind(m.To)
+	if i < 0 && s.inLine(m.To) < InReach {
+		return false
+	}
+	s.Backlog = slices.Clone(s.Backlog)
+	if i < 0 {
+		i, s.Backlog = len(s.Backlog), append(s.Backlog, Backlog{To: m.To})
+	}
+	s.Backlog[i] = s.Backlog[i].with(m)
+	return true
+}
+
+// CatchUp brings the oldest of the backlog into reach where there is room again.
+func (s *State) CatchUp() {
+	for i := 0; i < len(s.Backlog); {
+		if to := s.Backlog[i].To; s.inLine(to) < InReach/2 && s.bringUp(to, 1) {
+			continue // it had no more
+		}
+		i++
+	}
+}
+
+// bringUp brings so many parts of an agent's backlog into reach, -1: all, and reports whether
+// nothing is left of it.
+func (s *State) bringUp(to string, parts int) bool {
+	i := s.behind(to)
+	if i < 0 {
+		return false
+	}
+	b := s.Backlog[i]
+	if parts < 0 || parts > len(b.Parts) {
+		parts = len(b.Parts)
+	}
+	for _, part := range b.Parts[:parts] {
+		s.Mail = append(s.EditMail(), part...)
+	}
+	s.Backlog = slices.Clone(s.Backlog)
+	if s.Backlog[i].Parts = b.Parts[parts:]; len(b.Parts) > parts {
+		return false
+	}
+	s.Backlog = slices.Delete(s.Backlog, i, i+1)
+	return true
+}
+
+// onWire finds the message that went out under an id.
+func onWire(list []Mail, wire string) int {
+	return slices.IndexFunc(list, func(m Mail) bool { return m.Sent && m.Wire == wire })
+}
+
+// PublicIDs are the ids under which the messages were announced.
+func (s *State) PublicIDs(wires []string) []string {
+	ids := make([]string, 0, len(wires))
+	for _, w := range wires {
+		if i := onWire(s.Mail, w); i >= 0 {
+			w = s.Mail[i].ID
+		} else if i := onWire(s.InTurn, w); i >= 0 {
+			w = s.InTurn[i].ID
+		}
+		ids = append(ids, w)
+	}
+	return ids
+}
+
+// Ahead puts a message before all that wait for the same agent.
+func (s *State) Ahead(m Mail) {
+	at := slices.IndexFunc(s.Mail, func(x Mail) bool { return x.To == m.To && !x.Sent })
+	if at < 0 {
+		at = len(s.Mail)
+	}
+	s.Mail, s.ownMail = slices.Insert(slices.Clone(s.Mail), at, m), true
+}
+
+// CarriesBriefTo reports whether a message with the hand-off brief is on its way to an agent. A word that
+// steers overtakes the proof that it arrived.
+func (s *State) CarriesBriefTo(id string) bool {
+	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.CarriesBrief })
+}
+
+// SentAs is the message that went out under an id and is not delivered yet; false: none.
+func (s *State) SentAs(wire string) (Mail, bool) {
+	i := onWire(s.Mail, wire)
+	if i < 0 {
+		return Mail{}, false
+	}
+	return s.Mail[i], true
+}
+
+// EndTurn forgets a message whose turn is over.
+func (s *State) EndTurn(wire string) {
+	if i := onWire(s.InTurn, wire); i >= 0 {
+		s.InTurn = slices.Delete(slices.Clone(s.InTurn), i, i+1)
+	}
+}
+
+// Unsend puts a message back that the agent did not take up, and reports whether it was on its way: then nobody waits
+// for a proof of it any more.
+func (s *State) Unsend(wire string) bool {
+	i := onWire(s.Mail, wire)
+	if i < 0 {
+		return false
+	}
+	m := &s.EditMail()[i]
+	m.Sent, m.Resent = false, false
+	if m.Told {
+		return true // it carries nothing any more, and goes out as it was
+	}
+	m.Carries, m.Content, m.CarriesBrief, m.BriefBytes = nil, "", false, 0
+	log := s.EditLog()
+	for k := range log {
+		if log[k].Carrier == m.ID {
+			log[k].Carrier = ""
+		}
+	}
+	return true
+}
+
+// SendFailed puts a message back that could not be written, and reports whether that happened as often as is allowed.
+// The message has to be on its way.
+func (s *State) SendFailed(wire string, allowed int) bool {
+	i := onWire(s.Mail, wire)
+	s.Unsend(wire)
+	m := &s.EditMail()[i]
+	m.Tries++
+	if m.Tries < allowed {
+		return false
+	}
+	m.Tries = 0
+	return true
+}
+
+// Requeue puts back a message that was lost with a process, to be sent under another id: the session may drop the old
+// one as a repeat. It returns the message as it was; false: none was on its way.
+func (s *State) Requeue(wire, another string) (was Mail, ok bool) {
+	if i := onWire(s.InTurn, wire); i >= 0 {
+		was = s.InTurn[i]
+		s.EndTurn(wire)
+		m := was
+		m.Sent, m.Resent = false, false
+		m.Wire = another
+		s.Ledger.Requeued++
+		s.Ahead(m)
+		return was, true
+	}
+	i := onWire(s.Mail, wire)
+	if i < 0 {
+		return was, false
+	}
+	was = s.Mail[i]
+	s.Unsend(wire)
+	s.EditMail()[i].Wire = another
+	s.Ledger.Requeued++
+	return was, true
+}
+
+// Deliver takes a message off the queue that an agent was proven to have; false: it is not there. Open says that its
+// turn runs: until that ends the message is kept, because a process that dies at once may not have recorded it.
+func (s *State) Deliver(wire string, open bool) (Mail, bool) {
+	i := onWire(s.Mail, wire)
+	if i < 0 {
+		return Mail{}, false
+	}
+	m := s.Mail[i]
+	s.Mail = slices.Delete(s.EditMail(), i, i+1)
+	if open {
+		kept := m
+		kept.Told, kept.Carries, kept.CarriesBrief = true, nil, false
+		s.InTurn = append(slices.Clip(s.InTurn), kept)
+	}
+	if !m.Told {
+		s.Ledger.Seen++
+	}
+	return m, true
+}
+
+// Resend returns a message on its way to be written once more, under the same id; false: it was written twice already,
+// and counts as swallowed. The message has to be on its way.
+func (s *State) Resend(wire string) (Mail, bool) {
+	i := onWire(s.Mail, wire)
+	if s.Mail[i].Resent {
+		s.Ledger.Swallowed++
+		return s.Mail[i], false
+	}
+	m := &s.EditMail()[i]
+	m.Resent = true
+	s.Ledger.Resent++
+	s.Ledger.Sent++
+	return *m, true
+}
+
+// Overtake has a message go into the turn of the one that stopped its own turn, with a note before its text that says
+// so, if that one still waits. Without content it goes out as it would have.
+func (s *State) Overtake(id, note string) {
+	mail := s.EditMail()
+	at := slices.IndexFunc(mail, func(m Mail) bool { return m.ID == id })
+	if at < 0 {
+		return
+	}
+	stop := slices.IndexFunc(mail, func(m Mail) bool {
+		return m.To == mail[at].To && !m.Sent && m.Strength == contract.Stop && m.ID != id
+	})
+	if stop < at || mail[at].Content == "" {
+		return
+	}
+	m := mail[at]
+	m.Strength, m.Content = contract.Steer, note+m.Content
+	s.Mail = slices.Insert(slices.Delete(mail, at, at+1), stop, m)
+}
+
+// Release takes back all mail to an agent that is released: what it did not get, and what it got in turns that the API
+// refused.
+func (s *State) Release(to string) (lost, refused []Mail) {
+	s.bringUp(to, -1)
+	lost, refused = s.TakeBack(func(m Mail) bool { return m.To == to }), s.returnRefused(to)
+	s.InTurn = slices.DeleteFunc(slices.Clone(s.InTurn), func(m Mail) bool { return m.To == to })
+	return lost, refused
+}
+
+// IsInTurn reports whether a message was delivered under an id, and its turn is not over.
+func (s *State) IsInTurn(wire string) bool { return onWire(s.InTurn, wire) >= 0 }
+
+// InTurnAs is the message that was delivered under an id, and whose turn is not over; false: none.
+func (s *State) InTurnAs(wire string) (Mail, bool) {
+	i := onWire(s.InTurn, wire)
+	if i < 0 {
+		return Mail{}, false
+	}
+	return s.InTurn[i], true
+}
+
+// Post queues a message behind those that wait for the same agent.
+func (s *State) Post(m Mail) {
+	s.Ledger.Posted++
+	if !s.fallBehind(m) {
+		s.Mail = append(s.EditMail(), m)
+	}
+}
+
+// PostAhead queues a message before those that wait for the same agent.
+func (s *State) PostAhead(m Mail) {
+	s.Ledger.Posted++
+	s.Ahead(m)
+}
+
+// Waiting finds a message of the queue, in reach or behind; -1: it does not wait.
+func (s *State) Waiting(id string) int {
+	for _, m := range s.Queue()[len(s.Mail):] {
+		if m.ID == id {
+			s.bringUp(m.To, -1)
+			break
+		}
+	}
+	return slices.IndexFunc(s.Mail, func(m Mail) bool { return m.ID == id })
+}
+
+// TakeBack takes mail off the queue that nobody is to read any more, and returns it as it was.
+// What it carried waits for another message.
+func (s *State) TakeBack(unwanted func(Mail) bool) []Mail {
+	var lost []Mail
+	for _, m := range s.Mail {
+		if !unwanted(m) {
+			continue
+		}
+		if m.Sent {
+			s.Unsend(m.Wire)
+		}
+		lost = append(lost, m)
+		if !m.Told {
+			s.Ledger.Returned++
+		}
+	}
+	if len(lost) > 0 {
+		s.Mail = slices.DeleteFunc(s.EditMail(), unwanted)
+	}
+	return lost
+}
+
+// BetweenAgents reports whether a message is part of the agents' own talk, which
+// the ceiling of exchanges counts and may hold.
+func BetweenAgents(from, kind string) bool {
+	return from != contract.Human && from != contract.Supervisor || kind == KindContinue
+}

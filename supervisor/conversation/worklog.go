@@ -1,0 +1,63 @@
+package conversation
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+const (
+	shelvedText = 4 << 10 // bytes of a message that becomes a work log entry
+	shelvedMost = 64      // entries; beyond them the oldest are dropped
+)
+
+func (s *State) Shelve(taken func(*Mail) bool) {
+	for _, m := range slices.Clone(s.Mail) {
+		if !taken(&m) {
+			continue
+		}
+		s.WorkLog = append(s.EditLog(), Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: words.Head(m.Text, shelvedText), At: m.At, Shelved: true})
+		s.Mail = slices.DeleteFunc(s.EditMail(), func(x Mail) bool { return x.ID == m.ID })
+		if !m.Told {
+			s.Ledger.Shelved++
+		}
+	}
+}
+
+// BoundLog drops the oldest entries of the work log where the Arbiter is not spoken to at
+// each point of decision, and may never read them.
+func (s *State) BoundLog() {
+	for range len(s.WorkLog) - shelvedMost {
+		if i := slices.IndexFunc(s.WorkLog, func(e Entry) bool { return e.Carrier == "" }); i >= 0 {
+			s.WorkLog = slices.Delete(s.EditLog(), i, i+1)
+		}
+	}
+}
+
+// AddEntry adds a report to the work log.
+func (s *State) AddEntry(e Entry) { s.WorkLog = append(s.EditLog(), e) }
+
+// Attach has a message carry all reports that travel with none yet.
+func (s *State) Attach(m *Mail) {
+	log := s.EditLog()
+	for k := range log {
+		if log[k].Carrier == "" {
+			log[k].Carrier = m.ID
+			m.Carries = append(m.Carries, log[k].ID)
+		}
+	}
+}
+
+// TakeCarried removes the reports from the work log that travelled with a message, and returns them.
+func (s *State) TakeCarried(id string) (carried []Entry) {
+	kept := s.WorkLog[:0:0]
+	for _, e := range s.WorkLog {
+		if e.Carrier == id {
+			carried = append(carried, e)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	s.WorkLog, s.ownLog = kept, true
+	return carried
+}
