@@ -25,7 +25,7 @@ func after(t *testing.T, text, mark string) string {
 // it was printed, also where only a flag led to the run. So do the other lines that name it.
 func TestResumesAsPrinted(t *testing.T) {
 	t.Parallel()
-	const mark = "To take it up again: "
+	const mark = "To resume: "
 	s := start(t, nil, "--stand-in", "--json", "--state-dir", "it's here", "--scenario", "dialogue", "--task", "Name it")
 	run := await[contract.Session](s, "the beginning", nil).Session
 	await[contract.Question](s, "a question", nil)

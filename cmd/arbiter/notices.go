@@ -42,10 +42,10 @@ func (e env) printStart(r *runtimeRun) {
 		fmt.Fprintln(e.stderr, line)
 	}
 	if o.Permissions == "allow-all" {
-		fmt.Fprintln(e.stderr, "WARNING: every agent may run anything, unasked (--permissions allow-all).")
+		fmt.Fprintln(e.stderr, "WARNING: every agent may run anything without asking (--permissions allow-all).")
 	}
 	if r.choices.Sandbox.Mode == sandboxOff && r.stage == nil {
-		fmt.Fprintln(e.stderr, "Agents run unsandboxed: what you may do here, their commands may do (--sandbox on confines them).")
+		fmt.Fprintln(e.stderr, "Agents run without a sandbox: their commands can do what you can do (--sandbox on confines them).")
 	}
 	if r.notice != "" {
 		fmt.Fprintln(e.stderr, "arbiter: "+sanitize.Line(r.notice, 1000))
@@ -55,7 +55,7 @@ func (e env) printStart(r *runtimeRun) {
 // tellReports says where crashes are described.
 func (e env) tellReports(r *runtimeRun) {
 	for _, path := range r.reporter.Written() {
-		fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
+		fmt.Fprintln(e.stderr, "arbiter: a crash report was written to "+path)
 	}
 }
 
@@ -89,6 +89,6 @@ func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	}
 	fmt.Fprintln(e.stderr, string(raw))
 	if s.Reached() {
-		fmt.Fprintln(e.stderr, "To take it up again: "+resumeLine(r.choices.faceFlag(), r.choices.Options.Run, r.choices.StateDir))
+		fmt.Fprintln(e.stderr, "To resume: "+resumeLine(r.choices.faceFlag(), r.choices.Options.Run, r.choices.StateDir))
 	}
 }

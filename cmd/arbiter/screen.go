@@ -74,7 +74,7 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {
-			fmt.Fprintln(e.stderr, "arbiter: a crash is described in "+path)
+			fmt.Fprintln(e.stderr, "arbiter: a crash report was written to "+path)
 		}
 	} else {
 		fmt.Fprintf(e.stderr, "%s\n", fault.Stack)

@@ -242,7 +242,7 @@ func TestScreenFault(t *testing.T) {
 			if !begun {
 				return
 			}
-			if !strings.Contains(after, "a crash is described in") {
+			if !strings.Contains(after, "a crash report was written to") {
 				t.Errorf("no report:\n%s", after)
 			}
 			h.env = env

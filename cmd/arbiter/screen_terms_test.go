@@ -232,7 +232,7 @@ func TestInsideTmux(t *testing.T) {
 	m.do("send-keys", "C-c")
 	m.await("› Speak again, or depart.")
 	m.do("send-keys", "C-c")
-	if after := m.await("ended with 0", "To take it up again"); strings.Contains(after, "THE WEAVING") {
+	if after := m.await("ended with 0", "To resume"); strings.Contains(after, "THE WEAVING") {
 		t.Errorf("the screen is left behind:\n%s", after)
 	}
 }

@@ -134,6 +134,6 @@ func (e env) printSession(r sessionReport, state string) {
 	line("log", "%s", r.Log)
 	if r.Resumable {
 		// Not cut: half a line cannot be typed.
-		fmt.Fprintf(e.stdout, "%-10s To take it up again: %s\n", "", sanitize.Line(resumeLine("--json ", r.Run, state), 0))
+		fmt.Fprintf(e.stdout, "%-10s To resume: %s\n", "", sanitize.Line(resumeLine("--json ", r.Run, state), 0))
 	}
 }

@@ -118,7 +118,7 @@ func (t trustState) greeting() string {
 	case t.Recorded:
 		return "" // told as an error
 	}
-	return "This workspace is not trusted: its settings, hooks, agents and CLAUDE.md are not loaded (--trust loads them, arbiter trust remembers it)."
+	return "This workspace is not trusted: arbiter does not load its settings, hooks, agents and CLAUDE.md (--trust loads them for one run, arbiter trust for all)."
 }
 
 // inShort counts what is there, by kind.

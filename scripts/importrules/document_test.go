@@ -216,3 +216,21 @@ func read(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+// TestEveryPageHasItsPlace: the first page of docs and the site's menu lead to every page.
+func TestEveryPageHasItsPlace(t *testing.T) {
+	pages := documents(t)
+	menu := read(t, filepath.Join("..", "..", "docs", ".vitepress", "config.mjs"))
+	for page := range pages {
+		name, ok := strings.CutPrefix(page, "docs/")
+		if !ok || name == "README.md" {
+			continue
+		}
+		if !strings.Contains(pages["docs/README.md"], "]("+name+")") {
+			t.Errorf("docs/README.md does not link to %s", name)
+		}
+		if !strings.Contains(menu, "'"+strings.TrimSuffix(name, ".md")+"'") {
+			t.Errorf("the menu of the site does not have %s", name)
+		}
+	}
+}
