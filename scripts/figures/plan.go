@@ -90,16 +90,18 @@ var plan = []run{
 		{what: "an event decoded", ours: "EventCodec/decode ns/op", base: "EventCodec/plain_unmarshal ns/op", than: "encoding/json"},
 		{what: "an event encoded", ours: "EventCodec/encode ns/op", base: "EventCodec/plain_unmarshal ns/op", than: "encoding/json decodes it"},
 	}},
-	{"supervisor", "Judge|Apply|Fold|EncodeInput|Masked", "1s", "500x", []row{
+	{"supervisor/runloop", "Judge|Masked", "1s", "500x", []row{
 		{what: "a call judged by the rules", ours: "Judge ns/op"},
+		{what: "a tool's output of 2 KB masked", ours: "Masked/2000 ns/op", base: "Masked/2000/recorded ns/op", than: "recording it"},
+		{what: "… of 20 KB", ours: "Masked/20000 ns/op", base: "Masked/20000/recorded ns/op", than: "recording it"},
+	}},
+	{"supervisor", "Apply|Fold|EncodeInput", "1s", "500x", []row{
 		{what: "a tool call applied", ours: "Apply/tool_use ns/op"},
 		{what: "… after fifty hand-offs", ours: "Apply/tool_use,_late ns/op", base: "Apply/tool_use ns/op", than: "none"},
 		{what: "an assistant's words applied", ours: "Apply/assistant ns/op"},
 		{what: "a journal folded to a state", ours: "Fold/state MB/s", base: "Fold/baseline=json.Valid MB/s", than: "json.Valid"},
 		{what: "… to its events", ours: "Fold/events MB/s", base: "Fold/baseline=json.Valid MB/s", than: "json.Valid"},
 		{what: "an assistant's words encoded for the journal", ours: "EncodeInput/assistant ns/op"},
-		{what: "a tool's output of 2 KB masked", ours: "Masked/2000 ns/op", base: "Masked/2000/recorded ns/op", than: "recording it"},
-		{what: "… of 20 KB", ours: "Masked/20000 ns/op", base: "Masked/20000/recorded ns/op", than: "recording it"},
 	}},
 	{"supervisor", "ApplyEvents", "20x", "2x", []row{
 		{what: "events of work applied", ours: "ApplyEvents/narration events/s", base: "ApplyEvents/narration decode-events/s", than: "decoding them"},
