@@ -23,7 +23,7 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 		st.BridgeGone = true // the next one, whose coming is not told yet
 		return
 	}
-	st.BridgeUp, st.WaitingQuestions = false, nil
+	st.BridgeUp, st.Handoff.WaitingQuestions = false, nil
 	if !f.Halted {
 		st.Crashes++
 	}

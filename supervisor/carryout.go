@@ -65,7 +65,7 @@ func (st *step) rulesDecide(why string) bool {
 	switch {
 	case st.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
 		st.byRules(p.Point, p.About, why)
-	case st.Phase == machine.Selecting && !st.Engaged() && !st.documentDue(), st.Phase == machine.Error && !st.AnyWorks() && !st.documentDue():
+	case st.Phase == machine.Selecting && !st.Engaged() && !st.Handoff.IsDue(), st.Phase == machine.Error && !st.AnyWorks() && !st.Handoff.IsDue():
 		st.byRules(decision.PointSelect, "", why)
 	default:
 		return false
@@ -212,7 +212,7 @@ func (st *step) briefFor(v verdict.Arbiter, aside bool) string {
 func (st *step) briefed() decision.SelectAgentInput {
 	in := decision.Select(st.record())
 	last := st.History.Last(1)
-	if len(last) == 0 || last[0].ID != st.nextPredecessor() {
+	if len(last) == 0 || last[0].ID != st.Handoff.NextPredecessor() {
 		return in
 	}
 	in.History[len(in.History)-1].Document = nil

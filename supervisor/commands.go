@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -112,7 +113,7 @@ func (st *step) killCommand(ref, id string) {
 		notice += "\nLeft half-done: " + left + "."
 	}
 	if st.release(id, "killed by the human", true); st.unfinished(&a) {
-		st.handOver(Handover{Agent: a.AgentRef, Kind: handKill, Why: "the human ended it", Message: notice})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindKilled, Why: "the human ended it", Message: notice})
 	} else {
 		st.tell(contract.Arbiter, conversation.KindNotice, notice)
 	}
@@ -195,9 +196,9 @@ func (st *step) reset(ref string) {
 	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
-	st.Question, st.SuccessorQueue, st.Task = nil, nil, ""
+	st.Question, st.Handoff.SuccessorQueue, st.Task = nil, nil, ""
 	st.forgetHandovers()
-	st.forgetProofs()
+	st.Handoff.ForgetProofs()
 	st.Rulings = nil // what was ruled was about another task
 	st.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -26,7 +27,7 @@ func (p *play) checking() (effect.RunCheck, bool) {
 		return effect.RunCheck{}, false
 	}
 	c := list[len(list)-1]
-	return c, slices.ContainsFunc(p.s.PendingHandoffs, func(h Handover) bool { return h.Request == c.Request })
+	return c, slices.ContainsFunc(p.s.Handoff.Documents, func(h handoff.Handover) bool { return h.Request == c.Request })
 }
 
 // pass answers the checks under way, all of which pass.
@@ -282,7 +283,7 @@ func TestProofsAreBounded(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for i := range 8 {
 		var commands []string
-		for k := range maxChecks {
+		for k := range handoff.MaxChecks {
 			commands = append(commands, "make "+roster.OrchestratorID(i)+roster.OrchestratorID(k))
 		}
 		p.verdict(one, proven("done", commands...))
@@ -291,7 +292,7 @@ func TestProofsAreBounded(t *testing.T) {
 	}
 	p.verdict(one, report("done", "that was all", true))
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	if n := len(p.repeat(nil)); n != maxProofs {
+	if n := len(p.repeat(nil)); n != handoff.MaxProofs {
 		t.Errorf("%d checks are repeated", n)
 	}
 	if r, _ := p.finished(); *r.Checks != (contract.Checks{Passed: 80}) {

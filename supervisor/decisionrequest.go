@@ -26,7 +26,7 @@ func (st *step) record() decision.Record {
 func (s *State) Record() decision.Record {
 	o := &s.Options
 	r := decision.Record{
-		Task: s.Task, History: s.History, Error: s.LastError, Failed: s.failedChecks(),
+		Task: s.Task, History: s.History, Error: s.LastError, Failed: s.Handoff.FailedChecks(),
 		Iteration: s.Iterations, MaxIterations: o.MaxIterations, Failures: s.Failures, MaxFailures: o.MaxFailures,
 		TotalFailures: s.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
 		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
@@ -94,7 +94,7 @@ func (st *step) noteArbiterRequest(a *roster.Agent, m conversation.Mail) {
 		st.ArbiterRequest = nil
 	case st.Phase == machine.Selecting, st.Phase == machine.Error, st.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.ArbiterRequest = st.requestDecision(decision.PointSelect, "")
-	case st.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(st.failedChecks()) > 0: // its COMPLETE was sent back
+	case st.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(st.Handoff.FailedChecks()) > 0: // its COMPLETE was sent back
 		st.ArbiterRequest = st.requestDecision(decision.PointEvaluate, st.lastWorked())
 	default:
 		st.ArbiterRequest = nil

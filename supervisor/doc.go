@@ -9,9 +9,9 @@
 //
 // Where what is. What Apply goes by:
 //
-//	state                              what a run knows (its agents: package roster; its messages: package conversation)
+//	state                              what a run knows (packages roster, conversation, handoff, permission have their parts)
 //	taskstate, decisionstate           … the task, what is to be decided
-//	handoffstate, contextstate         … documents, full contexts
+//	contextstate                       … full contexts
 //	humanstate                         … what the human was asked
 //	lifecyclestate                     … processes and the bridge
 //	apply, happened, timers, fold      what each input and each timer leads to; a history applied again
@@ -33,7 +33,7 @@
 //	spending                           what running turns have cost, and the limit they share
 //	watch, limits                      looks from outside, limits
 //	contextlow, execution              a context that is nearly full, stretches of work
-//	handover, checks, generated        a document's way from its author, or the supervisor in its place …
+//	handover, checks                   a document's way from its author, or the supervisor in its place …
 //	successors                         … to a successor
 //	renewal                            the Arbiter's own succession
 //	plan, tasks                        the plan, and agents' own lists

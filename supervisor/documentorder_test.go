@@ -38,7 +38,7 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 	p.say("More of it.", contract.Note, one)
 	p.verdict(one, lasting("done", "the second", "ls"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Request: p.check().Request, Result: ok("ok")})
-	if !p.s.documentDue() || len(told[contract.Handoff](p)) != 0 {
+	if !p.s.Handoff.IsDue() || len(told[contract.Handoff](p)) != 0 {
 		t.Error("the second overtook the first")
 	}
 	p.do(input.Checked{Serial: slow.Serial, Number: 1, Request: slow.Request, Result: ok("ok")})
@@ -48,7 +48,7 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 			heard = append(heard, m.Kind)
 		}
 	}
-	if !slices.Equal(heard, []string{"handoff", "done"}) || p.s.documentDue() {
-		t.Errorf("heard %v, documents under way: %v", heard, p.s.PendingHandoffs)
+	if !slices.Equal(heard, []string{"handoff", "done"}) || p.s.Handoff.IsDue() {
+		t.Errorf("heard %v, documents under way: %v", heard, p.s.Handoff.Documents)
 	}
 }

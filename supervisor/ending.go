@@ -219,7 +219,7 @@ func (st *step) finish() {
 		Status: st.Ending.Status, Summary: st.Ending.Summary,
 		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
-		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.checksRun(), Failing: st.failing(), HalfDone: st.Ending.HalfDone,
+		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(), Failing: st.Handoff.Failing(), HalfDone: st.Ending.HalfDone,
 	})
 	st.do(effect.Finish{Exit: st.Ending.Exit})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -70,7 +71,7 @@ func (st *step) completeWork(id, said string) {
 }
 
 // settleWork records a completed execution once its document's checks have spoken.
-func (st *step) settleWork(h Handover) {
+func (st *step) settleWork(h handoff.Handover) {
 	a := st.Edit(h.Agent.ID)
 	if a == nil || a.Work == nil || a.Work.Completed.IsZero() {
 		return
@@ -87,13 +88,13 @@ func (st *step) settleWork(h Handover) {
 	st.History = st.History.Add(e)
 	st.Failures, st.LastError = 0, nil
 	st.Edit(a.ID).Work = nil
-	if h.Kind == handDone {
+	if h.Kind == handoff.KindDone {
 		st.assigned(h.Agent.ID, contract.StepDone)
 	}
 }
 
 // refuted is the first check of a document that failed, as a failure.
-func (st *step) refuted(a *roster.Agent, h Handover) *decision.Failure {
+func (st *step) refuted(a *roster.Agent, h handoff.Handover) *decision.Failure {
 	for i, r := range h.Receipts {
 		if h.Document == nil || i >= len(h.Document.Checks) || r.Result != verdict.CheckFailed {
 			continue

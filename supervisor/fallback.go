@@ -102,7 +102,7 @@ func (st *step) fallbackArbiter(said string) {
 	if st.rulesDecide(reason) {
 		return
 	}
-	if len(st.SuccessorQueue) > 0 || st.AnyWorks() || st.documentDue() {
+	if len(st.Handoff.SuccessorQueue) > 0 || st.AnyWorks() || st.Handoff.IsDue() {
 		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}
 		st.rule(v, sourceFallback)
 		st.succession(v)

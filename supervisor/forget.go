@@ -12,9 +12,9 @@ func (st *step) forget() {
 	gone, keep := 0, make([]*roster.Agent, 0, len(st.Agents))
 	for i := len(st.Agents) - 1; i >= 0; i-- {
 		a := st.Agents[i]
-		if a.Role == roster.RoleOrchestrator && a.Gone() && !st.awaitsSuccessor(a.ID) && !st.handingOver(a.ID) {
+		if a.Role == roster.RoleOrchestrator && a.Gone() && !st.Handoff.AwaitsSuccessor(a.ID) && !st.Handoff.IsHandingOver(a.ID) {
 			if gone++; gone > roster.RecordsKept {
-				st.SuccessorQueue = without(st.SuccessorQueue, a.ID) // whoever is summoned would be refused its document
+				st.Handoff.SuccessorQueue = without(st.Handoff.SuccessorQueue, a.ID) // whoever is summoned would be refused its document
 			}
 			switch {
 			case gone > roster.NamesKept:
@@ -27,14 +27,4 @@ func (st *step) forget() {
 	}
 	slices.Reverse(keep)
 	st.Agents = keep
-}
-
-// handingOver reports whether a document about an agent's work is on its way.
-func (s *State) handingOver(id string) bool {
-	for i := range s.PendingHandoffs {
-		if s.PendingHandoffs[i].Agent.ID == id {
-			return true
-		}
-	}
-	return false
 }

@@ -21,7 +21,7 @@ func TestThoseLongGone(t *testing.T) {
 	waits := p.summon("the first")
 	p.verdict(waits, report("handoff", "I am full.", true))
 	leave(waits)
-	p.s.SuccessorQueue = nil // as if somebody else had been named its successor
+	p.s.Handoff.SuccessorQueue = nil // as if somebody else had been named its successor
 	for range roster.RecordsKept + 5 {
 		leave(p.summon("one of many"))
 	}
@@ -38,7 +38,7 @@ func TestThoseLongGone(t *testing.T) {
 	p.verdict(again, report("handoff", "I am full.", true))
 	leave(again)
 	for range roster.NamesKept + 20 {
-		p.s.SuccessorQueue = []string{again} // nobody takes it up
+		p.s.Handoff.SuccessorQueue = []string{again} // nobody takes it up
 		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Summoned))); a.IsError {
 			t.Fatal(a.Text)
 		}

@@ -1,44 +1,33 @@
 package supervisor
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // handOver begins the way of a document.
-func (st *step) handOver(h Handover) {
-	st.DocumentSerial++
-	h.Serial = st.DocumentSerial
+func (st *step) handOver(h handoff.Handover) {
+	h.Serial = st.Handoff.Add(h)
 	if a := st.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
 	}
-	st.PendingHandoffs = append(slices.Clone(st.PendingHandoffs), h)
 	if st.advance(h.Serial) {
-		st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: patience(&h)})
+		st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})
 	}
-}
-
-// patience bounds a document's way; a repetition has it for each ten checks.
-func patience(h *Handover) time.Duration {
-	if h.Kind != handFinal {
-		return handoverPatience
-	}
-	return handoverPatience * time.Duration(1+len(h.Document.Checks)/maxChecks)
 }
 
 // advance does the next thing on a document's way, and reports whether it is still
 // under way: a survey to draw it up from, a check, or its delivery.
 func (st *step) advance(serial int) bool {
-	h := st.handover(serial)
+	h := st.Handoff.Edit(serial)
 	switch {
 	case h == nil:
 		return false
@@ -55,7 +44,7 @@ func (st *step) advance(serial int) bool {
 		}
 		n := len(h.Receipts)
 		st.do(effect.RunCheck{
-			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request, Again: h.Kind == handFinal,
+			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request, Again: h.Kind == handoff.KindRepeated,
 			Params: bridge.CheckParams{
 				Command: h.Document.Checks[n].Command, CWD: st.Options.CWD,
 				TimeoutMS: int(st.Options.CheckTimeout.Milliseconds()), Env: st.Options.Env,
@@ -63,23 +52,20 @@ func (st *step) advance(serial int) bool {
 			},
 		})
 		return true
-	case st.overtakes(h):
+	case st.Handoff.Overtakes(h):
 		return true // what its author said first is heard first
 	}
 	done := *h
-	st.PendingHandoffs = slices.DeleteFunc(slices.Clone(st.PendingHandoffs), func(x Handover) bool { return x.Serial == serial })
+	st.Handoff.Remove(serial)
 	st.handedOver(done)
-	for _, next := range st.PendingHandoffs {
-		if next.Agent.ID == done.Agent.ID && next.Document != nil && len(next.Receipts) >= st.checksOf(&next) {
-			st.advance(next.Serial)
-			break
-		}
+	if next := st.Handoff.Ready(done.Agent.ID, st.checksOf); next != 0 {
+		st.advance(next)
 	}
 	return false
 }
 
 // author is whose check the nth of a document is, counted from 0.
-func (s *State) author(h *Handover, n int) bridge.AgentRef {
+func (s *State) author(h *handoff.Handover, n int) bridge.AgentRef {
 	if n >= len(h.Authors) {
 		return h.Agent
 	}
@@ -89,21 +75,11 @@ func (s *State) author(h *Handover, n int) bridge.AgentRef {
 	return h.Authors[n]
 }
 
-// handover returns a writable document under way, or nil.
-func (st *step) handover(serial int) *Handover {
-	i := slices.IndexFunc(st.PendingHandoffs, func(h Handover) bool { return h.Serial == serial })
-	if i < 0 {
-		return nil
-	}
-	st.PendingHandoffs = slices.Clone(st.PendingHandoffs)
-	return &st.PendingHandoffs[i]
-}
-
 // goOn takes up what an earlier process had begun on each document's way.
 func (st *step) goOn() {
-	for _, h := range slices.Clone(st.PendingHandoffs) {
+	for _, h := range slices.Clone(st.Handoff.Documents) {
 		if st.advance(h.Serial) {
-			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: patience(&h)})
+			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})
 		}
 	}
 }
@@ -111,17 +87,11 @@ func (st *step) goOn() {
 // forgetHandovers drops all documents under way but the Arbiter's own, which is renewed
 // all the same.
 func (st *step) forgetHandovers() {
-	st.Completing = nil
-	var kept []Handover
-	for _, h := range st.PendingHandoffs {
-		if h.Kind == handRenew {
-			kept = append(kept, h)
-			continue
-		}
-		st.do(effect.SetTimer{Key: handoverKey(h.Serial)})
+	st.Handoff.Completing = nil
+	for _, h := range st.Handoff.RemoveWhere(func(h *handoff.Handover) bool { return h.Kind != handoff.KindRenewal }) {
+		st.out.StopTimer(handoverKey(h.Serial))
 		st.dropCheck(h.Request, "the document is not wanted any more")
 	}
-	st.PendingHandoffs = kept
 }
 
 // surveyed takes what was seen of an agent that can no longer speak.
@@ -129,7 +99,7 @@ func (st *step) surveyed(f input.Surveyed) {
 	if st.takeoverInspected(f) {
 		return
 	}
-	h := st.handover(f.Serial)
+	h := st.Handoff.Edit(f.Serial)
 	if h == nil || h.Document != nil {
 		return
 	}
@@ -137,7 +107,9 @@ func (st *step) surveyed(f input.Surveyed) {
 	if f.Failed != "" {
 		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
 	}
-	h.Document = st.generateHandoff(a, h.Why, f.Result)
+	h.Document = handoff.Generate(handoff.Source{
+		Agent: a, Why: h.Why, Seen: f.Result, Plan: st.Plan, Recent: st.Conversation.RecentMessages, Name: st.displayName,
+	})
 	st.advance(f.Serial)
 }
 
@@ -145,7 +117,7 @@ func (st *step) surveyed(f input.Surveyed) {
 // to be so.
 func (st *step) handoverLate(of string) {
 	serial, _ := strconv.Atoi(of) // serials count from 1
-	late := st.handover(serial)
+	late := st.Handoff.Edit(serial)
 	switch {
 	case late == nil:
 	case late.Document == nil:
@@ -153,7 +125,7 @@ func (st *step) handoverLate(of string) {
 	case st.Halted: // its time begins anew
 	default:
 		for n := len(late.Receipts); n < st.checksOf(late); n++ {
-			late.Receipts = append(slices.Clip(late.Receipts), receipt(late.Document.Checks[n], input.Checked{Failed: "out of time"}))
+			late.Receipts = append(slices.Clip(late.Receipts), handoff.Receipt(late.Document.Checks[n], bridge.CheckResult{}, "out of time"))
 		}
 		st.dropCheck(late.Request, "the check is out of time")
 		st.advance(serial)
@@ -161,44 +133,45 @@ func (st *step) handoverLate(of string) {
 }
 
 // handedOver delivers a document.
-func (st *step) handedOver(h Handover) {
+func (st *step) handedOver(h handoff.Handover) {
 	st.do(effect.SetTimer{Key: handoverKey(h.Serial)})
 	id := h.Agent.ID
 	switch h.Kind {
-	case handRenew:
+	case handoff.KindRenewal:
 		st.renewed(h)
 		return
-	case handFinal:
+	case handoff.KindRepeated:
 		st.repeated(h)
 		return
-	case handDone, handOff:
-		st.prove(h)
+	case handoff.KindDone, handoff.KindHandoff:
+		a, _ := st.Agent(id)
+		st.Handoff.Prove(h, modeOf(&a))
 	}
 	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
 	}
-	if h.Kind == handDone || h.Kind == handOff {
+	if h.Kind == handoff.KindDone || h.Kind == handoff.KindHandoff {
 		st.settleWork(h)
 		st.planFrom(h)
 	}
-	text, attached := documented(h)
+	text, attached := handoff.ForArbiter(h)
 	switch h.Kind {
-	case handDone:
+	case handoff.KindDone:
 		passed, failed, open := h.Document.Tally(h.Receipts)
-		st.LastProof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
+		st.Handoff.LastProof = handoff.Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, handoffEvent(id, contract.Arbiter, h))
 		st.exchange()
 		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text, Attached: attached})
-	case handOff:
-		st.queueForSuccessor(h)
+	case handoff.KindHandoff:
+		st.Handoff.QueueForSuccessor(h)
 		st.exchange()
 		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text, Attached: attached})
-	case handGone:
-		st.queueForSuccessor(h)
+	case handoff.KindGone:
+		st.Handoff.QueueForSuccessor(h)
 		st.tellOf(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.", attached)
-	case handKill:
+	case handoff.KindKilled:
 		st.tellOf(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
-	case handLeft:
+	case handoff.KindReleased:
 		for _, a := range attached { // an entry of the work log is a report as a whole
 			text += "\n\n" + a.Text
 		}
@@ -207,21 +180,8 @@ func (st *step) handedOver(h Handover) {
 }
 
 // handoffEvent tells the faces that a document is passed on.
-func handoffEvent(from, to string, h Handover) contract.Handoff {
+func handoffEvent(from, to string, h handoff.Handover) contract.Handoff {
 	return contract.Handoff{
 		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts), DrawnUp: h.Why,
 	}
-}
-
-// documentText renders a document for a model.
-func documentText(d *verdict.Document, receipts []verdict.Receipt, drawnUp string) string {
-	text := d.Proven(receipts)
-	if drawnUp != "" {
-		return "# Record, drawn up by the supervisor\n\n" + text
-	}
-	if len(d.Checks) > 0 {
-		passed, failed, open := d.Tally(receipts)
-		text += fmt.Sprintf("\nThe supervisor ran the checks itself: %d passed, %d failed, %d prove nothing.\n", passed, failed, open)
-	}
-	return text
 }

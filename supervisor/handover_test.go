@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -20,7 +21,7 @@ import (
 func (p *play) survey(r bridge.InspectResult) {
 	p.t.Helper()
 	n := 0
-	for _, h := range p.s.PendingHandoffs {
+	for _, h := range p.s.Handoff.Documents {
 		if h.Document == nil {
 			p.do(input.Surveyed{Serial: h.Serial, Result: r})
 			n++
@@ -100,8 +101,8 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 prove nothing",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
 		"proved by make test — VERIFIED", "proved by make lint — REFUTED", "it is beautiful — UNVERIFIED (said to be verified)")
-	if len(p.s.PendingHandoffs) != 0 {
-		t.Errorf("still under way: %+v", p.s.PendingHandoffs)
+	if len(p.s.Handoff.Documents) != 0 {
+		t.Errorf("still under way: %+v", p.s.Handoff.Documents)
 	}
 }
 
@@ -131,7 +132,7 @@ func TestChecksAreBounded(t *testing.T) {
 		one := p.summon("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, proven("handoff", many...))
-		for range maxChecks {
+		for range handoff.MaxChecks {
 			c := p.check()
 			p.do(input.Checked{Serial: c.Serial, Number: c.Number, Result: ok("ok")})
 		}
@@ -238,7 +239,7 @@ func TestRecords(t *testing.T) {
 			}
 			p.survey(traces)
 			p.contains("the record", c.reader(p), append(common, c.want...)...)
-			if got := p.s.nextPredecessor() == one; got != c.passes {
+			if got := p.s.Handoff.NextPredecessor() == one; got != c.passes {
 				t.Errorf("passed on by itself: %v", got)
 			}
 			input := `{"prompt":"go on"}`
@@ -351,20 +352,5 @@ func TestCompletingOverFailedChecks(t *testing.T) {
 	r, _ := p.finished()
 	if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 1, Failed: 1}) {
 		t.Errorf("result %+v", r.Checks)
-	}
-}
-
-// TestARecordLeavesTheDocumentAlone: an author's own earlier document goes into the record,
-// and stays as it was.
-func TestARecordLeavesTheDocumentAlone(t *testing.T) {
-	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"), Files: append(make([]string, 0, 8), "a.go")}
-	s := &State{TaskState: TaskState{Plan: []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}}}
-	a := roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}}, AgentHandoff: roster.AgentHandoff{Document: own}}
-	d := s.generateHandoff(a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
-	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
-		t.Fatalf("record %+v", d)
-	}
-	if got := own.Accomplished[:2][1] + own.Files[:2][1]; got != "" {
-		t.Errorf("%q was written behind the author's lists", got)
 	}
 }

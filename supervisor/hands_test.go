@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -124,17 +125,17 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.do(input.BridgeLost{Message: "gone"})
 	p.do(input.Rang{Key: restartPrefix + theBridge})
 	p.do(input.BridgeBack{})
-	if p.s.Phase != machine.Evaluating || len(p.s.PendingHandoffs) != 1 || len(p.s.PendingHandoffs[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
-		t.Fatalf("%s: %+v", p.s.Phase, p.s.PendingHandoffs)
+	if p.s.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
+		t.Fatalf("%s: %+v", p.s.Phase, p.s.Handoff.Documents)
 	}
 	p.command(contract.Continue{})
 	again := effects[effect.RunCheck](p)
-	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, handoverKey(first.Serial)) != handoverPatience {
+	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, handoverKey(first.Serial)) != handoff.HandoverPatience {
 		t.Fatalf("%+v", again)
 	}
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
-	if p.s.LastProof.Passed != 1 {
-		t.Errorf("%+v", p.s.LastProof)
+	if p.s.Handoff.LastProof.Passed != 1 {
+		t.Errorf("%+v", p.s.Handoff.LastProof)
 	}
 	p.folds()
 }

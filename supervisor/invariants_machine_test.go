@@ -106,7 +106,7 @@ func checkWithheld(t *testing.T, s *State) {
 	if s.Ending != nil || !s.Phase.Live() || s.Paused || s.Conversation.Held || s.DeciderRequest != nil || !s.BridgeUp || len(s.Agents) == 0 {
 		return
 	}
-	busy := s.Engaged() || s.documentDue() || s.Agents[0].Status == roster.Busy || s.arbiterAsked()
+	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == roster.Busy || s.arbiterAsked()
 	_, _, due := (&step{State: *s}).due()
 	for _, m := range s.Conversation.Mail {
 		if s.withheld(&m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == conversation.KindTask && !busy) {
@@ -200,8 +200,8 @@ func machineFact(r *rand.Rand, s *State) input.Fact {
 			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}}}
 		}
 	case 8:
-		if len(s.PendingHandoffs) > 0 {
-			return randomProgress(r, s.PendingHandoffs[r.IntN(len(s.PendingHandoffs))])
+		if len(s.Handoff.Documents) > 0 {
+			return randomProgress(r, s.Handoff.Documents[r.IntN(len(s.Handoff.Documents))])
 		}
 	}
 	return nil

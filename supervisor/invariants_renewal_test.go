@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -37,7 +38,7 @@ func checkRenewing(t *testing.T, s *State) {
 			t.Fatal("the Arbiter's renewal is asked for, and nothing asks it")
 		}
 	case renewalGiven:
-		if !slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind == handRenew }) {
+		if !slices.ContainsFunc(s.Handoff.Documents, func(h handoff.Handover) bool { return h.Kind == handoff.KindRenewal }) {
 			t.Fatal("the Arbiter's renewal is given, and nothing goes on")
 		}
 	}
@@ -47,14 +48,14 @@ func checkRenewing(t *testing.T, s *State) {
 func checkHeirs(t *testing.T, s *State) {
 	t.Helper()
 	waiting := map[string]bool{}
-	for _, id := range s.SuccessorQueue {
+	for _, id := range s.Handoff.SuccessorQueue {
 		if waiting[id] {
 			t.Fatalf("%s waits twice", id)
 		}
 		waiting[id] = true
 	}
 	for _, p := range s.Permission.Open {
-		if p.Params.Tool == "Check" && !s.isCheck(p.Params.Request) {
+		if p.Params.Tool == "Check" && !s.Handoff.IsCheck(p.Params.Request) {
 			t.Fatalf("a human is asked for check %s, which nobody waits for", p.Params.Request)
 		}
 	}
@@ -99,7 +100,7 @@ func renewingFact(r *rand.Rand, s *State) input.Fact {
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
 		}[r.IntN(4)]
 	}
-	for _, h := range s.PendingHandoffs {
+	for _, h := range s.Handoff.Documents {
 		if h.Request != "" {
 			author := h.Agent
 			return []input.Fact{

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -145,7 +146,7 @@ func stalled(s *State) bool {
 			return false
 		}
 	}
-	return !s.documentDue() && s.DeciderRequest == nil
+	return !s.Handoff.IsDue() && s.DeciderRequest == nil
 }
 
 // FuzzApply throws random facts at apply: it must not panic, keep the
@@ -307,8 +308,8 @@ func randomFact(r *rand.Rand, s *State) input.Fact {
 		}
 		return input.Rang{Key: retryKey(ref)}
 	case 11:
-		if len(s.PendingHandoffs) > 0 && r.IntN(3) > 0 {
-			return randomProgress(r, s.PendingHandoffs[r.IntN(len(s.PendingHandoffs))])
+		if len(s.Handoff.Documents) > 0 && r.IntN(3) > 0 {
+			return randomProgress(r, s.Handoff.Documents[r.IntN(len(s.Handoff.Documents))])
 		}
 	}
 	switch r.IntN(4) {
@@ -333,7 +334,7 @@ func randomFact(r *rand.Rand, s *State) input.Fact {
 }
 
 // randomProgress is a fact about a document on its way, mostly one that is awaited.
-func randomProgress(r *rand.Rand, h Handover) input.Fact {
+func randomProgress(r *rand.Rand, h handoff.Handover) input.Fact {
 	failed := []string{"", "denied"}[r.IntN(2)]
 	switch r.IntN(8) {
 	case 0:

@@ -72,7 +72,7 @@ func (l alarms) check(t *testing.T, s *State) {
 		case (a.Status == roster.Ready || a.Status == roster.Busy) && !l[watchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
 		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
-			!l[retryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question == nil && !s.documentDue():
+			!l[retryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question == nil && !s.Handoff.IsDue():
 			t.Fatalf("%s has lost its turn, and nobody tries again", a.ID)
 		}
 	}
@@ -81,8 +81,8 @@ func (l alarms) check(t *testing.T, s *State) {
 			t.Fatalf("permission %s waits without a limit", p.ID)
 		}
 	}
-	for _, h := range s.PendingHandoffs {
-		if s.Halted || (&step{State: *s}).overtakes(&h) {
+	for _, h := range s.Handoff.Documents {
+		if s.Halted || s.Handoff.Overtakes(&h) {
 			continue // an earlier one of the same author has a timer
 		}
 		if !l[handoverKey(h.Serial)] {
@@ -132,7 +132,7 @@ func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Fact {
 	case 13:
 		return command(contract.Pause{})
 	case 14:
-		return input.Surveyed{Serial: s.DocumentSerial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
+		return input.Surveyed{Serial: s.Handoff.DocumentSerial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
 	}
 	return command(contract.Say{Text: "x", To: a.ID, Strength: []string{"", contract.Stop}[r.IntN(2)]})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
@@ -71,7 +72,7 @@ func (st *step) giveTask(task string) {
 func (st *step) enlist(a roster.Agent, prompt string) {
 	a.Status, a.Since = roster.Starting, st.at
 	a.SessionID = st.sessionID(a.ID, a.Generation)
-	st.Add(&a)
+	st.Roster.Add(&a)
 	st.emit(a.ID, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
@@ -165,15 +166,15 @@ func (st *step) buried(id, why string) {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
 		}
 	}
-	if len(st.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff && !st.HasSuccessor(id) {
-		st.SuccessorQueue = []string{id}
+	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff && !st.HasSuccessor(id) {
+		st.Handoff.SuccessorQueue = []string{id}
 	}
 	if st.agentFailed(id, bridge.CatCrash, why) {
 		return
 	}
 	text += " Its files remain. Summon another, or judge the task anew."
 	if st.unfinished(&a) {
-		st.handOver(Handover{Agent: a.AgentRef, Kind: handGone, Why: "it " + why, Message: text})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindGone, Why: "it " + why, Message: text})
 		return
 	}
 	st.tell(contract.Arbiter, conversation.KindNotice, text)
@@ -195,7 +196,7 @@ func (st *step) release(id, reason string, now bool) {
 	if down {
 		a.Status = roster.Ended // there is no process to end
 	}
-	if slices.Contains(st.SuccessorQueue, id) {
+	if slices.Contains(st.Handoff.SuccessorQueue, id) {
 		// Its document stays: the next one summoned still receives it.
 		a.Standing = roster.HandedOff
 	}

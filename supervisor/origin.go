@@ -28,7 +28,7 @@ func (s *State) UnknownSender(f input.Fact) (why string, named bool) {
 	if !ok || len(s.Agents) == 0 {
 		return "", false
 	}
-	if p, asked := f.(input.PermissionAsked); asked && s.isCheck(p.Params.Request) {
+	if p, asked := f.(input.PermissionAsked); asked && s.Handoff.IsCheck(p.Params.Request) {
 		return "", false
 	}
 	a, known := s.Agent(ref.ID)
@@ -87,12 +87,12 @@ func (s *State) Origin(f input.Fact) input.Origin {
 		}
 		return input.Origin{By: contract.Human, Channel: f.Channel}
 	case input.PermissionAsked:
-		if s.isCheck(f.Params.Request) {
+		if s.Handoff.IsCheck(f.Params.Request) {
 			return input.Origin{By: contract.Supervisor}
 		}
 	case input.PermissionWithdrawn:
 		for i := range s.Permission.Open {
-			if p := &s.Permission.Open[i]; p.Params.Request == f.Request && !s.isCheck(f.Request) {
+			if p := &s.Permission.Open[i]; p.Params.Request == f.Request && !s.Handoff.IsCheck(f.Request) {
 				return s.originOf(p.Params.AgentRef)
 			}
 		}

@@ -14,7 +14,7 @@ func (st *step) permissionAsked(f input.PermissionAsked) {
 	a, ok := st.Agent(f.Params.ID)
 	r := permission.Request{
 		ID: f.Params.Request, Params: f.Params, Action: f.Action, Why: f.Reason, At: st.out.Now,
-		Suggestions: f.Suggestions, Check: st.isCheck(f.Params.Request),
+		Suggestions: f.Suggestions, Check: st.Handoff.IsCheck(f.Params.Request),
 	}
 	switch {
 	case st.Halted:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -184,7 +185,7 @@ func (st *step) assigned(id, status string) {
 const plannerMode = "planner"
 
 // planFrom makes the plan of a planner's document, where nobody has made one.
-func (st *step) planFrom(h Handover) {
+func (st *step) planFrom(h handoff.Handover) {
 	a, ok := st.Agent(h.Agent.ID)
 	if !ok || a.Mode != plannerMode || len(st.Plan) > 0 || h.Document == nil || len(h.Document.Remaining) == 0 {
 		return

@@ -33,12 +33,12 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 	}
 	aside := st.FallbackReason != "" || st.Agents[0].Status != roster.Busy && !st.arbiterAsked()
 	if st.Phase == machine.Evaluating {
-		if last := st.History.Last(1); aside && len(last) > 0 && !st.Engaged() && !st.documentDue() {
+		if last := st.History.Last(1); aside && len(last) > 0 && !st.Engaged() && !st.Handoff.IsDue() {
 			return decision.PointEvaluate, last[0].ID, true // the Arbiter had read it, and rules no more
 		}
 	}
 	switch {
-	case st.documentDue():
+	case st.Handoff.IsDue():
 		return "", "", false
 	case st.Phase == machine.Error:
 		if st.AnyWorks() {

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -151,12 +152,12 @@ func (st *step) renewByRecord(why string) {
 	st.callOffRenewal()
 	st.RenewalStage = renewalGiven
 	a, _ := st.Agent(contract.Arbiter)
-	st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Why: why, Document: st.arbiterRecord(why)})
+	st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Why: why, Document: handoff.ArbiterRecord(why, st.Plan, st.asked())})
 }
 
 // renewed ends the Arbiter's process so that its successor's is started: another
 // session, under the same id, in the next generation.
-func (st *step) renewed(h Handover) {
+func (st *step) renewed(h handoff.Handover) {
 	a := st.Edit(contract.Arbiter)
 	st.emit(a.ID, handoffEvent(a.ID, a.ID, h))
 	a.HandoffBrief = st.RenewalBrief(h)
@@ -180,19 +181,19 @@ func (st *step) renewed(h Handover) {
 }
 
 // briefOfRenewal is what an Arbiter receives with the first message it reads.
-func (s *State) RenewalBrief(h Handover) string {
+func (s *State) RenewalBrief(h handoff.Handover) string {
 	var b strings.Builder
 	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
 		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is what it left, and the supervisor's record. " +
 		"Then comes the message that is yours to rule on.\n\n")
-	b.WriteString(documentText(h.Document, h.Receipts, h.Why))
+	b.WriteString(handoff.DocumentText(h.Document, h.Receipts, h.Why))
 	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", cmp.Or(s.Task, nothing), planText(s.Plan), s.muster())
 	if s.Question != nil {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)
 	}
 	b.WriteString("\n## The ledger of decisions\n\n" + s.ledgerText())
 	b.WriteString("\n## What was said last\n")
-	b.WriteString(s.recollect(contract.Arbiter, recordTalk))
+	b.WriteString(s.recollect(contract.Arbiter, quotedTalk))
 	return b.String()
 }
 

@@ -70,8 +70,8 @@ func (st *step) resumed(f input.Resumed) {
 	for i := range st.Agents {
 		st.bookLive(st.Edit(st.Agents[i].ID))
 	}
-	st.WaitingQuestions, st.TrustQuestion = nil, nil // whoever asked is gone, too
-	st.ShortRenewals = 0                             // the limits may be others
+	st.Handoff.WaitingQuestions, st.TrustQuestion = nil, nil // whoever asked is gone, too
+	st.ShortRenewals = 0                                     // the limits may be others
 	e := st.sessionEvent()
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
@@ -129,9 +129,9 @@ func (st *step) sayAgain() {
 // closeBooks makes a completed run ready for another task: the Arbiter remembers,
 // the Orchestrators are gone.
 func (st *step) closeBooks() {
-	st.Task, st.SuccessorQueue, st.Question = "", nil, nil
+	st.Task, st.Handoff.SuccessorQueue, st.Question = "", nil, nil
 	st.forgetHandovers()
-	st.forgetProofs()
+	st.Handoff.ForgetProofs()
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && !a.Dismissed {
 			st.Edit(a.ID).Dismissed = true
@@ -256,7 +256,7 @@ func (st *step) awake() {
 
 // underWay reports whether something will happen by itself.
 func (s *State) underWay() bool {
-	if len(s.Conversation.Mail) > 0 || s.documentDue() || s.DeciderRequest != nil || s.RenewalStage != renewalNone {
+	if len(s.Conversation.Mail) > 0 || s.Handoff.IsDue() || s.DeciderRequest != nil || s.RenewalStage != renewalNone {
 		return true
 	}
 	for _, a := range s.Agents {

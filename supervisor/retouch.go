@@ -81,6 +81,6 @@ func (st *step) awaited(m conversation.Mail) string {
 // goesOnWithout reports whether somebody goes on, or waits for the human, without a message to
 // the Arbiter.
 func (s *State) goesOnWithout(m conversation.Mail) bool {
-	return s.Task == "" || s.Question != nil || s.AnyWorks() || s.documentDue() ||
+	return s.Task == "" || s.Question != nil || s.AnyWorks() || s.Handoff.IsDue() ||
 		slices.ContainsFunc(s.Conversation.Mail, func(x conversation.Mail) bool { return x.ID != m.ID && x.To == m.To })
 }

@@ -123,8 +123,8 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	id := p.working()
 	p.crash(id, 5)
-	for len(p.s.PendingHandoffs) > 0 {
-		p.do(input.Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
+	for len(p.s.Handoff.Documents) > 0 {
+		p.do(input.Surveyed{Serial: p.s.Handoff.Documents[0].Serial})
 	}
 	q := p.asked()
 	if q.Point != decision.PointSelect || p.agent("arbiter").Status != roster.Ready {
@@ -145,8 +145,8 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	id := p.working()
 	p.crash(id, 5)
-	for len(p.s.PendingHandoffs) > 0 {
-		p.do(input.Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
+	for len(p.s.Handoff.Documents) > 0 {
+		p.do(input.Surveyed{Serial: p.s.Handoff.Documents[0].Serial})
 	}
 	q := p.asked()
 	q.Deferred = true
@@ -417,8 +417,8 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p.summon("work")
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
-	for len(p.s.PendingHandoffs) > 0 {
-		p.do(input.Surveyed{Serial: p.s.PendingHandoffs[0].Serial})
+	for len(p.s.Handoff.Documents) > 0 {
+		p.do(input.Surveyed{Serial: p.s.Handoff.Documents[0].Serial})
 	}
 	if p.s.FallbackReason == "" || p.working() != "orch-2" {
 		t.Errorf("fallback mode %q in %s: %s", p.s.FallbackReason, p.s.Phase, p.s.LivingText())

@@ -230,8 +230,8 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "colours")
 	four := p.summon("go on painting")
 	p.contains("the painter", p.lastSent(four), "colours")
-	if len(p.s.SuccessorQueue) > 0 {
-		t.Errorf("%s still waits for a successor", p.s.SuccessorQueue)
+	if len(p.s.Handoff.SuccessorQueue) > 0 {
+		t.Errorf("%s still waits for a successor", p.s.Handoff.SuccessorQueue)
 	}
 }
 
@@ -247,8 +247,8 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	p.contains("the successor", p.lastSent("orch-2"), "bricks")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	if len(p.s.SuccessorQueue) > 0 {
-		t.Errorf("%s waits for another successor", p.s.SuccessorQueue)
+	if len(p.s.Handoff.SuccessorQueue) > 0 {
+		t.Errorf("%s waits for another successor", p.s.Handoff.SuccessorQueue)
 	}
 }
 
@@ -354,8 +354,8 @@ func TestResetDuringARenewal(t *testing.T) {
 	v["handoff"] = d
 	p.verdict("arbiter", v)
 	p.command(contract.Reset{})
-	if len(p.s.PendingHandoffs) > 0 {
-		p.do(input.Checked{Serial: p.s.PendingHandoffs[0].Serial, Number: 1, Failed: "not permitted"})
+	if len(p.s.Handoff.Documents) > 0 {
+		p.do(input.Checked{Serial: p.s.Handoff.Documents[0].Serial, Number: 1, Failed: "not permitted"})
 	}
 	p.succeeds()
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "The human reset the task")
@@ -390,7 +390,7 @@ func TestOneThatComesBackHasNoHeir(t *testing.T) {
 		one := p.summon("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.turn(one, outOfRoom)
-		serial := p.s.PendingHandoffs[0].Serial
+		serial := p.s.Handoff.Documents[0].Serial
 		if told {
 			p.survey(traces)
 		}
@@ -399,8 +399,8 @@ func TestOneThatComesBackHasNoHeir(t *testing.T) {
 		if !told {
 			p.do(input.Surveyed{Serial: serial, Result: traces})
 		}
-		if len(p.s.SuccessorQueue) > 0 {
-			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.SuccessorQueue, p.agent(one).Status)
+		if len(p.s.Handoff.SuccessorQueue) > 0 {
+			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoff.SuccessorQueue, p.agent(one).Status)
 		}
 	}
 }

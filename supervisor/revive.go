@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
@@ -147,14 +148,14 @@ func (st *step) recall(id string) {
 	if a.Role == roster.RoleArbiter {
 		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", cmp.Or(st.Task, nothing), planText(st.Plan), st.LivingText())
 		if a.Document != nil {
-			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", documentText(a.Document, a.Receipts, a.GeneratedWhy))
+			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", handoff.DocumentText(a.Document, a.Receipts, a.GeneratedWhy))
 		}
 		b.WriteString("\n## The ledger of decisions\n\n" + st.ledgerText())
 	} else {
 		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, nothing), planText(st.Plan))
 	}
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
-	b.WriteString(st.recollect(id, max(recallChars-b.Len(), recordTalk)))
+	b.WriteString(st.recollect(id, max(recallChars-b.Len(), quotedTalk)))
 	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message follows this one, say where you stand.")
 	st.tell(id, conversation.KindRetry, b.String())
 }
@@ -181,3 +182,6 @@ func (s *State) recollect(id string, room int) string {
 	}
 	return quotation() + b.String()
 }
+
+// quotedTalk bounds what of the conversation is quoted to a successor, in bytes.
+const quotedTalk = 20_000

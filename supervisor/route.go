@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
@@ -68,7 +69,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		a, _ := st.Agent(contract.Arbiter)
 		st.GeneratedInRow = 0
 		st.RenewalStage = renewalGiven
-		st.handOver(Handover{Agent: a.AgentRef, Kind: handRenew, Message: v.Message, Document: v.Handoff})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Message: v.Message, Document: v.Handoff})
 	case verdict.AddressHuman:
 		if st.isReport(v) && (st.AnyWorks() || st.awaitsHuman()) {
 			st.toHuman(conversation.KindReport, v.Message)
@@ -125,14 +126,14 @@ func (st *step) releaseFinished() {
 // succession sees to it that a hand-off finds a successor: the Arbiter has had
 // its turn, and if it only waits, the supervisor summons.
 func (st *step) succession(v verdict.Arbiter) {
-	if st.Ending != nil || len(st.SuccessorQueue) == 0 || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
+	if st.Ending != nil || len(st.Handoff.SuccessorQueue) == 0 || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
 		return
 	}
-	if st.pendingFor(contract.Arbiter) || st.documentDue() {
+	if st.pendingFor(contract.Arbiter) || st.Handoff.IsDue() {
 		return
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.nextPredecessor() + "; the supervisor summons one"})
-	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "", st.nextPredecessor(), contract.Supervisor); problem != "" && st.Ending == nil {
+	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.Handoff.NextPredecessor() + "; the supervisor summons one"})
+	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "", st.Handoff.NextPredecessor(), contract.Supervisor); problem != "" && st.Ending == nil {
 		st.ask("No successor could be summoned: " + problem)
 	}
 }
@@ -211,9 +212,9 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	}
 	switch v.Kind {
 	case verdict.KindDone:
-		st.handOver(Handover{Agent: a.AgentRef, Kind: handDone, Message: v.Message, Document: v.Handoff})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindDone, Message: v.Message, Document: v.Handoff})
 	case verdict.KindHandoff:
-		st.handOver(Handover{Agent: a.AgentRef, Kind: handOff, Message: v.Message, Document: v.Handoff})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindHandoff, Message: v.Message, Document: v.Handoff})
 	default:
 		st.exchange()
 		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})

@@ -34,7 +34,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	switch v.Decision {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
-		if v.To == "" && !st.AnyWorks() && len(st.SuccessorQueue) == 0 && !st.documentDue() && !st.pendingFor(contract.Arbiter) && !st.anyTakenOver() && !st.awaitsHuman() {
+		if v.To == "" && !st.AnyWorks() && len(st.Handoff.SuccessorQueue) == 0 && !st.Handoff.IsDue() && !st.pendingFor(contract.Arbiter) && !st.anyTakenOver() && !st.awaitsHuman() {
 			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.LivingText())
 		}
 	case verdict.Complete:
@@ -44,13 +44,13 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		if taken := st.takenOver(); taken != "" {
 			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
 		}
-		if st.reportDue() {
+		if st.Handoff.ReportIsDue() {
 			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
 		}
 		if problem := st.unanswered(); problem != "" {
 			return bad("%s", problem)
 		}
-		if doubt := st.doubt(); doubt != "" {
+		if doubt := st.Handoff.Doubt(); doubt != "" {
 			return bad("%s", doubt)
 		}
 	case verdict.SelectMode:

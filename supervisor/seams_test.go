@@ -130,7 +130,7 @@ func TestWhoWaitsInLine(t *testing.T) {
 			leave(spare)
 		}
 		kept := line[:min(waiting, roster.RecordsKept)]
-		if diff := cmp.Diff(kept, p.s.SuccessorQueue); diff != "" {
+		if diff := cmp.Diff(kept, p.s.Handoff.SuccessorQueue); diff != "" {
 			t.Errorf("%d wait:\n%s", waiting, diff)
 		}
 		for _, id := range kept {

@@ -128,7 +128,7 @@ func TestFullStateRoundTrips(t *testing.T) {
 
 func TestSnapshotOfAnotherVersion(t *testing.T) {
 	for _, c := range []struct{ raw, want string }{
-		{`{"v":0,"state":{}}`, "older"}, {`{"v":3,"state":{"Options":7}}`, "newer"},
+		{`{"v":0,"state":{}}`, "older"}, {`{"v":4,"state":{"Options":7}}`, "newer"},
 	} {
 		_, err := DecodeSnapshot([]byte(c.raw))
 		var version *VersionError
@@ -136,7 +136,7 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 			t.Errorf("%s: %v", c.raw, err)
 		}
 	}
-	for _, raw := range []string{"", "{}", `{"v":2,"state":`, `{"v":2,"state":{"Options":7}}`, "\x00\x01"} {
+	for _, raw := range []string{"", "{}", `{"v":3,"state":`, `{"v":3,"state":{"Options":7}}`, "\x00\x01"} {
 		if _, err := DecodeSnapshot([]byte(raw)); err == nil {
 			t.Errorf("%q decodes", raw)
 		}

@@ -20,7 +20,7 @@ func (s *State) awaitsRuling() bool {
 			return true
 		}
 	}
-	return s.documentDue()
+	return s.Handoff.IsDue()
 }
 
 // beingRuled reports whether a `done` or `handoff` is with the Arbiter, unread or at hand.
@@ -55,19 +55,6 @@ func (s *State) failedBefore() string {
 	return ""
 }
 
-// failedChecks are those that a COMPLETE went back for, as deciders are shown them.
-func (s *State) failedChecks() []decision.Check {
-	var list []decision.Check
-	for _, p := range s.Proofs {
-		if p.Told && p.broken() {
-			c := decision.Ran(p.Check, p.Receipt)
-			c.Agent = p.Mode
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
 // pendingFor reports whether a message waits to be sent to the agent, in its present
 // incarnation.
 func (s *State) pendingFor(id string) bool {
@@ -79,22 +66,6 @@ func (s *State) pendingFor(id string) bool {
 // elapsed is how long the run has lived, over all its processes.
 func (st *step) elapsed() time.Duration {
 	return st.EarlierRuntime + max(st.at.Sub(st.ProcessBegan), 0)
-}
-
-// documentDue reports whether a document is under way that somebody will be told of, or
-// documents are checked once more.
-func (s *State) documentDue() bool {
-	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft })
-}
-
-// reportDue reports whether a document is under way to the Arbiter.
-func (s *State) reportDue() bool {
-	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Kind != handLeft && h.Kind != handFinal })
-}
-
-// isCheck reports whether a permission is asked for a check under way.
-func (s *State) isCheck(request string) bool {
-	return slices.ContainsFunc(s.PendingHandoffs, func(h Handover) bool { return h.Request != "" && h.Request == request })
 }
 
 // renewing reports whether a message of this kind waits for the Arbiter's successor.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -19,7 +20,7 @@ type State struct {
 	Conversation conversation.State
 	TaskState
 	DecisionState
-	HandoffState
+	Handoff handoff.State
 	SuccessionState
 	Permission permission.State
 	LifecycleState

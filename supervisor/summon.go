@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -58,10 +59,10 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	st.enlist(a, brief)
 	text, attached := brief, []conversation.Attached(nil)
 	if old.Document != nil {
-		text, attached = handedOn(brief, &old)
-		st.emit(old.ID, handoffEvent(old.ID, a.ID, Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))
+		text, attached = handoff.ForSuccessor(brief, &old)
+		st.emit(old.ID, handoffEvent(old.ID, a.ID, handoff.Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))
 	}
-	st.leaveSuccessorQueue(successorOf)
+	st.Handoff.LeaveSuccessorQueue(successorOf)
 	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief, Text: text + company, Attached: attached})
 	st.selected(a.ID, mode, by)
 	st.forget()
@@ -71,7 +72,7 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 // predecessor is whom an Orchestrator succeeds, if anybody; where nobody was named, whoever's
 // document waits for an heir.
 func (st *step) predecessor(id *string) (old roster.Agent, problem string) {
-	if *id = cmp.Or(*id, st.nextPredecessor()); *id == "" {
+	if *id = cmp.Or(*id, st.Handoff.NextPredecessor()); *id == "" {
 		return old, ""
 	}
 	old, ok := st.Agent(*id)
@@ -108,20 +109,6 @@ func (st *step) selected(id, mode, by string) {
 	st.fire(on, occasion{agent: id, mode: mode})
 	st.beginWork(id)
 	st.limitWork(id)
-}
-
-// documentForSuccessor is a document as a successor receives it.
-func documentForSuccessor(old *roster.Agent) string {
-	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
-	switch {
-	case old.GeneratedWhy != "":
-		text = "It could not hand off itself. "
-	case len(old.Receipts) > 0:
-		text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
-	}
-	text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, what was rejected, what is next (kind question). " +
-		"The Arbiter examines you, and then you begin.\n\n"
-	return text + documentText(old.Document, old.Receipts, old.GeneratedWhy)
 }
 
 // unfinished reports whether an Orchestrator, as it was before its end, leaves work

@@ -92,8 +92,8 @@ func (st *step) processEndedForTakeover(id string) {
 		st.endTakeover(id, takeover.StateFailed, "its session ended: another follows")
 	default:
 		a.Status = roster.InHand
-		st.DocumentSerial++
-		a.SetTakeover(a.Takeover.Inspect(st.DocumentSerial))
+		st.Handoff.DocumentSerial++
+		a.SetTakeover(a.Takeover.Inspect(st.Handoff.DocumentSerial))
 		st.inspectFor(a, bridge.InspectParams{Mark: true})
 	}
 }

@@ -71,8 +71,8 @@ func (st *step) terminalEnded(a *roster.Agent, e bridge.Exit) {
 
 // inspectTakeover has it read what was done.
 func (st *step) inspectTakeover(a *roster.Agent) {
-	st.DocumentSerial++
-	a.SetTakeover(a.Takeover.Read(st.DocumentSerial))
+	st.Handoff.DocumentSerial++
+	a.SetTakeover(a.Takeover.Read(st.Handoff.DocumentSerial))
 	st.inspectFor(a, bridge.InspectParams{Since: a.Takeover.Mark})
 }
 

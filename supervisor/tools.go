@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -209,7 +210,7 @@ func (st *step) toolRelease(in releaseInput) (string, error) {
 		reason := cmp.Or(in.Reason, "released")
 		st.release(id, reason, false)
 		if st.unfinished(&a) {
-			st.handOver(Handover{Agent: a.AgentRef, Kind: handLeft, Why: "it was released: " + reason, Message: a.Name + " was released before its work was done."})
+			st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindReleased, Why: "it was released: " + reason, Message: a.Name + " was released before its work was done."})
 			answer += " " + id + " had not handed off: the supervisor's record of its work follows in the work log."
 		}
 	}
@@ -264,7 +265,7 @@ func (st *step) askPredecessor(f input.ToolCalled, a roster.Agent) {
 	case !old.Alive():
 		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
 	case old.Status != roster.Ready && old.Status != roster.Busy:
-		st.WaitingQuestions = append(slices.Clip(st.WaitingQuestions), Asked{Call: f.Call, Of: old.ID, Question: in.Question})
+		st.Handoff.WaitingQuestions = append(slices.Clip(st.Handoff.WaitingQuestions), handoff.Asked{Call: f.Call, Of: old.ID, Question: in.Question})
 	default:
 		st.do(effect.AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
 	}
@@ -272,12 +273,12 @@ func (st *step) askPredecessor(f input.ToolCalled, a roster.Agent) {
 
 // putAsked puts the questions that waited for an agent, or says that it is gone.
 func (st *step) putAsked(id string) {
-	if !slices.ContainsFunc(st.WaitingQuestions, func(q Asked) bool { return q.Of == id }) {
+	if !slices.ContainsFunc(st.Handoff.WaitingQuestions, func(q handoff.Asked) bool { return q.Of == id }) {
 		return
 	}
 	a, _ := st.Agent(id)
-	var rest []Asked
-	for _, q := range st.WaitingQuestions {
+	var rest []handoff.Asked
+	for _, q := range st.Handoff.WaitingQuestions {
 		switch {
 		case q.Of != id:
 			rest = append(rest, q)
@@ -287,7 +288,7 @@ func (st *step) putAsked(id string) {
 			st.do(effect.AnswerTool{Call: q.Call, Text: a.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
 		}
 	}
-	st.WaitingQuestions = rest
+	st.Handoff.WaitingQuestions = rest
 }
 
 // statusText is what `status` tells the Arbiter.

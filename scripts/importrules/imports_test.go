@@ -49,6 +49,8 @@ var forbidden = []rule{
 		why: "what is known of agents is a value; who changes it is decided above"},
 	{from: "./supervisor/conversation", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/input", "./supervisor/effect", "os", "net", "log/slog"}, direct: true,
 		why: "messages are kept here; who may send them, and when, is decided above"},
+	{from: "./supervisor/handoff", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "./supervisor/permission", "os", "net", "log/slog"}, direct: true,
+		why: "documents and proofs are kept here; who runs checks, and who is told, is decided above"},
 	{from: "./supervisor/input", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/effect", "os", "net", "log/slog"}, direct: true,
 		why: "what happened is data and its codec, and knows nothing of what follows from it"},
 	{from: "./supervisor", to: []string{"./supervisor/runloop"}, why: "Apply does not know who plays it"},

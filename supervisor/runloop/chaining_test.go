@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -83,7 +84,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 		}
 		for {
 			s := f.loop.Snapshot()
-			if s.Summoned >= lines && len(s.SuccessorQueue) == 0 {
+			if s.Summoned >= lines && len(s.Handoff.SuccessorQueue) == 0 {
 				break
 			}
 			if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"take up the line"}`)}); err != nil || r.IsError {
@@ -151,10 +152,10 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 || late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
 		}
-		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings) > supervisor.RulingsKept || len(after.Conversation.RecentMessages) > conversation.RecentMessagesKept || len(after.PendingHandoffs) > 3 {
-			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents), len(after.Rulings), len(after.Conversation.RecentMessages), len(after.PendingHandoffs))
+		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings) > supervisor.RulingsKept || len(after.Conversation.RecentMessages) > conversation.RecentMessagesKept || len(after.Handoff.Documents) > 3 {
+			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents), len(after.Rulings), len(after.Conversation.RecentMessages), len(after.Handoff.Documents))
 		}
-		was, is := len(before.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}})), len(after.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}}))
+		was, is := len(before.RenewalBrief(handoff.Handover{Document: &verdict.Document{}})), len(after.RenewalBrief(handoff.Handover{Document: &verdict.Document{}}))
 		if is > was+was/5 {
 			t.Errorf("an Arbiter inherits %d bytes after a day, %d after two", was, is)
 		}

@@ -75,8 +75,8 @@ func TestAHaltEndsWhatIsAsked(t *testing.T) {
 			}
 			halt()
 			synctest.Wait()
-			if n.loop.Snapshot().PendingHandoffs != nil == (what == "decide") {
-				t.Errorf("the document: %+v", n.loop.Snapshot().PendingHandoffs)
+			if n.loop.Snapshot().Handoff.Documents != nil == (what == "decide") {
+				t.Errorf("the document: %+v", n.loop.Snapshot().Handoff.Documents)
 			}
 			n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "c", Body: contract.Continue{}}})
 			halt()

@@ -1,16 +1,14 @@
-package supervisor
+package handoff
 
 import (
-	"time"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // HandoffState holds the documents that pass work on, and the proofs of their checks.
-type HandoffState struct {
+type State struct {
 	SuccessorQueue      []string    // the Orchestrators whose documents wait for a successor, oldest first
-	PendingHandoffs     []Handover  // documents on their way, oldest first
+	Documents           []Handover  // documents on their way, oldest first
 	DocumentSerial      int         // of the last of them
 	LastProof           Proof       // of the last `done`
 	Proofs              []Proved    // the checks of the task's documents, oldest first
@@ -39,7 +37,7 @@ type Asked struct {
 type Handover struct {
 	Serial   int             // names it among all of the run
 	Agent    bridge.AgentRef // whose work it is about
-	Kind     handKind
+	Kind     Kind
 	Message  string            // what is said with it
 	Why      string            // the supervisor draws it up; empty: the author gave it
 	Document *verdict.Document // nil until it is drawn up
@@ -50,23 +48,16 @@ type Handover struct {
 }
 
 // handKind says what becomes of a document.
-type handKind string
+type Kind string
 
 const (
-	handDone  handKind = "done"    // to the Arbiter, with the Orchestrator's `done`
-	handOff   handKind = "handoff" // to the Arbiter, and to the next Orchestrator summoned
-	handGone  handKind = "gone"    // the same, for one that can speak no more
-	handLeft  handKind = "left"    // into the work log: it was let go before its work was done
-	handKill  handKind = "killed"  // to the Arbiter: the human ended it
-	handRenew handKind = "renew"   // from one Arbiter to the next
-	handFinal handKind = "final"   // to nobody: the checks of all documents, repeated before COMPLETE
-)
-
-const (
-	// maxChecks of one document are run; a hand-off must not become a test plan.
-	maxChecks = 10
-	// handoverPatience bounds a document's way: the work waits for it.
-	handoverPatience = 10 * time.Minute
+	KindDone     Kind = "done"    // to the Arbiter, with the Orchestrator's `done`
+	KindHandoff  Kind = "handoff" // to the Arbiter, and to the next Orchestrator summoned
+	KindGone     Kind = "gone"    // the same, for one that can speak no more
+	KindReleased Kind = "left"    // into the work log: it was let go before its work was done
+	KindKilled   Kind = "killed"  // to the Arbiter: the human ended it
+	KindRenewal  Kind = "renew"   // from one Arbiter to the next
+	KindRepeated Kind = "final"   // to nobody: the checks of all documents, repeated before COMPLETE
 )
 
 // Completing is a COMPLETE whose checks are being repeated.
@@ -85,5 +76,5 @@ type Proved struct {
 	Told    bool // it failed, and whoever decides was told since the last document
 }
 
-// broken reports whether it held once and does not any more.
-func (p *Proved) broken() bool { return p.Held && p.Receipt.Result == verdict.CheckFailed }
+// Broken reports whether it held once and does not any more.
+func (p *Proved) Broken() bool { return p.Held && p.Receipt.Result == verdict.CheckFailed }

@@ -1,4 +1,4 @@
-package supervisor
+package handoff
 
 import (
 	"cmp"
@@ -19,14 +19,24 @@ const (
 	recordSaid  = 6_000  // bytes of an agent's last texts
 	recordBrief = 12_000 // of its brief
 	recordTold  = 6_000  // of what it was told since
-	recordTalk  = 20_000 // of the conversation
 	recordFiles = 200
 )
 
-// generateHandoff writes the document of an Orchestrator that can no longer speak: from the
+// Source is what the supervisor writes a document from, in place of an Orchestrator.
+type Source struct {
+	Agent  roster.Agent
+	Why    string // it cannot write its own
+	Seen   bridge.InspectResult
+	Plan   []contract.Step
+	Recent []*contract.Message
+	Name   func(id string) string // how a party is called in prose
+}
+
+// Generate writes the document of an Orchestrator that can no longer speak: from the
 // journal, its transcript and the repository. Nothing in it is that one's word
 // but what it says it quotes.
-func (s *State) generateHandoff(a roster.Agent, why string, seen bridge.InspectResult) *verdict.Document {
+func Generate(s Source) *verdict.Document {
+	a, seen := s.Agent, s.Seen
 	d := &verdict.Document{}
 	if a.Document != nil && a.GeneratedWhy == "" { // what it had said itself earlier still counts
 		*d = *a.Document // its lists are another state's, too: nothing may be appended in place
@@ -46,7 +56,7 @@ func (s *State) generateHandoff(a roster.Agent, why string, seen bridge.InspectR
 			d.Remaining = append(d.Remaining, text)
 		}
 	}
-	for _, m := range s.Conversation.RecentMessages {
+	for _, m := range s.Recent {
 		if m.From != a.ID {
 			continue
 		}
@@ -62,19 +72,20 @@ func (s *State) generateHandoff(a roster.Agent, why string, seen bridge.InspectR
 	if n := len(d.Files); n > recordFiles {
 		d.Files = d.Files[n-recordFiles:]
 	}
-	d.KeyContext = s.recordContext(a, why, seen)
+	d.KeyContext = s.context()
 	d.Normalize()
 	return d
 }
 
-// recordContext is what else can be said of an agent's work.
-func (s *State) recordContext(a roster.Agent, why string, seen bridge.InspectResult) string {
+// context is what else can be said of an agent's work.
+func (s *Source) context() string {
+	a, why, seen := s.Agent, s.Why, s.Seen
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
 	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
-	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(cmp.Or(a.Brief, nothing), recordBrief))
+	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(cmp.Or(a.Brief, noText), recordBrief))
 	if told := s.toldSince(a.ID); told != "" {
 		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(told, recordTold))
 	}
@@ -92,7 +103,7 @@ func (s *State) recordContext(a roster.Agent, why string, seen bridge.InspectRes
 		}
 	}
 	if g := seen.Git; g != nil {
-		fmt.Fprintf(&b, "\nThe repository now, whoever changed it: branch %s at %.12s\n", cmp.Or(g.Branch, nothing), cmp.Or(g.Head, nothing))
+		fmt.Fprintf(&b, "\nThe repository now, whoever changed it: branch %s at %.12s\n", cmp.Or(g.Branch, noText), cmp.Or(g.Head, noText))
 		for _, part := range [][2]string{
 			{"last commits", strings.Join(g.Commits, "\n")}, {"not committed", strings.Join(g.Status, "\n")}, {"that is", g.Stat},
 		} {
@@ -108,23 +119,23 @@ func (s *State) recordContext(a roster.Agent, why string, seen bridge.InspectRes
 }
 
 // toldSince is what the human and the Arbiter said to an Orchestrator after its brief.
-func (s *State) toldSince(id string) string {
+func (s *Source) toldSince(id string) string {
 	var parts []string
-	for _, m := range s.Conversation.RecentMessages {
+	for _, m := range s.Recent {
 		if m.To == id && m.From != contract.Supervisor && m.Kind != conversation.KindBrief {
-			parts = append(parts, fmt.Sprintf("- %s (%s): %s", s.displayName(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
+			parts = append(parts, fmt.Sprintf("- %s (%s): %s", s.Name(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
 		}
 	}
 	return strings.Join(parts, "\n")
 }
 
-// arbiterRecord is the document of an Arbiter that could not give one. What else its
+// ArbiterRecord is the document of an Arbiter that could not give one. What else its
 // successor has to know travels beside every document.
-func (s *State) arbiterRecord(why string) *verdict.Document {
+func ArbiterRecord(why string, plan []contract.Step, question string) *verdict.Document {
 	d := &verdict.Document{
 		KeyContext: "The Arbiter before you could not hand off itself: " + why + ". Nothing is known of its thoughts but what it said and ruled.",
 	}
-	for i, step := range s.Plan {
+	for i, step := range plan {
 		text := fmt.Sprintf("step %d of the plan: %s", i+1, step.Text)
 		switch step.Status {
 		case contract.StepDone:
@@ -133,9 +144,12 @@ func (s *State) arbiterRecord(why string) *verdict.Document {
 			d.Remaining = append(d.Remaining, text+" ("+step.Status+")")
 		}
 	}
-	if s.Question != nil {
-		d.OpenQuestions = append(d.OpenQuestions, s.Question.Text)
+	if question != "" {
+		d.OpenQuestions = append(d.OpenQuestions, question)
 	}
 	d.Normalize()
 	return d
 }
+
+// noText stands for an empty text in what a model reads.
+const noText = "(nothing)"

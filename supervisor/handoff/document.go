@@ -1,0 +1,74 @@
+package handoff
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// DocumentText renders a document for a model.
+func DocumentText(d *verdict.Document, receipts []verdict.Receipt, drawnUp string) string {
+	text := d.Proven(receipts)
+	if drawnUp != "" {
+		return "# Record, drawn up by the supervisor\n\n" + text
+	}
+	if len(d.Checks) > 0 {
+		passed, failed, open := d.Tally(receipts)
+		text += fmt.Sprintf("\nThe supervisor ran the checks itself: %d passed, %d failed, %d prove nothing.\n", passed, failed, open)
+	}
+	return text
+}
+
+// documentForSuccessor is a document as a successor receives it.
+func successorText(old *roster.Agent) string {
+	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+	switch {
+	case old.GeneratedWhy != "":
+		text = "It could not hand off itself. "
+	case len(old.Receipts) > 0:
+		text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+	}
+	text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, what was rejected, what is next (kind question). " +
+		"The Arbiter examines you, and then you begin.\n\n"
+	return text + DocumentText(old.Document, old.Receipts, old.GeneratedWhy)
+}
+
+// handedOn is the brief of a successor, and what its predecessor left.
+func ForSuccessor(brief string, old *roster.Agent) (string, []conversation.Attached) {
+	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
+	list := []conversation.Attached{{Title: "handed over", From: old.ID, Kind: "document", Text: heading + successorText(old)}}
+	return brief, append(list, findings(tallyOf(Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))...)
+}
+
+// documented is what the Arbiter reads with a document: the author's message, and beside
+// it what is not the author's word. Of a record that the supervisor drew up the words in it
+// are still those of whom it is about.
+func ForArbiter(h Handover) (string, []conversation.Attached) {
+	document := DocumentText(h.Document, h.Receipts, h.Why)
+	switch {
+	case h.Kind == KindDone || h.Kind == KindHandoff:
+		return strings.TrimSpace(h.Message + "\n\n" + document), findings(tallyOf(h))
+	}
+	return h.Message, []conversation.Attached{{Title: "record", From: contract.Supervisor, Kind: "document", Text: strings.TrimSpace(document)}}
+}
+
+// tallyOf is what the supervisor itself says of a document's checks.
+func tallyOf(h Handover) string {
+	if h.Why != "" || len(h.Document.Checks) == 0 {
+		return ""
+	}
+	passed, failed, open := h.Document.Tally(h.Receipts)
+	return fmt.Sprintf("Of the %d checks of the document the supervisor found %d passed and %d failed; %d prove nothing. "+
+		"Whatever else the document says of checks is its author's word.", len(h.Document.Checks), passed, failed, open)
+}
+
+func findings(text string) []conversation.Attached {
+	if text == "" {
+		return nil
+	}
+	return []conversation.Attached{{Title: "checks", From: contract.Supervisor, Text: text, Trusted: true}}
+}

@@ -1,0 +1,156 @@
+package handoff
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+const (
+	// MaxProofs are kept, the last ones: each is run again before the task is complete.
+	MaxProofs = 50
+)
+
+// Prove keeps the checks of a document. What failed in an earlier document of the same
+// author it has answered with this one. Mode is the author's.
+func (s *State) Prove(h Handover, mode string) {
+	proofs := slices.DeleteFunc(slices.Clone(s.Proofs), func(p Proved) bool {
+		return p.Author.ID == h.Agent.ID && p.Receipt.Result == verdict.CheckFailed || slices.Contains(h.Document.Checks, p.Check)
+	})
+	for i := range proofs {
+		proofs[i].Told = false
+	}
+	for i, c := range h.Document.Checks {
+		r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun, Why: "it was not run"}
+		if i < len(h.Receipts) {
+			r = h.Receipts[i]
+		}
+		if slices.ContainsFunc(proofs, func(p Proved) bool { return p.Check == c }) {
+			continue // it is in the document twice
+		}
+		proofs = append(proofs, Proved{Author: h.Agent, Mode: mode, Check: c, Receipt: r, Held: r.Result == verdict.CheckPassed})
+	}
+	for n := len(proofs) - MaxProofs; n > 0; n-- {
+		s.EarlierProofs.count(proofs[0].Receipt)
+		proofs = proofs[1:]
+	}
+	s.Proofs = proofs
+}
+
+// count adds a receipt to a tally.
+func (p *Proof) count(r verdict.Receipt) {
+	switch r.Result {
+	case verdict.CheckPassed:
+		p.Passed++
+	case verdict.CheckFailed:
+		p.Failed++
+	default:
+		p.Open++
+	}
+}
+
+// ForgetProofs begins with nothing proved: another task.
+func (s *State) ForgetProofs() {
+	s.LastProof, s.EarlierProofs, s.Proofs, s.CompletionsSentBack, s.Completing = Proof{}, Proof{}, nil, 0, nil
+}
+
+// text tells a check that failed.
+func (p *Proved) text() string {
+	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(words.FirstLine(p.Check.Command), 200), words.Head(p.Receipt.Why, 200))
+}
+
+// NoLongerHold are the checks that once did, by when they were last run.
+func (s *State) NoLongerHold() []string {
+	return s.proofsThat((*Proved).Broken)
+}
+
+// Failing are the checks that failed when they were last run.
+func (s *State) Failing() []string {
+	return s.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
+}
+
+func (s *State) proofsThat(are func(*Proved) bool) []string {
+	var list []string
+	for i := range s.Proofs {
+		if p := &s.Proofs[i]; are(p) {
+			list = append(list, p.text())
+		}
+	}
+	return list
+}
+
+// ChecksRun is what was proved of the work, nil if nothing was to be.
+func (s *State) ChecksRun() *contract.Checks {
+	sum := s.EarlierProofs
+	for _, p := range s.Proofs {
+		sum.count(p.Receipt)
+	}
+	if sum.Passed+sum.Failed+sum.Open == 0 {
+		return nil
+	}
+	return &contract.Checks{Passed: sum.Passed, Failed: sum.Failed, Unproven: sum.Open}
+}
+
+// Doubt says, once for each document, what speaks against completing on it.
+func (s *State) Doubt() string {
+	p := s.LastProof
+	if p.Failed == 0 || p.Doubted {
+		return ""
+	}
+	s.LastProof.Doubted = true
+	return fmt.Sprintf("COMPLETE over the `done` of %s, though %d of its checks failed when the supervisor ran them. Send it back, or, if they are wrong, "+
+		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
+}
+
+// Repeated takes what the checks came to when they were run once more.
+func (s *State) Repeated(h Handover) {
+	s.Proofs = slices.Clone(s.Proofs)
+	for i, check := range h.Document.Checks {
+		if n := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check }); n >= 0 && i < len(h.Receipts) {
+			p := &s.Proofs[n]
+			p.Receipt, p.Held = h.Receipts[i], p.Held || h.Receipts[i].Result == verdict.CheckPassed
+		}
+	}
+}
+
+// TellBroken marks the checks that no longer hold as told, and reports whether one of them was not told before. One that
+// never held was told with its document.
+func (s *State) TellBroken() (news bool) {
+	s.Proofs = slices.Clone(s.Proofs)
+	for i := range s.Proofs {
+		if p := &s.Proofs[i]; p.Broken() {
+			news = news || !p.Told
+			p.Told = true
+		}
+	}
+	return news
+}
+
+// ToRepeat returns the checks that are run again before the task is complete, with the author of each. What was not
+// permitted is not asked for again.
+func (s *State) ToRepeat() (checks []verdict.Check, authors []bridge.AgentRef) {
+	for _, p := range s.Proofs {
+		if p.Receipt.Result != verdict.CheckUnrun {
+			checks, authors = append(checks, p.Check), append(authors, p.Author)
+		}
+	}
+	return checks, authors
+}
+
+// FailedChecks are those that a COMPLETE went back for, as deciders are shown them.
+func (s *State) FailedChecks() []decision.Check {
+	var list []decision.Check
+	for _, p := range s.Proofs {
+		if p.Told && p.Broken() {
+			c := decision.Ran(p.Check, p.Receipt)
+			c.Agent = p.Mode
+			list = append(list, c)
+		}
+	}
+	return list
+}

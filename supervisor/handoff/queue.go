@@ -1,0 +1,106 @@
+package handoff
+
+import (
+	"slices"
+	"time"
+)
+
+// DocumentDue reports whether a document is under way that somebody will be told of, or
+// documents are checked once more.
+func (s *State) IsDue() bool {
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased })
+}
+
+// ReportDue reports whether a document is under way to the Arbiter.
+func (s *State) ReportIsDue() bool {
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && h.Kind != KindRepeated })
+}
+
+// IsCheck reports whether a permission is asked for a check under way.
+func (s *State) IsCheck(request string) bool {
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Request != "" && h.Request == request })
+}
+
+// IsHandingOver reports whether a document about an agent's work is on its way.
+func (s *State) IsHandingOver(id string) bool {
+	for i := range s.Documents {
+		if s.Documents[i].Agent.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Pending returns a writable document under way, or nil.
+func (s *State) Edit(serial int) *Handover {
+	i := slices.IndexFunc(s.Documents, func(h Handover) bool { return h.Serial == serial })
+	if i < 0 {
+		return nil
+	}
+	s.Documents = slices.Clone(s.Documents)
+	return &s.Documents[i]
+}
+
+// Add queues a document and returns its serial.
+func (s *State) Add(h Handover) int {
+	s.DocumentSerial++
+	h.Serial = s.DocumentSerial
+	s.Documents = append(slices.Clone(s.Documents), h)
+	return h.Serial
+}
+
+// Remove takes a document off the queue.
+func (s *State) Remove(serial int) {
+	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(x Handover) bool { return x.Serial == serial })
+}
+
+// Ready returns the serial of an author's oldest document whose checks have all been run; 0: there is none. Checks says
+// how many are run of a document.
+func (s *State) Ready(author string, checks func(*Handover) int) int {
+	for i := range s.Documents {
+		if h := &s.Documents[i]; h.Agent.ID == author && h.Document != nil && len(h.Receipts) >= checks(h) {
+			return h.Serial
+		}
+	}
+	return 0
+}
+
+// RemoveWhere takes documents off the queue, and returns them.
+func (s *State) RemoveWhere(unwanted func(*Handover) bool) (removed []Handover) {
+	var kept []Handover
+	for i := range s.Documents {
+		if h := &s.Documents[i]; unwanted(h) {
+			removed = append(removed, *h)
+		} else {
+			kept = append(kept, *h)
+		}
+	}
+	s.Documents = kept
+	return removed
+}
+
+// ChecksOf is how many checks of a document are run.
+func (h *Handover) ChecksOf() int {
+	if h.Why != "" {
+		return 0
+	}
+	if h.Kind == KindRepeated {
+		return len(h.Document.Checks)
+	}
+	return min(len(h.Document.Checks), MaxChecks)
+}
+
+// Patience bounds the way of a document: the work waits for it. A repetition has as long for each ten checks.
+func (h *Handover) Patience() time.Duration {
+	if h.Kind != KindRepeated {
+		return HandoverPatience
+	}
+	return HandoverPatience * time.Duration(1+len(h.Document.Checks)/MaxChecks)
+}
+
+const (
+	// MaxChecks of one document are run; a hand-off must not become a test plan.
+	MaxChecks = 10
+	// HandoverPatience bounds a document's way: the work waits for it.
+	HandoverPatience = 10 * time.Minute
+)
