@@ -108,7 +108,7 @@ func begins(f input.Fact) bool {
 // settle does what every change may call for: it sends what can be sent, and
 // moves the machine to where the agents stand.
 func (st *step) settle() {
-	if st.Ending != nil || !st.Phase.Live() {
+	if st.Ending != nil || !st.Task.Phase.Live() {
 		return
 	}
 	if st.endUncontinued(); st.Ending != nil {

@@ -104,8 +104,8 @@ func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 			if q := told[contract.Question](p); len(q) != 1 || q[0].Text != reserved {
 				t.Fatalf("questions: %+v", q)
 			}
-			if p.s.Phase != machine.Executing {
-				t.Errorf("%s, and %s works", p.s.Phase, works)
+			if p.s.Task.Phase != machine.Executing {
+				t.Errorf("%s, and %s works", p.s.Task.Phase, works)
 			}
 			then(p, asks, works)
 			p.stillAsks(asks)

@@ -174,7 +174,7 @@ func BenchmarkResumeMillion(b *testing.B) {
 				return fold.Take(r)
 			})
 		})
-		if err != nil || fold.State.History.Len() == 0 || !fold.State.History.Equal(got.History) {
+		if err != nil || fold.State.Task.History.Len() == 0 || !fold.State.Task.History.Equal(got.Task.History) {
 			b.Fatalf("the states differ: %v", err)
 		}
 	}

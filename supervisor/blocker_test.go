@@ -47,15 +47,15 @@ func TestABlockerBeforeTheNextStep(t *testing.T) {
 			case mode == "tester" && tested == 0:
 				tested++
 				p.verdict(id, leaving("BLOCKER: it loses data"))
-				if p.s.Plan[2].Status != contract.StepPending {
-					t.Errorf("alone %v: the next step is %s", alone, p.s.Plan[2].Status)
+				if p.s.Task.Plan[2].Status != contract.StepPending {
+					t.Errorf("alone %v: the next step is %s", alone, p.s.Task.Plan[2].Status)
 				}
 			default:
 				if tested == 1 && mode == "developer" {
 					tested++
 					p.contains("the brief", p.lastSent(id), "BLOCKER: it loses data", "none of its steps")
-					if p.s.Plan[2].Status != contract.StepPending {
-						t.Errorf("alone %v: the next step is %s", alone, p.s.Plan[2].Status)
+					if p.s.Task.Plan[2].Status != contract.StepPending {
+						t.Errorf("alone %v: the next step is %s", alone, p.s.Task.Plan[2].Status)
 					}
 				}
 				p.verdict(id, leaving())

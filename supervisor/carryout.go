@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -58,14 +59,14 @@ func (st *step) byRules(point decision.Point, about, why string) {
 // rulesDecide has the rules decide at the point the Arbiter was asked at and gave no
 // valid verdict, and reports whether it was one.
 func (st *step) rulesDecide(why string) bool {
-	if st.Task == "" {
+	if st.Task.Text == "" {
 		return false
 	}
 	p := st.ArbiterRequest
 	switch {
-	case st.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
+	case st.Task.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
 		st.byRules(p.Point, p.About, why)
-	case st.Phase == machine.Selecting && !st.Engaged() && !st.Handoff.IsDue(), st.Phase == machine.Error && !st.AnyWorks() && !st.Handoff.IsDue():
+	case st.Task.Phase == machine.Selecting && !st.Engaged() && !st.Handoff.IsDue(), st.Task.Phase == machine.Error && !st.AnyWorks() && !st.Handoff.IsDue():
 		st.byRules(decision.PointSelect, "", why)
 	default:
 		return false
@@ -144,9 +145,9 @@ func (st *step) overruled(p *DecisionRequest, d decider.Decision, problem string
 		st.yield()
 		return
 	}
-	if a, ok := st.Agent(p.About); ok && a.Alive() && st.Failures < st.Options.MaxFailures {
-		st.Failures++ // what is asked for again and again ends by its limit
-		st.TotalFailures++
+	if a, ok := st.Agent(p.About); ok && a.Alive() && st.Task.Failures < st.Options.MaxFailures {
+		st.Task.Failures++ // what is asked for again and again ends by its limit
+		st.Task.TotalFailures++
 		again := decider.Decision{Decision: verdict.Retry, Reason: problem, Message: problem, Source: d.Source, Warnings: d.Warnings}
 		st.note(input.Decided{Number: st.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input, Decision: again})
 		st.carryOut(p, again)
@@ -159,7 +160,7 @@ func (st *step) overruled(p *DecisionRequest, d decider.Decision, problem string
 // the same mode.
 func (st *step) goOnWith(p *DecisionRequest, v verdict.Arbiter) verdict.Arbiter {
 	about := p.About
-	if last := st.History.Last(1); about == "" && len(last) > 0 {
+	if last := st.Task.History.Last(1); about == "" && len(last) > 0 {
 		about = last[0].ID
 	}
 	if a, ok := st.Agent(about); ok && a.Alive() && a.Standing != roster.HandedOff {
@@ -170,7 +171,7 @@ func (st *step) goOnWith(p *DecisionRequest, v verdict.Arbiter) verdict.Arbiter 
 	mode := ""
 	if a, ok := st.Agent(about); ok {
 		mode = a.Mode
-	} else if last := st.History.Last(1); len(last) > 0 && last[0].Agent != anyMode {
+	} else if last := st.Task.History.Last(1); len(last) > 0 && last[0].Agent != task.AnyMode {
 		mode = last[0].Agent
 	}
 	if _, known := st.ModeNamed(mode); !known {
@@ -186,8 +187,8 @@ func (st *step) goOnText(v verdict.Arbiter) string {
 	if v.Decision == verdict.Retry {
 		text = "It failed. Try again, another way."
 	}
-	if i := st.stepAtHand(); i >= 0 {
-		text += fmt.Sprintf(" At hand is step %d of the plan: %s", i+1, st.Plan[i].Text)
+	if i := st.Task.StepAtHand(); i >= 0 {
+		text += fmt.Sprintf(" At hand is step %d of the plan: %s", i+1, st.Task.Plan[i].Text)
 	}
 	return text + "\n\n" + v.Reason
 }
@@ -202,7 +203,7 @@ func (st *step) briefFor(v verdict.Arbiter, aside bool) string {
 	}
 	if err != nil || strings.TrimSpace(text) == "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the template of briefs cannot be used: %v", err)})
-		text = st.Task + "\n\n" + planText(st.Plan)
+		text = st.Task.Text + "\n\n" + task.PlanText(st.Task.Plan)
 	}
 	return text
 }
@@ -211,7 +212,7 @@ func (st *step) briefFor(v verdict.Arbiter, aside bool) string {
 // not told in it, too.
 func (st *step) briefed() decision.SelectAgentInput {
 	in := decision.Select(st.record())
-	last := st.History.Last(1)
+	last := st.Task.History.Last(1)
 	if len(last) == 0 || last[0].ID != st.Handoff.NextPredecessor() {
 		return in
 	}

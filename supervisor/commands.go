@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -60,7 +61,7 @@ func (st *step) commanded(c contract.Command) {
 		}
 		st.accept(c.Ref, "plan set")
 		st.setPlan(b.Steps)
-		st.tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+planText(st.Plan))
+		st.tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
 	case contract.Choose:
 		st.choose(c.Ref, b.Option)
 	case contract.Configure:
@@ -125,11 +126,11 @@ func (st *step) forceAgent(ref, mode string) {
 		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.modeNames(), ", "))
 		return
 	}
-	if st.Task == "" {
+	if st.Task.Text == "" {
 		st.reject(ref, "there is no task yet: send a message first")
 		return
 	}
-	if problem := st.summon(st.Task, mode, "", contract.Human); problem != "" {
+	if problem := st.summon(st.Task.Text, mode, "", contract.Human); problem != "" {
 		st.reject(ref, "%s", problem)
 		return
 	}
@@ -196,11 +197,11 @@ func (st *step) reset(ref string) {
 	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
-	st.Question, st.Handoff.SuccessorQueue, st.Task = nil, nil, ""
+	st.Question, st.Handoff.SuccessorQueue, st.Task.Text = nil, nil, ""
 	st.forgetHandovers()
 	st.Handoff.ForgetProofs()
 	st.Rulings = nil // what was ruled was about another task
-	st.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
+	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, occasion{})

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -159,8 +160,8 @@ const (
 // reminder is what an agent is told again after a compaction.
 func (s *State) reminder(a *roster.Agent) string {
 	r := prompts.Reminder{
-		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == roster.RoleArbiter, Plan: words.Head(planText(s.Plan), reminderPlan),
-		Brief: words.Head(cmp.Or(a.Brief, nothing), reminderBrief), Task: words.Head(cmp.Or(s.Task, nothing), reminderBrief), Roll: words.Head(s.LivingText(), 500),
+		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == roster.RoleArbiter, Plan: words.Head(task.PlanText(s.Task.Plan), reminderPlan),
+		Brief: words.Head(cmp.Or(a.Brief, nothing), reminderBrief), Task: words.Head(cmp.Or(s.Task.Text, nothing), reminderBrief), Roll: words.Head(s.LivingText(), 500),
 	}
 	return r.Text()
 }

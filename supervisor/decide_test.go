@@ -18,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // decides answers the decider's question that is open.
@@ -25,7 +26,7 @@ func (p *play) decides(d decider.Decider) input.Decided {
 	p.t.Helper()
 	asked := effects[effect.Decide](p)
 	if len(asked) == 0 || p.s.DeciderRequest == nil {
-		p.t.Fatalf("nothing is asked in %s", p.s.Phase)
+		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
 	}
 	q := asked[len(asked)-1].Question
 	var err error
@@ -54,7 +55,7 @@ func (p *play) working() string {
 			return a.ID
 		}
 	}
-	p.t.Fatalf("nobody works in %s: %s", p.s.Phase, p.s.LivingText())
+	p.t.Fatalf("nobody works in %s: %s", p.s.Task.Phase, p.s.LivingText())
 	return ""
 }
 
@@ -88,7 +89,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 		if p.agent(id).Mode == "planner" {
 			p.contains("the brief", p.lastSent(id), "Build it", "kind: brief")
 		}
-		if n := p.s.stepAtHand(); n >= 0 {
+		if n := p.s.Task.StepAtHand(); n >= 0 {
 			p.call(id, "update_plan", `{"index":`+string(rune('1'+n))+`,"status":"done"}`)
 		}
 		p.verdict(id, v)
@@ -143,7 +144,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	for i, n := range notes {
 		before := p.s
 		p.do(input.Decided(n.Decision)) // as the loop does
-		if p.s.Decisions != before.Decisions || p.s.Phase != before.Phase {
+		if p.s.Decisions != before.Decisions || p.s.Task.Phase != before.Task.Phase {
 			t.Errorf("recording decision %d changed the run", i+1)
 		}
 	}
@@ -198,8 +199,8 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.breaksOff(id)
-	if p.s.Failures != 1 || p.s.TotalFailures != 1 || p.s.Phase != machine.Executing {
-		t.Errorf("%d failures in a row, %d in all, %s", p.s.Failures, p.s.TotalFailures, p.s.Phase)
+	if p.s.Task.Failures != 1 || p.s.Task.TotalFailures != 1 || p.s.Task.Phase != machine.Executing {
+		t.Errorf("%d failures in a row, %d in all, %s", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.Phase)
 	}
 	e := last[contract.Error](p)
 	if e.Category != bridge.CatTool || !slices.Contains(e.RecoveryOptions, "retry") || !slices.Contains(e.RecoveryOptions, "fallback") {
@@ -212,10 +213,10 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	p.verdict("arbiter", ruling("RETRY", "Mend the package manager first.", "to", id))
 	p.contains("the retry", p.lastSent(id), "kind: retry", "Mend")
 	p.verdict(id, report("done", "it installs", true))
-	if p.s.Failures != 0 || p.s.LastError != nil || p.s.History.Len() != 2 {
-		t.Errorf("after the success: %d failures, %+v, %d executions", p.s.Failures, p.s.LastError, p.s.History.Len())
+	if p.s.Task.Failures != 0 || p.s.Task.LastError != nil || p.s.Task.History.Len() != 2 {
+		t.Errorf("after the success: %d failures, %+v, %d executions", p.s.Task.Failures, p.s.Task.LastError, p.s.Task.History.Len())
 	}
-	perf := p.s.History.Performance(anyMode)
+	perf := p.s.Task.History.Performance(task.AnyMode)
 	if perf == nil || perf.SuccessRate != 50 {
 		t.Errorf("performance %+v", perf)
 	}
@@ -398,15 +399,15 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
 	p.say("Build it")
-	if p.s.Phase != machine.Selecting || p.s.DeciderRequest == nil {
-		t.Fatalf("%s, and %+v is asked", p.s.Phase, p.s.DeciderRequest)
+	if p.s.Task.Phase != machine.Selecting || p.s.DeciderRequest == nil {
+		t.Fatalf("%s, and %+v is asked", p.s.Task.Phase, p.s.DeciderRequest)
 	}
 	p.decides(decider.Rules{})
 	p.command(contract.Reset{})
 	p.say("Build another")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?")) // it was at the reset
-	if p.s.Phase != machine.Selecting || p.s.DeciderRequest == nil || p.s.Task != "Build another" {
-		t.Fatalf("%s, %q, and %+v is asked", p.s.Phase, p.s.Task, p.s.DeciderRequest)
+	if p.s.Task.Phase != machine.Selecting || p.s.DeciderRequest == nil || p.s.Task.Text != "Build another" {
+		t.Fatalf("%s, %q, and %+v is asked", p.s.Task.Phase, p.s.Task.Text, p.s.DeciderRequest)
 	}
 	p.decides(decider.Rules{})
 	p.contains("the work log", last[contract.Message](p).Text, "Build another")
@@ -428,8 +429,8 @@ func TestRulesTire(t *testing.T) {
 		}
 	}
 	r, exit := p.finished()
-	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || p.s.TotalFailures > unledFailures*2+1 {
-		t.Errorf("result %+v, exit %d after %d failures", r, exit, p.s.TotalFailures)
+	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || p.s.Task.TotalFailures > unledFailures*2+1 {
+		t.Errorf("result %+v, exit %d after %d failures", r, exit, p.s.Task.TotalFailures)
 	}
 	p.folds()
 }

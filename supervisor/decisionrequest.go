@@ -26,13 +26,13 @@ func (st *step) record() decision.Record {
 func (s *State) Record() decision.Record {
 	o := &s.Options
 	r := decision.Record{
-		Task: s.Task, History: s.History, Error: s.LastError, Failed: s.Handoff.FailedChecks(),
-		Iteration: s.Iterations, MaxIterations: o.MaxIterations, Failures: s.Failures, MaxFailures: o.MaxFailures,
-		TotalFailures: s.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
+		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: s.Handoff.FailedChecks(),
+		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures, MaxFailures: o.MaxFailures,
+		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
 		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
 		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.EarlierRuntime + max(s.LastAt.Sub(s.ProcessBegan), 0),
 	}
-	for _, p := range s.Plan {
+	for _, p := range s.Task.Plan {
 		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode, AgentUsed: p.Agent})
 	}
 	for _, a := range o.AvailableModes() {
@@ -49,7 +49,7 @@ func (s *State) SelectInput() decision.SelectAgentInput { return decision.Select
 
 // EvaluateInput is what progress would be judged from now; false: nothing was executed yet.
 func (s *State) EvaluateInput() (decision.EvaluateProgressInput, bool) {
-	if s.History.Len() == 0 {
+	if s.Task.History.Len() == 0 {
 		return decision.EvaluateProgressInput{}, false
 	}
 	return decision.Evaluate(s.Record()), true
@@ -90,11 +90,11 @@ func (st *step) noteArbiterRequest(a *roster.Agent, m conversation.Mail) {
 		// It is about what was posed already.
 	case m.EndsExecution():
 		st.ArbiterRequest = st.requestDecision(pointOf(&m), m.From)
-	case st.Task == "" || m.Kind == conversation.KindRenewal:
+	case st.Task.Text == "" || m.Kind == conversation.KindRenewal:
 		st.ArbiterRequest = nil
-	case st.Phase == machine.Selecting, st.Phase == machine.Error, st.Phase == machine.Idle && m.From == contract.Human: // the task itself
+	case st.Task.Phase == machine.Selecting, st.Task.Phase == machine.Error, st.Task.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.ArbiterRequest = st.requestDecision(decision.PointSelect, "")
-	case st.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(st.Handoff.FailedChecks()) > 0: // its COMPLETE was sent back
+	case st.Task.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(st.Handoff.FailedChecks()) > 0: // its COMPLETE was sent back
 		st.ArbiterRequest = st.requestDecision(decision.PointEvaluate, st.lastWorked())
 	default:
 		st.ArbiterRequest = nil
@@ -103,7 +103,7 @@ func (st *step) noteArbiterRequest(a *roster.Agent, m conversation.Mail) {
 
 // lastWorked is whose execution was the last; empty: nobody's.
 func (s *State) lastWorked() string {
-	if last := s.History.Last(1); len(last) > 0 {
+	if last := s.Task.History.Last(1); len(last) > 0 {
 		return last[0].ID
 	}
 	return ""
@@ -117,8 +117,8 @@ func (s *State) taskText() string {
 		}
 		return fmt.Sprintf(" of %d", n)
 	}
-	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.History.Len(),
-		s.Failures, most(s.Options.MaxFailures), s.TotalFailures, most(s.maxTotalFailures()), cmp.Or(s.Options.Decider, runconfig.DeciderSession))
+	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.Task.History.Len(),
+		s.Task.Failures, most(s.Options.MaxFailures), s.Task.TotalFailures, most(s.maxTotalFailures()), cmp.Or(s.Options.Decider, runconfig.DeciderSession))
 	switch {
 	case s.FallbackReason != "":
 		text += "; the rules decide in your place: " + s.FallbackReason
@@ -127,7 +127,7 @@ func (s *State) taskText() string {
 	case s.DeciderYielded:
 		text += ", which leaves the next decision to you"
 	}
-	if f := s.LastError; f != nil {
+	if f := s.Task.LastError; f != nil {
 		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, words.Head(words.FirstLine(f.Message), 300))
 	}
 	return text + "\n"

@@ -9,8 +9,8 @@
 //
 // Where what is. What Apply goes by:
 //
-//	state                              what a run knows (packages roster, conversation, handoff, permission have their parts)
-//	taskstate, decisionstate           … the task, what is to be decided
+//	state                              what a run knows (packages roster, conversation, handoff, task and permission have their parts)
+//	decisionstate                      … what is to be decided
 //	contextstate                       … full contexts
 //	humanstate                         … what the human was asked
 //	lifecyclestate                     … processes and the bridge

@@ -29,7 +29,7 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 		e.HalfDone = st.halfDone()
 	}
 	if !st.fire(by, o) {
-		e.Was = st.Phase
+		e.Was = st.Task.Phase
 		st.wind(e)
 	}
 }
@@ -76,13 +76,13 @@ func (st *step) giveUp(c bridge.Category, summary string) {
 func (st *step) noBridge(f input.NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {
-		was = &Ending{Question: st.Question, Requests: st.Permission.All(), Was: st.Phase}
+		was = &Ending{Question: st.Question, Requests: st.Permission.All(), Was: st.Task.Phase}
 	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
 		st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
 		st.Question, st.Permission.Unclaimed = nil, nil
 	}
-	st.Options, st.ProcessBegan, st.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
+	st.Options, st.ProcessBegan, st.Task.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
 	st.emit(contract.Supervisor, st.sessionEvent())
 	st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, roster.RoleArbiter))
 	exit := contract.ExitFailed
@@ -93,7 +93,7 @@ func (st *step) noBridge(f input.NoBridge) {
 	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Requests: was.Requests, Was: was.Was}
 	st.finish()
 	if completed {
-		st.Phase, st.Ending = machine.Complete, was
+		st.Task.Phase, st.Ending = machine.Complete, was
 	}
 }
 
@@ -217,7 +217,7 @@ func (st *step) finish() {
 	}
 	st.emit(contract.Supervisor, contract.Result{
 		Status: st.Ending.Status, Summary: st.Ending.Summary,
-		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Iterations,
+		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Task.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(), Failing: st.Handoff.Failing(), HalfDone: st.Ending.HalfDone,
 	})

@@ -1,9 +1,7 @@
 package supervisor
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -11,64 +9,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// outputKept bounds what is kept of what an execution said, in bytes. An evaluation
-// shows 2,000 characters of it.
-const outputKept = 8 << 10
-
-// anyMode is the name of Orchestrators that were summoned under no mode.
-const anyMode = "orchestrator"
-
 // beginWork opens an execution, unless one is under way.
-func (st *step) beginWork(id string) {
-	a := st.Edit(id)
-	if a == nil || a.Role != roster.RoleOrchestrator || a.Work != nil && a.Work.Completed.IsZero() {
-		return
-	}
-	a.Work = &roster.Work{Since: st.at, Iteration: st.Iterations}
-}
-
-// worked adds what a turn of an Orchestrator used and touched.
-func worked(a *roster.Agent, t bridge.Turn) {
-	if a.Work == nil {
-		return
-	}
-	w := *a.Work
-	w.Tokens.Input += t.Usage.Input + t.Usage.CacheRead + t.Usage.CacheCreation
-	w.Tokens.Output += t.Usage.Output
-	w.Tokens.Total = w.Tokens.Input + w.Tokens.Output
-	w.Files = slices.Clone(w.Files)
-	for _, f := range t.Files {
-		if len(w.Files) < bridge.TurnFiles && !slices.Contains(w.Files, f) {
-			w.Files = append(w.Files, f)
-		}
-	}
-	switch {
-	case t.Outcome == bridge.TurnInterrupted, t.Outcome == bridge.TurnLost:
-		w.Failed = nil // whoever ended the turn ended the tool call: it is no failure of the agent's
-	case t.Tools > 0 || t.Failed != nil:
-		w.Failed = t.Failed
-	}
-	a.Work = &w
-}
+func (st *step) beginWork(id string) { st.Task.BeginWork(st.Edit(id), st.at) }
 
 // completeWork notes that an Orchestrator said `done` or `handoff`.
-func (st *step) completeWork(id, said string) {
-	a := st.Edit(id)
-	if a == nil {
-		return
-	}
-	if a.Work == nil {
-		st.beginWork(id)
-		a = st.Edit(id)
-	}
-	w := *a.Work
-	w.Said, w.Completed = words.Head(said, outputKept), st.at
-	a.Work = &w
-}
+func (st *step) completeWork(id, said string) { st.Task.CompleteWork(st.Edit(id), said, st.at) }
 
 // settleWork records a completed execution once its document's checks have spoken.
 func (st *step) settleWork(h handoff.Handover) {
@@ -79,85 +27,23 @@ func (st *step) settleWork(h handoff.Handover) {
 	w := *a.Work
 	w.Document = decision.Handed(h.Document, h.Receipts)
 	a.Work = &w
-	if refuted := st.refuted(a, h); refuted != nil {
+	if refuted := st.Task.Refuted(&st.Roster, a, h, st.at); refuted != nil {
 		st.recordFailure(a.ID, refuted, decision.StatusFailure)
 		return
 	}
-	e := st.execution(a)
-	e.Status = decision.StatusSuccess
-	st.History = st.History.Add(e)
-	st.Failures, st.LastError = 0, nil
-	st.Edit(a.ID).Work = nil
+	st.Task.Succeed(a, st.at)
 	if h.Kind == handoff.KindDone {
 		st.assigned(h.Agent.ID, contract.StepDone)
 	}
 }
 
-// refuted is the first check of a document that failed, as a failure.
-func (st *step) refuted(a *roster.Agent, h handoff.Handover) *decision.Failure {
-	for i, r := range h.Receipts {
-		if h.Document == nil || i >= len(h.Document.Checks) || r.Result != verdict.CheckFailed {
-			continue
-		}
-		c := h.Document.Checks[i]
-		return &decision.Failure{
-			Agent: modeOf(a), Tool: "check", Step: st.stepEnded(a.ID), Attempted: "proving the work: " + c.Expect, Command: words.Head(c.Command, 500),
-			Message: words.Head(fmt.Sprintf("check %d of its document failed: %s", i+1, r.Why), 1000), Category: decision.ToolFailure, At: st.at, Files: a.Work.Files,
-		}
-	}
-	return nil
-}
-
 // recordFailure ends an agent's execution as one that failed.
 func (st *step) recordFailure(id string, f *decision.Failure, status decision.Status) {
-	st.Failures++
-	st.TotalFailures++
-	if f != nil {
-		st.LastError = f
-	}
-	a := st.Edit(id)
-	if a == nil || a.Role != roster.RoleOrchestrator {
-		return
-	}
-	if a.Work == nil {
-		st.beginWork(id)
-		a = st.Edit(id)
-	}
-	e := st.execution(a)
-	if e.Status, e.Error = status, f; f != nil && f.Category == decision.TimeoutError {
-		e.Status = decision.StatusTimeout
-	}
-	st.History = st.History.Add(e)
-	a.Work = nil
+	st.Task.Fail(st.Edit(id), f, status, st.at)
 }
 
 // abandonWork ends an execution that nobody wants to go on with.
-func (st *step) abandonWork(id string) {
-	a := st.Edit(id)
-	if a == nil || a.Work == nil {
-		return
-	}
-	e := st.execution(a)
-	e.Status = decision.StatusCancelled
-	if !a.Work.Completed.IsZero() {
-		e.Status, e.Document = decision.StatusSuccess, decision.Handed(a.Document, a.Receipts)
-	}
-	st.History = st.History.Add(e)
-	a.Work = nil
-}
-
-// execution is an agent's work as history keeps it.
-func (st *step) execution(a *roster.Agent) decision.Execution {
-	w := a.Work
-	e := decision.Execution{
-		Agent: modeOf(a), ID: a.ID, Iteration: w.Iteration, StartedAt: w.Since, CompletedAt: w.Completed,
-		Output: w.Said, Files: w.Files, Tokens: w.Tokens, Document: w.Document,
-	}
-	if e.CompletedAt.IsZero() {
-		e.CompletedAt = st.at
-	}
-	return e
-}
+func (st *step) abandonWork(id string) { st.Task.Abandon(st.Edit(id), st.at) }
 
 // stumbled records a failed tool as a failed execution: the Orchestrator's last call
 // failed, and it asks for a word. It reports whether that is so. One that asks by itself is
@@ -168,10 +54,7 @@ func (st *step) stumbled(id, said string) bool {
 		return false
 	}
 	t := a.Work.Failed
-	f := &decision.Failure{
-		Agent: modeOf(a), Tool: t.Tool, Step: st.stepOf(id), Attempted: t.Attempted, Command: t.Command, Message: t.Message,
-		Category: decision.ToolCategory(t.Message, t.Denied), At: st.at, Files: a.Work.Files, InputSize: t.InputSize, OutputSize: t.Size,
-	}
+	f := st.Task.ToolFailure(&st.Roster, a, st.at)
 	st.completeWork(id, said)
 	st.recordFailure(id, f, decision.StatusFailure)
 	if a.Fallbacks == 0 {
@@ -187,41 +70,7 @@ func (st *step) stumbled(id, said string) bool {
 
 // agentFailure is an agent that broke, as a failure.
 func (st *step) agentFailure(id string, c bridge.Category, message string) *decision.Failure {
-	f := &decision.Failure{Agent: anyMode, Attempted: "its work", Message: words.Head(message, 2000), Category: categoryFor(c), Transient: passes(c), At: st.at}
-	if a, ok := st.Agent(id); ok {
-		f.Agent, f.Step = modeOf(&a), st.stepOf(id)
-		if a.Brief != "" {
-			f.Attempted = words.Head(words.FirstLine(a.Brief), 500)
-		}
-		if a.Work != nil {
-			f.Files = a.Work.Files
-		}
-	}
-	return f
-}
-
-// categoryFor is SPEC-0006's word for a category of the bridge's.
-func categoryFor(c bridge.Category) decision.Category {
-	switch c {
-	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatUsageLimit, bridge.CatAuth:
-		return decision.ProviderError
-	case bridge.CatTimeout:
-		return decision.TimeoutError
-	case bridge.CatVerdict, bridge.CatInvalidRequest:
-		return decision.ValidationError
-	case bridge.CatCrash, bridge.CatStart, bridge.CatResume, bridge.CatPromptTooLong, bridge.CatCompaction:
-		return decision.AgentError
-	}
-	return decision.UnknownError
-}
-
-// passes reports whether waiting helps.
-func passes(c bridge.Category) bool {
-	switch c {
-	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout, bridge.CatUsageLimit:
-		return true
-	}
-	return false
+	return st.Task.AgentFailure(&st.Roster, id, c, message, st.at)
 }
 
 // offer is what can be done about a failure, as `choose` takes it.
@@ -241,6 +90,3 @@ func (st *step) overcome(id string) {
 		st.RecoveryOptions, st.FailedAgent = nil, ""
 	}
 }
-
-// modeOf is the name history knows an agent by.
-func modeOf(a *roster.Agent) string { return cmp.Or(a.Mode, anyMode) }

@@ -16,7 +16,7 @@ import (
 // enterFallback has the rules decide until the Arbiter can rule again, and says so. It says
 // whether it does: without a task there is nothing that rules could decide.
 func (st *step) enterFallback(why string) bool {
-	if st.Task == "" || !st.Phase.Live() || st.Phase == machine.Idle {
+	if st.Task.Text == "" || !st.Task.Phase.Live() || st.Task.Phase == machine.Idle {
 		return false
 	}
 	if st.FallbackReason == "" {
@@ -72,7 +72,7 @@ func (st *step) answerInFallback() bool {
 	st.shelveAll(func(m *conversation.Mail) bool {
 		return st.withheld(m) && m.From != contract.Human && m.Kind != conversation.KindTask && !m.EndsExecution()
 	})
-	if st.Phase == machine.Error || st.awaitsHuman() {
+	if st.Task.Phase == machine.Error || st.awaitsHuman() {
 		return false // who broke waits, too; a rule says how it goes on
 	}
 	for i := range st.Agents {

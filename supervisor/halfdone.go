@@ -74,8 +74,8 @@ func (st *step) halfDoneBy(a *roster.Agent) string {
 	} else {
 		text += " was in the middle of a turn"
 	}
-	if n := st.stepOf(a.ID); n > 0 {
-		text += fmt.Sprintf(", step %d of the plan: %s", n, words.Head(words.FirstLine(st.Plan[n-1].Text), 200))
+	if n := st.Task.StepOf(&st.Roster, a.ID); n > 0 {
+		text += fmt.Sprintf(", step %d of the plan: %s", n, words.Head(words.FirstLine(st.Task.Plan[n-1].Text), 200))
 	}
 	if a.Work != nil && len(a.Work.Files) > 0 {
 		text += fmt.Sprintf("; files written in this execution: %d", len(a.Work.Files))

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -108,7 +109,7 @@ func (st *step) surveyed(f input.Surveyed) {
 		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
 	}
 	h.Document = handoff.Generate(handoff.Source{
-		Agent: a, Why: h.Why, Seen: f.Result, Plan: st.Plan, Recent: st.Conversation.RecentMessages, Name: st.displayName,
+		Agent: a, Why: h.Why, Seen: f.Result, Plan: st.Task.Plan, Recent: st.Conversation.RecentMessages, Name: st.displayName,
 	})
 	st.advance(f.Serial)
 }
@@ -145,7 +146,7 @@ func (st *step) handedOver(h handoff.Handover) {
 		return
 	case handoff.KindDone, handoff.KindHandoff:
 		a, _ := st.Agent(id)
-		st.Handoff.Prove(h, modeOf(&a))
+		st.Handoff.Prove(h, task.ModeOf(&a))
 	}
 	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial

@@ -69,8 +69,8 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	if m := lastMail(p, "arbiter"); strings.Contains(m, "see the document") {
 		t.Fatalf("told before the checks: %s", m)
 	}
-	if p.s.Phase != machine.Evaluating {
-		t.Errorf("phase %s", p.s.Phase)
+	if p.s.Task.Phase != machine.Evaluating {
+		t.Errorf("phase %s", p.s.Task.Phase)
 	}
 	c := p.check()
 	if c.Number != 1 || c.Params.Command != "make test" || c.Params.CWD != p.s.Options.CWD || c.Params.TimeoutMS != 120_000 || c.Agent.ID != one {

@@ -125,8 +125,8 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.do(input.BridgeLost{Message: "gone"})
 	p.do(input.Rang{Key: restartPrefix + theBridge})
 	p.do(input.BridgeBack{})
-	if p.s.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
-		t.Fatalf("%s: %+v", p.s.Phase, p.s.Handoff.Documents)
+	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
+		t.Fatalf("%s: %+v", p.s.Task.Phase, p.s.Handoff.Documents)
 	}
 	p.command(contract.Continue{})
 	again := effects[effect.RunCheck](p)

@@ -69,7 +69,7 @@ func (st *step) inputEnded() {
 	switch {
 	case arbiter.Status == roster.Parked && st.FallbackReason == "":
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
-	case st.Task == "" && !st.HumanSpoke:
+	case st.Task.Text == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp)
 	case st.Paused: // the run ends when its turns have, with the question open: see endUncontinued
 	case st.Conversation.ExchangeLimitHits > 1:
@@ -126,7 +126,7 @@ func (st *step) word(c contract.Say) {
 	if to == contract.Arbiter { // which is to know what it is about
 		st.shelveAll(func(m *conversation.Mail) bool { return st.withheld(m) && m.Kind == conversation.KindTask })
 	}
-	if to == contract.Arbiter && st.Task == "" && st.asksOther() {
+	if to == contract.Arbiter && st.Task.Text == "" && st.asksOther() {
 		st.Question = nil
 		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
 		return
@@ -140,20 +140,20 @@ func (st *step) word(c contract.Say) {
 		e.Standing = roster.Working
 		st.executing()
 		st.beginWork(to)
-	case st.Task == "" && !st.AnyWorks(): // also if it answers what is wanted
+	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers what is wanted
 		m.Kind = conversation.KindTask
-		st.Task, st.Question = c.Text, nil
+		st.Task.Text, st.Question = c.Text, nil
 	case st.Question != nil:
 		m.Kind = conversation.KindAnswer
 		st.Question = nil
-		if st.Task == "" {
-			st.Task = c.Text // asked what is wanted, after a reset
+		if st.Task.Text == "" {
+			st.Task.Text = c.Text // asked what is wanted, after a reset
 		}
 	case st.AnyWorks():
 		m.Kind = conversation.KindInterjection
-	case st.Task == "":
+	case st.Task.Text == "":
 		m.Kind = conversation.KindTask
-		st.Task = c.Text
+		st.Task.Text = c.Text
 	}
 	st.post(m)
 	if c.Strength == contract.Stop && a.Status == roster.Busy {

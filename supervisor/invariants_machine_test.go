@@ -22,12 +22,12 @@ func checkStep(t *testing.T, before, after *State, f input.Fact, out []effect.Ef
 	t.Helper()
 	checkMoves(t, before, after, f, out)
 	checkNumbers(t, before, after, f, out)
-	if after.TotalFailures < after.Failures {
-		t.Fatalf("%d failures in a row, and %d in all, after %T", after.Failures, after.TotalFailures, f)
+	if after.Task.TotalFailures < after.Task.Failures {
+		t.Fatalf("%d failures in a row, and %d in all, after %T", after.Task.Failures, after.Task.TotalFailures, f)
 	}
-	if grown := after.History.Len() - before.History.Len(); grown > 1 {
+	if grown := after.Task.History.Len() - before.Task.History.Len(); grown > 1 {
 		seen := map[string]bool{}
-		for _, e := range after.History.Last(grown) {
+		for _, e := range after.Task.History.Last(grown) {
 			if seen[e.ID] {
 				t.Fatalf("%T ended two executions of %s", f, e.ID)
 			}
@@ -43,7 +43,7 @@ func checkStep(t *testing.T, before, after *State, f input.Fact, out []effect.Ef
 // the other.
 func checkMoves(t *testing.T, before, after *State, f input.Fact, out []effect.Effect) {
 	t.Helper()
-	at := before.Phase
+	at := before.Task.Phase
 	_, none := f.(input.NoBridge)
 	for _, e := range out {
 		em, ok := e.(effect.Emit)
@@ -62,8 +62,8 @@ func checkMoves(t *testing.T, before, after *State, f input.Fact, out []effect.E
 		}
 		at = machine.State(b.To)
 	}
-	if _, began := f.(input.Began); at != after.Phase && !none && !began {
-		t.Fatalf("%T told that the state is %s, and it is %s", f, at, after.Phase)
+	if _, began := f.(input.Began); at != after.Task.Phase && !none && !began {
+		t.Fatalf("%T told that the state is %s, and it is %s", f, at, after.Task.Phase)
 	}
 }
 
@@ -103,7 +103,7 @@ func checkNumbers(t *testing.T, before, after *State, f input.Fact, out []effect
 // checkWithheld: what the Arbiter does not get to read is decided on by somebody.
 func checkWithheld(t *testing.T, s *State) {
 	t.Helper()
-	if s.Ending != nil || !s.Phase.Live() || s.Paused || s.Conversation.Held || s.DeciderRequest != nil || !s.BridgeUp || len(s.Agents) == 0 {
+	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.DeciderRequest != nil || !s.BridgeUp || len(s.Agents) == 0 {
 		return
 	}
 	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == roster.Busy || s.arbiterAsked()
@@ -111,7 +111,7 @@ func checkWithheld(t *testing.T, s *State) {
 	for _, m := range s.Conversation.Mail {
 		if s.withheld(&m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == conversation.KindTask && !busy) {
 			t.Fatalf("a %s of %s is withheld in %s, and nobody decides on it (decider %q, fallback mode %q, yielded %v)",
-				m.Kind, m.From, s.Phase, s.Options.Decider, s.FallbackReason, s.DeciderYielded)
+				m.Kind, m.From, s.Task.Phase, s.Options.Decider, s.FallbackReason, s.DeciderYielded)
 		}
 	}
 }

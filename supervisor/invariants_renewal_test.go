@@ -16,7 +16,7 @@ import (
 // checkRenewing: a renewal that holds mail back is going on, and nothing else does.
 func checkRenewing(t *testing.T, s *State) {
 	t.Helper()
-	if s.Ending != nil || !s.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held {
+	if s.Ending != nil || !s.Task.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held {
 		return
 	}
 	a := s.Agents[0]

@@ -70,8 +70,8 @@ func checkInvariants(t *testing.T, s *State) {
 	if s.Question != nil && s.Ending != nil {
 		t.Fatal("a question is open in a run that ends")
 	}
-	if s.Ending != nil && s.Phase.Live() {
-		t.Fatalf("ending, and %s", s.Phase)
+	if s.Ending != nil && s.Task.Phase.Live() {
+		t.Fatalf("ending, and %s", s.Task.Phase)
 	}
 	for _, a := range s.Agents {
 		if s.Halted && a.Up() {
@@ -83,8 +83,8 @@ func checkInvariants(t *testing.T, s *State) {
 	}
 	// A dialogue never stalls silently: where nobody is busy and nothing is
 	// under way, somebody outside is awaited.
-	if s.Ending == nil && s.Phase.Live() && stalled(s) {
-		t.Fatalf("stalled in %s: %s", s.Phase, s.LivingText())
+	if s.Ending == nil && s.Task.Phase.Live() && stalled(s) {
+		t.Fatalf("stalled in %s: %s", s.Task.Phase, s.LivingText())
 	}
 }
 
@@ -122,7 +122,7 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 
 // stalled reports whether nothing will ever happen by itself.
 func stalled(s *State) bool {
-	if s.Paused || s.Conversation.Held || s.Question != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task == "" {
+	if s.Paused || s.Conversation.Held || s.Question != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
 		return false
 	}
 	for _, a := range s.Agents {
@@ -178,7 +178,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		}
 		at = at.Add(time.Second)
 		if testing.Verbose() {
-			t.Logf("%s, %s: %+v", s.Phase, s.LivingText(), fact)
+			t.Logf("%s, %s: %+v", s.Task.Phase, s.LivingText(), fact)
 		}
 		next, out := Apply(s, input.Input{At: at, Fact: fact})
 		again, out2 := Apply(s, input.Input{At: at, Fact: fact})

@@ -20,7 +20,7 @@ import (
 // when the first word comes.
 func (st *step) began(f input.Began) {
 	st.Options, st.Claude = f.Options, f.Claude
-	st.Began, st.ProcessBegan, st.ProcessRuns, st.Phase = st.at, st.at, 1, machine.Idle
+	st.Began, st.ProcessBegan, st.ProcessRuns, st.Task.Phase = st.at, st.at, 1, machine.Idle
 	st.BridgeUp = true
 	st.HumanPresent = f.Options.HumanPresent
 	st.emit(contract.Supervisor, st.sessionEvent())
@@ -63,7 +63,7 @@ func (st *step) confinement() (what, why string) {
 
 // giveTask hands the human's task to the Arbiter and starts the machine.
 func (st *step) giveTask(task string) {
-	st.Task = task
+	st.Task.Text = task
 	st.startTask()
 	st.post(conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task})
 }
@@ -106,7 +106,7 @@ func (st *step) spawned(f input.Spawned) {
 	}
 	st.watch(a, st.every())
 	st.putAsked(a.ID)
-	if len(st.Plan) > 0 {
+	if len(st.Task.Plan) > 0 {
 		st.remind(a) // the plan may have changed since its start was begun
 	}
 	if a.Generation > 1 {
@@ -158,7 +158,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 func (st *step) buried(id, why string) {
 	a := *st.Edit(id)
 	st.Edit(id).Dismissed = true
-	st.dropTasks(id)
+	st.Task.DropTasks(id)
 	why = cited(why)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.drop(id) {
@@ -188,7 +188,7 @@ func (st *step) release(id, reason string, now bool) {
 	}
 	st.overcome(id)
 	st.abandonWork(id)
-	st.dropTasks(id)
+	st.Task.DropTasks(id)
 	a = st.Edit(id)
 	down := a.Status == roster.Down || a.Status == roster.InHand && !a.Takeover.HasProcess()
 	st.dropTakeover(a, reason)

@@ -80,20 +80,20 @@ func (st *step) withReached(why string) string {
 	if !strings.HasSuffix(why, ".") {
 		b.WriteString(".")
 	}
-	if len(st.Plan) > 0 {
+	if len(st.Task.Plan) > 0 {
 		done := 0
-		for _, p := range st.Plan {
+		for _, p := range st.Task.Plan {
 			if p.Status == contract.StepDone || p.Status == contract.StepSkipped {
 				done++
 			}
 		}
-		fmt.Fprintf(&b, " Reached: %d of %s of the plan.", done, words.Count(len(st.Plan), "step"))
-		if i := st.stepAtHand(); i >= 0 {
-			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(words.Head(words.FirstLine(st.Plan[i].Text), 200), "."))
+		fmt.Fprintf(&b, " Reached: %d of %s of the plan.", done, words.Count(len(st.Task.Plan), "step"))
+		if i := st.Task.StepAtHand(); i >= 0 {
+			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(words.Head(words.FirstLine(st.Task.Plan[i].Text), 200), "."))
 		}
 	}
-	if n := st.History.Len(); n > 0 {
-		last := st.History.Last(1)[0]
+	if n := st.Task.History.Len(); n > 0 {
+		last := st.Task.History.Last(1)[0]
 		fmt.Fprintf(&b, " Executions: %d, the last by %s (%s, %s)", n, last.ID, last.Agent, last.Status)
 		switch {
 		case last.Status == decision.StatusFailure && last.Error != nil:

@@ -51,7 +51,7 @@ func TestUsageLimits(t *testing.T) {
 				}
 				return
 			}
-			if wait < c.min-2*time.Second || wait > c.max || p.s.Crashes+p.s.Failures != 0 {
+			if wait < c.min-2*time.Second || wait > c.max || p.s.Crashes+p.s.Task.Failures != 0 {
 				t.Errorf("it waits %s, want %s to %s", wait, c.min, c.max)
 			}
 			if r := last[contract.Retry](p); r.DelayMS != wait.Milliseconds() || !strings.Contains(r.Reason, "usage_limit") {

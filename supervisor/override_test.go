@@ -82,15 +82,15 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			p.decides(decider.Rules{})
 			first := p.working()
 			p.verdict(first, report("done", "all of it", true))
-			if p.s.DeciderRequest == nil || p.s.Phase != machine.Evaluating {
-				t.Fatalf("in %s nothing is asked", p.s.Phase)
+			if p.s.DeciderRequest == nil || p.s.Task.Phase != machine.Evaluating {
+				t.Fatalf("in %s nothing is asked", p.s.Task.Phase)
 			}
 			asked := effects[effect.Decide](p)
 			late := asked[len(asked)-1].Question
 			p.mustCommand(c.body)
 			p.settles()
-			if p.s.DeciderRequest != nil || p.s.Phase != machine.Executing {
-				t.Errorf("in %s it is asked again: %+v", p.s.Phase, p.s.DeciderRequest)
+			if p.s.DeciderRequest != nil || p.s.Task.Phase != machine.Executing {
+				t.Errorf("in %s it is asked again: %+v", p.s.Task.Phase, p.s.DeciderRequest)
 			}
 			late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "tester", Reason: "late", Source: decider.ByModel}
 			summoned := p.s.Summoned
@@ -119,8 +119,8 @@ func TestResetForgetsWhatWaits(t *testing.T) {
 	p.decides(decider.Rules{})
 	p.verdict(p.working(), report("done", "all of it", true))
 	p.mustCommand(contract.Reset{})
-	if p.s.DeciderRequest != nil || p.s.Phase != machine.Idle || len(p.s.Plan) != 0 {
-		t.Errorf("after the reset: %s, %+v", p.s.Phase, p.s.DeciderRequest)
+	if p.s.DeciderRequest != nil || p.s.Task.Phase != machine.Idle || len(p.s.Task.Plan) != 0 {
+		t.Errorf("after the reset: %s, %+v", p.s.Task.Phase, p.s.DeciderRequest)
 	}
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
@@ -155,13 +155,13 @@ func TestWhatIsWantedAfterAReset(t *testing.T) {
 	p.mustCommand(contract.Reset{})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
-	if p.s.Task != "Build another" || p.s.Question != nil {
-		t.Errorf("the task is %q, the question %v", p.s.Task, p.s.Question)
+	if p.s.Task.Text != "Build another" || p.s.Question != nil {
+		t.Errorf("the task is %q, the question %v", p.s.Task.Text, p.s.Question)
 	}
 	p.contains("what the Arbiter reads", p.lastSent(contract.Arbiter), "kind: task", "Build another")
 	p.mustCommand(contract.ForceAgent{Mode: "tester"})
-	if p.s.Phase != machine.Executing || p.s.Iterations != 1 {
-		t.Errorf("%s, iteration %d", p.s.Phase, p.s.Iterations)
+	if p.s.Task.Phase != machine.Executing || p.s.Task.Iterations != 1 {
+		t.Errorf("%s, iteration %d", p.s.Task.Phase, p.s.Task.Iterations)
 	}
 	p.folds()
 }
@@ -195,8 +195,8 @@ func TestAKillLeavesTheEvaluation(t *testing.T) {
 	p.mustCommand(contract.ForceAgent{Mode: "reviewer"})
 	p.settles()
 	p.mustCommand(contract.Kill{ID: "orch-2"})
-	if p.s.Phase != machine.Evaluating {
-		t.Errorf("%s: %v", p.s.Phase, phases(p))
+	if p.s.Task.Phase != machine.Evaluating {
+		t.Errorf("%s: %v", p.s.Task.Phase, phases(p))
 	}
 }
 

@@ -99,7 +99,7 @@ func (st *step) dropTask(m conversation.Mail) {
 	st.Conversation.EndTurn(m.Wire)
 	st.quoteInstead(m.ID, "(set aside: the task was too large to be read)")
 	st.fire(machine.Reset, occasion{})
-	st.Task, st.Question = "", nil
+	st.Task.Text, st.Question = "", nil
 	if !st.HumanPresent {
 		st.end(contract.StatusNeedsInput, text, contract.ExitNeedsInput, machine.GiveUp)
 		return

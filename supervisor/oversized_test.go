@@ -101,8 +101,8 @@ func TestUnreadableTask(t *testing.T) {
 		p.say("Build a bridge.")
 		first := p.lastSent("arbiter")
 		p.contains("the successor", first, "kind: task", "Build a bridge.")
-		if strings.Contains(first, "TASK") || p.s.Task != "Build a bridge." {
-			t.Errorf("the task is %.60q, and it was sent %.3000s", p.s.Task, first)
+		if strings.Contains(first, "TASK") || p.s.Task.Text != "Build a bridge." {
+			t.Errorf("the task is %.60q, and it was sent %.3000s", p.s.Task.Text, first)
 		}
 	})
 	t.Run("nobody is there", func(t *testing.T) {

@@ -37,10 +37,10 @@ func (st *step) situation(o occasion) machine.Situation {
 	s := machine.Situation{
 		Decision: o.ruling.Decision, AgentKnown: o.mode == "" || known,
 		Engaged: st.EngagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.beingRuled(),
-		HasTask: st.Task != "", HasStep: st.stepAtHand() >= 0, HasLast: lastThere && (last.Alive() || last.Status == roster.Parked),
-		Iterations: st.Iterations, MaxIterations: opt.MaxIterations,
-		Failures: st.Failures, MaxFailures: opt.MaxFailures,
-		TotalFailures: st.TotalFailures, MaxTotalFailures: st.maxTotalFailures(),
+		HasTask: st.Task.Text != "", HasStep: st.Task.StepAtHand() >= 0, HasLast: lastThere && (last.Alive() || last.Status == roster.Parked),
+		Iterations: st.Task.Iterations, MaxIterations: opt.MaxIterations,
+		Failures: st.Task.Failures, MaxFailures: opt.MaxFailures,
+		TotalFailures: st.Task.TotalFailures, MaxTotalFailures: st.maxTotalFailures(),
 		Recoverable: o.recoverable, RulesLeft: !o.stuck,
 		WasComplete: o.completed, Before: o.was,
 	}
@@ -56,20 +56,20 @@ func (st *step) situation(o occasion) machine.Situation {
 func (st *step) act(a machine.Action, o occasion) bool {
 	switch a {
 	case machine.BeginTask:
-		st.beginTask()
+		st.Task.Begin()
 	case machine.CountIteration:
-		st.Iterations++
+		st.Task.Iterations++
 	case machine.RecordExecution:
 		st.completeWork(o.agent, o.output)
 	case machine.RecordFailure:
 		st.recordFailure(o.agent, o.failure, decision.StatusFailure)
 	case machine.ForgiveFailures:
-		st.Failures, st.LastError = 0, nil
+		st.Task.Failures, st.Task.LastError = 0, nil
 	case machine.WaitAndGoOn: // the retry's timer is set where the trouble is known
 	case machine.Correct: // the correction names the fault, and is told where it was found
 	case machine.FallBack: // the rules' ruling follows as a trigger of its own
 	case machine.SkipTheStep:
-		st.skip(st.stepToSkip(o.agent))
+		st.skip(st.Task.StepToSkip(&st.Roster, o.agent))
 	case machine.CleanUp:
 		st.cleanUp()
 	case machine.StopAgents:
@@ -85,13 +85,13 @@ func (st *step) act(a machine.Action, o occasion) bool {
 // fire brings a trigger to the table, and does what it says. It returns false where the
 // state takes no notice of it.
 func (st *step) fire(on machine.Trigger, o occasion) bool {
-	m, ok := machine.Next(st.Phase, on, st.situation(o))
+	m, ok := machine.Next(st.Task.Phase, on, st.situation(o))
 	if !ok {
 		return false
 	}
 	st.enterPhase(on, m, o)
 	for st.Ending == nil {
-		always, ok := machine.Next(st.Phase, machine.Always, st.situation(o))
+		always, ok := machine.Next(st.Task.Phase, machine.Always, st.situation(o))
 		if !ok {
 			break
 		}
@@ -101,8 +101,8 @@ func (st *step) fire(on machine.Trigger, o occasion) bool {
 }
 
 func (st *step) enterPhase(on machine.Trigger, m machine.Move, o occasion) {
-	if m.To != st.Phase {
-		o.was = st.Phase
+	if m.To != st.Task.Phase {
+		o.was = st.Task.Phase
 		st.shift(on, m.To)
 	}
 	for _, a := range m.Do {
@@ -114,7 +114,7 @@ func (st *step) enterPhase(on machine.Trigger, m machine.Move, o occasion) {
 
 // wouldDo reports whether a trigger would lead to an action now.
 func (st *step) wouldDo(on machine.Trigger, o occasion, a machine.Action) bool {
-	m, ok := machine.Next(st.Phase, on, st.situation(o))
+	m, ok := machine.Next(st.Task.Phase, on, st.situation(o))
 	return ok && slices.Contains(m.Do, a)
 }
 
@@ -128,7 +128,7 @@ func (st *step) conclude(o occasion) {
 		e = st.breach()
 	}
 	if e.Was = o.was; e.Was == "" {
-		e.Was = st.Phase
+		e.Was = st.Task.Phase
 	}
 	st.wind(*e)
 }
@@ -136,29 +136,23 @@ func (st *step) conclude(o occasion) {
 // breach says which of the table's limits was reached.
 func (st *step) breach() *Ending {
 	opt := st.Options
-	if st.Phase == machine.Complete {
+	if st.Task.Phase == machine.Complete {
 		return &Ending{Status: contract.StatusLimit, Exit: contract.ExitLimit, Summary: st.withReached(
-			words.Count(st.Iterations, "Orchestrator") + " summoned for this task, which is the most (--max-iterations)")}
+			words.Count(st.Task.Iterations, "Orchestrator") + " summoned for this task, which is the most (--max-iterations)")}
 	}
-	why := words.Count(st.Failures, "execution") + " in a row failed"
-	if st.Failures < opt.MaxFailures {
-		why = words.Count(st.TotalFailures, "execution") + " of this task failed, which is the most (--max-total-failures)"
+	why := words.Count(st.Task.Failures, "execution") + " in a row failed"
+	if st.Task.Failures < opt.MaxFailures {
+		why = words.Count(st.Task.TotalFailures, "execution") + " of this task failed, which is the most (--max-total-failures)"
 	}
-	if st.LastError != nil {
-		why += "; the last: " + words.Head(st.LastError.Message, 300)
+	if st.Task.LastError != nil {
+		why += "; the last: " + words.Head(st.Task.LastError.Message, 300)
 	}
 	return &Ending{Status: contract.StatusFailed, Exit: contract.ExitFailed, Summary: st.withReached(why)}
 }
 
-// beginTask sets the counters of a task to zero: limits hold for one task.
-func (st *step) beginTask() {
-	st.Iterations, st.Failures, st.TotalFailures = 0, 0, 0
-	st.History, st.LastError, st.AgentTasks = decision.History{}, nil, nil
-}
-
 // cleanUp forgets what belongs to a task that is over.
 func (st *step) cleanUp() {
-	if st.beginTask(); len(st.Agents) > 0 && st.Agents[0].Alive() {
+	if st.Task.Begin(); len(st.Agents) > 0 && st.Agents[0].Alive() {
 		st.leaveFallback() // the rules lead a task, and there is none
 	}
 	st.DeciderRequest, st.ArbiterRequest, st.DeciderYielded = nil, nil, false

@@ -60,18 +60,18 @@ func TestPhasesAreRestored(t *testing.T) {
 		for _, orderly := range []bool{true, false} {
 			p := begin(t, nil)
 			get(p)
-			if p.s.Phase != phase {
-				t.Fatalf("%s instead of %s", p.s.Phase, phase)
+			if p.s.Task.Phase != phase {
+				t.Fatalf("%s instead of %s", p.s.Task.Phase, phase)
 			}
-			before := [...]int{p.s.Iterations, p.s.Failures, p.s.TotalFailures, p.s.History.Len(), p.s.Decisions}
+			before := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Decisions}
 			if orderly {
 				p.do(input.Signalled{Signal: "INT"})
 				p.do(input.Stopped{})
 			}
 			p.do(input.Resumed{Options: p.s.Options})
 			before[1] = 0 // another life has all its tries
-			if after := [...]int{p.s.Iterations, p.s.Failures, p.s.TotalFailures, p.s.History.Len(), p.s.Decisions}; p.s.Phase != phase || before != after {
-				t.Errorf("%s, orderly %v: %s, %v instead of %v", phase, orderly, p.s.Phase, after, before)
+			if after := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Decisions}; p.s.Task.Phase != phase || before != after {
+				t.Errorf("%s, orderly %v: %s, %v instead of %v", phase, orderly, p.s.Task.Phase, after, before)
 			}
 			p.folds()
 		}
@@ -184,27 +184,27 @@ func TestOverridesInEveryState(t *testing.T) {
 	if ok, why := p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Mode: "wizard"}}}); ok || !strings.Contains(why, "wizard") {
 		t.Errorf("a plan for a mode that is none: %v %s", ok, why)
 	}
-	if ok, why := p.command(contract.RetryLast{}); ok || p.s.Phase != machine.Selecting {
-		t.Errorf("retry without an agent: %v %s, %s", ok, why, p.s.Phase)
+	if ok, why := p.command(contract.RetryLast{}); ok || p.s.Task.Phase != machine.Selecting {
+		t.Errorf("retry without an agent: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
-	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok || p.s.Phase != machine.Executing || p.s.Iterations != 1 {
-		t.Errorf("force: %v %s, %s", ok, why, p.s.Phase)
+	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok || p.s.Task.Phase != machine.Executing || p.s.Task.Iterations != 1 {
+		t.Errorf("force: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
 	id := p.working()
 	p.call(id, "update_plan", `{"index":1,"status":"active"}`)
-	if ok, why := p.command(contract.SkipStep{}); !ok || p.s.Plan[0].Status != contract.StepSkipped {
-		t.Errorf("skip: %v %s, %+v", ok, why, p.s.Plan)
+	if ok, why := p.command(contract.SkipStep{}); !ok || p.s.Task.Plan[0].Status != contract.StepSkipped {
+		t.Errorf("skip: %v %s, %+v", ok, why, p.s.Task.Plan)
 	}
 	p.contains("the one who worked on it", p.lastSent(id), "skipped")
 	p.verdict(id, report("done", "b, too", true))
-	if p.s.Phase != machine.Evaluating {
-		t.Fatal(p.s.Phase)
+	if p.s.Task.Phase != machine.Evaluating {
+		t.Fatal(p.s.Task.Phase)
 	}
-	if ok, why := p.command(contract.RetryLast{}); !ok || p.s.Phase != machine.Executing {
-		t.Errorf("retry: %v %s, %s", ok, why, p.s.Phase)
+	if ok, why := p.command(contract.RetryLast{}); !ok || p.s.Task.Phase != machine.Executing {
+		t.Errorf("retry: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
-	if ok, _ := p.command(contract.Reset{}); !ok || p.s.Phase != machine.Idle || p.s.History.Len() != 0 || len(p.s.Plan) != 0 {
-		t.Errorf("reset: %s, %d executions, plan %v", p.s.Phase, p.s.History.Len(), p.s.Plan)
+	if ok, _ := p.command(contract.Reset{}); !ok || p.s.Task.Phase != machine.Idle || p.s.Task.History.Len() != 0 || len(p.s.Task.Plan) != 0 {
+		t.Errorf("reset: %s, %d executions, plan %v", p.s.Task.Phase, p.s.Task.History.Len(), p.s.Task.Plan)
 	}
 	p.folds()
 }

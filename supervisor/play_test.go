@@ -279,7 +279,7 @@ func (p *play) contains(what, text string, parts ...string) {
 func (p *play) finished() (contract.Result, contract.Exit) {
 	p.t.Helper()
 	if p.s.Ending == nil {
-		p.t.Fatalf("the run goes on: %s", p.s.Phase)
+		p.t.Fatalf("the run goes on: %s", p.s.Task.Phase)
 	}
 	p.do(input.Stopped{})
 	ends := effects[effect.Finish](p)

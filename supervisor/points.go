@@ -8,20 +8,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // leftUndone reports whether one has handed off its own work. A planner hands on a plan.
 func (s *State) leftUndone(a *roster.Agent) bool {
-	return a.Standing == roster.HandedOff && !(a.Mode == plannerMode && len(s.Plan) > 0)
+	return a.Standing == roster.HandedOff && !(a.Mode == task.PlannerMode && len(s.Task.Plan) > 0)
 }
 
 // due finds the point of decision that the task stands at.
 func (st *step) due() (point decision.Point, about string, ok bool) {
-	if st.Task == "" {
+	if st.Task.Text == "" {
 		return "", "", false
 	}
 	for _, m := range st.Conversation.Mail {
-		if !m.AwaitsJudgement() || st.Phase == machine.Idle {
+		if !m.AwaitsJudgement() || st.Task.Phase == machine.Idle {
 			continue
 		}
 		if a, _ := st.Agent(m.From); m.Stumble || st.leftUndone(&a) || !st.AnyWorks() {
@@ -32,19 +33,19 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 		return decision.PointSelect, id, true // the Arbiter had read of the failure, and rules no more
 	}
 	aside := st.FallbackReason != "" || st.Agents[0].Status != roster.Busy && !st.arbiterAsked()
-	if st.Phase == machine.Evaluating {
-		if last := st.History.Last(1); aside && len(last) > 0 && !st.Engaged() && !st.Handoff.IsDue() {
+	if st.Task.Phase == machine.Evaluating {
+		if last := st.Task.History.Last(1); aside && len(last) > 0 && !st.Engaged() && !st.Handoff.IsDue() {
 			return decision.PointEvaluate, last[0].ID, true // the Arbiter had read it, and rules no more
 		}
 	}
 	switch {
 	case st.Handoff.IsDue():
 		return "", "", false
-	case st.Phase == machine.Error:
+	case st.Task.Phase == machine.Error:
 		if st.AnyWorks() {
 			return "", "", false // the one that broke waits for a word
 		}
-	case st.Phase == machine.Idle || st.Engaged():
+	case st.Task.Phase == machine.Idle || st.Engaged():
 		return "", "", false // in executing, too, nobody may be left: the Arbiter released them, and then ruled no more
 	}
 	return decision.PointSelect, "", aside // else it speaks with somebody, and may rule itself
@@ -73,8 +74,8 @@ func (s *State) withheld(m *conversation.Mail) bool {
 		return false
 	case s.FallbackReason != "":
 		return true
-	case !s.asksOther() || s.Task == "":
+	case !s.asksOther() || s.Task.Text == "":
 		return false
 	}
-	return m.EndsExecution() || m.Kind == conversation.KindTask && s.Phase != machine.Idle
+	return m.EndsExecution() || m.Kind == conversation.KindTask && s.Task.Phase != machine.Idle
 }

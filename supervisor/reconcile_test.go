@@ -287,8 +287,8 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 		if kind == verdict.KindQuestion {
 			want = machine.Executing
 		}
-		if p.s.Phase != want {
-			t.Errorf("after a %s: %s", kind, p.s.Phase)
+		if p.s.Task.Phase != want {
+			t.Errorf("after a %s: %s", kind, p.s.Task.Phase)
 		}
 		p.verdict("arbiter", ruling("CONTINUE", "I wait.", "to", id))
 		p.folds()

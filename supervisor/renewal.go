@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -152,7 +153,7 @@ func (st *step) renewByRecord(why string) {
 	st.callOffRenewal()
 	st.RenewalStage = renewalGiven
 	a, _ := st.Agent(contract.Arbiter)
-	st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Why: why, Document: handoff.ArbiterRecord(why, st.Plan, st.asked())})
+	st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Why: why, Document: handoff.ArbiterRecord(why, st.Task.Plan, st.asked())})
 }
 
 // renewed ends the Arbiter's process so that its successor's is started: another
@@ -187,7 +188,7 @@ func (s *State) RenewalBrief(h handoff.Handover) string {
 		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is what it left, and the supervisor's record. " +
 		"Then comes the message that is yours to rule on.\n\n")
 	b.WriteString(handoff.DocumentText(h.Document, h.Receipts, h.Why))
-	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", cmp.Or(s.Task, nothing), planText(s.Plan), s.muster())
+	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", cmp.Or(s.Task.Text, nothing), task.PlanText(s.Task.Plan), s.muster())
 	if s.Question != nil {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)
 	}

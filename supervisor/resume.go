@@ -35,7 +35,7 @@ func (s *State) Reached() bool {
 
 // wasAsked reports whether anybody ever gave the run a task.
 func (s *State) wasAsked() bool {
-	return s.Task != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.ProcessRuns > 1
+	return s.Task.Text != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.ProcessRuns > 1
 }
 
 // Pointless reports whether the run ended in order before anybody gave it a task: nothing in
@@ -66,7 +66,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.keepModes(modes)
 	st.noteAgain()
 	st.HumanPresent, st.MessageSalt = f.Options.HumanPresent, f.Salt
-	st.Paused, st.Halted, st.Failures, st.NotifiedAlone, st.GeneratedInRow = false, false, 0, false, 0
+	st.Paused, st.Halted, st.Task.Failures, st.NotifiedAlone, st.GeneratedInRow = false, false, 0, false, 0
 	for i := range st.Agents {
 		st.bookLive(st.Edit(st.Agents[i].ID))
 	}
@@ -129,7 +129,7 @@ func (st *step) sayAgain() {
 // closeBooks makes a completed run ready for another task: the Arbiter remembers,
 // the Orchestrators are gone.
 func (st *step) closeBooks() {
-	st.Task, st.Handoff.SuccessorQueue, st.Question = "", nil, nil
+	st.Task.Text, st.Handoff.SuccessorQueue, st.Question = "", nil, nil
 	st.forgetHandovers()
 	st.Handoff.ForgetProofs()
 	for i := range st.Agents {
@@ -144,7 +144,7 @@ func (s *State) resumePhase() machine.State {
 	switch {
 	case s.returning():
 		return machine.Executing
-	case s.Task == "":
+	case s.Task.Text == "":
 		return machine.Idle
 	case s.awaitsRuling():
 		return machine.Evaluating
@@ -243,7 +243,7 @@ func (st *step) awake() {
 	}
 	back := st.ReturnedAgent
 	st.Waking, st.ReturnedAgent = false, ""
-	if st.Task == "" || st.Question != nil || st.Conversation.Held || st.Paused || st.underWay() {
+	if st.Task.Text == "" || st.Question != nil || st.Conversation.Held || st.Paused || st.underWay() {
 		return
 	}
 	what := "The run was taken up again"

@@ -74,11 +74,11 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 					t.Errorf("%s: session %s (was %s), or its role is missing", id, s[0].Config.SessionID, old.SessionID)
 				}
 			}
-			if diff := cmp.Diff(before.Plan, p.s.Plan); diff != "" {
+			if diff := cmp.Diff(before.Task.Plan, p.s.Task.Plan); diff != "" {
 				t.Errorf("plan: %s", diff)
 			}
-			if p.s.Summoned != 2 || p.s.Iterations != 2 || p.s.CostUSD != before.CostUSD || p.s.Task != "Build it" || p.s.ProcessRuns != 2 {
-				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Summoned, p.s.Iterations, p.s.CostUSD, p.s.Task, p.s.ProcessRuns)
+			if p.s.Summoned != 2 || p.s.Task.Iterations != 2 || p.s.CostUSD != before.CostUSD || p.s.Task.Text != "Build it" || p.s.ProcessRuns != 2 {
+				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Summoned, p.s.Task.Iterations, p.s.CostUSD, p.s.Task.Text, p.s.ProcessRuns)
 			}
 			if got := p.s.Crashes - before.Crashes; got != c.crashes {
 				t.Errorf("%d crashes were counted", got)
@@ -341,8 +341,8 @@ func TestACompletedRun(t *testing.T) {
 		p, id := complete(t)
 		p.resume("")
 		p.back(bridge.DeliverySeen)
-		if p.s.Phase != machine.Idle || p.s.Task != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != roster.Ended {
-			t.Errorf("%s, task %q, %s is %s", p.s.Phase, p.s.Task, id, p.agent(id).Status)
+		if p.s.Task.Phase != machine.Idle || p.s.Task.Text != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != roster.Ended {
+			t.Errorf("%s, task %q, %s is %s", p.s.Task.Phase, p.s.Task.Text, id, p.agent(id).Status)
 		}
 		p.say("Now test it")
 		p.contains("the task", p.lastSent("arbiter"), "Now test it", "kind: task")

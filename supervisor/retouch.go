@@ -16,8 +16,8 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 		return
 	}
 	m := &st.Conversation.EditMail()[i]
-	if m.Kind == conversation.KindTask && st.Task == m.Text {
-		st.Task = c.Text
+	if m.Kind == conversation.KindTask && st.Task.Text == m.Text {
+		st.Task.Text = c.Text
 		st.DeciderRequest = nil // what is asked is about other words: it is asked again
 	}
 	if a := st.Edit(m.To); m.Kind == conversation.KindBrief && a != nil {
@@ -81,6 +81,6 @@ func (st *step) awaited(m conversation.Mail) string {
 // goesOnWithout reports whether somebody goes on, or waits for the human, without a message to
 // the Arbiter.
 func (s *State) goesOnWithout(m conversation.Mail) bool {
-	return s.Task == "" || s.Question != nil || s.AnyWorks() || s.Handoff.IsDue() ||
+	return s.Task.Text == "" || s.Question != nil || s.AnyWorks() || s.Handoff.IsDue() ||
 		slices.ContainsFunc(s.Conversation.Mail, func(x conversation.Mail) bool { return x.ID != m.ID && x.To == m.To })
 }

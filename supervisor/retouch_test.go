@@ -99,7 +99,7 @@ func TestTheTaskIsEdited(t *testing.T) {
 	}
 	p.out = nil
 	p.command(contract.Continue{})
-	if s := effects[effect.Send](p); p.s.Task != "Build a bridge." || len(s) != 1 || !strings.Contains(s[0].Params.Content, "Build a bridge.") {
-		t.Errorf("task %q, %+v", p.s.Task, s)
+	if s := effects[effect.Send](p); p.s.Task.Text != "Build a bridge." || len(s) != 1 || !strings.Contains(s[0].Params.Content, "Build a bridge.") {
+		t.Errorf("task %q, %+v", p.s.Task.Text, s)
 	}
 }

@@ -27,7 +27,7 @@ func stateless(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless }
 func (p *play) asked() input.Decided {
 	p.t.Helper()
 	if p.s.DeciderRequest == nil {
-		p.t.Fatalf("nothing is asked in %s", p.s.Phase)
+		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
 	}
 	list := effects[effect.Decide](p)
 	return input.Decided(list[len(list)-1].Question)
@@ -273,8 +273,8 @@ func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
 		id := p.summon("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.crash(id, 5)
-		if p.s.Phase != machine.Error {
-			t.Fatal(p.s.Phase)
+		if p.s.Task.Phase != machine.Error {
+			t.Fatal(p.s.Task.Phase)
 		}
 		if orderly {
 			p.do(input.Signalled{Signal: "INT"})
@@ -282,8 +282,8 @@ func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
 		}
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
 		p.do(input.Resumed{Options: p.s.Options})
-		if p.s.Phase != machine.Error {
-			t.Errorf("orderly %v: %s", orderly, p.s.Phase)
+		if p.s.Task.Phase != machine.Error {
+			t.Errorf("orderly %v: %s", orderly, p.s.Task.Phase)
 		}
 	}
 }
@@ -326,8 +326,8 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.do(input.Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
-	if p.s.Failures != 0 {
-		t.Errorf("%d failures", p.s.Failures)
+	if p.s.Task.Failures != 0 {
+		t.Errorf("%d failures", p.s.Task.Failures)
 	}
 	p.folds()
 }
@@ -361,12 +361,12 @@ func TestAWordToOneLeavesTheDocumentOfAnother(t *testing.T) {
 	two := p.summon("that")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("done", "this is done", true))
-	if p.s.Phase != machine.Evaluating {
-		t.Fatal(p.s.Phase)
+	if p.s.Task.Phase != machine.Evaluating {
+		t.Fatal(p.s.Task.Phase)
 	}
 	p.say("Hurry.", contract.Note, two)
-	if p.s.Phase != machine.Evaluating {
-		t.Errorf("%s, and a document is with the Arbiter", p.s.Phase)
+	if p.s.Task.Phase != machine.Evaluating {
+		t.Errorf("%s, and a document is with the Arbiter", p.s.Task.Phase)
 	}
 }
 
@@ -385,8 +385,8 @@ func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
-	if p.s.Task != "Build another" {
-		t.Errorf("the task is %q", p.s.Task)
+	if p.s.Task.Text != "Build another" {
+		t.Errorf("the task is %q", p.s.Task.Text)
 	}
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Error(why)
@@ -402,8 +402,8 @@ func TestOneThatAsksInVainIsReplaced(t *testing.T) {
 	for a := p.agent(id); a.Alive() && p.s.Ending == nil; a = p.agent(id) {
 		p.verdict(id, report("question", "May I?", true))
 	}
-	if p.s.Ending != nil || p.s.Failures > 3 {
-		t.Fatalf("%d failures, ending %+v", p.s.Failures, p.s.Ending)
+	if p.s.Ending != nil || p.s.Task.Failures > 3 {
+		t.Fatalf("%d failures, ending %+v", p.s.Task.Failures, p.s.Ending)
 	}
 	if next := p.working(); next == id {
 		t.Errorf("%s is at work", next)
@@ -421,7 +421,7 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 		p.do(input.Surveyed{Serial: p.s.Handoff.Documents[0].Serial})
 	}
 	if p.s.FallbackReason == "" || p.working() != "orch-2" {
-		t.Errorf("fallback mode %q in %s: %s", p.s.FallbackReason, p.s.Phase, p.s.LivingText())
+		t.Errorf("fallback mode %q in %s: %s", p.s.FallbackReason, p.s.Task.Phase, p.s.LivingText())
 	}
 	p.folds()
 }

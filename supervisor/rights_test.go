@@ -251,10 +251,10 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 		p := begin(t, nil)
 		one := p.summon("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		was := p.s.Phase
+		was := p.s.Task.Phase
 		n := len(told[contract.Decision](p))
 		p.verdict(one, v)
-		if p.s.Phase != was || p.s.Summoned != 1 || len(told[contract.Decision](p)) != n || p.s.Ending != nil {
+		if p.s.Task.Phase != was || p.s.Summoned != 1 || len(told[contract.Decision](p)) != n || p.s.Ending != nil {
 			t.Errorf("an Orchestrator ruled %v", v)
 		}
 		if m := p.lastSent(one); !strings.Contains(m, "kind: correction") {

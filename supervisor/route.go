@@ -140,10 +140,10 @@ func (st *step) succession(v verdict.Arbiter) {
 
 // executing brings the machine to where an Orchestrator has something to do.
 func (st *step) executing() {
-	if st.Phase == machine.Idle {
+	if st.Task.Phase == machine.Idle {
 		st.startTask()
 	}
-	if st.Phase != machine.Evaluating || !st.beingRuled() {
+	if st.Task.Phase != machine.Evaluating || !st.beingRuled() {
 		st.fire(machine.AgentMessage, occasion{})
 	}
 }
@@ -172,7 +172,7 @@ func (st *step) address(from, to, text string, retry bool) {
 func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	a := st.Edit(id)
 	a.Standing = roster.Waiting
-	if st.Phase == machine.Idle || st.Phase == machine.Selecting || st.Phase == machine.Evaluating {
+	if st.Task.Phase == machine.Idle || st.Task.Phase == machine.Selecting || st.Task.Phase == machine.Evaluating {
 		st.executing() // it had been done, and was asked where it stands
 	}
 	if v.Kind != verdict.KindQuestion {

@@ -28,8 +28,8 @@ func TestWholeDialogue(t *testing.T) {
 	p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
 
 	one := p.summon("serve on 8080")
-	if p.s.Phase != machine.Executing {
-		t.Errorf("after the summon: %s", p.s.Phase)
+	if p.s.Task.Phase != machine.Executing {
+		t.Errorf("after the summon: %s", p.s.Task.Phase)
 	}
 	p.contains("the brief", p.lastSent(one), "serve on 8080", "kind: brief", "from: arbiter")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -46,8 +46,8 @@ func TestWholeDialogue(t *testing.T) {
 	}
 	p.verdict(one, report("handoff", "my context thins", true))
 	p.contains("the hand-off", p.lastSent("arbiter"), "work log", "half is there", "my context thins", "the second half")
-	if p.s.Phase != machine.Evaluating {
-		t.Errorf("with a hand-off before the Arbiter: %s", p.s.Phase)
+	if p.s.Task.Phase != machine.Evaluating {
+		t.Errorf("with a hand-off before the Arbiter: %s", p.s.Task.Phase)
 	}
 
 	two := p.summon("go on")

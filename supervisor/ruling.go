@@ -83,5 +83,5 @@ func (st *step) unanswered() string {
 // nothingWanted reports whether the task was dropped, and none was given in its place: what
 // the Arbiter still rules is about that one.
 func (s *State) nothingWanted() bool {
-	return s.Phase == machine.Idle && s.Task == "" && !s.AnyWorks()
+	return s.Task.Phase == machine.Idle && s.Task.Text == "" && !s.AnyWorks()
 }

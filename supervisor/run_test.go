@@ -173,12 +173,12 @@ func TestCrashOfAnOrchestratorIsToldToTheArbiter(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.crash(id, 5)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "parked", "killed", "Not delivered to it: the brief")
-	if p.s.Phase != machine.Error || p.s.Crashes != 5 {
-		t.Errorf("%s, %d crashes", p.s.Phase, p.s.Crashes)
+	if p.s.Task.Phase != machine.Error || p.s.Crashes != 5 {
+		t.Errorf("%s, %d crashes", p.s.Task.Phase, p.s.Crashes)
 	}
 	p.summon("again")
-	if p.s.Phase != machine.Executing {
-		t.Errorf("after another was summoned: %s", p.s.Phase)
+	if p.s.Task.Phase != machine.Executing {
+		t.Errorf("after another was summoned: %s", p.s.Task.Phase)
 	}
 }
 
@@ -234,8 +234,8 @@ func TestToolInputs(t *testing.T) {
 	if a := p.call("arbiter", "set_plan", `{"steps":[{"text":"one"},{"text":"two"}]}`); a.IsError {
 		t.Errorf("set_plan: %s", a.Text)
 	}
-	if a := p.call(id, "update_plan", `{"index":1,"status":"done"}`); a.IsError || p.s.Plan[0].Status != "done" || p.s.Plan[0].Agent != id {
-		t.Errorf("update_plan: %s %v", a.Text, p.s.Plan)
+	if a := p.call(id, "update_plan", `{"index":1,"status":"done"}`); a.IsError || p.s.Task.Plan[0].Status != "done" || p.s.Task.Plan[0].Agent != id {
+		t.Errorf("update_plan: %s %v", a.Text, p.s.Task.Plan)
 	}
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "executing", "orch-1", "1. [done] one")
 }
@@ -311,15 +311,15 @@ func TestReset(t *testing.T) {
 	p := begin(t, nil)
 	p.summon("work")
 	p.command(contract.Reset{})
-	if p.s.Phase != machine.Idle || len(effects[effect.Kill](p)) != 1 || p.s.Task != "" {
-		t.Errorf("%s, kills %v", p.s.Phase, effects[effect.Kill](p))
+	if p.s.Task.Phase != machine.Idle || len(effects[effect.Kill](p)) != 1 || p.s.Task.Text != "" {
+		t.Errorf("%s, kills %v", p.s.Task.Phase, effects[effect.Kill](p))
 	}
 	p.happen("orch-1", bridge.Done{})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Speak."))
 	p.say("build another")
 	p.summon("another")
-	if p.s.Phase != machine.Executing {
-		t.Errorf("after the new task: %s", p.s.Phase)
+	if p.s.Task.Phase != machine.Executing {
+		t.Errorf("after the new task: %s", p.s.Task.Phase)
 	}
 }

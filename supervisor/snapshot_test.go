@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -104,7 +105,7 @@ func TestFullStateRoundTrips(t *testing.T) {
 	var s State
 	n := 0
 	corpus.Distinct(reflect.ValueOf(&s).Elem(), &n)
-	s.History = decision.History{}
+	s.Task.History = decision.History{}
 	at := time.Unix(1_800_000_000, 7)
 	for i := range 80 {
 		e := decision.Execution{
@@ -115,20 +116,20 @@ func TestFullStateRoundTrips(t *testing.T) {
 		if i%7 == 0 {
 			e.Status, e.Error = decision.StatusFailure, &decision.Failure{Agent: "tester", Message: "m", At: at}
 		}
-		s.History = s.History.Add(e)
+		s.Task.History = s.Task.History.Add(e)
 	}
 	back := restored(t, &s)
 	if diff := cmp.Diff(s, back, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 		t.Error(diff)
 	}
-	if next, same := s.History.Add(decision.Execution{}), back.History.Add(decision.Execution{}); !next.Equal(same) {
+	if next, same := s.Task.History.Add(decision.Execution{}), back.Task.History.Add(decision.Execution{}); !next.Equal(same) {
 		t.Error("the history goes on otherwise")
 	}
 }
 
 func TestSnapshotOfAnotherVersion(t *testing.T) {
 	for _, c := range []struct{ raw, want string }{
-		{`{"v":0,"state":{}}`, "older"}, {`{"v":4,"state":{"Options":7}}`, "newer"},
+		{`{"v":0,"state":{}}`, "older"}, {fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion+1), "newer"},
 	} {
 		_, err := DecodeSnapshot([]byte(c.raw))
 		var version *VersionError
@@ -136,7 +137,7 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 			t.Errorf("%s: %v", c.raw, err)
 		}
 	}
-	for _, raw := range []string{"", "{}", `{"v":3,"state":`, `{"v":3,"state":{"Options":7}}`, "\x00\x01"} {
+	for _, raw := range []string{"", "{}", fmt.Sprintf(`{"v":%d,"state":`, StateVersion), fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion), "\x00\x01"} {
 		if _, err := DecodeSnapshot([]byte(raw)); err == nil {
 			t.Errorf("%q decodes", raw)
 		}

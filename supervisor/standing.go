@@ -37,7 +37,7 @@ func (s *State) awaitsHuman() bool {
 // Completed reports whether the run came to its end: it can be resumed, and then
 // waits for another task.
 func (s *State) Completed() bool {
-	return s.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
+	return s.Task.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
 }
 
 // asksOther reports whether another than the Arbiter's session decides at the points.

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // State is all that a run knows, in parts by what it is about. It is a value: apply
@@ -18,7 +19,7 @@ type State struct {
 	ClockState
 	roster.Roster
 	Conversation conversation.State
-	TaskState
+	Task         task.State
 	DecisionState
 	Handoff handoff.State
 	SuccessionState

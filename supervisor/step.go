@@ -40,11 +40,11 @@ func (st *step) emit(id string, body contract.Body) {
 
 // shift changes the state of the task and says so.
 func (st *step) shift(by machine.Trigger, to machine.State) {
-	if st.Phase == to {
+	if st.Task.Phase == to {
 		return
 	}
-	st.emit(contract.Supervisor, contract.State{From: string(st.Phase), To: string(to), Trigger: string(by)})
-	st.Phase = to
+	st.emit(contract.Supervisor, contract.State{From: string(st.Task.Phase), To: string(to), Trigger: string(by)})
+	st.Task.Phase = to
 }
 
 // accept and reject answer a command; each gets exactly one of the two.

@@ -90,8 +90,8 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 					t.Fatalf("the run ended: %+v", p.s.Ending)
 				}
 			}
-			if p.s.Failures+p.s.TotalFailures > 0 || p.s.LastError != nil {
-				t.Errorf("%d failures in a row, %d in all, %+v", p.s.Failures, p.s.TotalFailures, p.s.LastError)
+			if p.s.Task.Failures+p.s.Task.TotalFailures > 0 || p.s.Task.LastError != nil {
+				t.Errorf("%d failures in a row, %d in all, %+v", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.LastError)
 			}
 			for _, e := range told[contract.Error](p) {
 				if e.Category == bridge.CatTool {
@@ -122,8 +122,8 @@ func (p *play) begun(id string) {
 func TestAQuestionIsNoAlarm(t *testing.T) {
 	for _, decider := range []string{runconfig.DeciderSession, runconfig.DeciderStateless} {
 		p, id := stumblesOnce(t, decider)
-		if p.s.Failures != 1 || p.s.LastError == nil || p.agent(id).Standing != roster.Waiting {
-			t.Errorf("%s: %d failures, %+v", decider, p.s.Failures, p.s.LastError)
+		if p.s.Task.Failures != 1 || p.s.Task.LastError == nil || p.agent(id).Standing != roster.Waiting {
+			t.Errorf("%s: %d failures, %+v", decider, p.s.Task.Failures, p.s.Task.LastError)
 		}
 		if e := told[contract.Error](p); len(e)+len(p.s.RecoveryOptions) > 0 || p.s.FailedAgent != "" {
 			t.Errorf("%s: told %+v, offered of %q %v", decider, e, p.s.FailedAgent, p.s.RecoveryOptions)

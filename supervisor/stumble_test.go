@@ -150,7 +150,7 @@ func TestAPlanIsHandedOn(t *testing.T) {
 		p.decides(decider.Rules{})
 		planner := p.working()
 		p.verdict(planner, report("handoff", "a plan", true))
-		if p.s.Plan == nil {
+		if p.s.Task.Plan == nil {
 			t.Fatal("there is no plan")
 		}
 		p.decides(decider.Rules{})

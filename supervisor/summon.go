@@ -37,7 +37,7 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	if st.exchange(); st.Ending != nil {
 		return "The run has reached its limit of exchanges."
 	}
-	if st.Phase == machine.Idle {
+	if st.Task.Phase == machine.Idle {
 		posed := st.ArbiterRequest // it summons by its tool, and has yet to say why
 		st.startTask()
 		st.ArbiterRequest = posed
@@ -90,9 +90,9 @@ func (st *step) predecessor(id *string) (old roster.Agent, problem string) {
 func (st *step) mayIterate(mode, by string) string {
 	o := occasion{mode: mode}
 	switch {
-	case st.Phase == machine.Idle: // START_TASK comes first, and counts anew
+	case st.Task.Phase == machine.Idle: // START_TASK comes first, and counts anew
 	case by == contract.Human && !st.wouldDo(machine.ForceAgent, o, machine.CountIteration):
-		return words.Count(st.Iterations, "Orchestrator") + " summoned for this task, which is the most: raise it with --max-iterations."
+		return words.Count(st.Task.Iterations, "Orchestrator") + " summoned for this task, which is the most: raise it with --max-iterations."
 	case by != contract.Human && st.wouldDo(machine.AgentSelected, o, machine.EndAtLimit):
 		st.fire(machine.AgentSelected, o)
 		return "The run has reached its limit of iterations."

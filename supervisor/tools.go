@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -232,21 +233,21 @@ func (st *step) toolSetPlan(in setPlanInput) (string, error) {
 		}
 		steps = append(steps, contract.Step{Text: s.Text, Status: status, Mode: s.Mode})
 	}
-	st.setPlan(st.sameAgents(steps))
-	return "The plan:\n" + planText(st.Plan), nil
+	st.setPlan(st.Task.SameAgents(steps))
+	return "The plan:\n" + task.PlanText(st.Task.Plan), nil
 }
 
 func (st *step) toolUpdatePlan(agent string, in updatePlanInput) (string, error) {
-	if in.Index < 1 || in.Index > len(st.Plan) {
-		return "", fmt.Errorf("the plan has steps 1 to %d:\n%s", len(st.Plan), planText(st.Plan))
+	if in.Index < 1 || in.Index > len(st.Task.Plan) {
+		return "", fmt.Errorf("the plan has steps 1 to %d:\n%s", len(st.Task.Plan), task.PlanText(st.Task.Plan))
 	}
 	if !slices.Contains(statuses, in.Status) {
 		return "", fmt.Errorf("no status %q; use %s", in.Status, strings.Join(statuses, ", "))
 	}
-	plan := slices.Clone(st.Plan)
+	plan := slices.Clone(st.Task.Plan)
 	plan[in.Index-1].Status, plan[in.Index-1].Agent = in.Status, agent
 	st.setPlan(plan)
-	return "The plan:\n" + planText(plan), nil
+	return "The plan:\n" + task.PlanText(plan), nil
 }
 
 // askPredecessor passes a question on; the loop answers the call when the
@@ -294,7 +295,7 @@ func (st *step) putAsked(id string) {
 // statusText is what `status` tells the Arbiter.
 func (st *step) statusText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "state: %s\n", st.Phase)
+	fmt.Fprintf(&b, "state: %s\n", st.Task.Phase)
 	list, others := st.Shown()
 	b.WriteString(roster.OthersText(others))
 	for _, a := range append([]*roster.Agent{st.Agents[0]}, list...) {
@@ -320,10 +321,10 @@ func (st *step) statusText() string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "plan:\n%s", planText(st.Plan))
+	fmt.Fprintf(&b, "plan:\n%s", task.PlanText(st.Task.Plan))
 	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(st.Conversation.WorkLog))
 	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
-		st.Iterations, st.Options.MaxIterations, st.LivingCount(), st.Options.MaxOrchestrators, st.Conversation.Exchanges, st.Options.MaxExchanges, st.Spent())
+		st.Task.Iterations, st.Options.MaxIterations, st.LivingCount(), st.Options.MaxOrchestrators, st.Conversation.Exchanges, st.Options.MaxExchanges, st.Spent())
 	if st.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, " of $%.4f", st.Options.MaxCostUSD)
 	}

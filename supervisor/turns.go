@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -24,7 +25,7 @@ const maxCorrections = 2
 func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	st.bill(a, t)
-	worked(a, t)
+	task.Worked(a, t)
 	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
 	switch {
 	case t.Outcome == bridge.TurnLost:

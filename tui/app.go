@@ -248,9 +248,9 @@ func (d *app) onEvent(e contract.Event) {
 			d.draft = nil
 		}
 		d.relieved()
-		if d.state != nil && d.state.Phase == machine.Error && b.Resumed {
+		if d.state != nil && d.state.Task.Phase == machine.Error && b.Resumed {
 			d.trouble = trouble{id: contract.Supervisor, from: d.state.RecoveryOptions, text: "The run was left in trouble."}
-			if f := d.state.LastError; f != nil {
+			if f := d.state.Task.LastError; f != nil {
 				d.trouble.text = f.Message
 			}
 		}

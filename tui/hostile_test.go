@@ -167,7 +167,7 @@ func (p *puppet) fact(n int, text string) {
 	p.does("orch-1", bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"}, {Text: "w " + text, Status: "pending"}}})
 	p.call("arbiter", "set_plan", `{"steps":[{"text":`+x+`,"status":"done"},{"text":`+x+`,"status":"active"},{"text":"the end"}]}`)
 	p.mu.Lock()
-	p.state.Plan[1].Mode, p.state.Plan[2].Mode = text, "w "+text
+	p.state.Task.Plan[1].Mode, p.state.Task.Plan[2].Mode = text, "w "+text
 	p.state.Options.Modes = []agents.Agent{{Name: "weaver", Description: text, Tools: []string{text}, Model: text, Source: text}, {Name: "other", Description: text}}
 	p.state.FallbackReason = text
 	p.mu.Unlock()
@@ -339,7 +339,7 @@ func TestEveryFieldIsHostile(t *testing.T) {
 			h.files = f.texts
 			run := &stuffed{state: &supervisor.State{}, done: make(chan struct{})}
 			f.fill(reflect.ValueOf(run.state).Elem())
-			run.state.Phase, run.state.Ending = machine.Executing, nil
+			run.state.Task.Phase, run.state.Ending = machine.Executing, nil
 			if seed%2 == 0 {
 				for i, id := range []string{"arbiter", "orch-1", "orch-2"} {
 					run.state.Agents[i].ID = id

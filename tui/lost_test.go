@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // TestWordIsNotLost: what a run could not take any more, because it ended at that very
@@ -61,7 +62,7 @@ func TestLastWordsBeforeTheEnd(t *testing.T) {
 		s.Settle()
 		p := s.host.present()
 		p.mu.Lock()
-		p.over, p.state = true, supervisor.State{TaskState: supervisor.TaskState{Task: "Weave"}}
+		p.over, p.state = true, supervisor.State{Task: task.State{Text: "Weave"}}
 		close(p.done)
 		p.mu.Unlock()
 		s.host.mu.Lock()

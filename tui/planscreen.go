@@ -57,7 +57,7 @@ func (p *planScreen) renew() {
 		return
 	}
 	draft := p.d.follow()
-	data := pages.PlanData{Task: beginning(s.Task, mostOfTask), Steps: steps(s, draft.Steps()), Tasks: tasks(s), Dirty: draft.Changed()}
+	data := pages.PlanData{Task: beginning(s.Task.Text, mostOfTask), Steps: steps(s, draft.Steps()), Tasks: tasks(s), Dirty: draft.Changed()}
 	for i := range data.Steps {
 		data.Steps[i].Touched = data.Dirty && draft.Touched(i)
 	}
@@ -70,9 +70,9 @@ func (p *planScreen) renew() {
 // follow is the draft of the plan, with what the run did to its plan meanwhile.
 func (d *app) follow() *slash.Draft {
 	if d.draft == nil {
-		d.draft = slash.NewDraft(d.state.Plan)
+		d.draft = slash.NewDraft(d.state.Task.Plan)
 	}
-	if d.draft.Follow(d.state.Plan) {
+	if d.draft.Follow(d.state.Task.Plan) {
 		if len(d.draft.Clashes()) > 0 {
 			d.flash("The plan was changed by others where you changed it: see the notes.")
 		} else {

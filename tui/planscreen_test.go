@@ -196,7 +196,7 @@ func TestOwnLists(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
 		s.present(func(st *supervisor.State) {
-			st.AgentTasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}, {Text: "Run all", Status: "pending"}}}}
+			st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}, {Text: "Run all", Status: "pending"}}}}
 		})
 		s.Expect("Orch. I 1/3  Change them")
 		s.ExpectNot("Run all")

@@ -251,7 +251,7 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 		f.texts = texts()
 		state := &supervisor.State{}
 		f.fill(reflect.ValueOf(state).Elem())
-		state.Phase, state.Ending = machine.Executing, nil
+		state.Task.Phase, state.Ending = machine.Executing, nil
 		for i, id := range []string{"arbiter", "orch-1", "orch-2"} {
 			state.Agents[i].ID = id
 			state.Permission.Open[i].Params.ID = id

@@ -66,7 +66,7 @@ func (w *runScreen) renew() {
 		return
 	}
 	w.roster.Set(rosterRows(s, now()))
-	w.strip.Set(steps(s, s.Plan), tasks(s))
+	w.strip.Set(steps(s, s.Task.Plan), tasks(s))
 }
 
 // draw implements screen: the task, the agents and the plan above, the conversation
@@ -120,7 +120,7 @@ func (w *runScreen) title(c render.Canvas) int {
 			c.Right(0, facts)
 			width -= facts.Width() + 2
 		}
-		task = sanitize.Line(words.Title(w.d.state.Task), 1000)
+		task = sanitize.Line(words.Title(w.d.state.Task.Text), 1000)
 	}
 	if task != "" && width-x > 8 {
 		g := w.d.look.Glyphs

@@ -256,7 +256,7 @@ func TestScreens(t *testing.T) {
 		"plan-edited": {nil, func(s *scene) {
 			s.weave()
 			s.present(func(st *supervisor.State) {
-				st.AgentTasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}}}}
+				st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}}}}
 			})
 			s.Press("F3", "j", "s", "m")
 			s.Type("developer\n")

@@ -167,7 +167,7 @@ func beginning(text string, most int) string {
 // tasks are the lists that agents keep for themselves.
 func tasks(s *supervisor.State) []pages.Tasks {
 	var list []pages.Tasks
-	for _, t := range s.AgentTasks {
+	for _, t := range s.Task.AgentTasks {
 		if len(t.Items) > 0 {
 			list = append(list, pages.Tasks{Agent: slash.Name(s, t.Agent), Tone: render.Speaker(t.Agent), Items: steps(s, t.Items)})
 		}
@@ -192,7 +192,7 @@ var phaseWords = map[machine.State]struct {
 
 // status is the status line of a run.
 func status(s *supervisor.State, now time.Time) pages.StatusData {
-	p, used := phaseWords[s.Phase], s.Used()
+	p, used := phaseWords[s.Task.Phase], s.Used()
 	d := pages.StatusData{
 		Word: p.word, Tone: p.tone, CostUSD: s.Spent(),
 		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
@@ -286,7 +286,7 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 		if a.Status != roster.Busy && a.Status != roster.Starting && a.Status != roster.Down && a.Status != roster.Restarting {
 			continue
 		}
-		if a.Role == roster.RoleArbiter && a.Status == roster.Starting && s.Task == "" {
+		if a.Role == roster.RoleArbiter && a.Status == roster.Starting && s.Task.Text == "" {
 			continue
 		}
 		if b := a.Waiting(); b != nil && b.Trouble() != "" {

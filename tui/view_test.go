@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
@@ -35,8 +36,8 @@ func TestAgentLine(t *testing.T) {
 
 // A step, or an agent's own task, may be of any length; it is drawn with each picture.
 func TestStepsAreShort(t *testing.T) {
-	s := &supervisor.State{TaskState: supervisor.TaskState{AgentTasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"}, {Text: "\x1b[1mshort\x1b[m"}}}}}}
-	for _, list := range [][]pages.Step{steps(s, s.AgentTasks[0].Items), tasks(s)[0].Items} {
+	s := &supervisor.State{Task: task.State{AgentTasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"}, {Text: "\x1b[1mshort\x1b[m"}}}}}}
+	for _, list := range [][]pages.Step{steps(s, s.Task.AgentTasks[0].Items), tasks(s)[0].Items} {
 		if long := list[0].Text; len(long) > 5000 || !strings.HasSuffix(long, "…") || !strings.HasPrefix(long, "長い 長い") || !utf8.ValidString(long) || strings.Contains(long, "\ufffd") || list[1].Text != "short" {
 			t.Errorf("%d bytes, ending in %q", len(long), long[max(len(long)-20, 0):])
 		}

@@ -186,7 +186,7 @@ func (d *app) moment() notify.Moment {
 		return m
 	}
 	m.For = neededBy(s)
-	m.Human, m.Word = m.For != "", strings.ToLower(phaseWords[s.Phase].word)
+	m.Human, m.Word = m.For != "", strings.ToLower(phaseWords[s.Task.Phase].word)
 	if b := stalled(s); b != nil {
 		m.Word = b.Trouble()
 	}

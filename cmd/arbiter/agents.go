@@ -160,7 +160,7 @@ func addPerformance(c *cli.Context, list []agentLine) error {
 		return environmentf("read run %s: %v", short(info.Run), err)
 	}
 	for i := range list {
-		list[i].Performance = s.History.Performance(list[i].Name)
+		list[i].Performance = s.Task.History.Performance(list[i].Name)
 	}
 	return nil
 }

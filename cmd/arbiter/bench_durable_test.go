@@ -271,7 +271,7 @@ func resumeOnce(b *testing.B, dir string) int {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := book.Close(); err != nil || s.Task != "long" {
+	if err := book.Close(); err != nil || s.Task.Text != "long" {
 		b.Fatalf("nothing was restored: %v", err)
 	}
 	return int(recovery.Records)

@@ -44,7 +44,7 @@ type controlService struct{ run *runtimeRun }
 func (h controlService) Status() control.Status {
 	s := h.run.loop.Snapshot()
 	st := control.Status{
-		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Phase: string(s.Phase), Paused: s.Paused, Halted: s.Halted, Agents: []control.AgentStatus{},
+		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Phase: string(s.Task.Phase), Paused: s.Paused, Halted: s.Halted, Agents: []control.AgentStatus{},
 	}
 	for i := range s.Agents {
 		a := s.Agents[i]

@@ -235,7 +235,7 @@ func (r *runtimeRun) openServices(script *play) error {
 	if script != nil {
 		task := r.choices.Options.Task
 		if r.resumed != nil {
-			task = r.resumed.Task
+			task = r.resumed.Task.Text
 		}
 		if r.stage, err = setStage(&r.choices, script, filepath.Join(r.journal.Dir(), "home"), task, r.log); err != nil {
 			return err

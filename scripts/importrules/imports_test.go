@@ -51,6 +51,8 @@ var forbidden = []rule{
 		why: "messages are kept here; who may send them, and when, is decided above"},
 	{from: "./supervisor/handoff", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "./supervisor/permission", "os", "net", "log/slog"}, direct: true,
 		why: "documents and proofs are kept here; who runs checks, and who is told, is decided above"},
+	{from: "./supervisor/task", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "./supervisor/conversation", "./supervisor/permission", "os", "net", "log/slog"}, direct: true,
+		why: "the plan and the executions are kept here; what follows from them is decided above"},
 	{from: "./supervisor/input", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/effect", "os", "net", "log/slog"}, direct: true,
 		why: "what happened is data and its codec, and knows nothing of what follows from it"},
 	{from: "./supervisor", to: []string{"./supervisor/runloop"}, why: "Apply does not know who plays it"},

@@ -137,7 +137,7 @@ func TestASlowDisk(t *testing.T) {
 		}
 		before := book.count()
 		synctest.Wait()
-		if n.loop.Snapshot().Phase == "" || book.count() != before {
+		if n.loop.Snapshot().Task.Phase == "" || book.count() != before {
 			t.Error("it takes more than it may")
 		}
 		book.takes(0)

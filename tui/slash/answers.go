@@ -20,7 +20,7 @@ type Answer struct {
 
 // Answers are those commands, by name. They mean something before the first run, too.
 var Answers = map[string]Answer{
-	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return task(s) }},
+	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return doing(s) }},
 	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return Agents(s) }},
 	"context":     {"HOW FULL", context},
 	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return cost(s) }},
@@ -131,9 +131,9 @@ func permissions(s *supervisor.State) string {
 }
 
 // task is the task in full.
-func task(s *supervisor.State) string {
-	if s == nil || s.Task == "" {
+func doing(s *supervisor.State) string {
+	if s == nil || s.Task.Text == "" {
 		return "There is no task yet."
 	}
-	return sanitize.Text(s.Task)
+	return sanitize.Text(s.Task.Text)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
@@ -64,7 +65,7 @@ func TestPermit(t *testing.T) {
 
 // TestAnswers: what is read off a state is true to it, and safe to be shown.
 func TestAnswers(t *testing.T) {
-	s := &supervisor.State{TaskState: supervisor.TaskState{Task: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, Permission: permission.State{Actions: []string{"a"}}}
+	s := &supervisor.State{Task: task.State{Text: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, Permission: permission.State{Actions: []string{"a"}}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn, s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
 	s.Agents = []*roster.Agent{
 		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: roster.RoleArbiter}, AgentSpending: roster.AgentSpending{CostUSD: 0.25}},
@@ -79,8 +80,8 @@ func TestAnswers(t *testing.T) {
 		cost(nil):            {"Nothing yet"},
 		permissions(s):       {"**ask**", "`Bash(git *)`", "1 action."},
 		permissions(nil):     {"no run"},
-		task(s):              {"weave"},
-		task(nil):            {"no task"},
+		doing(s):             {"weave"},
+		doing(nil):           {"no task"},
 		Name(nil, "orch-7"):  {"Orchestrator VII"},
 		Name(s, "human"):     {"You"},
 	} {

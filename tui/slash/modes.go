@@ -105,7 +105,7 @@ func performance(s *supervisor.State, mode string) string {
 	if s == nil {
 		return ""
 	}
-	p := s.History.Performance(mode)
+	p := s.Task.History.Performance(mode)
 	if p == nil || math.IsNaN(p.SuccessRate) { // it was only ever cancelled
 		return ""
 	}

@@ -29,7 +29,7 @@ func Amend(s *supervisor.State, c editor.Command) (contract.SetPlan, error) {
 	if s == nil {
 		return contract.SetPlan{}, errors.New("there is no plan yet: say what is to be done")
 	}
-	d := NewDraft(s.Plan)
+	d := NewDraft(s.Task.Plan)
 	verb, rest := c.Arg(0), c.Arg(1)
 	if verb == "add" {
 		d.Add(d.Len(), rest)
@@ -108,11 +108,11 @@ func modeNames(s *supervisor.State) []string {
 
 // Plan tells a run's plan, a step a line.
 func Plan(s *supervisor.State) string {
-	if s == nil || len(s.Plan) == 0 {
+	if s == nil || len(s.Task.Plan) == 0 {
 		return "There is no plan yet."
 	}
 	var b strings.Builder
-	for i, step := range s.Plan {
+	for i, step := range s.Task.Plan {
 		fmt.Fprintf(&b, "%d. %s: %s", i+1, Word(step.Status), Word(step.Text))
 		if step.Agent != "" {
 			fmt.Fprintf(&b, " (%s)", Name(s, step.Agent))

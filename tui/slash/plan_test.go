@@ -11,11 +11,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
 func TestAmend(t *testing.T) {
-	s := &supervisor.State{TaskState: supervisor.TaskState{Plan: laid("+read *build ship:tester")}}
+	s := &supervisor.State{Task: task.State{Plan: laid("+read *build ship:tester")}}
 	s.Options.Modes = []agents.Agent{{Name: "tester"}, {Name: "weaver"}}
 	for typed, want := range map[string]string{
 		"/plan add prove":       "+read *build ship:tester prove",
@@ -56,7 +57,7 @@ func TestAmend(t *testing.T) {
 			t.Errorf("%s (-want +got), %v:\n%s", typed, err, diff)
 		}
 	}
-	if diff := cmp.Diff(laid("+read *build ship:tester"), s.Plan); diff != "" {
+	if diff := cmp.Diff(laid("+read *build ship:tester"), s.Task.Plan); diff != "" {
 		t.Errorf("the run's own plan was changed (-want +got):\n%s", diff)
 	}
 	if _, err := Amend(nil, editor.Command{Name: "plan", Args: []string{"add", "x"}}); err == nil {
@@ -70,7 +71,7 @@ func TestAgents(t *testing.T) {
 		{Name: "weaver", Description: "# Use it\nto weave\x1b[2J", Tools: []string{"Read", "Ed`it"}, DisallowedTools: []string{"Bash"}, Source: "/p/.arbiter/agents/weaver.md", Model: "haiku", Limits: agents.Limits{MaxTurns: 9, MaxCostUSD: 2}},
 		{Name: "idler", Description: "never", Tools: []string{}},
 	}
-	s.History = s.History.Add(decision.Execution{Agent: "idler", Status: decision.StatusSuccess, CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
+	s.Task.History = s.Task.History.Add(decision.Execution{Agent: "idler", Status: decision.StatusSuccess, CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
 	text := Agents(s)
 	for _, want := range []string{"## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`", "limits: 9 turns, $2.00", "from: `/p/.arbiter/agents/weaver.md`", "tools: none", "model: `the run's`", "from: `built-in`", "last success 2026-03-01 12:00:00"} {
 		if !strings.Contains(text, want) {

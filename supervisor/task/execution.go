@@ -1,0 +1,192 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// outputKept bounds what is kept of what an execution said, in bytes. An evaluation
+// shows 2,000 characters of it.
+const outputKept = 8 << 10
+
+// AnyMode is the name of Orchestrators that were summoned under no mode.
+const AnyMode = "orchestrator"
+
+// Worked adds what a turn of an Orchestrator used and touched.
+func Worked(a *roster.Agent, t bridge.Turn) {
+	if a.Work == nil {
+		return
+	}
+	w := *a.Work
+	w.Tokens.Input += t.Usage.Input + t.Usage.CacheRead + t.Usage.CacheCreation
+	w.Tokens.Output += t.Usage.Output
+	w.Tokens.Total = w.Tokens.Input + w.Tokens.Output
+	w.Files = slices.Clone(w.Files)
+	for _, f := range t.Files {
+		if len(w.Files) < bridge.TurnFiles && !slices.Contains(w.Files, f) {
+			w.Files = append(w.Files, f)
+		}
+	}
+	switch {
+	case t.Outcome == bridge.TurnInterrupted, t.Outcome == bridge.TurnLost:
+		w.Failed = nil // whoever ended the turn ended the tool call: it is no failure of the agent's
+	case t.Tools > 0 || t.Failed != nil:
+		w.Failed = t.Failed
+	}
+	a.Work = &w
+}
+
+// execution is an agent's work as history keeps it.
+func execution(a *roster.Agent, now time.Time) decision.Execution {
+	w := a.Work
+	e := decision.Execution{
+		Agent: ModeOf(a), ID: a.ID, Iteration: w.Iteration, StartedAt: w.Since, CompletedAt: w.Completed,
+		Output: w.Said, Files: w.Files, Tokens: w.Tokens, Document: w.Document,
+	}
+	if e.CompletedAt.IsZero() {
+		e.CompletedAt = now
+	}
+	return e
+}
+
+// Refuted is the first check of a document that failed, as a failure.
+func (s *State) Refuted(r *roster.Roster, a *roster.Agent, h handoff.Handover, now time.Time) *decision.Failure {
+	for i, receipt := range h.Receipts {
+		if h.Document == nil || i >= len(h.Document.Checks) || receipt.Result != verdict.CheckFailed {
+			continue
+		}
+		c := h.Document.Checks[i]
+		return &decision.Failure{
+			Agent: ModeOf(a), Tool: "check", Step: s.stepEnded(r, a.ID), Attempted: "proving the work: " + c.Expect, Command: words.Head(c.Command, 500),
+			Message: words.Head(fmt.Sprintf("check %d of its document failed: %s", i+1, receipt.Why), 1000), Category: decision.ToolFailure, At: now, Files: a.Work.Files,
+		}
+	}
+	return nil
+}
+
+// categoryFor is SPEC-0006's word for a category of the bridge's.
+func categoryFor(c bridge.Category) decision.Category {
+	switch c {
+	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatUsageLimit, bridge.CatAuth:
+		return decision.ProviderError
+	case bridge.CatTimeout:
+		return decision.TimeoutError
+	case bridge.CatVerdict, bridge.CatInvalidRequest:
+		return decision.ValidationError
+	case bridge.CatCrash, bridge.CatStart, bridge.CatResume, bridge.CatPromptTooLong, bridge.CatCompaction:
+		return decision.AgentError
+	}
+	return decision.UnknownError
+}
+
+// passes reports whether waiting helps.
+func passes(c bridge.Category) bool {
+	switch c {
+	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout, bridge.CatUsageLimit:
+		return true
+	}
+	return false
+}
+
+// ModeOf is the name history knows an agent by.
+func ModeOf(a *roster.Agent) string { return cmp.Or(a.Mode, AnyMode) }
+
+// BeginWork opens an execution of an Orchestrator, unless one is under way.
+func (s *State) BeginWork(a *roster.Agent, now time.Time) {
+	if a == nil || a.Role != roster.RoleOrchestrator || a.Work != nil && a.Work.Completed.IsZero() {
+		return
+	}
+	a.Work = &roster.Work{Since: now, Iteration: s.Iterations}
+}
+
+// CompleteWork notes that an Orchestrator said `done` or `handoff`.
+func (s *State) CompleteWork(a *roster.Agent, said string, now time.Time) {
+	if a == nil {
+		return
+	}
+	if a.Work == nil {
+		s.BeginWork(a, now)
+	}
+	w := *a.Work
+	w.Said, w.Completed = words.Head(said, outputKept), now
+	a.Work = &w
+}
+
+// Succeed records an agent's execution as one that succeeded.
+func (s *State) Succeed(a *roster.Agent, now time.Time) {
+	e := execution(a, now)
+	e.Status = decision.StatusSuccess
+	s.History = s.History.Add(e)
+	s.Failures, s.LastError = 0, nil
+	a.Work = nil
+}
+
+// Fail records an agent's execution as one that failed. A nil agent, or one that executes nothing, only counts.
+func (s *State) Fail(a *roster.Agent, f *decision.Failure, status decision.Status, now time.Time) {
+	s.Failures++
+	s.TotalFailures++
+	if f != nil {
+		s.LastError = f
+	}
+	if a == nil || a.Role != roster.RoleOrchestrator {
+		return
+	}
+	if a.Work == nil {
+		s.BeginWork(a, now)
+	}
+	e := execution(a, now)
+	if e.Status, e.Error = status, f; f != nil && f.Category == decision.TimeoutError {
+		e.Status = decision.StatusTimeout
+	}
+	s.History = s.History.Add(e)
+	a.Work = nil
+}
+
+// Abandon ends an execution that nobody wants to go on with.
+func (s *State) Abandon(a *roster.Agent, now time.Time) {
+	if a == nil || a.Work == nil {
+		return
+	}
+	e := execution(a, now)
+	e.Status = decision.StatusCancelled
+	if !a.Work.Completed.IsZero() {
+		e.Status, e.Document = decision.StatusSuccess, decision.Handed(a.Document, a.Receipts)
+	}
+	s.History = s.History.Add(e)
+	a.Work = nil
+}
+
+// ToolFailure is the failed tool call that an Orchestrator stopped at, as a failure.
+func (s *State) ToolFailure(r *roster.Roster, a *roster.Agent, now time.Time) *decision.Failure {
+	t := a.Work.Failed
+	return &decision.Failure{
+		Agent: ModeOf(a), Tool: t.Tool, Step: s.StepOf(r, a.ID), Attempted: t.Attempted, Command: t.Command, Message: t.Message,
+		Category: decision.ToolCategory(t.Message, t.Denied), At: now, Files: a.Work.Files, InputSize: t.InputSize, OutputSize: t.Size,
+	}
+}
+
+// AgentFailure is an agent that broke, as a failure.
+func (s *State) AgentFailure(r *roster.Roster, id string, c bridge.Category, message string, now time.Time) *decision.Failure {
+	f := &decision.Failure{
+		Agent: AnyMode, Attempted: "its work", Message: words.Head(message, 2000), Category: categoryFor(c), Transient: passes(c), At: now,
+	}
+	if a, ok := r.Agent(id); ok {
+		f.Agent, f.Step = ModeOf(&a), s.StepOf(r, id)
+		if a.Brief != "" {
+			f.Attempted = words.Head(words.FirstLine(a.Brief), 500)
+		}
+		if a.Work != nil {
+			f.Files = a.Work.Files
+		}
+	}
+	return f
+}

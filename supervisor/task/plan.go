@@ -1,0 +1,195 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// TaskState says where the task stands, and what its executions came to.
+type State struct {
+	Text          string // what the human wants, as first said
+	Phase         machine.State
+	Plan          []contract.Step
+	AgentTasks    []contract.Tasks  // what agents keep in lists of their own
+	Iterations    int               // entries into `executing` by a summon, for this task
+	Failures      int               // failed executions in a row
+	TotalFailures int               // failed executions of this task
+	History       decision.History  // of its executions
+	LastError     *decision.Failure // that nobody has got over yet
+}
+
+// PlanText lists the steps for a model, counted from 1.
+func PlanText(steps []contract.Step) string {
+	if len(steps) == 0 {
+		return "(no plan)"
+	}
+	var b strings.Builder
+	for i, s := range steps {
+		fmt.Fprintf(&b, "%d. [%s] %s", i+1, s.Status, s.Text)
+		if s.Mode != "" {
+			fmt.Fprintf(&b, " (for %s)", s.Mode)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// StepToSkip is its index; -1: there is none, or it is another's who works on it.
+func (s *State) StepToSkip(r *roster.Roster, agent string) int {
+	if n := s.StepOf(r, agent); n > 0 && agent != "" {
+		return n - 1
+	}
+	i := s.StepAtHand()
+	if i >= 0 && agent != "" && s.Plan[i].Agent != agent {
+		if other, ok := r.Agent(s.Plan[i].Agent); ok && other.Engaged() {
+			return -1
+		}
+	}
+	return i
+}
+
+// StepAtHand is the plan's step that is at work, or the next one; -1: there is none.
+func (s *State) StepAtHand() int {
+	if i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepPending })
+}
+
+// StepOf is the number of the step an agent works on, counted from 1; 0: none is known. A
+// step is an agent's if it is active in its name, or if the agent was chosen for it. Where
+// nobody said so, the step at hand is that of the only one at work; of several, each has the
+// step that names its mode alone.
+func (s *State) StepOf(r *roster.Roster, id string) int {
+	a, _ := r.Agent(id)
+	if i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id }); i >= 0 {
+		return i + 1
+	}
+	if n := a.PlanStep; n > 0 && n <= len(s.Plan) && !IsOver(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
+		return n
+	}
+	if !r.EngagedBeside(id) {
+		return s.StepAtHand() + 1
+	}
+	if a.Mode == "" || r.ModeEngagedBeside(a.Mode, id) {
+		return 0
+	}
+	return 1 + slices.IndexFunc(s.Plan, func(p contract.Step) bool {
+		return p.Mode == a.Mode && !IsOver(p.Status) && (p.Agent == "" || p.Agent == id)
+	})
+}
+
+// stepEnded is the number of the step whose work an agent has just handed over: the last
+// in its name, else the one it works on.
+func (s *State) stepEnded(r *roster.Roster, id string) int {
+	for i := len(s.Plan) - 1; i >= 0; i-- {
+		if s.Plan[i].Agent == id && s.Plan[i].Status != contract.StepPending {
+			return i + 1
+		}
+	}
+	return s.StepOf(r, id)
+}
+
+// SameAgents keeps who worked on a step, where a new plan has that step again.
+func (s *State) SameAgents(steps []contract.Step) []contract.Step {
+	for i := range steps {
+		for _, was := range s.Plan {
+			if steps[i].Agent == "" && was.Text == steps[i].Text {
+				steps[i].Agent, steps[i].Mode = was.Agent, cmp.Or(steps[i].Mode, was.Mode)
+			}
+		}
+	}
+	return steps
+}
+
+// PlannerMode is the mode whose document is a plan.
+const PlannerMode = "planner"
+
+// taskStatuses are a step's words for what Claude's own task tools call them.
+var taskStatuses = map[string]string{"pending": contract.StepPending, "in_progress": contract.StepActive, "completed": contract.StepDone}
+
+// over reports whether a step is behind the plan: an agent's list does not bring it back.
+func IsOver(status string) bool {
+	return status == contract.StepDone || status == contract.StepSkipped || status == contract.StepFailed
+}
+
+// sameStep compares texts of steps but for case, space and a number in front.
+func sameStep(a, b string) bool {
+	plain := func(s string) string {
+		s = strings.TrimLeft(strings.TrimSpace(s), "0123456789.)-* ")
+		return strings.ToLower(strings.Join(strings.Fields(s), " "))
+	}
+	return plain(a) != "" && plain(a) == plain(b)
+}
+
+// DropTasks forgets the list of one that is gone.
+func (s *State) DropTasks(id string) {
+	if slices.ContainsFunc(s.AgentTasks, func(t contract.Tasks) bool { return t.Agent == id }) {
+		s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool { return t.Agent == id })
+	}
+}
+
+// Skip marks a step of the plan as skipped.
+func (s *State) Skip(i int) {
+	s.mark(i, func(p *contract.Step) { p.Status = contract.StepSkipped })
+}
+
+// Start has an agent work on a step of the plan, and reports whether that changes the plan.
+func (s *State) Start(i int, id string) bool {
+	if s.Plan[i].Status == contract.StepActive && s.Plan[i].Agent == id {
+		return false
+	}
+	s.mark(i, func(p *contract.Step) { p.Status, p.Agent = contract.StepActive, id })
+	return true
+}
+
+// End ends the step that an agent works on, and reports whether that changes the plan: the agent may have kept the plan
+// itself, or there is another plan.
+func (s *State) End(i int, id, status string) bool {
+	if i >= len(s.Plan) || s.Plan[i].Status != contract.StepActive || s.Plan[i].Agent != id {
+		return false
+	}
+	s.mark(i, func(p *contract.Step) { p.Status = status })
+	return true
+}
+
+// mark changes a step of the plan in this copy of the state.
+func (s *State) mark(i int, change func(*contract.Step)) {
+	s.Plan = slices.Clone(s.Plan)
+	change(&s.Plan[i])
+}
+
+// Follow takes an agent's own list of tasks: what it has in common with the plan moves the plan. It reports whether it
+// did.
+func (s *State) Follow(id string, items []bridge.Task) (moved bool) {
+	list := contract.Tasks{Agent: id, Items: []contract.Step{}}
+	for _, t := range items {
+		status := cmp.Or(taskStatuses[t.Status], contract.StepPending)
+		list.Items = append(list.Items, contract.Step{Text: t.Text, Status: status, Agent: id})
+		i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return sameStep(p.Text, t.Text) })
+		if i < 0 || s.Plan[i].Status == status || status == contract.StepPending || IsOver(s.Plan[i].Status) {
+			continue
+		}
+		s.mark(i, func(p *contract.Step) { p.Status, p.Agent = status, id })
+		moved = true
+	}
+	s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool { return t.Agent == id })
+	if len(list.Items) > 0 {
+		s.AgentTasks = append(s.AgentTasks, list)
+	}
+	return moved
+}
+
+// Begin sets the counters to zero: limits hold for one task.
+func (s *State) Begin() {
+	s.Iterations, s.Failures, s.TotalFailures = 0, 0, 0
+	s.History, s.LastError, s.AgentTasks = decision.History{}, nil, nil
+}
