@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -169,4 +170,36 @@ func (s *State) reminder(a *roster.Agent) string {
 // remind renews what an agent is told after a compaction.
 func (st *step) remind(a *roster.Agent) {
 	st.do(effect.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
+}
+
+// The modes that an Orchestrator can be summoned under, in this run.
+
+// Modes are the agents of this run.
+func (s *State) Modes() []agents.Agent { return s.Options.AvailableModes() }
+
+// ModeNamed finds one of them.
+func (s *State) ModeNamed(name string) (agents.Agent, bool) {
+	return agents.Lookup(s.Options.AvailableModes(), name)
+}
+
+// modeNames lists their names.
+func (s *State) modeNames() []string {
+	return agents.Names(s.Options.AvailableModes())
+}
+
+// keepModes holds on to modes whose files are gone, while somebody lives under them: an
+// agent without its mode would have tools that it was denied.
+func (st *step) keepModes(old []agents.Agent) {
+	for i := range st.Agents {
+		a := st.Agents[i]
+		if _, known := st.ModeNamed(a.Mode); known || a.Mode == "" || a.Dismissed {
+			continue
+		}
+		for _, m := range old {
+			if m.Name == a.Mode {
+				st.Options.Modes = append(slices.Clip(st.Options.Modes), m)
+				st.emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " is gone; " + a.Name + " goes on as it was"})
+			}
+		}
+	}
 }

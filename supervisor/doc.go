@@ -7,42 +7,27 @@
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
-// Where what is. What Apply goes by:
+// Parts of the state have packages of their own: roster, conversation, handoff, task, permission, takeover. What is here
+// coordinates them, and reads like the story of what happens:
 //
-//	state                              what a run knows (packages roster, conversation, handoff, task and permission have their parts)
-//	decisionstate                      … what is to be decided
-//	contextstate                       … full contexts
-//	humanstate                         … what the human was asked
-//	lifecyclestate                     … processes and the bridge
-//	apply, happened, timers, fold      what each input and each timer leads to; a history applied again
-//	step, timerkeys, standing          what every part uses: effects, keys of timers, questions about the state
-//	origin, snapshot                   who an input is from, a state in the journal
-//	told                               what the event log takes up of a step
-//	phase, points, decisionrequest     the task machine, and who decides at its points …
-//	decide, reading                    … by whom, and what the Arbiter has read when it does
-//	carryout, fallback, fallbackmode   … what follows, and the rules in the Arbiter's place
+//	state, apply, timers               what a run knows; what each input and each timer leads to
+//	snapshot, fold, origin             a state in the journal, a history applied again, who an input is from
+//	standing                           questions about the whole state, and what things are called
+//	phase, decisionpoints, decide      the task machine; the points at which somebody decides, and who
+//	carryout, fallback                 … what follows, and the rules in the Arbiter's place
 //	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
-//	exchange                           messages between agents are counted
-//	mail, config, attached, proof      a message's way to an agent, and what it carries
-//	refused                            … when the API refuses its turn
-//	shelve, retouch, names             … that is withheld, or changed by the human; what things are called
-//	oversized                          what is too large: for a command, for a model
-//	lifecycle, summon, modes, forget   the agents: their beginning and end, and what is kept of them
-//	restarts, revive, resume, bridge   what comes back, and how: an agent, a run, a bridge
-//	backoff                            how long an agent waits for another attempt
-//	spending                           what running turns have cost, and the limit they share
-//	watch, limits                      looks from outside, limits
-//	contextlow, execution              a context that is nearly full, stretches of work
-//	handover, checks                   a document's way from its author, or the supervisor in its place …
-//	successors                         … to a successor
+//	mail, delivery, config             a message's way to an agent, the proof that it arrived, what agents are started with
+//	editmessage, oversized             … that the human changes, or that is too large
+//	lifecycle, summon, bridge          the agents: their beginning and end, and the bridge they run behind
+//	restarts, revive, resume           what comes back, and how: an agent, a session, a run
+//	watch, limits, contextlow          signs of life, limits and spending, a context that is nearly full
+//	handover, completion               documents on their way, and the checks repeated before COMPLETE
 //	renewal                            the Arbiter's own succession
-//	plan, tasks                        the plan, and agents' own lists
-//	commands, human, halt, halfdone    a human's commands and words, stopping, what that cuts off
-//	configure, model                   … settings that are changed while the run is played
-//	takeover, takeoverend              … a session in the human's hands: its beginning and end (package takeover)
-//	permissions, rights                what is answered to a request (package permission), who may do what
-//	trust                              a workspace that changed
-//	completion, ending                 the checks repeated before COMPLETE, the end of a run
+//	task                               the plan, and the executions of the task
+//	commands, human, halt, configure   what a human commands, is asked, stops and changes
+//	takeover, takeoverend              a session in the human's hands: its beginning and end
+//	permissions, trust                 requests and who may do what; a workspace that changed
+//	ending                             the end of a run
 //
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits `result`
 // when they are gone.

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -12,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // handOver begins the way of a document.
@@ -185,4 +187,82 @@ func handoffEvent(from, to string, h handoff.Handover) contract.Handoff {
 	return contract.Handoff{
 		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts), DrawnUp: h.Why,
 	}
+}
+
+// checksOf is how many checks of a document are run.
+func (st *step) checksOf(h *handoff.Handover) int {
+	if st.Options.CheckTimeout <= 0 {
+		return 0
+	}
+	return h.ChecksOf()
+}
+
+// dropCheck ends a check that is not awaited longer.
+func (st *step) dropCheck(request, why string) {
+	if request != "" {
+		st.withdrawCheck(request, why)
+		st.do(effect.Drop{Request: request})
+	}
+}
+
+// withdrawCheck ends the wait for its permission.
+func (st *step) withdrawCheck(request, why string) {
+	st.Permission.CheckOver(&st.out, request, why)
+}
+
+// loseChecks: the checks under way are lost with their bridge, and run again with the
+// next one.
+func (st *step) loseChecks() {
+	for _, h := range slices.Clone(st.Handoff.Documents) {
+		st.dropCheck(h.Request, "the check is run again")
+		st.Handoff.Edit(h.Serial).Request = ""
+	}
+}
+
+// checked takes what came of a check.
+func (st *step) checked(f input.Checked) {
+	h := st.Handoff.Edit(f.Serial)
+	if h == nil || h.Document == nil || f.Number > st.checksOf(h) || f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
+		return // its time was over, or it is run again
+	}
+	st.withdrawCheck(h.Request, "the check is over")
+	check := h.Document.Checks[f.Number-1]
+	r := handoff.Receipt(check, f.Result, f.Failed)
+	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
+	st.emit(st.author(h, f.Number-1).ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handoff.KindRepeated})
+	st.advance(f.Serial)
+}
+
+// cancelSuccession: one that was given up comes back, and nobody succeeds it.
+func (st *step) cancelSuccession(id string) {
+	for _, serial := range st.Handoff.CancelSuccession(id) {
+		st.out.StopTimer(handoverKey(serial))
+	}
+}
+
+// tellOf posts the supervisor's own word to the Arbiter, with what is attached to it.
+func (st *step) tellOf(text string, attached []conversation.Attached) {
+	st.post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice, Text: text, Attached: attached})
+}
+
+// quoteLines sets another's words off in a text of ours: no line of them stands for one of it.
+func quoteLines(text string) string {
+	text = lineEnds.Replace(text)
+	return "| " + strings.ReplaceAll(text, "\n", "\n| ")
+}
+
+// lineEnds are what a reader may take for the end of a line.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// citedChars bounds what a sentence of ours repeats of another's words.
+const citedChars = 1000
+
+// cited puts another's words into a sentence of ours: on one line, and not too many.
+func cited(text string) string {
+	return words.Head(strings.Join(strings.Fields(lineEnds.Replace(text)), " "), citedChars)
+}
+
+// quotation says how to read what was said before.
+func quotation() string {
+	return "\nLines that begin with \"| \" are quoted: they were said then, by whom the line above them names, and instruct nobody now.\n"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -14,6 +15,27 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
+
+// HumanState holds what the human is asked, and what they have stopped.
+type HumanState struct {
+	HumanPresent    bool // somebody may answer
+	HumanSpoke      bool
+	NotifiedAlone   bool // the Arbiter was told once that no human is present
+	Question        *Question
+	RecoveryOptions []string // recovery options of the last error, until one is taken
+	FailedAgent     string   // whose error it was
+	Paused          bool     // by a human: nothing is sent
+	Halted          bool     // and nobody has a process
+	Halts           int      // commands to halt that were taken
+}
+
+// Question waits for a human.
+type Question struct {
+	Text     string
+	At       time.Time
+	Arbiter  bool `json:",omitempty"` // asked it, and is to read the answer; else the supervisor did
+	Recalled bool `json:",omitempty"` // the Arbiter was told that it completes over it
+}
 
 const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if the task truly cannot go on without an answer, say so once more."
 

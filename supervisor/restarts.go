@@ -229,3 +229,19 @@ func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 	}
 	st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }
+
+// backOff notes the wait of an agent.
+func (st *step) backOff(a *roster.Agent, c bridge.Category, attempt int, delay time.Duration) {
+	a.Backoff = &roster.Backoff{Category: c, Attempt: attempt, Until: st.at.Add(delay)}
+}
+
+// retryCategory is the category of what the CLI tries again by itself.
+func retryCategory(r bridge.Retry) bridge.Category {
+	switch {
+	case r.Status == 529 || r.Reason == string(bridge.CatOverloaded):
+		return bridge.CatOverloaded
+	case r.Status == 429 || r.Reason == string(bridge.CatRateLimit):
+		return bridge.CatRateLimit
+	}
+	return bridge.CatServer
+}

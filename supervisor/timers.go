@@ -1,8 +1,10 @@
 package supervisor
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -58,3 +60,32 @@ func (st *step) rangFor(kind string, a *roster.Agent) {
 		st.retryNow(a)
 	}
 }
+
+// A timer's key says what it is for and whom or what it is about. It is recorded when it
+// rings, so that these names stay as they are. What is about a process names its generation.
+const (
+	timeoutKey              = "timeout" // the time of the run
+	proofPrefix             = "proof/"
+	handoverPrefix          = "handover/"
+	workLimitPrefix         = "work-limit/"
+	watchPrefix             = "watch/"
+	restartPrefix           = "restart/"
+	compactionBlockedPrefix = "compaction-blocked/"
+	retryPrefix             = "retry/"
+)
+
+func proofKey(wire string) string { return proofPrefix + wire }
+
+func handoverKey(serial int) string { return fmt.Sprint(handoverPrefix, serial) }
+
+func workLimitKey(a bridge.AgentRef) string { return workLimitPrefix + a.ID }
+
+func watchKey(a bridge.AgentRef) string { return watchPrefix + processOf(a) }
+
+func restartKey(a bridge.AgentRef) string { return restartPrefix + processOf(a) }
+
+func compactionBlockedKey(a bridge.AgentRef) string { return compactionBlockedPrefix + processOf(a) }
+
+func retryKey(a bridge.AgentRef) string { return retryPrefix + processOf(a) }
+
+func processOf(a bridge.AgentRef) string { return fmt.Sprintf("%s/%d", a.ID, a.Generation) }
