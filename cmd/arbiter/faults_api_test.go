@@ -57,7 +57,7 @@ func (s *script) awaitLooks(more int) {
 	path := collect[contract.Session](s)[0].Log
 	looks := func() int {
 		text, _ := os.ReadFile(path)
-		return strings.Count(string(text), `"type":"supervisor.Probed"`)
+		return strings.Count(string(text), `"type":"probed"`)
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -56,6 +56,9 @@ var factNames = func() map[reflect.Type]string {
 	return names
 }()
 
+// Name returns the name under which a fact is recorded, such as "tool_called"; empty: it has none.
+func Name(f Fact) string { return factNames[reflect.TypeOf(f)] }
+
 // record is a fact as the journal keeps it.
 type record struct {
 	At      int64           `json:"at"` // Unix time in nanoseconds

@@ -107,6 +107,6 @@ func (l *Loop) note(f input.Fact) {
 	case input.NotSent:
 		l.log.Warn("not sent", "agent", f.Agent.ID, "message", f.MessageID, "error", f.Message)
 	default:
-		l.log.Debug("input", "type", fmt.Sprintf("%T", f))
+		l.log.Debug("input", "type", input.Name(f))
 	}
 }

@@ -16,7 +16,7 @@ func (l *Loop) unknown(f input.Fact) bool {
 		return false
 	}
 	ref, _ := input.Speaker(f)
-	l.log.Warn("a fact from a stranger is dropped", "fact", fmt.Sprintf("%T", f), "agent", ref.ID, "generation", ref.Generation, "why", why)
+	l.log.Warn("input from an unknown agent is dropped", "type", input.Name(f), "agent", ref.ID, "generation", ref.Generation, "why", why)
 	switch f := f.(type) {
 	case input.ToolCalled:
 		l.tools.answer(f.Call, bridge.ToolCallResult{Text: "You are not known here.", IsError: true})
