@@ -163,7 +163,7 @@ func (st *step) overrule() {
 }
 
 // retry has an Orchestrator try again, or starts one again that is parked; the Arbiter
-// goes first. It says whether there was anything to try.
+// goes first. It reports whether there was anything to try.
 func (st *step) retry(ref string, a roster.Agent) bool {
 	if arbiter, _ := st.Agent(contract.Arbiter); arbiter.Status == roster.Parked {
 		a = arbiter

@@ -15,8 +15,8 @@ import (
 )
 
 // A COMPLETE takes effect when the checks of all documents of the task have been run once
-// more, whoever decided it: what one agent proved another may have broken. What no longer holds
-// goes back to whoever decides. Who rules COMPLETE again over just that has been told, and
+// more, no matter who decided it: what one agent proved another may have broken. What no longer holds
+// goes back to the decider. Who rules COMPLETE again over just that has been told, and
 // the result reports it; the rules never do, and are stopped after a few times.
 
 // complete ends the run as a COMPLETE says, once its checks have been repeated.
@@ -94,7 +94,7 @@ func (s *State) asked() string {
 	return s.Question.Text
 }
 
-// sendBack tells whoever decides what does not hold.
+// sendBack tells the decider what does not hold.
 func (st *step) sendBack() {
 	broken := st.Handoff.NoLongerHold()
 	st.Handoff.CompletionsSentBack++

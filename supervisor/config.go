@@ -60,7 +60,7 @@ func (s *State) config(a *roster.Agent) bridge.AgentConfig {
 	return c
 }
 
-// HookConfig is what an agent is told by its hooks, whoever drives its session.
+// HookConfig is what the hooks of an agent tell it, in a supervised process and in a terminal.
 func (s *State) HookConfig(a *roster.Agent) bridge.HookConfig {
 	return bridge.HookConfig{
 		Role: string(a.Role), Warn: s.Options.ContextWarn, Critical: s.Options.ContextCritical, Spent: a.NotifiedLevel,
@@ -158,7 +158,7 @@ const (
 	reminderPlan  = 2_500
 )
 
-// reminder is what an agent is told again after a compaction.
+// reminder is what an agent reads again after a compaction.
 func (s *State) reminder(a *roster.Agent) string {
 	r := prompts.Reminder{
 		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == roster.RoleArbiter, Plan: words.Head(task.PlanText(s.Task.Plan), reminderPlan),
@@ -167,7 +167,7 @@ func (s *State) reminder(a *roster.Agent) string {
 	return r.Text()
 }
 
-// remind renews what an agent is told after a compaction.
+// remind renews what an agent reads after a compaction.
 func (st *step) remind(a *roster.Agent) {
 	st.do(effect.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
 }

@@ -83,7 +83,7 @@ func (s *State) interruptedForContext(a *roster.Agent, t bridge.Turn) bool {
 }
 
 // relieve asks an Orchestrator for its document when its context is at its end and it
-// gave another verdict. It says whether it did: the supervisor hands off in place of one
+// gave another verdict. It reports whether it did: the supervisor hands off in place of one
 // that does not heed.
 func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 	a := st.Edit(id)

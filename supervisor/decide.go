@@ -20,7 +20,7 @@ import (
 
 // DecisionState holds what is to be decided, by whom, and what was.
 type DecisionState struct {
-	Decisions       int              // rulings of the run, whoever made them
+	Decisions       int              // rulings of the run, by all deciders
 	ArbiterRequest  *DecisionRequest // what the Arbiter was shown with the message it rules on
 	Readings        []Reading        // what it has taken up since it last ruled, oldest first
 	DeciderRequest  *DecisionRequest // what another decider is asked
@@ -72,7 +72,7 @@ func (st *step) runDueDecisions() {
 		return
 	}
 	// The rules decide at once, and may then be asked again: each decision summons,
-	// addresses or ends. The bound only guards against a fault of ours.
+	// addresses or ends. The bound only guards against a bug.
 	for range 8 {
 		if st.Ending != nil || st.Paused || st.Conversation.Held || st.DeciderRequest != nil {
 			return

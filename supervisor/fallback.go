@@ -166,7 +166,7 @@ func (s *State) withFallback(text string) string {
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."
 
 // answerInFallback answers what waits for the Arbiter's word beside the points of decision, and
-// says whether it did something.
+// reports whether it did something.
 func (st *step) answerInFallback() bool {
 	st.takeBack(func(m conversation.Mail) bool { // about a turn that nobody takes up
 		return st.withheld(&m) && m.From == contract.Supervisor && (m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
@@ -191,7 +191,7 @@ func (s *State) stumbling(id string) bool {
 	return id == s.failedBefore() || slices.ContainsFunc(s.Conversation.Mail, func(m conversation.Mail) bool { return m.From == id && m.Stumble && !m.Sent })
 }
 
-// reassure lets one that has asked go on by itself, a few times in a row.
+// reassure has an Orchestrator that asked continue by its own judgement, a few times in a row.
 func (st *step) reassure(a *roster.Agent) {
 	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
 		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and nobody rules", st.recoveryOf(a, bridge.CatVerdict, ""))

@@ -78,7 +78,7 @@ func (st *step) carryOn(ref string) {
 	st.goOn()
 }
 
-// stayDown keeps an agent whose process has gone for whoever says `continue`.
+// stayDown keeps an agent down whose process has gone, until a human says `continue`.
 func (st *step) stayDown(id string) {
 	a := st.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.Watch, a.Backoff = roster.Down, st.at, "", roster.Watch{}, nil

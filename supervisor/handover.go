@@ -245,7 +245,7 @@ func (st *step) tellOf(text string, attached []conversation.Attached) {
 	st.post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice, Text: text, Attached: attached})
 }
 
-// quoteLines sets another's words off in a text of ours: no line of them stands for one of it.
+// quoteLines marks each line of a quoted text, so that none of them can be taken for the supervisor's.
 func quoteLines(text string) string {
 	text = lineEnds.Replace(text)
 	return "| " + strings.ReplaceAll(text, "\n", "\n| ")
@@ -254,10 +254,10 @@ func quoteLines(text string) string {
 // lineEnds are what a reader may take for the end of a line.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// citedChars bounds what a sentence of ours repeats of another's words.
+// citedChars bounds what a sentence of the supervisor's quotes.
 const citedChars = 1000
 
-// cited puts another's words into a sentence of ours: on one line, and not too many.
+// cited shortens a quoted text for a sentence: one line, of a bounded length.
 func cited(text string) string {
 	return words.Head(strings.Join(strings.Fields(lineEnds.Replace(text)), " "), citedChars)
 }

@@ -42,7 +42,7 @@ const aloneText = "No human is present, and none will answer. Decide yourself, b
 // ask puts a question of the supervisor's to the human.
 func (st *step) ask(text string) { st.question(Question{Text: text, At: st.at}) }
 
-// question puts a question to the human, whoever works meanwhile. It joins one that is open:
+// question puts a question to the human, even while agents work. It joins one that is open:
 // an answer is to both. With nobody there it is answered once by saying so; the next one ends
 // the run.
 func (st *step) question(q Question) {

@@ -21,7 +21,7 @@ func (s *State) originOf(ref bridge.AgentRef) input.Origin {
 	return input.Origin{By: a.ID, Session: a.SessionID, Gen: a.Generation}
 }
 
-// stranger says why a fact is from nobody this run has; empty: it is from one it has, or
+// UnknownSender says why a fact is from nobody this run has; empty: it is from one it has, or
 // from no agent. Named says that it is one to tell a human of.
 func (s *State) UnknownSender(f input.Fact) (why string, named bool) {
 	ref, ok := input.Speaker(f)

@@ -153,7 +153,7 @@ func mayNot(a *roster.Agent, p bridge.ToolCallParams) error {
 	return fmt.Errorf("%s has no tool %s", a.ID, p.Tool)
 }
 
-// exactly has an answer to a permission request name the very action it is about, so
+// ExactInput has an answer to a permission request name the very action it is about, so
 // that the record of it says what was approved, and not only where to look.
 func (s *State) ExactInput(f input.Fact) input.Fact {
 	c, ok := f.(input.Commanded)

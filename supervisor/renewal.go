@@ -190,7 +190,7 @@ func (st *step) renewed(h handoff.Handover) {
 	}
 }
 
-// briefOfRenewal is what an Arbiter receives with the first message it reads.
+// RenewalBrief is what an Arbiter receives with the first message it reads.
 func (s *State) RenewalBrief(h handoff.Handover) string {
 	var b strings.Builder
 	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +

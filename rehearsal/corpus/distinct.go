@@ -44,7 +44,7 @@ func Distinct(v reflect.Value, n *int) {
 		v.Set(reflect.New(v.Type().Elem()))
 		Distinct(v.Elem(), n)
 	case reflect.Interface:
-		// A sealed union; whoever fills it in does so by hand.
+		// A sealed union; the caller fills it in.
 	default:
 		panic(fmt.Sprintf("Distinct cannot fill a %s", v.Type()))
 	}

@@ -34,7 +34,7 @@ type wireMessage struct {
 	Content []json.RawMessage `json:"content"`
 }
 
-// toolSpec is a tool as the API is told of it.
+// toolSpec describes a tool to the API.
 type toolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`

@@ -69,7 +69,7 @@ func (t *thread) execute(ctx context.Context, c toolCall) *toolResult {
 	return res
 }
 
-// afterwards calls the hooks that are told of the outcome.
+// afterwards calls the hooks that receive the outcome.
 func (t *thread) afterwards(ctx context.Context, c toolCall, res *toolResult, took time.Duration) {
 	event := "PostToolUse"
 	extra := obj{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": c.ID, "duration_ms": took.Milliseconds()}

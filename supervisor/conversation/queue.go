@@ -7,7 +7,7 @@ import (
 )
 
 // InReach is how many messages may wait for an agent in [State.Mail], which is gone through
-// at every step; beyond it a human's words wait in the backlog, which is not. A word then
+// at every step; beyond it a human's messages wait in the backlog, which is not. A message then
 // costs the same however many wait.
 const InReach = 64
 
@@ -50,7 +50,7 @@ func (s *State) inLine(to string) int {
 	return n
 }
 
-// fallBehind puts a word of a human's into the backlog if enough wait before it. Words that
+// fallBehind puts a human's message into the backlog if enough wait before it, and reports whether it did. Messages that
 // something is waiting for, or that do not wait for their turn, stay in reach.
 func (s *State) fallBehind(m Mail) bool {
 	plain := m.Kind == KindMessage || m.Kind == KindInterjection || m.Kind == KindInstruction || m.Kind == KindAnswer
@@ -129,8 +129,8 @@ func (s *State) Ahead(m Mail) {
 	s.Mail, s.ownMail = slices.Insert(slices.Clone(s.Mail), at, m), true
 }
 
-// CarriesBriefTo reports whether a message with the hand-off brief is on its way to an agent. A word that
-// steers overtakes the proof that it arrived.
+// CarriesBriefTo reports whether a message with the hand-off brief is on its way to an agent. A steering
+// message overtakes the proof that it arrived.
 func (s *State) CarriesBriefTo(id string) bool {
 	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.CarriesBrief })
 }
@@ -246,8 +246,8 @@ func (s *State) Resend(wire string) (Mail, bool) {
 	return *m, true
 }
 
-// Overtake has a message go into the turn of the one that stopped its own turn, with a note before its text that says
-// so, if that one still waits. Without content it goes out as it would have.
+// Overtake has a message be sent into the turn of the stop message that interrupted it, with a note before its text, if
+// that one still waits. A message without content is left in its place.
 func (s *State) Overtake(id, note string) {
 	mail := s.EditMail()
 	at := slices.IndexFunc(mail, func(m Mail) bool { return m.ID == id })
@@ -300,7 +300,7 @@ func (s *State) PostAhead(m Mail) {
 	s.Ahead(m)
 }
 
-// Waiting finds a message of the queue, in reach or behind; -1: it does not wait.
+// Waiting returns the index in Mail of a message that waits; -1: it does not wait. One of the backlog is brought into reach.
 func (s *State) Waiting(id string) int {
 	for _, m := range s.Queue()[len(s.Mail):] {
 		if m.ID == id {
@@ -334,7 +334,7 @@ func (s *State) TakeBack(unwanted func(Mail) bool) []Mail {
 }
 
 // BetweenAgents reports whether a message is part of the agents' own talk, which
-// the ceiling of exchanges counts and may hold.
+// the limit of exchanges counts and may hold.
 func BetweenAgents(from, kind string) bool {
 	return from != contract.Human && from != contract.Supervisor || kind == KindContinue
 }

@@ -3,7 +3,7 @@ package conversation
 import "slices"
 
 // A message that the CLI has taken up is in the session's history, but no model has read it if the API refused the turn:
-// the agent is told later to take it up again. An Orchestrator that is released before that never reads it.
+// the supervisor has the agent take it up again later. An Orchestrator that is released before that never reads it.
 
 // MarkRefused keeps a message whose turn the API refused until a model has answered in a later one.
 func (s *State) MarkRefused(wire string) {
@@ -24,7 +24,7 @@ func (s *State) ForgetRefused(id string) {
 }
 
 // returnRefused returns the messages that an agent was given and no model answered: the agent is
-// let go.
+// released.
 func (s *State) returnRefused(id string) []Mail {
 	var list []Mail
 	for _, m := range s.InTurn {

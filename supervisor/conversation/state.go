@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// ConversationState is the conversation part of a run: messages on their way, and what was said. It is a value that is
+// State is the conversation part of a run: messages on their way, and what was said. It is a value that is
 // copied with the state of the run; the mail and the work log are shared between copies until they are written.
 type State struct {
 	Mail              []Mail              // messages that are not delivered yet, oldest first
@@ -82,7 +82,7 @@ type Mail struct {
 	Wire         string     // the id it went out under; another one after its process died
 	Content      string     // as it was sent: sent again, it is the same
 	Resent       bool       // written twice under the same id
-	Told         bool       // `delivered` was said
+	Told         bool       // the `delivered` event was emitted
 	Refused      bool       `json:",omitempty"` // the API refused the turn it was taken up for: no model has answered it yet
 	Tries        int        // sends that failed
 	Carries      []string   // work log entries that travel with it
@@ -112,13 +112,13 @@ type Ledger struct {
 	Resent    int `json:"resent"`            // written again for want of proof
 	Swallowed int `json:"swallowed"`         // not taken up even then; the agent was restarted
 	Requeued  int `json:"requeued"`          // lost with a process, and queued again
-	Returned  int `json:"returned"`          // their reader was let go before it read them
+	Returned  int `json:"returned"`          // their reader was released before it read them
 	Shelved   int `json:"shelved,omitempty"` // became reports of the work log: they were ruled on without the Arbiter
 }
 
 // Attached is a part of a message that is another's word than its sender's: a document
 // that is passed on, or what the supervisor found about one. Unless it is trusted it is
-// marked as a report, so that no worker speaks in the Arbiter's name, or in ours.
+// marked as a report, so that no Orchestrator speaks in the name of the Arbiter or of the supervisor.
 type Attached struct {
 	Title      string
 	From, Kind string
@@ -126,16 +126,17 @@ type Attached struct {
 	Trusted    bool
 }
 
-// Backlog holds a human's words that wait behind inReach others for one agent, oldest first.
+// Backlog holds a human's messages that wait behind InReach others for one agent, oldest first.
 // Its parts are never changed once they are full: a state shares them with those before it.
 type Backlog struct {
 	To    string
-	Parts [][]Mail // inReach in each but the first and the last
+	Parts [][]Mail // InReach in each but the first and the last
 }
 
-// talkKept is how many messages of the conversation a state remembers.
+// RecentMessagesKept is how many messages of the conversation a state remembers.
 const RecentMessagesKept = 200
 
+// IsDocument reports whether a message of this kind carries a hand-off document.
 func IsDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
 
 // Whole is a message with what is attached to it, as people read it.
@@ -152,7 +153,7 @@ func (m *Mail) Whole() string {
 // EndsExecution reports whether the message ends an execution: what follows is a point of decision.
 func (m *Mail) EndsExecution() bool { return IsDocument(m.Kind) || m.Stumble }
 
-// AwaitsJudgement reports whether it lies there for whoever decides.
+// AwaitsJudgement reports whether the message waits for a decision on the execution that it ends.
 func (m *Mail) AwaitsJudgement() bool {
 	return m.To == contract.Arbiter && m.EndsExecution() && !m.Sent
 }

@@ -11,6 +11,7 @@ const (
 	shelvedMost = 64      // entries; beyond them the oldest are dropped
 )
 
+// Shelve has messages become entries of the work log: they were ruled on without their reader.
 func (s *State) Shelve(taken func(*Mail) bool) {
 	for _, m := range slices.Clone(s.Mail) {
 		if !taken(&m) {
@@ -24,8 +25,8 @@ func (s *State) Shelve(taken func(*Mail) bool) {
 	}
 }
 
-// BoundLog drops the oldest entries of the work log where the Arbiter is not spoken to at
-// each point of decision, and may never read them.
+// BoundLog drops the oldest entries of the work log beyond a bound: where another decides, the Arbiter may never read
+// them.
 func (s *State) BoundLog() {
 	for range len(s.WorkLog) - shelvedMost {
 		if i := slices.IndexFunc(s.WorkLog, func(e Entry) bool { return e.Carrier == "" }); i >= 0 {

@@ -23,7 +23,7 @@ func DocumentText(d *verdict.Document, receipts []verdict.Receipt, drawnUp strin
 	return text
 }
 
-// documentForSuccessor is a document as a successor receives it.
+// successorText is a document as a successor receives it.
 func successorText(old *roster.Agent) string {
 	text := "This is its own word. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
 	switch {
@@ -37,16 +37,16 @@ func successorText(old *roster.Agent) string {
 	return text + DocumentText(old.Document, old.Receipts, old.GeneratedWhy)
 }
 
-// handedOn is the brief of a successor, and what its predecessor left.
+// ForSuccessor returns the brief of a successor, and what its predecessor left.
 func ForSuccessor(brief string, old *roster.Agent) (string, []conversation.Attached) {
 	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
 	list := []conversation.Attached{{Title: "handed over", From: old.ID, Kind: "document", Text: heading + successorText(old)}}
 	return brief, append(list, findings(tallyOf(Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))...)
 }
 
-// documented is what the Arbiter reads with a document: the author's message, and beside
-// it what is not the author's word. Of a record that the supervisor drew up the words in it
-// are still those of whom it is about.
+// ForArbiter returns what the Arbiter reads with a document: the author's message, and beside
+// it what is not the author's word. A generated document still
+// quotes the agent that it is about.
 func ForArbiter(h Handover) (string, []conversation.Attached) {
 	document := DocumentText(h.Document, h.Receipts, h.Why)
 	switch {

@@ -11,10 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-const (
-	// MaxProofs are kept, the last ones: each is run again before the task is complete.
-	MaxProofs = 50
-)
+// MaxProofs is how many proofs are kept, the last ones: each check is run again before the task is complete.
+const MaxProofs = 50
 
 // Prove keeps the checks of a document. What failed in an earlier document of the same
 // author it has answered with this one. Mode is the author's.

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// DocumentDue reports whether a document is under way that somebody will be told of, or
-// documents are checked once more.
+// IsDue reports whether a document is under way that the Arbiter or a successor will read,
+// or checks are being repeated.
 func (s *State) IsDue() bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased })
 }
 
-// ReportDue reports whether a document is under way to the Arbiter.
+// ReportIsDue reports whether a document is under way to the Arbiter.
 func (s *State) ReportIsDue() bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && h.Kind != KindRepeated })
 }
@@ -31,7 +31,7 @@ func (s *State) IsHandingOver(id string) bool {
 	return false
 }
 
-// Pending returns a writable document under way, or nil.
+// Edit returns a document under way to be written to; nil: there is none.
 func (s *State) Edit(serial int) *Handover {
 	i := slices.IndexFunc(s.Documents, func(h Handover) bool { return h.Serial == serial })
 	if i < 0 {

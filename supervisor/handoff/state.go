@@ -5,7 +5,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// HandoffState holds the documents that pass work on, and the proofs of their checks.
+// State holds the documents that pass work on, and the proofs of their checks.
 type State struct {
 	SuccessorQueue      []string    // the Orchestrators whose documents wait for a successor, oldest first
 	Documents           []Handover  // documents on their way, oldest first
@@ -39,15 +39,15 @@ type Handover struct {
 	Agent    bridge.AgentRef // whose work it is about
 	Kind     Kind
 	Message  string            // what is said with it
-	Why      string            // the supervisor draws it up; empty: the author gave it
-	Document *verdict.Document // nil until it is drawn up
+	Why      string            // the supervisor generates it; empty: the author gave it
+	Document *verdict.Document // nil until it is generated
 	Receipts []verdict.Receipt // of its checks so far
 	Request  string            // the check under way, as a permission request
 	Taken    bool              // a successor was summoned meanwhile
-	Authors  []bridge.AgentRef `json:",omitempty"` // of handFinal: whose each check is
+	Authors  []bridge.AgentRef `json:",omitempty"` // of KindRepeated: the author of each check
 }
 
-// handKind says what becomes of a document.
+// Kind says what becomes of a document.
 type Kind string
 
 const (
@@ -73,7 +73,7 @@ type Proved struct {
 	Check   verdict.Check
 	Receipt verdict.Receipt
 	Held    bool // it has passed once
-	Told    bool // it failed, and whoever decides was told since the last document
+	Told    bool // it failed, and the decider was told since the last document
 }
 
 // Broken reports whether it held once and does not any more.

@@ -1,9 +1,10 @@
 package handoff
 
-import "slices"
+import (
+	"slices"
 
-// QueueKept is how many documents wait for a successor at most; older ones are forgotten.
-const QueueKept = 20
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
 
 // NextPredecessor is whose document the next Orchestrator summoned receives; empty: nobody's.
 func (s *State) NextPredecessor() string {
@@ -17,7 +18,7 @@ func (s *State) NextPredecessor() string {
 // to be summoned: the queue is no longer than what is remembered.
 func (s *State) AwaitsSuccessor(id string) bool {
 	at := slices.Index(s.SuccessorQueue, id)
-	return at == 0 || at > 0 && at < QueueKept
+	return at == 0 || at > 0 && at < roster.RecordsKept
 }
 
 // Overtakes reports whether a document is ready before an earlier one of its author.

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// factKinds is the one place that knows the names under which facts are recorded.
+// Kinds is the one place that knows the names under which facts are recorded.
 var Kinds = map[string]reflect.Type{
 	"began":                reflect.TypeFor[Began](),
 	"resumed":              reflect.TypeFor[Resumed](),
@@ -113,7 +113,7 @@ func encodeData(f Fact) ([]byte, error) {
 	return Marshal(f)
 }
 
-// Marshal leaves <, > and & as they are: a tool's input is told from another by its
+// Marshal leaves <, > and & as they are: a tool's input is compared with another by its
 // bytes, and must come back as it went in.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer

@@ -87,7 +87,7 @@ func (a *Agent) Gone() bool { return a.Status == Ended && a.Dismissed }
 // Spent returns what an agent has cost, its running turn included.
 func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
 
-// demand is what every message to an Orchestrator ends with whose context is at its end.
+// HandoffDemand is what every message to an Orchestrator ends with whose context is at its end.
 func (a *Agent) HandoffDemand() string {
 	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
 		return fmt.Sprintf("You have reached a limit of your mode: %s. Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
@@ -97,7 +97,7 @@ func (a *Agent) HandoffDemand() string {
 		"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
 }
 
-// follow keeps the next value of a takeover. The old state's is shared with it.
+// SetTakeover keeps the next value of a takeover. The old state's is shared with it.
 func (a *Agent) SetTakeover(t takeover.Takeover) { a.Takeover = &t }
 
 // The roles.

@@ -56,7 +56,7 @@ func (r *Roster) AnyWorks() bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Works() })
 }
 
-// living counts the Orchestrators that hold a place: alive and not handed off.
+// LivingCount counts the Orchestrators that hold a place: alive and not handed off.
 func (r *Roster) LivingCount() int {
 	n := 0
 	for _, a := range r.Agents {
@@ -91,7 +91,7 @@ func (r *Roster) Edit(id string) *Agent {
 	return r.Agents[i]
 }
 
-// roll names the living Orchestrators and where they stand.
+// LivingText names the living Orchestrators and where they stand.
 func (r *Roster) LivingText() string {
 	var list []string
 	for _, a := range r.Agents {
@@ -105,7 +105,7 @@ func (r *Roster) LivingText() string {
 	return strings.Join(list, ", ")
 }
 
-// everyone names all that can be spoken to, the Arbiter first, for the human.
+// AddresseesText names all that can be spoken to, the Arbiter first, for the human.
 func (r *Roster) AddresseesText() string {
 	if r.LivingText() == "none" {
 		return "arbiter"
@@ -113,16 +113,19 @@ func (r *Roster) AddresseesText() string {
 	return "arbiter, " + r.LivingText()
 }
 
+// OrchestratorID is the id of the nth Orchestrator, counted from 1.
 func OrchestratorID(n int) string { return fmt.Sprintf("orch-%d", n) }
 
+// OrchestratorName is the name of the nth Orchestrator, counted from 1.
 func OrchestratorName(n int) string { return "Orchestrator " + contract.Roman(n) }
 
+// IsOrchestrator reports whether an id is that of an Orchestrator.
 func (r *Roster) IsOrchestrator(id string) bool {
 	a, ok := r.Agent(id)
 	return ok && a.Role == RoleOrchestrator
 }
 
-// Shown are the Orchestrators an Arbiter is told of, in order of summoning: all that
+// Shown returns the Orchestrators that are listed for an Arbiter, in order of summoning: all that
 // live, and those that went last. Others counts the rest.
 func (r *Roster) Shown() ([]*Agent, int) {
 	var list []*Agent
@@ -158,7 +161,7 @@ func OthersText(n int) string {
 	return fmt.Sprintf("- and %d before them, gone\n", n)
 }
 
-// succeeded reports whether a successor of the agent was summoned.
+// HasSuccessor reports whether a successor of the agent was summoned.
 func (r *Roster) HasSuccessor(id string) bool {
 	for i := range r.Agents {
 		if r.Agents[i].Predecessor == id {
@@ -174,14 +177,14 @@ func (r *Roster) ModeEngagedBeside(mode, id string) bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.ID != id && a.Mode == mode && a.Engaged() })
 }
 
-// bygone reports whether an id was that of an Orchestrator that the state has forgotten.
+// WasForgotten reports whether an id was that of an Orchestrator that the state has forgotten.
 func (r *Roster) WasForgotten(id string) bool {
 	number, ok := strings.CutPrefix(id, "orch-")
 	n, err := strconv.Atoi(number)
 	return ok && err == nil && n >= 1 && n <= r.Summoned && OrchestratorID(n) == id
 }
 
-// anyWaits reports whether an Orchestrator has asked and waits.
+// AnyWaiting reports whether an Orchestrator has asked and waits.
 func (r *Roster) AnyWaiting() bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
 		return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting

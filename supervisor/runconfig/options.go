@@ -54,7 +54,7 @@ type Options struct {
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
 
-	// Modes are the agents an Orchestrator can be summoned as, as they were found when this
+	// AvailableModes are the agents an Orchestrator can be summoned as, as they were found when this
 	// life began; nil: the built-in ones.
 	Modes []agents.Agent `json:",omitempty"`
 	// Templates are the user's own of [prompts], by file name.
@@ -100,7 +100,7 @@ const (
 	DefaultPermissionWait   = 10 * time.Minute
 	DefaultMaxWait          = 6 * time.Hour
 	// DefaultWatchEvery is the time between two probes of an agent. Three in a row without a sign of life make the 90 s
-	// after which the Arbiter is told.
+	// after which the Arbiter gets a notice.
 	DefaultWatchEvery = 30 * time.Second
 	DefaultMaxOutput  = 4 << 30
 )
@@ -123,7 +123,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Modes are those an Orchestrator can be summoned under, sorted by name.
+// AvailableModes are those an Orchestrator can be summoned under, sorted by name.
 func (o *Options) AvailableModes() []agents.Agent {
 	if o.Modes == nil {
 		return agents.List()
@@ -131,7 +131,7 @@ func (o *Options) AvailableModes() []agents.Agent {
 	return o.Modes
 }
 
-// restartPolicy is the policy of this run.
+// RestartPolicy is the policy of this run.
 func (o Options) RestartPolicy() restart.Policy {
 	p := restart.Default()
 	p.WaitForLimits = o.MaxWait > 0

@@ -9,7 +9,7 @@ import (
 )
 
 // unknown drops a fact from nobody this run has: it is not recorded and changes nothing.
-// Whoever waits for an answer is refused.
+// A caller that waits for an answer is refused.
 func (l *Loop) unknown(f input.Fact) bool {
 	why, named := l.state.Load().UnknownSender(f)
 	if why == "" {
@@ -37,5 +37,5 @@ func (l *Loop) unknown(f input.Fact) bool {
 	return true
 }
 
-// strangersTold is how many of them a human is told of.
+// strangersTold is how many unknown agents are reported to the human.
 const strangersTold = 20

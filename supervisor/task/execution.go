@@ -38,7 +38,7 @@ func Worked(a *roster.Agent, t bridge.Turn) {
 	}
 	switch {
 	case t.Outcome == bridge.TurnInterrupted, t.Outcome == bridge.TurnLost:
-		w.Failed = nil // whoever ended the turn ended the tool call: it is no failure of the agent's
+		w.Failed = nil // the tool call ended with the turn: the agent did not fail
 	case t.Tools > 0 || t.Failed != nil:
 		w.Failed = t.Failed
 	}

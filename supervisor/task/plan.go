@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// TaskState says where the task stands, and what its executions came to.
+// State says where the task stands, and what its executions came to.
 type State struct {
 	Text          string // what the human wants, as first said
 	Phase         machine.State
@@ -42,7 +42,8 @@ func PlanText(steps []contract.Step) string {
 	return b.String()
 }
 
-// StepToSkip is its index; -1: there is none, or it is another's who works on it.
+// StepToSkip returns the index of the step to skip; -1: there is none, or another agent works on it. Agent is the one that
+// is at the step; empty: any.
 func (s *State) StepToSkip(r *roster.Roster, agent string) int {
 	if n := s.StepOf(r, agent); n > 0 && agent != "" {
 		return n - 1
@@ -116,7 +117,7 @@ const PlannerMode = "planner"
 // taskStatuses are a step's words for what Claude's own task tools call them.
 var taskStatuses = map[string]string{"pending": contract.StepPending, "in_progress": contract.StepActive, "completed": contract.StepDone}
 
-// over reports whether a step is behind the plan: an agent's list does not bring it back.
+// IsOver reports whether a step is behind the plan: an agent's list does not bring it back.
 func IsOver(status string) bool {
 	return status == contract.StepDone || status == contract.StepSkipped || status == contract.StepFailed
 }
