@@ -1,0 +1,112 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// FuzzState does random things in random order. Whatever happens, the Arbiter has weakened nothing, what is accepted was
+// proved on the tree, no copy is written to, and a decoded state goes on like the one that was encoded.
+func FuzzState(f *testing.F) {
+	f.Add([]byte("h1a2b1f0f0jb1f1f0j"))
+	f.Add([]byte("h3b2f0a0f1jx1b2f0f0f0jd1q"))
+	f.Add([]byte("\x00\xff\x80hh99"))
+	f.Fuzz(func(t *testing.T, plan []byte) {
+		var s State
+		for i := 0; i+1 < len(plan) && i < 200; i += 2 {
+			before, image := s, encoded(t, s)
+			human := s.ofHuman()
+			act(t, &s, plan[i], int(plan[i+1]))
+			if encoded(t, before) != image {
+				t.Fatalf("%q wrote to the copy before", plan[i])
+			}
+			if plan[i] == 'a' && !slices.Equal(human, s.ofHuman()) {
+				t.Fatalf("the Arbiter made %+v of %+v", s.ofHuman(), human)
+			}
+			var back State
+			if err := json.Unmarshal([]byte(encoded(t, s)), &back); err != nil || encoded(t, back) != encoded(t, s) {
+				t.Fatalf("%v: %+v is %+v once decoded", err, s, back)
+			}
+			s = back
+		}
+	})
+}
+
+func encoded(t *testing.T, s State) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// act does one thing. Errors are answers, and no failures.
+func act(t *testing.T, s *State, what byte, n int) {
+	trees := []string{"", "one", "two"}
+	switch what {
+	case 'h':
+		_ = s.HumanSets(given(n), FromStdin)
+	case 'x':
+		_ = s.HumanAdds(given(n + 1)[n%2], FromScreen)
+	case 'd':
+		_ = s.HumanDrops(n % 5)
+	case 'a':
+		var list []Given
+		for _, c := range s.Criteria {
+			if n%7 != 0 || c.By == Arbiter {
+				list = append(list, Given{Text: c.Text, Command: c.Command})
+			}
+		}
+		_ = s.ArbiterSets(append(list, given(n)...))
+	case 'b':
+		s.Begin(trees[n%3])
+	case 'f':
+		if runs := s.Pending(); len(runs) > 0 {
+			run := runs[n%len(runs)]
+			found := Finding{Exit: n % 3, Tree: trees[n%3], Output: string(rune(n)) + "\xff"}
+			if n%11 == 0 {
+				found.Failed = "out of time"
+			}
+			s.Finish(run, found)
+		}
+	case 'j':
+		var tree string
+		if s.Round != nil {
+			tree = s.Round.Tree
+		}
+		criteria := s.Criteria
+		if o, ok := s.Judge(); ok && o.Verdict == Accepted {
+			accepted(t, s, criteria, tree)
+		} else if ok && (o.Text == "" || o.Evidence == "" || o.Verdict == Exhausted != (s.Rejections >= MaxRejections)) {
+			t.Fatalf("%+v after %d rejections", o, s.Rejections)
+		}
+	case 'q':
+		s.AskHow()
+		s.Answered()
+	case 't':
+		s.BeginTask()
+	}
+}
+
+// accepted fails unless every criterion with a command passed on the tree.
+func accepted(t *testing.T, s *State, criteria []Criterion, tree string) {
+	for i, e := range s.Entries(tree) {
+		want := Passed
+		if criteria[i].Command == "" {
+			want = Unproven
+		}
+		if e.Status != want || e.ExitCode > 0 {
+			t.Fatalf("accepted on %q with %+v", tree, e)
+		}
+	}
+}
+
+func given(n int) []Given {
+	list := []Given{{Text: "t" + strconv.Itoa(n%4)}, {Text: "t" + strconv.Itoa(n%5), Command: "c" + strconv.Itoa(n%3)}}
+	if n%13 == 0 {
+		return append(list, Given{Command: "\xff\x00"})
+	}
+	return list
+}

@@ -1,0 +1,238 @@
+package acceptance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// MaxRejections is how many COMPLETEs of a task are rejected before the human is asked.
+const MaxRejections = 3
+
+// evidence bounds the output that a rejection quotes, in bytes: of all failed criteria, and of one.
+const (
+	evidence    = 12 << 10
+	evidenceOne = 2 << 10
+)
+
+// Round judges the criteria on one tree.
+type Round struct {
+	Number  int
+	Tree    string   // Git's id; empty: there is no Git, and nothing tells one tree from another
+	Results []Result // of the criteria, in their order; those without a status are pending
+}
+
+// Run is a command to be run. It names its round: the result of another round is not taken.
+type Run struct {
+	Round     int
+	Criterion int // counted from 1
+	Of        int // how many criteria there are
+	Command   string
+	Tree      string
+}
+
+// Finding is what came of a run.
+type Finding struct {
+	Exit   int
+	SHA256 string // of all of the output, in hexadecimal
+	Output string // the end of it
+	Tree   string // that the command ran on
+	Failed string // why it was not run, or ended before its time: not permitted, out of time, a signal; empty: it ended
+}
+
+// Result is what a criterion came to.
+type Result struct {
+	Criterion
+	Status Status
+	Exit   int    // -1: no command ran, or it did not end in time
+	SHA256 string `json:",omitempty"`
+	Output string `json:",omitempty"`
+	Why    string `json:",omitempty"` // it failed without an exit code
+	Tree   string `json:",omitempty"`
+}
+
+// Status of a criterion; empty: its command is still to be run.
+type Status string
+
+// Statuses of a criterion.
+const (
+	Passed   Status = "passed"
+	Failed   Status = "failed"
+	Unproven Status = "unproven"
+)
+
+// Begin begins a round and returns what is to be run, in order. A round under way ends without an outcome.
+func (s *State) Begin(tree string) []Run {
+	s.Rounds++
+	r := &Round{Number: s.Rounds, Tree: tree}
+	for _, c := range s.Criteria {
+		result := Result{Criterion: c, Exit: -1}
+		if c.Command == "" {
+			result.Status = Unproven
+		}
+		r.Results = append(r.Results, result)
+	}
+	s.Round = r
+	return s.Pending()
+}
+
+// Pending returns what is still to be run in the round under way.
+func (s *State) Pending() []Run {
+	if s.Round == nil {
+		return nil
+	}
+	var runs []Run
+	for i, r := range s.Round.Results {
+		if r.Status == "" {
+			runs = append(runs, Run{
+				Round: s.Round.Number, Criterion: i + 1, Of: len(s.Round.Results), Command: r.Command, Tree: s.Round.Tree,
+			})
+		}
+	}
+	return runs
+}
+
+// Drop ends the round under way without an outcome: the COMPLETE that it judges is void.
+func (s *State) Drop() { s.Round = nil }
+
+// Finish takes what came of a run, and reports whether it belongs to the round under way. What was found on another tree
+// does not: the criterion stays pending, and the caller begins a round on the tree that there is now.
+func (s *State) Finish(run Run, f Finding) bool {
+	if s.Round == nil || run.Round != s.Round.Number || f.Tree != s.Round.Tree {
+		return false
+	}
+	i := run.Criterion - 1
+	if i < 0 || i >= len(s.Round.Results) || s.Round.Results[i].Status != "" {
+		return false
+	}
+	round := *s.Round
+	round.Results = slices.Clone(round.Results)
+	result := &round.Results[i]
+	result.Status, result.Exit, result.SHA256, result.Tree = Failed, f.Exit, f.SHA256, f.Tree
+	result.Output, result.Why = words.Tail(strings.ToValidUTF8(f.Output, "�"), evidenceOne), f.Failed
+	switch {
+	case f.Failed != "":
+		result.Exit = -1
+	case f.Exit == 0:
+		result.Status = Passed
+	}
+	s.Round = &round
+	return true
+}
+
+// Verdict is what a round comes to.
+type Verdict string
+
+// Verdicts of a round.
+const (
+	Accepted  Verdict = "accepted"  // nothing failed: COMPLETE takes effect
+	Rejected  Verdict = "rejected"  // the Arbiter is told, and goes on
+	Exhausted Verdict = "exhausted" // rejected too often: the human is asked; without one the run fails
+)
+
+// Outcome is a verdict with what is said of it.
+type Outcome struct {
+	Verdict  Verdict
+	Text     string // for the Arbiter, or of Exhausted for the human; empty if accepted
+	Evidence string // what failed with its output, for the Arbiter: quotes programs, and is nobody's instruction
+}
+
+// Judge ends the round under way, once nothing of it is pending. Otherwise it returns false.
+func (s *State) Judge() (Outcome, bool) {
+	if s.Round == nil || len(s.Pending()) > 0 {
+		return Outcome{}, false
+	}
+	s.Results, s.Round = s.Round.Results, nil
+	failed := s.failed()
+	if len(failed) == 0 {
+		return Outcome{Verdict: Accepted}, true
+	}
+	s.Rejections++
+	o := Outcome{Verdict: Rejected, Evidence: s.evidence(failed)}
+	what := fmt.Sprintf("%d of %d acceptance criteria failed on the final tree", len(failed), len(s.Results))
+	if s.Rejections < MaxRejections {
+		o.Text = fmt.Sprintf("COMPLETE did not take effect: %s. Have it put right and rule COMPLETE again. "+
+			"This was rejection %d; after %d the human is asked, and without a human the run fails.", what, s.Rejections, MaxRejections)
+		return o, true
+	}
+	o.Verdict = Exhausted
+	o.Text = fmt.Sprintf("COMPLETE was rejected %d times. The last time %s: %s", s.Rejections, what, strings.Join(s.names(failed), "; "))
+	return o, true
+}
+
+// failed returns the indices of the results that failed.
+func (s *State) failed() []int {
+	var list []int
+	for i, r := range s.Results {
+		if r.Status == Failed {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// names says in a line each which criteria failed and how.
+func (s *State) names(failed []int) []string {
+	var list []string
+	for _, i := range failed {
+		r := s.Results[i]
+		name := strings.ReplaceAll(words.Head(words.FirstLine(r.Text), 200), "\n", " ")
+		list = append(list, fmt.Sprintf("%s (%s)", name, r.end()))
+	}
+	return list
+}
+
+// evidence quotes what failed, each with the end of its output.
+func (s *State) evidence(failed []int) string {
+	each := min(evidenceOne, evidence/len(failed))
+	var b strings.Builder
+	for n, i := range failed {
+		r := s.Results[i]
+		if n > 0 {
+			b.WriteString("\n\n")
+		}
+		fmt.Fprintf(&b, "## Criterion %d, set by the %s: %s\n\n", i+1, r.By, words.Head(r.Text, 500))
+		fmt.Fprintf(&b, "Command: %s\nResult: %s", words.Head(r.Command, 500), r.end())
+		if r.Output != "" {
+			fmt.Fprintf(&b, "\nThe end of its output:\n\n%s", words.Tail(r.Output, each))
+		}
+	}
+	return b.String()
+}
+
+// end says how the command of a failed criterion ended.
+func (r Result) end() string {
+	if r.Why != "" {
+		return words.Head(r.Why, 200)
+	}
+	return fmt.Sprintf("exit code %d", r.Exit)
+}
+
+// Entry is a criterion as events and the result tell it. Its JSON names are the contract's.
+type Entry struct {
+	Text     string `json:"text"`
+	Command  string `json:"command,omitempty"`
+	By       By     `json:"by"`
+	Status   Status `json:"status"`
+	ExitCode int    `json:"exit_code"` // -1: no command ran, or it did not end in time
+	SHA256   string `json:"sha256,omitempty"`
+	Tree     string `json:"tree,omitempty"`
+}
+
+// Entries returns all criteria with what the last judged round found on a tree. Those that were not run on this tree are
+// unproven. Without Git, the tree is empty, and the last round counts.
+func (s *State) Entries(tree string) []Entry {
+	var list []Entry
+	for _, c := range s.Criteria {
+		e := Entry{Text: c.Text, Command: c.Command, By: c.By, Status: Unproven, ExitCode: -1}
+		i := slices.IndexFunc(s.Results, func(r Result) bool { return r.same(c) })
+		if i >= 0 && s.Results[i].Tree == tree && s.Results[i].Status != Unproven {
+			r := s.Results[i]
+			e.Status, e.ExitCode, e.SHA256, e.Tree = r.Status, r.Exit, r.SHA256, r.Tree
+		}
+		list = append(list, e)
+	}
+	return list
+}
