@@ -99,7 +99,7 @@ func (l *lineLog) all() []string {
 
 func (l *lineLog) await(t *testing.T, text string) string {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(patience)
 	for {
 		select {
 		case line := <-l.heard:
@@ -129,12 +129,15 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 	return c, lines, cmd
 }
 
+// patience ends a test that hangs. No test is about it.
+const patience = 2 * time.Minute
+
 // awaitDone fails rather than hang.
 func awaitDone(t *testing.T, c *Client) {
 	t.Helper()
 	select {
 	case <-c.Done():
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the client does not end")
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // How long a test waits before it calls a wait hopeless.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // findClaude returns the real CLI, or skips the test.
 func findClaude(t *testing.T) string {

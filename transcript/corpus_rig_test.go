@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a wait may last before it is hopeless.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 func findClaude(t *testing.T) string {
 	t.Helper()

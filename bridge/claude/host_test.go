@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits before it calls a wait hopeless.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // testHost records events and answers by functions.
 type testHost struct {

@@ -16,7 +16,7 @@ import (
 )
 
 // patience is a failure's deadline, never a measure.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // household is a Service of tests.
 type household struct {

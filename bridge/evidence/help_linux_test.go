@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long a test waits before it calls a wait hopeless.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	release, err := proctree.BecomeSubreaper()

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 )
 
 // TestLineage: the line goes from a process over this one to the first, with the marks on
@@ -44,7 +43,7 @@ func TestEndHitsNobodyElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := End(ctx, child.PID(), line[0].Start+1); !errors.Is(err, ErrEnded) {
 		t.Errorf("a recycled number: %v", err)

@@ -31,7 +31,7 @@ func TestMonitored(t *testing.T) {
 	}
 	theirs.Close()
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if _, err := c.Kill(ctx); err != nil {
 			t.Error(err)
@@ -53,7 +53,7 @@ func TestMonitored(t *testing.T) {
 	}
 	select {
 	case <-c.Done():
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it goes on")
 	}
 	if code := c.State().ExitCode(); code != 7 || !c.Confines() {

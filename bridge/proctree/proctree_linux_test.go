@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits before it calls a wait hopeless.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // roleArg makes the test binary a child; the role says how it behaves. Each
 // writes a line when it stands as the test wants it.

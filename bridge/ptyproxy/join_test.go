@@ -111,7 +111,7 @@ func TestJoinDeadline(t *testing.T) {
 
 // TestJoinDeliversAll: nothing of what comes before the end is lost.
 func TestJoinDeliversAll(t *testing.T) {
-	l := proxyTo(t, "far flood")
+	l := proxyIn(t, small, "far flood")
 	l.await(fmt.Sprintf("line %06d.", floodLines-1))
 	l.end("exit 0 <nil>")
 	if n := strings.Count(string(l.Output()), "line "); n != floodLines {

@@ -26,9 +26,12 @@ const (
 	graceEnv   = "ARBITER_TEST_GRACE"
 	keyEnv     = "ARBITER_TEST_KEY"
 	timeoutEnv = "ARBITER_TEST_TIMEOUT"
-
-	floodLines = 20_000
 )
+
+// floodLines of 14 bytes are what a flood consists of: 420 kB. That is more than all buffers on
+// its way hold together, so that some of it is still on the way when the child ends: 128 KiB in
+// the kernel's two terminals, 96 KiB in the pump, 64 KiB in the emulated terminal.
+const floodLines = 30_000
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
@@ -106,8 +109,12 @@ func borrower(part string) int {
 		fmt.Println("farewell")
 		return 3
 	case "flood":
+		out := bufio.NewWriter(os.Stdout)
 		for i := range floodLines {
-			fmt.Printf("line %06d.\n", i)
+			fmt.Fprintf(out, "line %06d.\n", i)
+		}
+		if out.Flush() != nil {
+			return 1
 		}
 		return 0
 	case "count":

@@ -19,7 +19,14 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
-var size = terminal.Size{Columns: 80, Rows: 24}
+var (
+	size = terminal.Size{Columns: 80, Rows: 24}
+	// small is for floods: what a line costs the emulator that scrolls it grows with the cells.
+	small = terminal.Size{Columns: 24, Rows: 4}
+)
+
+// patience ends a test that hangs. No test is about it.
+const patience = 2 * time.Minute
 
 // tenancy is a terminal in which a proxy runs a program.
 type tenancy struct {
@@ -32,7 +39,13 @@ type tenancy struct {
 // proxyTo starts a proxy whose program plays a part.
 func proxyTo(t *testing.T, part string, env ...string) *tenancy {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	return proxyIn(t, size, part, env...)
+}
+
+// proxyIn does so in a terminal of that size.
+func proxyIn(t *testing.T, size terminal.Size, part string, env ...string) *tenancy {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	l := &tenancy{t: t, ctx: ctx, result: filepath.Join(t.TempDir(), "result")}
 	cmd := exec.Command(os.Args[0])
@@ -177,7 +190,7 @@ func TestEndsWithItsContext(t *testing.T) {
 
 // TestAllOutputArrives: also what is sent right before the end.
 func TestAllOutputArrives(t *testing.T) {
-	l := proxyTo(t, "flood")
+	l := proxyIn(t, small, "flood")
 	l.end("exit 0 <nil>")
 	out := string(l.Output())
 	for i := range floodLines {
@@ -272,7 +285,7 @@ func TestStalledTerminal(t *testing.T) {
 		if !errors.Is(err, why) {
 			t.Errorf("it ended with %v, want %v", err, why)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the proxy does not end")
 	}
 	after, err := unix.IoctlGetTermios(int(slave.Fd()), getTermios)

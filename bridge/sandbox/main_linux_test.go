@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // bubblewrap finds it, or skips: CI says loudly when it is missing.
 func bubblewrap(t testing.TB) string {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -121,7 +120,7 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 // claudesAgents are the names and descriptions that the CLI tells when it is initialized.
 func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--permission-mode", "default", "--setting-sources", "user,project")

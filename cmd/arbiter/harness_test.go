@@ -23,7 +23,7 @@ import (
 
 // patience is how long a test waits for something that must happen. It is a
 // failure's deadline, never a measure.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // player is who speaks the CLI's wire in a rehearsal.
 type player struct {

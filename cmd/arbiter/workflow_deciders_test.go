@@ -181,7 +181,7 @@ func TestDecidersThatAnswerBadly(t *testing.T) {
 // TestTheDeciderIsSilent: its time runs out once, and the rules decide.
 func TestTheDeciderIsSilent(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--no-input", "--task", "Weave", "--decider", "hybrid", "--decider-timeout", "2s",
+	s := start(t, nil, "--stand-in", "--json", "--no-input", "--task", "Weave", "--decider", "hybrid", "--decider-timeout", "5s",
 		"--scenario", workflow(t, `
   - name: silent
     match: {role: main, contains: "# The last error"}
@@ -189,7 +189,7 @@ func TestTheDeciderIsSilent(t *testing.T) {
 `))
 	s.finish(contract.ExitComplete)
 	d := collect[contract.Decision](s)
-	if len(d) != 6 || d[2].Decision != "RETRY" || d[2].Source != "fallback" || len(d[2].Warnings) != 1 || !strings.Contains(d[2].Warnings[0], "no answer within 2s") {
+	if len(d) != 6 || d[2].Decision != "RETRY" || d[2].Source != "fallback" || len(d[2].Warnings) != 1 || !strings.Contains(d[2].Warnings[0], "no answer within 5s") {
 		t.Errorf("decisions %+v", d)
 	}
 }

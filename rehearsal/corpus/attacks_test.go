@@ -55,7 +55,7 @@ func (p AttackPlace) copy(t *testing.T) AttackPlace {
 
 func attack(t *testing.T, bash string, p AttackPlace, a Attack) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	// As the CLI has it run.
 	cmd := exec.CommandContext(ctx, bash, "-c", `shopt -u extglob; shopt -s expand_aliases; eval "$ATTACK" </dev/null`)

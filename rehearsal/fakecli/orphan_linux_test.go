@@ -41,7 +41,7 @@ func TestOrphanOutlivesTheStandIn(t *testing.T) {
 // is on the way from the fork to its program.
 func awaitProcess(t *testing.T, marker string) int {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()

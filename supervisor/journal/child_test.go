@@ -86,7 +86,7 @@ func playChild(role string) int {
 		}
 		return fail(err)
 	case "slow":
-		r, err := s.Create(Meta{Run: testRun}, Options{CloseWait: 20 * time.Second})
+		r, err := s.Create(Meta{Run: testRun}, Options{CloseWait: failAfter})
 		if err != nil {
 			return fail(err)
 		}
@@ -147,7 +147,7 @@ func playWriter(s *Store, say func(string, ...any), fail func(error) int) int {
 		if _, err := r.Append(Fact, payload(uint64(i))); err != nil {
 			return fail(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), failAfter)
 		err := r.Sync(ctx)
 		cancel()
 		if err != nil {
@@ -240,7 +240,7 @@ func (c *child) end() {
 	c.in.Close()
 	select {
 	case <-c.ended:
-	case <-time.After(5 * time.Second):
+	case <-time.After(failAfter):
 		c.kill()
 	}
 }

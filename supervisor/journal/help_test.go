@@ -13,7 +13,7 @@ import (
 
 const (
 	testRun   = "0b8f3c1e-5d0a-4c55-9c11-6d2f0b8a7e21"
-	failAfter = 30 * time.Second
+	failAfter = 2 * time.Minute
 )
 
 // payload is what record seq of the tests holds: 100 bytes that tell which it is.

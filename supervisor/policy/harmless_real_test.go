@@ -100,7 +100,7 @@ func TestHarmlessChangesNothing(t *testing.T) {
 		if ran[key]++; ran[key] > 25 {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), lineLimit)
 		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 		cmd.Dir, cmd.Env, cmd.WaitDelay = dir, env, time.Second
 		_ = cmd.Run()

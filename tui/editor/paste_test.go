@@ -105,7 +105,7 @@ func TestPasteKeepsLineFeeds(t *testing.T) {
 			app.QueueUpdate(func() {})
 		}
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for text := ""; text != "a\nb\nc\nd\n\n"; {
 		if time.Now().After(deadline) {
 			t.Fatalf("the paste came as %q", text)

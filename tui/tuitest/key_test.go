@@ -101,7 +101,7 @@ func eventText(e *tcell.EventKey) string {
 // TestKeysAreThoseOfATerminal presses every key in a real terminal and compares what
 // tcell makes of it with what a scenario delivers.
 func TestKeysAreThoseOfATerminal(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	file := t.TempDir() + "/events"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
