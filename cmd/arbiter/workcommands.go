@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -15,7 +17,7 @@ import (
 
 // workCommands are those on what a run changed.
 func (e env) workCommands() []*cli.Command {
-	return []*cli.Command{e.diffCommand(), e.undoCommand(), e.landCommand()}
+	return []*cli.Command{e.reportCommand(), e.diffCommand(), e.undoCommand(), e.landCommand()}
 }
 
 // openWork finds a run, the last one in this directory if it has no name, and opens the files that it worked on.
@@ -25,31 +27,46 @@ func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, erro
 		return nil, journal.Info{}, err
 	}
 	defer store.Close()
-	place, err := os.Getwd()
-	if err != nil {
-		return nil, journal.Info{}, environmentf("the current directory cannot be read: %v", err)
-	}
-	var info journal.Info
-	if name != "" {
-		info, err = oneRun(store.Store, name)
-	} else if info, err = store.Latest(place, nil); errors.Is(err, journal.ErrNotFound) {
-		err = usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
-	}
+	info, err := namedOrLatest(store, name)
 	if err != nil {
 		return nil, info, err
 	}
-	dir := info.CWD
-	if info.Workspace != "" {
-		dir = info.Workspace
-	}
-	if _, err := os.Stat(dir); err != nil {
+	r, err := workOf(c.Context, info)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, info, environmentf("the directory of run %s: %v", short(info.Run), withoutPath(err))
 	}
-	r, err := workspaces.Open(c.Context, workspaces.Options{Dir: dir, Run: info.Run})
 	if err != nil {
-		return nil, info, environmentf("%s: %v", dir, err)
+		return nil, info, environmentf("%s: %v", workDir(info), err)
 	}
 	return r, info, nil
+}
+
+// namedOrLatest finds a run, the last one in this directory if it has no name.
+func namedOrLatest(store *runs, name string) (journal.Info, error) {
+	if name != "" {
+		return oneRun(store.Store, name)
+	}
+	place, err := os.Getwd()
+	if err != nil {
+		return journal.Info{}, environmentf("the current directory cannot be read: %v", err)
+	}
+	info, err := store.Latest(place, nil)
+	if errors.Is(err, journal.ErrNotFound) {
+		err = usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
+	}
+	return info, err
+}
+
+// workDir is the directory that a run worked in.
+func workDir(info journal.Info) string { return cmp.Or(info.Workspace, info.CWD) }
+
+// workOf opens the files that a run worked on.
+func workOf(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
+	dir := workDir(info)
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	return workspaces.Open(ctx, workspaces.Options{Dir: dir, Run: info.Run})
 }
 
 // workError says why there is nothing to compare.

@@ -2,8 +2,8 @@
 //
 // A criterion is a text, and usually a command whose exit code 0 proves it. Humans set criteria with --accept, the
 // configuration, the command set_acceptance or /accept; the Arbiter sets them with its tool. The Arbiter may add
-// criteria, and change or drop its own. It can neither drop a criterion that a human set nor change its text or command:
-// [State.ArbiterSets] refuses the whole call.
+// criteria, and change or drop its own. It can neither drop a criterion that a human set nor change its text or
+// command: [State.ArbiterSets] refuses the whole call.
 //
 // # A round
 //
@@ -17,13 +17,14 @@
 // Each round runs all commands: no result is taken over from an earlier round. A change of the criteria ends the round
 // without an outcome ([State.Round] is nil), and the caller begins another.
 //
-// A command that could not be run, was not permitted or was out of time has failed: nothing that is in doubt is accepted.
+// A command that could not be run, was not permitted or was out of time has failed: nothing that is in doubt is
+// accepted.
 //
 // # Rejections
 //
-// A failed criterion rejects the COMPLETE, whoever set it. The third rejection ([MaxRejections]) is an outcome of its own,
-// [Exhausted]: the human is asked, and without a human the run fails with exit code 1. [State.Answered] lets the Arbiter
-// try again after the human has answered.
+// A failed criterion rejects the COMPLETE, whoever set it. The third rejection ([MaxRejections]) is an outcome of its
+// own, [Exhausted]: the human is asked, and without a human the run fails with exit code 1. [State.Answered] lets the
+// Arbiter try again after the human has answered.
 //
 // # Criteria without a command
 //

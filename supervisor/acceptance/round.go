@@ -87,7 +87,8 @@ func (s *State) Pending() []Run {
 	for i, r := range s.Round.Results {
 		if r.Status == "" {
 			runs = append(runs, Run{
-				Round: s.Round.Number, Criterion: i + 1, Of: len(s.Round.Results), Command: r.Command, Tree: s.Round.Tree,
+				Round: s.Round.Number, Criterion: i + 1, Of: len(s.Round.Results), Command: r.Command,
+				Tree: s.Round.Tree,
 			})
 		}
 	}
@@ -97,8 +98,8 @@ func (s *State) Pending() []Run {
 // Drop ends the round under way without an outcome: the COMPLETE that it judges is void.
 func (s *State) Drop() { s.Round = nil }
 
-// Finish takes what came of a run, and reports whether it belongs to the round under way. What was found on another tree
-// does not: the criterion stays pending, and the caller begins a round on the tree that there is now.
+// Finish takes what came of a run, and reports whether it belongs to the round under way. What was found on another
+// tree does not: the criterion stays pending, and the caller begins a round on the tree that there is now.
 func (s *State) Finish(run Run, f Finding) bool {
 	if s.Round == nil || run.Round != s.Round.Number || f.Tree != s.Round.Tree {
 		return false
@@ -154,11 +155,13 @@ func (s *State) Judge() (Outcome, bool) {
 	what := fmt.Sprintf("%d of %d acceptance criteria failed on the final tree", len(failed), len(s.Results))
 	if s.Rejections < MaxRejections {
 		o.Text = fmt.Sprintf("COMPLETE did not take effect: %s. Have it put right and rule COMPLETE again. "+
-			"This was rejection %d; after %d the human is asked, and without a human the run fails.", what, s.Rejections, MaxRejections)
+			"This was rejection %d; after %d the human is asked, and without a human the run fails.", what,
+			s.Rejections, MaxRejections)
 		return o, true
 	}
 	o.Verdict = Exhausted
-	o.Text = fmt.Sprintf("COMPLETE was rejected %d times. The last time %s: %s", s.Rejections, what, strings.Join(s.names(failed), "; "))
+	o.Text = fmt.Sprintf("COMPLETE was rejected %d times. The last time %s: %s", s.Rejections, what,
+		strings.Join(s.names(failed), "; "))
 	return o, true
 }
 
@@ -221,8 +224,8 @@ type Entry struct {
 	Tree     string `json:"tree,omitempty"`
 }
 
-// Entries returns all criteria with what the last judged round found on a tree. Those that were not run on this tree are
-// unproven. Without Git, the tree is empty, and the last round counts.
+// Entries returns all criteria with what the last judged round found on a tree. Those that were not run on this tree
+// are unproven. Without Git, the tree is empty, and the last round counts.
 func (s *State) Entries(tree string) []Entry {
 	var list []Entry
 	for _, c := range s.Criteria {

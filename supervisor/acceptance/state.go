@@ -130,8 +130,8 @@ func (s *State) BeginTask() {
 // Answered lets the Arbiter try as often again: the human has answered after [Exhausted].
 func (s *State) Answered() { s.Rejections = 0 }
 
-// AskHow returns, once for each list of criteria, what the Arbiter is told that completes while criteria have no command;
-// empty: there is none, or it was told.
+// AskHow returns, once for each list of criteria, what the Arbiter is told that completes while criteria have no
+// command; empty: there is none, or it was told.
 func (s *State) AskHow() string {
 	var open []string
 	for i, c := range s.Criteria {
@@ -210,9 +210,11 @@ func read(list []Given, by By, origin Origin) ([]Criterion, error) {
 		case c.Text == "" && c.Command == "":
 			return nil, fmt.Errorf("criterion %d has neither a text nor a command", i+1)
 		case len(c.Text) > MaxText:
-			return nil, fmt.Errorf("the text of criterion %d has %d bytes, at most %d are possible", i+1, len(c.Text), MaxText)
+			return nil, fmt.Errorf("the text of criterion %d has %d bytes, at most %d are possible", i+1,
+				len(c.Text), MaxText)
 		case len(c.Command) > MaxCommand:
-			return nil, fmt.Errorf("the command of criterion %d has %d bytes, at most %d are possible", i+1, len(c.Command), MaxCommand)
+			return nil, fmt.Errorf("the command of criterion %d has %d bytes, at most %d are possible", i+1,
+				len(c.Command), MaxCommand)
 		case strings.ContainsRune(c.Text+c.Command, 0):
 			return nil, fmt.Errorf("criterion %d has a NUL character", i+1)
 		case c.Text == "":

@@ -79,7 +79,8 @@ func TestHumanMayDoAnything(t *testing.T) {
 	for _, c := range s.Criteria {
 		got = append(got, string(c.By)+" "+c.Text)
 	}
-	if want := []string{"human the tests pass", "human the README is easy to read", "arbiter make lint"}; !slices.Equal(got, want) {
+	if want := []string{"human the tests pass", "human the README is easy to read",
+		"arbiter make lint"}; !slices.Equal(got, want) {
 		t.Fatalf("%q", got)
 	}
 	if err := s.HumanDrops(1); err != nil || s.Criteria[0].Text != reads.Text {

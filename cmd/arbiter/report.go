@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/internal/report"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+)
+
+// stepSummary names the file for the summary of a step in GitHub Actions.
+const stepSummary = "GITHUB_STEP_SUMMARY"
+
+func (e env) reportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "report", Usage: "report what a run was asked, did, changed and proved", ArgsUsage: "[RUN|-]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. With - the events are read from stdin, as arbiter --json prints
+them. Secrets are masked as in logs, and texts of agents cannot break out of the format.
+
+  arbiter report --format html --output report.html
+  arbiter --json --task "…" | arbiter report - --format junit --output report.xml
+
+Format github prints workflow commands (::error …) and appends the report to the file that GITHUB_STEP_SUMMARY
+names.
+
+Exit codes: 0 printed, whatever became of the run; 2 bad usage, no such run, or stdin has no events; 5 FILE cannot
+be written, or the state directory cannot be read.`),
+		Flags: []cli.Flag{
+			stateDirFlag(),
+			&cli.StringFlag{Name: "format", Value: string(report.Markdown),
+				Usage: "`markdown|html|json|junit|github`: output format"},
+			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, as a whole or not at all", TakesFile: true},
+		},
+		Action: e.report,
+	}
+}
+
+func (e env) report(c *cli.Context) error {
+	format := report.Format(c.String("format"))
+	switch {
+	case c.NArg() > 1:
+		return usagef("report: give at most one RUN")
+	case !slices.Contains(report.Formats(), format):
+		return usagef("--format %s: use markdown, html, json, junit or github", format)
+	case c.IsSet("output") && strings.TrimSpace(c.String("output")) == "":
+		return usagef("--output is empty: name a file")
+	}
+	var r *report.Report
+	var err error
+	if c.Args().First() == "-" {
+		r, err = e.reportOfStream(c.Context)
+	} else {
+		r, err = e.reportOfRun(c)
+	}
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := report.Write(&text, r, format); err != nil {
+		return err
+	}
+	summary := os.Getenv(stepSummary)
+	if format == report.GitHub && summary != "" {
+		if err := appendTo(summary, []byte(r.StepSummary())); err != nil {
+			return environmentf("%s: write %s: %v", stepSummary, summary, withoutPath(err))
+		}
+	}
+	file := c.String("output")
+	if file == "" || file == "-" {
+		_, err := e.stdout.Write(text.Bytes())
+		return err
+	}
+	if err := writeOutput(file, text.Bytes()); err != nil {
+		return environmentf("write %s: %v", file, withoutPath(err))
+	}
+	return nil
+}
+
+// reportOfRun makes the report of a run in the state directory.
+func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
+	store, err := openRuns(c)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	info, err := namedOrLatest(store, c.Args().First())
+	if err != nil {
+		return nil, err
+	}
+	r, health, err := reportOf(c.Context, store, info)
+	if err != nil {
+		return nil, environmentf("report of run %s: %v", short(info.Run), err)
+	}
+	e.tellDamage(health)
+	if n := len(audit.Damage(health)); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("The record of the run is damaged in %s: events are missing.",
+			words.Count(n, "place")))
+	}
+	return r, nil
+}
+
+// reportOf collects what a run's events and its snapshots tell.
+func reportOf(ctx context.Context, store *runs, info journal.Info) (*report.Report, eventlog.Health, error) {
+	log, err := store.EventLog(info.Run)
+	if err != nil {
+		return nil, eventlog.Health{}, err
+	}
+	defer log.Close()
+	collector := report.NewCollector(secrets.Masker(nil))
+	health, err := log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
+		if entry.Line == nil {
+			return nil
+		}
+		return collector.Take(entry.At, entry.Line)
+	})
+	if err != nil {
+		return nil, health, err
+	}
+	r := collector.Report(runStatus(info))
+	if r.Run == "" {
+		r.Run, r.Directory, r.Began, r.Ended = info.Run, info.CWD, info.Began.UTC(), info.LastActive.UTC()
+	}
+	addChanges(ctx, r, info)
+	return r, health, nil
+}
+
+// addChanges gives a report the files that differ between the snapshots of the run.
+func addChanges(ctx context.Context, r *report.Report, info journal.Info) {
+	repo, err := workOf(ctx, info)
+	if err == nil {
+		var span workspaces.Span
+		if span, err = repo.Work(ctx); err == nil {
+			var changes []workspaces.Change
+			if changes, err = repo.Changes(ctx, span.From, span.To); err == nil {
+				r.SetChanges(changes)
+				return
+			}
+		}
+	}
+	switch {
+	case errors.Is(err, workspaces.ErrNoGit):
+		r.NoChanges("not known: the directory is not in a Git repository")
+	case errors.Is(err, workspaces.ErrNoCommit):
+		r.NoChanges("not known: the Git repository has no commit")
+	case errors.Is(err, workspaces.ErrNoSnapshot):
+		r.NoChanges("not known: the run has no snapshot")
+	case errors.Is(err, os.ErrNotExist):
+		r.NoChanges("not known: the directory does not exist any more")
+	default:
+		r.NoChanges("not known: Git failed")
+	}
+}
+
+// reportOfStream makes the report of events on stdin.
+func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
+	collector := report.NewCollector(secrets.Masker(nil))
+	lines := jsonl.NewLineReader(e.stdin, 0)
+	taken := 0
+	for n := 1; ctx.Err() == nil; n++ {
+		next, err := lines.NextOrLast()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, environmentf("read stdin: %v", err)
+		}
+		line := next.Data
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		line = bytes.TrimSpace(line)
+		switch {
+		case next.Oversize:
+			return nil, usagef("report -: line %d is too long for an event", n)
+		case len(line) == 0:
+			continue
+		}
+		if err := collector.TakeLine(line); err != nil {
+			return nil, usagef("report -: line %d is no event of arbiter --json: %v", n, err)
+		}
+		taken++
+	}
+	if taken == 0 {
+		return nil, usagef("report -: there are no events on stdin; arbiter --json prints them")
+	}
+	r := collector.Report(interrupted)
+	r.NoChanges("not known: the events tell of no changes")
+	return r, ctx.Err()
+}

@@ -1,0 +1,343 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Bounds of a report. What is beyond them is counted in Notes.
+const (
+	maxList   = 200
+	maxFiles  = 1000
+	maxText   = 4000 // bytes
+	maxReason = 500
+)
+
+// Collector builds a report from events, in the order in which they were told.
+type Collector struct {
+	mask     func(string) string
+	r        Report
+	agents   map[string]*Agent
+	order    []string
+	question string
+	merges   map[string]string // conflicts that were not resolved yet, by what was merged
+	trouble  string            // the last error since a human spoke
+	files    map[string]*File
+	moves    []string // the keys of files, in order
+	dropped  map[string]int
+	result   *contract.Result
+	deciders float64
+}
+
+// NewCollector begins a report. Mask masks what the caller knows to be secret; nil: known formats of secrets are masked
+// only.
+func NewCollector(mask func(string) string) *Collector {
+	if mask == nil {
+		mask = sanitize.Redact
+	}
+	return &Collector{
+		mask: mask, agents: map[string]*Agent{}, merges: map[string]string{}, files: map[string]*File{},
+		dropped: map[string]int{},
+	}
+}
+
+// Take takes an event. Line is its line as the contract has it. Events that are not known are passed over; a line
+// that is none is an error.
+func (c *Collector) Take(at time.Time, line []byte) error {
+	name := contract.EventNameOf(line)
+	if take := c.takers()[name]; take != nil {
+		if err := take(line); err != nil {
+			return fmt.Errorf("read the event %s: %w", name, err)
+		}
+	} else if wanted[name] {
+		e, err := contract.DecodeWritten(line)
+		if err != nil {
+			return err
+		}
+		c.event(at, e)
+	}
+	c.seen(at)
+	return nil
+}
+
+// TakeLine takes a line of `arbiter --json`.
+func (c *Collector) TakeLine(line []byte) error {
+	l, err := contract.DecodeLine(line)
+	if err != nil {
+		return err
+	}
+	again, err := contract.EncodeLine(nil, l.Seq, l.Time, l.Event)
+	if err != nil {
+		return err
+	}
+	return c.Take(l.Time, again)
+}
+
+// wanted are the events that a report is made of.
+var wanted = map[string]bool{
+	"session": true, "spawn": true, "message": true, "turn": true, "check": true, "handoff": true, "decision": true,
+	"plan": true, "question": true, "restart": true, "error": true, "result": true,
+}
+
+func (c *Collector) seen(at time.Time) {
+	if c.r.Began.IsZero() {
+		c.r.Began = at
+	}
+	c.r.Ended = at
+}
+
+// event takes an event whose type the contract knows.
+func (c *Collector) event(at time.Time, e contract.Event) {
+	switch b := e.Body.(type) {
+	case contract.Session:
+		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
+		c.result = nil // it was taken up again
+	case contract.Spawn:
+		a := c.agent(e.ID)
+		a.Name, a.Mode, a.SuccessorOf = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf)
+	case contract.Message:
+		c.message(at, b)
+	case contract.Turn:
+		a := c.agent(e.ID)
+		a.Turns, a.CostUSD, a.Usage = a.Turns+1, contract.RoundUSD(a.CostUSD+b.CostUSD), plus(a.Usage, b.Usage)
+	case contract.Restart:
+		if a := c.agents[c.line(e.ID)]; a != nil { // else it is the bridge
+			a.Restarts++
+		}
+	case contract.Check:
+		c.check(e.ID, b)
+	case contract.Handoff:
+		if b.To != contract.Arbiter || e.ID == contract.Arbiter {
+			c.agent(e.ID).Handoffs++
+		}
+	case contract.Decision:
+		c.decision(b)
+	case contract.Plan:
+		c.plan(b)
+	case contract.Question:
+		c.question = c.text(b.Text)
+	case contract.Error:
+		c.trouble = c.text(b.Message)
+	case contract.Result:
+		c.result = &b
+	}
+}
+
+func plus(a, b bridge.Usage) bridge.Usage {
+	return bridge.Usage{
+		Input: a.Input + b.Input, Output: a.Output + b.Output,
+		CacheRead: a.CacheRead + b.CacheRead, CacheCreation: a.CacheCreation + b.CacheCreation,
+	}
+}
+
+// agent returns an agent to be written to.
+func (c *Collector) agent(id string) *Agent {
+	id = c.line(id)
+	a := c.agents[id]
+	if a == nil {
+		a = &Agent{ID: id, Name: id}
+		if len(c.order) >= maxList { // it counts, and is not listed
+			c.dropped["agents"]++
+			c.agents[id] = a
+			return a
+		}
+		c.agents[id], c.order = a, append(c.order, id)
+	}
+	return a
+}
+
+func (c *Collector) message(at time.Time, m contract.Message) {
+	if m.From == contract.Human {
+		c.question, c.trouble = "", ""
+		switch {
+		case m.Kind == conversation.KindTask && !m.Edited:
+			c.r.Tasks = bounded(c, "tasks", c.r.Tasks, c.text(m.Text), maxList)
+		case m.Kind == conversation.KindTask && len(c.r.Tasks) > 0:
+			c.r.Tasks[len(c.r.Tasks)-1] = c.text(m.Text)
+		default:
+			c.r.Said = bounded(c, "words of the human", c.r.Said, c.text(m.Text), maxList)
+		}
+		return
+	}
+	reached := m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff
+	toHuman := m.To == contract.Human && (m.Kind == conversation.KindComplete || m.Kind == conversation.KindReport)
+	if !reached && !toHuman {
+		return
+	}
+	if m.Kind == verdict.KindDone {
+		c.agent(m.From).Done++
+	}
+	text, _, _ := strings.Cut(m.Text, "\n## ") // the document behind it is told by its checks
+	c.r.Milestones = bounded(c, "milestones", c.r.Milestones, Milestone{At: at.UTC(), Agent: c.line(m.From),
+		Kind: m.Kind, Text: c.text(text)}, maxList)
+}
+
+// check keeps the last receipt of each check.
+func (c *Collector) check(agent string, b contract.Check) {
+	x := b.Receipt
+	check := Check{
+		Agent: c.line(agent), Command: c.text(x.Command), Expect: c.cut(x.Expect, maxReason),
+		Result: c.line(x.Result), Exit: x.Exit,
+		SHA256: c.line(x.SHA256), DurationMS: x.DurationMS, Why: c.cut(x.Why, maxReason), Final: b.Again,
+	}
+	if x.Result != verdict.CheckPassed {
+		check.Output = c.cut(x.Output, 2*maxReason)
+	}
+	c.r.Checks = slices.DeleteFunc(c.r.Checks, func(o Check) bool {
+		return o.Command == check.Command && o.Expect == check.Expect
+	})
+	c.r.Checks = bounded(c, "checks", c.r.Checks, check, maxList)
+}
+
+func (c *Collector) decision(b contract.Decision) {
+	d := Decision{
+		Number: b.Number, Decision: c.line(b.Decision), To: c.line(b.To), Mode: c.line(b.Mode),
+		Reason: c.cut(b.Reason, maxReason), Source: c.line(b.Source),
+	}
+	for _, w := range b.Warnings[:min(len(b.Warnings), 5)] {
+		d.Warnings = append(d.Warnings, c.cut(w, maxReason))
+	}
+	c.deciders += b.CostUSD
+	c.r.Decisions = bounded(c, "decisions", c.r.Decisions, d, maxList)
+}
+
+func (c *Collector) plan(b contract.Plan) {
+	c.r.Plan = nil
+	delete(c.dropped, "steps of the plan")
+	for _, s := range b.Steps {
+		step := contract.Step{Text: c.cut(s.Text, maxReason), Status: c.line(s.Status), Agent: c.line(s.Agent),
+			Mode: c.line(s.Mode)}
+		c.r.Plan = bounded(c, "steps of the plan", c.r.Plan, step, maxList)
+	}
+}
+
+// bounded adds to a list of which the last entries are kept.
+func bounded[T any](c *Collector, what string, list []T, entry T, most int) []T {
+	if len(list) >= most {
+		c.dropped[what]++
+		list = list[1:]
+	}
+	return append(list, entry)
+}
+
+// text is a text of several lines as a report has it.
+func (c *Collector) text(s string) string { return c.cut(s, maxText) }
+
+func (c *Collector) cut(s string, most int) string {
+	const enough = 64 << 10 // the rest is cut off, masked or not
+	s = strings.TrimSpace(sanitize.Text(c.mask(s[:min(len(s), enough)])))
+	return words.Head(strings.ReplaceAll(s, "\r", ""), most)
+}
+
+// line is a text of one line.
+func (c *Collector) line(s string) string {
+	return sanitize.Line(c.mask(s[:min(len(s), maxText)]), maxReason)
+}
+
+// Report returns what was collected. Status is where the run stands, for one that told no result.
+func (c *Collector) Report(status string) *Report {
+	r := c.r
+	r.Status = status
+	total := c.deciders
+	for id, a := range c.agents {
+		total += a.CostUSD
+		r.Usage = plus(r.Usage, a.Usage)
+		if slices.Contains(c.order, id) {
+			r.Agents = append(r.Agents, *a)
+		}
+	}
+	slices.SortFunc(r.Agents, func(a, b Agent) int {
+		return cmp.Compare(slices.Index(c.order, a.ID), slices.Index(c.order, b.ID))
+	})
+	r.CostUSD = contract.RoundUSD(total)
+	r.DurationMS = max(r.Ended.Sub(r.Began).Milliseconds(), 0)
+	r.Began, r.Ended = r.Began.UTC(), r.Ended.UTC()
+	if b := c.result; b != nil {
+		r.Status, r.Summary, r.CostUSD, r.Usage, r.DurationMS = c.line(b.Status), c.text(b.Summary),
+			contract.RoundUSD(b.CostUSD), b.Usage, b.DurationMS
+	}
+	for _, key := range c.moves {
+		r.Changes.Files = append(r.Changes.Files, *c.files[key])
+	}
+	r.Open = c.open(r)
+	for _, what := range slices.Sorted(maps.Keys(c.dropped)) {
+		r.Notes = append(r.Notes, fmt.Sprintf("Only the last %s are listed; %d more are left out.", what,
+			c.dropped[what]))
+	}
+	r.complete()
+	return &r
+}
+
+// open lists what was not settled.
+func (c *Collector) open(r Report) []Open {
+	var list []Open
+	add := func(kind, text string) { list = append(list, Open{kind, text}) }
+	if c.question != "" {
+		add(OpenQuestion, c.question)
+	}
+	for _, x := range r.Acceptance {
+		switch {
+		case x.Status == "failed":
+			add(OpenCriterion, fmt.Sprintf("failed (exit code %d): %s", x.ExitCode, x.Text))
+		case x.Status != "passed":
+			add(OpenCriterion, "unproven: "+x.Text)
+		}
+	}
+	for _, x := range r.Checks {
+		if x.Result != verdict.CheckPassed {
+			add(OpenCheck, fmt.Sprintf("%s: %s: %s", x.Result, x.Agent, sanitize.Line(cmp.Or(x.Why, x.Command),
+				maxReason)))
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(c.merges)) {
+		add(OpenConflict, c.merges[what])
+	}
+	for i, s := range r.Plan {
+		if s.Status != contract.StepDone && s.Status != contract.StepSkipped {
+			add(OpenStep, fmt.Sprintf("step %d is %s: %s", i+1, s.Status, s.Text))
+		}
+	}
+	if c.result != nil {
+		for _, w := range c.result.HalfDone[:min(len(c.result.HalfDone), maxList)] {
+			add(OpenWork, c.cut(w, maxReason))
+		}
+	}
+	if r.Status != contract.StatusComplete && c.trouble != "" {
+		add(OpenError, c.trouble)
+	}
+	return list
+}
+
+// complete makes lists of what is missing: JSON shows them as empty.
+func (r *Report) complete() {
+	for _, list := range []*[]string{&r.Tasks, &r.Said, &r.Notes} {
+		if *list == nil {
+			*list = []string{}
+		}
+	}
+	r.Plan, r.Milestones, r.Acceptance = orEmpty(r.Plan), orEmpty(r.Milestones), orEmpty(r.Acceptance)
+	r.Checks, r.Decisions, r.Agents = orEmpty(r.Checks), orEmpty(r.Decisions), orEmpty(r.Agents)
+	r.Open, r.Changes.Files = orEmpty(r.Open), orEmpty(r.Changes.Files)
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// decode reads an event's own fields by their names.
+func decode(line []byte, into any) error { return json.Unmarshal(line, into) }

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// maxSummary is how much GitHub takes as the summary of a step, in bytes.
+const maxSummary = 1 << 20
+
+// maxAnnotations of a kind are shown by GitHub for a step.
+const maxAnnotations = 10
+
+// annotations returns workflow commands of GitHub Actions: an error for each thing that failed, a warning for each
+// other open point, and a notice that says how the run ended.
+func (r *Report) annotations() string {
+	var b strings.Builder
+	counts := map[string]int{}
+	say := func(level, title, text string) {
+		if counts[level]++; counts[level] <= maxAnnotations {
+			fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(title), data(words.Head(text, 2000)))
+		}
+	}
+	if r.Status != contract.StatusComplete {
+		say("error", "Run "+short(r.Run)+" is not complete: "+r.Status, r.Summary)
+	}
+	for _, c := range r.Acceptance {
+		if c.Status == "failed" {
+			say("error", "An acceptance criterion failed", c.Text+"\n"+c.Command+"\n"+c.receipt())
+		}
+	}
+	for _, c := range r.Checks {
+		if c.Result == "failed" {
+			say("error", "A check of "+c.Agent+" failed", c.Command+"\n"+c.receipt()+"\n"+c.Output)
+		}
+	}
+	for _, o := range r.Open {
+		if o.Kind != OpenCheck && !(o.Kind == OpenCriterion && strings.HasPrefix(o.Text, "failed")) {
+			say("warning", "Open: "+o.Kind, o.Text)
+		}
+	}
+	text := fmt.Sprintf("%s\n%s. Changed: %s. Cost: %s, %s.", r.Summary, upperFirst(r.proved()), r.changed(),
+		usd(r.CostUSD), r.lasted())
+	say("notice", "Run "+short(r.Run)+": "+r.Status, text)
+	return inLog(b.String(), "$1%5B")
+}
+
+// StepSummary returns the report for the file that GITHUB_STEP_SUMMARY names. A report that is too long for it
+// becomes a short one.
+func (r *Report) StepSummary() string {
+	text := r.Markdown()
+	if len(text) <= maxSummary {
+		return text
+	}
+	brief := *r
+	brief.Milestones, brief.Decisions, brief.Said, brief.Checks = nil, nil, nil, nil
+	brief.Changes.Files = brief.Changes.Files[:min(len(brief.Changes.Files), 100)]
+	brief.Tasks = brief.Tasks[max(0, len(brief.Tasks)-1):]
+	brief.Notes = []string{"The report is too long for this place: use arbiter report --format markdown."}
+	return brief.Markdown()
+}
+
+// data is text behind a workflow command. The runner undoes it.
+func data(text string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text)
+}
+
+// property is text in a property of a workflow command.
+func property(text string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(text)
+}

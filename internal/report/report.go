@@ -1,0 +1,148 @@
+package report
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Report is what is told of a run. Its JSON form is the format json.
+type Report struct {
+	Run        string          `json:"run"`
+	Directory  string          `json:"directory"`
+	Status     string          `json:"status"` // of the result; live, interrupted, never_began or damaged without one
+	Rehearsal  bool            `json:"rehearsal,omitempty"`
+	Began      time.Time       `json:"began"`
+	Ended      time.Time       `json:"ended"` // the last event
+	DurationMS int64           `json:"duration_ms"`
+	Tasks      []string        `json:"tasks"`
+	Said       []string        `json:"said"` // what the human said besides, and no answer could do without
+	Summary    string          `json:"summary"`
+	Plan       []contract.Step `json:"plan"`
+	Milestones []Milestone     `json:"milestones"`
+	Changes    Changes         `json:"changes"`
+	Acceptance []Criterion     `json:"acceptance"`
+	Checks     []Check         `json:"checks"`
+	Decisions  []Decision      `json:"decisions"`
+	Agents     []Agent         `json:"agents"`
+	CostUSD    float64         `json:"cost_usd"`
+	Usage      bridge.Usage    `json:"usage"`
+	Open       []Open          `json:"open"`
+	Notes      []string        `json:"notes"` // what the report leaves out, and why
+}
+
+// Milestone is what an agent said when it had reached something.
+type Milestone struct {
+	At    time.Time `json:"at"`
+	Agent string    `json:"agent"`
+	Kind  string    `json:"kind"` // done, handoff, complete or report
+	Text  string    `json:"text"`
+}
+
+// Changes are the files that differ between the beginning of the run and its end.
+type Changes struct {
+	Files   []File `json:"files"`
+	Added   int    `json:"added"` // lines, in all files, also those that are not listed
+	Deleted int    `json:"deleted"`
+	Count   int    `json:"count"`             // of files
+	Missing string `json:"missing,omitempty"` // why nothing is known
+	Branch  string `json:"branch,omitempty"`
+	Head    string `json:"head,omitempty"`
+}
+
+// File is a changed file.
+type File struct {
+	Path    string   `json:"path"`
+	Old     string   `json:"old,omitempty"` // where a renamed file was
+	Status  string   `json:"status"`
+	Added   int      `json:"added"`
+	Deleted int      `json:"deleted"`
+	Binary  bool     `json:"binary,omitempty"`
+	Agents  []string `json:"agents,omitempty"`
+}
+
+// Criterion is an acceptance criterion with its last result, as the event acceptance tells it.
+type Criterion struct {
+	Text     string `json:"text"`
+	Command  string `json:"command,omitempty"`
+	By       string `json:"by"`
+	Status   string `json:"status"` // passed, failed or unproven
+	ExitCode int    `json:"exit_code"`
+	SHA256   string `json:"sha256,omitempty"`
+	Tree     string `json:"tree,omitempty"`
+}
+
+// Check is a check of a hand-off document with its last receipt.
+type Check struct {
+	Agent      string `json:"agent"`
+	Command    string `json:"command"`
+	Expect     string `json:"expect"`
+	Result     string `json:"result"` // passed, failed, unrun or unclear
+	Exit       int    `json:"exit"`
+	SHA256     string `json:"sha256,omitempty"`
+	DurationMS int64  `json:"duration_ms,omitempty"`
+	Output     string `json:"output,omitempty"` // the end of it, of a check that did not pass
+	Why        string `json:"why,omitempty"`
+	Final      bool   `json:"final"` // it was run once more before the run was complete
+}
+
+// Decision is a ruling with its reason.
+type Decision struct {
+	Number   int      `json:"number,omitempty"`
+	Decision string   `json:"decision"`
+	To       string   `json:"to,omitempty"`
+	Mode     string   `json:"mode,omitempty"`
+	Reason   string   `json:"reason"`
+	Source   string   `json:"source"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Agent is an agent with what it used.
+type Agent struct {
+	ID          string       `json:"id"`
+	Name        string       `json:"name"`
+	Mode        string       `json:"mode,omitempty"`
+	SuccessorOf string       `json:"successor_of,omitempty"`
+	Turns       int          `json:"turns"`
+	Restarts    int          `json:"restarts"`
+	Handoffs    int          `json:"handoffs"`
+	Done        int          `json:"done"` // how often it said that its work is done
+	CostUSD     float64      `json:"cost_usd"`
+	Usage       bridge.Usage `json:"usage"`
+}
+
+// Tokens is how many tokens were used, those of the cache included.
+func Tokens(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
+
+// Open is something that was not settled when the run ended.
+type Open struct {
+	Kind string `json:"kind"` // one of the Open… constants
+	Text string `json:"text"`
+}
+
+// Kinds of open points.
+const (
+	OpenQuestion  = "question"
+	OpenCriterion = "criterion"
+	OpenCheck     = "check"
+	OpenConflict  = "conflict"
+	OpenStep      = "step"
+	OpenWork      = "work"
+	OpenError     = "error"
+)
+
+// Failed reports whether something that was to hold did not: a criterion, a check or the run.
+func (r *Report) Failed() bool {
+	for _, c := range r.Acceptance {
+		if c.Status == "failed" {
+			return true
+		}
+	}
+	for _, c := range r.Checks {
+		if c.Result == "failed" {
+			return true
+		}
+	}
+	return r.Status == contract.StatusFailed || r.Status == contract.StatusLimit
+}

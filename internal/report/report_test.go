@@ -1,0 +1,432 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rivo/uniseg"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// told makes a report of a run in which every text that an agent or a program can write is the same.
+func told(t testing.TB, said string) *Report {
+	t.Helper()
+	c := NewCollector(nil)
+	seq := uint64(0)
+	tell := func(id string, b contract.Body) {
+		seq++
+		at := began.Add(time.Duration(seq) * time.Second)
+		line, err := contract.EncodeLine(nil, seq, at, contract.Event{ID: id, Body: b})
+		if err == nil {
+			err = c.Take(at, bytes.TrimSpace(line))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	receipt := verdict.Receipt{Command: said, Expect: said, Result: verdict.CheckFailed, Exit: 1, SHA256: "ab",
+		Output: said, Why: said}
+	tell("supervisor", contract.Session{Session: "0123abcd-4567", CWD: said})
+	tell("arbiter", contract.Spawn{Name: said, Generation: 1})
+	tell("orch-1", contract.Spawn{Name: said, Mode: said, Generation: 1})
+	tell("human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: said})
+	tell("human", contract.Message{From: "human", To: "arbiter", Kind: "message", Text: said})
+	tell("supervisor", contract.Plan{Steps: []contract.Step{{Text: said, Status: contract.StepFailed, Agent: said}}})
+	tell("orch-1", contract.Turn{CostUSD: 0.25, Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3,
+		CacheCreation: 4}})
+	tell("orch-1", contract.Restart{Reason: said})
+	tell("orch-1", contract.Check{Number: 1, Of: 1, Receipt: receipt})
+	receipt.Command, receipt.Result = "make test", verdict.CheckPassed
+	tell("orch-1", contract.Check{Number: 1, Of: 1, Receipt: receipt, Again: true})
+	tell("orch-1", contract.Message{From: "orch-1", To: "arbiter", Kind: "done", Text: said})
+	tell("arbiter", contract.Decision{Decision: "COMPLETE", To: said, Mode: said, Reason: said, Source: said,
+		Warnings: []string{said}})
+	tell("arbiter", contract.Question{Text: said})
+	tell("supervisor", contract.Unknown{Name: "acceptance", Raw: object(t, Criterion{Text: said, Command: said,
+		By: "human", Status: "failed", ExitCode: 2})})
+	tell("supervisor", contract.Unknown{Name: "acceptance", Raw: object(t, Criterion{Text: said + "!", By: said,
+		Status: said, ExitCode: -1})})
+	tell("orch-1", contract.Unknown{Name: "changes", Raw: object(t, map[string]any{
+		"files": []File{{Path: said, Old: said, Status: said, Added: 3, Agents: []string{said}}},
+	})})
+	tell("orch-1", contract.Unknown{Name: "merge", Raw: object(t, map[string]any{"status": "conflict",
+		"files": []string{said}})})
+	tell("supervisor", contract.Error{Message: said})
+	tell("supervisor", contract.Result{Status: contract.StatusFailed, Summary: said, CostUSD: 0.5,
+		DurationMS: 61_000, HalfDone: []string{said}})
+	return c.Report("live")
+}
+
+func object(t testing.TB, v any) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// hostile are texts that mean something to one of the formats.
+var hostile = []string{
+	"plain", "a\nb\n\nc", "# heading", "x\n===\ny\n---\n", "> quote", "- item\n  - item\n1. item\n1) item",
+	"```\ncode\n```", "~~~~\n````", "`", "``a` b", "\\",
+	"<script>alert(1)</script>", "<!-- x", "</div></pre></body></html>", "<img src=x onerror=alert(1)>",
+	"&lt;b&gt; &#60;b&#62;", "]]>", "<?xml?>",
+	"[link](http://evil.example)", "![image](http://evil.example/x.png)", "<http://evil.example>",
+	"http://evil.example www.evil.example a@evil.example",
+	"[x]: http://evil.example\n[x]", "| a | b |\n|---|---|\n| c | d |", "**bold** _it_ __x__ *y* ~~z~~", "$x$ $$y$$",
+	"[^1]: note", "- [x] task",
+	"::error::x", "\n::set-output name=a::b", "##[error]x", "##vso[task.setvariable variable=a]b", "##teamcity[x]",
+	"%0A::error::x", "a\r\n::stop-commands::x",
+	"@octocat #1 GH-1", "{{.}}", "\x1b[31mred\x1b[0m", "\x00\x01\ufffe\uffff", "\xff\xfe", "\u202eevil",
+	"javascript:alert(1)", "    indented", "\tindented", "a  \nb",
+	"\"'><x y='z'", "setext\n=", "*", "+ x", "a\\\nb", "ftp://x.example mailto:a@b.example xmpp:a@b.example",
+	"HTTPS://EVIL.EXAMPLE WWW.EVIL.EXAMPLE",
+}
+
+// TestNoTextBreaksOut: with any text, each format has the structure that it has with a harmless one.
+func TestNoTextBreaksOut(t *testing.T) {
+	for _, said := range hostile {
+		checkFormats(t, said)
+	}
+}
+
+// FuzzFormats is the same for any text.
+func FuzzFormats(f *testing.F) {
+	for _, said := range hostile {
+		f.Add(said)
+	}
+	f.Fuzz(func(t *testing.T, said string) { checkFormats(t, said) })
+}
+
+func checkFormats(t *testing.T, said string) {
+	r := told(t, said)
+	for _, format := range Formats() {
+		var b bytes.Buffer
+		if err := Write(&b, r, format); err != nil {
+			t.Fatalf("%s of %q: %v", format, said, err)
+		}
+		checkLog(t, format, said, b.String())
+		switch format {
+		case Markdown:
+			checkMarkdown(t, said, b.String())
+		case HTML:
+			checkHTML(t, said, b.String())
+		case JSON:
+			checkJSON(t, said, r, b.Bytes())
+		case JUnit:
+			checkXML(t, said, b.Bytes())
+		}
+	}
+	for _, l := range r.Receipt("arbiter report 0123abcd") {
+		if uniseg.StringWidth(l) > receiptColumns || strings.ContainsAny(l, "\n\r\x1b") {
+			t.Errorf("%q: the receipt has the line %q", said, l)
+		}
+	}
+	if n := len(r.Receipt("x")); n > 8 {
+		t.Errorf("the receipt has %d lines", n)
+	}
+}
+
+var (
+	anywhere  = regexp.MustCompile(`##[A-Za-z]*\[`)
+	atBegin   = regexp.MustCompile(`(?m)^\s*::`)
+	ourOwn    = regexp.MustCompile(`^::(error|warning|notice) title=[^:,]*::[^\r\n]*$`)
+	headlines = []string{"Asked", "Done", "Changed", "Proved", "Decisions and reasons", "Cost and tokens",
+		"Open points"}
+)
+
+// checkLog: nothing is a command to a CI system that reads its log, but the annotations of the format github.
+func checkLog(t *testing.T, f Format, said, out string) {
+	t.Helper()
+	if found := anywhere.FindString(out); found != "" {
+		t.Errorf("%s of %q has %q", f, said, found)
+	}
+	if f != GitHub {
+		if found := atBegin.FindString(out); found != "" {
+			t.Errorf("%s of %q has a line that begins with %q", f, said, found)
+		}
+		return
+	}
+	for l := range strings.Lines(out) {
+		if !ourOwn.MatchString(strings.TrimSuffix(l, "\n")) {
+			t.Errorf("%q makes the annotation %q", said, l)
+		}
+	}
+}
+
+var markdownParser = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
+
+// allowed are the kinds of nodes that a report is made of.
+var allowed = []ast.NodeKind{
+	ast.KindDocument, ast.KindHeading, ast.KindList, ast.KindListItem, ast.KindParagraph, ast.KindTextBlock,
+	ast.KindText, ast.KindString, ast.KindCodeSpan,
+	ast.KindBlockquote, ast.KindFencedCodeBlock, extast.KindTable, extast.KindTableHeader, extast.KindTableRow,
+	extast.KindTableCell,
+}
+
+func checkMarkdown(t *testing.T, said, out string) {
+	t.Helper()
+	source := []byte(out)
+	var headings []string
+	cells := map[int]bool{}
+	fences := 0
+	err := ast.Walk(markdownParser.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus,
+		error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		if !slices.Contains(allowed, n.Kind()) {
+			t.Errorf("Markdown of %q has a %s:\n%s", said, n.Kind(), out)
+		}
+		switch n.Kind() {
+		case ast.KindHeading:
+			headings = append(headings, string(n.Lines().Value(source)))
+		case extast.KindTableRow, extast.KindTableHeader:
+			cells[n.ChildCount()] = true
+		case ast.KindFencedCodeBlock:
+			fences++
+			if n.Parent().Kind() != ast.KindBlockquote {
+				t.Errorf("Markdown of %q has a fence that is not quoted", said)
+			}
+		case ast.KindBlockquote:
+			if k := n.Parent().Kind(); k != ast.KindDocument && k != ast.KindListItem {
+				t.Errorf("Markdown of %q has a quote in a %s", said, k)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(headings) != len(headlines)+1 || !slices.Equal(headings[1:], headlines) {
+		t.Errorf("Markdown of %q has the headings %q", said, headings)
+	}
+	if len(cells) != 1 || !cells[10] || fences > 1 {
+		t.Errorf("Markdown of %q has tables with %v columns, %d fences", said, cells, fences)
+	}
+}
+
+// checkHTML reads the page as XML, which it is, too: that parser accepts nothing but elements that are closed in order.
+func checkHTML(t *testing.T, said, out string) {
+	t.Helper()
+	count := map[string]int{}
+	d := xml.NewDecoder(strings.NewReader(out))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("HTML of %q: %v\n%s", said, err, out)
+		}
+		switch x := token.(type) {
+		case xml.Comment, xml.ProcInst:
+			t.Errorf("HTML of %q has %q", said, x)
+		case xml.StartElement:
+			count[x.Name.Local]++
+			for _, a := range x.Attr {
+				if x.Name.Local != "meta" && a.Name.Local+"="+a.Value != "lang=en" &&
+					a.Name.Local+"="+a.Value != "class=text" {
+					t.Errorf("HTML of %q has the attribute %s of %s", said, a.Name.Local, x.Name.Local)
+				}
+			}
+		}
+	}
+	for tag := range count {
+		if !slices.Contains(elements, tag) {
+			t.Errorf("HTML of %q has the element %s", said, tag)
+		}
+	}
+	if count["h2"] != len(headlines) || count["body"] != 1 || count["title"] != 1 || count["meta"] != 3 ||
+		count["tr"] != 4 {
+		t.Errorf("HTML of %q has the elements %v", said, count)
+	}
+}
+
+// elements are those that a page is made of.
+var elements = strings.Fields("html head meta title style body h1 h2 ul ol li div p pre code strong br table tr th td")
+
+func checkJSON(t *testing.T, said string, r *Report, out []byte) {
+	t.Helper()
+	var back Report
+	d := json.NewDecoder(bytes.NewReader(out))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&back); err != nil {
+		t.Fatalf("JSON of %q: %v", said, err)
+	}
+	if !bytes.Equal(object(t, back), object(t, r)) {
+		t.Errorf("JSON of %q is another report", said)
+	}
+}
+
+func checkXML(t *testing.T, said string, out []byte) {
+	t.Helper()
+	var all junitSuites
+	if err := xml.Unmarshal(out, &all); err != nil {
+		t.Fatalf("JUnit of %q: %v\n%s", said, err, out)
+	}
+	if len(all.Suites) != 3 || all.Tests != len(all.Suites[0].Cases)+len(all.Suites[1].Cases)+len(all.Suites[2].Cases) {
+		t.Errorf("JUnit of %q has %d suites, %d tests", said, len(all.Suites), all.Tests)
+	}
+	d := xml.NewDecoder(bytes.NewReader(out))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && !slices.Contains([]string{
+			"testsuites", "testsuite", "testcase", "failure", "skipped", "system-out",
+		}, e.Name.Local) {
+			t.Errorf("JUnit of %q has the element %s", said, e.Name.Local)
+		}
+	}
+}
+
+// TestCollect: what a report has of each event.
+func TestCollect(t *testing.T) {
+	r := told(t, "words")
+	if r.Run != "0123abcd-4567" || r.Status != contract.StatusFailed || r.CostUSD != 0.5 || r.DurationMS != 61_000 ||
+		!r.Failed() {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Tasks) != 1 || len(r.Said) != 1 || len(r.Milestones) != 1 || len(r.Decisions) != 1 || len(r.Plan) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Agents) != 2 || r.Agents[1].CostUSD != 0.25 || r.Agents[1].Restarts != 1 || r.Agents[1].Done != 1 ||
+		Tokens(r.Agents[1].Usage) != 10 {
+		t.Errorf("agents: %+v", r.Agents)
+	}
+	if len(r.Checks) != 2 || r.Checks[0].Output == "" || r.Checks[1].Output != "" || !r.Checks[1].Final {
+		t.Errorf("checks: %+v", r.Checks)
+	}
+	var open []string
+	for _, o := range r.Open {
+		open = append(open, o.Kind)
+	}
+	want := []string{OpenQuestion, OpenCriterion, OpenCriterion, OpenCheck, OpenConflict, OpenStep, OpenWork, OpenError}
+	if !slices.Equal(open, want) {
+		t.Errorf("open points: %q", open)
+	}
+	r.SetChanges([]workspace.Change{{Path: "a", Status: workspace.Added, Added: 2}, {Path: "b",
+		Status: workspace.Deleted, Deleted: 1}})
+	r.NoChanges("not seen")
+	if r.changed() != "2 files, +2 -1" {
+		t.Errorf("changes: %+v", r.Changes)
+	}
+	want = []string{
+		"asked    words", "done     failed: words",
+		"proved   0 of 2 acceptance criteria passed, 1 failed, 1 unproven; 1 of 2 checks…",
+		"files    2 files, +2 -1", "cost     $0.5000, 0 tokens, 1m1s", "open     8 points, first question: words",
+		"next     arbiter diff",
+	}
+	if got := r.Receipt(" arbiter diff"); !slices.Equal(got, want) {
+		t.Errorf("the receipt is\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestAnswersClosePoints: what was answered, repeated or merged is not open any more.
+func TestAnswersClosePoints(t *testing.T) {
+	c := NewCollector(nil)
+	take := func(id string, b contract.Body) {
+		line, err := contract.EncodeLine(nil, 1, began, contract.Event{ID: id, Body: b})
+		if err == nil {
+			err = c.TakeLine(line)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	failed := verdict.Receipt{Command: "make", Expect: "exit 0", Result: verdict.CheckFailed, Exit: 2}
+	passed := verdict.Receipt{Command: "make", Expect: "exit 0", Result: verdict.CheckPassed}
+	take("orch-1", contract.Spawn{Name: "One"})
+	take("arbiter", contract.Question{Text: "which?"})
+	take("orch-1", contract.Check{Receipt: failed})
+	take("orch-1", contract.Unknown{Name: "merge", Raw: json.RawMessage(`{"status":"conflict","files":["a"]}`)})
+	take("supervisor", contract.Unknown{Name: "acceptance",
+		Raw: json.RawMessage(`{"text":"it works","by":"human","status":"failed","exit_code":1}`)})
+	if r := c.Report("live"); len(r.Open) != 4 || r.Status != "live" {
+		t.Fatalf("%+v", r.Open)
+	}
+	take("human", contract.Message{From: contract.Human, To: "arbiter", Kind: "answer", Text: "this one"})
+	take("orch-1", contract.Check{Receipt: passed, Again: true})
+	take("orch-1", contract.Unknown{Name: "merge", Raw: json.RawMessage(`{"status":"merged","head":"abc"}`)})
+	take("supervisor", contract.Unknown{Name: "acceptance",
+		Raw: json.RawMessage(`{"text":"it works","by":"human","status":"passed","exit_code":0}`)})
+	if r := c.Report("live"); len(r.Open) != 0 || r.Changes.Head != "abc" || r.Failed() {
+		t.Errorf("%+v", r)
+	}
+	if err := c.TakeLine([]byte(`{"v":1}`)); err == nil {
+		t.Error("half a line is taken")
+	}
+}
+
+// TestBounds: a run of any length has a report of bounded size, and says what is left out.
+func TestBounds(t *testing.T) {
+	c := NewCollector(nil)
+	long := strings.Repeat("long ", 1<<10)
+	for i := range 3 * maxList {
+		for _, b := range []contract.Body{
+			contract.Decision{Reason: fmt.Sprint(i) + long},
+			contract.Check{Receipt: verdict.Receipt{Command: fmt.Sprint(i), Output: long}},
+			contract.Message{From: "human", Kind: "task", Text: long},
+		} {
+			line, err := contract.EncodeLine(nil, 1, began, contract.Event{ID: "orch-1", Body: b})
+			if err == nil {
+				err = c.Take(began, line)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := c.Report("live")
+	if len(r.Decisions) != maxList || len(r.Checks) != maxList || len(r.Notes) != 3 || !strings.Contains(r.Notes[0],
+		"400 more") {
+		t.Errorf("%d decisions, %d checks, notes %q", len(r.Decisions), len(r.Checks), r.Notes)
+	}
+	if n := len(r.StepSummary()); n > maxSummary {
+		t.Errorf("the summary of a step has %d bytes", n)
+	}
+}
+
+// TestSecretsAreMasked: known formats, and what the caller knows.
+func TestSecretsAreMasked(t *testing.T) {
+	key := "sk-ant-api03-" + strings.Repeat("a1B2", 20)
+	r := told(t, "the key is "+key)
+	for _, format := range Formats() {
+		var b bytes.Buffer
+		if err := Write(&b, r, format); err != nil || strings.Contains(b.String(), key) {
+			t.Errorf("%s: %v, or it has the key", format, err)
+		}
+	}
+	c := NewCollector(func(s string) string { return strings.ReplaceAll(s, "hunter2", "*") })
+	line := `{"v":1,"seq":1,"time":"2026-03-01T12:00:00.000Z","id":"human","event":"message",` +
+		`"message_id":"1","from":"human","to":"arbiter","kind":"task","text":"it is hunter2"}`
+	if err := c.TakeLine([]byte(line)); err != nil || c.Report("live").Tasks[0] != "it is *" {
+		t.Errorf("%v, %+v", err, c.r.Tasks)
+	}
+}

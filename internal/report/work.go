@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/sanitize"
+)
+
+// takers read the events of workspaces and of acceptance, by the names of their fields.
+func (c *Collector) takers() map[string]func([]byte) error {
+	return map[string]func([]byte) error{
+		"acceptance": c.takeAcceptance, "changes": c.takeChanges, "merge": c.takeMerge,
+	}
+}
+
+// takeAcceptance keeps the last result of each criterion.
+func (c *Collector) takeAcceptance(line []byte) error {
+	var x Criterion
+	if err := decode(line, &x); err != nil {
+		return err
+	}
+	x.Text, x.Command = c.cut(x.Text, maxReason*2), c.text(x.Command)
+	x.By, x.Status, x.SHA256, x.Tree = c.line(x.By), c.line(x.Status), c.line(x.SHA256), c.line(x.Tree)
+	for i, o := range c.r.Acceptance {
+		if o.Text == x.Text && o.Command == x.Command {
+			c.r.Acceptance[i] = x
+			return nil
+		}
+	}
+	c.r.Acceptance = bounded(c, "acceptance criteria", c.r.Acceptance, x, maxList)
+	return nil
+}
+
+// takeChanges adds the files that a turn changed. Lines that were changed twice count twice: [Report.SetChanges] knows
+// better where there are snapshots.
+func (c *Collector) takeChanges(line []byte) error {
+	var x struct{ Files []File }
+	if err := decode(line, &x); err != nil {
+		return err
+	}
+	for _, f := range x.Files {
+		path := sanitize.Line(c.mask(f.Path), maxReason)
+		c.r.Changes.Added += f.Added
+		c.r.Changes.Deleted += f.Deleted
+		known := c.files[path]
+		switch {
+		case known != nil:
+			known.Added, known.Deleted, known.Status = known.Added+f.Added, known.Deleted+f.Deleted, c.line(f.Status)
+		case len(c.moves) < maxFiles:
+			f.Path, f.Old, f.Status = path, c.line(f.Old), c.line(f.Status)
+			for i := range f.Agents {
+				f.Agents[i] = c.line(f.Agents[i])
+			}
+			c.files[path], c.moves = &f, append(c.moves, path)
+			c.r.Changes.Count++
+		default:
+			c.r.Changes.Count++
+		}
+	}
+	return nil
+}
+
+// takeMerge keeps conflicts until the same work was merged.
+func (c *Collector) takeMerge(line []byte) error {
+	var x struct {
+		ID, Status, Head string
+		Files            []string
+	}
+	if err := decode(line, &x); err != nil {
+		return err
+	}
+	id := c.line(x.ID)
+	delete(c.merges, id)
+	if x.Status == "conflict" {
+		names := ""
+		for i, f := range x.Files {
+			if i == 10 {
+				names += fmt.Sprintf(" and %d more", len(x.Files)-i)
+				break
+			}
+			names += " " + c.line(f)
+		}
+		c.merges[id] = "the work of " + id + " could not be merged:" + names
+	} else if x.Head != "" {
+		c.r.Changes.Head = c.line(x.Head)
+	}
+	return nil
+}
+
+// SetChanges gives the report the changes between the snapshots of the run. It replaces those that events told of.
+func (r *Report) SetChanges(changes []workspace.Change) {
+	r.Changes = Changes{Files: []File{}, Count: len(changes), Branch: r.Changes.Branch, Head: r.Changes.Head}
+	for _, x := range changes {
+		r.Changes.Added += x.Added
+		r.Changes.Deleted += x.Deleted
+		if len(r.Changes.Files) < maxFiles {
+			r.Changes.Files = append(r.Changes.Files, File{
+				Path: sanitize.Line(sanitize.Redact(x.Path), maxReason), Old: sanitize.Line(sanitize.Redact(x.Old),
+					maxReason),
+				Status: string(x.Status), Added: x.Added, Deleted: x.Deleted, Binary: x.Binary,
+			})
+		}
+	}
+}
+
+// NoChanges says why nothing is known of changes, unless events told of them.
+func (r *Report) NoChanges(why string) {
+	if r.Changes.Count == 0 {
+		r.Changes.Missing = why
+	}
+}
