@@ -144,7 +144,7 @@ going on. Without a run it exits with 0, or with what prevented one (2, 5).`),
 func (e env) commands() []*cli.Command {
 	tells := e.withSafeOutput()
 	list := slices.Concat(tells.sessionCommands(), tells.workCommands(), e.controlCommands(), []*cli.Command{
-		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.decideCommand(),
+		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.memoryCommand(), tells.decideCommand(),
 		e.doctorCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",

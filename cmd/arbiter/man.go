@@ -21,7 +21,7 @@ var preface = manual.Words{
 		{Term: "ARBITER_…", Text: "Settings, under the name that the help gives with each flag. Flags win over variables, and variables over configuration files. Repeatable flags have no variable."},
 		{Term: "XDG_STATE_HOME, XDG_CONFIG_HOME, HOME", Text: "Where arbiter keeps runs and configuration; see FILES."},
 		{Term: "CLAUDE_CONFIG_DIR", Text: "Where Claude Code keeps its login, settings and transcripts, instead of ~/.claude."},
-		{Term: "VISUAL, EDITOR", Text: "The editor that Ctrl+G opens (default: vi)."},
+		{Term: "VISUAL, EDITOR", Text: "The editor that Ctrl+G and arbiter memory edit open (default: vi)."},
 		{Term: "TERM, COLORTERM, COLORFGBG, NO_COLOR", Text: "What the terminal can show, and its background. NO_COLOR turns colours off."},
 		{Term: "LC_ALL, LC_CTYPE, LANG", Text: "If they do not name UTF-8, arbiter draws the screen in ASCII."},
 	},

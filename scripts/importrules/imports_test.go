@@ -118,6 +118,8 @@ var forbidden = []rule{
 	{from: "./cmd/arbiter/internal/scratch", to: []string{module + "/...", "log/slog", "net"}, direct: true, why: "a leaf: directories, and whose they are"},
 	{from: "./internal/statedir", to: []string{module + "/...", "github.com/...", "log/slog", "net", "os/exec"}, direct: true,
 		why: "a leaf: small files that are the user's alone, whatever they say"},
+	{from: "./internal/memory", to: []string{"./supervisor", "./supervisor/runloop", "./bridge/...", "./tui/...", "os/exec", "net", "log/slog"}, direct: true,
+		why: "it keeps what it is given, and knows nothing of the run that reads it"},
 	{from: "./internal/report", to: []string{"./supervisor", "./supervisor/runloop", "./tui/...", "os", "net", "log/slog"}, direct: true,
 		why: "it is told events and changes, and writes to whom it is given"},
 	{from: "./internal/git", to: []string{module + "/...", "github.com/...", "log/slog", "net"}, but: "./bridge/childenv", direct: true,

@@ -186,6 +186,23 @@ func (h History) Performance(agent string) *Performance {
 	return p
 }
 
+// Count is how the executions of one agent ended. What was cancelled does not count.
+type Count struct {
+	Agent                    string
+	Succeeded, Failed        int
+	TriesToSuccess           int // executions until each success, of all successes
+	LastSuccess, LastFailure time.Time
+}
+
+// Counts returns a Count for each agent that has worked, by name.
+func (h History) Counts() []Count {
+	list := make([]Count, len(h.agents))
+	for i, t := range h.agents {
+		list[i] = Count{t.agent, t.succeeded, t.failed, t.triesToSuccess, t.lastSuccess, t.lastFailure}
+	}
+	return list
+}
+
 // window returns the last n with their places.
 func (h History) window(n int) []numbered {
 	last := h.recent[max(len(h.recent)-n, 0):]

@@ -186,6 +186,11 @@ func TestPerformance(t *testing.T) {
 	if diff := cmp.Diff(want, h.Performance("tester")); diff != "" {
 		t.Errorf("the tester's (-want +got):\n%s", diff)
 	}
+	at := time.Date(2026, 1, 2, 3, 4, 10, 0, time.UTC)
+	counts := []Count{{"developer", 2, 3, 4, at.Add(-time.Second), at}, {"tester", 0, 5, 0, time.Time{}, at}}
+	if diff := cmp.Diff(counts, h.Counts()); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
 }
 
 // TestFiguresAgreeWithAllThatWas computes the figures from a plain list, for histories

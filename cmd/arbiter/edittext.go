@@ -1,0 +1,52 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+)
+
+// editedText is what an editor left, and the file that it is in.
+type editedText struct {
+	text, path string
+	dir        string
+}
+
+// remove removes the file. Otherwise it stays.
+func (t editedText) remove() { os.RemoveAll(t.dir) }
+
+// editText opens $VISUAL, else $EDITOR, else vi, on a text in a private file of that name. If the editor fails,
+// nothing is left behind.
+func editText(ctx context.Context, name, text string) (editedText, error) {
+	dir, err := os.MkdirTemp("", "arbiter-edit-")
+	if err != nil {
+		return editedText{}, err
+	}
+	t := editedText{path: filepath.Join(dir, name), dir: dir}
+	if err := os.WriteFile(t.path, []byte(text), 0o600); err != nil {
+		t.remove()
+		return t, err
+	}
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", editorScript(editor), "editor", t.path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	interrupted := make(chan os.Signal, 1) // Ctrl+C is a key of the editor's
+	signal.Notify(interrupted, os.Interrupt)
+	err = cmd.Run()
+	signal.Stop(interrupted)
+	if err != nil {
+		t.remove()
+		return t, fmt.Errorf("%w of the editor (%s)", err, editor)
+	}
+	raw, err := readFile(t.path, maxSource)
+	if err != nil {
+		t.remove()
+		return t, fmt.Errorf("read what the editor left: %w", err)
+	}
+	t.text = string(raw)
+	return t, nil
+}

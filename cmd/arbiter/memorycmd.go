@@ -1,0 +1,210 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/internal/memory"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+func (e env) memoryCommand() *cli.Command {
+	place := []cli.Flag{flagOf("cwd"), stateDirFlag()}
+	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"})
+	const codes = `Exit codes: 0 listed, changed or unchanged; 1 the edited text is wrong, or the editor failed; 2 bad usage, or
+no such lesson; 5 the workspace or the file cannot be read or written.`
+	return &cli.Command{
+		Name: "memory", Usage: "list, edit or remove what earlier runs in a workspace have learned",
+		Description: "Lessons are what runs have reported. They are kept in the state directory, at most 50 for a workspace,\n" +
+			"masked like logs.\n\n  arbiter memory\n  arbiter memory edit\n  arbiter memory rm 2\n\n" + codes,
+		Flags: list,
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return noSuchCommand(c)
+			}
+			return e.listMemory(c)
+		},
+		Subcommands: []*cli.Command{
+			{Name: "ls", Usage: "list the lessons with their numbers", Flags: list, Action: e.listMemory},
+			{
+				Name: "edit", Usage: "edit the lessons in $VISUAL or $EDITOR", ArgsUsage: "[FILE]",
+				Description: "With FILE, the editor opens that text: the one that an earlier edit was refused for.\n\n" + codes,
+				Flags:       place, Action: e.editMemory,
+			},
+			{
+				Name: "rm", Usage: "remove lessons by number", ArgsUsage: "NUMBER…", Description: codes,
+				Flags: append(slices.Clone(place), &cli.BoolFlag{
+					Name: "all", Usage: "forget everything, also the outcomes of runs, and a file that cannot be read",
+				}),
+				Action: e.removeMemory,
+			},
+		},
+	}
+}
+
+// memoryOf opens the memory of a workspace. The caller closes the store.
+func memoryOf(c *cli.Context) (*memory.Store, string, error) {
+	place, err := workspace(c)
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := stateDir(c.String("state-dir"))
+	if err != nil {
+		return nil, "", err
+	}
+	store, err := memory.Open(dir, place, secrets.Masker(nil))
+	if err != nil {
+		return nil, "", environmentf("%v", err)
+	}
+	return store, place, nil
+}
+
+// memoryReport is what `memory --json` prints.
+type memoryReport struct {
+	CWD      string           `json:"cwd"`
+	File     string           `json:"file"`
+	Lessons  []memory.Lesson  `json:"lessons"`
+	Outcomes []memory.Outcome `json:"outcomes"`
+}
+
+func (e env) listMemory(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("memory ls takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
+	}
+	store, place, err := memoryOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	m, err := store.Load()
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	if c.Bool("json") {
+		r := memoryReport{place, store.Path(), append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
+			m.Outcomes...)}
+		raw, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(e.stdout, escaped(string(raw)))
+		return nil
+	}
+	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(place, 400))
+	for i, l := range m.Lessons {
+		from := "written by a human"
+		if l.Run != "" {
+			from = "run " + short(l.Run)
+		}
+		fmt.Fprintf(e.stdout, "%3d  %s\n     %s, %s\n", i+1, l.Text, l.Date.Local().Format(time.DateOnly), from)
+		if l.Evidence != "" {
+			fmt.Fprintf(e.stdout, "     evidence: %s\n", l.Evidence)
+		}
+	}
+	if len(m.Lessons) == 0 {
+		fmt.Fprintln(e.stdout, "No run has reported a lesson here.")
+	}
+	if n := len(m.Outcomes); n > 0 {
+		fmt.Fprintf(e.stdout, "The outcomes of %s are kept, too.\n", words.Count(n, "run"))
+	}
+	return nil
+}
+
+func (e env) removeMemory(c *cli.Context) error {
+	all := c.Bool("all")
+	if all == (c.NArg() > 0) {
+		return usagef("memory rm: give numbers as arbiter memory lists them, or --all")
+	}
+	store, _, err := memoryOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if all {
+		if err := store.Clear(); err != nil {
+			return environmentf("%v", err)
+		}
+		fmt.Fprintln(e.stdout, "Everything is forgotten.")
+		return nil
+	}
+	m, err := store.Load()
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	unwanted := map[int]bool{}
+	for _, word := range c.Args().Slice() {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > len(m.Lessons) {
+			return usagef("there is no lesson %q: arbiter memory lists %d", word, len(m.Lessons))
+		}
+		unwanted[n-1] = true
+	}
+	var kept []memory.Lesson
+	for i, l := range m.Lessons {
+		if !unwanted[i] {
+			kept = append(kept, l)
+		}
+	}
+	if err := store.Replace(m.Lessons, kept); err != nil {
+		return environmentf("%v", err)
+	}
+	for i, l := range m.Lessons {
+		if unwanted[i] {
+			fmt.Fprintln(e.stdout, "Removed: "+l.Text)
+		}
+	}
+	return nil
+}
+
+// editMemory has a human edit the lessons. A text that is refused stays in a file that the error names.
+func (e env) editMemory(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return usagef("memory edit: give at most one FILE")
+	}
+	store, _, err := memoryOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	m, err := store.Load()
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	before := memory.Text(m.Lessons)
+	if file := c.Args().First(); file != "" {
+		raw, err := readFile(file, maxSource)
+		if err != nil {
+			return usagef("memory edit: read %s: %v", file, withoutPath(err))
+		}
+		before = string(raw)
+	}
+	edited, err := editText(c.Context, "memory.txt", before)
+	if err != nil {
+		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("%v; nothing was changed", err)}
+	}
+	lessons, err := memory.Parse(edited.text, time.Now())
+	if err != nil {
+		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf(
+			"%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
+			words.Quote(edited.path))}
+	}
+	defer edited.remove()
+	if strings.TrimSpace(edited.text) == strings.TrimSpace(memory.Text(m.Lessons)) {
+		fmt.Fprintln(e.stderr, "Nothing was changed.")
+		return nil
+	}
+	if err := store.Replace(m.Lessons, lessons); err != nil {
+		return environmentf("%v", err)
+	}
+	fmt.Fprintf(e.stderr, "%s kept.\n", words.Count(len(lessons), "lesson"))
+	return nil
+}

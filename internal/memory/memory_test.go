@@ -1,0 +1,251 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func lesson(text string) Lesson {
+	return Lesson{Text: text, Evidence: "seen", Run: "0123abcd-4567", Date: now}
+}
+
+func open(t *testing.T, state, cwd string) *Store {
+	t.Helper()
+	s, err := Open(state, cwd, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func load(t *testing.T, s *Store) Memory {
+	t.Helper()
+	m, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func texts(lessons []Lesson) (list []string) {
+	for _, l := range lessons {
+		list = append(list, l.Text)
+	}
+	return list
+}
+
+// TestLessonsStay: per workspace, bounded, the oldest out, each text once.
+func TestLessonsStay(t *testing.T) {
+	state, cwd := t.TempDir(), t.TempDir()
+	s := open(t, state, cwd)
+	must(t, s.Learn([]Lesson{lesson("one"), lesson("two")}), s.Learn([]Lesson{lesson("one"), {Text: " \x1b[0m"}}),
+		s.Learn(nil))
+	if got := texts(load(t, open(t, state, cwd)).Lessons); !cmp.Equal(got, []string{"two", "one"}) {
+		t.Errorf("%q", got)
+	}
+	if m := load(t, open(t, state, t.TempDir())); m.Lessons != nil {
+		t.Errorf("another workspace remembers %+v", m)
+	}
+	for i := range MaxLessons + 5 {
+		must(t, s.Learn([]Lesson{lesson(fmt.Sprint(i))}))
+	}
+	if got := texts(load(t, s).Lessons); len(got) != MaxLessons || got[0] != "5" {
+		t.Errorf("%d lessons, from %s", len(got), got[0])
+	}
+	must(t, s.Clear(), s.Clear())
+	if m := load(t, s); m.Lessons != nil {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestTextsAreHarmless: one line, no control characters, no secrets, of bounded length.
+func TestTextsAreHarmless(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	key := "sk-ant-api03-" + strings.Repeat("a1B2", 20)
+	must(t, s.Learn([]Lesson{{Text: "a\nb\x1b[31m\u202e " + key, Evidence: strings.Repeat("é", 10_000), Run: "x\ny",
+		Date: now}}))
+	must(t, s.Record(Outcome{Run: "r\n", Agents: []AgentOutcome{{Name: "m\x00" + key, Failed: -1}}}))
+	raw, err := os.ReadFile(s.Path())
+	must(t, err)
+	l := load(t, s).Lessons[0]
+	if strings.Contains(string(raw), key) || !strings.HasPrefix(l.Text, "a b") || strings.ContainsAny(l.Text+l.Run,
+		"\n\x1b\u202e") {
+		t.Errorf("%s", raw)
+	}
+	if n := len([]rune(l.Evidence)); n > MaxText {
+		t.Errorf("the evidence has %d characters", n)
+	}
+}
+
+// TestWritersAtOnce: nothing is lost when several runs write.
+func TestWritersAtOnce(t *testing.T) {
+	state, cwd := t.TempDir(), t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		s := open(t, state, cwd)
+		wg.Go(func() {
+			for j := range 5 {
+				if err := s.Learn([]Lesson{lesson(fmt.Sprintf("%d of %d", j, i))}); err != nil {
+					t.Error(err)
+				}
+				if err := s.Record(Outcome{Run: fmt.Sprint(i), Date: now, CostUSD: float64(j)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if m := load(t, open(t, state, cwd)); len(m.Lessons) != 40 || len(m.Outcomes) != 8 || m.Outcomes[3].CostUSD != 4 {
+		t.Errorf("%d lessons, %+v", len(m.Lessons), m.Outcomes)
+	}
+}
+
+// TestUnreadableFiles: what is damaged, or of another version, is left as it is.
+func TestUnreadableFiles(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	for want, text := range map[string]string{
+		"no JSON object": "{", "not of version 1": `{"v":2}`,
+		"is for the workspace": `{"v":1,"cwd":"/x","lessons":[],"outcomes":[]}`,
+		"unknown field":        `{"v":1,"more":1}`, "after top-level value": `{"v":1} {}`,
+		"over 2048 KiB": strings.Repeat(" ", maxBytes+1),
+	} {
+		must(t, os.WriteFile(s.Path(), []byte(text), 0o600))
+		_, err := s.Load()
+		var corrupt *CorruptError
+		if !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20s: %v, not %q", text, err, want)
+		}
+		if err := s.Learn([]Lesson{lesson("x")}); !errors.As(err, &corrupt) {
+			t.Errorf("%.20s: it is written to: %v", text, err)
+		}
+		if raw, err := os.ReadFile(s.Path()); err != nil || string(raw) != text {
+			t.Errorf("%.20s: it was changed: %v", text, err)
+		}
+	}
+	must(t, s.Clear(), s.Learn([]Lesson{lesson("x")}))
+}
+
+// TestBrief: the newest first, marked as reports, bounded.
+func TestBrief(t *testing.T) {
+	if Brief(nil) != "" {
+		t.Error("nothing is brief")
+	}
+	want := briefHeader + "- 2026-03-01, by a human: two\n- 2026-03-01, run 0123abcd: one (evidence: seen)\n"
+	if diff := cmp.Diff(want, Brief([]Lesson{lesson("one"), {Text: "two", Date: now}})); diff != "" {
+		t.Error(diff)
+	}
+	var many []Lesson
+	for range MaxLessons {
+		many = append(many, Lesson{Text: strings.Repeat("é", MaxText), Date: now})
+	}
+	if text := Brief(many); len(text) > briefBytes || !strings.HasSuffix(text, "older reports are left out.\n") {
+		t.Errorf("%d bytes: …%s", len(text), text[len(text)-50:])
+	}
+}
+
+// TestPerformance: the sums of all runs, in the form of a decider's input.
+func TestPerformance(t *testing.T) {
+	got := Performance([]Outcome{
+		{Agents: []AgentOutcome{{Name: "tester", Succeeded: 2, Failed: 1, TriesToSuccess: 5, LastSuccess: now,
+			LastFailure: now}}},
+		{Agents: []AgentOutcome{{Name: "tester", Failed: 3, LastFailure: now.Add(time.Second)}, {Name: "idle",
+			Restarts: 2}}},
+	})
+	want := map[string]decision.Performance{"tester": {
+		LastSuccess: "2026-03-01T12:00:00.000Z", LastFailure: "2026-03-01T12:00:01.000Z", SuccessRate: 33.3,
+		IterationAverage: 2.5,
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOutcomesAreBounded: the newest runs stay.
+func TestOutcomesAreBounded(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	for i := range MaxOutcomes + 3 {
+		must(t, s.Record(Outcome{Run: fmt.Sprint(i), Agents: make([]AgentOutcome, maxAgents+1)}))
+	}
+	m := load(t, s)
+	if len(m.Outcomes) != MaxOutcomes || m.Outcomes[0].Run != "3" || len(m.Outcomes[0].Agents) != maxAgents {
+		t.Errorf("%d outcomes, the first: %+v", len(m.Outcomes), m.Outcomes[0])
+	}
+}
+
+// TestReplaceKeepsWhatCame: what a run learned while a human edited is not lost.
+func TestReplaceKeepsWhatCame(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	must(t, s.Learn([]Lesson{lesson("one"), lesson("two")}))
+	seen := load(t, s).Lessons
+	must(t, s.Learn([]Lesson{lesson("three")}))
+	edited, err := Parse(strings.Replace(Text(seen), "lesson: two", "lesson: second", 1), now)
+	must(t, err, s.Replace(seen, edited[1:]))
+	if got := texts(load(t, s).Lessons); !cmp.Equal(got, []string{"second", "three"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestParse: problems are named with their line.
+func TestParse(t *testing.T) {
+	for want, text := range map[string]string{
+		`line 2: "two" has no name`: "lesson: one\ntwo", "line 1: lesson is empty": "lesson:",
+		"line 1: run comes before":   "run: x",
+		"line 3: run is given twice": "lesson: a\nrun: x\nrun: y",
+		`line 2: there is no "x"`:    "lesson: a\nx: y", "line 2: \"soon\" is no date": "lesson: a\ndate: soon",
+		"line 1: lesson has 501":    "lesson: " + strings.Repeat("x", 501),
+		"line 101: there can be 50": strings.Repeat("lesson: a\n\n", 51),
+	} {
+		if _, err := Parse(text, now); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, not %q", text, err, want)
+		}
+	}
+	got, err := Parse("# x\nlesson: a: b\ndate: 2026-01-02\r\n\nlesson: c", now)
+	want := []Lesson{{Text: "a: b", Date: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}, {Text: "c", Date: now}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+// FuzzParse: what can be parsed is the same after it was kept, printed and parsed again.
+func FuzzParse(f *testing.F) {
+	f.Add("lesson: a\nevidence: b\nrun: c\ndate: 2026-01-02\n")
+	f.Add("lesson: #\x00\nlesson: lesson: x\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := Parse(text, now)
+		if err != nil {
+			return
+		}
+		var kept []Lesson
+		for _, l := range list {
+			if l, err := l.clean(func(s string) string { return s }); err == nil {
+				kept = append(kept, l)
+			}
+		}
+		again, err := Parse(Text(kept), now)
+		if diff := cmp.Diff(kept, again); err != nil || diff != "" {
+			t.Fatal(err, diff)
+		}
+		if brief := Brief(kept); strings.Count(brief, "\n") > len(kept)+1 || len(brief) > briefBytes {
+			t.Fatalf("%d lessons make %q", len(kept), brief)
+		}
+	})
+}

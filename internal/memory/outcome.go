@@ -1,0 +1,116 @@
+package memory
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+)
+
+// Bounds of outcomes.
+const (
+	MaxOutcomes = 50
+	maxAgents   = 30 // of a run
+)
+
+// Outcome is how a run ended, and how its agents did.
+type Outcome struct {
+	Run     string         `json:"run"`
+	Date    time.Time      `json:"date"`
+	Status  string         `json:"status"` // of the result
+	CostUSD float64        `json:"cost_usd"`
+	Agents  []AgentOutcome `json:"agents"`
+}
+
+// AgentOutcome is how the agents of one mode did in a run.
+type AgentOutcome struct {
+	Name           string    `json:"name"`      // of the mode
+	Succeeded      int       `json:"succeeded"` // executions
+	Failed         int       `json:"failed"`
+	TriesToSuccess int       `json:"tries_to_success"` // executions until each success, of all successes
+	LastSuccess    time.Time `json:"last_success,omitzero"`
+	LastFailure    time.Time `json:"last_failure,omitzero"`
+	Restarts       int       `json:"restarts"`
+	Handoffs       int       `json:"handoffs"`
+	CostUSD        float64   `json:"cost_usd"`
+}
+
+func (o Outcome) clean(mask func(string) string) Outcome {
+	line := func(s string) string { return sanitize.Line(mask(s), maxRun) }
+	o.Run, o.Status, o.Date, o.CostUSD = line(o.Run), line(o.Status), o.Date.UTC().Truncate(time.Second),
+		finite(o.CostUSD)
+	o.Agents = slices.Clone(o.Agents[:min(len(o.Agents), maxAgents)])
+	for i := range o.Agents {
+		a := &o.Agents[i]
+		a.Name, a.CostUSD = line(a.Name), finite(a.CostUSD)
+		a.Succeeded, a.Failed, a.TriesToSuccess = max(a.Succeeded, 0), max(a.Failed, 0), max(a.TriesToSuccess, 0)
+		a.Restarts, a.Handoffs = max(a.Restarts, 0), max(a.Handoffs, 0)
+		a.LastSuccess, a.LastFailure = a.LastSuccess.UTC(), a.LastFailure.UTC()
+	}
+	return o
+}
+
+// finite leaves out what JSON has no form for.
+func finite(usd float64) float64 {
+	if math.IsNaN(usd) || math.IsInf(usd, 0) || usd < 0 {
+		return 0
+	}
+	return math.Round(usd*1e6) / 1e6
+}
+
+// Performance returns how each mode did in all runs, by its name, in the form that deciders are shown for the present
+// run. A mode that never finished an execution is missing.
+func Performance(outcomes []Outcome) map[string]decision.Performance {
+	sums := map[string]AgentOutcome{}
+	for _, o := range outcomes {
+		for _, a := range o.Agents {
+			s := sums[a.Name]
+			s.Succeeded, s.Failed, s.TriesToSuccess = s.Succeeded+a.Succeeded, s.Failed+a.Failed,
+				s.TriesToSuccess+a.TriesToSuccess
+			s.LastSuccess, s.LastFailure = latest(s.LastSuccess, a.LastSuccess), latest(s.LastFailure, a.LastFailure)
+			sums[a.Name] = s
+		}
+	}
+	list := map[string]decision.Performance{}
+	for name, s := range sums {
+		if s.Succeeded+s.Failed == 0 {
+			continue
+		}
+		p := decision.Performance{
+			LastSuccess: stamp(s.LastSuccess), LastFailure: stamp(s.LastFailure),
+			SuccessRate: tenth(100 * float64(s.Succeeded) / float64(s.Succeeded+s.Failed)),
+		}
+		if s.Succeeded > 0 {
+			p.IterationAverage = tenth(float64(s.TriesToSuccess) / float64(s.Succeeded))
+		}
+		list[name] = p
+	}
+	return list
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// stamp and tenth write times and rates as package decision does.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func tenth(x float64) float64 { return math.Round(x*10) / 10 }
+
+// record adds an outcome. That of the same run is replaced.
+func record(kept []Outcome, o Outcome) []Outcome {
+	kept = slices.DeleteFunc(slices.Clone(kept), func(k Outcome) bool { return strings.EqualFold(k.Run, o.Run) })
+	kept = append(kept, o)
+	return kept[max(0, len(kept)-MaxOutcomes):]
+}

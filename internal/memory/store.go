@@ -1,0 +1,244 @@
+package memory
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
+	"github.com/arbiter-cli/arbiter/sanitize"
+)
+
+const (
+	dirName  = "memory"
+	version  = 1
+	maxBytes = 2 << 20
+	// lockWait bounds how long a change waits for that of another process, which takes milliseconds.
+	lockWait = 5 * time.Second
+)
+
+// UnsafeError reports a path that another user could have put there or changed.
+type UnsafeError = statedir.UnsafeError
+
+// CorruptError says that a file is not what this version of the package wrote.
+type CorruptError struct{ Path, Reason string }
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s cannot be read: %s; arbiter memory rm --all removes it", e.Path, e.Reason)
+}
+
+// Memory is what is remembered of a workspace, the oldest first.
+type Memory struct {
+	Lessons  []Lesson
+	Outcomes []Outcome
+}
+
+// document is the file.
+type document struct {
+	V        int       `json:"v"`
+	CWD      string    `json:"cwd"`
+	Lessons  []Lesson  `json:"lessons"`
+	Outcomes []Outcome `json:"outcomes"`
+}
+
+// Store is the memory of one workspace. Several goroutines and processes may use stores of the same workspace at once.
+type Store struct {
+	dir  *statedir.Dir
+	mask func(string) string
+	cwd  string // resolved
+	name string // of the file, without .json
+}
+
+// Open opens the memory of the workspace cwd in the state directory dir, and makes directories that are missing. Mask
+// masks secrets in what is written; nil: known formats only. Close the store.
+func Open(dir, cwd string, mask func(string) string) (*Store, error) {
+	resolved, err := filepath.Abs(cwd)
+	if err == nil {
+		resolved, err = filepath.EvalSymlinks(resolved)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open memory: resolve the workspace: %w", err)
+	}
+	state, err := statedir.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open memory: %w", err)
+	}
+	defer state.Close()
+	own, err := state.Dir(dirName)
+	if err != nil {
+		return nil, fmt.Errorf("open memory: %w", err)
+	}
+	if mask == nil {
+		mask = sanitize.Redact
+	}
+	sum := sha256.Sum256([]byte(resolved))
+	return &Store{dir: own, mask: mask, cwd: resolved, name: hex.EncodeToString(sum[:])}, nil
+}
+
+// Close releases the store's directory.
+func (s *Store) Close() error { return s.dir.Close() }
+
+// Path is the workspace's file.
+func (s *Store) Path() string { return s.dir.Path(s.name + ".json") }
+
+// Load reads what is remembered; nothing is, if there is no file. *CorruptError if the file cannot be understood.
+func (s *Store) Load() (Memory, error) {
+	d, err := s.read()
+	if err != nil {
+		return Memory{}, fmt.Errorf("load memory: %w", err)
+	}
+	return Memory{d.Lessons, d.Outcomes}, nil
+}
+
+// Learn adds lessons, and returns when they are on disk. Those without a text are left out.
+func (s *Store) Learn(lessons []Lesson) error {
+	var clean []Lesson
+	for _, l := range lessons {
+		if l, err := l.clean(s.mask); err == nil {
+			clean = append(clean, l)
+		}
+	}
+	if clean == nil {
+		return nil
+	}
+	return s.change("keep lessons", func(d *document) error {
+		d.Lessons = merge(d.Lessons, clean)
+		return nil
+	})
+}
+
+// Record adds the outcome of a run, or replaces the one that it has recorded before.
+func (s *Store) Record(o Outcome) error {
+	o = o.clean(s.mask)
+	return s.change("keep an outcome", func(d *document) error {
+		d.Outcomes = record(d.Outcomes, o)
+		return nil
+	})
+}
+
+// Replace puts lessons in the place of those that a human has seen. Lessons that came meanwhile stay.
+func (s *Store) Replace(seen, lessons []Lesson) error {
+	var clean []Lesson
+	for _, l := range lessons {
+		l, err := l.clean(s.mask)
+		if err != nil {
+			return fmt.Errorf("replace lessons: %w", err)
+		}
+		clean = append(clean, l)
+	}
+	return s.change("replace lessons", func(d *document) error {
+		came := slices.DeleteFunc(slices.Clone(d.Lessons), func(l Lesson) bool {
+			return slices.ContainsFunc(seen,
+				l.equal)
+		})
+		d.Lessons = merge(clean, came)
+		return nil
+	})
+}
+
+// equal reports whether two lessons are one.
+func (l Lesson) equal(o Lesson) bool {
+	return l.Text == o.Text && l.Evidence == o.Evidence && l.Run == o.Run && l.Date.Equal(o.Date)
+}
+
+// Clear forgets everything, also a file that cannot be understood.
+func (s *Store) Clear() error {
+	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
+	if err != nil {
+		return fmt.Errorf("clear memory: %w", err)
+	}
+	defer unlock()
+	if err := s.dir.Remove(s.name + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("clear memory: %w", err)
+	}
+	return nil
+}
+
+// change replaces the file by what edit makes of it.
+func (s *Store) change(what string, edit func(*document) error) error {
+	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer unlock()
+	d, err := s.read()
+	if err == nil {
+		err = edit(&d)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if d.Lessons == nil {
+		d.Lessons = []Lesson{}
+	}
+	if d.Outcomes == nil {
+		d.Outcomes = []Outcome{}
+	}
+	b, err := json.MarshalIndent(d, "", " ")
+	if err == nil {
+		err = s.dir.ReplaceLocked(s.name+".json", s.name+".tmp", append(b, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// read reads the file; one that is not there yet is empty.
+func (s *Store) read() (document, error) {
+	fresh := document{V: version, CWD: text(s.cwd)}
+	corrupt := func(format string, args ...any) (document, error) {
+		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
+	}
+	b, err := s.dir.Read(s.name+".json", maxBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fresh, nil
+	case errors.Is(err, statedir.ErrTooLarge):
+		return corrupt("it is over %d KiB", maxBytes>>10)
+	case err != nil:
+		return document{}, err
+	}
+	var head struct{ V *int }
+	if err := json.Unmarshal(b, &head); err != nil {
+		return corrupt("it is no JSON object (%v)", err)
+	}
+	if head.V == nil || *head.V != version {
+		return corrupt("it is not of version %d, the one that this arbiter knows", version)
+	}
+	var d document
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&d); err != nil {
+		return corrupt("%v", err)
+	}
+	if d.CWD != fresh.CWD {
+		return corrupt("it is for the workspace %q, not for %q", d.CWD, fresh.CWD)
+	}
+	for i, l := range d.Lessons { // a human may have written them
+		if d.Lessons[i], err = l.clean(s.mask); err != nil {
+			return corrupt("lesson %d: %v", i+1, err)
+		}
+	}
+	for i, o := range d.Outcomes {
+		d.Outcomes[i] = o.clean(s.mask)
+	}
+	d.Lessons = d.Lessons[max(0, len(d.Lessons)-MaxLessons):]
+	d.Outcomes = d.Outcomes[max(0, len(d.Outcomes)-MaxOutcomes):]
+	return d, nil
+}
+
+// text is a path as it comes back from JSON, where bytes that are no text are replaced.
+func text(path string) (back string) {
+	if b, err := json.Marshal(path); err == nil && json.Unmarshal(b, &back) == nil {
+		return back
+	}
+	return path
+}
