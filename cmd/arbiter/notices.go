@@ -60,8 +60,8 @@ func (e env) tellReports(r *runtimeRun) {
 }
 
 // printEnd tells where a rehearsal left its script and what did not stop, and prints
-// the line by which a run's sessions can be found again. A run that never reached an
-// agent has none.
+// the line by which a run's sessions can be found again, and the receipt of the run. A run
+// that never reached an agent has none.
 func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
@@ -89,6 +89,9 @@ func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	}
 	fmt.Fprintln(e.stderr, string(raw))
 	if s.Reached() {
-		fmt.Fprintln(e.stderr, "To resume: "+resumeLine(r.choices.faceFlag(), r.choices.Options.Run, r.choices.StateDir))
+		next := "To resume: " + resumeLine(r.choices.faceFlag(), r.choices.Options.Run, r.choices.StateDir)
+		for _, line := range r.receipt(next) {
+			fmt.Fprintln(e.stderr, line)
+		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 const receiptColumns = 80
 
 // Receipt returns the run in at most eight lines of 80 columns: what was asked, done and proved, and what it cost.
-// Next is the command to go on with, which is not cut, as half a line cannot be typed; empty: there is none.
+// Next is the last line, which says how to go on; it is not cut, as half a command cannot be typed. Empty: there is
+// none.
 func (r *Report) Receipt(next string) []string {
 	var lines []string
 	add := func(name, text string) {
@@ -37,7 +38,7 @@ func (r *Report) Receipt(next string) []string {
 		add("open", words.Count(n, "point")+", first "+r.Open[0].Kind+": "+r.Open[0].Text)
 	}
 	if next != "" {
-		lines = append(lines, fmt.Sprintf("%-8s %s", "next", strings.TrimSpace(next)))
+		lines = append(lines, next)
 	}
 	return lines
 }
