@@ -28,7 +28,7 @@ export default {
       { text: 'Reference', items: pages(['Configuration', 'configuration'], ['Commands', 'commands'], ['Contract', 'contract'],
         ['Security and limits', 'security']) },
       { text: 'Inside', items: pages(['Walkthroughs', 'walkthroughs'], ['Packages', 'packages'], ['Where to change what', 'changing'],
-        ['The task machine', 'machine'], ['How each part works', 'internals'], ['Decisions', 'decisions'], ['Glossary', 'glossary']) },
+        ['The task machine', 'machine'], ['How each part works', 'internals'], ['Decisions', 'decisions'], ['Designs', 'specifications'], ['Glossary', 'glossary']) },
     ],
   },
 }
