@@ -9,7 +9,7 @@ import (
 
 // receiptPatience bounds how long a person waits for the receipt of a run. The record of a long run takes longer to
 // read: arbiter report prints it.
-const receiptPatience = time.Second
+const receiptPatience = 2 * time.Second
 
 // receipt returns what a person is told when a run is over, with the line that leads on at its end. With --json, and if
 // the record of the run cannot be read in time, it is that line alone.

@@ -56,19 +56,18 @@ func NewCollector(mask func(string) string) *Collector {
 // Take takes an event. Line is its line as the contract has it. Events that are not known are passed over; a line
 // that is none is an error.
 func (c *Collector) Take(at time.Time, line []byte) error {
-	name := contract.EventNameOf(line)
-	if take := c.takers()[name]; take != nil {
-		if err := take(line); err != nil {
-			return fmt.Errorf("read the event %s: %w", name, err)
-		}
-	} else if wanted[name] {
-		e, err := contract.DecodeWritten(line)
-		if err != nil {
-			return err
-		}
-		c.event(at, e)
-	}
 	c.seen(at)
+	name := contract.EventNameOf(line)
+	if wanted[name] {
+		e, err := contract.DecodeWritten(line)
+		if err == nil {
+			c.event(at, e)
+		}
+		return err
+	}
+	if err := c.work(name, line); err != nil {
+		return fmt.Errorf("read the event %s: %w", name, err)
+	}
 	return nil
 }
 

@@ -7,11 +7,17 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// takers read the events of workspaces and of acceptance, by the names of their fields.
-func (c *Collector) takers() map[string]func([]byte) error {
-	return map[string]func([]byte) error{
-		"acceptance": c.takeAcceptance, "changes": c.takeChanges, "merge": c.takeMerge,
+// work takes an event of workspaces or of acceptance, by the names of its fields.
+func (c *Collector) work(name string, line []byte) error {
+	switch name {
+	case "acceptance":
+		return c.takeAcceptance(line)
+	case "changes":
+		return c.takeChanges(line)
+	case "merge":
+		return c.takeMerge(line)
 	}
+	return nil
 }
 
 // takeAcceptance keeps the last result of each criterion.
