@@ -170,13 +170,12 @@ func addChanges(ctx context.Context, r *report.Report, info journal.Info) {
 func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 	collector := report.NewCollector(secrets.Masker(nil))
 	lines := jsonl.NewLineReader(e.stdin, 0)
-	taken := 0
-	for n := 1; ctx.Err() == nil; n++ {
-		next, err := lines.NextOrLast()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+	taken, torn, ended := 0, false, false
+	for n := 1; !ended && ctx.Err() == nil; n++ {
+		next, err := lines.Next()
+		if ended = errors.Is(err, io.EOF); ended {
+			next, _ = lines.Splitter.Flush()
+		} else if err != nil {
 			return nil, environmentf("read stdin: %v", err)
 		}
 		line := next.Data
@@ -190,7 +189,11 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 		case len(line) == 0:
 			continue
 		}
-		if err := collector.TakeLine(line); err != nil {
+		err = collector.TakeLine(line)
+		if torn = err != nil && ended && taken > 0; torn {
+			break // whoever wrote it was killed
+		}
+		if err != nil {
 			return nil, usagef("report -: line %d is no event of arbiter --json: %v", n, err)
 		}
 		taken++
@@ -200,5 +203,8 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 	}
 	r := collector.Report(interrupted)
 	r.NoChanges("not known: the events tell of no changes")
+	if torn {
+		r.Notes = append(r.Notes, "The events end in the middle of a line.")
+	}
 	return r, ctx.Err()
 }

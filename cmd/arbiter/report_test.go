@@ -118,6 +118,18 @@ func TestReportRefuses(t *testing.T) {
 	w.says("no such file or directory", contract.ExitEnvironment, "report", "--output", filepath.Join(w.Path,
 		"missing", "x"))
 	w.says("there are no events on stdin", contract.ExitUsage, "report", "-")
+	whole := `{"v":1,"seq":1,"time":"2026-03-01T12:00:00.000Z","id":"human","event":"notice","text":"x"}` + "\n"
+	for text, want := range map[string]contract.Exit{
+		whole + whole[:20]: contract.ExitComplete, whole[:20]: contract.ExitUsage,
+		whole + whole[:20] + "\n" + whole: contract.ExitUsage,
+	} {
+		var out, errs bytes.Buffer
+		code := run([]string{"arbiter", "report", "-"}, strings.NewReader(text), &out, &errs)
+		if code != int(want) || strings.Contains(out.String(),
+			"in the middle of a line") != (want == contract.ExitComplete) {
+			t.Errorf("%q: exit code %d: %s%s", text, code, out.String(), errs.String())
+		}
+	}
 	var out, errs bytes.Buffer
 	if code := run([]string{"arbiter", "report", "-"}, strings.NewReader("{}\n"), &out,
 		&errs); code != int(contract.ExitUsage) ||

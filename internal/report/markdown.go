@@ -140,13 +140,16 @@ func (b *page) quote(indent, text string) {
 		return
 	}
 	b.line("")
-	for l := range strings.Lines(text) {
-		l = strings.TrimSpace(l)
-		if l == "" {
-			b.line("%s>", indent)
-			continue
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSpace(l)
+	}
+	for i, l := range lines {
+		end := ""
+		if i+1 < len(lines) && l != "" && lines[i+1] != "" {
+			end = "\\" // the line ends here
 		}
-		b.line("%s> %s  ", indent, inline(l)) // two spaces end a line
+		b.line("%s", strings.TrimRight(indent+"> "+inline(l)+end, " "))
 	}
 	b.line("")
 }
