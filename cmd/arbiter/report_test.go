@@ -19,6 +19,9 @@ import (
 func TestReportOfARun(t *testing.T) {
 	s := start(t, nil, "--json", "--rehearse", "--stand-in", "--task", "Write the prophecy\n::error::x")
 	result := s.finish(contract.ExitComplete)
+	if said := s.stderr.String(); strings.Contains(said, "asked ") || !strings.Contains(said, "\nTo resume: ") {
+		t.Errorf("with --json there is a receipt:\n%s", said)
+	}
 	out, _ := s.output(0, "report", s.run(), "--format", "json")
 	var r report.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {

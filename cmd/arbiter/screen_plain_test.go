@@ -36,8 +36,13 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 			p.await("no step 9")
 			p.Type("1 y\n")
 			text := h.ended(p, contract.ExitComplete)
-			if !strings.Contains(text, "It is done. The file is there.") {
-				t.Errorf("it says:\n%s", text)
+			for _, want := range []string{
+				"It is done. The file is there.", "asked    Make a thing", "done     complete: The file is there.",
+				"proved   nothing was checked", "files    not known", "To resume: arbiter --plain --resume --session ",
+			} {
+				if !strings.Contains(text, want) {
+					t.Errorf("it lacks %q:\n%s", want, text)
+				}
 			}
 			out := strings.TrimPrefix(string(p.Output()), "\x1b]2;"+theTitle+"\a")
 			if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {

@@ -179,6 +179,28 @@ func TestPerformance(t *testing.T) {
 	}
 }
 
+// TestTally: the history counts executions, agents tell what they used; recorded and summed, that is the performance
+// that the history itself tells.
+func TestTally(t *testing.T) {
+	h := decision.History{}.
+		Add(decision.Execution{Agent: "tester", Status: decision.StatusFailure, StartedAt: now, CompletedAt: now}).
+		Add(decision.Execution{Agent: "tester", Status: decision.StatusSuccess, StartedAt: now, CompletedAt: now})
+	agents := Tally(h.Counts(), []AgentUse{{"tester", 1, 0, 0.25}, {"tester", 0, 2, 0.5}, {"idle", 0, 0, 0.125}})
+	want := []AgentOutcome{
+		{Name: "idle", CostUSD: 0.125},
+		{"tester", 1, 1, 2, now, now, 1, 2, 0.75},
+	}
+	if diff := cmp.Diff(want, agents); diff != "" {
+		t.Error(diff)
+	}
+	s := open(t, t.TempDir(), t.TempDir())
+	must(t, s.Record(Outcome{Run: "one", Date: now, Agents: agents}))
+	got := Performance(load(t, s).Outcomes)["tester"]
+	if diff := cmp.Diff(*h.Performance("tester"), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestOutcomesAreBounded: the newest runs stay.
 func TestOutcomesAreBounded(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())

@@ -174,5 +174,8 @@ func (d Decision) ruling() string {
 	if d.To != "" {
 		text += " to " + d.To
 	}
+	if d.Number > 0 {
+		return fmt.Sprintf("%s (%s, number %d)", text, d.Source, d.Number)
+	}
 	return text + " (" + d.Source + ")"
 }
