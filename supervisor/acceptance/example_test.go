@@ -1,0 +1,40 @@
+package acceptance_test
+
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
+)
+
+// A COMPLETE is judged on the tree of the final snapshot. The caller runs the commands.
+func Example() {
+	var s acceptance.State
+	if err := s.HumanSets([]acceptance.Given{{Command: "make test"}, {Text: "The README is easy to read"}},
+		acceptance.FromFlag); err != nil {
+		fmt.Println(err)
+	}
+	err := s.ArbiterSets([]acceptance.Given{{Text: "make test", Command: "true"}})
+	fmt.Println(err != nil)
+
+	for _, run := range s.Begin("4b825dc") {
+		s.Finish(run, acceptance.Finding{Exit: 2, SHA256: "e3b0c442", Output: "FAIL: TestLogin\n", Tree: "4b825dc"})
+	}
+	outcome, done := s.Judge()
+	fmt.Println(done, outcome.Verdict)
+	fmt.Print(outcome.Evidence)
+	for _, e := range s.Entries("4b825dc") {
+		fmt.Println(e.Status, e.By, e.Text, e.ExitCode)
+	}
+	// Output:
+	// true
+	// true rejected
+	// ## Criterion 1, set by the human: make test
+	//
+	// Command: make test
+	// Result: exit code 2
+	// The end of its output:
+	//
+	// FAIL: TestLogin
+	// failed human make test 2
+	// unproven human The README is easy to read -1
+}
