@@ -121,7 +121,8 @@ func reportOf(ctx context.Context, store *runs, info journal.Info) (*report.Repo
 		return nil, eventlog.Health{}, err
 	}
 	defer log.Close()
-	collector := report.NewCollector(secrets.Masker(nil))
+	mask := secrets.Masker(nil)
+	collector := report.NewCollector(mask)
 	health, err := log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
 		if entry.Line == nil {
 			return nil
@@ -135,19 +136,19 @@ func reportOf(ctx context.Context, store *runs, info journal.Info) (*report.Repo
 	if r.Run == "" {
 		r.Run, r.Directory, r.Began, r.Ended = info.Run, info.CWD, info.Began.UTC(), info.LastActive.UTC()
 	}
-	addChanges(ctx, r, info)
+	addChanges(ctx, r, info, mask)
 	return r, health, nil
 }
 
 // addChanges gives a report the files that differ between the snapshots of the run.
-func addChanges(ctx context.Context, r *report.Report, info journal.Info) {
+func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask func(string) string) {
 	repo, err := workOf(ctx, info)
 	if err == nil {
 		var span workspaces.Span
 		if span, err = repo.Work(ctx); err == nil {
 			var changes []workspaces.Change
 			if changes, err = repo.Changes(ctx, span.From, span.To); err == nil {
-				r.SetChanges(changes)
+				r.SetChanges(changes, mask)
 				return
 			}
 		}

@@ -331,10 +331,11 @@ func TestCollect(t *testing.T) {
 	if !slices.Equal(open, want) {
 		t.Errorf("open points: %q", open)
 	}
-	r.SetChanges([]workspace.Change{{Path: "a", Status: workspace.Added, Added: 2}, {Path: "b",
-		Status: workspace.Deleted, Deleted: 1}})
+	r.SetChanges([]workspace.Change{
+		{Path: "hunter2", Status: workspace.Added, Added: 2}, {Path: "b", Status: workspace.Deleted, Deleted: 1},
+	}, func(s string) string { return strings.ReplaceAll(s, "hunter2", "*") })
 	r.NoChanges("not seen")
-	if r.changed() != "2 files, +2 -1" {
+	if r.changed() != "2 files, +2 -1" || r.Changes.Files[0].Path != "*" {
 		t.Errorf("changes: %+v", r.Changes)
 	}
 	want = []string{

@@ -94,17 +94,21 @@ func (c *Collector) takeMerge(line []byte) error {
 	return nil
 }
 
-// SetChanges gives the report the changes between the snapshots of the run. It replaces those that events told of.
-func (r *Report) SetChanges(changes []workspace.Change) {
+// SetChanges gives the report the changes between the snapshots of the run. It replaces those that events told of. Mask
+// is that of [NewCollector].
+func (r *Report) SetChanges(changes []workspace.Change, mask func(string) string) {
+	if mask == nil {
+		mask = sanitize.Redact
+	}
+	name := func(path string) string { return sanitize.Line(mask(path), maxReason) }
 	r.Changes = Changes{Files: []File{}, Count: len(changes), Branch: r.Changes.Branch, Head: r.Changes.Head}
 	for _, x := range changes {
 		r.Changes.Added += x.Added
 		r.Changes.Deleted += x.Deleted
 		if len(r.Changes.Files) < maxFiles {
 			r.Changes.Files = append(r.Changes.Files, File{
-				Path: sanitize.Line(sanitize.Redact(x.Path), maxReason), Old: sanitize.Line(sanitize.Redact(x.Old),
-					maxReason),
-				Status: string(x.Status), Added: x.Added, Deleted: x.Deleted, Binary: x.Binary,
+				Path: name(x.Path), Old: name(x.Old), Status: string(x.Status), Added: x.Added, Deleted: x.Deleted,
+				Binary: x.Binary,
 			})
 		}
 	}
