@@ -9,15 +9,13 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
 // screen is one of the screens the app shows. It belongs to tview's loop.
@@ -39,41 +37,32 @@ type screen interface {
 type mouseHandler = func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive)
 
 // app is the root of what is drawn: a stack of screens, the input line, the status
-// line, and what lies over them. It belongs to tview's loop, all of it.
+// line, and what lies over them. It belongs to tview's loop, all of it, and so do its
+// parts.
 type app struct {
 	*tview.Box
-	f     *Frontend
-	look  *render.Look
-	run   Run
-	state *supervisor.State // the last snapshot; nil before the first run
-	found Findings
-	known bool // found was
+	f    *Frontend
+	look *render.Look
 
-	rehearse bool // what is begun is a rehearsal
-	chosen   bool // a person chose the colours here
+	session     session
+	prompt      prompt
+	commands    commands
+	dialogs     dialogs
+	permissions permissions
+	recovery    recovery
+	queuedEdits queuedEdits
+	plan        planDraft
+	search      searchBar
+	picker      pickerPopup // a list to choose from, over everything
 
-	screens    []screen // the one in sight is the last
-	runScreen  *runScreen
-	input      *editor.Editor
-	line       *pages.Status
-	reading    bool     // the keyboard belongs to the screen, not to the input
-	top        int      // row of the input line, as drawn last
-	tab        *dialog  // what is asked of a person, nil if nothing
-	trustAsked bool     // whether the workspace is trusted was asked
-	dismissed  []string // permission requests that were put aside, or just answered
-	queued     queuedEdit
-	denied     string // the request whose refusal is being written
-	leaving    bool   // the run is being stopped, and then the face ends
-	to         string
-	force      string // note, steer, stop: of the next word
-	word       flash
-	bell       notify.State
-	begun      begun
-	search     searchBar
-	picker     pickerPopup // a list to choose from, over everything
-	trouble    trouble
-	way        int          // row of the ways out, as drawn last; -1: it was not
-	draft      *slash.Draft // the plan with a person's changes; nil: there are none
+	screens   []screen // the one in sight is the last
+	runScreen *runScreen
+	line      *pages.Status
+	top       int  // row of the input line, as drawn last
+	way       int  // row of the ways out, as drawn last; -1: it was not
+	chosen    bool // a person chose the colours here
+	word      flash
+	bell      notify.State
 }
 
 // flash is an answer that stays for a moment.
@@ -85,17 +74,17 @@ type flash struct {
 const flashFor = 6 * time.Second
 
 func newApp(f *Frontend, look *render.Look) *app {
-	d := &app{Box: tview.NewBox(), f: f, look: look, force: contract.Note}
+	d := &app{Box: tview.NewBox(), f: f, look: look}
+	d.session = session{d: d, rehearse: f.options.Rehearsal}
+	d.prompt = newPrompt(d)
+	d.commands = commands{d}
+	d.dialogs, d.permissions, d.recovery = dialogs{d: d}, permissions{d: d}, recovery{d: d}
+	d.queuedEdits, d.plan = queuedEdits{d: d}, planDraft{d: d}
 	d.line = pages.NewStatus(look)
-	d.input = editor.New(look)
-	d.input.OnSend, d.input.OnCommand = d.say, d.slash
-	d.input.OnCopy, d.input.OnNotice = d.copy, d.flash
-	d.input.Completer = d.complete
 	d.runScreen = newRunScreen(d)
-	d.rehearse = f.options.Rehearsal
 	d.screens = []screen{newHomeScreen(d)}
-	d.prompt()
-	d.input.Focus(func(tview.Primitive) {})
+	d.prompt.relabel()
+	d.prompt.input.Focus(func(tview.Primitive) {})
 	return d
 }
 
@@ -105,13 +94,13 @@ func (d *app) HasFocus() bool { return true }
 // start is run once, when the loop is there. What takes time comes after the first
 // frame.
 func (d *app) start() {
-	d.f.work(d.inspect)
+	d.f.work(d.session.inspect)
 	d.f.work(func(context.Context) {
 		before := d.f.options.Host.Inputs()
-		d.f.post(func() { d.input.Seed(before) })
+		d.f.post(func() { d.prompt.input.Seed(before) })
 	})
 	if b := d.f.options.Begin; b != nil {
-		d.begin(*b)
+		d.session.begin(*b)
 	}
 }
 
@@ -120,12 +109,12 @@ func (d *app) screen() screen { return d.screens[len(d.screens)-1] }
 
 // open shows a screen over the present one; one of the same kind takes its place.
 func (d *app) open(s screen) {
-	if d.screen().context() == s.context() && len(d.screens) > 1 && d.asking() == nil {
+	if d.screen().context() == s.context() && len(d.screens) > 1 && d.dialogs.asking() == nil {
 		d.screens = d.screens[:len(d.screens)-1]
 	}
 	d.screens = append(d.screens, s)
 	s.renew()
-	d.prompt()
+	d.prompt.relabel()
 }
 
 // back returns to the screen below.
@@ -134,40 +123,26 @@ func (d *app) back() {
 		d.screens = d.screens[:len(d.screens)-1]
 	}
 	d.screen().renew()
-	d.prompt()
-	if g := d.asking(); g != nil && g.own {
+	d.prompt.relabel()
+	if g := d.dialogs.asking(); g != nil && g.own {
 		g.ask.Arm(now()) // it is in sight again, and did not come by a key
 	}
-	d.askNext()
+	d.permissions.askNext()
 }
 
 // base makes a screen the only one.
 func (d *app) base(s screen) {
 	d.screens = append(d.screens[:0], s)
 	s.renew()
-	d.prompt()
+	d.prompt.relabel()
 }
-
-// write gives the keyboard to the input, read to the screen.
-func (d *app) write() {
-	d.reading = false
-	d.prompt()
-}
-
-func (d *app) read() {
-	d.reading = true
-	d.prompt()
-}
-
-// writing reports whether the input has the keyboard.
-func (d *app) writing() bool { return !d.reading && d.screen().writes() && d.asking() == nil }
 
 // context names the keys that work now.
 func (d *app) context() keys.Context {
 	switch {
-	case d.asking() != nil:
+	case d.dialogs.asking() != nil:
 		return keys.Ask
-	case d.writing():
+	case d.prompt.writing():
 		return keys.Insert
 	}
 	return d.screen().context()
@@ -180,26 +155,26 @@ func (d *app) flash(text string) {
 
 // refresh takes over what the run came to.
 func (d *app) refresh(news []contract.Event) {
-	if d.run != nil {
-		d.state = d.run.Snapshot()
+	if d.session.run != nil {
+		d.session.state = d.session.run.Snapshot()
 	}
 	for _, e := range news {
 		d.onEvent(e)
 	}
-	d.parted()
-	d.noticeSent()
+	d.session.parted()
+	d.queuedEdits.noticeSent()
 	if time.Now().After(d.word.until) {
 		d.word = flash{}
 	}
-	if d.unsaved() {
-		d.follow() // also while another screen is in sight
+	if d.plan.unsaved() {
+		d.plan.follow() // also while another screen is in sight
 	}
 	d.screen().renew()
-	d.prompt()
-	if d.tab != nil && d.tab.ways != nil && !slices.Equal(d.tab.ways, d.trouble.from) {
-		d.tab = nil // it is over, or another one
+	d.prompt.relabel()
+	if d.dialogs.tab != nil && d.dialogs.tab.ways != nil && !slices.Equal(d.dialogs.tab.ways, d.recovery.trouble.from) {
+		d.dialogs.tab = nil // it is over, or another one
 	}
-	d.askNext()
+	d.permissions.askNext()
 	d.ring()
 }
 
@@ -210,9 +185,9 @@ func (d *app) onEvent(e contract.Event) {
 		d.flash("Refused: " + b.Message)
 		switch b.Ref {
 		case "permission":
-			d.dismissed = nil // it is asked again
+			d.permissions.dismissed = nil // it is asked again
 		case "edit_message":
-			d.unedited()
+			d.queuedEdits.unedited()
 		}
 	case contract.Accepted:
 		// The command's type is its ref. What is seen at once needs no word.
@@ -221,37 +196,37 @@ func (d *app) onEvent(e contract.Event) {
 		}
 		switch b.Ref {
 		case "choose", "retry", "skip_step", "reset", "force_agent":
-			d.relieved()
+			d.recovery.relieved()
 		}
 	case contract.Takeover:
 		if b.State != "began" { // what was said when it began is over
 			d.word = flash{}
 		}
 	case contract.Error:
-		if !d.first(b) {
+		if !d.session.first(b) {
 			d.flash(b.Message)
 		}
-		d.troubled(e.ID, b)
+		d.recovery.troubled(e.ID, b)
 	case contract.Turn:
-		if b.Outcome == "done" && e.ID == d.trouble.id {
-			d.relieved() // it works again
+		if b.Outcome == "done" && e.ID == d.recovery.trouble.id {
+			d.recovery.relieved() // it works again
 		}
 	case contract.State:
 		if machine.State(b.From) == machine.Error {
-			d.relieved()
+			d.recovery.relieved()
 		}
 	case contract.Result:
-		d.relieved()
-		d.ended(b)
+		d.recovery.relieved()
+		d.session.ended(b)
 	case contract.Session:
 		if !b.Resumed { // another run, another plan
-			d.draft = nil
+			d.plan.draft = nil
 		}
-		d.relieved()
-		if d.state != nil && d.state.Task.Phase == machine.Error && b.Resumed {
-			d.trouble = trouble{id: contract.Supervisor, from: d.state.RecoveryOptions, text: "The run was left in trouble."}
-			if f := d.state.Task.LastError; f != nil {
-				d.trouble.text = f.Message
+		d.recovery.relieved()
+		if d.session.state != nil && d.session.state.Task.Phase == machine.Error && b.Resumed {
+			d.recovery.trouble = trouble{id: contract.Supervisor, from: d.session.state.RecoveryOptions, text: "The run was left in trouble."}
+			if f := d.session.state.Task.LastError; f != nil {
+				d.recovery.trouble.text = f.Message
 			}
 		}
 		d.base(d.runScreen)
@@ -260,11 +235,11 @@ func (d *app) onEvent(e contract.Event) {
 
 // pace is how soon the next frame is due.
 func (d *app) pace() time.Duration {
-	next := lively(d.state, d.look.Still)
-	if d.begun.under {
-		next = motionFrame
+	next := snapshot.NextFrame(d.session.state, d.look.Still)
+	if d.session.begun.under {
+		next = snapshot.MotionFrame
 	}
-	if d.run == nil && !d.begun.under {
+	if d.session.run == nil && !d.session.begun.under {
 		next = 0
 	}
 	if d.word.text != "" {
@@ -272,8 +247,8 @@ func (d *app) pace() time.Duration {
 			next = left
 		}
 	}
-	if g := d.asking(); g != nil && !g.ask.Armed(now()) && (next == 0 || next > motionFrame) {
-		next = motionFrame // its choices light up
+	if g := d.dialogs.asking(); g != nil && !g.ask.Armed(now()) && (next == 0 || next > snapshot.MotionFrame) {
+		next = snapshot.MotionFrame // its choices light up
 	}
 	return next
 }
@@ -281,17 +256,17 @@ func (d *app) pace() time.Duration {
 // ring tells the terminal when a person is needed, and keeps its title true.
 func (d *app) ring() {
 	moment := d.moment()
-	d.f.screen.setTitle(notify.Title(moment))
-	d.f.screen.write(d.bell.Ring(d.f.options.Notify, moment))
+	d.f.screen.SetWindowTitle(notify.Title(moment))
+	d.f.screen.Send(d.bell.Ring(d.f.options.Notify, moment))
 }
 
 // setLook changes how everything is drawn.
 func (d *app) setLook(look *render.Look) {
 	d.look = look
 	d.line.SetLook(look)
-	d.input.SetLook(look)
-	if d.tab != nil {
-		d.tab.ask.SetLook(look)
+	d.prompt.input.SetLook(look)
+	if d.dialogs.tab != nil {
+		d.dialogs.tab.ask.SetLook(look)
 	}
 	d.runScreen.renew()
 	for _, s := range d.screens {
@@ -309,9 +284,6 @@ func (d *app) background(c render.RGB) {
 		d.setLook(look)
 	}
 }
-
-// name is how a party is called.
-func (d *app) name(id string) string { return slash.Name(d.state, id) }
 
 // copy puts a text on the terminal's clipboard, which is a person's act alone.
 func (d *app) copy(text string) {

@@ -156,7 +156,7 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	for _, rate := range []int{0, 10_000} {
 		b.Run(fmt.Sprintf("events=%d", rate), func(b *testing.B) {
 			f, screen, host, end := benchFace(b, "Weave")
-			typist := newTypist(screen, func() int { return len(f.root.input.Text()) })
+			typist := newTypist(screen, func() int { return len(f.root.prompt.input.Text()) })
 			stop := flood(rate, func(i int) { host.begunRun().sink(time.Now(), event(i)) })
 			paints, began := screen.paints.Load(), time.Now()
 			all := pressKeys(b, typist)

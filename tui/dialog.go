@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -105,55 +106,62 @@ func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
 	return true
 }
 
+// dialogs is the layer over the screens: what is asked of a person.
+type dialogs struct {
+	d          *app
+	tab        *dialog // nil: nothing is asked
+	trustAsked bool    // whether the workspace is trusted was asked
+}
+
 // asking is the dialog in sight, nil if there is none: a page that was opened over one hides
 // it, and leads back to it.
-func (d *app) asking() *dialog {
-	if d.tab == nil || len(d.screens) > d.tab.depth {
+func (ds *dialogs) asking() *dialog {
+	if ds.tab == nil || len(ds.d.screens) > ds.tab.depth {
 		return nil
 	}
-	return d.tab
+	return ds.tab
 }
 
 // show opens a dialog.
-func (d *app) show(data pages.AskData, answer func(string)) *dialog {
-	g := &dialog{ask: pages.NewAsk(d.look), depth: len(d.screens)}
+func (ds *dialogs) show(data pages.AskData, answer func(string)) *dialog {
+	g := &dialog{ask: pages.NewAsk(ds.d.look), depth: len(ds.d.screens)}
 	g.ask.Set(data)
 	g.close = func() {
-		if d.tab == g {
-			d.tab = nil
+		if ds.tab == g {
+			ds.tab = nil
 		}
 	}
 	g.dismiss = func() { g.close() }
 	g.answer = func(value string) { g.close(); answer(value) }
-	d.tab = g
+	ds.tab = g
 	return g
 }
 
 // tell shows what has to be read, and stays until it was.
-func (d *app) tell(title, text string) {
+func (ds *dialogs) tell(title, text string) {
 	text = sanitize.Text(text)
-	d.show(pages.AskData{
+	ds.show(pages.AskData{
 		Title: title, Tone: render.Alert, Body: func(width int) []render.Line { return render.WrapText(render.Base, text, width) },
 		Choices: []pages.Choice{{Value: yes, Key: 'y', Label: "So be it"}},
 	}, func(string) {})
 }
 
 // askLeave asks whether to leave while work goes on.
-func (d *app) askLeave() {
-	if d.leaving {
-		d.run.Stop() // in a hurry
-		d.flash("In haste, then.")
+func (ds *dialogs) askLeave() {
+	if ds.d.session.leaving {
+		ds.d.session.run.Stop() // in a hurry
+		ds.d.flash("In haste, then.")
 		return
 	}
-	if d.run == nil || d.over() {
-		d.f.Leave()
+	if ds.d.session.run == nil || ds.d.session.over() {
+		ds.d.f.Leave()
 		return
 	}
 	head := []render.Line{render.Of(render.Base, "The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")}
-	if d.unsaved() {
+	if ds.d.plan.unsaved() {
 		head = append(head, render.Of(render.Warn, "But for your changes to the plan, which are not saved."))
 	}
-	d.show(pages.AskData{
+	ds.show(pages.AskData{
 		Title: "Leave?", Tone: render.Alert, Head: head,
 		Choices: []pages.Choice{
 			{Value: no, Key: 'n', Label: "Stay"},
@@ -162,46 +170,23 @@ func (d *app) askLeave() {
 		Note: "Ctrl+C again leaves.",
 	}, func(value string) {
 		if value == yes {
-			d.leave()
+			ds.d.session.leave()
 		}
 	}).twice = true
 }
 
-// leave stops the run in order; the screen stays until it has ended.
-func (d *app) leave() {
-	if d.run == nil || d.over() {
-		d.f.Leave()
-		return
-	}
-	d.leaving = true
-	d.flash("So it shall be. The threads are laid down.")
-	run := d.run
-	run.Stop()
-	d.f.await(run, d.f.Leave)
-}
-
-// over reports whether the present run has ended, and all that belonged to it.
-func (d *app) over() bool {
-	select {
-	case <-d.run.Done():
-		return true
-	default:
-		return false
-	}
-}
-
 // askKill asks whether to end an Orchestrator.
-func (d *app) askKill(id string) {
+func (ds *dialogs) askKill(id string) {
 	switch {
 	case id == "":
-		d.flash("Mark an Orchestrator first: Tab.")
+		ds.d.flash("Mark an Orchestrator first: Tab.")
 		return
 	case id == contract.Arbiter:
-		d.flash("Without the Arbiter there is no run: /cancel ends it.")
+		ds.d.flash("Without the Arbiter there is no run: /cancel ends it.")
 		return
 	}
-	d.show(pages.AskData{
-		Title: "End " + d.name(id) + "?", Tone: render.Danger,
+	ds.show(pages.AskData{
+		Title: "End " + ds.d.session.name(id) + "?", Tone: render.Danger,
 		Head: []render.Line{render.Of(render.Base, "Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
 		Choices: []pages.Choice{
 			{Value: no, Key: 'n', Label: "Let it work"},
@@ -209,7 +194,84 @@ func (d *app) askKill(id string) {
 		},
 	}, func(value string) {
 		if value == yes {
-			d.send(contract.Kill{ID: id})
+			ds.d.session.send(contract.Kill{ID: id})
 		}
 	})
+}
+
+// askEnd asks before the run is ended.
+func (ds *dialogs) askEnd(title string, do func()) bool {
+	return ds.grave(title, "Every agent is stopped in the midst of what it does, with all that its tools have started. What is in the files stays; what was left half-done is said at the end.", "End it", do)
+}
+
+// askReset asks before the task is dropped.
+func (ds *dialogs) askReset() bool {
+	return ds.grave("Reset?", "Every Orchestrator is released, and the task and the plan are dropped. The Arbiter stays, and asks what is wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
+}
+
+// grave asks before something is done that cannot be taken back.
+func (ds *dialogs) grave(title, text, label string, do func()) bool {
+	if ds.d.session.run == nil || ds.d.session.over() {
+		ds.d.flash("There is no run.")
+		return false
+	}
+	ds.show(pages.AskData{
+		Title: title, Tone: render.Danger, Head: []render.Line{render.Of(render.Base, text)},
+		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "No"}, {Value: yes, Key: 'y', Label: label, Grave: true}},
+	}, func(value string) {
+		if value == yes {
+			do()
+		}
+	})
+	return true
+}
+
+// pickerPopup is a list to choose from, over everything.
+type pickerPopup struct {
+	title  string
+	picker *editor.Picker
+}
+
+func (o *pickerPopup) open() bool { return o.picker != nil }
+
+// choose opens a list; chosen is called after it was closed.
+func (d *app) choose(title, empty string, items []editor.Item, chosen func(value any)) {
+	p := editor.NewPicker(d.look)
+	p.SetEmpty(empty)
+	p.SetItems(items)
+	p.OnChoose = func(i editor.Item) { d.picker = pickerPopup{}; chosen(i.Value) }
+	p.OnCancel = func() { d.picker = pickerPopup{} }
+	p.Focus(func(tview.Primitive) {})
+	d.picker = pickerPopup{title: title, picker: p}
+}
+
+func (o *pickerPopup) key(_ *app, e *tcell.EventKey, key string) {
+	if key == "Ctrl+C" {
+		o.picker.OnCancel()
+		return
+	}
+	o.picker.InputHandler()(e, func(tview.Primitive) {})
+}
+
+func (o *pickerPopup) paste(text string) { o.picker.PasteHandler()(text, func(tview.Primitive) {}) }
+
+func (o *pickerPopup) mouse(_ *app, a tview.MouseAction, e *tcell.EventMouse) (bool, tview.Primitive) {
+	return o.picker.MouseHandler()(a, e, func(tview.Primitive) {})
+}
+
+// draw draws the list in a frame of its own, in the middle of what there is.
+func (o *pickerPopup) draw(d *app, s tcell.Screen, x, y, w, h int) {
+	if !o.open() {
+		return
+	}
+	s.HideCursor()
+	width, height := min(w, 90), min(h, max(h*3/4, 8))
+	left, top := x+(w-width)/2, y+(h-height)/3
+	c := render.On(s, left, top, width, height, d.look)
+	c.Clear(render.Base)
+	inside := c.Frame(render.Of(render.Title, o.title), render.FrameFocus)
+	ix, iy := inside.Origin()
+	iw, ih := inside.Size()
+	o.picker.SetRect(ix, iy, iw, ih)
+	o.picker.Draw(s)
 }

@@ -44,7 +44,7 @@ func TestFlood(t *testing.T) {
 	}
 	f, screen, host, end := benchFace(t, "Weave")
 	run := host.begunRun()
-	typist := newTypist(screen, func() int { return len(f.root.input.Text()) })
+	typist := newTypist(screen, func() int { return len(f.root.prompt.input.Text()) })
 	const piece, rate, presses = 32 << 10, 100 << 20, 100
 	var before runtime.MemStats
 	runtime.GC()

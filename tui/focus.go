@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
 // focus is one agent from near: all that it says and does, its subagents as a tree.
@@ -28,8 +29,8 @@ type focus struct {
 
 // focusOn looks at one agent.
 func (d *app) focusOn(id string) {
-	if d.state == nil || !slices.ContainsFunc(d.state.Agents, func(a *roster.Agent) bool { return a.ID == id }) {
-		d.flash("There is no " + d.name(id) + " here.")
+	if d.session.state == nil || !slices.ContainsFunc(d.session.state.Agents, func(a *roster.Agent) bool { return a.ID == id }) {
+		d.flash("There is no " + d.session.name(id) + " here.")
 		return
 	}
 	f := &focus{d: d, id: id, line: pages.NewRoster(d.look)}
@@ -39,12 +40,12 @@ func (d *app) focusOn(id string) {
 		}
 		return nil
 	}})
-	if f.was = d.reading; d.screen().context() == keys.Focus {
+	if f.was = d.prompt.reading; d.screen().context() == keys.Focus {
 		f.was = d.screen().(*focus).was
 	}
 	d.open(f)
-	d.to = ""
-	d.read()
+	d.prompt.to = ""
+	d.prompt.read()
 }
 
 func (f *focus) context() keys.Context { return keys.Focus }
@@ -52,7 +53,7 @@ func (f *focus) writes() bool          { return true }
 
 // agent is the one that is looked at.
 func (f *focus) agent() *roster.Agent {
-	if s := f.d.state; s != nil {
+	if s := f.d.session.state; s != nil {
 		if i := slices.IndexFunc(s.Agents, func(a *roster.Agent) bool { return a.ID == f.id }); i >= 0 {
 			return s.Agents[i]
 		}
@@ -64,7 +65,7 @@ func (f *focus) renew() {
 	f.line.SetLook(f.d.look)
 	f.stream.SetLook(f.d.look)
 	if a := f.agent(); a != nil {
-		f.line.Set([]pages.Agent{agentLine(f.d.state, a, now())})
+		f.line.Set([]pages.Agent{snapshot.AgentRow(f.d.session.state, a, now())})
 	}
 }
 
@@ -100,7 +101,7 @@ func (f *focus) facts() string {
 		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator, words.Count(a.Context.TurnsLeft, "turn"))
 	}
 	if a.Predecessor != "" {
-		text += " " + g.Separator + " successor of " + f.d.name(a.Predecessor)
+		text += " " + g.Separator + " successor of " + f.d.session.name(a.Predecessor)
 	}
 	if a.Compactions > 0 {
 		text += fmt.Sprintf(" %s compacted %s", g.Separator, words.Count(a.Compactions, "time"))
@@ -115,21 +116,21 @@ func (f *focus) act(a keys.Action, _ string) bool {
 			f.stream.SelectClear()
 			return true
 		}
-		f.d.reading, f.d.to = f.was, ""
+		f.d.prompt.reading, f.d.prompt.to = f.was, ""
 		f.d.back()
 	case keys.NextAgent, keys.PrevAgent:
 		f.turn(a == keys.NextAgent)
 	case keys.Write:
-		f.d.to = f.id
-		f.d.write()
+		f.d.prompt.to = f.id
+		f.d.prompt.write()
 	case keys.Read:
-		f.d.read()
+		f.d.prompt.read()
 	case keys.Stop:
-		f.d.interrupt(f.id)
+		f.d.session.interrupt(f.id)
 	case keys.Kill:
-		f.d.askKill(f.id)
+		f.d.dialogs.askKill(f.id)
 	case keys.Attach:
-		f.d.attach(f.id)
+		f.d.session.attach(f.id)
 	default:
 		return f.d.scroll(f.stream, a)
 	}
@@ -138,10 +139,10 @@ func (f *focus) act(a keys.Action, _ string) bool {
 
 // turn looks at the next agent, or at the one before.
 func (f *focus) turn(next bool) {
-	if f.d.state == nil {
+	if f.d.session.state == nil {
 		return
 	}
-	list := f.d.state.Agents
+	list := f.d.session.state.Agents
 	i := slices.IndexFunc(list, func(a *roster.Agent) bool { return a.ID == f.id })
 	by := 1
 	if !next {

@@ -13,11 +13,11 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/terminal"
 )
 
 // Options are how a face begins, and how it looks.
@@ -42,7 +42,7 @@ type Options struct {
 // Frontend is the oracle on a terminal. [Frontend.Run] owns all that belongs to it.
 type Frontend struct {
 	options   Options
-	screen    *terminal
+	screen    *terminal.Screen
 	app       *tview.Application
 	history   *history.Chronicle
 	subagents eventview.Subagents // who is whose subagent
@@ -95,14 +95,14 @@ func New(o Options) (*Frontend, error) {
 		commands: make(chan queuedCommand, 64), quit: make(chan struct{}),
 	}
 	if o.Screen != nil {
-		f.screen = &terminal{Screen: editor.Screen(o.Screen)}
+		f.screen = terminal.Wrap(o.Screen)
 	} else {
 		var err error
-		if f.screen, err = newScreen(); err != nil {
+		if f.screen, err = terminal.Open(); err != nil {
 			return nil, fmt.Errorf("open the terminal: %w", err)
 		}
 	}
-	f.screen.onLoss = f.lose
+	f.screen.OnLoss = f.lose
 	f.pump = &pump{
 		box: f.box, add: f.take, changed: f.changed, again: make(chan struct{}, 1), draw: f.draw, motion: f.motion,
 	}
@@ -129,7 +129,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	go func() { // waited for below
 		defer close(ended)
 		defer f.keepPanic()
-		_ = f.app.Run() // it has no error of its own: see [terminal.PollEvent]
+		_ = f.app.Run() // it has no error of its own: see [terminal.Screen.PollEvent]
 	}()
 	var pumping sync.WaitGroup
 	pumping.Go(func() { defer f.keepPanic(); f.pump.run(ctx) })
@@ -182,8 +182,8 @@ func (e *LostError) Unwrap() error { return e.Err }
 // open takes the terminal and builds what is shown on it.
 func (f *Frontend) open() (err error) {
 	f.app.SetScreen(f.screen) // initialises it
-	if f.screen.failed != nil {
-		return fmt.Errorf("open the terminal: %w", f.screen.failed)
+	if f.screen.Failed() != nil {
+		return fmt.Errorf("open the terminal: %w", f.screen.Failed())
 	}
 	opened := false
 	defer func() {
@@ -209,7 +209,7 @@ func (f *Frontend) open() (err error) {
 	}
 	f.app.SetRoot(f.root, true)
 	if f.options.Around.ColorFGBG == "" && (f.options.Theme == render.Auto || f.options.Theme == "") {
-		f.screen.askBackground(func(c render.RGB) { f.post(func() { f.root.background(c) }) })
+		f.screen.AskBackground(func(c render.RGB) { f.post(func() { f.root.background(c) }) })
 	}
 	opened = true
 	return nil
@@ -330,7 +330,7 @@ func (f *Frontend) deliver(ctx context.Context) {
 			return
 		case o := <-f.commands:
 			if !o.run.Put(o.cmd) {
-				f.post(func() { f.root.unsaid(o.cmd.Body) })
+				f.post(func() { f.root.session.unsaid(o.cmd.Body) })
 			}
 		}
 	}

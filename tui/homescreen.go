@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
 // homeScreen is the picture before anything was begun. No model is called, and no process
@@ -44,12 +45,12 @@ func (still) Bottom()   {}
 
 func (o *homeScreen) renew() {
 	o.page.SetLook(o.d.look)
-	f := o.d.found
-	data := pages.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4", Warnings: o.d.dangers()}
+	f := o.d.session.found
+	data := pages.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4", Warnings: o.d.session.dangers()}
 	if rows := runRows(f.Runs); len(rows) > 0 {
 		data.Newest = rows[0]
 	}
-	if o.d.known {
+	if o.d.session.known {
 		data.Findings = findings(f)
 	}
 	o.page.Set(data)
@@ -135,15 +136,15 @@ func (f *firstScreen) draw(s tcell.Screen, x, y, w, h int) { paint(f.page, s, x,
 
 func (f *firstScreen) renew() {
 	f.page.SetLook(f.d.look)
-	lack, ok := f.d.lack()
+	lack, ok := f.d.session.lack()
 	if !ok {
 		lack = f.lack // it is being looked at
 	}
 	f.lack = lack
 	data := pages.FirstRunData{
-		Lack: lack, Version: slash.Word(f.d.found.Claude), Path: slash.Word(f.d.found.Path), Problem: sanitize.Line(f.d.found.Problem, 500), Busy: f.busy,
+		Lack: lack, Version: slash.Word(f.d.session.found.Claude), Path: slash.Word(f.d.session.found.Path), Problem: sanitize.Line(f.d.session.found.Problem, 500), Busy: f.busy,
 	}
-	if t := f.d.begun.trouble; t.Message != "" {
+	if t := f.d.session.begun.trouble; t.Message != "" {
 		data.Problem = sanitize.Line(t.Message, 500)
 		switch t.Category {
 		case "auth":
@@ -193,16 +194,16 @@ func (f *firstScreen) take(way pages.Way) {
 	case pages.WayRetry:
 		f.again()
 	case pages.WayRehearse:
-		d.begun.trouble.Message, d.begun.trouble.Category = "", ""
-		d.rehearse = true
-		d.found.Rehearsal = true
-		if !d.input.Empty() {
-			d.begin(Begin{Task: d.input.Text(), Rehearse: true})
-			d.input.Clear()
+		d.session.begun.trouble.Message, d.session.begun.trouble.Category = "", ""
+		d.session.rehearse = true
+		d.session.found.Rehearsal = true
+		if !d.prompt.input.Empty() {
+			d.session.begin(Begin{Task: d.prompt.input.Text(), Rehearse: true})
+			d.prompt.input.Clear()
 			return
 		}
 		d.base(newHomeScreen(d))
-		d.write()
+		d.prompt.write()
 		d.flash("A rehearsal: say anything, and a scripted model plays.")
 	case pages.WayQuit:
 		d.f.Leave()
@@ -212,8 +213,28 @@ func (f *firstScreen) take(way pages.Way) {
 // again looks once more for what was missing.
 func (f *firstScreen) again() {
 	d := f.d
-	f.busy, d.begun.trouble.Message, d.begun.trouble.Category = true, "", ""
+	f.busy, d.session.begun.trouble.Message, d.session.begun.trouble.Category = true, "", ""
 	f.renew()
-	d.known = false
-	d.f.work(d.inspect)
+	d.session.known = false
+	d.f.work(d.session.inspect)
+}
+
+// heldFindings are the same before anything was begun.
+func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
+	switch f.Permissions {
+	case "":
+	case snapshot.AllowAll:
+		add("permissions", "everything is allowed, and nobody is asked", render.Danger)
+	default:
+		add("permissions", f.Permissions, render.Base)
+	}
+	switch f.Sandbox {
+	case "":
+	case "off":
+		add("sandbox", "none (--sandbox auto)", render.Dim)
+	case "auto":
+		add("sandbox", "bubblewrap, if it holds", render.Base)
+	default:
+		add("sandbox", "bubblewrap, or no agent starts", render.Base)
+	}
 }

@@ -62,10 +62,10 @@ func (s *scene) talkRows() []string {
 	if to > 0 && strings.HasPrefix(rows[to-1], "to ") {
 		to-- // whom one speaks to
 	}
-	if list, _ := s.face.root.input.Popup(80, 8); len(list) > 0 {
+	if list, _ := s.face.root.prompt.input.Popup(80, 8); len(list) > 0 {
 		return nil // it lies over the conversation
 	}
-	if s.face.root.tab != nil || s.face.root.picker.open() || !s.face.root.screen().writes() || from < 0 || to <= from {
+	if s.face.root.dialogs.tab != nil || s.face.root.picker.open() || !s.face.root.screen().writes() || from < 0 || to <= from {
 		return nil
 	}
 	return rows[from+1 : to]
@@ -187,7 +187,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 			h.found.CWD, h.found.Account = "/home/"+sanitize.Line(text, 0), text
 			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: text, Status: "interrupted", LastActive: time.Date(1999, 12, 31, 20, 0, 0, 0, time.UTC)}}
 		}, func(s *scene) {
-			s.face.screen.wrote = func(sequence string) {
+			s.face.screen.OnSend = func(sequence string) {
 				if sequence != "" {
 					seen = append(seen, sequence)
 				}

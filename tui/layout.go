@@ -29,16 +29,16 @@ func (d *app) Draw(s tcell.Screen) {
 	bottom := h - 1 // the status line
 	rows := 0
 	if d.screen().writes() && bottom > 0 {
-		rows = min(d.input.Rows(w, max(h/maxInput, 1)), bottom)
-		d.input.SetRect(x, y+bottom-rows, w, rows)
+		rows = min(d.prompt.input.Rows(w, max(h/maxInput, 1)), bottom)
+		d.prompt.input.SetRect(x, y+bottom-rows, w, rows)
 	}
 	d.top = y + bottom - rows
 	body := bottom - rows
 	d.way = -1
-	if hint := d.wayHint(); hint != "" && rows > 0 && body > 5 {
+	if hint := d.recovery.wayHint(); hint != "" && rows > 0 && body > 5 {
 		body--
 		d.way = y + body
-		d.drawWays(render.On(s, x, d.way, w, 1, d.look), hint)
+		d.recovery.drawWays(render.On(s, x, d.way, w, 1, d.look), hint)
 	}
 	if rows > 0 && h >= roomy {
 		body--
@@ -48,7 +48,7 @@ func (d *app) Draw(s tcell.Screen) {
 		d.screen().draw(s, x, y, w, body)
 	}
 	if rows > 0 {
-		d.input.Draw(s)
+		d.prompt.input.Draw(s)
 		d.drawPopup(s, x, y, w, bottom-rows)
 	}
 	status := d.statusData()
@@ -59,7 +59,7 @@ func (d *app) Draw(s tcell.Screen) {
 		h = bottom // what must not be forgotten is not covered, and not dimmed
 	}
 	d.picker.draw(d, s, x, y, w, h)
-	if g := d.asking(); g != nil {
+	if g := d.dialogs.asking(); g != nil {
 		s.HideCursor()
 		g.draw(s, x, y, w, h)
 	}
@@ -67,7 +67,7 @@ func (d *app) Draw(s tcell.Screen) {
 
 // drawPopup draws the list of completions above the input.
 func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {
-	lines, at := d.input.Popup(w, min(bottom, 8))
+	lines, at := d.prompt.input.Popup(w, min(bottom, 8))
 	if len(lines) == 0 {
 		return
 	}
@@ -85,42 +85,42 @@ func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 func (d *app) key(e *tcell.EventKey) {
 	key := keys.Name(e)
 	if a, _ := keys.Look(keys.Everywhere, key); a == keys.Halt { // before all else: it must not be anybody's text or answer
-		d.halt()
+		d.session.halt()
 		return
 	}
 	switch {
 	case d.picker.open():
 		d.picker.key(d, e, key)
 		return
-	case d.asking() != nil:
-		g := d.asking()
+	case d.dialogs.asking() != nil:
+		g := d.dialogs.asking()
 		if g.key(e, key) {
 			return
 		}
-		if d.tab != g || !g.own {
+		if d.dialogs.tab != g || !g.own {
 			break
 		}
 		// A dialog that came by itself steps back before somebody who begins to write:
 		// the next letters are not answers. It comes again when the input is empty.
 		if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 && d.screen().writes() {
-			d.tab = nil
-			d.write()
+			d.dialogs.tab = nil
+			d.prompt.write()
 			if g.typed != 0 {
-				d.input.Insert(string(g.typed))
+				d.prompt.input.Insert(string(g.typed))
 			}
-			d.input.Key(e)
+			d.prompt.input.Key(e)
 			return
 		}
 	case d.fields(e, key):
 		return
-	case d.writing():
-		if d.queuedEditKey(key) || d.input.Key(e) {
+	case d.prompt.writing():
+		if d.queuedEdits.key(key) || d.prompt.input.Key(e) {
 			return
 		}
 	case d.search.key(d, e, key):
 		return
 	}
-	if p, ok := d.screen().(presser); ok && d.asking() == nil && e.Key() == tcell.KeyRune && p.press(e.Rune()) {
+	if p, ok := d.screen().(presser); ok && d.dialogs.asking() == nil && e.Key() == tcell.KeyRune && p.press(e.Rune()) {
 		return
 	}
 	context := d.context()
@@ -129,7 +129,7 @@ func (d *app) key(e *tcell.EventKey) {
 		return
 	}
 	if a, ok := keys.Look(context, key); ok {
-		if d.asking() == nil && d.screen().act(a, key) || d.act(a) {
+		if d.dialogs.asking() == nil && d.screen().act(a, key) || d.act(a) {
 			return
 		}
 	}
@@ -170,23 +170,24 @@ func agentKey(c keys.Context, key string) (string, bool) {
 // PasteHandler implements tview.Primitive.
 func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 	return func(text string, _ func(tview.Primitive)) {
-		if d.f.screen.pastes != nil {
-			p, ok := d.f.screen.pastes.take()
-			if text = p.text; ok && text == "" && p.size > 0 {
-				d.flash("That text is too large (" + words.Bytes(p.size) + "): save it to a file and name the file with @.")
+		if d.f.screen.KeepsPastes() {
+			p, ok := d.f.screen.Paste()
+			text = p.Text
+			if ok && text == "" && p.Size > 0 {
+				d.flash("That text is too large (" + words.Bytes(p.Size) + "): save it to a file and name the file with @.")
 			}
 		}
 		switch {
 		case text == "":
 		case d.picker.open():
 			d.picker.paste(text)
-		case d.asking() == nil && d.field() != nil:
+		case d.dialogs.asking() == nil && d.field() != nil:
 			d.field().paste(text)
-		case d.asking() == nil && d.search.typing:
+		case d.dialogs.asking() == nil && d.search.typing:
 			d.search.text = sanitize.Line(d.search.text+text, 200)
 		case d.screen().writes():
-			d.write()
-			d.input.Paste(text)
+			d.prompt.write()
+			d.prompt.input.Paste(text)
 		}
 	}
 }
@@ -196,18 +197,18 @@ func (d *app) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
 		_, y := e.Position()
 		switch {
-		case d.asking() == nil && !d.picker.open() && y == d.way && a == tview.MouseLeftClick:
-			d.askWay()
+		case d.dialogs.asking() == nil && !d.picker.open() && y == d.way && a == tview.MouseLeftClick:
+			d.recovery.askWay()
 			return true, nil
 		case d.picker.open():
 			return d.picker.mouse(d, a, e)
-		case d.asking() != nil:
-			return d.asking().mouse(a, e), nil
+		case d.dialogs.asking() != nil:
+			return d.dialogs.asking().mouse(a, e), nil
 		case y >= d.top && d.screen().writes():
 			if a == tview.MouseLeftDown {
-				d.write()
+				d.prompt.write()
 			}
-			if handler := d.input.MouseHandler(); handler != nil {
+			if handler := d.prompt.input.MouseHandler(); handler != nil {
 				return handler(a, e, focus)
 			}
 			return false, nil

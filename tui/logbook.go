@@ -116,7 +116,7 @@ func (l *logbook) drawFilter(c render.Canvas, x int) {
 func (l *logbook) describe() string {
 	var parts []string
 	if l.filter.Agent != "" {
-		parts = append(parts, l.d.name(l.filter.Agent))
+		parts = append(parts, l.d.session.name(l.filter.Agent))
 	}
 	if len(l.filter.Kinds) > 0 {
 		parts = append(parts, strings.Join(l.filter.Kinds, ", "))

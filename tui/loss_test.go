@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/tui/terminal"
 	"github.com/gdamore/tcell/v2"
 )
 
@@ -119,7 +120,7 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 		}
 		kind := *info
 		kind.PadChar = ""
-		screen, failed := screenOn(tty, &kind)
+		screen, failed := terminal.On(tty, &kind)
 		if failed != nil {
 			t.Fatal(failed)
 		}
@@ -130,7 +131,7 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 			t.Fatal(failed)
 		}
 		f.screen = screen
-		screen.onLoss = f.lose
+		screen.OnLoss = f.lose
 		over := make(chan struct{})
 		go func() {
 			defer close(over)

@@ -72,7 +72,7 @@ func TestLastWordsBeforeTheEnd(t *testing.T) {
 			for _, b := range []contract.Body{contract.Session{}, contract.Error{Category: "claude_missing", Message: "there is no claude"}} {
 				s.face.box.put(time.Now(), contract.Event{ID: contract.Supervisor, Body: b})
 			}
-			s.face.post(s.face.root.gone)
+			s.face.post(s.face.root.session.gone)
 		})
 		s.Settle()
 		s.Expect("found none", "Rehearse")

@@ -415,7 +415,7 @@ func TestBellOnce(t *testing.T) {
 		f = s.face
 		s.weave()
 		rung := 0
-		f.screen.wrote = func(sequence string) {
+		f.screen.OnSend = func(sequence string) {
 			if strings.Contains(sequence, "\a") {
 				rung++
 			}

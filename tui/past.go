@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"strings"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -228,7 +230,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 func (f *Frontend) unread(err error) {
 	if f.ctx.Err() == nil {
 		f.post(func() {
-			f.root.tell("What was told before cannot be read", err.Error())
+			f.root.dialogs.tell("What was told before cannot be read", err.Error())
 		})
 	}
 }
@@ -254,4 +256,23 @@ func (f *Frontend) closeBooks() {
 	for _, b := range append(f.older, f.history) {
 		b.Close()
 	}
+}
+
+// conversation is all that was said, as Markdown.
+func (f *Frontend) conversation(ctx context.Context, name func(string) string) string {
+	f.indexing.Wait()
+	var b strings.Builder
+	thread := f.history.Talk()
+	for i := range thread.Len() {
+		if ctx.Err() != nil {
+			break
+		}
+		if e, ok := thread.Entry(i); ok {
+			if text, ok := eventview.Plain(e, name); ok {
+				b.WriteString(text)
+				b.WriteString("\n\n")
+			}
+		}
+	}
+	return b.String()
 }

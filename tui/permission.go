@@ -23,97 +23,104 @@ const (
 	why    = "why"
 )
 
+// permissions asks for the permission requests that wait, one after the other.
+type permissions struct {
+	d         *app
+	dismissed []string // requests that were put aside, or just answered
+	denied    string   // the request whose refusal is being written
+}
+
 // askNext opens the next permission request that waits, unless the person is writing or
 // reads a page, or has put it aside.
-func (d *app) askNext() {
-	if d.state == nil {
+func (q *permissions) askNext() {
+	if q.d.session.state == nil {
 		return
 	}
-	permits := d.state.Permission.Open
-	if d.tab != nil && d.tab.request != "" && !d.asked(d.tab.request) {
-		d.tab.close() // it was answered elsewhere, or withdrawn
+	permits := q.d.session.state.Permission.Open
+	if q.d.dialogs.tab != nil && q.d.dialogs.tab.request != "" && !q.asked(q.d.dialogs.tab.request) {
+		q.d.dialogs.tab.close() // it was answered elsewhere, or withdrawn
 	}
-	d.dismissed = slices.DeleteFunc(d.dismissed, func(id string) bool { return !d.asked(id) })
-	if d.tab != nil && d.tab.renote != nil {
-		d.tab.renote()
+	q.dismissed = slices.DeleteFunc(q.dismissed, func(id string) bool { return !q.asked(id) })
+	if q.d.dialogs.tab != nil && q.d.dialogs.tab.renote != nil {
+		q.d.dialogs.tab.renote()
 	}
-	if d.tab != nil || d.picker.open() || !d.screen().writes() || d.writing() && !d.input.Empty() {
+	if q.d.dialogs.tab != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.prompt.writing() && !q.d.prompt.input.Empty() {
 		return
 	}
 	for i := range permits {
-		if !slices.Contains(d.dismissed, permits[i].ID) {
-			d.judge(&permits[i], true)
+		if !slices.Contains(q.dismissed, permits[i].ID) {
+			q.judge(&permits[i], true)
 			return
 		}
 	}
 }
 
 // asked reports whether a request is open.
-func (d *app) asked(id string) bool {
-	return slices.ContainsFunc(d.state.Permission.Open, func(p permission.Request) bool { return p.ID == id })
+func (q *permissions) asked(id string) bool {
+	return slices.ContainsFunc(q.d.session.state.Permission.Open, func(p permission.Request) bool { return p.ID == id })
 }
 
 // judge asks for a permission. The answer names the action that was shown.
-func (d *app) judge(p *permission.Request, own bool) {
+func (q *permissions) judge(p *permission.Request, own bool) {
 	asked := *p
 	var g *dialog
-	g = d.show(d.permitData(p), func(value string) {
+	g = q.d.dialogs.show(q.permitData(p), func(value string) {
 		c := contract.Permit{Request: asked.ID, Behavior: "allow", Action: asked.Key()}
 		switch value {
 		case no:
 			c.Behavior = "deny"
 		case why:
-			d.putAside(asked.ID)
-			d.denied = asked.ID
-			for !d.screen().writes() && len(d.screens) > 1 {
-				d.back()
+			q.putAside(asked.ID)
+			q.denied = asked.ID
+			for !q.d.screen().writes() && len(q.d.screens) > 1 {
+				q.d.back()
 			}
-			d.input.SetText("/deny ")
-			d.write()
+			q.d.prompt.input.SetText("/deny ")
+			q.d.prompt.write()
 			return
 		case forRun:
 			if c.Scope = contract.ScopeRun; len(asked.Suggestions) > 0 {
-				d.widen(g, asked, c)
+				q.widen(g, asked, c)
 				return
 			}
 		case always:
 			c.Scope = contract.ScopeAlways
-			d.widen(g, asked, c)
+			q.widen(g, asked, c)
 			return
 		}
-		d.putAside(asked.ID) // until the run has taken it
-		d.send(c)
+		q.putAside(asked.ID) // until the run has taken it
+		q.d.session.send(c)
 	})
-	d.hold(g, asked.ID, own)
-	g.renote = func() { g.ask.Annotate(d.permitNotes(&asked)) }
+	q.hold(g, asked.ID, own)
+	g.renote = func() { g.ask.Annotate(q.permitNotes(&asked)) }
 }
 
 // hold makes a dialog one about a request, which is put aside when it is closed.
-func (d *app) hold(g *dialog, id string, own bool) {
+func (q *permissions) hold(g *dialog, id string, own bool) {
 	g.request, g.own = id, own
 	if own {
 		g.ask.Arm(now())
 	}
 	closed := g.close
-	g.close = func() { closed(); d.putAside(id) }
+	g.close = func() { closed(); q.putAside(id) }
 	g.dismiss = func() { // and the others do not come in its place
 		g.close()
-		for _, p := range d.state.Permission.Open {
-			d.putAside(p.ID)
+		for _, p := range q.d.session.state.Permission.Open {
+			q.putAside(p.ID)
 		}
 	}
 }
 
-func (d *app) putAside(id string) {
-	if !slices.Contains(d.dismissed, id) {
-		d.dismissed = append(d.dismissed, id)
+func (q *permissions) putAside(id string) {
+	if !slices.Contains(q.dismissed, id) {
+		q.dismissed = append(q.dismissed, id)
 	}
 }
 
 // widen asks what exactly is allowed from now on: the action itself, or a rule that covers
 // it. No single key leads here and through it: where the letter that led here, in a dialog
 // that came by itself, was the first of a word, the rest of the word leads back to the input.
-func (d *app) widen(from *dialog, p permission.Request, c contract.Permit) {
+func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permit) {
 	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
 	if c.Scope == contract.ScopeAlways {
 		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:", "Rules that deny, or ask, still win."
@@ -122,42 +129,42 @@ func (d *app) widen(from *dialog, p permission.Request, c contract.Permit) {
 		Title: title, Tone: render.Alert,
 		Head:    []render.Line{render.Of(render.Base, until)},
 		Choices: []pages.Choice{{Value: "", Key: '1', Label: "This exact action"}},
-		Body:    func(width int) []render.Line { return d.actionLines(&p, width) },
+		Body:    func(width int) []render.Line { return q.actionLines(&p, width) },
 		Note:    "Esc: not now. A rule allows all that it covers. " + note,
 	}
 	for i, rule := range p.Suggestions {
 		data.Choices = append(data.Choices, pages.Choice{Value: rule, Key: rune('2' + i), Label: sanitize.Line(rule, 300), Grave: true})
 	}
-	g := d.show(data, func(rule string) {
+	g := q.d.dialogs.show(data, func(rule string) {
 		c.Rule = rule
-		d.putAside(p.ID)
-		d.send(c)
+		q.putAside(p.ID)
+		q.d.session.send(c)
 	})
-	d.hold(g, p.ID, false)
+	q.hold(g, p.ID, false)
 	if g.own = from.own && from.typed != 0; g.own {
 		g.typed = from.typed
-		d.dismissed = slices.DeleteFunc(d.dismissed, func(id string) bool { return id == p.ID })
+		q.dismissed = slices.DeleteFunc(q.dismissed, func(id string) bool { return id == p.ID })
 	}
 }
 
 // permitData is what a person has to know to decide: who asks, for what exactly, why, and
 // where it would be done.
-func (d *app) permitData(p *permission.Request) pages.AskData {
+func (q *permissions) permitData(p *permission.Request) pages.AskData {
 	tool := slash.Word(p.Params.Tool)
-	head := []render.Line{append(d.requester(p), render.Span{Text: " wants to use ", Role: render.Base}, render.Span{Text: tool, Role: render.Strong})}
+	head := []render.Line{append(q.requester(p), render.Span{Text: " wants to use ", Role: render.Base}, render.Span{Text: tool, Role: render.Strong})}
 	for _, reason := range slices.Compact([]string{sanitize.Line(p.Why, 300), sanitize.Line(p.Params.Reason, 500)}) {
 		if reason != "" {
 			head = append(head, render.Line{{Text: "why    ", Role: render.Dim}, {Text: reason, Role: render.Base}})
 		}
 	}
-	where := sanitize.Line(d.state.Options.CWD, 300)
-	if d.state.Options.Sandbox == nil {
+	where := sanitize.Line(q.d.session.state.Options.CWD, 300)
+	if q.d.session.state.Options.Sandbox == nil {
 		where += "  (no sandbox)"
 	}
 	head = append(head, render.Line{{Text: "where  ", Role: render.Dim}, {Text: where, Role: render.Base}})
 	data := pages.AskData{
 		Title: "A hand asks leave", Tone: render.Alert, Head: head,
-		Body: func(width int) []render.Line { return d.actionLines(p, width) },
+		Body: func(width int) []render.Line { return q.actionLines(p, width) },
 		Choices: []pages.Choice{
 			{Value: yes, Key: 'y', Label: "Allow once"},
 			{Value: forRun, Key: 'a', Label: "Allow for the run", Whole: true},
@@ -167,17 +174,17 @@ func (d *app) permitData(p *permission.Request) pages.AskData {
 		},
 		Focus: 3,
 	}
-	data.Note, data.Unread = d.permitNotes(p)
+	data.Note, data.Unread = q.permitNotes(p)
 	return data
 }
 
 // permitNotes say when a request is denied by itself, and how many wait; the second one is
 // for as long as the action was not read to its end.
-func (d *app) permitNotes(p *permission.Request) (note, unread string) {
-	if wait := d.state.Options.PermissionWait; wait > 0 {
+func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
+	if wait := q.d.session.state.Options.PermissionWait; wait > 0 {
 		note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
 	}
-	if n := len(d.state.Permission.Open); n > 1 {
+	if n := len(q.d.session.state.Permission.Open); n > 1 {
 		note += fmt.Sprintf(" %d requests wait; Alt+p: the next.", n)
 	}
 	note = strings.TrimSpace(note)
@@ -185,11 +192,11 @@ func (d *app) permitNotes(p *permission.Request) (note, unread string) {
 }
 
 // requester says who asks.
-func (d *app) requester(p *permission.Request) render.Line {
+func (q *permissions) requester(p *permission.Request) render.Line {
 	id := p.Params.ID
-	l := render.Line{{Text: d.name(id), Role: render.Speaker(id)}}
-	for i := range d.agents() {
-		if a := d.state.Agents[i]; a.ID == id && a.Mode != "" {
+	l := render.Line{{Text: q.d.session.name(id), Role: render.Speaker(id)}}
+	for i := range q.d.session.agents() {
+		if a := q.d.session.state.Agents[i]; a.ID == id && a.Mode != "" {
 			l = append(l, render.Span{Text: " (" + slash.Word(a.Mode) + ")", Role: render.Dim})
 		}
 	}
@@ -200,51 +207,75 @@ func (d *app) requester(p *permission.Request) render.Line {
 }
 
 // actionLines are the exact command or change, whole.
-func (d *app) actionLines(p *permission.Request, width int) []render.Line {
-	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input), eventview.Options{Width: width, Look: d.look, Open: true, Now: now(), Name: d.name})
+func (q *permissions) actionLines(p *permission.Request, width int) []render.Line {
+	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input), eventview.Options{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
 }
 
 // permitCommand answers the permission request that waits, or the one whose refusal was
 // begun in its dialog. With several it would not be sure which one was meant.
-func (d *app) permitCommand(c editor.Command) bool {
-	if d.state == nil || len(d.state.Permission.Open) == 0 {
-		d.flash("Nobody asks leave.")
+func (q *permissions) permitCommand(c editor.Command) bool {
+	if q.d.session.state == nil || len(q.d.session.state.Permission.Open) == 0 {
+		q.d.flash("Nobody asks leave.")
 		return false
 	}
-	request := &d.state.Permission.Open[0]
-	if c.Name == "deny" && d.refusing() {
-		request = &d.state.Permission.Open[slices.IndexFunc(d.state.Permission.Open, func(p permission.Request) bool { return p.ID == d.denied })]
-	} else if n := len(d.state.Permission.Open); n > 1 {
-		d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
+	request := &q.d.session.state.Permission.Open[0]
+	if c.Name == "deny" && q.refusing() {
+		request = &q.d.session.state.Permission.Open[slices.IndexFunc(q.d.session.state.Permission.Open, func(p permission.Request) bool { return p.ID == q.denied })]
+	} else if n := len(q.d.session.state.Permission.Open); n > 1 {
+		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false
 	}
-	d.denied = ""
-	return d.send(slash.Permit(c, request))
+	q.denied = ""
+	return q.d.session.send(slash.Permit(c, request))
 }
 
 // refusing reports whether the refusal of a request that waits was begun in its dialog.
-func (d *app) refusing() bool { return d.state != nil && d.asked(d.denied) }
+func (q *permissions) refusing() bool { return q.d.session.state != nil && q.asked(q.denied) }
 
 // askAllowAll has the risk accepted before everything is allowed.
-func (d *app) askAllowAll(c contract.Configure) bool {
+func (q *permissions) askAllowAll(c contract.Configure) bool {
 	text := "Every agent may then run anything, and nobody is asked. What you deny stays denied."
-	if d.state != nil && d.state.Options.Sandbox == nil {
+	if q.d.session.state != nil && q.d.session.state.Options.Sandbox == nil {
 		text += " No sandbox confines them: they can do all that you can do on this machine."
 	}
-	return d.grave("Allow everything?", text, "I accept the risk", func() {
+	return q.d.dialogs.grave("Allow everything?", text, "I accept the risk", func() {
 		c.AcceptRisk = true
-		d.send(c)
+		q.d.session.send(c)
 	})
 }
 
 // ruleCandidates complete /allow.
-func (d *app) ruleCandidates() []editor.Candidate {
-	if d.state == nil || len(d.state.Permission.Open) == 0 {
+func (q *permissions) ruleCandidates() []editor.Candidate {
+	if q.d.session.state == nil || len(q.d.session.state.Permission.Open) == 0 {
 		return nil
 	}
 	var list []editor.Candidate
-	for _, rule := range d.state.Permission.Open[0].Suggestions {
+	for _, rule := range q.d.session.state.Permission.Open[0].Suggestions {
 		list = append(list, editor.Candidate{Text: sanitize.Line(rule, 300)})
 	}
 	return list
+}
+
+// judgeNext opens the permission request that has waited longest, also one that was
+// put aside; where one is open already, the next one.
+func (q *permissions) judgeNext() {
+	if q.d.session.state == nil || len(q.d.session.state.Permission.Open) == 0 {
+		q.d.flash("Nobody asks leave.")
+		return
+	}
+	q.dismissed = nil
+	next := 0
+	if g := q.d.dialogs.asking(); g != nil {
+		open := func(p permission.Request) bool { return p.ID == g.request }
+		next = (slices.IndexFunc(q.d.session.state.Permission.Open, open) + 1) % len(q.d.session.state.Permission.Open)
+	}
+	q.judge(&q.d.session.state.Permission.Open[next], false)
+}
+
+// waiting counts the permission requests.
+func (q *permissions) waiting() int {
+	if q.d.session.state == nil {
+		return 0
+	}
+	return len(q.d.session.state.Permission.Open)
 }

@@ -68,8 +68,8 @@ func TestPermissionIsWidened(t *testing.T) {
 			s.Type(word)
 			s.Settle()
 			s.ExpectNot("A hand asks leave", "Always allow here")
-			if got := s.permit(); got != (contract.Permit{}) || s.face.root.input.Text() != word {
-				t.Errorf("%q: answered %+v, the input is %q", word, got, s.face.root.input.Text())
+			if got := s.permit(); got != (contract.Permit{}) || s.face.root.prompt.input.Text() != word {
+				t.Errorf("%q: answered %+v, the input is %q", word, got, s.face.root.prompt.input.Text())
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
 // planScreen is the plan in full, to be read and changed. What is changed belongs to
@@ -52,12 +53,12 @@ func (p *planScreen) renew() {
 	if p.line != nil {
 		p.line.SetLook(p.d.look)
 	}
-	s := p.d.state
+	s := p.d.session.state
 	if s == nil {
 		return
 	}
-	draft := p.d.follow()
-	data := pages.PlanData{Task: beginning(s.Task.Text, mostOfTask), Steps: steps(s, draft.Steps()), Tasks: tasks(s), Dirty: draft.Changed()}
+	draft := p.d.plan.follow()
+	data := pages.PlanData{Task: snapshot.TaskText(s.Task.Text), Steps: snapshot.Steps(s, draft.Steps()), Tasks: snapshot.Tasks(s), Dirty: draft.Changed()}
 	for i := range data.Steps {
 		data.Steps[i].Touched = data.Dirty && draft.Touched(i)
 	}
@@ -67,23 +68,29 @@ func (p *planScreen) renew() {
 	p.page.Set(data)
 }
 
+// planDraft is the plan with a person's changes, which outlive the screen.
+type planDraft struct {
+	d     *app
+	draft *slash.Draft // nil: there are no changes
+}
+
 // follow is the draft of the plan, with what the run did to its plan meanwhile.
-func (d *app) follow() *slash.Draft {
-	if d.draft == nil {
-		d.draft = slash.NewDraft(d.state.Task.Plan)
+func (p *planDraft) follow() *slash.Draft {
+	if p.draft == nil {
+		p.draft = slash.NewDraft(p.d.session.state.Task.Plan)
 	}
-	if d.draft.Follow(d.state.Task.Plan) {
-		if len(d.draft.Clashes()) > 0 {
-			d.flash("The plan was changed by others where you changed it: see the notes.")
+	if p.draft.Follow(p.d.session.state.Task.Plan) {
+		if len(p.draft.Clashes()) > 0 {
+			p.d.flash("The plan was changed by others where you changed it: see the notes.")
 		} else {
-			d.flash("The plan was changed by others; your changes are kept.")
+			p.d.flash("The plan was changed by others; your changes are kept.")
 		}
 	}
-	return d.draft
+	return p.draft
 }
 
 // unsaved reports whether the plan was changed here and that was not saved.
-func (d *app) unsaved() bool { return d.draft != nil && d.draft.Changed() }
+func (p *planDraft) unsaved() bool { return p.draft != nil && p.draft.Changed() }
 
 // statusOf is what a key marks a step as.
 var statusOf = map[keys.Action]string{
@@ -102,10 +109,10 @@ func (p *planScreen) act(a keys.Action, _ string) bool {
 	case keys.StepAdd, keys.StepText, keys.StepMode, keys.StepUp, keys.StepDown, keys.StepDelete, keys.Save,
 		keys.StepDone, keys.StepActive, keys.StepPending, keys.StepFailed, keys.StepSkipped:
 		switch {
-		case p.d.state == nil:
+		case p.d.session.state == nil:
 			p.d.flash("There is no run yet, and no plan.")
 			return true
-		case a != keys.Save && (p.d.run == nil || p.d.over() || p.d.ending()):
+		case a != keys.Save && (p.d.session.run == nil || p.d.session.over() || p.d.session.ending()):
 			p.d.flash("The run is over, and its plan stands as it is. Speak, and it goes on.")
 			return true
 		}
@@ -118,7 +125,7 @@ func (p *planScreen) act(a keys.Action, _ string) bool {
 
 // edit changes the draft.
 func (p *planScreen) edit(a keys.Action) {
-	draft := p.d.follow()
+	draft := p.d.plan.follow()
 	at, ok := p.page.Chosen()
 	switch {
 	case a == keys.Save:
@@ -150,7 +157,7 @@ func (p *planScreen) edit(a keys.Action) {
 
 // write has the text of a step written: of a new one at that place, or of that one.
 func (p *planScreen) write(text string, at int, add bool) {
-	was := slash.NewDraft(p.d.draft.Steps())
+	was := slash.NewDraft(p.d.plan.draft.Steps())
 	p.line = editor.New(p.d.look)
 	p.line.Plain, p.line.MaxBytes = true, 16<<10
 	p.line.OnCopy, p.line.OnNotice = p.d.copy, p.d.flash
@@ -165,7 +172,7 @@ func (p *planScreen) write(text string, at int, add bool) {
 			return true // what cannot be shown is no change
 		}
 		at = p.place(was, at, add)
-		switch draft := p.d.draft; {
+		switch draft := p.d.plan.draft; {
 		case add:
 			draft.Add(at, text)
 		case at < 0:
@@ -184,7 +191,7 @@ func (p *planScreen) write(text string, at int, add bool) {
 // place is where a step is that was at a place when its text began to be written: the
 // plan may have changed meanwhile. -1: it is gone.
 func (p *planScreen) place(was *slash.Draft, at int, add bool) int {
-	before, now := was.Steps(), p.d.follow().Steps()
+	before, now := was.Steps(), p.d.plan.follow().Steps()
 	find := func(i int) int {
 		if i < len(now) && now[i].Text == before[i].Text {
 			return i
@@ -228,11 +235,11 @@ func (p *planScreen) paste(text string) {
 
 // chooseMode has the mode chosen that a step is meant for.
 func (p *planScreen) chooseMode(at int) {
-	was := slash.NewDraft(p.d.draft.Steps())
-	items := append([]editor.Item{{Text: "(any)", Note: "whoever is chosen", Value: ""}}, modeItems(p.d.state)...)
+	was := slash.NewDraft(p.d.plan.draft.Steps())
+	items := append([]editor.Item{{Text: "(any)", Note: "whoever is chosen", Value: ""}}, modeItems(p.d.session.state)...)
 	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run knows no modes.", items, func(v any) {
 		if at := p.place(was, at, false); at >= 0 {
-			p.d.draft.SetMode(at, v.(string))
+			p.d.plan.draft.SetMode(at, v.(string))
 		}
 		p.renew()
 	})
@@ -241,14 +248,14 @@ func (p *planScreen) chooseMode(at int) {
 // save sends the plan as it was changed, all at once; what clashes is asked about first.
 func (p *planScreen) save(then func()) {
 	d := p.d
-	draft := d.follow()
+	draft := d.plan.follow()
 	switch {
 	case !draft.Changed():
-		d.draft = nil
+		d.plan.draft = nil
 		d.flash("The plan is as it was: there is nothing to save.")
 		then()
 	case len(draft.Clashes()) > 0:
-		d.show(pages.AskData{
+		d.dialogs.show(pages.AskData{
 			Title: "Others changed it, too", Tone: render.Danger, Body: clashLines(draft),
 			Choices: []pages.Choice{
 				{Value: no, Key: 'n', Label: "Go on changing it"},
@@ -280,17 +287,17 @@ func clashLines(draft *slash.Draft) func(int) []render.Line {
 
 // send makes the draft the run's plan.
 func (p *planScreen) send(then func()) {
-	if !p.d.send(contract.SetPlan{Steps: p.d.follow().Steps()}) {
+	if !p.d.session.send(contract.SetPlan{Steps: p.d.plan.follow().Steps()}) {
 		return
 	}
-	p.d.draft = nil
+	p.d.plan.draft = nil
 	then()
 	p.d.screen().renew()
 }
 
 // drop forgets the changes.
 func (p *planScreen) drop(then func()) {
-	p.d.draft = nil
+	p.d.plan.draft = nil
 	p.d.flash("Your changes to the plan are dropped.")
 	then()
 	p.d.screen().renew()
@@ -298,12 +305,12 @@ func (p *planScreen) drop(then func()) {
 
 // leave goes elsewhere, after asking what becomes of changes.
 func (p *planScreen) leave(then func()) {
-	if !p.d.unsaved() {
-		p.d.draft = nil
+	if !p.d.plan.unsaved() {
+		p.d.plan.draft = nil
 		then()
 		return
 	}
-	p.d.show(pages.AskData{
+	p.d.dialogs.show(pages.AskData{
 		Title: "The plan was changed", Tone: render.Alert,
 		Head: []render.Line{render.Of(render.Base, "Nothing of it is saved yet.")},
 		Choices: []pages.Choice{

@@ -17,40 +17,46 @@ type queuedEdit struct {
 	sent string // its new text, until the run has taken it
 }
 
+// queuedEdits changes words of the person's that wait.
+type queuedEdits struct {
+	d      *app
+	queued queuedEdit
+}
+
 // recall takes a word that waits into the input: the last one, or the one before that
 // which is being looked at. It reports false if there is none.
-func (d *app) recall() bool {
-	if d.state == nil || d.run == nil || d.over() {
+func (q *queuedEdits) recall() bool {
+	if q.d.session.state == nil || q.d.session.run == nil || q.d.session.over() {
 		return false
 	}
-	list := slash.Waiting(d.state)
+	list := slash.Waiting(q.d.session.state)
 	at := len(list) - 1
-	if d.queued.id != "" {
-		at = slices.IndexFunc(list, func(m conversation.Mail) bool { return m.ID == d.queued.id }) - 1
+	if q.queued.id != "" {
+		at = slices.IndexFunc(list, func(m conversation.Mail) bool { return m.ID == q.queued.id }) - 1
 	}
 	if at < 0 {
 		return false
 	}
-	d.queued = queuedEdit{id: list[at].ID, was: list[at].Text, put: list[at].Text}
-	if strings.HasPrefix(d.queued.was, "/") {
-		d.queued.put = "/" + d.queued.was // no command
+	q.queued = queuedEdit{id: list[at].ID, was: list[at].Text, put: list[at].Text}
+	if strings.HasPrefix(q.queued.was, "/") {
+		q.queued.put = "/" + q.queued.was // no command
 	}
-	d.input.SetText(d.queued.put)
-	d.queued.put = d.input.Text()
-	d.prompt()
+	q.d.prompt.input.SetText(q.queued.put)
+	q.queued.put = q.d.prompt.input.Text()
+	q.d.prompt.relabel()
 	return true
 }
 
-// queuedEditKey gives a key to the change of a word, and reports whether it meant something.
-func (d *app) queuedEditKey(key string) bool {
+// key gives a key to the change of a word, and reports whether it meant something.
+func (q *queuedEdits) key(key string) bool {
 	switch {
-	case key == "Up" && (d.queued.id == "" && d.input.Empty() || d.queued.id != "" && d.input.Text() == d.queued.put) && !d.input.PopupOpen() && !d.input.Browsing():
-		return d.recall()
-	case d.queued.id == "":
+	case key == "Up" && (q.queued.id == "" && q.d.prompt.input.Empty() || q.queued.id != "" && q.d.prompt.input.Text() == q.queued.put) && !q.d.prompt.input.PopupOpen() && !q.d.prompt.input.Browsing():
+		return q.recall()
+	case q.queued.id == "":
 		return false
-	case key == "Esc" && !d.input.PopupOpen():
-		d.exitWord()
-		d.flash("It stays as it was.")
+	case key == "Esc" && !q.d.prompt.input.PopupOpen():
+		q.exitWord()
+		q.d.flash("It stays as it was.")
 	default:
 		return false
 	}
@@ -58,53 +64,53 @@ func (d *app) queuedEditKey(key string) bool {
 }
 
 // exitWord leaves the word that is being changed as it is.
-func (d *app) exitWord() {
-	d.queued.id, d.queued.was = "", ""
-	d.input.Clear()
-	d.prompt()
+func (q *queuedEdits) exitWord() {
+	q.queued.id, q.queued.was = "", ""
+	q.d.prompt.input.Clear()
+	q.d.prompt.relabel()
 }
 
 // reword has the word that is being changed say something else.
-func (d *app) reword(text string) bool {
-	id := d.queued.id
-	if text == d.queued.was {
-		d.exitWord()
+func (q *queuedEdits) reword(text string) bool {
+	id := q.queued.id
+	if text == q.queued.was {
+		q.exitWord()
 		return true
 	}
-	if !d.send(contract.EditMessage{MessageID: id, Text: text}) {
+	if !q.d.session.send(contract.EditMessage{MessageID: id, Text: text}) {
 		return false
 	}
-	d.queued = queuedEdit{sent: text}
-	d.remember(text)
+	q.queued = queuedEdit{sent: text}
+	q.d.session.remember(text)
 	return true
 }
 
 // withdraw takes the word that is being changed back for good.
-func (d *app) withdraw() {
-	if d.queued.id == "" {
-		d.flash("No word is being changed: Up takes one that waits.")
-	} else if d.send(contract.WithdrawMessage{MessageID: d.queued.id}) {
-		d.exitWord()
+func (q *queuedEdits) withdraw() {
+	if q.queued.id == "" {
+		q.d.flash("No word is being changed: Up takes one that waits.")
+	} else if q.d.session.send(contract.WithdrawMessage{MessageID: q.queued.id}) {
+		q.exitWord()
 	}
 }
 
 // unedited gives a new text back that came too late.
-func (d *app) unedited() {
-	if d.queued.sent != "" && d.input.Empty() {
-		d.input.SetText(d.queued.sent)
-		d.write()
+func (q *queuedEdits) unedited() {
+	if q.queued.sent != "" && q.d.prompt.input.Empty() {
+		q.d.prompt.input.SetText(q.queued.sent)
+		q.d.prompt.write()
 	}
-	d.queued.sent = ""
+	q.queued.sent = ""
 }
 
 // noticeSent notices that the word that is being changed was sent meanwhile. What stands in
 // the input is not lost; it would be another word.
-func (d *app) noticeSent() {
-	if d.queued.id == "" || d.state == nil {
+func (q *queuedEdits) noticeSent() {
+	if q.queued.id == "" || q.d.session.state == nil {
 		return
 	}
-	if !slices.ContainsFunc(slash.Waiting(d.state), func(m conversation.Mail) bool { return m.ID == d.queued.id }) {
-		d.queued.id, d.queued.was = "", ""
-		d.flash("That word is on its way already. What stands here would be another one.")
+	if !slices.ContainsFunc(slash.Waiting(q.d.session.state), func(m conversation.Mail) bool { return m.ID == q.queued.id }) {
+		q.queued.id, q.queued.was = "", ""
+		q.d.flash("That word is on its way already. What stands here would be another one.")
 	}
 }

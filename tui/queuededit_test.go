@@ -33,7 +33,7 @@ func TestWordIsChanged(t *testing.T) {
 		s.Press("Up", "Up")
 		s.Settle()
 		s.Expect("changing your word that waits")
-		if got := s.face.root.input.Text(); got != "Use the bleu thread" {
+		if got := s.face.root.prompt.input.Text(); got != "Use the bleu thread" {
 			t.Fatalf("the input is %q", got)
 		}
 		s.Press("Esc")
@@ -77,7 +77,7 @@ func TestWordIsSentMeanwhile(t *testing.T) {
 		s.Type(" at once")
 		s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Which?")) })
 		s.Expect("That word is on its way already.")
-		if got := s.face.root.input.Text(); got != "Use the bleu thread at once" {
+		if got := s.face.root.prompt.input.Text(); got != "Use the bleu thread at once" {
 			t.Errorf("the input is %q", got)
 		}
 		s.Press("Enter")
@@ -98,11 +98,11 @@ func TestWordIsSentMeanwhile(t *testing.T) {
 				st.Conversation.Mail[i].ID = "m-" + st.Conversation.Mail[i].ID
 			}
 		})
-		s.face.root.queued.id = "gone"
+		s.face.root.queuedEdits.queued.id = "gone"
 		s.Press("Enter")
 		s.Settle()
 		s.Expect("Refused:")
-		if got := s.face.root.input.Text(); got != "Use the bleu thread at once" {
+		if got := s.face.root.prompt.input.Text(); got != "Use the bleu thread at once" {
 			t.Errorf("the input is %q", got)
 		}
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/terminal"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -238,7 +239,7 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 	}
 	own := *info
 	own.PadChar = ""
-	screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(newGuard(line), &own)
+	screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(terminal.Guard(line), &own)
 	if err != nil {
 		t.Fatal(err)
 	}

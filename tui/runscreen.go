@@ -5,7 +5,6 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
@@ -13,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
 // sideBySide is the width from which on the plan stands beside the agents.
@@ -35,13 +35,13 @@ func newRunScreen(d *app) *runScreen {
 // speaking is the text that is arriving from those who speak to others: the words of
 // verdicts. What an agent thinks aloud is seen when one looks at it alone.
 func (d *app) speaking() []history.Live {
-	if d.state == nil {
+	if d.session.state == nil {
 		return nil
 	}
 	var list []history.Live
-	for i := range d.state.Agents {
-		l, ok := d.f.history.Live(d.state.Agents[i].ID)
-		if !ok || d.state.Agents[i].Status != roster.Busy {
+	for i := range d.session.state.Agents {
+		l, ok := d.f.history.Live(d.session.state.Agents[i].ID)
+		if !ok || d.session.state.Agents[i].Status != roster.Busy {
 			continue
 		}
 		if l.Text = ""; l.Verdict && l.Message != "" {
@@ -59,14 +59,14 @@ func (w *runScreen) renew() {
 	for _, p := range []interface{ SetLook(*render.Look) }{w.roster, w.strip, w.talk} {
 		p.SetLook(w.d.look)
 	}
-	s := w.d.state
+	s := w.d.session.state
 	if s == nil {
 		w.roster.Set(nil)
 		w.strip.Set(nil, nil)
 		return
 	}
-	w.roster.Set(rosterRows(s, now()))
-	w.strip.Set(steps(s, s.Task.Plan), tasks(s))
+	w.roster.Set(snapshot.AgentRows(s, now()))
+	w.strip.Set(snapshot.Steps(s, s.Task.Plan), snapshot.Tasks(s))
 }
 
 // draw implements screen: the task, the agents and the plan above, the conversation
@@ -115,12 +115,12 @@ func (w *runScreen) title(c render.Canvas) int {
 	head := render.Line{{Text: "THE WEAVING", Role: render.Title}}
 	x := c.Line(0, 0, head)
 	task := ""
-	if w.d.state != nil {
-		if facts := held(&w.d.state.Options, w.d.look.Glyphs); width >= 72 && x+facts.Width()+32 <= width {
+	if w.d.session.state != nil {
+		if facts := snapshot.Confinement(&w.d.session.state.Options, w.d.look.Glyphs); width >= 72 && x+facts.Width()+32 <= width {
 			c.Right(0, facts)
 			width -= facts.Width() + 2
 		}
-		task = sanitize.Line(words.Title(w.d.state.Task.Text), 1000)
+		task = sanitize.Line(words.Title(w.d.session.state.Task.Text), 1000)
 	}
 	if task != "" && width-x > 8 {
 		g := w.d.look.Glyphs
@@ -152,11 +152,11 @@ func (w *runScreen) act(a keys.Action, _ string) bool {
 		if id, ok := w.roster.Selected(); ok {
 			w.d.focusOn(id)
 		} else {
-			w.d.focusOn(w.d.liveliest())
+			w.d.focusOn(w.d.session.liveliest())
 		}
 	case keys.Kill:
 		id, _ := w.roster.Selected()
-		w.d.askKill(id)
+		w.d.dialogs.askKill(id)
 	default:
 		return w.d.scroll(w.talk, a)
 	}
@@ -166,7 +166,7 @@ func (w *runScreen) act(a keys.Action, _ string) bool {
 // mouse implements screen.
 func (w *runScreen) mouse() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
-		if x, y := e.Position(); w.roster.InRect(x, y) && w.d.state != nil {
+		if x, y := e.Position(); w.roster.InRect(x, y) && w.d.session.state != nil {
 			if id, ok := w.roster.At(x, y); ok && a == tview.MouseLeftClick {
 				w.d.focusOn(id)
 				return true, nil
@@ -175,18 +175,4 @@ func (w *runScreen) mouse() mouseHandler {
 		}
 		return w.talk.MouseHandler()(a, e, focus)
 	}
-}
-
-// liveliest is the agent one would most like to look at: the one that works, the last
-// summoned first.
-func (d *app) liveliest() string {
-	if d.state == nil {
-		return ""
-	}
-	for i := len(d.state.Agents) - 1; i >= 0; i-- {
-		if a := d.state.Agents[i]; a.Status == roster.Busy {
-			return a.ID
-		}
-	}
-	return contract.Arbiter
 }

@@ -6,13 +6,19 @@ import (
 	"strings"
 	"time"
 
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/editor"
-	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
+
+// commands executes slash commands.
+type commands struct{ d *app }
 
 // slashHere are the slash commands of the screen itself.
 var slashHere map[string]func(d *app, c editor.Command) bool
@@ -23,69 +29,69 @@ func init() { // not at once: they lead back to the app
 	}
 	slashHere = map[string]func(d *app, c editor.Command) bool{
 		"plan":    always(func(d *app) { d.open(newPlanScreen(d)) }),
-		"allow":   (*app).permitCommand,
-		"deny":    (*app).permitCommand,
+		"allow":   func(d *app, c editor.Command) bool { return d.permissions.permitCommand(c) },
+		"deny":    func(d *app, c editor.Command) bool { return d.permissions.permitCommand(c) },
 		"focus":   func(d *app, c editor.Command) bool { d.focusOn(c.Arg(0)); return true },
 		"logbook": always((*app).openLogbook),
-		"halt":    always((*app).halt),
+		"halt":    always(func(d *app) { d.session.halt() }),
 		"attach": func(d *app, c editor.Command) bool {
-			d.f.post(func() { d.attach(c.Arg(0)) }) // when the command is out of the input
+			d.f.post(func() { d.session.attach(c.Arg(0)) }) // when the command is out of the input
 			return true
 		},
 		"sessions": always(func(d *app) { d.open(newSessionsScreen(d)) }),
-		"resume":   (*app).resumeCommand,
-		"file":     (*app).fileCommand,
-		"save":     (*app).saveCommand,
-		"theme":    (*app).themeCommand,
-		"search":   (*app).searchCommand,
+		"resume":   func(d *app, c editor.Command) bool { return d.commands.resumeCommand(c) },
+		"file":     func(d *app, c editor.Command) bool { return d.commands.fileCommand(c) },
+		"save":     func(d *app, c editor.Command) bool { return d.commands.saveCommand(c) },
+		"theme":    func(d *app, c editor.Command) bool { return d.commands.themeCommand(c) },
+		"search":   func(d *app, c editor.Command) bool { return d.commands.searchCommand(c) },
 		"copy":     always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
-		"edit":     always(func(d *app) { d.f.post(d.edit) }), // when the command is out of the input
+		"edit":     always(func(d *app) { d.f.post(d.prompt.edit) }), // when the command is out of the input
 		"help":     always(func(d *app) { d.open(newHelpScreen(d)) }),
-		"quit":     always((*app).askLeave),
+		"quit":     always(func(d *app) { d.dialogs.askLeave() }),
 	}
 }
 
 // slash executes what was written with a slash.
-func (d *app) slash(c editor.Command) bool {
-	if c.Name == "deny" && d.refusing() {
-		return d.permitCommand(c) // whatever the reason reads like
+func (cs *commands) slash(c editor.Command) bool {
+	if c.Name == "deny" && cs.d.permissions.refusing() {
+		return cs.d.permissions.permitCommand(c) // whatever the reason reads like
 	}
-	body, ok, err := slash.For(d.state, c)
+	body, ok, err := slash.For(cs.d.session.state, c)
 	told, answered := slash.Answers[c.Name]
 	switch {
 	case err != nil:
-		d.flash(editor.Sentence(err.Error()))
+		cs.d.flash(editor.Sentence(err.Error()))
 		return false
 	case !ok && answered:
-		d.answer(told, c.Arg(0))
+		cs.answer(told, c.Arg(0))
 		return true
 	case !ok:
-		return slashHere[c.Name](d, c)
+		return slashHere[c.Name](cs.d, c)
 	}
-	if say, ok := body.(contract.Say); ok && (d.run == nil || d.over()) {
-		return d.say(say.Text) // a first word is one whatever its strength
+	if say, ok := body.(contract.Say); ok && (cs.d.session.run == nil || cs.d.session.over()) {
+		return cs.d.prompt.say(say.Text) // a first word is one whatever its strength
 	}
-	body = d.meant(body)
-	if !d.order(body) {
+	body = cs.meant(body)
+	if !cs.order(body) {
 		return false
 	}
-	d.runScreen.talk.Bottom()
+	cs.d.runScreen.talk.Bottom()
 	return true
 }
 
 // answer shows a text that a command is answered with.
-func (d *app) answer(t slash.Answer, arg string) {
-	d.open(newTextScreen(d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
+func (cs *commands) answer(t slash.Answer, arg string) {
+	cs.d.open(newTextScreen(cs.d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
 
 // meant addresses what names nobody to the agent that is being written to.
-func (d *app) meant(body contract.CommandBody) contract.CommandBody {
+func (cs *commands) meant(body contract.CommandBody) contract.CommandBody {
 	switch b := body.(type) {
 	case contract.Say:
-		b.To = cmp.Or(b.To, d.to)
+		b.To = cmp.Or(b.To, cs.d.prompt.to)
 		return b
 	case contract.Interrupt:
-		b.ID = cmp.Or(b.ID, d.to)
+		b.ID = cmp.Or(b.ID, cs.d.prompt.to)
 		return b
 	}
 	return body
@@ -93,69 +99,69 @@ func (d *app) meant(body contract.CommandBody) contract.CommandBody {
 
 // order sends what was asked for with a slash. What cannot be taken back is asked
 // about first.
-func (d *app) order(body contract.CommandBody) bool {
+func (cs *commands) order(body contract.CommandBody) bool {
 	switch b := body.(type) {
 	case contract.Cancel:
-		return d.askEnd("End the run?", func() { d.send(b) })
+		return cs.d.dialogs.askEnd("End the run?", func() { cs.d.session.send(b) })
 	case contract.Reset:
-		return d.askReset()
+		return cs.d.dialogs.askReset()
 	case contract.ForceAgent:
-		return d.modeCommand(b.Mode)
+		return cs.modeCommand(b.Mode)
 	case contract.Choose:
-		return d.take(b.Option)
+		return cs.d.recovery.take(b.Option)
 	case contract.Configure:
-		if b.Permissions == allowAll && !b.AcceptRisk {
-			return d.askAllowAll(b)
+		if b.Permissions == snapshot.AllowAll && !b.AcceptRisk {
+			return cs.d.permissions.askAllowAll(b)
 		}
 	}
-	return d.send(body)
+	return cs.d.session.send(body)
 }
 
 // resumeCommand takes a run up again.
-func (d *app) resumeCommand(c editor.Command) bool {
-	if d.run != nil && !d.over() {
-		d.flash("A run is being played. Leave it first: /quit.")
+func (cs *commands) resumeCommand(c editor.Command) bool {
+	if cs.d.session.run != nil && !cs.d.session.over() {
+		cs.d.flash("A run is being played. Leave it first: /quit.")
 		return false
 	}
 	id := c.Arg(0)
-	for _, r := range d.found.Runs {
+	for _, r := range cs.d.session.found.Runs {
 		if id == "" || strings.HasPrefix(r.ID, id) {
-			d.begin(Begin{Resume: r.ID})
+			cs.d.session.begin(Begin{Resume: r.ID})
 			return true
 		}
 	}
 	if id != "" {
-		d.begin(Begin{Resume: id}) // the host knows more runs than those of this directory
+		cs.d.session.begin(Begin{Resume: id}) // the host knows more runs than those of this directory
 		return true
 	}
-	d.flash("There is no run to take up in this directory.")
+	cs.d.flash("There is no run to take up in this directory.")
 	return false
 }
 
-func (d *app) fileCommand(c editor.Command) bool {
+func (cs *commands) fileCommand(c editor.Command) bool {
 	if c.Arg(0) == "" {
-		d.documents()
+		cs.documents()
 	} else {
-		d.give(c.Arg(0))
+		cs.give(c.Arg(0))
 	}
 	return true
 }
 
 // saveCommand writes the conversation into a file.
-func (d *app) saveCommand(c editor.Command) bool {
+func (cs *commands) saveCommand(c editor.Command) bool {
 	name := c.Arg(0)
 	if name == "" {
 		name = "arbiter-" + time.Now().Format("2006-01-02-150405") + ".md"
 	}
-	d.flash("Saving …")
-	names := d.names()
-	d.f.work(func(ctx context.Context) {
-		path, err := d.f.options.Host.Save(name, d.f.conversation(ctx, names))
-		d.f.post(func() {
+	cs.d.flash("Saving …")
+	names := cs.d.session.names()
+	cs.d.f.work(func(ctx context.Context) {
+		path, err := cs.d.f.options.Host.Save(name, cs.d.f.conversation(ctx, names))
+		cs.d.f.post(func() {
 			if err != nil {
-				d.flash("Not saved: " + err.Error())
+				cs.d.flash("Not saved: " + err.Error())
 			} else {
-				d.flash("Saved: " + path)
+				cs.d.flash("Saved: " + path)
 			}
 		})
 	})
@@ -163,62 +169,80 @@ func (d *app) saveCommand(c editor.Command) bool {
 }
 
 // themeCommand changes the colours.
-func (d *app) themeCommand(c editor.Command) bool {
-	o := d.f.options
+func (cs *commands) themeCommand(c editor.Command) bool {
+	o := cs.d.f.options
 	o.Theme = c.Arg(0)
-	look, err := newLook(o, d.f.screen.Colors())
+	look, err := newLook(o, cs.d.f.screen.Colors())
 	if err != nil {
-		d.flash(err.Error())
+		cs.d.flash(err.Error())
 		return false
 	}
-	d.chosen = true
-	d.setLook(look)
+	cs.d.chosen = true
+	cs.d.setLook(look)
 	return true
 }
 
-func (d *app) searchCommand(c editor.Command) bool {
-	d.search.begin(d.runScreen.talk)
-	d.search.typing, d.search.text = false, c.Rest
-	d.read()
-	d.search.next(d, d.runScreen.talk, true)
+func (cs *commands) searchCommand(c editor.Command) bool {
+	cs.d.search.begin(cs.d.runScreen.talk)
+	cs.d.search.typing, cs.d.search.text = false, c.Rest
+	cs.d.prompt.read()
+	cs.d.search.next(cs.d, cs.d.runScreen.talk, true)
 	return true
 }
 
-func (d *app) agents() []*roster.Agent {
-	if d.state == nil {
-		return nil
-	}
-	return d.state.Agents
-}
-
-func (d *app) agentCandidates() []editor.Candidate {
-	var list []editor.Candidate
-	for i := range d.agents() {
-		if a := d.agents()[i]; a.Alive() {
-			list = append(list, editor.Candidate{Text: a.ID, Note: d.name(a.ID)})
+// pickDocument has a file of requirements chosen.
+func (cs *commands) pickDocument(list []Document) {
+	cs.d.word = flash{}
+	items := make([]editor.Item, 0, len(list))
+	for _, f := range list {
+		note := words.Bytes(f.Bytes)
+		if f.Title != "" {
+			note = sanitize.Line(f.Title, 60) + "  " + note
 		}
+		items = append(items, editor.Item{Text: f.Path, Note: note, Value: f.Path})
 	}
-	return list
+	cs.d.choose("Requirements", "There is no Markdown file in this workspace.", items, func(v any) { cs.give(v.(string)) })
 }
 
-func (d *app) modeCandidates() []editor.Candidate {
-	var list []editor.Candidate
-	for _, m := range slash.Modes(d.state) {
-		list = append(list, editor.Candidate{Text: m.Name, Note: slash.Word(m.Description)})
-	}
-	return list
+// give sends a file of requirements.
+func (cs *commands) give(path string) {
+	cs.d.f.work(func(context.Context) {
+		text, err := cs.d.f.options.Host.ReadDocument(path)
+		cs.d.f.post(func() {
+			if err != nil {
+				cs.d.flash(err.Error())
+				return
+			}
+			if !cs.d.prompt.say(words.Requirements(slash.Word(path), text)) {
+				cs.d.flash("Not sent: " + cs.d.word.text)
+			}
+		})
+	})
 }
 
-func themeCandidates() []editor.Candidate {
-	var list []editor.Candidate
-	for _, name := range render.ThemeNames() {
-		list = append(list, editor.Candidate{Text: name})
-	}
-	return list
+// documents offers the files that may hold requirements.
+func (cs *commands) documents() {
+	cs.d.flash("Looking for files …")
+	cs.d.f.work(func(ctx context.Context) {
+		list := cs.d.f.options.Host.Documents(ctx)
+		cs.d.f.post(func() { cs.pickDocument(list) })
+	})
 }
 
-// names is how everybody is called, for a worker.
-func (d *app) names() func(string) string {
-	s := d.state
-	return func(id string) string { return slash.Name(s, id) }
+// chooseSummon has the mode chosen that another Orchestrator is summoned under.
+func (cs *commands) chooseSummon() {
+	if cs.d.session.run == nil || cs.d.session.over() {
+		cs.d.flash("There is no run. Speak, and one begins.")
+		return
+	}
+	cs.d.choose("Summon", "This run knows no modes.", modeItems(cs.d.session.state), func(v any) { cs.d.session.send(contract.ForceAgent{Mode: v.(string)}) })
+}
+
+// modeCommand summons, if the run knows the mode.
+func (cs *commands) modeCommand(mode string) bool {
+	if !slash.HasMode(cs.d.session.state, mode) {
+		cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", slash.Word(mode)))
+		return false
+	}
+	return cs.d.session.send(contract.ForceAgent{Mode: mode})
 }

@@ -61,7 +61,7 @@ func TestFirstFrameWaitsForNobody(t *testing.T) {
 	var first, again sync.Once
 	screen.painted = func() {
 		first.Do(func() { close(painted) })
-		if f.root.input.Text() == "An older word" {
+		if f.root.prompt.input.Text() == "An older word" {
 			again.Do(func() { close(recalled) })
 		}
 	}

@@ -26,9 +26,9 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 						continue // the context has another use for it
 					}
 					s.do(func() {
-						d.tab, d.picker, d.search = nil, pickerPopup{}, searchBar{}
+						d.dialogs.tab, d.picker, d.search = nil, pickerPopup{}, searchBar{}
 						d.base(d.runScreen)
-						d.write()
+						d.prompt.write()
 					})
 					if way != "" {
 						s.Press(way)

@@ -4,8 +4,11 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
+	"strings"
+
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/listview"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
@@ -110,7 +113,7 @@ func (r *sessionsScreen) draw(s tcell.Screen, x, y, w, h int) { paint(r.page, s,
 
 func (r *sessionsScreen) renew() {
 	r.page.SetLook(r.d.look)
-	r.page.Set(runRows(r.d.found.Runs), now())
+	r.page.Set(runRows(r.d.session.found.Runs), now())
 }
 
 func (r *sessionsScreen) mouse() mouseHandler {
@@ -133,11 +136,11 @@ func (r *sessionsScreen) act(a keys.Action, _ string) bool {
 
 // take takes a run up.
 func (r *sessionsScreen) take(run pages.Run) {
-	if r.d.run != nil && !r.d.over() {
+	if r.d.session.run != nil && !r.d.session.over() {
 		r.d.flash("A run is being played. Leave it first: /quit.")
 		return
 	}
-	r.d.begin(Begin{Resume: run.ID})
+	r.d.session.begin(Begin{Resume: run.ID})
 }
 
 // textScreen is a text to be read.
@@ -163,7 +166,7 @@ func (t *textScreen) Tail(_ int) []listview.Block { return nil }
 
 func (t *textScreen) Block(_, width int, _ bool) listview.Block {
 	return listview.Block{
-		Gutter: render.Frame, Lines: markdown.Markdown(sanitize.Text(t.text(t.d.state)), markdown.Options{Width: width, Look: t.d.look}),
+		Gutter: render.Frame, Lines: markdown.Markdown(sanitize.Text(t.text(t.d.session.state)), markdown.Options{Width: width, Look: t.d.look}),
 	}
 }
 
@@ -182,4 +185,40 @@ func (t *textScreen) draw(s tcell.Screen, x, y, w, h int) {
 
 func (t *textScreen) act(a keys.Action, _ string) bool {
 	return t.d.scroll(&reader{View: t.view}, a)
+}
+
+// helpFor lists what works in a context.
+func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
+	var groups []pages.HelpGroup
+	group := func(title string, list []keys.Binding) {
+		g := pages.HelpGroup{Title: title}
+		for _, b := range list {
+			g.Rows = append(g.Rows, pages.HelpRow{Keys: strings.Join(b.Keys, "  "), Text: b.Help})
+		}
+		if len(g.Rows) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	own := keys.Own(c)
+	if c == keys.Insert {
+		own = append(append([]keys.Binding{}, keys.Editing...), own...)
+	}
+	group("Here", own)
+	group("To read", keys.Reading(c))
+	if c != keys.Everywhere {
+		group("Everywhere", keys.Own(keys.Everywhere))
+	}
+	if c == keys.Insert {
+		group("When reading (Esc)", keys.Own(keys.Normal))
+	} else if writes && c == keys.Normal {
+		group("When writing (i)", append(append([]keys.Binding{}, keys.Editing...), keys.Own(keys.Insert)...))
+	}
+	if writes {
+		g := pages.HelpGroup{Title: "Commands"}
+		for _, s := range editor.Commands {
+			g.Rows = append(g.Rows, pages.HelpRow{Keys: s.Usage(), Text: s.Help})
+		}
+		groups = append(groups, g)
+	}
+	return string(c), groups
 }

@@ -15,20 +15,20 @@ const quit = "quit"
 
 // askTrust asks once, before anything was begun, whether what the workspace brings along
 // may be loaded. A person who writes is not interrupted, and goes on without.
-func (d *app) askTrust() {
-	f := d.found
-	_, idle := d.screen().(*homeScreen)
-	if d.trustAsked || f.Trusted || len(f.Trust.Items) == 0 || f.Rehearsal || d.rehearse || !idle || d.run != nil || d.begun.under || d.tab != nil || !d.input.Empty() {
+func (ds *dialogs) askTrust() {
+	f := ds.d.session.found
+	_, idle := ds.d.screen().(*homeScreen)
+	if ds.trustAsked || f.Trusted || len(f.Trust.Items) == 0 || f.Rehearsal || ds.d.session.rehearse || !idle || ds.d.session.run != nil || ds.d.session.begun.under || ds.tab != nil || !ds.d.prompt.input.Empty() {
 		return
 	}
-	d.trustAsked = true
+	ds.trustAsked = true
 	head := "This workspace brings along what can run code, or redirect an agent. Nothing of it is loaded unless you trust it."
 	if f.Trust.Changed {
 		head = "This workspace is not as you trusted it. Nothing of what it brings along is loaded unless you trust it anew."
 	}
 	items := f.Trust.Items
 	// No key alone trusts: a task may begin with any letter.
-	g := d.show(pages.AskData{
+	g := ds.show(pages.AskData{
 		Title: "Trust this workspace?", Tone: render.Alert,
 		Head: []render.Line{render.Of(render.Base, head), render.Of(render.Dim, sanitize.Line(f.CWD, 200))},
 		Body: func(width int) []render.Line { return trustLines(items, width) },
@@ -38,30 +38,30 @@ func (d *app) askTrust() {
 			{Value: quit, Key: 'q', Label: "Quit"},
 		},
 		Note: "Any change is asked about again.",
-	}, d.answerTrust)
+	}, ds.answerTrust)
 	g.own = true
 	g.ask.Arm(now())
 }
 
-func (d *app) answerTrust(value string) {
+func (ds *dialogs) answerTrust(value string) {
 	switch value {
 	case quit:
-		d.f.Leave()
+		ds.d.f.Leave()
 	case yes:
-		d.f.work(func(ctx context.Context) {
-			err := d.f.options.Host.Trust(ctx)
-			d.f.post(func() {
+		ds.d.f.work(func(ctx context.Context) {
+			err := ds.d.f.options.Host.Trust(ctx)
+			ds.d.f.post(func() {
 				if err != nil {
-					d.flash("Not trusted: " + sanitize.Line(err.Error(), 300))
+					ds.d.flash("Not trusted: " + sanitize.Line(err.Error(), 300))
 					return
 				}
-				d.found.Trusted, d.found.Trust = true, Trust{}
-				d.screen().renew()
-				d.flash("Trusted, as it is now. Its configuration file counts from the next start.")
+				ds.d.session.found.Trusted, ds.d.session.found.Trust = true, Trust{}
+				ds.d.screen().renew()
+				ds.d.flash("Trusted, as it is now. Its configuration file counts from the next start.")
 			})
 		})
 	default:
-		d.f.options.Host.Without()
+		ds.d.f.options.Host.Without()
 	}
 }
 

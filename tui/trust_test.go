@@ -66,8 +66,8 @@ func TestTrustDialog(t *testing.T) {
 		s.Advance(time.Second)
 		s.Type("teach the loom")
 		s.Settle()
-		if trusted, _ := s.counts(); trusted != 0 || s.face.root.input.Text() != "teach the loom" {
-			t.Errorf("trusted %d times, the input is %q", trusted, s.face.root.input.Text())
+		if trusted, _ := s.counts(); trusted != 0 || s.face.root.prompt.input.Text() != "teach the loom" {
+			t.Errorf("trusted %d times, the input is %q", trusted, s.face.root.prompt.input.Text())
 		}
 	})
 	play(t, 90, 30, brings(false), func(s *scene) {

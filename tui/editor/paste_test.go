@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/tui/terminal"
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 )
@@ -92,7 +93,7 @@ func TestPasteHuge(t *testing.T) {
 func TestPasteKeepsLineFeeds(t *testing.T) {
 	r := newRig(t, 40, 3)
 	screen := tcell.NewSimulationScreen("UTF-8")
-	app := tview.NewApplication().SetScreen(Screen(screen)).EnablePaste(true).SetRoot(r.c, true)
+	app := tview.NewApplication().SetScreen(terminal.Wrap(screen)).EnablePaste(true).SetRoot(r.c, true)
 	over := make(chan error, 1)
 	go func() { over <- app.Run() }()
 	feed, enter := tcell.NewEventKey(tcell.KeyCtrlJ, 0, tcell.ModCtrl), tcell.NewEventKey(tcell.KeyEnter, 0, 0)

@@ -1,4 +1,4 @@
-package tui
+package terminal
 
 import (
 	"sync"
@@ -8,7 +8,7 @@ import (
 
 // checkedTTY is the terminal as tcell is given it. It keeps the error that tcell drops, and it
 // keeps tcell's two sizes, that of the screen and that of its buffer of cells, the same: see
-// [terminal.drawable]. They change together when tcell looks whether the window's size is
+// [Screen.drawable]. They change together when tcell looks whether the window's size is
 // another one. But when it begins with a terminal, it asks for the size for its buffer alone.
 // What it is told then is the size that its screen has; the window's own comes with the next look.
 type checkedTTY struct {

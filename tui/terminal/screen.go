@@ -1,4 +1,7 @@
-package tui
+// Package terminal is the user's terminal as the frontend has it: a tcell screen that reports
+// when the terminal is gone, keeps pastes out of the key decoder, asks for the background
+// color, and leaves the terminal as it was. It imports no package of the frontend but render.
+package terminal
 
 import (
 	"errors"
@@ -9,30 +12,36 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/gdamore/tcell/v2/terminfo"
 
-	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// terminal is the screen with what tview leaves out: whether it could be opened and taken
-// back, and words to the terminal that are no cells. It belongs to tview's loop.
-type terminal struct {
+// Screen is a tcell screen with what tview leaves out: whether it could be opened and taken
+// back, and sequences to the terminal that are no cells. It belongs to tview's loop, but for
+// PollEvent and Gone.
+type Screen struct {
 	tcell.Screen
+	// OnLoss is called once when the terminal is gone, on any goroutine. It must not wait
+	// for the loop. Set it before the screen is used.
+	OnLoss func(error)
+	// OnSend, if it is set, sees each sequence that Send is given.
+	OnSend func(sequence string)
+
 	failed     error
 	pastes     *guard // nil for a screen that is not the terminal's own, and so are
 	background *backgroundReader
 	tty        *checkedTTY
 	title      string
-	wrote      func(sequence string) // of tests
-
-	onLoss func(error) // told once, on any goroutine; it does not wait for the loop
-	closed bool
+	closed     bool
 
 	mu   sync.Mutex // guards what follows
 	lost error      // why nothing is drawn any more
 }
 
-// newScreen is the terminal's own screen.
-func newScreen() (*terminal, error) {
+// Wrap makes a Screen of one that is not the terminal's own, such as a simulated one.
+func Wrap(s tcell.Screen) *Screen { return &Screen{Screen: &pasteScreen{Screen: s}} }
+
+// Open makes the screen of the process's terminal. Nothing is written to it before Init.
+func Open() (*Screen, error) {
 	info, err := tcell.LookupTerminfo(os.Getenv("TERM"))
 	if err != nil {
 		return nil, err
@@ -47,15 +56,15 @@ func newScreen() (*terminal, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := screenOn(keep(tty), &own)
+	t, err := On(keep(tty), &own)
 	if err != nil {
 		_ = tty.Close()
 	}
 	return t, err
 }
 
-// screenOn is the screen of a terminal of that kind.
-func screenOn(tty tcell.Tty, kind *terminfo.Terminfo) (*terminal, error) {
+// On makes the screen of a terminal of that kind.
+func On(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	e := &backgroundReader{Tty: tty}
 	g := newGuard(e)
 	checked := &checkedTTY{Tty: g}
@@ -66,12 +75,12 @@ func screenOn(tty tcell.Tty, kind *terminfo.Terminfo) (*terminal, error) {
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
-	return &terminal{Screen: editor.Screen(s), pastes: g, background: e, tty: checked}, nil
+	return &Screen{Screen: &pasteScreen{Screen: s}, pastes: g, background: e, tty: checked}, nil
 }
 
-// askBackground asks the terminal what its background is, if it is one that can be
+// AskBackground asks the terminal what its background is, if it is one that can be
 // asked; heard is called on another goroutine, if at all.
-func (t *terminal) askBackground(heard func(render.RGB)) {
+func (t *Screen) AskBackground(heard func(render.RGB)) {
 	if t.background != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
 		t.background.heard = heard
 		t.background.ask()
@@ -83,24 +92,43 @@ var plainer = map[rune]string{
 	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*", '\u00a0': " ", '✓': "v", '✗': "!",
 }
 
-// Init implements tcell.Screen; tview drops its error.
-func (t *terminal) Init() error {
+// Init implements tcell.Screen. tview drops its error: see Failed.
+func (t *Screen) Init() error {
 	t.failed = t.Screen.Init()
 	return t.failed
 }
 
-// setTitle changes the window's title, if it is another one.
-func (t *terminal) setTitle(title string) {
+// Failed is the error of Init.
+func (t *Screen) Failed() error { return t.failed }
+
+// SetWindowTitle changes the window's title, if it is another one.
+func (t *Screen) SetWindowTitle(title string) {
 	if title != t.title {
 		t.title = title
 		t.SetTitle(strings.ReplaceAll(title, "$<", "$ <")) // that would be padding
 	}
 }
 
-// write sends a sequence made by package notify, between two paints.
-func (t *terminal) write(sequence string) {
-	if t.wrote != nil {
-		t.wrote(sequence)
+// ForgetTitle has the next title be set even if it is the same one: another program that
+// had the terminal may have changed it.
+func (t *Screen) ForgetTitle() { t.title = "" }
+
+// Paste takes the oldest paste that was not taken yet. It reports false if the screen does
+// not keep pastes apart, or has none.
+func (t *Screen) Paste() (Paste, bool) {
+	if t.pastes == nil {
+		return Paste{}, false
+	}
+	return t.pastes.take()
+}
+
+// KeepsPastes reports whether pastes are read by Paste, and not from the screen's events.
+func (t *Screen) KeepsPastes() bool { return t.pastes != nil }
+
+// Send writes a sequence made by package notify, between two paints.
+func (t *Screen) Send(sequence string) {
+	if t.OnSend != nil {
+		t.OnSend(sequence)
 	}
 	if tty, ok := t.Tty(); ok && sequence != "" {
 		_, _ = tty.Write([]byte(sequence)) // a terminal that is gone is found out elsewhere
@@ -108,8 +136,8 @@ func (t *terminal) write(sequence string) {
 }
 
 // PollEvent implements tcell.Screen. It is called on a goroutine of tview's. A terminal that
-// cannot be read is gone; the face ends while the loop still answers, so tview is not told.
-func (t *terminal) PollEvent() tcell.Event {
+// cannot be read is gone; the frontend ends while the loop still answers, so tview is not told.
+func (t *Screen) PollEvent() tcell.Event {
 	for {
 		e := t.Screen.PollEvent()
 		gone, ok := e.(*tcell.EventError)
@@ -122,57 +150,57 @@ func (t *terminal) PollEvent() tcell.Event {
 
 // Suspend implements tcell.Screen. It fails where the terminal is gone: then there is none to
 // lend.
-func (t *terminal) Suspend() error {
-	if t.gone() == nil {
+func (t *Screen) Suspend() error {
+	if t.Gone() == nil {
 		t.lose(t.Screen.Suspend())
 		if t.tty != nil {
 			t.lose(t.tty.stopError())
 		}
 	}
-	return t.gone()
+	return t.Gone()
 }
 
 // Resume implements tcell.Screen. tview drops its error, and draws.
-func (t *terminal) Resume() error {
-	if t.gone() == nil {
+func (t *Screen) Resume() error {
+	if t.Gone() == nil {
 		t.lose(t.Screen.Resume())
 	}
-	return t.gone()
+	return t.Gone()
 }
 
 // Show, Sync and Fini implement tcell.Screen.
-func (t *terminal) Show() {
+func (t *Screen) Show() {
 	if t.drawable() {
 		t.Screen.Show()
 	}
 }
 
-func (t *terminal) Sync() {
+func (t *Screen) Sync() {
 	if t.drawable() {
 		t.Screen.Sync()
 	}
 }
 
-func (t *terminal) Fini() {
+func (t *Screen) Fini() {
 	t.closed = true
 	t.Screen.Fini()
 }
 
-// lose has nothing be drawn any more, if there is an error.
-func (t *terminal) lose(err error) {
+// lose stops all drawing, if there is an error.
+func (t *Screen) lose(err error) {
 	t.mu.Lock()
 	first := err != nil && t.lost == nil
 	if first {
 		t.lost = err
 	}
 	t.mu.Unlock()
-	if first && t.onLoss != nil {
-		t.onLoss(err)
+	if first && t.OnLoss != nil {
+		t.OnLoss(err)
 	}
 }
 
-// gone is why the terminal is no more, if it is not.
-func (t *terminal) gone() error {
+// Gone is why the terminal is lost; nil while it is not.
+func (t *Screen) Gone() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lost
@@ -187,8 +215,8 @@ var errCells = errors.New("the screen cannot be drawn: it lost its cells")
 // when Resume fails; the screen keeps its size. To report upstream: draw should go on by
 // max(width, 1), Fini should set fini (which Show asks for and nobody sets), and resize should
 // compare the window's size with the buffer's, too.
-func (t *terminal) drawable() bool {
-	if t.gone() != nil || t.closed {
+func (t *Screen) drawable() bool {
+	if t.Gone() != nil || t.closed {
 		return false
 	}
 	w, h := t.Size()

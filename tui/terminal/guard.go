@@ -1,4 +1,4 @@
-package tui
+package terminal
 
 import (
 	"bytes"
@@ -42,14 +42,17 @@ type guard struct {
 	lost    int
 
 	mu    sync.Mutex
-	ready []paste
+	ready []Paste
 }
 
-// paste is what was pasted. What was longer than could be kept has no text.
-type paste struct {
-	text string
-	size int
+// Paste is what was pasted, unchanged. One that was longer than could be kept has no text.
+type Paste struct {
+	Text string
+	Size int // in bytes
 }
+
+// Guard keeps what is pasted out of what is read from a terminal.
+func Guard(tty tcell.Tty) tcell.Tty { return newGuard(tty) }
 
 func newGuard(tty tcell.Tty) *guard { return &guard{Tty: tty, raw: make([]byte, 64<<10)} }
 
@@ -148,9 +151,9 @@ func (g *guard) keep(p []byte) {
 
 // finish hands over what was pasted, without the mark at its end.
 func (g *guard) finish() {
-	p := paste{size: g.text.Len() + g.lost - len(pasteEnds)}
+	p := Paste{Size: g.text.Len() + g.lost - len(pasteEnds)}
 	if g.lost == 0 {
-		p.text = g.text.String()[:p.size]
+		p.Text = g.text.String()[:p.Size]
 	}
 	g.text, g.lost = strings.Builder{}, 0
 	g.mu.Lock()
@@ -159,11 +162,11 @@ func (g *guard) finish() {
 }
 
 // take is the oldest paste that nobody has taken.
-func (g *guard) take() (p paste, ok bool) {
+func (g *guard) take() (p Paste, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.ready) == 0 {
-		return paste{}, false
+		return Paste{}, false
 	}
 	p, g.ready = g.ready[0], g.ready[1:]
 	return p, true

@@ -1,12 +1,10 @@
-package editor
+package terminal
 
 import "github.com/gdamore/tcell/v2"
 
-// Screen is a screen whose pastes keep their line feeds. Most terminals turn those of
+// pasteScreen is a screen whose pastes keep their line feeds. Most terminals turn those of
 // a paste into carriage returns, but not all do, and the widget library drops a line
 // feed (it is the key Ctrl+J) while it collects a paste.
-func Screen(s tcell.Screen) tcell.Screen { return &pasteScreen{Screen: s} }
-
 type pasteScreen struct {
 	tcell.Screen
 	pasting bool

@@ -1,4 +1,4 @@
-package tui
+package terminal
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func TestGuardOfPastes(t *testing.T) {
 				t.Fatalf("%q: what is read differs (-want +got):\n%s", text, diff)
 			}
 			for _, want := range []string{text, "again"} {
-				if p, ok := g.take(); !ok || p.text != want || p.size != len(want) {
+				if p, ok := g.take(); !ok || p.Text != want || p.Size != len(want) {
 					t.Fatalf("pasted %q, taken %+v", want, p)
 				}
 			}
@@ -76,7 +76,7 @@ func TestGuardIsBounded(t *testing.T) {
 		t.Fatalf("%d bytes are kept", g.text.Len())
 	}
 	g.filter([]byte("\x1b[201~\x1b[200~next\x1b[201~"))
-	for _, want := range []paste{{size: 200 << 20}, {text: "next", size: 4}} {
+	for _, want := range []Paste{{Size: 200 << 20}, {Text: "next", Size: 4}} {
 		if got, _ := g.take(); got != want {
 			t.Errorf("taken %.80s, want %.80s", fmt.Sprint(got), fmt.Sprint(want))
 		}

@@ -1,0 +1,154 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// begun is a beginning that is under way, and what became of the last one.
+type begun struct {
+	under   bool
+	what    Begin
+	trouble contract.Error // that kept the last life from having an agent
+	gone    bool           // it has ended, and that was not dealt with yet
+}
+
+// begin starts a run, or takes one up: a worker asks the host, and what was said in
+// earlier lives is told first.
+func (s *session) begin(b Begin) {
+	if s.begun.under {
+		s.d.flash("Patience. The thread is being laid.")
+		return
+	}
+	s.begun = begun{under: true, what: b}
+	s.d.base(s.d.runScreen)
+	f := s.d.f
+	f.work(func(ctx context.Context) {
+		run, err := f.beginRun(ctx, b)
+		f.post(func() { s.began(run, err) })
+	})
+}
+
+// beginRun tells what was and begins what is to be. It runs on a worker.
+func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
+	if b.Resume != "" && !slices.ContainsFunc(f.recalled, func(id string) bool {
+		return strings.HasPrefix(id, b.Resume) || strings.HasPrefix(b.Resume, id)
+	}) {
+		if err := f.recall(ctx, b.Resume); err != nil {
+			return nil, err
+		}
+		f.recalled = append(f.recalled, b.Resume) // also if it is refused below
+	}
+	held := heldSink{to: f.box.put}
+	began := time.Now()
+	run, err := f.options.Host.Begin(ctx, b, held.put)
+	if err == nil && f.resumed.run == b.Resume {
+		f.recallMissed(ctx, began)
+		f.resumed = resumed{} // from now on the run tells all by itself
+	}
+	held.release()
+	if err == nil {
+		f.recalled = append(f.recalled, run.ID())
+		if b.Resume == "" {
+			f.work(func(ctx context.Context) { f.keptBy(ctx, run.ID()) })
+		}
+	}
+	return run, err
+}
+
+// began follows the run that was begun.
+func (s *session) began(run Run, err error) {
+	what := s.begun.what
+	s.begun.under = false
+	if err != nil {
+		if s.run == nil {
+			s.d.base(newHomeScreen(s.d))
+		}
+		s.d.dialogs.tell("It cannot begin", err.Error())
+		if s.d.prompt.input.Empty() && what.Task != "" {
+			s.d.prompt.input.SetText(what.Task) // not lost
+		}
+		s.d.prompt.write()
+		return
+	}
+	s.run, s.state = run, run.Snapshot()
+	s.d.f.follow(run)
+	s.d.f.await(run, func() { s.d.f.post(s.gone) })
+}
+
+// await does something when a run and all that belonged to it have ended.
+func (f *Frontend) await(run Run, then func()) {
+	f.work(func(ctx context.Context) {
+		select {
+		case <-run.Done():
+			then()
+		case <-ctx.Done():
+		}
+	})
+}
+
+// gone is called when a run has ended, and all that belonged to it. What it told last
+// may still be on its way, and is heard first.
+func (s *session) gone() { s.begun.gone = true }
+
+// parted takes over how the present run ended, once all of it was heard.
+func (s *session) parted() {
+	if !s.begun.gone || !s.d.f.box.empty() {
+		return
+	}
+	s.begun.gone = false
+	if s.run == nil || !s.over() {
+		return
+	}
+	s.state = s.run.Snapshot()
+	if o := s.run.Outcome(); o.Exit == contract.ExitBug {
+		s.d.dialogs.tell("It has come to harm", o.Text)
+	}
+	for _, what := range s.run.Outcome().Unfinished {
+		s.d.flash("Did not end in time: " + what)
+	}
+	if s.first(s.begun.trouble) {
+		s.d.f.work(s.inspect)
+		s.d.base(newFirstScreen(s.d))
+	}
+}
+
+// first notes an error of a run that has no agent yet, and reports whether it is one that
+// the first screen deals with.
+func (s *session) first(e contract.Error) bool {
+	switch e.Category {
+	case "claude_missing", "unsupported", "auth":
+		s.begun.trouble = e
+		return len(s.agents()) <= 1
+	}
+	return false
+}
+
+// ended takes the result over: what it says stays in sight, and another word goes on.
+func (s *session) ended(r contract.Result) {
+	switch r.Status {
+	case contract.StatusComplete:
+		s.d.flash("It is done.")
+	case contract.StatusFailed:
+		s.d.flash("It failed: " + r.Summary)
+	case contract.StatusCancelled:
+		if len(r.HalfDone) > 0 {
+			s.d.flash("Stopped. What was left half-done is told above.")
+		}
+	case contract.StatusLimit:
+		s.d.flash("A limit was reached: " + r.Summary)
+	}
+}
+
+// again is what a word leads to when the run is over: it goes on, unless it never had
+// an agent.
+func (s *session) again(text string) Begin {
+	if !s.state.Reached() {
+		return Begin{Task: text, Rehearse: s.begun.what.Rehearse}
+	}
+	return Begin{Task: text, Resume: s.run.ID()}
+}

@@ -1,0 +1,250 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// prompt is the input line: what is written, to whom, and how strongly.
+type prompt struct {
+	d       *app
+	input   *editor.Editor
+	reading bool   // the keyboard belongs to the screen, not to the input
+	to      string // who is written to; empty: whoever a word concerns
+	force   string // note, steer, stop: of the next word
+}
+
+func newPrompt(d *app) prompt {
+	p := prompt{d: d, input: editor.New(d.look), force: contract.Note}
+	p.input.OnSend = func(text string) bool { return d.prompt.say(text) }
+	p.input.OnCommand = func(c editor.Command) bool { return d.commands.slash(c) }
+	p.input.OnCopy, p.input.OnNotice = d.copy, d.flash
+	p.input.Completer = func(c editor.Context) []editor.Candidate { return d.prompt.complete(c) }
+	return p
+}
+
+// relabel says at the input whom one speaks to, and what may be said.
+func (p *prompt) relabel() {
+	to, role := p.to, render.SpeakerHuman
+	label, force := "", p.strength()
+	if p.d.queuedEdits.queued.id != "" {
+		label, force, role = "changing your word that waits", "", render.SpeakerHuman
+	} else if to != "" {
+		label, role = "to "+p.d.session.name(to), render.Speaker(to)
+	}
+	p.input.SetTo(label, force, role)
+	p.input.SetPlaceholder(p.placeholder())
+	if p.writing() {
+		p.input.Focus(nil)
+	} else {
+		p.input.Blur()
+	}
+}
+
+// placeholder is what stands at an empty input.
+func (p *prompt) placeholder() string {
+	switch s := p.d.session.state; {
+	case p.reading && p.d.screen().writes():
+		return "i: write " + p.d.look.Glyphs.Separator + " ?: help"
+	case p.d.session.begun.under:
+		return "Patience."
+	case p.d.session.run == nil:
+		return "Say what is to be done."
+	case p.d.session.leaving:
+		return "So it shall be."
+	case p.d.session.over():
+		return "Speak again, or depart."
+	case s == nil:
+		return ""
+	case s.Halted && len(slash.Waiting(s)) == 0:
+		return "Everything is halted. /continue"
+	case len(slash.Waiting(s)) > 0:
+		return waitingHint(s)
+	case s.Question != nil:
+		return "The Arbiter awaits your answer."
+	case s.TrustQuestion != nil:
+		return "The workspace has changed. /choose trust, without, or cancel."
+	case s.AnyWorks():
+		return "Speak; the weaving goes on."
+	}
+	return "Speak."
+}
+
+// waitingHint says that words of the person's can still be changed.
+func waitingHint(s *supervisor.State) string {
+	text := "A word of yours waits"
+	if n := len(slash.Waiting(s)); n > 1 {
+		text = fmt.Sprintf("%d words of yours wait", n)
+	}
+	if s.Halted {
+		text = "Halted (/continue). " + text
+	}
+	return text + ". Up: change it, or take it back."
+}
+
+// say sends what was written.
+func (p *prompt) say(text string) bool {
+	switch {
+	case p.d.session.leaving:
+		p.d.flash("The threads are being laid down.")
+		return false
+	case p.d.session.begun.under:
+		p.d.flash("Patience. The thread is being laid.")
+		return false
+	case p.d.session.run == nil:
+		if p.d.session.lacks() {
+			p.d.base(newFirstScreen(p.d))
+			p.d.flash("Nothing can be begun yet; your words are kept.")
+			return false
+		}
+		p.d.session.remember(text)
+		p.d.session.begin(Begin{Task: text, Rehearse: p.d.session.rehearse})
+		return true
+	case p.d.session.over():
+		p.d.session.remember(text)
+		p.d.session.begin(p.d.session.again(text))
+		return true
+	case p.d.session.ending():
+		p.d.flash("The run is ending. Say it again in a moment.")
+		return false
+	case p.d.queuedEdits.queued.id != "":
+		return p.d.queuedEdits.reword(text)
+	}
+	if !p.d.session.send(contract.Say{Text: text, To: p.to, Strength: p.strength()}) {
+		return false
+	}
+	p.d.session.remember(text)
+	p.force = contract.Note
+	p.d.runScreen.talk.Bottom()
+	return true
+}
+
+// unsaid gives a word back that the run could not take any more.
+func (s *session) unsaid(c contract.CommandBody) {
+	s.d.flash("The run is over.")
+	if say, ok := c.(contract.Say); ok && s.d.prompt.input.Empty() {
+		s.d.prompt.input.SetText(say.Text)
+		s.d.prompt.write()
+	}
+}
+
+// edit has the text edited elsewhere.
+func (p *prompt) edit() {
+	text := p.input.Text()
+	p.d.outside(func(h Host) error {
+		edited, err := h.Edit(text)
+		if err == nil {
+			text = edited
+		}
+		return err
+	})
+	p.input.SetText(text)
+	p.write()
+}
+
+// stronger goes to the next strength of the next word.
+func (p *prompt) stronger() {
+	switch p.force {
+	case contract.Note:
+		p.force = contract.Steer
+	case contract.Steer:
+		p.force = contract.Stop
+	default:
+		p.force = contract.Note
+	}
+	p.relabel()
+}
+
+// strength is that of the next word: none is said where it makes no difference.
+func (p *prompt) strength() string {
+	if p.force == contract.Note {
+		return ""
+	}
+	return p.force
+}
+
+// complete answers what the input wants completed.
+func (p *prompt) complete(c editor.Context) []editor.Candidate {
+	switch {
+	case c.Kind == editor.File, c.Want == editor.WantPath, c.Want == editor.WantFile:
+		p.d.f.work(func(ctx context.Context) {
+			var list []editor.Candidate
+			for _, path := range p.d.f.options.Host.Files(ctx, c.Prefix) {
+				list = append(list, editor.Candidate{Text: path, Open: path[len(path)-1] == '/'})
+			}
+			p.d.f.post(func() { p.input.SetCandidates(c.Generation, list) })
+		})
+		return nil
+	case c.Want == editor.WantAgent:
+		return p.agentCandidates()
+	case c.Want == editor.WantRule:
+		return p.d.permissions.ruleCandidates()
+	case c.Want == editor.WantMode:
+		return p.modeCandidates()
+	case c.Want == editor.WantTheme:
+		return themeCandidates()
+	case c.Want == editor.WantRun:
+		var list []editor.Candidate
+		for _, r := range p.d.session.found.Runs {
+			list = append(list, editor.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)})
+		}
+		return list
+	case c.Want == editor.WantOption:
+		return p.d.recovery.wayCandidates()
+	case c.Want == editor.WantModel:
+		return []editor.Candidate{{Text: "opus"}, {Text: "sonnet"}, {Text: "haiku"}}
+	}
+	return nil
+}
+
+// short is enough of a run's id to name it.
+func short(id string) string { return id[:min(len(id), 8)] }
+
+func (p *prompt) agentCandidates() []editor.Candidate {
+	var list []editor.Candidate
+	for i := range p.d.session.agents() {
+		if a := p.d.session.agents()[i]; a.Alive() {
+			list = append(list, editor.Candidate{Text: a.ID, Note: p.d.session.name(a.ID)})
+		}
+	}
+	return list
+}
+
+func (p *prompt) modeCandidates() []editor.Candidate {
+	var list []editor.Candidate
+	for _, m := range slash.Modes(p.d.session.state) {
+		list = append(list, editor.Candidate{Text: m.Name, Note: slash.Word(m.Description)})
+	}
+	return list
+}
+
+func themeCandidates() []editor.Candidate {
+	var list []editor.Candidate
+	for _, name := range render.ThemeNames() {
+		list = append(list, editor.Candidate{Text: name})
+	}
+	return list
+}
+
+// write gives the keyboard to the input, read to the screen.
+func (p *prompt) write() {
+	p.reading = false
+	p.relabel()
+}
+
+func (p *prompt) read() {
+	p.reading = true
+	p.relabel()
+}
+
+// writing reports whether the input has the keyboard.
+func (p *prompt) writing() bool {
+	return !p.reading && p.d.screen().writes() && p.d.dialogs.asking() == nil
+}

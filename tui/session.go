@@ -1,0 +1,196 @@
+package tui
+
+import (
+	"context"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
+)
+
+// session is the run that is shown: how it is found out about, begun, followed, and left.
+type session struct {
+	d     *app
+	run   Run
+	state *supervisor.State // the last snapshot; nil before the first run
+	found Findings
+	known bool // found was
+
+	rehearse bool // what is begun is a rehearsal
+	begun    begun
+	leaving  bool // the run is being stopped, and then the frontend ends
+}
+
+// inspect looks for what there is to work with.
+func (s *session) inspect(ctx context.Context) {
+	found := s.d.f.options.Host.Inspect(ctx)
+	s.d.f.post(func() {
+		s.found, s.known = found, true
+		_, first := s.d.screen().(*firstScreen)
+		switch {
+		case s.run != nil && !first || s.begun.under:
+		case s.lacks():
+			s.d.base(newFirstScreen(s.d))
+		case first:
+			s.d.base(newHomeScreen(s.d))
+			s.d.prompt.write()
+		}
+		s.d.dialogs.askTrust()
+	})
+}
+
+// lacks reports whether something keeps a run from beginning, as far as is known.
+func (s *session) lacks() bool {
+	_, lack := s.lack()
+	return lack
+}
+
+func (s *session) lack() (pages.Lack, bool) {
+	f := s.found
+	switch {
+	case !s.known || s.rehearse || s.state != nil && s.state.Options.Rehearsal:
+		return 0, false
+	case f.Claude == "" && f.Missing:
+		return pages.NoClaude, true
+	case f.Claude == "":
+		return pages.OddClaude, true
+	case f.Login == LoginNo:
+		return pages.LoggedOut, true
+	}
+	return 0, false
+}
+
+// ending reports whether the run is on its way out.
+func (s *session) ending() bool { return s.state != nil && s.state.Ending != nil }
+
+func (s *session) remember(text string) {
+	host := s.d.f.options.Host
+	s.d.f.work(func(context.Context) { host.Remember(text) })
+}
+
+// send gives the run a command.
+func (s *session) send(b contract.CommandBody) bool {
+	if s.run == nil || s.over() {
+		s.d.flash("There is no run. Speak, and one begins.")
+		return false
+	}
+	if err := s.d.f.command(s.run, contract.Command{Ref: b.CommandType(), Body: b}); err != nil {
+		s.d.flash(sanitize.Line(err.Error(), 200))
+		return false
+	}
+	return true
+}
+
+// attach takes an agent's session into the terminal, until it is given back.
+func (s *session) attach(id string) {
+	switch {
+	case s.run == nil || s.over():
+		s.d.flash("There is no run. Speak, and one begins.")
+	case id == "":
+		s.d.flash("Whose session? /attach AGENT, or A while you look at one.")
+	default:
+		s.d.outside(func(h Host) error { return h.Attach(id) })
+	}
+}
+
+// halt stops every agent. It does not ask, and it does not wait behind other commands: the
+// run may be what hangs.
+func (s *session) halt() {
+	if s.run == nil || s.over() {
+		s.d.flash("Nothing runs.")
+		return
+	}
+	s.d.flash("Halt.")
+	run := s.run
+	s.d.f.work(func(context.Context) {
+		say := run.Halt()
+		s.d.f.post(func() { s.d.flash(say) })
+	})
+}
+
+// interrupt stops the running turn of an agent, or of all.
+func (s *session) interrupt(id string) {
+	if s.send(contract.Interrupt{ID: id}) {
+		s.d.flash("Let it rest.")
+	}
+}
+
+// pause holds the run, or lets it go on.
+func (s *session) pause() {
+	if s.state != nil && s.state.Paused {
+		s.send(contract.Continue{})
+	} else {
+		s.send(contract.Pause{})
+	}
+}
+
+// dangers are what must be in sight before anything was begun.
+func (s *session) dangers() []string {
+	if s.rehearse {
+		return []string{"REHEARSAL"}
+	}
+	if s.found.Permissions != snapshot.AllowAll {
+		return nil
+	}
+	if s.found.Sandbox == "off" {
+		return []string{"ALLOW ALL", "UNSANDBOXED"}
+	}
+	return []string{"ALLOW ALL"}
+}
+
+// leave stops the run in order; the screen stays until it has ended.
+func (s *session) leave() {
+	if s.run == nil || s.over() {
+		s.d.f.Leave()
+		return
+	}
+	s.leaving = true
+	s.d.flash("So it shall be. The threads are laid down.")
+	run := s.run
+	run.Stop()
+	s.d.f.await(run, s.d.f.Leave)
+}
+
+// over reports whether the present run has ended, and all that belonged to it.
+func (s *session) over() bool {
+	select {
+	case <-s.run.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// liveliest is the agent one would most like to look at: the one that works, the last
+// summoned first.
+func (s *session) liveliest() string {
+	if s.state == nil {
+		return ""
+	}
+	for i := len(s.state.Agents) - 1; i >= 0; i-- {
+		if a := s.state.Agents[i]; a.Status == roster.Busy {
+			return a.ID
+		}
+	}
+	return contract.Arbiter
+}
+
+func (s *session) agents() []*roster.Agent {
+	if s.state == nil {
+		return nil
+	}
+	return s.state.Agents
+}
+
+// names is how everybody is called, for a worker.
+func (s *session) names() func(string) string {
+	state := s.state
+	return func(id string) string { return slash.Name(state, id) }
+}
+
+// name is how a party is called.
+func (s *session) name(id string) string { return slash.Name(s.state, id) }

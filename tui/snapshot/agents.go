@@ -1,0 +1,139 @@
+package snapshot
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// AgentRows lists the agents: the Arbiter, those who live, and the last few who do not.
+func AgentRows(s *supervisor.State, now time.Time) []pages.Agent {
+	const past = 2
+	gone := 0
+	for i := range s.Agents {
+		if slash.Over(s.Agents[i]) {
+			gone++
+		}
+	}
+	var list []pages.Agent
+	for i := range s.Agents {
+		a := s.Agents[i]
+		if slash.Over(a) {
+			if gone--; gone >= past {
+				continue
+			}
+		}
+		list = append(list, AgentRow(s, a, now))
+	}
+	return list
+}
+
+func AgentRow(s *supervisor.State, a *roster.Agent, now time.Time) pages.Agent {
+	text, tone := stateWord(a)
+	since := a.Since
+	switch {
+	case a.Takeover != nil:
+		text, tone = inHand(a.Takeover)
+		since = a.Takeover.Since
+	case s.Halted && (a.Status == roster.Down || a.Status == roster.Restarting):
+		text, tone = "halted", render.Bad
+	case s.TrustQuestion != nil && a.Status == roster.Down:
+		text, tone = "needs your trust", render.Alert
+	}
+	stall := a.Waiting()
+	if a.Takeover != nil || s.Halted || s.TrustQuestion != nil || s.Ending != nil {
+		stall = nil
+	}
+	line := pages.Agent{
+		ID: a.ID, Name: slash.Word(a.Name), Mode: slash.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == roster.Busy && stall == nil,
+		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.WarnedLevel,
+		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == roster.Ended,
+	}
+	switch {
+	case stall != nil:
+		line.Doing = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt)
+		if word := stall.Trouble(); word != "" {
+			line.State, line.Tone = word, render.Warn
+		}
+	case a.Status == roster.Busy:
+		line.Doing = eventview.ToolName(a.CurrentTool)
+	}
+	for i := range s.Permission.Open {
+		if s.Permission.Open[i].Params.ID == a.ID {
+			line.Bell, line.State, line.Tone = true, "asks leave", render.Alert
+			line.Age = max(now.Sub(s.Permission.Open[i].At), 0)
+		}
+	}
+	if s.Question != nil && a.Role == roster.RoleArbiter {
+		line.Bell, line.State, line.Tone = true, "asks you", render.Alert
+		line.Age = max(now.Sub(s.Question.At), 0)
+	}
+	if a.Role == roster.RoleArbiter && s.FallbackReason != "" && s.Ending == nil && !line.Bell {
+		line.State, line.Tone = "rules no more", render.Warn
+		line.Doing = sanitize.Line(s.FallbackReason, 200)
+	}
+	if a.Role == roster.RoleArbiter && a.Status == roster.Parked {
+		line.Bell = true
+	}
+	return line
+}
+
+// stateWord says how an agent stands, in a word or two.
+func stateWord(a *roster.Agent) (string, render.Role) {
+	switch a.Status {
+	case roster.Starting:
+		return "wakes", render.Dim
+	case roster.Down:
+		return "returns", render.Warn
+	case roster.Restarting:
+		return "starts anew", render.Warn
+	case roster.Parked:
+		return "parked", render.Bad
+	case roster.Busy:
+		if a.Role == roster.RoleArbiter {
+			return "ponders", render.Active
+		}
+		return "weaves", render.Active
+	case roster.Stopping:
+		return "departs", render.Dim
+	case roster.Ended:
+		switch a.Standing {
+		case roster.Finished:
+			return "done, gone", render.Dim
+		case roster.HandedOff:
+			return "handed on, gone", render.Dim
+		}
+		return "gone", render.Dim
+	}
+	if a.Role == roster.RoleArbiter {
+		return "listens", render.Dim
+	}
+	switch a.Standing {
+	case roster.Finished:
+		return "done", render.Good
+	case roster.HandedOff:
+		return "handed on", render.Dim
+	case roster.Waiting:
+		return "awaits a word", render.Pending
+	}
+	return "listens", render.Dim
+}
+
+// inHand says how the session of an agent stands that a human has taken over.
+func inHand(t *takeover.Takeover) (string, render.Role) {
+	switch t.Stage {
+	case takeover.Open:
+		return "in your hands", render.Alert
+	case takeover.Closing, takeover.Reading:
+		return "is given back", render.Warn
+	}
+	return "is being handed over", render.Warn
+}

@@ -1,0 +1,120 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// Awaited says for whom the run waits, and how long it has.
+func Awaited(s *supervisor.State, now time.Time) (who string, human bool, since time.Duration) {
+	if over := s.Ending != nil; over {
+		return "", false, 0
+	}
+	switch {
+	case s.Halted:
+		return "", false, 0
+	case s.Question != nil:
+		return "you", true, max(now.Sub(s.Question.At), 0)
+	case len(s.Permission.Open) > 0:
+		return "you", true, max(now.Sub(s.Permission.Open[0].At), 0)
+	case s.TrustQuestion != nil:
+		return "you", true, max(now.Sub(s.TrustQuestion.At), 0)
+	}
+	var busy []string
+	var first time.Time
+	for i := range s.Agents {
+		a := s.Agents[i]
+		if a.Status != roster.Busy && a.Status != roster.Starting && a.Status != roster.Down && a.Status != roster.Restarting {
+			continue
+		}
+		if a.Role == roster.RoleArbiter && a.Status == roster.Starting && s.Task.Text == "" {
+			continue
+		}
+		if b := a.Waiting(); b != nil && b.Trouble() != "" {
+			continue
+		}
+		busy = append(busy, slash.Name(s, a.ID))
+		if first.IsZero() || a.Since.Before(first) {
+			first = a.Since
+		}
+	}
+	switch len(busy) {
+	case 0:
+		return "", false, 0
+	case 1, 2:
+		who = strings.Join(busy, " and ")
+	default:
+		who = fmt.Sprintf("%s and %d more", busy[0], len(busy)-1)
+	}
+	return who, false, max(now.Sub(first), 0)
+}
+
+// NextFrame reports whether something on the screen moves, and how soon it does again.
+func NextFrame(s *supervisor.State, still bool) time.Duration {
+	if s == nil || s.Ending != nil && s.Ending.Said {
+		return 0
+	}
+	if _, human, _ := Awaited(s, time.Now()); human || still {
+		return time.Second // times go on
+	}
+	for i := range s.Agents {
+		if s.Agents[i].Status == roster.Busy {
+			return MotionFrame
+		}
+	}
+	return time.Second
+}
+
+// MotionFrame is the time between two frames of the quiet animation.
+const MotionFrame = 333 * time.Millisecond
+
+// countdown says how soon the next attempt is.
+func countdown(b *roster.Backoff, now time.Time) string {
+	left := b.Until.Sub(now)
+	if left <= 0 {
+		return "trying again"
+	}
+	return "again in " + pages.Clock(left+time.Second-time.Nanosecond) // never 0:00
+}
+
+// Stalled is the wait that ends first, if nobody works, and nobody is waited for but the API.
+func Stalled(s *supervisor.State) *roster.Backoff {
+	if who, _, _ := Awaited(s, time.Time{}); who != "" || s.Ending != nil || s.Halted {
+		return nil
+	}
+	var first *roster.Backoff
+	for i := range s.Agents {
+		b := s.Agents[i].Waiting()
+		if b != nil && b.Trouble() != "" && (first == nil || b.Until.Before(first.Until)) {
+			first = b
+		}
+	}
+	return first
+}
+
+// NeededBy says what a person is needed for, empty if nothing.
+func NeededBy(s *supervisor.State) string {
+	switch {
+	case s.Ending != nil:
+		return ""
+	case len(s.Permission.Open) > 0:
+		return slash.Name(s, s.Permission.Open[0].Params.ID) + " asks leave"
+	case s.Question != nil:
+		return "The Arbiter asks"
+	case s.TrustQuestion != nil:
+		return "The workspace needs your trust"
+	}
+	for i := range s.Agents {
+		if s.Agents[i].ID == contract.Arbiter && s.Agents[i].Status == roster.Parked {
+			return "The Arbiter is parked"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+package snapshot
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// phaseWords are the oracle's words for the states of the machine.
+var phaseWords = map[machine.State]struct {
+	word string
+	tone render.Role
+}{
+	machine.Idle:       {"Listening", render.StatusBarStrong},
+	machine.Selecting:  {"Choosing", render.StatusBarStrong},
+	machine.Executing:  {"Weaving", render.StatusBarStrong},
+	machine.Evaluating: {"Weighing", render.StatusBarStrong},
+	machine.Error:      {"Mending", render.Warn},
+	machine.Complete:   {"It is done", render.Good},
+	machine.Failed:     {"It failed", render.Bad},
+	machine.Cancelled:  {"Stopped", render.Warn},
+}
+
+// PhaseWord is the oracle's word for a state of the task machine.
+func PhaseWord(p machine.State) string { return phaseWords[p].word }
+
+// Status is the status line of a run.
+func Status(s *supervisor.State, now time.Time) pages.StatusData {
+	p, used := phaseWords[s.Task.Phase], s.Used()
+	d := pages.StatusData{
+		Word: p.word, Tone: p.tone, CostUSD: s.Spent(),
+		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
+		Elapsed:  elapsed(s, now),
+		Restarts: s.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
+	}
+	if s.FallbackReason != "" && s.Ending == nil {
+		d.Fallback = "The rules decide"
+	}
+	switch {
+	case s.Ending != nil && !s.Ending.Said:
+		d.Word, d.Tone = "Ending", render.Warn
+	case s.Halted:
+		d.Word, d.Tone = "Halted", render.Bad
+	case s.TrustQuestion != nil:
+		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
+	case s.Paused:
+		d.Word, d.Tone = "Paused", render.Warn
+	case s.Conversation.Held:
+		d.Word, d.Tone = "Held", render.Warn
+	default:
+		if b := Stalled(s); b != nil {
+			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
+		}
+	}
+	d.Awaited, d.Human, d.Waiting = Awaited(s, now)
+	return d
+}
+
+// deciderWord says who decides, where it is not the Arbiter.
+func deciderWord(decider string) string {
+	switch decider {
+	case "", runconfig.DeciderSession:
+		return ""
+	case runconfig.DeciderStateless:
+		return "a model decides"
+	case runconfig.DeciderHybrid:
+		return "rules, else a model decide"
+	case runconfig.DeciderRules:
+		return "the rules decide"
+	}
+	return "decides: " + slash.Word(decider)
+}
+
+// elapsed is how long the run has been played, in all its lives.
+func elapsed(s *supervisor.State, now time.Time) time.Duration {
+	if s.ProcessBegan.IsZero() {
+		return 0
+	}
+	end := now
+	if s.Ending != nil && s.Ending.Said {
+		end = s.LastAt
+	}
+	return s.EarlierRuntime + max(end.Sub(s.ProcessBegan), 0)
+}
+
+// warnings are what must be in sight all the time.
+func warnings(o *runconfig.Options) []string {
+	var list []string
+	if o.Rehearsal {
+		list = append(list, "REHEARSAL")
+	}
+	if o.Permissions == "allow-all" {
+		list = append(list, "ALLOW ALL")
+	}
+	if o.Sandbox == nil && (o.Permissions == "allow-all" || o.SandboxReason != "") {
+		list = append(list, "UNSANDBOXED")
+	}
+	return list
+}
+
+// AllowAll is the permissions mode in which nobody is asked.
+const AllowAll = "allow-all"
+
+// Confinement says in a few words how a run's agents are held: what they may do, what confines
+// them, and whether what the workspace brings along is loaded.
+func Confinement(o *runconfig.Options, g *render.Glyphs) render.Line {
+	sep := render.Span{Text: " " + g.Separator + " ", Role: render.Dim}
+	mode := render.Span{Text: slash.Word(o.Permissions), Role: render.Dim}
+	if o.Permissions == AllowAll {
+		mode.Role = render.Danger
+	}
+	confined := render.Span{Text: "sandbox", Role: render.Dim}
+	if o.Sandbox == nil {
+		confined = render.Span{Text: "no sandbox", Role: render.Dim}
+		if o.Permissions == AllowAll || o.SandboxReason != "" {
+			confined.Role = render.Warn
+		}
+	}
+	trusted := render.Span{Text: "trusted", Role: render.Dim}
+	if !o.Trusted {
+		trusted.Text = "not trusted"
+	}
+	if mode.Text == "" {
+		return render.Line{confined, sep, trusted}
+	}
+	return render.Line{mode, sep, confined, sep, trusted}
+}

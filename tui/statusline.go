@@ -1,0 +1,73 @@
+package tui
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
+)
+
+// statusData is the status line.
+func (d *app) statusData() pages.StatusData {
+	data := pages.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
+	if d.session.state != nil {
+		data = snapshot.Status(d.session.state, now())
+		data.Hint = "F1 help"
+	}
+	if d.session.state == nil {
+		data.Warnings = d.session.dangers()
+	}
+	switch {
+	case d.session.begun.under:
+		data.Word, data.Awaited = "Beginning", "the threads"
+	case d.session.leaving:
+		data.Word = "Ending"
+	}
+	if d.screen().writes() && d.prompt.reading {
+		data.Mode = "NORMAL"
+	}
+	if l, ok := d.screen().(*logbook); ok && l.typing {
+		data.Mode = "FILTER"
+	}
+	data.Flash = d.word.text
+	if d.search.typing {
+		data.Flash = "/" + d.search.text
+	}
+	if n := d.permissions.waiting(); n > 0 && d.dialogs.asking() == nil && data.Flash == "" {
+		data.Flash = fmt.Sprintf("%d permission requests wait: Alt+p", n)
+		if n == 1 {
+			data.Flash = "A permission request waits: Alt+p"
+		}
+	}
+	return data
+}
+
+// moment is what the title tells, and what a person may be called for.
+func (d *app) moment() notify.Moment {
+	m := notify.Moment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
+	s := d.session.state
+	if d.session.found.CWD == "" || s == nil {
+		m.Where = ""
+	}
+	if s == nil {
+		return m
+	}
+	m.For = snapshot.NeededBy(s)
+	m.Human, m.Word = m.For != "", strings.ToLower(snapshot.PhaseWord(s.Task.Phase))
+	if b := snapshot.Stalled(s); b != nil {
+		m.Word = b.Trouble()
+	}
+	for i := range s.Agents {
+		if s.Agents[i].Works() {
+			m.Threads++
+		}
+	}
+	if s.Ending != nil && s.Ending.Said {
+		m.Ended = s.Ending.Status
+	}
+	return m
+}

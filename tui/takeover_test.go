@@ -1,0 +1,31 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// TestTakenOverIsNotBeingStopped: what was accepted is not told any more when it is done.
+func TestTakenOverIsNotBeingStopped(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		attach := func(p *puppet) {
+			p.do(input.Commanded{Command: contract.Command{Ref: "s1", Body: contract.Attach{ID: "orch-1"}}, Channel: input.ChannelSocket})
+		}
+		s.does(attach)
+		if text := s.Text(); !strings.Contains(text, "is being stopped") {
+			t.Fatalf("nothing tells of it:\n%s", text)
+		}
+		s.does(func(p *puppet) {
+			p.do(input.Surveyed{Serial: p.agent("orch-1").Takeover.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})
+			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
+		})
+		if text := s.Text(); strings.Contains(text, "is being stopped") || !strings.Contains(text, "in your hands") {
+			t.Errorf("the session is open:\n%s", text)
+		}
+	})
+}
