@@ -6,55 +6,58 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
+// painter draws a view.
+type painter struct{ *View }
+
 // draw fills the canvas. Each cell is written once, but for what is highlighted.
-func (v *View) draw(c render.Canvas) {
-	v.shown = v.shown[:0]
-	p, ok := v.top, v.total() > 0 && v.rows(v.top.block) > 0
-	if !ok && v.total() > 0 {
+func (d painter) draw(c render.Canvas) {
+	d.shown = d.shown[:0]
+	p, ok := d.top, d.total() > 0 && d.rows(d.top.block) > 0
+	if !ok && d.total() > 0 {
 		// The top lies in a run of blocks without rows.
-		if i, found := v.below(p.block); found {
+		if i, found := d.below(p.block); found {
 			p, ok = pos{i, 0}, true
 		}
 	}
 	_, h := c.Size()
-	for y := range min(v.high, h) {
+	for y := range min(d.high, h) {
 		if !ok {
 			blank(c, 0, y)
 			continue
 		}
-		v.shown = append(v.shown, p)
-		v.drawRow(c, y, p)
+		d.shown = append(d.shown, p)
+		d.drawRow(c, y, p)
 		var missing int
-		p, missing = v.down(p, 1)
-		ok = missing == 0 && v.rows(p.block) > 0
+		p, missing = d.down(p, 1)
+		ok = missing == 0 && d.rows(p.block) > 0
 	}
-	v.note()
-	v.drawBar(c)
+	d.note()
+	d.drawBar(c)
 }
 
 // note takes down what the reader cannot have missed.
-func (v *View) note() {
-	if v.follow {
-		v.seen = v.n
+func (w *window) note() {
+	if w.follow {
+		w.seen = w.n
 		return
 	}
-	if len(v.shown) == 0 {
+	if len(w.shown) == 0 {
 		return
 	}
-	last := v.shown[len(v.shown)-1]
-	if last.row == v.rows(last.block)-1 {
+	last := w.shown[len(w.shown)-1]
+	if last.row == w.rows(last.block)-1 {
 		last.block++
 	}
-	v.seen = max(v.seen, min(last.block, v.n))
+	w.seen = max(w.seen, min(last.block, w.n))
 }
 
 // drawRow draws one row of one block.
-func (v *View) drawRow(c render.Canvas, y int, p pos) {
-	b := v.block(p.block)
+func (d painter) drawRow(c render.Canvas, y int, p pos) {
+	b := d.block(p.block)
 	if p.row < 0 {
 		x := c.Text(0, y, strings.Repeat(" ", gutterWidth), render.Base)
-		if i, ok := v.above(p.block); ok {
-			deep := min(levels(v.width, v.block(i).Indent), levels(v.width, b.Indent))
+		if i, ok := d.above(p.block); ok {
+			deep := min(levels(d.width, d.block(i).Indent), levels(d.width, b.Indent))
 			for range deep {
 				x = c.Text(x, y, c.Look.Glyphs.Vertical+" ", render.Dim)
 			}
@@ -62,24 +65,24 @@ func (v *View) drawRow(c render.Canvas, y int, p pos) {
 		blank(c, x, y)
 		return
 	}
-	v.drawGutter(c.Sub(0, y, 1, 1), p, b)
+	d.drawGutter(c.Sub(0, y, 1, 1), p, b)
 	c.Text(1, y, " ", render.Base)
-	x := v.drawTree(c, gutterWidth, y, p, b)
-	room := v.room(b)
-	line := v.text(p)
+	x := d.drawTree(c, gutterWidth, y, p, b)
+	room := d.room(b)
+	line := d.text(p)
 	text := c.Sub(x, y, room, 1)
 	end := text.Line(0, 0, line)
 	w, _ := text.Size()
 	blank(c, x+min(end, w), y)
-	v.highlight(text, p, line)
+	d.highlight(text, p, line)
 }
 
 // drawGutter draws the mark at the left: whose block it is, whether it folds, whether
 // the cursor is on it.
-func (v *View) drawGutter(c render.Canvas, p pos, b *Block) {
+func (d painter) drawGutter(c render.Canvas, p pos, b *Block) {
 	g, role := c.Look.Glyphs, b.Gutter
 	glyph := g.Gutter
-	if p.block == v.Marked() {
+	if p.block == d.Marked() {
 		glyph = g.GutterMarked
 	}
 	if p.row == 0 {
@@ -90,7 +93,7 @@ func (v *View) drawGutter(c render.Canvas, p pos, b *Block) {
 			}
 		}
 		if mark != "" {
-			if glyph = mark; p.block == v.Marked() {
+			if glyph = mark; p.block == d.Marked() {
 				role = render.Selection
 			}
 		}
@@ -101,13 +104,13 @@ func (v *View) drawGutter(c render.Canvas, p pos, b *Block) {
 
 // drawTree draws the marks of the levels a block stands under, and returns the column
 // its text begins at.
-func (v *View) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
+func (d painter) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 	g := c.Look.Glyphs
-	deep := levels(v.width, b.Indent)
+	deep := levels(d.width, b.Indent)
 	for level := 1; level <= deep; level++ {
 		mark := g.Vertical
 		if level == deep {
-			last := v.lastLeaf(p.block, b.Indent)
+			last := d.lastLeaf(p.block, b.Indent)
 			switch {
 			case p.row == 0 && last:
 				mark = g.LastLeaf
@@ -123,9 +126,9 @@ func (v *View) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 }
 
 // lastLeaf reports whether no block of the same level follows at once.
-func (v *View) lastLeaf(i, indent int) bool {
-	for j := i + 1; j < min(v.total(), i+neighbours); j++ {
-		if b := v.block(j); b.rows() > 0 {
+func (l *layout) lastLeaf(i, indent int) bool {
+	for j := i + 1; j < min(l.total(), i+neighbours); j++ {
+		if b := l.block(j); b.rows() > 0 {
 			return b.Indent < indent
 		}
 	}
@@ -133,16 +136,16 @@ func (v *View) lastLeaf(i, indent int) bool {
 }
 
 // room is how many columns the text of a block has.
-func (v *View) room(b *Block) int { return max(v.width-Inset(v.width, b.Indent), 1) }
+func (l *layout) room(b *Block) int { return max(l.width-Inset(l.width, b.Indent), 1) }
 
 // text is the text of a row, as it is drawn.
-func (v *View) text(p pos) render.Line {
-	b := v.block(p.block)
+func (l *layout) text(p pos) render.Line {
+	b := l.block(p.block)
 	switch {
 	case p.row < 0 || p.row >= b.rows():
 		return nil
 	case p.row < b.head():
-		return headLine(b.Head, v.room(b), v.look.Glyphs.Ellipsis)
+		return headLine(b.Head, l.room(b), l.look.Glyphs.Ellipsis)
 	}
 	return b.line(p.row)
 }
@@ -187,44 +190,44 @@ func shorten(l render.Line, columns int, ellipsis string) render.Line {
 }
 
 // highlight gives matches and the selection their roles.
-func (v *View) highlight(text render.Canvas, p pos, line render.Line) {
-	for _, m := range v.matches(line) {
+func (d painter) highlight(text render.Canvas, p pos, line render.Line) {
+	for _, m := range d.search.matches(line) {
 		role := render.Match
-		if v.search.at == (spot{p, m.from}) {
+		if d.search.at == (spot{p, m.from}) {
 			role = render.MatchAt
 		}
 		text.Restyle(m.from, 0, m.to-m.from, role)
 	}
-	if from, to := v.selected(p, line); from < to {
+	if from, to := d.selected(p, line); from < to {
 		text.Restyle(from, 0, to-from, render.Selection)
 	}
 }
 
 // selected is what is highlighted of a row: what would be copied.
-func (v *View) selected(p pos, line render.Line) (from, to int) {
-	from, to = v.sel.columns(p)
-	if from >= to || p.row < v.block(p.block).head() && v.sel.from.pos != v.sel.to.pos {
+func (d painter) selected(p pos, line render.Line) (from, to int) {
+	from, to = d.sel.columns(p)
+	if from >= to || p.row < d.block(p.block).head() && d.sel.from.pos != d.sel.to.pos {
 		return 0, 0
 	}
 	return snap(line, from, to)
 }
 
 // drawBar draws where in the whole the window is, by blocks: rows are not known.
-func (v *View) drawBar(c render.Canvas) {
+func (d painter) drawBar(c render.Canvas) {
 	w, h := c.Size()
-	if v.barWidth(w) == 0 || len(v.shown) == 0 {
+	if d.barWidth(w) == 0 || len(d.shown) == 0 {
 		return
 	}
-	first, last := v.shown[0], v.shown[len(v.shown)-1]
-	if at, _ := v.up(first, 1); at == first && v.isLast(last) {
+	first, last := d.shown[0], d.shown[len(d.shown)-1]
+	if at, _ := d.up(first, 1); at == first && d.isLast(last) {
 		return
 	}
-	total := float64(v.total())
-	from, to := v.share(first, 0)/total, v.share(last, 1)/total
+	total := float64(d.total())
+	from, to := d.share(first, 0)/total, d.share(last, 1)/total
 	size := max(min(int(float64(h)*(to-from)+0.5), h-1), 1)
 	y := 0
 	switch {
-	case v.isLast(last):
+	case d.isLast(last):
 		y = h - size
 	case from > 0:
 		y = min(max(int(float64(h-size)*from/max(1-(to-from), 1e-9)+0.5), min(1, h-size-1)), h-size-1)
@@ -235,8 +238,8 @@ func (v *View) drawBar(c render.Canvas) {
 }
 
 // share is a place in the whole, in blocks.
-func (v *View) share(p pos, extra int) float64 {
-	return float64(p.block) + float64(max(p.row, 0)+extra)/float64(max(v.rows(p.block), 1))
+func (l *layout) share(p pos, extra int) float64 {
+	return float64(p.block) + float64(max(p.row, 0)+extra)/float64(max(l.rows(p.block), 1))
 }
 
 var blanks = strings.Repeat(" ", 256)

@@ -1,6 +1,10 @@
 package listview
 
-import "container/list"
+import (
+	"container/list"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
 
 // Blocks are kept laid out up to these bounds, and beyond them only what the present
 // call needs.
@@ -89,49 +93,65 @@ func cost(b *Block) int {
 	return n
 }
 
+// layout is the source as it is laid out for a width: blocks, their rows, and ways from one
+// row to another. What it tells is of the moment in which the view last asked the source.
+type layout struct {
+	look   *render.Look
+	source Source
+	bar    bool // a bar at the right edge shows where one is
+	cache  cache
+	n      int     // blocks of the source
+	tail   []Block // live blocks
+	width  int     // of a block
+	high   int     // of the window
+
+	all   bool         // everything that folds is open, but for
+	folds map[int]bool // blocks that were folded or unfolded one by one
+}
+
 // total is how many blocks there are, live ones included.
-func (v *View) total() int { return v.n + len(v.tail) }
+func (l *layout) total() int { return l.n + len(l.tail) }
 
 // block is a block for the present width. Those from n on are live.
-func (v *View) block(i int) *Block {
-	if i >= v.n {
-		return &v.tail[i-v.n]
+func (l *layout) block(i int) *Block {
+	if i >= l.n {
+		return &l.tail[i-l.n]
 	}
-	l := v.cache.get(i)
-	open := v.open(i)
-	if l != nil && l.width == v.width && l.open == open {
-		if l.round == v.cache.round {
-			return &l.block
+	b := l.cache.get(i)
+	open := l.open(i)
+	if b != nil && b.width == l.width && b.open == open {
+		if b.round == l.cache.round {
+			return &b.block
 		}
-		if v.source.Stamp(i) == l.stamp {
-			l.round = v.cache.round
-			v.cache.touch(i)
-			return &l.block
+		if l.source.Stamp(i) == b.stamp {
+			b.round = l.cache.round
+			l.cache.touch(i)
+			return &b.block
 		}
 	}
 	// The stamp comes first: a change in between is noticed the next time.
-	l = &laid{i: i, stamp: v.source.Stamp(i), width: v.width, open: open, round: v.cache.round}
-	l.block = v.source.Block(i, v.width, open)
-	l.bytes = cost(&l.block)
-	v.cache.put(l)
-	return &l.block
+	b = &laid{i: i, stamp: l.source.Stamp(i), width: l.width, open: open, round: l.cache.round}
+	b.block = l.source.Block(i, l.width, open)
+	b.bytes = cost(&b.block)
+	l.cache.put(b)
+	return &b.block
 }
 
 // open reports whether a block is to be laid out unfolded.
-func (v *View) open(i int) bool {
-	if open, ok := v.folds[i]; ok {
+func (l *layout) open(i int) bool {
+	if open, ok := l.folds[i]; ok {
 		return open
 	}
-	return v.all
+	return l.all
 }
 
-func (v *View) rows(i int) int { return v.block(i).rows() }
+func (l *layout) rows(i int) int { return l.block(i).rows() }
 
 // above is the nearest block before i that has rows. If it has none, where the search
 // ended: -1, or an empty block.
-func (v *View) above(i int) (int, bool) {
+func (l *layout) above(i int) (int, bool) {
 	j := i - 1
-	for ; j >= 0 && v.rows(j) == 0; j-- {
+	for ; j >= 0 && l.rows(j) == 0; j-- {
 		if i-j > maxEmpty {
 			return j, false
 		}
@@ -141,17 +161,17 @@ func (v *View) above(i int) (int, bool) {
 
 // below is the nearest block after i that has rows. If it has none, where the search
 // ended: the total, or an empty block.
-func (v *View) below(i int) (int, bool) { return v.within(i, maxEmpty) }
+func (l *layout) below(i int) (int, bool) { return l.within(i, maxEmpty) }
 
 // within is below, with another bound than the usual one.
-func (v *View) within(i, limit int) (int, bool) {
+func (l *layout) within(i, limit int) (int, bool) {
 	j := i + 1
-	for ; j < v.total() && v.rows(j) == 0; j++ {
+	for ; j < l.total() && l.rows(j) == 0; j++ {
 		if j-i > limit {
 			return j, false
 		}
 	}
-	return j, j < v.total()
+	return j, j < l.total()
 }
 
 // neighbours is how far the block above or below is looked for when only its looks
@@ -159,13 +179,13 @@ func (v *View) within(i, limit int) (int, bool) {
 const neighbours = 8
 
 // gap is how many blank rows stand above a block.
-func (v *View) gap(i int) int {
-	b := v.block(i)
+func (l *layout) gap(i int) int {
+	b := l.block(i)
 	if b.rows() == 0 {
 		return 0
 	}
 	for j := i - 1; j >= 0; j-- {
-		a := v.block(j)
+		a := l.block(j)
 		if a.rows() == 0 && i-j < neighbours {
 			continue
 		}

@@ -40,7 +40,7 @@ func (v *View) MatchNext(back bool) bool {
 		step = -1
 	}
 	for row := at.row; row >= 0 && row < b.rows(); row += step {
-		found := v.matches(v.text(pos{at.block, row}))
+		found := v.search.matches(v.text(pos{at.block, row}))
 		for k := range found {
 			if back {
 				k = len(found) - 1 - k
@@ -74,7 +74,7 @@ func (v *View) findIn(i int) {
 
 func (v *View) firstIn(i int) bool {
 	for row := range v.rows(i) {
-		if found := v.matches(v.text(pos{i, row})); len(found) > 0 {
+		if found := v.search.matches(v.text(pos{i, row})); len(found) > 0 {
 			v.search.at = spot{pos{i, row}, found[0].from}
 			p, _ := v.up(pos{i, row}, v.high/3)
 			v.leave(p)
@@ -85,17 +85,17 @@ func (v *View) firstIn(i int) bool {
 }
 
 // show brings a row into the window if it is not there.
-func (v *View) show(p pos) {
-	q, _ := v.down(v.top, v.high-1)
-	if p.before(v.top) || q.before(p) {
-		p, _ = v.up(p, v.high/3)
-		v.leave(p)
+func (w *window) show(p pos) {
+	q, _ := w.down(w.top, w.high-1)
+	if p.before(w.top) || q.before(p) {
+		p, _ = w.up(p, w.high/3)
+		w.leave(p)
 	}
 }
 
 // matches are the places of the needle in a row.
-func (v *View) matches(l render.Line) []span {
-	needle := v.search.needle
+func (s search) matches(l render.Line) []span {
+	needle := s.needle
 	if len(needle) == 0 || len(l) == 0 {
 		return nil
 	}

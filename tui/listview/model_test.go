@@ -20,11 +20,11 @@ type model struct {
 	follow bool
 	all    bool
 	folds  map[int]bool
-	laid   map[layout]Block
+	laid   map[laidOut]Block
 }
 
-// layout names a block as it was laid out once: the same name, the same block.
-type layout struct {
+// laidOut names a block as it was laid out once: the same name, the same block.
+type laidOut struct {
 	i, width int
 	open     bool
 	stamp    uint64
@@ -40,7 +40,7 @@ func (m *model) blocks() []Block {
 	var blocks []Block
 	for i := range m.src.said {
 		open, ok := m.folds[i]
-		key := layout{i, width, ok && open || !ok && m.all, m.src.said[i].stamp}
+		key := laidOut{i, width, ok && open || !ok && m.all, m.src.said[i].stamp}
 		if _, ok := m.laid[key]; !ok {
 			m.laid[key] = m.src.said[i].block(width, key.open)
 		}
@@ -208,7 +208,7 @@ func (m *model) draw() []string {
 // play does the same to the view and to the model, as r has it.
 func play(t *testing.T, r *rand.Rand, steps int) {
 	src := random(r, r.IntN(60))
-	m := &model{src: src, w: 2 + r.IntN(70), h: 1 + r.IntN(30), follow: true, folds: map[int]bool{}, laid: map[layout]Block{}}
+	m := &model{src: src, w: 2 + r.IntN(70), h: 1 + r.IntN(30), follow: true, folds: map[int]bool{}, laid: map[laidOut]Block{}}
 	st := newStage(t, m.w, m.h, src)
 	v := st.view
 	v.SetBar(false)

@@ -19,9 +19,11 @@ type mouse struct {
 	drag   bool // and was moved: a selection is made
 	from   spot // where it went down
 	double time.Time
-	at     pos  // of the double click
-	resume bool // the end was followed before the selection, and will be after it
+	at     pos // of the double click
 }
+
+// pointer does what the mouse does in a view.
+type pointer struct{ *View }
 
 // MouseHandler scrolls with the wheel, selects by dragging, a word by a double and a
 // line by a triple click, and folds and unfolds.
@@ -34,21 +36,21 @@ func (v *View) MouseHandler() func(action tview.MouseAction, event *tcell.EventM
 		switch action {
 		case tview.MouseLeftDown:
 			setFocus(v)
-			v.press(x, y)
+			pointer{v}.press(x, y)
 			return true, v
 		case tview.MouseMove:
 			if !v.mouse.down {
 				return false, nil
 			}
-			v.drag(x, y)
+			pointer{v}.drag(x, y)
 			return true, v
 		case tview.MouseLeftUp:
-			v.release()
+			pointer{v}.release()
 			return true, nil
 		case tview.MouseLeftClick:
-			v.click(x, y, event.When())
+			pointer{v}.click(x, y, event.When())
 		case tview.MouseLeftDoubleClick:
-			v.doubleClick(x, y, event.When())
+			pointer{v}.doubleClick(x, y, event.When())
 		case tview.MouseScrollUp:
 			v.Up(wheelRows)
 		case tview.MouseScrollDown:
@@ -64,156 +66,156 @@ func (v *View) MouseHandler() func(action tview.MouseAction, event *tcell.EventM
 }
 
 // hit is what is at a cell of the screen: the nearest that is shown.
-func (v *View) hit(x, y int) (spot, bool) {
-	if len(v.shown) == 0 {
+func (m pointer) hit(x, y int) (spot, bool) {
+	if len(m.shown) == 0 {
 		return spot{}, false
 	}
-	left, top, _, _ := v.GetInnerRect()
+	left, top, _, _ := m.GetInnerRect()
 	row := y - top
-	s := spot{pos: v.shown[max(min(row, len(v.shown)-1), 0)]}
-	if s.block >= v.total() {
+	s := spot{pos: m.shown[max(min(row, len(m.shown)-1), 0)]}
+	if s.block >= m.total() {
 		return spot{}, false
 	}
 	switch {
 	case row < 0:
-	case row >= len(v.shown):
+	case row >= len(m.shown):
 		s.col = maxColumn
 	default:
-		s.col = max(x-left-gutterWidth-Inset(v.width, v.block(s.block).Indent), 0)
+		s.col = max(x-left-gutterWidth-Inset(m.width, m.block(s.block).Indent), 0)
 	}
 	return s, true
 }
 
-func (v *View) onBar(x int) bool {
-	left, _, w, _ := v.GetInnerRect()
-	return v.barWidth(w) > 0 && x == left+w-1
+func (m pointer) onBar(x int) bool {
+	left, _, w, _ := m.GetInnerRect()
+	return m.barWidth(w) > 0 && x == left+w-1
 }
 
-func (v *View) press(x, y int) {
-	v.SelectClear()
-	v.mouse.down, v.mouse.drag, v.mouse.bar = true, false, v.onBar(x)
-	if v.mouse.bar {
-		v.pull(y)
+func (m pointer) press(x, y int) {
+	m.SelectClear()
+	m.mouse.down, m.mouse.drag, m.mouse.bar = true, false, m.onBar(x)
+	if m.mouse.bar {
+		m.pull(y)
 		return
 	}
 	var ok bool
-	v.mouse.from, ok = v.hit(x, y)
-	v.mouse.down = ok
+	m.mouse.from, ok = m.hit(x, y)
+	m.mouse.down = ok
 }
 
 // pull moves the window to where the bar was pulled.
-func (v *View) pull(y int) {
-	v.update()
-	_, top, _, h := v.GetInnerRect()
+func (m pointer) pull(y int) {
+	m.update()
+	_, top, _, h := m.GetInnerRect()
 	at := y - top
 	switch {
 	case at <= 0:
-		v.Top()
+		m.Top()
 	case at >= h-1:
-		v.Bottom()
+		m.Bottom()
 	default:
-		v.leave(v.clamp(pos{int(int64(v.total()) * int64(at) / int64(h)), 0}))
+		m.leave(m.clamp(pos{int(int64(m.total()) * int64(at) / int64(h)), 0}))
 	}
 }
 
-func (v *View) drag(x, y int) {
-	if v.mouse.bar {
-		v.pull(y)
+func (m pointer) drag(x, y int) {
+	if m.mouse.bar {
+		m.pull(y)
 		return
 	}
-	v.update()
-	_, top, _, h := v.GetInnerRect()
+	m.update()
+	_, top, _, h := m.GetInnerRect()
 	switch {
 	case y < top:
-		v.scroll(-min(top-y, edgeRows))
+		m.scroll(-min(top-y, edgeRows))
 	case y >= top+h:
-		v.scroll(min(y-top-h+1, edgeRows))
+		m.scroll(min(y-top-h+1, edgeRows))
 	}
-	to, ok := v.hit(x, y)
-	if !ok || !v.mouse.drag && to == v.mouse.from {
+	to, ok := m.hit(x, y)
+	if !ok || !m.mouse.drag && to == m.mouse.from {
 		return
 	}
-	v.mouse.drag, v.mouse.resume = true, v.follow || v.mouse.resume
-	v.stay()
-	v.sel = selection{on: true, from: v.mouse.from, to: to}
+	m.mouse.drag, m.resume = true, m.follow || m.resume
+	m.stay()
+	m.sel = selection{on: true, from: m.mouse.from, to: to}
 }
 
 // scroll moves the window in the middle of a drag, and what is known of its rows along.
-func (v *View) scroll(n int) {
+func (m pointer) scroll(n int) {
 	if n < 0 {
-		v.Up(-n)
+		m.Up(-n)
 	} else {
-		v.Down(n)
+		m.Down(n)
 	}
-	v.settle()
-	v.shown = v.shown[:0]
-	for p, missing := v.top, 0; missing == 0 && len(v.shown) < v.high && v.total() > 0; {
-		v.shown = append(v.shown, p)
-		p, missing = v.down(p, 1)
+	m.settle()
+	m.shown = m.shown[:0]
+	for p, missing := m.top, 0; missing == 0 && len(m.shown) < m.high && m.total() > 0; {
+		m.shown = append(m.shown, p)
+		p, missing = m.down(p, 1)
 	}
 }
 
-func (v *View) release() {
-	dragged := v.mouse.drag
-	v.mouse.down, v.mouse.bar, v.mouse.drag = false, false, false
+func (m pointer) release() {
+	dragged := m.mouse.drag
+	m.mouse.down, m.mouse.bar, m.mouse.drag = false, false, false
 	if dragged {
-		v.copied()
+		m.handOn()
 	}
 }
 
-// copied hands on what was selected.
-func (v *View) copied() {
-	if v.onCopy == nil {
+// handOn hands on what was selected.
+func (m pointer) handOn() {
+	if m.onCopy == nil {
 		return
 	}
-	if text := v.Copy(); text != "" {
-		v.onCopy(text)
+	if text := m.Copy(); text != "" {
+		m.onCopy(text)
 	}
 }
 
 // click folds or unfolds, and moves the cursor if there is one. After a double click
 // it is the third.
-func (v *View) click(x, y int, now time.Time) {
-	v.update()
-	s, ok := v.hit(x, y)
-	if !ok || v.sel.on || v.onBar(x) {
+func (m pointer) click(x, y int, now time.Time) {
+	m.update()
+	s, ok := m.hit(x, y)
+	if !ok || m.sel.on || m.onBar(x) {
 		return
 	}
-	if now.Sub(v.mouse.double) < 2*tview.DoubleClickInterval && s.pos == v.mouse.at {
-		v.mouse.double = time.Time{}
-		v.selectLine(s.pos)
+	if now.Sub(m.mouse.double) < 2*tview.DoubleClickInterval && s.pos == m.mouse.at {
+		m.mouse.double = time.Time{}
+		m.selectLine(s.pos)
 		return
 	}
-	_, top, _, _ := v.GetInnerRect()
-	if s.block >= v.n || y-top >= len(v.shown) {
+	_, top, _, _ := m.GetInnerRect()
+	if s.block >= m.n || y-top >= len(m.shown) {
 		return
 	}
-	if v.cursor >= 0 {
-		v.cursor = s.block
+	if m.cursor >= 0 {
+		m.cursor = s.block
 	}
-	if b := v.block(s.block); b.Foldable && s.row >= 0 && (!b.Open || s.row == 0) {
-		v.toggle(s.block)
+	if b := m.block(s.block); b.Foldable && s.row >= 0 && (!b.Open || s.row == 0) {
+		m.toggle(s.block)
 	}
 }
 
-func (v *View) doubleClick(x, y int, now time.Time) {
-	v.update()
-	s, ok := v.hit(x, y)
+func (m pointer) doubleClick(x, y int, now time.Time) {
+	m.update()
+	s, ok := m.hit(x, y)
 	if !ok {
 		return
 	}
-	v.mouse.double, v.mouse.at = now, s.pos
-	from, to := word(v.text(v.fit(s.pos)), s.col)
+	m.mouse.double, m.mouse.at = now, s.pos
+	from, to := word(m.text(m.fit(s.pos)), s.col)
 	if from >= to {
 		return
 	}
-	v.choose(selection{on: true, from: spot{s.pos, from}, to: spot{s.pos, to - 1}})
+	m.choose(selection{on: true, from: spot{s.pos, from}, to: spot{s.pos, to - 1}})
 }
 
 // selectLine selects a row and those that layout broke it into.
-func (v *View) selectLine(p pos) {
-	p = v.fit(p)
-	b := v.block(p.block)
+func (m pointer) selectLine(p pos) {
+	p = m.fit(p)
+	b := m.block(p.block)
 	first, last := p.row, p.row
 	for first > 0 && b.soft(first-1) {
 		first--
@@ -221,13 +223,13 @@ func (v *View) selectLine(p pos) {
 	for last+1 < b.rows() && b.soft(last) {
 		last++
 	}
-	v.choose(selection{on: true, lines: true, from: spot{pos: pos{p.block, first}}, to: spot{pos: pos{p.block, last}}})
+	m.choose(selection{on: true, lines: true, from: spot{pos: pos{p.block, first}}, to: spot{pos: pos{p.block, last}}})
 }
 
 // choose selects at once.
-func (v *View) choose(s selection) {
-	v.mouse.resume = v.follow
-	v.stay()
-	v.sel = s
-	v.copied()
+func (m pointer) choose(s selection) {
+	m.resume = m.follow
+	m.stay()
+	m.sel = s
+	m.handOn()
 }

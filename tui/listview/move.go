@@ -3,15 +3,27 @@ package listview
 // maxStep is from how many rows on a step is a jump to the end or the beginning.
 const maxStep = 1 << 16
 
+// window is the part of a layout that is in sight, and the place of its reader.
+type window struct {
+	layout
+	top    pos // the first row in sight
+	follow bool
+	home   *home // the reader's place, kept over changes of the window's size
+	wide   int   // columns of the window
+	seen   int   // blocks the reader cannot have missed
+	shown  []pos // what the rows of the window show since it was last drawn
+	resume bool  // the end was followed before the selection, and will be after it
+}
+
 // Following reports whether the end is followed.
-func (v *View) Following() bool { return v.follow }
+func (w *window) Following() bool { return w.follow }
 
 // Behind is how many blocks were added below the window since the end was left.
-func (v *View) Behind() int {
-	if v.follow {
+func (w *window) Behind() int {
+	if w.follow {
 		return 0
 	}
-	return max(v.source.Len()-v.seen, 0)
+	return max(w.source.Len()-w.seen, 0)
 }
 
 // Up shows what is n rows further up, and stays there.
@@ -69,7 +81,7 @@ func (v *View) Top() {
 // Bottom shows the end and follows it.
 func (v *View) Bottom() {
 	v.update()
-	v.follow, v.home, v.mouse.resume = true, nil, false
+	v.follow, v.home, v.resume = true, nil, false
 	v.top = v.end()
 }
 
@@ -88,18 +100,18 @@ func (v *View) GoTo(i int) {
 }
 
 // leave goes to a place of the reader's own.
-func (v *View) leave(p pos) {
-	v.stay()
-	v.top, v.home, v.mouse.resume = p, nil, false
+func (w *window) leave(p pos) {
+	w.stay()
+	w.top, w.home, w.resume = p, nil, false
 }
 
 // stay ends following without a movement.
-func (v *View) stay() {
-	if !v.follow {
+func (w *window) stay() {
+	if !w.follow {
 		return
 	}
-	if v.follow = false; len(v.shown) == 0 {
-		v.seen = v.n // never drawn: what is there is not new
+	if w.follow = false; len(w.shown) == 0 {
+		w.seen = w.n // never drawn: what is there is not new
 	}
 }
 
@@ -155,24 +167,24 @@ func (v *View) PrevBlock() {
 }
 
 // sight is the first and the last block in the window.
-func (v *View) sight() (first, last int) {
-	q, _ := v.down(v.top, v.high-1)
-	return v.top.block, q.block
+func (w *window) sight() (first, last int) {
+	q, _ := w.down(w.top, w.high-1)
+	return w.top.block, q.block
 }
 
 // reveal brings a block into the window, moving as little as can be.
-func (v *View) reveal(i int) {
-	first, last := pos{i, 0}, pos{i, max(v.rows(i)-1, 0)}
-	if first.before(v.top) {
-		v.leave(first)
+func (w *window) reveal(i int) {
+	first, last := pos{i, 0}, pos{i, max(w.rows(i)-1, 0)}
+	if first.before(w.top) {
+		w.leave(first)
 		return
 	}
-	if q, _ := v.down(v.top, v.high-1); q.before(last) {
-		p, _ := v.up(last, v.high-1)
+	if q, _ := w.down(w.top, w.high-1); q.before(last) {
+		p, _ := w.up(last, w.high-1)
 		if first.before(p) {
 			p = first
 		}
-		v.leave(p)
+		w.leave(p)
 	}
 }
 
@@ -222,9 +234,9 @@ func (v *View) toggle(i int) bool {
 // end was followed: an unfolded block is read from its beginning. If all of it fits,
 // the end is still followed.
 func (v *View) refold(change func()) {
-	followed := v.follow || v.mouse.resume
+	followed := v.follow || v.resume
 	v.stay()
-	v.home, v.sel, v.mouse.resume = nil, selection{}, false
+	v.home, v.sel, v.resume = nil, selection{}, false
 	change()
 	v.top = v.fit(v.top)
 	v.follow = followed && v.ends(v.top)

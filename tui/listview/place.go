@@ -17,20 +17,20 @@ type home struct {
 
 // keep takes down the reader's place before a change of size. A place that is known
 // already stays, through any number of changes, unless the block itself changed.
-func (v *View) keep() {
-	if v.home != nil && (v.home.at.block >= v.total() || v.measure(v.home.at).total == v.home.now) {
+func (w *window) keep() {
+	if w.home != nil && (w.home.at.block >= w.total() || w.measure(w.home.at).total == w.home.now) {
 		return
 	}
-	v.home = v.measure(v.top)
+	w.home = w.measure(w.top)
 }
 
 // measure takes down a place in the present layout.
-func (v *View) measure(p pos) *home {
+func (l *layout) measure(p pos) *home {
 	h := &home{at: p}
-	if p.block >= v.total() || p.block < v.n && p.block >= v.source.Len() {
+	if p.block >= l.total() || p.block < l.n && p.block >= l.source.Len() {
 		return h
 	}
-	b := v.block(p.block)
+	b := l.block(p.block)
 	h.lines = len(b.Lines)
 	for i := range b.Lines {
 		n := characters(b, i)
@@ -44,12 +44,12 @@ func (v *View) measure(p pos) *home {
 }
 
 // place finds a home again in the present layout.
-func (v *View) place(h *home) pos {
-	p := v.fit(h.at)
-	if v.total() == 0 || p.block != h.at.block {
+func (l *layout) place(h *home) pos {
+	p := l.fit(h.at)
+	if l.total() == 0 || p.block != h.at.block {
 		return p
 	}
-	b := v.block(p.block)
+	b := l.block(p.block)
 	ends := make([]int, len(b.Lines)) // characters up to the end of each line
 	total := 0
 	for i := range b.Lines {
@@ -71,7 +71,7 @@ func (v *View) place(h *home) pos {
 		for line = 0; line < len(ends)-1 && ends[line] <= before; line++ {
 		}
 	}
-	return v.fit(pos{p.block, line + b.head()})
+	return l.fit(pos{p.block, line + b.head()})
 }
 
 // characters counts what is no blank in a line: breaks of layout drop and add blanks.
@@ -151,17 +151,17 @@ func (v *View) Replace(s Source, to func(block int) int) {
 
 // successor is what became of the live block i: the same one further down, or the settled
 // block of the same key, or whatever stands where it stood.
-func (v *View) successor(old, i int, key string) int {
+func (l *layout) successor(old, i int, key string) int {
 	if key == "" {
 		return i
 	}
-	for j := range v.tail {
-		if v.tail[j].Key == key {
-			return v.n + j
+	for j := range l.tail {
+		if l.tail[j].Key == key {
+			return l.n + j
 		}
 	}
-	for j := old; j < min(v.n, old+maxMoved); j++ {
-		if v.block(j).Key == key {
+	for j := old; j < min(l.n, old+maxMoved); j++ {
+		if l.block(j).Key == key {
 			return j
 		}
 	}

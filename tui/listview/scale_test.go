@@ -119,7 +119,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	v.Top()
 	for range 600 {
 		v.Down(1000)
-		v.draw(render.On(st.screen, 3, 2, 80, 40, v.look))
+		painter{v}.draw(render.On(st.screen, 3, 2, 80, 40, v.look))
 	}
 	if kept := v.cache.recent.Len(); kept > maxKept || len(v.cache.blocks) != kept {
 		t.Errorf("%d blocks kept, %d known", kept, len(v.cache.blocks))

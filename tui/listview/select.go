@@ -72,7 +72,7 @@ func (v *View) SelectStart() {
 			at = v.top
 		}
 	}
-	v.mouse.resume = v.follow
+	v.resume = v.follow
 	v.stay()
 	v.sel = selection{on: true, lines: true, from: spot{pos: at}, to: spot{pos: at}}
 }
@@ -106,8 +106,8 @@ func (v *View) Extend(n int) {
 // SelectClear ends the selection.
 func (v *View) SelectClear() {
 	v.sel = selection{}
-	if v.mouse.resume {
-		v.follow, v.home, v.mouse.resume = true, nil, false
+	if v.resume {
+		v.follow, v.home, v.resume = true, nil, false
 	}
 }
 
@@ -124,33 +124,39 @@ func (v *View) Selected() (text string, whole bool) {
 	if !v.sel.on {
 		return "", true
 	}
-	if v.update(); v.total() == 0 {
+	v.update()
+	return v.copied(v.sel)
+}
+
+// copied is the text of a selection, as much of it as may be copied, and whether that is all.
+func (l *layout) copied(sel selection) (text string, whole bool) {
+	if l.total() == 0 {
 		return "", true
 	}
-	a, b := v.sel.ordered()
-	a.pos, b.pos = v.fit(a.pos), v.fit(b.pos)
+	a, b := sel.ordered()
+	a.pos, b.pos = l.fit(a.pos), l.fit(b.pos)
 	if a.pos == b.pos {
 		// A single row may be a head: somebody wants a name.
-		from, to := v.sel.columns(a.pos)
-		return strings.TrimRight(slice(v.text(a.pos), from, to), " "), true
+		from, to := sel.columns(a.pos)
+		return strings.TrimRight(slice(l.text(a.pos), from, to), " "), true
 	}
 	var c clipboard
-	for i, n := a.block, 0; i <= b.block && i < v.total(); n++ {
+	for i, n := a.block, 0; i <= b.block && i < l.total(); n++ {
 		if n >= maxCopyBlocks || c.Len() > maxCopyBytes {
 			return c.text(), false
 		}
-		first, last := 0, v.rows(i)-1
+		first, last := 0, l.rows(i)-1
 		if i == a.block {
 			first = a.row
 		}
 		if i == b.block {
 			last = min(last, b.row)
 		}
-		if !v.copyRows(&c, i, first, last) {
+		if !l.copyRows(&c, sel, i, first, last) {
 			return c.text(), false
 		}
-		next, ok := v.below(i)
-		if ok && next <= b.block && v.gap(next) > 0 {
+		next, ok := l.below(i)
+		if ok && next <= b.block && l.gap(next) > 0 {
 			c.blank()
 		}
 		i = next
@@ -159,17 +165,17 @@ func (v *View) Selected() (text string, whole bool) {
 }
 
 // copyRows takes rows of a block, and reports whether there was room for all of them.
-func (v *View) copyRows(c *clipboard, i, first, last int) bool {
-	b := v.block(i)
+func (l *layout) copyRows(c *clipboard, sel selection, i, first, last int) bool {
+	b := l.block(i)
 	for row := max(first, b.head()); row <= last; row++ {
 		if c.Len() > maxCopyBytes {
 			return false
 		}
-		from, to := v.sel.columns(pos{i, row})
+		from, to := sel.columns(pos{i, row})
 		c.row(slice(b.line(row), from, to))
 		if row < last && b.soft(row) {
 			next := b.line(row + 1).Text()
-			c.join(b.line(row).Text(), next, v.width-Inset(v.width, b.Indent))
+			c.join(b.line(row).Text(), next, l.width-Inset(l.width, b.Indent))
 		}
 	}
 	return true

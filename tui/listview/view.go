@@ -11,36 +11,18 @@ import (
 // bound to. Of the Box it uses the rectangle and the focus; it draws no border.
 type View struct {
 	*tview.Box
-	look   *render.Look
-	source Source
-	bar    bool
+	window
 	onCopy func(string)
-
-	cache cache
-	n     int     // blocks of the source, when it was last asked
-	tail  []Block // live blocks, the same
-	width int     // of a block
-	wide  int     // of the window
-	high  int     // of the window
-
-	top    pos // the first row of the window
-	follow bool
-	home   *home // the reader's place, kept over changes of the window's size
-	seen   int   // blocks the reader cannot have missed
-
-	all   bool         // everything that folds is open, but for
-	folds map[int]bool // blocks that were folded or unfolded one by one
-
 	cursor int // the block that is marked, or -1
 	sel    selection
 	search search
 	mouse  mouse
-	shown  []pos // what the rows of the window show since it was last drawn
 }
 
 // New makes a view of nothing that follows the end.
 func New(look *render.Look) *View {
-	v := &View{Box: tview.NewBox(), look: look, bar: true}
+	v := &View{Box: tview.NewBox()}
+	v.look, v.bar = look, true
 	v.SetSource(none{})
 	return v
 }
@@ -56,7 +38,7 @@ func (v *View) SetSource(s Source) {
 	v.all, v.folds = false, map[int]bool{}
 	v.cursor, v.sel, v.shown = -1, selection{}, nil
 	v.search.at = none3
-	v.mouse = mouse{}
+	v.mouse, v.resume = mouse{}, false
 	v.width = 0
 }
 
@@ -83,13 +65,13 @@ func (v *View) Width() int {
 	return v.blockWidth(w)
 }
 
-func (v *View) blockWidth(w int) int { return max(w-gutterWidth-v.barWidth(w), 1) }
+func (l *layout) blockWidth(w int) int { return max(w-gutterWidth-l.barWidth(w), 1) }
 
 // barWidth is what is kept free at the right edge, so that the text does not wrap anew
 // when the bar appears.
-func (v *View) barWidth(w int) int {
+func (l *layout) barWidth(w int) int {
 	switch {
-	case !v.bar || w < 12:
+	case !l.bar || w < 12:
 		return 0
 	case w < 24:
 		return 1
@@ -136,12 +118,12 @@ func (v *View) update() {
 }
 
 // settle is the top of what is to be drawn now.
-func (v *View) settle() {
-	if v.follow {
-		v.top = v.end()
+func (w *window) settle() {
+	if w.follow {
+		w.top = w.end()
 		return
 	}
-	v.top = v.clamp(v.top)
+	w.top = w.clamp(w.top)
 }
 
 // Draw draws the window.
@@ -153,5 +135,5 @@ func (v *View) Draw(screen tcell.Screen) {
 	}
 	v.update()
 	v.settle()
-	v.draw(render.On(screen, x, y, w, h, v.look))
+	painter{v}.draw(render.On(screen, x, y, w, h, v.look))
 }

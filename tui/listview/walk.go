@@ -9,112 +9,112 @@ func (p pos) before(q pos) bool {
 }
 
 // fit is the row that exists nearest to p.
-func (v *View) fit(p pos) pos {
-	if v.total() == 0 || p.block < 0 {
+func (l *layout) fit(p pos) pos {
+	if l.total() == 0 || p.block < 0 {
 		return pos{}
 	}
-	if p.block >= v.total() {
-		return v.last()
+	if p.block >= l.total() {
+		return l.last()
 	}
-	rows := v.rows(p.block)
+	rows := l.rows(p.block)
 	if rows > 0 {
-		return pos{p.block, max(min(p.row, rows-1), -v.gap(p.block))}
+		return pos{p.block, max(min(p.row, rows-1), -l.gap(p.block))}
 	}
 	// Half of what a movement passes over, so that this does not undo one.
-	if i, ok := v.within(p.block, maxEmpty/2); ok {
+	if i, ok := l.within(p.block, maxEmpty/2); ok {
 		return pos{i, 0}
-	} else if i < v.total() {
+	} else if i < l.total() {
 		return pos{p.block, 0}
 	}
-	if i, ok := v.above(p.block); ok {
-		return pos{i, v.rows(i) - 1}
+	if i, ok := l.above(p.block); ok {
+		return pos{i, l.rows(i) - 1}
 	}
 	return pos{p.block, 0}
 }
 
 // last is the last row of all.
-func (v *View) last() pos {
-	i, ok := v.above(v.total())
+func (l *layout) last() pos {
+	i, ok := l.above(l.total())
 	if !ok {
 		return pos{max(i, 0), 0}
 	}
-	return pos{i, v.rows(i) - 1}
+	return pos{i, l.rows(i) - 1}
 }
 
 // down is the place n rows below p, or the last one there is, and how many were
 // missing.
-func (v *View) down(p pos, n int) (pos, int) {
-	if v.total() == 0 {
+func (l *layout) down(p pos, n int) (pos, int) {
+	if l.total() == 0 {
 		return pos{}, n
 	}
 	for n > 0 {
-		if step := min(n, v.rows(p.block)-1-p.row); step > 0 {
+		if step := min(n, l.rows(p.block)-1-p.row); step > 0 {
 			p.row, n = p.row+step, n-step
 			continue
 		}
-		i, ok := v.below(p.block)
+		i, ok := l.below(p.block)
 		if !ok {
-			if i < v.total() {
+			if i < l.total() {
 				return pos{i, 0}, 0
 			}
 			return p, n
 		}
-		p, n = pos{i, -v.gap(i)}, n-1
+		p, n = pos{i, -l.gap(i)}, n-1
 	}
 	return p, 0
 }
 
 // up is the place n rows above p, or the first one there is, and how many were
 // missing.
-func (v *View) up(p pos, n int) (pos, int) {
-	if v.total() == 0 {
+func (l *layout) up(p pos, n int) (pos, int) {
+	if l.total() == 0 {
 		return pos{}, n
 	}
 	for n > 0 {
-		if step := min(n, p.row+v.gap(p.block)); step > 0 {
+		if step := min(n, p.row+l.gap(p.block)); step > 0 {
 			p.row, n = p.row-step, n-step
 			continue
 		}
-		i, ok := v.above(p.block)
+		i, ok := l.above(p.block)
 		if !ok {
 			if i >= 0 {
 				return pos{i, 0}, 0
 			}
 			return p, n
 		}
-		p, n = pos{i, v.rows(i) - 1}, n-1
+		p, n = pos{i, l.rows(i) - 1}, n-1
 	}
 	return p, 0
 }
 
 // end is the top of the window that shows the end.
-func (v *View) end() pos {
-	p, _ := v.up(v.last(), v.high-1)
+func (l *layout) end() pos {
+	p, _ := l.up(l.last(), l.high-1)
 	return p
 }
 
 // ends reports whether the window from p on shows the last row.
-func (v *View) ends(p pos) bool {
-	q, missing := v.down(p, v.high-1)
-	return missing > 0 || v.isLast(q)
+func (l *layout) ends(p pos) bool {
+	q, missing := l.down(p, l.high-1)
+	return missing > 0 || l.isLast(q)
 }
 
-func (v *View) isLast(p pos) bool {
-	if v.total() == 0 {
+func (l *layout) isLast(p pos) bool {
+	if l.total() == 0 {
 		return true
 	}
-	if p.row < v.rows(p.block)-1 {
+	if p.row < l.rows(p.block)-1 {
 		return false
 	}
-	i, ok := v.below(p.block)
-	return !ok && i >= v.total()
+	i, ok := l.below(p.block)
+	return !ok && i >= l.total()
 }
 
 // clamp is p, or a place above from which the window is full.
-func (v *View) clamp(p pos) pos {
-	p = v.fit(p)
-	if _, missing := v.down(p, v.high-1); missing > 0 {
-		return v.end()
+func (l *layout) clamp(p pos) pos {
+	p = l.fit(p)
+	if _, missing := l.down(p, l.high-1); missing > 0 {
+		return l.end()
 	}
 	return p
 }
