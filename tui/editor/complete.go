@@ -49,16 +49,19 @@ type popup struct {
 	moved      bool // the person chose
 }
 
+// completer completes what the cursor stands behind.
+type completer struct{ *Editor }
+
 // context finds out what the cursor stands behind.
-func (c *Editor) context() Context {
-	raw, at := c.ed.text, c.ed.at
-	if c.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
+func (f completer) context() Context {
+	raw, at := f.ed.text, f.ed.at
+	if f.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
 		return Context{}
 	}
 	if ctx, ok := fileContext(raw[:at]); ok {
 		return ctx
 	}
-	if !slash(raw) || c.Plain {
+	if !slash(raw) || f.Plain {
 		return Context{}
 	}
 	name := firstWord(raw[1:])
@@ -70,20 +73,20 @@ func (c *Editor) context() Context {
 		return Context{}
 	}
 	rest := strings.TrimLeft(raw[1+len(name):at], " ")
-	for i, p := range s.params {
+	for i, param := range s.params {
 		last := i == len(s.params)-1
 		done, after := "", ""
 		if rest != "" {
-			done, after = take(p.want, rest, last)
+			done, after = take(param.want, rest, last)
 		}
 		if after != "" || done != "" && !last && strings.HasSuffix(rest, " ") {
 			rest = after
 			continue
 		}
-		if p.want == WantText || strings.Contains(rest, "\n") {
+		if param.want == WantText || strings.Contains(rest, "\n") {
 			return Context{}
 		}
-		return Context{Kind: Argument, Command: s.Name, Want: p.want, Prefix: strings.TrimLeft(rest, `"'`), from: at - len(rest), to: at}
+		return Context{Kind: Argument, Command: s.Name, Want: param.want, Prefix: strings.TrimLeft(rest, `"'`), from: at - len(rest), to: at}
 	}
 	return Context{}
 }
@@ -108,34 +111,34 @@ func fileContext(head string) (Context, bool) {
 
 // complete looks what there is to complete now. It opens the popup if asked to, and
 // closes it where there is nothing.
-func (c *Editor) complete(open bool) {
-	if !open && !c.PopupOpen() {
-		c.closePopup()
+func (f completer) complete(open bool) {
+	if !open && !f.PopupOpen() {
+		f.closePopup()
 		return
 	}
-	ctx := c.context()
+	ctx := f.context()
 	if ctx.Kind == Nothing {
-		c.closePopup()
+		f.closePopup()
 		return
 	}
-	c.popup.generation++
-	ctx.Generation = c.popup.generation
-	c.popup = popup{generation: ctx.Generation, ctx: ctx}
+	f.popup.generation++
+	ctx.Generation = f.popup.generation
+	f.popup = popup{generation: ctx.Generation, ctx: ctx}
 	switch {
 	case ctx.Kind == Name:
-		c.SetCandidates(ctx.Generation, names())
+		f.SetCandidates(ctx.Generation, names())
 	case ctx.Want == WantScope:
-		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"}, {Text: "always", Note: "in this workspace, in later runs too"}})
+		f.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"}, {Text: "always", Note: "in this workspace, in later runs too"}})
 	case ctx.Want == WantLeave:
-		c.SetCandidates(ctx.Generation, permissionModes)
+		f.SetCandidates(ctx.Generation, permissionModes)
 	case ctx.Want == WantRisk:
-		c.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
+		f.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
 	case ctx.Want == WantPlan:
-		c.SetCandidates(ctx.Generation, []Candidate{
+		f.SetCandidates(ctx.Generation, []Candidate{
 			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"}, {Text: "set", Note: "replace it, one step a line"},
 		})
-	case c.Completer != nil:
-		c.SetCandidates(ctx.Generation, c.Completer(ctx))
+	case f.Completer != nil:
+		f.SetCandidates(ctx.Generation, f.Completer(ctx))
 	}
 }
 
@@ -179,18 +182,18 @@ func (c *Editor) SetCandidates(generation uint64, list []Candidate) {
 // PopupOpen reports whether there are candidates to be shown.
 func (c *Editor) PopupOpen() bool { return len(c.popup.list) > 0 && c.search == nil }
 
-func (c *Editor) closePopup() { c.popup = popup{generation: c.popup.generation + 1} }
+func (f completer) closePopup() { f.popup = popup{generation: f.popup.generation + 1} }
 
 // choose moves the selection of the popup.
-func (c *Editor) choose(by int) {
-	p := &c.popup
+func (f completer) choose(by int) {
+	p := &f.popup
 	p.moved = true
 	p.selected = (p.selected + by + len(p.list)) % len(p.list)
 }
 
 // accept writes the selected candidate.
-func (c *Editor) accept() {
-	p := c.popup
+func (f completer) accept() {
+	p := f.popup
 	one := p.list[p.selected]
 	text := one.Text
 	if p.ctx.Kind == File && strings.ContainsFunc(text, unicode.IsSpace) {
@@ -202,17 +205,17 @@ func (c *Editor) accept() {
 	if p.ctx.Kind == Argument && p.ctx.Want == WantAgent && p.ctx.Command == "to" && strings.Contains(text, " ") {
 		text = `"` + text + `"`
 	}
-	follow := c.ed.text[p.ctx.to:]
+	follow := f.ed.text[p.ctx.to:]
 	if !one.Open && follow == "" {
 		text += " "
 	}
-	c.ed.replace(p.ctx.from, p.ctx.to, text, false)
+	f.ed.replace(p.ctx.from, p.ctx.to, text, false)
 	if !one.Open && follow != "" && follow[0] == ' ' {
-		c.ed.at = c.ed.right(c.ed.at)
+		f.ed.at = f.ed.right(f.ed.at)
 	}
-	c.closePopup()
-	c.complete(one.Open || p.ctx.Kind == Name)
-	c.changed()
+	f.closePopup()
+	f.complete(one.Open || p.ctx.Kind == Name)
+	f.changed()
 }
 
 // exact reports whether what is written already is a candidate.
@@ -245,23 +248,23 @@ func (c *Editor) Popup(width, rows int) (lines []render.Line, selected int) {
 	wide = max(min(wide, max(width*2/3, width-30)), 1)
 	sign := map[Kind]string{Name: "/", File: "@"}[p.ctx.Kind]
 	for _, one := range p.list[first:end] {
-		lines = append(lines, c.popupLine(one, sign, wide, width))
+		lines = append(lines, painter{c}.popupLine(one, sign, wide, width))
 	}
 	return lines, p.selected - first
 }
 
-func (c *Editor) popupLine(one Candidate, sign string, wide, width int) render.Line {
-	_, at, _ := match(c.popup.ctx.Prefix, one.Text)
+func (d painter) popupLine(one Candidate, sign string, wide, width int) render.Line {
+	_, at, _ := match(d.popup.ctx.Prefix, one.Text)
 	if wide <= len(sign) {
 		sign = ""
 	}
-	name := render.Shorten(one.Text, wide-len(sign), c.look.Glyphs.Ellipsis)
+	name := render.Shorten(one.Text, wide-len(sign), d.look.Glyphs.Ellipsis)
 	line := append(render.Of(render.Dim, sign), marked(name, at, render.Base)...)
 	if one.Note == "" || width-wide < 6 {
 		return line
 	}
 	pad := strings.Repeat(" ", max(wide-line.Width(), 0)+2)
-	note := render.Shorten(one.Note, width-wide-2, c.look.Glyphs.Ellipsis)
+	note := render.Shorten(one.Note, width-wide-2, d.look.Glyphs.Ellipsis)
 	return append(line, render.Span{Text: pad + note, Role: render.Dim})
 }
 

@@ -37,23 +37,23 @@ func (c *Editor) headed() bool { return c.search != nil || c.to != "" || c.stren
 
 // header is the row above the text: whom one speaks to and how strongly, or the
 // search. Of the first the name is shortened, never the strength.
-func (c *Editor) header(width int) render.Line {
-	if c.search != nil {
-		return c.searchLine()
+func (d painter) header(width int) render.Line {
+	if d.search != nil {
+		return d.searchLine()
 	}
-	if c.strength == "" {
-		return render.Of(c.toRole, render.Shorten(c.to, width, c.look.Glyphs.Ellipsis))
+	if d.strength == "" {
+		return render.Of(d.toRole, render.Shorten(d.to, width, d.look.Glyphs.Ellipsis))
 	}
-	end := render.Of(strengthRole(c.strength), c.strength)
-	if c.to == "" {
+	end := render.Of(strengthRole(d.strength), d.strength)
+	if d.to == "" {
 		return end
 	}
-	end = append(render.Of(render.Dim, " "+c.look.Glyphs.Separator+" "), end...)
-	return append(render.Of(c.toRole, render.Shorten(c.to, width-end.Width(), c.look.Glyphs.Ellipsis)), end...)
+	end = append(render.Of(render.Dim, " "+d.look.Glyphs.Separator+" "), end...)
+	return append(render.Of(d.toRole, render.Shorten(d.to, width-end.Width(), d.look.Glyphs.Ellipsis)), end...)
 }
 
-func (c *Editor) searchLine() render.Line {
-	s := c.search
+func (d painter) searchLine() render.Line {
+	s := d.search
 	line := render.Line{{Text: "history: ", Role: render.Key}, {Text: s.needle, Role: render.Strong}}
 	switch {
 	case s.failed && s.at >= 0:
@@ -61,7 +61,7 @@ func (c *Editor) searchLine() render.Line {
 	case s.failed:
 		return append(line, render.Span{Text: "  not found", Role: render.Warn})
 	case s.at >= 0:
-		return append(line, render.Span{Text: fmt.Sprintf("  %d of %d", s.at+1, len(c.hist.entries)), Role: render.Dim})
+		return append(line, render.Span{Text: fmt.Sprintf("  %d of %d", s.at+1, len(d.hist.entries)), Role: render.Dim})
 	}
 	return append(line, render.Span{Text: "  type what you look for", Role: render.Placeholder})
 }
@@ -76,6 +76,9 @@ func strengthRole(s string) render.Role {
 	return render.Dim
 }
 
+// painter draws an editor.
+type painter struct{ *Editor }
+
 // Draw draws the editor into its rectangle.
 func (c *Editor) Draw(screen tcell.Screen) {
 	x, y, w, h := c.GetRect()
@@ -85,18 +88,19 @@ func (c *Editor) Draw(screen tcell.Screen) {
 		return
 	}
 	canvas.Clear(render.Input)
+	d := painter{c}
 	switch {
 	case c.headed() && h > 1:
-		c.drawHeader(canvas.Sub(0, 0, w, 1), c.header(w))
+		d.drawHeader(canvas.Sub(0, 0, w, 1), d.header(w))
 		canvas = canvas.Sub(0, 1, w, h-1)
 		h--
 	case c.headed(): // one row for both: the header has the left half at most
-		header := c.header(max(w/2-1, 0))
+		header := d.header(max(w/2-1, 0))
 		left := min(header.Width()+1, w/2)
 		if c.search != nil {
 			left = max(left, 1) // where the cursor is
 		}
-		c.drawHeader(canvas.Sub(0, 0, left, 1), header)
+		d.drawHeader(canvas.Sub(0, 0, left, 1), header)
 		canvas = canvas.Sub(left, 0, w-left, 1)
 		w -= left
 	}
@@ -104,20 +108,20 @@ func (c *Editor) Draw(screen tcell.Screen) {
 		canvas.Text(0, 0, c.look.Glyphs.Prompt, c.toRole)
 		canvas = canvas.Sub(gutter, 0, w-gutter, h)
 	}
-	c.drawText(canvas)
+	d.drawText(canvas)
 }
 
 // drawHeader draws the row above the text; the cursor is there while one searches.
-func (c *Editor) drawHeader(canvas render.Canvas, line render.Line) {
+func (d painter) drawHeader(canvas render.Canvas, line render.Line) {
 	w, _ := canvas.Size()
 	at := -1
-	if c.search != nil {
+	if d.search != nil {
 		at = line[:2].Width()
 		if over := at + 1 - w; over > 0 { // the end of the needle is what counts
 			canvas = canvas.Sub(0, 0, w, 1)
-			needle := c.search.needle
+			needle := d.search.needle
 			for over > 0 && needle != "" {
-				p := c.ed.walk(needle)
+				p := d.ed.walk(needle)
 				head := p.next()
 				needle = needle[len(head.text):]
 				over -= head.width
@@ -127,50 +131,50 @@ func (c *Editor) drawHeader(canvas render.Canvas, line render.Line) {
 		}
 	}
 	canvas.Line(0, 0, line)
-	if at >= 0 && c.HasFocus() {
+	if at >= 0 && d.HasFocus() {
 		canvas.Cursor(min(at, w-1), 0)
 	}
 }
 
 // drawText draws the rows around the cursor.
-func (c *Editor) drawText(canvas render.Canvas) {
+func (d painter) drawText(canvas render.Canvas) {
 	w, h := canvas.Size()
 	x, y := canvas.Origin()
-	c.shown = view{x, y, w, h}
+	d.shown = view{x, y, w, h}
 	if w == 0 || h == 0 {
 		return
 	}
-	ed := &c.ed
+	ed := &d.ed
 	ed.lay(w)
-	if ed.text == "" && c.placeholder != "" {
-		canvas.Text(0, 0, render.Shorten(c.placeholder, w, c.look.Glyphs.Ellipsis), render.Placeholder)
+	if ed.text == "" && d.placeholder != "" {
+		canvas.Text(0, 0, render.Shorten(d.placeholder, w, d.look.Glyphs.Ellipsis), render.Placeholder)
 	}
 	row := ed.row(ed.at)
-	c.top = max(min(c.top, row, len(ed.starts)-h), 0)
-	c.top = max(c.top, row-h+1)
-	marks := c.marks()
+	d.top = max(min(d.top, row, len(ed.starts)-h), 0)
+	d.top = max(d.top, row-h+1)
+	marks := d.marks()
 	for i := range h {
-		if c.top+i < len(ed.starts) {
-			c.drawRow(canvas.Sub(0, i, w, 1), c.top+i, marks)
+		if d.top+i < len(ed.starts) {
+			d.drawRow(canvas.Sub(0, i, w, 1), d.top+i, marks)
 		}
 	}
-	if c.HasFocus() && c.search == nil {
-		canvas.Cursor(min(ed.column(ed.at), w-1), row-c.top)
+	if d.HasFocus() && d.search == nil {
+		canvas.Cursor(min(ed.column(ed.at), w-1), row-d.top)
 	}
 }
 
 // marks are the parts of the text that are drawn in another role.
 type marks struct{ from, until, hit, hitEnd, name int }
 
-func (c *Editor) marks() (m marks) {
-	text := c.ed.text
-	m.from, m.until = c.ed.selected()
-	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !c.Plain {
+func (d painter) marks() (m marks) {
+	text := d.ed.text
+	m.from, m.until = d.ed.selected()
+	if word := firstWord(text[:min(len(text), 64)]); slash(text) && !d.Plain {
 		if _, ok := Lookup(word[1:]); ok {
 			m.name = len(word)
 		}
 	}
-	if s := c.search; s != nil && s.at >= 0 {
+	if s := d.search; s != nil && s.at >= 0 {
 		at, size := indexFold(text, s.needle)
 		m.hit, m.hitEnd = at, at+size
 	}
@@ -191,8 +195,8 @@ func (m marks) role(at int, p piece) render.Role {
 	return render.Input
 }
 
-func (c *Editor) drawRow(canvas render.Canvas, row int, m marks) {
-	ed := &c.ed
+func (d painter) drawRow(canvas render.Canvas, row int, m marks) {
+	ed := &d.ed
 	at, to, _ := ed.bounds(row)
 	w, x := ed.walk(ed.text[at:to]), 0
 	for w.rest != "" {
@@ -200,7 +204,7 @@ func (c *Editor) drawRow(canvas render.Canvas, row int, m marks) {
 		n := min(p.columns(x), ed.columns)
 		switch role := m.role(at, p); {
 		case p.id > 0:
-			canvas.Text(x, 0, render.Shorten(c.chips[p.id].label, n, c.look.Glyphs.Ellipsis), role)
+			canvas.Text(x, 0, render.Shorten(d.chips.byID[p.id].label, n, d.look.Glyphs.Ellipsis), role)
 		case p.text == "\t":
 			canvas.Text(x, 0, strings.Repeat(" ", n), role)
 		case n > 0:

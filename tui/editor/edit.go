@@ -3,8 +3,8 @@ package editor
 import "github.com/gdamore/tcell/v2"
 
 // moveKey takes the keys that move the cursor; with Shift they mark.
-func (c *Editor) moveKey(key tcell.Key, mod tcell.ModMask) bool {
-	ed := &c.ed
+func (k keyboard) moveKey(key tcell.Key, mod tcell.ModMask) bool {
+	ed := &k.ed
 	extend, word := mod&tcell.ModShift != 0, mod&(tcell.ModCtrl|tcell.ModAlt|tcell.ModMeta) != 0
 	from, to := ed.selected()
 	switch key {
@@ -39,19 +39,19 @@ func (c *Editor) moveKey(key tcell.Key, mod tcell.ModMask) bool {
 		}
 		ed.move(ed.lineEnd(ed.at), extend)
 	case tcell.KeyUp, tcell.KeyCtrlP:
-		return c.vertical(-1, extend)
+		return k.vertical(-1, extend)
 	case tcell.KeyDown, tcell.KeyCtrlN:
-		return c.vertical(1, extend)
+		return k.vertical(1, extend)
 	default:
 		return false
 	}
-	c.complete(false)
+	completer{k.Editor}.complete(false)
 	return true
 }
 
 // vertical moves by a row; at the first and last it goes through the history.
-func (c *Editor) vertical(by int, extend bool) bool {
-	ed := &c.ed
+func (k keyboard) vertical(by int, extend bool) bool {
+	ed := &k.ed
 	switch {
 	case !extend:
 		ed.anchor = -1
@@ -62,59 +62,59 @@ func (c *Editor) vertical(by int, extend bool) bool {
 		switch {
 		case extend:
 		case by < 0:
-			return c.older()
+			return recall{k.Editor}.older()
 		default:
-			return c.newer()
+			return recall{k.Editor}.newer()
 		}
 	}
 	if ed.anchor == ed.at {
 		ed.anchor = -1
 	}
-	c.closePopup()
+	completer{k.Editor}.closePopup()
 	return true
 }
 
 // deleteKey takes the keys that delete.
-func (c *Editor) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
-	ed := &c.ed
+func (k keyboard) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
+	ed := &k.ed
 	from, to := ed.selected()
 	marked, word := from != to, mod&(tcell.ModAlt|tcell.ModMeta) != 0
 	switch key {
 	case tcell.KeyBackspace, tcell.KeyDelete, tcell.KeyCtrlD:
 		switch {
 		case marked:
-			c.delete(from, to)
+			k.delete(from, to)
 		case key == tcell.KeyBackspace && word:
-			c.kill(ed.wordLeft(ed.at, letters), ed.at)
+			k.kill(ed.wordLeft(ed.at, letters), ed.at)
 		case key == tcell.KeyBackspace:
-			c.delete(ed.left(ed.at), ed.at)
+			k.delete(ed.left(ed.at), ed.at)
 		case key == tcell.KeyDelete && word:
-			c.kill(ed.at, ed.wordRight(ed.at, letters))
+			k.kill(ed.at, ed.wordRight(ed.at, letters))
 		default:
-			c.delete(ed.at, ed.right(ed.at))
+			k.delete(ed.at, ed.right(ed.at))
 		}
 	case tcell.KeyCtrlW:
 		if marked {
-			c.kill(from, to)
+			k.kill(from, to)
 			break
 		}
-		c.kill(ed.wordLeft(ed.at, solid), ed.at)
+		k.kill(ed.wordLeft(ed.at, solid), ed.at)
 	case tcell.KeyCtrlU: // to the beginning of the line; there, the newline before it
 		if start := ed.lineStart(ed.at); start < ed.at {
-			c.kill(start, ed.at)
+			k.kill(start, ed.at)
 		} else {
-			c.kill(max(ed.at-1, 0), ed.at)
+			k.kill(max(ed.at-1, 0), ed.at)
 		}
 	case tcell.KeyCtrlK: // to the end of the line; there, its newline
 		if end := ed.lineEnd(ed.at); end > ed.at {
-			c.kill(ed.at, end)
+			k.kill(ed.at, end)
 		} else {
-			c.kill(ed.at, min(ed.at+1, len(ed.text)))
+			k.kill(ed.at, min(ed.at+1, len(ed.text)))
 		}
 	case tcell.KeyCtrlY:
-		c.insert(c.killed, false)
-		c.complete(false)
-		c.changed()
+		k.insert(k.killed, false)
+		completer{k.Editor}.complete(false)
+		k.changed()
 	default:
 		return false
 	}

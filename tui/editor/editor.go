@@ -37,26 +37,24 @@ type Editor struct {
 	strength    string
 	toRole      render.Role
 
-	ed        buffer
-	top       int // the first row shown
-	shown     view
-	hist      history
-	search    *search
-	popup     popup
-	chips     map[int]chip
-	lastChip  int
-	chipBytes int
-	killed    string // what was last cut with a key, raw
-	joiner    string // waits for what it joins
-	dragging  bool
+	ed       buffer
+	top      int // the first row shown
+	shown    view
+	hist     history
+	search   *search
+	popup    popup
+	chips    chips
+	killed   string // what was last cut with a key, raw
+	joiner   string // waits for what it joins
+	dragging bool
 }
 
 // New is an empty editor.
 func New(look *render.Look) *Editor {
-	c := &Editor{Box: tview.NewBox(), MaxBytes: MaxBytes, look: look, toRole: render.SpeakerHuman, chips: map[int]chip{}}
+	c := &Editor{Box: tview.NewBox(), MaxBytes: MaxBytes, look: look, toRole: render.SpeakerHuman, chips: chips{byID: map[int]chip{}}}
 	c.ed.anchor, c.ed.want = -1, -1
 	c.ed.starts = []int{0}
-	c.ed.chipWidth = func(id int) int { return len(c.chips[id].label) } // labels are ASCII
+	c.ed.chipWidth = func(id int) int { return len(c.chips.byID[id].label) } // labels are ASCII
 	return c
 }
 
@@ -73,7 +71,7 @@ func (c *Editor) SetTo(label, strength string, role render.Role) {
 }
 
 // Text is what is written, with the pastes in full.
-func (c *Editor) Text() string { return c.expand(c.ed.text) }
+func (c *Editor) Text() string { return c.chips.expand(c.ed.text) }
 
 // Empty reports whether nothing is written.
 func (c *Editor) Empty() bool { return c.ed.text == "" }
@@ -86,7 +84,7 @@ func (c *Editor) SetText(text string) {
 		if !c.room(len(text)) {
 			return
 		}
-		text = c.newChip(text)
+		text = c.chips.newChip(text)
 	}
 	c.ed.replace(0, len(c.ed.text), text, false)
 	c.changed()
@@ -96,7 +94,7 @@ func (c *Editor) SetText(text string) {
 func (c *Editor) Insert(text string) {
 	c.settle(true)
 	c.insert(sanitize.Text(text), false)
-	c.complete(false)
+	completer{c}.complete(false)
 	c.changed()
 }
 
@@ -116,15 +114,15 @@ func (c *Editor) Seed(texts []string) {
 // settle ends what is under way, so that the text is the text.
 func (c *Editor) settle(keep bool) {
 	if c.search != nil {
-		c.searchEnd(keep)
+		recall{c}.searchEnd(keep)
 	}
-	c.closePopup()
+	completer{c}.closePopup()
 }
 
 // insert replaces the selection, if there is room.
 func (c *Editor) insert(s string, typed bool) {
 	if len(c.ed.text)+len(s) > c.MaxBytes {
-		c.notice(c.tooLong(len(c.ed.text) + len(s)))
+		c.notice(tooLong(len(c.ed.text)+len(s), c.MaxBytes))
 		return
 	}
 	from, to := c.ed.selected()
@@ -143,8 +141,9 @@ func (c *Editor) notice(text string) {
 	}
 }
 
-func (c *Editor) tooLong(n int) string {
-	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. Nothing is lost.", words.Bytes(n), words.Bytes(c.MaxBytes))
+// tooLong refuses a text of n bytes where most are allowed.
+func tooLong(n, most int) string {
+	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. Nothing is lost.", words.Bytes(n), words.Bytes(most))
 }
 
 // Send sends what is written, or executes it where it is a slash command. It reports
@@ -152,12 +151,12 @@ func (c *Editor) tooLong(n int) string {
 func (c *Editor) Send() bool {
 	c.settle(true)
 	raw := c.ed.text
-	n := c.expandedSize(raw)
+	n := c.chips.expandedSize(raw)
 	if n > c.MaxBytes {
-		c.notice(c.tooLong(n))
+		c.notice(tooLong(n, c.MaxBytes))
 		return false
 	}
-	text := strings.TrimRight(c.expand(raw), " \t\n")
+	text := strings.TrimRight(c.chips.expand(raw), " \t\n")
 	if strings.TrimSpace(text) == "" {
 		return false
 	}
@@ -211,7 +210,7 @@ func Sentence(s string) string {
 // Copy hands out the selection, with its pastes in full, and Cut also removes it.
 func (c *Editor) Copy() string {
 	from, to := c.ed.selected()
-	text := c.expand(c.ed.text[from:to])
+	text := c.chips.expand(c.ed.text[from:to])
 	if text != "" && c.OnCopy != nil {
 		c.OnCopy(text)
 	}
@@ -228,7 +227,7 @@ func (c *Editor) Cut() string {
 // Selection is the text that is marked.
 func (c *Editor) Selection() string {
 	from, to := c.ed.selected()
-	return c.expand(c.ed.text[from:to])
+	return c.chips.expand(c.ed.text[from:to])
 }
 
 // kill deletes and remembers it for Ctrl+Y.
@@ -242,6 +241,6 @@ func (c *Editor) kill(from, to int) {
 
 func (c *Editor) delete(from, to int) {
 	c.ed.replace(from, to, "", false)
-	c.complete(true)
+	completer{c}.complete(true)
 	c.changed()
 }

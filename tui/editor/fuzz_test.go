@@ -94,7 +94,7 @@ func (r *rig) check() {
 	if strings.Contains(r.c.Text(), chipOpen) {
 		r.t.Fatalf("a chip's mark in the text %q", r.c.Text())
 	}
-	if n := r.c.expandedSize(ed.text); n != len(r.c.Text()) {
+	if n := r.c.chips.expandedSize(ed.text); n != len(r.c.Text()) {
 		r.t.Fatalf("the text has %d bytes, reckoned were %d", len(r.c.Text()), n)
 	}
 	r.draw()
@@ -116,10 +116,10 @@ func (r *rig) check() {
 	}
 	r.c.Popup(r.width, 8)
 	total := 0
-	for _, chip := range r.c.chips {
+	for _, chip := range r.c.chips.byID {
 		total += len(chip.text)
 	}
-	if total != r.c.chipBytes {
-		r.t.Fatalf("pastes hold %d bytes, reckoned were %d", total, r.c.chipBytes)
+	if total != r.c.chips.bytes {
+		r.t.Fatalf("pastes hold %d bytes, reckoned were %d", total, r.c.chips.bytes)
 	}
 }

@@ -24,9 +24,9 @@ func (c *Editor) PasteHandler() func(string, func(tview.Primitive)) {
 func (c *Editor) Escape() bool {
 	switch {
 	case c.search != nil:
-		c.searchEnd(false)
+		recall{c}.searchEnd(false)
 	case c.PopupOpen():
-		c.closePopup()
+		completer{c}.closePopup()
 	case c.ed.anchor >= 0:
 		c.ed.anchor = -1
 	default:
@@ -40,30 +40,31 @@ func (c *Editor) Escape() bool {
 // there is no older entry.
 func (c *Editor) Key(e *tcell.EventKey) bool {
 	key, mod := normal(e)
+	k := keyboard{c}
 	if key != tcell.KeyRune {
 		c.joiner = ""
 	}
 	if c.search != nil {
-		if done, taken := c.searchKey(key, mod, e.Rune()); done {
+		if done, taken := k.searchKey(key, mod, e.Rune()); done {
 			return taken
 		}
 	}
-	if c.PopupOpen() && c.popupKey(key, mod) {
+	if c.PopupOpen() && k.popupKey(key, mod) {
 		return true
 	}
 	switch key {
 	case tcell.KeyRune:
 		if mod&(tcell.ModAlt|tcell.ModMeta) != 0 {
-			return c.altKey(e.Rune())
+			return k.altKey(e.Rune())
 		}
 		if mod&tcell.ModCtrl != 0 {
 			return false
 		}
-		c.typed(e.Rune())
+		k.typed(e.Rune())
 		return true
 	case tcell.KeyEnter:
 		if mod&(tcell.ModShift|tcell.ModAlt|tcell.ModCtrl) != 0 {
-			return c.newline()
+			return k.newline()
 		}
 		if strings.TrimSpace(c.ed.text) == "" {
 			return false
@@ -71,9 +72,9 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 		c.Send()
 		return true
 	case tcell.KeyCtrlJ:
-		return c.newline()
+		return k.newline()
 	case tcell.KeyTab:
-		return c.tab()
+		return k.tab()
 	case tcell.KeyEscape:
 		return c.Escape()
 	case tcell.KeyCtrlR:
@@ -81,10 +82,13 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 		return true
 	case tcell.KeyCtrlUnderscore:
 		c.ed.undo()
-		return c.turned()
+		return k.turned()
 	}
-	return c.moveKey(key, mod) || c.deleteKey(key, mod)
+	return k.moveKey(key, mod) || k.deleteKey(key, mod)
 }
+
+// keyboard does what keys mean in an editor.
+type keyboard struct{ *Editor }
 
 // normal undoes what terminals and the screen library make of keys: Alt+Enter comes
 // as Ctrl+Alt+M, and Ctrl+_ also as the letter with Ctrl.
@@ -112,19 +116,19 @@ func normal(e *tcell.EventKey) (tcell.Key, tcell.ModMask) {
 
 // typed writes a character. What is no character on its own waits for, or belongs to,
 // what stands before: it is judged together with that.
-func (c *Editor) typed(r rune) {
+func (k keyboard) typed(r rune) {
 	if r == '\u200d' || r == '\u200c' {
-		c.joiner = string(r)
+		k.joiner = string(r)
 		return
 	}
-	from, _ := c.ed.selected()
-	before := c.ed.text[max(c.ed.lineStart(from), from-64):from]
+	from, _ := k.ed.selected()
+	before := k.ed.text[max(k.ed.lineStart(from), from-64):from]
 	if i := strings.LastIndex(before, chipClose); i >= 0 {
 		before = before[i+len(chipClose):]
 	}
 	before = strings.ToValidUTF8(before, "")
-	s := c.joiner + string(r)
-	c.joiner = ""
+	s := k.joiner + string(r)
+	k.joiner = ""
 	clean, ok := strings.CutPrefix(sanitize.Text(before+s), before)
 	if !ok {
 		clean = sanitize.Text(string(r))
@@ -132,40 +136,40 @@ func (c *Editor) typed(r rune) {
 	if clean == "" {
 		return
 	}
-	c.insert(clean, true)
-	c.complete(true)
-	c.changed()
+	k.insert(clean, true)
+	completer{k.Editor}.complete(true)
+	k.changed()
 }
 
-func (c *Editor) newline() bool {
-	c.insert("\n", true)
-	c.closePopup()
-	c.changed()
+func (k keyboard) newline() bool {
+	k.insert("\n", true)
+	completer{k.Editor}.closePopup()
+	k.changed()
 	return true
 }
 
 // tab completes; with nothing to complete it is the owner's.
-func (c *Editor) tab() bool {
-	c.complete(true)
-	if len(c.popup.list) == 1 {
-		c.accept()
+func (k keyboard) tab() bool {
+	completer{k.Editor}.complete(true)
+	if len(k.popup.list) == 1 {
+		completer{k.Editor}.accept()
 	}
-	return c.popup.ctx.Kind != Nothing || !c.Empty()
+	return k.popup.ctx.Kind != Nothing || !k.Empty()
 }
 
 // popupKey takes a key while candidates are shown. Enter writes a candidate only if
 // that cannot surprise: the name of a command that is not complete, or what was
 // chosen with the arrows.
-func (c *Editor) popupKey(key tcell.Key, mod tcell.ModMask) bool {
+func (k keyboard) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 	switch {
 	case key == tcell.KeyUp || key == tcell.KeyBacktab || key == tcell.KeyCtrlP:
-		c.choose(-1)
+		completer{k.Editor}.choose(-1)
 	case key == tcell.KeyDown || key == tcell.KeyCtrlN:
-		c.choose(1)
+		completer{k.Editor}.choose(1)
 	case key == tcell.KeyTab:
-		c.accept()
-	case key == tcell.KeyEnter && mod == 0 && !c.popup.exact() && (c.popup.moved || c.popup.ctx.Kind == Name):
-		c.accept()
+		completer{k.Editor}.accept()
+	case key == tcell.KeyEnter && mod == 0 && !k.popup.exact() && (k.popup.moved || k.popup.ctx.Kind == Name):
+		completer{k.Editor}.accept()
 	default:
 		return false
 	}
@@ -174,53 +178,53 @@ func (c *Editor) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 
 // searchKey takes a key while the history is searched; done says that it is dealt
 // with. Keys that are about the text keep what was found, and go on.
-func (c *Editor) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
+func (k keyboard) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
 	switch {
 	case key == tcell.KeyRune && mod&^tcell.ModShift == 0:
-		c.searchType(string(r))
+		recall{k.Editor}.searchType(string(r))
 	case key == tcell.KeyBackspace:
-		c.searchErase()
+		recall{k.Editor}.searchErase()
 	case key == tcell.KeyCtrlR || key == tcell.KeyUp:
-		c.searchNext(-1)
+		recall{k.Editor}.searchNext(-1)
 	case key == tcell.KeyCtrlS || key == tcell.KeyDown:
-		c.searchNext(1)
+		recall{k.Editor}.searchNext(1)
 	case key == tcell.KeyEscape || key == tcell.KeyCtrlG || key == tcell.KeyCtrlC:
-		c.searchEnd(false)
+		recall{k.Editor}.searchEnd(false)
 	case key == tcell.KeyEnter || key == tcell.KeyTab:
-		c.searchEnd(true)
+		recall{k.Editor}.searchEnd(true)
 	default:
-		c.searchEnd(true)
+		recall{k.Editor}.searchEnd(true)
 		return false, false
 	}
 	return true, true
 }
 
-func (c *Editor) altKey(r rune) bool {
-	ed := &c.ed
+func (k keyboard) altKey(r rune) bool {
+	ed := &k.ed
 	switch r {
 	case 'b', 'B':
 		ed.move(ed.wordLeft(ed.at, letters), false)
 	case 'f', 'F':
 		ed.move(ed.wordRight(ed.at, letters), false)
 	case 'd', 'D':
-		c.kill(ed.at, ed.wordRight(ed.at, letters))
+		k.kill(ed.at, ed.wordRight(ed.at, letters))
 	case '_', '/':
 		ed.redo()
-		return c.turned()
+		return k.turned()
 	case 'w', 'W':
-		c.Copy()
+		k.Copy()
 	case 'x', 'X':
-		c.Cut()
+		k.Cut()
 	default:
 		return false
 	}
-	c.complete(false)
+	completer{k.Editor}.complete(false)
 	return true
 }
 
 // turned follows an undo or a redo.
-func (c *Editor) turned() bool {
-	c.closePopup()
-	c.changed()
+func (k keyboard) turned() bool {
+	completer{k.Editor}.closePopup()
+	k.changed()
 	return true
 }

@@ -17,9 +17,9 @@ func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(
 		case tview.MouseLeftDown:
 			setFocus(c)
 			if c.search != nil {
-				c.searchEnd(true)
+				recall{c}.searchEnd(true)
 			}
-			c.closePopup()
+			completer{c}.closePopup()
 			c.dragging = true
 			c.ed.move(c.byteAt(x, y), e.Modifiers()&tcell.ModShift != 0)
 			return true, c

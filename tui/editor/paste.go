@@ -22,6 +22,13 @@ type chip struct {
 	label string
 }
 
+// chips are the pastes that a text holds, or that an undo would bring back.
+type chips struct {
+	byID  map[int]chip
+	last  int // the latest id
+	bytes int // of all texts
+}
+
 // Paste takes what was pasted: into the text, or as a chip where it is long. Nothing
 // of it is executed, and it never sends.
 func (c *Editor) Paste(text string) {
@@ -31,14 +38,14 @@ func (c *Editor) Paste(text string) {
 		return
 	case c.search != nil:
 		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-		c.searchType(line)
+		recall{c}.searchType(line)
 		return
 	case long(text):
 		c.pasteChip(text)
 	default:
 		c.insert(text, false)
 	}
-	c.complete(false)
+	completer{c}.complete(false)
 	c.changed()
 }
 
@@ -49,34 +56,34 @@ func long(text string) bool {
 
 func (c *Editor) pasteChip(text string) {
 	if c.room(len(text)) {
-		c.insert(c.newChip(text), false)
+		c.insert(c.chips.newChip(text), false)
 	}
 }
 
 // room reports whether a text can be kept as a chip, and tells the person if not.
 func (c *Editor) room(n int) bool {
-	if c.chipBytes+n > pasteBytes {
+	if c.chips.bytes+n > pasteBytes {
 		c.prune()
 	}
-	if c.chipBytes+n <= pasteBytes {
+	if c.chips.bytes+n <= pasteBytes {
 		return true
 	}
-	c.notice(fmt.Sprintf("That text is too large (%s; %s more can be held): save it to a file and name the file with @.", words.Bytes(n), words.Bytes(pasteBytes-c.chipBytes)))
+	c.notice(fmt.Sprintf("That text is too large (%s; %s more can be held): save it to a file and name the file with @.", words.Bytes(n), words.Bytes(pasteBytes-c.chips.bytes)))
 	return false
 }
 
 // newChip keeps a text and is what stands for it.
-func (c *Editor) newChip(text string) string {
-	c.lastChip++
+func (s *chips) newChip(text string) string {
+	s.last++
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	word := "lines"
 	if lines == 1 {
 		word = "line"
 	}
-	label := fmt.Sprintf("[paste %d: %s %s, %s]", c.lastChip, words.Number(lines), word, words.Bytes(len(text)))
-	c.chips[c.lastChip] = chip{text: text, label: label}
-	c.chipBytes += len(text)
-	return chipText(c.lastChip)
+	label := fmt.Sprintf("[paste %d: %s %s, %s]", s.last, words.Number(lines), word, words.Bytes(len(text)))
+	s.byID[s.last] = chip{text: text, label: label}
+	s.bytes += len(text)
+	return chipText(s.last)
 }
 
 // prune forgets the chips that stand nowhere any more, and with them what could be
@@ -105,22 +112,22 @@ func (c *Editor) prune() {
 	if c.search != nil {
 		mark(c.search.kept.text)
 	}
-	for id, chip := range c.chips {
+	for id, chip := range c.chips.byID {
 		if !used[id] {
-			c.chipBytes -= len(chip.text)
-			delete(c.chips, id)
+			c.chips.bytes -= len(chip.text)
+			delete(c.chips.byID, id)
 		}
 	}
 	c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
 }
 
 // expand puts the pastes where their chips stand.
-func (c *Editor) expand(raw string) string {
+func (s *chips) expand(raw string) string {
 	if !strings.Contains(raw, chipOpen) {
 		return raw
 	}
 	var b strings.Builder
-	b.Grow(len(raw) + c.expandedSize(raw))
+	b.Grow(len(raw) + s.expandedSize(raw))
 	for raw != "" {
 		i := strings.Index(raw, chipOpen)
 		if i < 0 {
@@ -131,7 +138,7 @@ func (c *Editor) expand(raw string) string {
 		if !ok {
 			cluster = chipOpen
 		}
-		b.WriteString(c.chips[id].text)
+		b.WriteString(s.byID[id].text)
 		raw = raw[i+len(cluster):]
 	}
 	b.WriteString(raw)
@@ -139,7 +146,7 @@ func (c *Editor) expand(raw string) string {
 }
 
 // expandedSize is how many bytes the expanded text has.
-func (c *Editor) expandedSize(raw string) int {
+func (s *chips) expandedSize(raw string) int {
 	n := len(raw)
 	for {
 		i := strings.Index(raw, chipOpen)
@@ -150,7 +157,7 @@ func (c *Editor) expandedSize(raw string) int {
 		if !ok {
 			cluster = chipOpen
 		}
-		n += len(c.chips[id].text) - len(cluster)
+		n += len(s.byID[id].text) - len(cluster)
 		raw = raw[i+len(cluster):]
 	}
 }

@@ -76,15 +76,15 @@ func TestPasteHuge(t *testing.T) {
 	for range 20 { // what is held is bounded
 		r.c.Paste(text)
 	}
-	if r.c.chipBytes > pasteBytes || !strings.Contains(r.notices[len(r.notices)-1], "too large") {
-		t.Errorf("%d bytes are held; said %q", r.c.chipBytes, r.notices)
+	if r.c.chips.bytes > pasteBytes || !strings.Contains(r.notices[len(r.notices)-1], "too large") {
+		t.Errorf("%d bytes are held; said %q", r.c.chips.bytes, r.notices)
 	}
 	r.press("Backspace")
 	r.c.Paste(text) // what was deleted makes room
 	r.c.Clear()
 	r.write("x").press("Enter")
-	if r.c.chipBytes != 0 || len(r.sent) != 1 {
-		t.Errorf("%d bytes are held after sending", r.c.chipBytes)
+	if r.c.chips.bytes != 0 || len(r.sent) != 1 {
+		t.Errorf("%d bytes are held after sending", r.c.chips.bytes)
 	}
 }
 

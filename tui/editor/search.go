@@ -18,110 +18,113 @@ type search struct {
 // needleRunes bounds what is searched for.
 const needleRunes = 200
 
+// recall shows texts of the history in the editor.
+type recall struct{ *Editor }
+
 // Search begins to search the history backwards.
 func (c *Editor) Search() {
 	if c.search != nil {
 		return
 	}
-	c.closePopup()
+	completer{c}.closePopup()
 	c.search = &search{at: -1, kept: c.ed}
-	c.preview(c.ed.text, c.ed.at)
+	recall{c}.preview(c.ed.text, c.ed.at)
 }
 
 // Searching reports whether a search of the history is under way.
 func (c *Editor) Searching() bool { return c.search != nil }
 
 // preview shows a text in an editor of its own.
-func (c *Editor) preview(text string, cursor int) {
-	c.ed = buffer{columns: c.ed.columns, chipWidth: c.ed.chipWidth}
-	c.ed.reset(text)
-	if c.ed.columns == 0 {
-		c.ed.starts = []int{0}
+func (h recall) preview(text string, cursor int) {
+	h.ed = buffer{columns: h.ed.columns, chipWidth: h.ed.chipWidth}
+	h.ed.reset(text)
+	if h.ed.columns == 0 {
+		h.ed.starts = []int{0}
 	}
-	c.ed.at = c.ed.edge(cursor)
-	c.changed()
+	h.ed.at = h.ed.edge(cursor)
+	h.changed()
 }
 
 // seek looks for the needle from an entry on, and reports whether it is there. What
 // was found before stays if it is not.
-func (c *Editor) seek(from, by int) bool {
-	s := c.search
-	i, ok := c.hist.find(s.needle, from, by)
+func (h recall) seek(from, by int) bool {
+	s := h.search
+	i, ok := h.hist.find(s.needle, from, by)
 	if s.failed = !ok; ok {
 		s.at = i
-		text := c.hist.entries[i]
+		text := h.hist.entries[i]
 		at, n := indexFold(text, s.needle)
-		c.preview(text, at+n)
+		h.preview(text, at+n)
 	}
 	return ok
 }
 
 // anew looks for a needle that has changed. While it is nowhere, the text is what it
 // was before the search.
-func (c *Editor) anew(from int) {
-	if s := c.search; s.needle == "" || !c.seek(from, -1) {
+func (h recall) anew(from int) {
+	if s := h.search; s.needle == "" || !h.seek(from, -1) {
 		s.at, s.failed = -1, s.needle != ""
-		c.preview(s.kept.text, s.kept.at)
+		h.preview(s.kept.text, s.kept.at)
 	}
 }
 
 // searchType makes the needle longer: what was found may still hold it.
-func (c *Editor) searchType(text string) {
-	s := c.search
+func (h recall) searchType(text string) {
+	s := h.search
 	s.needle = sanitize.Line(s.needle+text, needleRunes)
-	from := len(c.hist.entries) - 1
+	from := len(h.hist.entries) - 1
 	if s.at >= 0 {
 		from = s.at
 	}
-	c.anew(from)
+	h.anew(from)
 }
 
 // searchErase makes it shorter, and begins anew.
-func (c *Editor) searchErase() {
-	if s := c.search; s.needle != "" {
+func (h recall) searchErase() {
+	if s := h.search; s.needle != "" {
 		runes := []rune(s.needle)
 		s.needle = string(runes[:len(runes)-1])
-		c.anew(len(c.hist.entries) - 1)
+		h.anew(len(h.hist.entries) - 1)
 	}
 }
 
 // searchNext goes to an older entry that holds the needle, or to a newer one.
-func (c *Editor) searchNext(by int) {
-	s := c.search
+func (h recall) searchNext(by int) {
+	s := h.search
 	if s.at >= 0 {
-		c.seek(s.at+by, by)
+		h.seek(s.at+by, by)
 	}
 }
 
 // searchEnd makes what was found the text, or puts back what stood there.
-func (c *Editor) searchEnd(keep bool) {
-	s, cursor := c.search, c.ed.at
-	c.search = nil
-	c.ed = s.kept
+func (h recall) searchEnd(keep bool) {
+	s, cursor := h.search, h.ed.at
+	h.search = nil
+	h.ed = s.kept
 	if keep && s.at >= 0 {
-		if text, ok := c.hist.turn(s.at, c.ed.text); ok {
-			c.recall(text, cursor)
+		if text, ok := h.hist.turn(s.at, h.ed.text); ok {
+			h.replaceAll(text, cursor)
 		}
 	}
-	c.changed()
+	h.changed()
 }
 
-// recall makes a text of the history the text.
-func (c *Editor) recall(text string, cursor int) {
+// replaceAll makes a text of the history the text.
+func (c *Editor) replaceAll(text string, cursor int) {
 	c.ed.replace(0, len(c.ed.text), text, false)
 	c.ed.at = c.ed.edge(cursor)
-	c.closePopup()
+	completer{c}.closePopup()
 }
 
 // older and newer go through the history; they report whether there was a way to go.
-func (c *Editor) older() bool { return c.turn(c.hist.at - 1) }
-func (c *Editor) newer() bool { return c.turn(c.hist.at + 1) }
+func (h recall) older() bool { return h.turn(h.hist.at - 1) }
+func (h recall) newer() bool { return h.turn(h.hist.at + 1) }
 
-func (c *Editor) turn(to int) bool {
-	text, ok := c.hist.turn(to, c.ed.text)
+func (h recall) turn(to int) bool {
+	text, ok := h.hist.turn(to, h.ed.text)
 	if ok {
-		c.recall(text, len(text))
-		c.changed()
+		h.replaceAll(text, len(text))
+		h.changed()
 	}
 	return ok
 }
