@@ -9,7 +9,7 @@ import (
 // Action is what a tool is asked to do, whole and exact: what a person reads who is to
 // allow it.
 func Action(tool string, input json.RawMessage, o Options) []render.Line {
-	lines := o.input(tool, input)
+	lines := inputs{o}.input(tool, input)
 	if concealed(input) {
 		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, unseen)...)
 	}

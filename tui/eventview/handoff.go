@@ -9,8 +9,11 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
+// documents lays out hand-off documents and what came of their checks.
+type documents struct{ Options }
+
 // handoff is the card of a document that passes from one to another.
-func (o Options) handoff(h contract.Handoff) (lines []render.Line, foldable bool) {
+func (o documents) handoff(h contract.Handoff) (lines []render.Line, foldable bool) {
 	d := h.Document
 	if d == nil {
 		return o.sentence(render.Dim, "", "There is no document."), false
@@ -30,7 +33,7 @@ func (o Options) handoff(h contract.Handoff) (lines []render.Line, foldable bool
 }
 
 // tally counts what the document holds and what its checks and claims came to.
-func (o Options) tally(h contract.Handoff) []render.Line {
+func (o documents) tally(h contract.Handoff) []render.Line {
 	d, g := h.Document, o.Look.Glyphs
 	var parts []render.Line
 	add := func(n int, r render.Role, mark, text string) {
@@ -71,7 +74,7 @@ func (o Options) tally(h contract.Handoff) []render.Line {
 	return append(lines, o.labelled("claims", parts)...)
 }
 
-func (o Options) labelled(label string, parts []render.Line) []render.Line {
+func (o documents) labelled(label string, parts []render.Line) []render.Line {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -91,7 +94,7 @@ func proofOf(h contract.Handoff, i int) string {
 }
 
 // document is the whole of it.
-func (o Options) document(h contract.Handoff) []render.Line {
+func (o documents) document(h contract.Handoff) []render.Line {
 	d := h.Document
 	var lines []render.Line
 	title := func(text string) {
@@ -145,7 +148,7 @@ func (o Options) document(h contract.Handoff) []render.Line {
 	return lines
 }
 
-func (o Options) proofMark(proof string) render.Span {
+func (o documents) proofMark(proof string) render.Span {
 	switch proof {
 	case verdict.Verified:
 		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
@@ -156,12 +159,12 @@ func (o Options) proofMark(proof string) render.Span {
 }
 
 // item is one entry of a list.
-func (o Options) item(mark render.Span, text string) []render.Line {
+func (o documents) item(mark render.Span, text string) []render.Line {
 	return o.behind(mark, o.within(markWidth(mark.Text)).markdown(render.Base, strings.Trim(text, "\n")))
 }
 
 // aside is what is said of an item, below it.
-func (o Options) aside(label, text string) []render.Line {
+func (o documents) aside(label, text string) []render.Line {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil
 	}
@@ -169,7 +172,7 @@ func (o Options) aside(label, text string) []render.Line {
 }
 
 // checked is a check of the document with what came of it.
-func (o Options) checked(d *verdict.Document, receipts []verdict.Receipt, i int) []render.Line {
+func (o documents) checked(d *verdict.Document, receipts []verdict.Receipt, i int) []render.Line {
 	var r verdict.Receipt
 	ran := i < len(receipts)
 	if ran {
@@ -185,7 +188,7 @@ func (o Options) checked(d *verdict.Document, receipts []verdict.Receipt, i int)
 }
 
 // receipt is what came of one check.
-func (o Options) receipt(r verdict.Receipt) []render.Line {
+func (o documents) receipt(r verdict.Receipt) []render.Line {
 	mark := o.resultMark(r.Result)
 	code := o.within(markWidth(mark.Text)).highlight("sh", r.Command)
 	lines := o.behind(mark, code)
@@ -201,7 +204,7 @@ func (o Options) receipt(r verdict.Receipt) []render.Line {
 	return lines
 }
 
-func (o Options) resultMark(result string) render.Span {
+func (o documents) resultMark(result string) render.Span {
 	switch result {
 	case verdict.CheckPassed:
 		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}

@@ -58,7 +58,7 @@ func long(value []byte) string {
 
 // long is a value as text, over many lines where it has parts. Where only a few lines
 // are wanted, not much more is decoded.
-func (o Options) long(value []byte) string {
+func (o inputs) long(value []byte) string {
 	if len(value) == 0 {
 		return ""
 	}
@@ -75,7 +75,7 @@ func (o Options) long(value []byte) string {
 }
 
 // structure is the JSON of an object or a list, likewise.
-func (o Options) structure(raw []byte) string {
+func (o inputs) structure(raw []byte) string {
 	if o.most > 0 && len(raw) > 4*wholeBytes {
 		return beginning(long(raw[:4*wholeBytes]), o.most)
 	}

@@ -16,7 +16,7 @@ func Log(e history.Entry, o Options, raw bool) View {
 	if raw {
 		c.Lines, c.Foldable = o.raw(e)
 	} else {
-		c.Lines = []render.Line{o.logged(e)}
+		c.Lines = []render.Line{cards{o}.logged(e)}
 	}
 	return c.finish(o)
 }
@@ -28,7 +28,7 @@ const (
 )
 
 // logged is an event on one line: when, who, what, and the telling part.
-func (o Options) logged(e history.Entry) render.Line {
+func (o cards) logged(e history.Entry) render.Line {
 	width, ellipsis := o.width(), o.Look.Glyphs.Ellipsis
 	at := e.At
 	if !o.Now.IsZero() {

@@ -13,7 +13,7 @@ import (
 )
 
 // trouble is a card of an error, with what can be done.
-func (o Options) trouble(e history.Entry, b contract.Error) View {
+func (o cards) trouble(e history.Entry, b contract.Error) View {
 	c := begin(e.Event.ID)
 	c.Gutter = render.Bad
 	tail := render.Of(render.Dim, category(string(b.Category)))
@@ -31,7 +31,7 @@ func (o Options) trouble(e history.Entry, b contract.Error) View {
 }
 
 // fit wraps lines again for the room beside a mark.
-func (o Options) fit(lines []render.Line) []render.Line {
+func (o cards) fit(lines []render.Line) []render.Line {
 	width := o.within(markWidth(o.Look.Glyphs.Failed)).width()
 	var out []render.Line
 	for _, l := range lines {
@@ -44,7 +44,7 @@ func (o Options) fit(lines []render.Line) []render.Line {
 func category(c string) string { return strings.ReplaceAll(one(c, maxName), "_", " ") }
 
 // result is the end of a run.
-func (o Options) result(e history.Entry, b contract.Result) View {
+func (o cards) result(e history.Entry, b contract.Result) View {
 	c := begin(e.Event.ID)
 	g := o.Look.Glyphs
 	role, mark := render.Warn, g.Skipped
@@ -71,13 +71,13 @@ func (o Options) result(e history.Entry, b contract.Result) View {
 		add(k.Passed, render.Good, g.Done, "passed")
 		add(k.Failed, render.Bad, g.Failed, "failed")
 		add(k.Unproven, render.Pending, g.Pending, "unproven")
-		c.Lines = append(c.Lines, o.labelled("checks", parts)...)
+		c.Lines = append(c.Lines, documents{o.Options}.labelled("checks", parts)...)
 	}
 	return c
 }
 
 // interrupted is what was cut off in its midst, all of it: somebody has to look after it.
-func (o Options) interrupted(b contract.Result) (lines []render.Line) {
+func (o cards) interrupted(b contract.Result) (lines []render.Line) {
 	if len(b.HalfDone) > 0 {
 		lines = o.sentence(render.Warn, "", "Left half-done:")
 	}
@@ -88,7 +88,7 @@ func (o Options) interrupted(b contract.Result) (lines []render.Line) {
 }
 
 // account is what a run has cost.
-func (o Options) account(b contract.Result) []render.Line {
+func (o cards) account(b contract.Result) []render.Line {
 	var parts []render.Line
 	for _, text := range spent(b) {
 		parts = append(parts, render.Of(render.Dim, text))
@@ -119,7 +119,7 @@ func spent(b contract.Result) []string {
 }
 
 // session is the first word of a run's life.
-func (o Options) session(e contract.Event, s contract.Session) View {
+func (o cards) session(e contract.Event, s contract.Session) View {
 	c := begin(e.ID)
 	c.Lines = render.Wrap(render.Of(render.Motto, opening(s)), o.width())
 	var parts []render.Line
@@ -164,7 +164,7 @@ func dangers(s contract.Session) []string {
 }
 
 // plan is the whole plan, folded to what is done and what is at hand.
-func (o Options) plan(e contract.Event, p contract.Plan) View {
+func (o cards) plan(e contract.Event, p contract.Plan) View {
 	c := begin(e.ID)
 	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {
 		c.Lines = o.sentence(render.Dim, "", "The plan is empty.")
@@ -226,7 +226,7 @@ func tally(t contract.Tasks) string {
 	return words.Number(done) + " of " + words.Number(len(t.Items)) + " done" + after("; now: ", now)
 }
 
-func (o Options) stepMark(status string) (string, render.Role) {
+func (o cards) stepMark(status string) (string, render.Role) {
 	g := o.Look.Glyphs
 	switch status {
 	case contract.StepDone:

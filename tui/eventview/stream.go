@@ -11,14 +11,14 @@ import (
 
 // Stream is an entry of what one agent does.
 func Stream(e history.Entry, o Options) View {
-	return o.stream(e).finish(o)
+	return cards{o}.stream(e).finish(o)
 }
 
-func (o Options) stream(e history.Entry) View {
+func (o cards) stream(e history.Entry) View {
 	switch b := e.Event.Body.(type) {
 	case contract.Assistant:
 		c := o.under(e.Event, b.Subagent)
-		o = o.inside(c.Indent)
+		o.Options = o.inside(c.Indent)
 		if b.Subagent == "" {
 			c.Head = o.head(e.Event.ID, "", nil, e.At)
 		}
@@ -28,15 +28,15 @@ func (o Options) stream(e history.Entry) View {
 		return o.toolUse(e, b)
 	case contract.ToolResult:
 		c := o.under(e.Event, b.Subagent)
-		o = o.inside(c.Indent)
+		o.Options = o.inside(c.Indent)
 		c.Lines, c.Foldable = o.toolResult(b)
 		return c
 	case contract.ToolCall:
 		c := begin(e.Event.ID)
 		const mark = 2
-		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter}, []render.Line{o.call(b.Tool, b.Input, o.within(mark).width())})
+		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter}, []render.Line{inputs{o.Options}.call(b.Tool, b.Input, o.within(mark).width())})
 		if c.Foldable = len(b.Input) > len("{}"); o.Open {
-			c.Lines = append(c.Lines, inset(o.within(o.step()).input(b.Tool, b.Input), o.step())...)
+			c.Lines = append(c.Lines, inset(inputs{o.within(o.step())}.input(b.Tool, b.Input), o.step())...)
 		}
 		return c
 	case contract.SubagentStart:
@@ -63,16 +63,16 @@ func (o Options) stream(e history.Entry) View {
 }
 
 // under is a card that stands where its subagent does.
-func (o Options) under(e contract.Event, subagent string) View {
+func (o cards) under(e contract.Event, subagent string) View {
 	c := begin(e.ID)
 	c.Indent = o.depth(subagent)
 	return c
 }
 
 // toolUse is a tool's call on one line, and what came of it.
-func (o Options) toolUse(e history.Entry, b contract.ToolUse) View {
+func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	c := o.under(e.Event, b.Subagent)
-	o = o.inside(c.Indent)
+	o.Options = o.inside(c.Indent)
 	g := o.Look.Glyphs
 	result, over := contract.ToolResult{}, false
 	if e.Outcome != nil {
@@ -96,7 +96,7 @@ func (o Options) toolUse(e history.Entry, b contract.ToolUse) View {
 	} else {
 		tail = render.Span{}
 	}
-	l := o.call(b.Tool, b.Input, free)
+	l := inputs{o.Options}.call(b.Tool, b.Input, free)
 	if tail.Text != "" {
 		l = append(l, render.Span{Text: spaces(room - l.Width() - render.Width(tail.Text)), Role: render.Base}, tail)
 	}
@@ -104,10 +104,10 @@ func (o Options) toolUse(e history.Entry, b contract.ToolUse) View {
 	c.Foldable = len(b.Input) > len("{}")
 	inner := o.within(o.step())
 	if o.Open {
-		c.Lines = append(c.Lines, inset(inner.input(b.Tool, b.Input), o.step())...)
+		c.Lines = append(c.Lines, inset(inputs{inner}.input(b.Tool, b.Input), o.step())...)
 	}
 	if over {
-		lines, foldable := inner.toolResult(result)
+		lines, foldable := cards{inner}.toolResult(result)
 		if o.Open && len(lines) > 0 && c.Foldable {
 			c.Lines = append(c.Lines, o.rule(""))
 		}
@@ -118,7 +118,7 @@ func (o Options) toolUse(e history.Entry, b contract.ToolUse) View {
 }
 
 // toolResult is what a tool has answered.
-func (o Options) toolResult(b contract.ToolResult) (lines []render.Line, foldable bool) {
+func (o cards) toolResult(b contract.ToolResult) (lines []render.Line, foldable bool) {
 	role := render.Dim
 	if o.Open {
 		role = render.Base
@@ -140,9 +140,9 @@ func exit(text string) string {
 }
 
 // subagent is the life of a subagent on one line.
-func (o Options) subagent(e history.Entry, b contract.SubagentStart) View {
+func (o cards) subagent(e history.Entry, b contract.SubagentStart) View {
 	c := o.under(e.Event, b.ToolUse)
-	o = o.inside(c.Indent)
+	o.Options = o.inside(c.Indent)
 	g := o.Look.Glyphs
 	mark, text, role := render.Span{Text: g.Current, Role: render.Active}, "at work", render.Dim
 	if e.Progress != nil {

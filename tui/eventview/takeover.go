@@ -9,7 +9,7 @@ import (
 )
 
 // taking is a card of a takeover: what was done in it is folded away.
-func (o Options) taking(e contract.Event, t contract.Takeover, r render.Role) View {
+func (o cards) taking(e contract.Event, t contract.Takeover, r render.Role) View {
 	c := o.quiet(e, r, o.Look.Glyphs.Current, prose(e, o.Name))
 	digest := strings.Trim(t.Digest, "\n")
 	if strings.TrimSpace(digest) == "" {

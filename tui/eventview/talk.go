@@ -9,10 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Talk is an entry of the conversation.
-func Talk(e history.Entry, o Options) View { return o.talk(e).finish(o) }
+// cards lays out events, each in its own way.
+type cards struct{ Options }
 
-func (o Options) talk(e history.Entry) View {
+// Talk is an entry of the conversation.
+func Talk(e history.Entry, o Options) View { return cards{o}.talk(e).finish(o) }
+
+func (o cards) talk(e history.Entry) View {
 	g := o.Look.Glyphs
 	switch b := e.Event.Body.(type) {
 	case contract.Message:
@@ -33,7 +36,7 @@ func (o Options) talk(e history.Entry) View {
 	case contract.Handoff:
 		c := begin(b.From)
 		c.Head = o.head(b.From, b.To, render.Of(render.Dim, "hand-off"), e.At)
-		c.Lines, c.Foldable = o.handoff(b)
+		c.Lines, c.Foldable = documents{o.Options}.handoff(b)
 		return c
 	case contract.Spawn:
 		return o.spawn(e.Event, b)
@@ -59,11 +62,11 @@ func (o Options) talk(e history.Entry) View {
 		return o.plan(e.Event, b)
 	case contract.Check:
 		c := begin(e.Event.ID)
-		inner := o
+		inner := o.Options
 		if !o.Open {
 			b.Receipt.Output = ""
 		}
-		c.Lines = append(o.sentence(render.Dim, "", checkNumber(b)), inner.receipt(b.Receipt)...)
+		c.Lines = append(o.sentence(render.Dim, "", checkNumber(b)), documents{inner}.receipt(b.Receipt)...)
 		c.Foldable = b.Receipt.Output != "" || o.Open
 		return c
 	case contract.ContextWarning:
@@ -91,7 +94,7 @@ func (o Options) talk(e history.Entry) View {
 }
 
 // message is a card of what one party says to another.
-func (o Options) message(e history.Entry, m contract.Message) View {
+func (o cards) message(e history.Entry, m contract.Message) View {
 	c := begin(m.From)
 	if e.Edited != nil {
 		m = *e.Edited
@@ -128,7 +131,7 @@ func (o Options) message(e history.Entry, m contract.Message) View {
 }
 
 // taken marks whether a message was taken up.
-func (o Options) taken(e history.Entry) render.Span {
+func (o cards) taken(e history.Entry) render.Span {
 	if e.Outcome == nil {
 		text := o.Look.Glyphs.Pending
 		if m, ok := e.Event.Body.(contract.Message); ok && m.From == contract.Human {
@@ -155,7 +158,7 @@ func withdrawn(e history.Entry) bool {
 }
 
 // decision is a card of one line or two.
-func (o Options) decision(e contract.Event, d contract.Decision) View {
+func (o cards) decision(e contract.Event, d contract.Decision) View {
 	c := begin(e.ID)
 	r := render.SpeakerArbiter
 	if e.ID != contract.Arbiter {
@@ -223,7 +226,7 @@ func (o Options) plainly(text string) string {
 	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
 }
 
-func (o Options) spawn(e contract.Event, s contract.Spawn) View {
+func (o cards) spawn(e contract.Event, s contract.Spawn) View {
 	c := begin(e.ID)
 	r := render.Speaker(e.ID)
 	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(summoned(e, s, o.Name)))
@@ -257,7 +260,7 @@ func summoned(e contract.Event, s contract.Spawn, name func(string) string) stri
 }
 
 // permission asks for leave, and tells what came of it.
-func (o Options) permission(e history.Entry, p contract.PermissionRequest) View {
+func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 	c := begin(e.Event.ID)
 	decided, open := contract.Permission{}, true
 	if e.Outcome != nil {
@@ -278,7 +281,7 @@ func (o Options) permission(e history.Entry, p contract.PermissionRequest) View 
 	if !o.Open && !open && len(p.Input) > wholeBytes {
 		inner.most = foldResult + foldSlack + 1
 	}
-	shown := inner.input(p.Tool, p.Input)
+	shown := inputs{inner}.input(p.Tool, p.Input)
 	// Somebody has to judge what is open, to its end.
 	if c.Foldable = !open && (len(shown) > foldResult+foldSlack || inner.most > 0); c.Foldable && !o.Open {
 		n := len(shown) - foldResult

@@ -113,8 +113,11 @@ func ToolName(tool string) string {
 	return name
 }
 
+// inputs lays out what tools are called with.
+type inputs struct{ Options }
+
 // call is a tool's call on one line of so many columns.
-func (o Options) call(tool string, input json.RawMessage, columns int) render.Line {
+func (o inputs) call(tool string, input json.RawMessage, columns int) render.Line {
 	name := ToolName(tool)
 	l := render.Line{{Text: name, Role: render.Strong}}
 	about := gist(tool, input)
@@ -130,7 +133,7 @@ func (o Options) call(tool string, input json.RawMessage, columns int) render.Li
 
 // input shows all of a tool's input: as what it is where the tool is known, and its
 // other members beside it, so that nothing of it is kept back.
-func (o Options) input(tool string, raw json.RawMessage) []render.Line {
+func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
 	list, sound := members(raw)
 	if !sound {
 		return o.json(raw)
@@ -189,7 +192,7 @@ func (o Options) input(tool string, raw json.RawMessage) []render.Line {
 	return append(lines, o.others(list)...)
 }
 
-func (o Options) path(file string, take func(string) (string, bool)) []render.Line {
+func (o inputs) path(file string, take func(string) (string, bool)) []render.Line {
 	if _, ok := take("file_path"); !ok {
 		return nil
 	}
@@ -197,7 +200,7 @@ func (o Options) path(file string, take func(string) (string, bool)) []render.Li
 }
 
 // edits shows the edits of a MultiEdit, if they are what they should be.
-func (o Options) edits(list []member, lang string) (lines []render.Line, rest []member, ok bool) {
+func (o inputs) edits(list []member, lang string) (lines []render.Line, rest []member, ok bool) {
 	for i, m := range list {
 		if m.key != "edits" {
 			continue
@@ -228,7 +231,7 @@ func (o Options) edits(list []member, lang string) (lines []render.Line, rest []
 }
 
 // others shows members one below the other.
-func (o Options) others(list []member) []render.Line {
+func (o inputs) others(list []member) []render.Line {
 	var lines []render.Line
 	for _, m := range list {
 		text := o.long(m.value)
@@ -244,7 +247,7 @@ func (o Options) others(list []member) []render.Line {
 	return lines
 }
 
-func (o Options) json(raw json.RawMessage) []render.Line {
+func (o inputs) json(raw json.RawMessage) []render.Line {
 	if len(raw) == 0 {
 		return nil
 	}
