@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
@@ -268,7 +269,7 @@ func (f *Frontend) conversation(ctx context.Context, name func(string) string) s
 			break
 		}
 		if e, ok := thread.Entry(i); ok {
-			if text, ok := eventview.Plain(e, name); ok {
+			if text, ok := eventtext.Text(e, name); ok {
 				b.WriteString(text)
 				b.WriteString("\n\n")
 			}

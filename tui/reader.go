@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -74,7 +75,7 @@ func (r *reader) words() string {
 			return result.Text
 		}
 	}
-	text, _ := eventview.Plain(e, r.src.name)
+	text, _ := eventtext.Text(e, r.src.name)
 	return text
 }
 

@@ -36,6 +36,8 @@ var forbidden = []rule{
 	{from: "./tui/pages", to: []string{"./supervisor/...", "./tui/history", "./tui/eventview", "./tui/listview", "./tui/editor"}, but: "./supervisor/words", direct: true,
 		why: "pages draw small data; who projects a state onto them knows both"},
 	{from: "./tui/history", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./tui/render"}, direct: true, why: "what was told is kept, not drawn"},
+	{from: "./tui/eventtext", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./tui/...", "./supervisor", "./supervisor/roster"}, but: "./tui/history", direct: true,
+		why: "words of events are the same for every frontend: they know no columns and no colors"},
 	{from: "./tui/terminal", to: []string{module + "/..."}, but: "./tui/render", direct: true, why: "a terminal knows nothing of what is shown on it"},
 	{from: "./tui/snapshot", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./tui/history"}, direct: true,
 		why: "a state is projected onto rows by pure functions"},

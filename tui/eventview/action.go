@@ -3,6 +3,7 @@ package eventview
 import (
 	"encoding/json"
 
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -10,8 +11,8 @@ import (
 // allow it.
 func Action(tool string, input json.RawMessage, o Options) []render.Line {
 	lines := inputs{o}.input(tool, input)
-	if concealed(input) {
-		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, unseen)...)
+	if eventtext.Concealed(input) {
+		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, eventtext.Unseen)...)
 	}
 	for i, l := range lines {
 		lines[i] = clip(l, o.width())

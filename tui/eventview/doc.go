@@ -1,6 +1,6 @@
 // Package eventview turns what was told of a run into lines to draw: the conversation
 // ([Talk]), what one agent does ([Stream]), the logbook ([Log]), text that is still
-// arriving ([Live]), and prose for a terminal without a screen ([Plain]).
+// arriving ([Live]). Its words are those of package eventtext.
 //
 // All of them are pure functions of an entry and its [Options]; the package has no
 // state and no goroutines, but for [Subagents], which remembers who started which subagent.

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -268,7 +269,7 @@ func TestOneIsNotMany(t *testing.T) {
 	handoff := contract.Handoff{From: "orch-1", To: "orch-2", Document: &verdict.Document{
 		Checks: []verdict.Check{{Command: "make", Expect: "ok"}, {Command: "make test", Expect: "ok"}},
 	}, Receipts: []verdict.Receipt{{Result: verdict.CheckPassed}, {Result: verdict.CheckFailed}}}
-	text := prose(contract.Event{ID: "orch-1", Body: handoff}, nil)
+	text := eventtext.Line(contract.Event{ID: "orch-1", Body: handoff}, nil)
 	if !strings.Contains(text, "1 check passed, 1 check failed") {
 		t.Errorf("%q", text)
 	}

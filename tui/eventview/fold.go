@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -16,10 +17,6 @@ const (
 	foldSlack  = 2 // so few more are shown at once
 )
 
-// wholeBytes is how long a text may be to be laid out in whole only to say exactly how
-// many lines are folded away. Of a longer one its own lines are counted.
-const wholeBytes = 8 << 10
-
 // body lays prose out, folded to keep lines unless the card is open. It says whether
 // there is more to it than that.
 func (o Options) body(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
@@ -27,7 +24,7 @@ func (o Options) body(r render.Role, text string, keep int) (lines []render.Line
 	if strings.TrimSpace(text) == "" {
 		return nil, false
 	}
-	if o.Open || len(text) <= wholeBytes {
+	if o.Open || len(text) <= eventtext.WholeBytes {
 		lines = o.markdown(r, text)
 		if len(lines) <= keep+foldSlack {
 			return lines, false
@@ -37,34 +34,13 @@ func (o Options) body(r render.Role, text string, keep int) (lines []render.Line
 		}
 		return append(lines[:keep:keep], o.more(len(lines)-keep, 0)), true
 	}
-	head := beginning(text, keep)
+	head := eventtext.Beginning(text, keep)
 	lines = o.markdown(r, head)
 	if len(lines) > keep {
 		lines = lines[:keep:keep]
 	}
 	rest := text[len(head):]
 	return append(lines, o.more(strings.Count(rest, "\n"), len(rest))), true
-}
-
-// beginning is about as much of a long text as so many lines show: whole lines if
-// they are not too long.
-func beginning(text string, lines int) string {
-	end := min(len(text), wholeBytes)
-	for i := 0; i < end; i++ {
-		if text[i] != '\n' {
-			continue
-		}
-		if lines--; lines == 0 {
-			return text[:i]
-		}
-	}
-	if i := strings.LastIndexByte(text[:end], '\n'); i > 0 && end < len(text) {
-		return text[:i]
-	}
-	for end > 0 && end < len(text) && text[end]&0xc0 == 0x80 {
-		end--
-	}
-	return text[:end]
 }
 
 // output lays out what a program has written, line for line and every space of it.
@@ -111,17 +87,6 @@ func (o Options) row(line string) (row string, n int) {
 		return o.tooWide(line)
 	}
 	return row, len(row)
-}
-
-// ascii reports whether a text begins with so many printable ASCII characters, or is
-// made of them.
-func ascii(s string, n int) bool {
-	for i := range min(n, len(s)) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // tooWide stands for a character that is wider than all there is.
@@ -237,4 +202,15 @@ func expand(text string, column int) string {
 		column += n
 		text = rest
 	}
+}
+
+// ascii reports whether a text begins with so many printable ASCII characters, or is
+// made of them.
+func ascii(s string, n int) bool {
+	for i := range min(n, len(s)) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

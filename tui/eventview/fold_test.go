@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/listview"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
@@ -116,7 +117,7 @@ func TestUnfoldedIsAll(t *testing.T) {
 // TestNothingOfAnInputIsKeptBack: what a person is to allow stands on the card to the
 // last member, whatever the tool.
 func TestNothingOfAnInputIsKeptBack(t *testing.T) {
-	for tool := range toolSummary {
+	for _, tool := range eventtext.Tools() {
 		for _, input := range []string{
 			`{"command":"ls","file_path":"F1","content":"C1","old_string":"O1","new_string":"N1","prompt":"P1","zzz":"Z1","deep":{"a":["D1"]},"edits":[{"old_string":"E1","new_string":"E2","more":"E3"}]}`,
 			`{"command":{"sh":"D1"},"file_path":["F1"],"content":7,"old_string":null,"new_string":"N1","edits":"E1","prompt":["P1"]}`,
@@ -156,8 +157,8 @@ func TestConcealedIsTold(t *testing.T) {
 		for _, l := range append(Talk(told("orch-1", b), options(100)).Lines, Action("Bash", b.Input, options(100))...) {
 			shown += l.Text() + "\n"
 		}
-		plain, _ := Plain(told("orch-1", b), nil)
-		if n := strings.Count(shown+plain, unseen); n != map[bool]int{true: 3}[want] {
+		plain, _ := eventtext.Text(told("orch-1", b), nil)
+		if n := strings.Count(shown+plain, eventtext.Unseen); n != map[bool]int{true: 3}[want] {
 			t.Errorf("%q: said %d times", input, n)
 		}
 	}
@@ -259,21 +260,21 @@ func TestGist(t *testing.T) {
 		``:   "",
 		`[]`: "",
 	} {
-		if got := gist("Bash", json.RawMessage(input)); got != want {
+		if got := eventtext.Gist("Bash", json.RawMessage(input)); got != want {
 			t.Errorf("%.60s: %q, want %q", input, got, want)
 		}
 	}
-	if got := gist("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)); got != "q" {
+	if got := eventtext.Gist("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)); got != "q" {
 		t.Errorf("an unknown tool: %q", got)
 	}
-	if got := gist("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` && got != `{"limit":5}` {
+	if got := eventtext.Gist("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` && got != `{"limit":5}` {
 		t.Errorf("an unknown tool: %q", got)
 	}
 }
 
 func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
-		span(900 * time.Millisecond): "900 ms", span(9400 * time.Millisecond): "9.4 s", span(59 * time.Second): "59 s", span(61 * time.Second): "1 min 01 s", span(25 * time.Hour): "25 h 00 min",
+		eventtext.Span(900 * time.Millisecond): "900 ms", eventtext.Span(9400 * time.Millisecond): "9.4 s", eventtext.Span(59 * time.Second): "59 s", eventtext.Span(61 * time.Second): "1 min 01 s", eventtext.Span(25 * time.Hour): "25 h 00 min",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

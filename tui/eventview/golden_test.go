@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -24,7 +25,7 @@ func TestEveryEvent(t *testing.T) {
 				if got := e.Event.Body.EventName(); got != name {
 					t.Fatalf("the sample is a %s", got)
 				}
-				plain, ok := Plain(e, nil)
+				plain, ok := eventtext.Text(e, nil)
 				fmt.Fprintf(&b, "#%d plain %v\n%s\n", i, ok, plain)
 				for _, width := range []int{100, 60, 30, 10} {
 					talk := map[bool]string{}

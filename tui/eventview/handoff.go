@@ -6,6 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -20,7 +21,7 @@ func (o documents) handoff(h contract.Handoff) (lines []render.Line, foldable bo
 	}
 	lines = o.tally(h)
 	if h.DrawnUp != "" {
-		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, "Drawn up by the supervisor in its author's place: "+one(h.DrawnUp, maxWords))...)
+		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, "Drawn up by the supervisor in its author's place: "+eventtext.One(h.DrawnUp, eventtext.MaxWords))...)
 	}
 	if d.Empty() {
 		return lines, false
@@ -28,7 +29,7 @@ func (o documents) handoff(h contract.Handoff) (lines []render.Line, foldable bo
 	if o.Open {
 		return append(lines, o.document(h)...), true
 	}
-	shown, _ := o.body(render.Base, firstOf(d.KeyContext, strings.Join(d.Accomplished, "\n")), foldBrief)
+	shown, _ := o.body(render.Base, eventtext.FirstOf(d.KeyContext, strings.Join(d.Accomplished, "\n")), foldBrief)
 	return append(lines, shown...), true
 }
 
@@ -179,7 +180,7 @@ func (o documents) checked(d *verdict.Document, receipts []verdict.Receipt, i in
 		r = receipts[i]
 	}
 	if i < len(d.Checks) {
-		r.Command, r.Expect = firstOf(d.Checks[i].Command, r.Command), firstOf(d.Checks[i].Expect, r.Expect)
+		r.Command, r.Expect = eventtext.FirstOf(d.Checks[i].Command, r.Command), eventtext.FirstOf(d.Checks[i].Expect, r.Expect)
 	}
 	if !ran {
 		r.Result, r.Exit = verdict.CheckUnrun, -1
@@ -193,7 +194,7 @@ func (o documents) receipt(r verdict.Receipt) []render.Line {
 	code := o.within(markWidth(mark.Text)).highlight("sh", r.Command)
 	lines := o.behind(mark, code)
 	lines = append(lines, o.aside("expected: ", r.Expect)...)
-	lines = append(lines, o.aside("", outcome(r))...)
+	lines = append(lines, o.aside("", eventtext.Outcome(r))...)
 	lines = append(lines, o.aside("", r.Why)...)
 	if r.Result != verdict.CheckPassed && r.Output != "" {
 		inner := o.within(o.step())
@@ -212,31 +213,4 @@ func (o documents) resultMark(result string) render.Span {
 		return render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}
 	}
 	return render.Span{Text: o.Look.Glyphs.Pending, Role: render.Pending}
-}
-
-// outcome is how a check ended: its exit code, and what it wrote.
-func outcome(r verdict.Receipt) string {
-	text := one(r.Result, maxName)
-	if r.Result == verdict.CheckUnrun || r.Result == "" {
-		return "not run"
-	}
-	if r.SHA256 == "" {
-		return text
-	}
-	if r.Exit >= 0 {
-		text += ", exit " + words.Number(r.Exit)
-	} else {
-		text += ", ended by a signal"
-	}
-	text += after(", ", millis(r.DurationMS)) + ", " + words.Number(r.Bytes) + " bytes"
-	return text + ", sha256 " + one(r.SHA256, 13)
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if strings.TrimSpace(t) != "" {
-			return t
-		}
-	}
-	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -171,7 +172,7 @@ func TestHostileText(t *testing.T) {
 					t.Fatalf("live, width %d: %v", width, err)
 				}
 			}
-			text, ok := Plain(e, nil)
+			text, ok := eventtext.Text(e, nil)
 			if !ok {
 				continue
 			}
@@ -250,6 +251,6 @@ func FuzzCards(f *testing.F) {
 				t.Errorf("%s, width %d: %v", face.name, o.Width, err)
 			}
 		}
-		Plain(e, nil)
+		eventtext.Text(e, nil)
 	})
 }

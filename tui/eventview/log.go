@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -36,9 +37,9 @@ func (o cards) logged(e history.Entry) render.Line {
 	}
 	event := ""
 	if e.Event.Body != nil {
-		event = one(e.Event.Body.EventName(), maxName)
+		event = eventtext.One(e.Event.Body.EventName(), eventtext.MaxName)
 	}
-	who, text := o.name(e.Event.ID), one(prose(e.Event, o.Name), maxToolSummary)
+	who, text := o.name(e.Event.ID), eventtext.One(eventtext.Line(e.Event, o.Name), eventtext.MaxSummary)
 	l := render.Line{}
 	if width >= 20 {
 		l = append(l, render.Span{Text: at.Format("15:04:05") + " ", Role: render.Dim})
@@ -101,7 +102,7 @@ func logRole(b contract.Body) render.Role {
 func (o Options) raw(e history.Entry) (lines []render.Line, foldable bool) {
 	line, err := contract.EncodeLine(nil, uint64(e.N)+1, e.At, e.Event)
 	if err != nil {
-		return o.sentence(render.Bad, "", one(err.Error(), maxWords)), false
+		return o.sentence(render.Bad, "", eventtext.One(err.Error(), eventtext.MaxWords)), false
 	}
 	text := sanitize.Text(strings.TrimRight(string(line), "\n"))
 	most := foldBody * o.width()

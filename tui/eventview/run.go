@@ -3,11 +3,10 @@ package eventview
 import (
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -16,13 +15,13 @@ import (
 func (o cards) trouble(e history.Entry, b contract.Error) View {
 	c := begin(e.Event.ID)
 	c.Gutter = render.Bad
-	tail := render.Of(render.Dim, category(string(b.Category)))
+	tail := render.Of(render.Dim, eventtext.Category(string(b.Category)))
 	c.Head = o.titled(render.Line{{Text: o.name(e.Event.ID), Role: render.Bad}}, tail, e.At)
 	lines, foldable := o.words(render.Base, strings.Trim(b.Message, "\n"), foldBody)
 	c.Lines, c.Foldable = o.behind(render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}, o.fit(lines)), foldable
 	var options []render.Line
 	for _, option := range b.RecoveryOptions {
-		if text := one(option, 200); text != "" {
+		if text := eventtext.One(option, 200); text != "" {
 			options = append(options, render.Line{{Text: o.Look.Glyphs.Prompt + " ", Role: render.Dim}, {Text: text, Role: render.Strong}})
 		}
 	}
@@ -40,9 +39,6 @@ func (o cards) fit(lines []render.Line) []render.Line {
 	return out
 }
 
-// category names a kind of trouble.
-func category(c string) string { return strings.ReplaceAll(one(c, maxName), "_", " ") }
-
 // result is the end of a run.
 func (o cards) result(e history.Entry, b contract.Result) View {
 	c := begin(e.Event.ID)
@@ -57,7 +53,7 @@ func (o cards) result(e history.Entry, b contract.Result) View {
 		role, mark = render.Alert, g.Pending
 	}
 	c.Gutter = role
-	c.Head = o.titled(render.Line{{Text: mark + " " + ending(b.Status), Role: role}}, nil, e.At)
+	c.Head = o.titled(render.Line{{Text: mark + " " + eventtext.Ending(b.Status), Role: role}}, nil, e.At)
 	c.Lines, c.Foldable = o.body(render.Base, b.Summary, 2*foldBody)
 	c.Lines = append(c.Lines, o.interrupted(b)...)
 	c.Lines = append(c.Lines, o.joined(o.account(b))...)
@@ -82,7 +78,7 @@ func (o cards) interrupted(b contract.Result) (lines []render.Line) {
 		lines = o.sentence(render.Warn, "", "Left half-done:")
 	}
 	for _, text := range b.HalfDone {
-		lines = append(lines, o.sentence(render.Base, o.Look.Glyphs.Bullet, one(text, 2*maxWords))...)
+		lines = append(lines, o.sentence(render.Base, o.Look.Glyphs.Bullet, eventtext.One(text, 2*eventtext.MaxWords))...)
 	}
 	return lines
 }
@@ -90,7 +86,7 @@ func (o cards) interrupted(b contract.Result) (lines []render.Line) {
 // account is what a run has cost.
 func (o cards) account(b contract.Result) []render.Line {
 	var parts []render.Line
-	for _, text := range spent(b) {
+	for _, text := range eventtext.Spent(b) {
 		parts = append(parts, render.Of(render.Dim, text))
 	}
 	if b.Rehearsal {
@@ -99,68 +95,24 @@ func (o cards) account(b contract.Result) []render.Line {
 	return parts
 }
 
-func spent(b contract.Result) []string {
-	parts := []string{dollars(b.CostUSD)}
-	if t := millis(b.DurationMS); t != "" {
-		parts = append(parts, t)
-	}
-	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
-		parts = append(parts, words.Tokens(in)+" tokens in", words.Tokens(b.Usage.Output)+" out")
-	}
-	parts = append(parts, words.Count(b.Iterations, "iteration"))
-	if b.Crashes > 0 {
-		if b.Crashes == 1 {
-			parts = append(parts, "1 crash survived")
-		} else {
-			parts = append(parts, words.Number(b.Crashes)+" crashes survived")
-		}
-	}
-	return parts
-}
-
 // session is the first word of a run's life.
 func (o cards) session(e contract.Event, s contract.Session) View {
 	c := begin(e.ID)
-	c.Lines = render.Wrap(render.Of(render.Motto, opening(s)), o.width())
+	c.Lines = render.Wrap(render.Of(render.Motto, eventtext.Opening(s)), o.width())
 	var parts []render.Line
-	for _, text := range []string{after("Claude Code ", one(s.ClaudeVersion, maxName)), one(s.CWD, 400), after("run ", one(s.Session, maxName))} {
+	for _, text := range []string{eventtext.After("Claude Code ", eventtext.One(s.ClaudeVersion, eventtext.MaxName)), eventtext.One(s.CWD, 400), eventtext.After("run ", eventtext.One(s.Session, eventtext.MaxName))} {
 		if text != "" {
 			parts = append(parts, render.Of(render.Dim, text))
 		}
 	}
-	for _, text := range safety(s) {
+	for _, text := range eventtext.Safety(s) {
 		parts = append(parts, render.Of(render.Dim, text))
 	}
-	for _, text := range dangers(s) {
+	for _, text := range eventtext.Dangers(s) {
 		parts = append(parts, render.Of(render.Danger, text))
 	}
 	c.Lines = append(c.Lines, o.joined(parts)...)
 	return c
-}
-
-func opening(s contract.Session) string {
-	if s.Resumed {
-		return "The thread continues."
-	}
-	return "The weaving begins."
-}
-
-// dangers are what a person should not forget for a moment.
-func dangers(s contract.Session) []string {
-	var list []string
-	if s.Rehearsal {
-		list = append(list, "rehearsal"+after(": ", one(s.Scenario, maxName)))
-	}
-	if s.StandIn {
-		list = append(list, "a stand-in, no real CLI")
-	}
-	if s.Permissions == "allow-all" {
-		list = append(list, "everything is allowed")
-	}
-	if unconfined(s) {
-		list = append(list, "unsandboxed"+after(": ", one(s.SandboxReason, maxName)))
-	}
-	return list
 }
 
 // plan is the whole plan, folded to what is done and what is at hand.
@@ -190,40 +142,17 @@ func (o cards) plan(e contract.Event, p contract.Plan) View {
 		steps = steps[:foldBrief]
 	}
 	for _, s := range steps {
-		text := one(s.Text, maxWords) + after(" (", closed(worker(s, o.Name)))
+		text := eventtext.One(s.Text, eventtext.MaxWords) + eventtext.Parenthesis(eventtext.Worker(s, o.Name))
 		mark, role := o.stepMark(s.Status)
 		lines := render.WrapText(render.Base, text, o.within(markWidth(mark)).width())
 		c.Lines = append(c.Lines, o.behind(render.Span{Text: mark, Role: role}, lines)...)
 	}
 	if o.Open {
 		for _, t := range p.Tasks {
-			c.Lines = append(c.Lines, o.sentence(render.Dim, "", o.name(t.Agent)+" keeps a list of its own: "+tally(t))...)
+			c.Lines = append(c.Lines, o.sentence(render.Dim, "", o.name(t.Agent)+" keeps a list of its own: "+eventtext.Tally(t))...)
 		}
 	}
 	return c
-}
-
-// worker is the mode a step is meant for and who works on it, as far as they are said.
-func worker(s contract.Step, name func(string) string) string {
-	mode := one(s.Mode, maxName)
-	if s.Agent == "" {
-		return mode
-	}
-	return mode + after(map[bool]string{true: ", "}[mode != ""], called(name, s.Agent))
-}
-
-// tally says how far an agent's own list is, and what of it is at hand.
-func tally(t contract.Tasks) string {
-	done, now := 0, ""
-	for _, s := range t.Items {
-		switch {
-		case s.Status == contract.StepDone:
-			done++
-		case s.Status == contract.StepActive && now == "":
-			now = one(s.Text, maxToolSummary)
-		}
-	}
-	return words.Number(done) + " of " + words.Number(len(t.Items)) + " done" + after("; now: ", now)
 }
 
 func (o cards) stepMark(status string) (string, render.Role) {
@@ -240,20 +169,3 @@ func (o cards) stepMark(status string) (string, render.Role) {
 	}
 	return g.Pending, render.Pending
 }
-
-func checkNumber(b contract.Check) string {
-	text := "Check " + strconv.Itoa(b.Number) + " of " + strconv.Itoa(b.Of)
-	if b.Again {
-		text += ", once more before the end"
-	}
-	return text
-}
-
-// upper begins a sentence with a capital.
-func upper(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(r)) + s[n:]
-}
-
-// lower begins a sentence of ours with a small letter.
-func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -43,20 +44,20 @@ func (o cards) stream(e history.Entry) View {
 		return o.subagent(e, b)
 	case contract.SubagentStop:
 		c := o.under(e.Event, b.ToolUse)
-		text, role := ended(b)
-		mark := o.Look.Glyphs.Done
-		if role == render.Bad {
-			mark = o.Look.Glyphs.Failed
+		text, failed := eventtext.SubagentEnd(b)
+		role, mark := render.Dim, o.Look.Glyphs.Done
+		if failed {
+			role, mark = render.Bad, o.Look.Glyphs.Failed
 		}
-		c.Lines = o.inside(c.Indent).sentence(role, mark, one(b.Description, maxToolSummary)+": "+text)
+		c.Lines = o.inside(c.Indent).sentence(role, mark, eventtext.One(b.Description, eventtext.MaxSummary)+": "+text)
 		return c
 	case contract.SubagentProgress:
 		c := o.under(e.Event, b.ToolUse)
-		c.Lines = o.inside(c.Indent).sentence(render.Dim, o.Look.Glyphs.Current, one(b.Description, maxToolSummary)+": "+progress(b))
+		c.Lines = o.inside(c.Indent).sentence(render.Dim, o.Look.Glyphs.Current, eventtext.One(b.Description, eventtext.MaxSummary)+": "+eventtext.Progress(b))
 		return c
 	case contract.Turn:
 		c := begin(e.Event.ID)
-		c.Lines = []render.Line{o.rule(turn(b))}
+		c.Lines = []render.Line{o.rule(eventtext.Turn(b))}
 		return c
 	}
 	return o.talk(e)
@@ -82,11 +83,11 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	if over {
 		mark = render.Span{Text: g.Done, Role: render.Dim}
 		if took := e.OutcomeAt.Sub(e.At); took >= 1e9 && !e.OutcomeAt.IsZero() {
-			tail = render.Span{Text: span(took), Role: render.Dim}
+			tail = render.Span{Text: eventtext.Span(took), Role: render.Dim}
 		}
 		if result.IsError {
 			mark = render.Span{Text: g.Failed, Role: render.Bad}
-			tail = render.Span{Text: exit(result.Text), Role: render.Bad}
+			tail = render.Span{Text: eventtext.Exit(result.Text), Role: render.Bad}
 		}
 	}
 	room := o.within(markWidth(mark.Text)).width()
@@ -129,16 +130,6 @@ func (o cards) toolResult(b contract.ToolResult) (lines []render.Line, foldable 
 	return o.output(role, b.Text, foldResult)
 }
 
-// exit says how a tool failed, on a word: its exit code where it tells one. The CLI
-// begins the result of a failed command with "Exit code N" (observed with 2.1.329).
-func exit(text string) string {
-	first, _, _ := strings.Cut(text[:min(len(text), 64)], "\n")
-	if code, ok := strings.CutPrefix(first, "Exit code "); ok && ascii(code, len(code)) && len(code) > 0 && len(code) < 6 {
-		return "exit " + code
-	}
-	return "failed"
-}
-
 // subagent is the life of a subagent on one line.
 func (o cards) subagent(e history.Entry, b contract.SubagentStart) View {
 	c := o.under(e.Event, b.ToolUse)
@@ -146,67 +137,28 @@ func (o cards) subagent(e history.Entry, b contract.SubagentStart) View {
 	g := o.Look.Glyphs
 	mark, text, role := render.Span{Text: g.Current, Role: render.Active}, "at work", render.Dim
 	if e.Progress != nil {
-		text = progress(*e.Progress)
+		text = eventtext.Progress(*e.Progress)
 	}
 	if e.Outcome != nil {
 		if stop, ok := e.Outcome.Body.(contract.SubagentStop); ok {
 			mark = render.Span{Text: g.Done, Role: render.Dim}
-			if text, role = ended(stop); role == render.Bad {
-				mark = render.Span{Text: g.Failed, Role: render.Bad}
+			var failed bool
+			text, failed = eventtext.SubagentEnd(stop)
+			if failed {
+				role, mark = render.Bad, render.Span{Text: g.Failed, Role: render.Bad}
 			}
 			if e.Progress != nil && e.Progress.ToolUses > 0 {
 				text += ", " + words.Count(e.Progress.ToolUses, "tool")
 			}
 		}
 	}
-	l := render.Line{{Text: firstOf(one(b.Description, maxToolSummary), "a subagent"), Role: render.Strong}}
-	if kind := one(b.Type, maxName); kind != "" {
+	l := render.Line{{Text: eventtext.FirstOf(eventtext.One(b.Description, eventtext.MaxSummary), "a subagent"), Role: render.Strong}}
+	if kind := eventtext.One(b.Type, eventtext.MaxName); kind != "" {
 		l = append(l, render.Span{Text: " (" + kind + ")", Role: render.Dim})
 	}
 	l = append(l, render.Span{Text: "  " + text, Role: role})
 	c.Lines = o.behind(mark, render.Wrap(l, o.within(markWidth(mark.Text)).width()))
 	return c
-}
-
-// ended says how a subagent ended.
-func ended(b contract.SubagentStop) (string, render.Role) {
-	text, role := one(b.Status, maxName), render.Dim
-	switch b.Status {
-	case "", "completed", "done", "success":
-		text = "done"
-	case "failed", "error", "killed":
-		role = render.Bad
-	}
-	if b.Tokens > 0 {
-		text += ", " + words.Tokens(b.Tokens) + " tokens"
-	}
-	return text, role
-}
-
-// progress is what a subagent has done so far.
-func progress(p contract.SubagentProgress) string {
-	parts := []string{words.Tokens(p.Tokens) + " tokens", words.Count(p.ToolUses, "tool")}
-	if last := ToolName(p.LastTool); last != "" {
-		parts = append(parts, "last "+last)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// turn says what a turn has used.
-func turn(b contract.Turn) string {
-	var parts []string
-	if b.Outcome != "" && b.Outcome != "done" {
-		parts = append(parts, "turn "+one(b.Outcome, maxName))
-	} else {
-		parts = append(parts, "turn")
-	}
-	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
-		parts = append(parts, words.Tokens(in)+" in", words.Tokens(b.Usage.Output)+" out")
-	}
-	if b.CostUSD > 0 {
-		parts = append(parts, dollars(b.CostUSD))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // rule is a thin line with a word in it.

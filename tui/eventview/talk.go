@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -47,9 +47,9 @@ func (o cards) talk(e history.Entry) View {
 		if b.Behavior == "allow" {
 			r, mark = render.Good, g.Done
 		}
-		text := answered(b)
-		if tool := ToolName(b.Tool); tool != "" {
-			text = tool + ": " + lower(text)
+		text := eventtext.Answered(b)
+		if tool := eventtext.ToolName(b.Tool); tool != "" {
+			text = tool + ": " + eventtext.Lower(text)
 		}
 		return o.quiet(e.Event, r, mark, text)
 	case contract.Error:
@@ -66,7 +66,7 @@ func (o cards) talk(e history.Entry) View {
 		if !o.Open {
 			b.Receipt.Output = ""
 		}
-		c.Lines = append(o.sentence(render.Dim, "", checkNumber(b)), documents{inner}.receipt(b.Receipt)...)
+		c.Lines = append(o.sentence(render.Dim, "", eventtext.CheckNumber(b)), documents{inner}.receipt(b.Receipt)...)
 		c.Foldable = b.Receipt.Output != "" || o.Open
 		return c
 	case contract.ContextWarning:
@@ -74,7 +74,7 @@ func (o cards) talk(e history.Entry) View {
 		if b.Level == "critical" {
 			r = render.Bad
 		}
-		return o.quiet(e.Event, r, "", "Context thins. "+o.name(e.Event.ID)+": "+percent(b.Pct))
+		return o.quiet(e.Event, r, "", "Context thins. "+o.name(e.Event.ID)+": "+eventtext.Percent(b.Pct))
 	case contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall, contract.Turn, contract.SubagentStart, contract.SubagentProgress:
 		return o.stream(e)
 	case contract.Takeover:
@@ -84,13 +84,13 @@ func (o cards) talk(e history.Entry) View {
 		}
 		return o.taking(e.Event, b, r)
 	case contract.Halted:
-		c := o.quiet(e.Event, render.Danger, g.Failed, prose(e.Event, o.Name))
+		c := o.quiet(e.Event, render.Danger, g.Failed, eventtext.Line(e.Event, o.Name))
 		c.Gutter = render.Bad
 		return c
 	case contract.Rejected:
-		return o.quiet(e.Event, render.Warn, g.Failed, one(b.Message, maxWords))
+		return o.quiet(e.Event, render.Warn, g.Failed, eventtext.One(b.Message, eventtext.MaxWords))
 	}
-	return o.quiet(e.Event, render.Dim, "", prose(e.Event, o.Name))
+	return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name))
 }
 
 // message is a card of what one party says to another.
@@ -100,11 +100,11 @@ func (o cards) message(e history.Entry, m contract.Message) View {
 		m = *e.Edited
 	}
 	var tail render.Line
-	if kind := one(m.Kind, maxName); kind != "" && kind != "message" {
+	if kind := eventtext.One(m.Kind, eventtext.MaxName); kind != "" && kind != "message" {
 		tail = append(tail, render.Span{Text: kind, Role: render.Dim})
 	}
 	if m.Edited {
-		tail = append(tail, render.Span{Text: after(map[bool]string{true: " "}[len(tail) > 0], "edited"), Role: render.Dim})
+		tail = append(tail, render.Span{Text: eventtext.After(map[bool]string{true: " "}[len(tail) > 0], "edited"), Role: render.Dim})
 	}
 	if m.To != contract.Human {
 		if mark := o.taken(e); mark.Text != "" {
@@ -122,7 +122,7 @@ func (o cards) message(e history.Entry, m contract.Message) View {
 	if m.From == contract.Human || m.To == contract.Human && m.Kind != "report" {
 		keep = 3 * foldBody // written by the reader, or for the reader
 	}
-	if withdrawn(e) {
+	if eventtext.Withdrawn(e) {
 		c.Lines, c.Foldable = o.words(render.Strike, m.Text, foldBrief)
 		return c
 	}
@@ -139,22 +139,13 @@ func (o cards) taken(e history.Entry) render.Span {
 		}
 		return render.Span{Text: text, Role: render.Pending}
 	}
-	if withdrawn(e) {
+	if eventtext.Withdrawn(e) {
 		return render.Span{Text: "taken back", Role: render.Warn}
 	}
 	if _, ok := e.Outcome.Body.(contract.Delivered); ok {
 		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Dim}
 	}
 	return render.Span{}
-}
-
-// withdrawn reports whether a message was taken back before it was sent.
-func withdrawn(e history.Entry) bool {
-	if e.Outcome == nil {
-		return false
-	}
-	_, ok := e.Outcome.Body.(contract.Withdrawn)
-	return ok
 }
 
 // decision is a card of one line or two.
@@ -164,12 +155,12 @@ func (o cards) decision(e contract.Event, d contract.Decision) View {
 	if e.ID != contract.Arbiter {
 		r = render.Speaker(e.ID)
 	}
-	l := render.Line{{Text: o.plainly(decisionText(o.Name, d)), Role: r}}
-	if who := authority(d.Source); who != "" {
+	l := render.Line{{Text: o.plainly(eventtext.Decision(o.Name, d)), Role: r}}
+	if who := eventtext.Authority(d.Source); who != "" {
 		l = append(l, render.Span{Text: "  " + who, Role: render.Warn})
 	}
 	if d.Number > 0 {
-		l = append(l, render.Span{Text: "  " + decisionNumber(d), Role: render.Dim})
+		l = append(l, render.Span{Text: "  " + eventtext.DecisionNumber(d), Role: render.Dim})
 	}
 	mark := render.Span{Text: o.Look.Glyphs.Current, Role: r}
 	if d.Decision == "COMPLETE" {
@@ -181,7 +172,7 @@ func (o cards) decision(e contract.Event, d contract.Decision) View {
 		more, foldable := room.words(render.Dim, reason, 2)
 		lines, c.Foldable = append(lines, more...), foldable
 	}
-	if why := strings.Join(warnings(d), "\n"); why != "" {
+	if why := strings.Join(eventtext.Warnings(d), "\n"); why != "" {
 		more, foldable := room.words(render.Warn, why, foldBrief)
 		lines, c.Foldable = append(lines, more...), c.Foldable || foldable
 	}
@@ -189,24 +180,10 @@ func (o cards) decision(e contract.Event, d contract.Decision) View {
 	return c
 }
 
-// decisionNumber is what a decision can be asked for under.
-func decisionNumber(d contract.Decision) string { return "no. " + words.Number(d.Number) }
-
-// warnings are what went wrong before a decision, each a sentence.
-func warnings(d contract.Decision) []string {
-	var list []string
-	for _, w := range d.Warnings {
-		if text := one(w, maxWords); text != "" {
-			list = append(list, stop(upper(text)))
-		}
-	}
-	return list
-}
-
 // words wraps plain text, folded to keep lines unless the card is open.
 func (o Options) words(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
-	if !o.Open && len(text) > wholeBytes {
-		head := beginning(text, keep)
+	if !o.Open && len(text) > eventtext.WholeBytes {
+		head := eventtext.Beginning(text, keep)
 		lines = render.WrapText(r, head, o.width())
 		rest := text[len(head):]
 		return append(lines[:min(keep, len(lines))], o.more(strings.Count(rest, "\n"), len(rest))), true
@@ -229,7 +206,7 @@ func (o Options) plainly(text string) string {
 func (o cards) spawn(e contract.Event, s contract.Spawn) View {
 	c := begin(e.ID)
 	r := render.Speaker(e.ID)
-	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(summoned(e, s, o.Name)))
+	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.Summoned(e, s, o.Name)))
 	c.Lines = lines
 	if strings.TrimSpace(s.Prompt) != "" && !s.Resumed {
 		c.Foldable = true // its brief comes as a message, too
@@ -238,25 +215,6 @@ func (o cards) spawn(e contract.Event, s contract.Spawn) View {
 		}
 	}
 	return c
-}
-
-// summoned announces an agent.
-func summoned(e contract.Event, s contract.Spawn, name func(string) string) string {
-	who := one(s.Name, maxName)
-	if who == "" {
-		who = called(name, e.ID)
-	}
-	switch {
-	case s.Resumed:
-		return who + " takes up its thread again" + after(" – ", one(s.Mode, maxName))
-	case e.ID == contract.Arbiter:
-		return Name(contract.Arbiter) + " wakes."
-	}
-	text := who + " is summoned" + after(" – ", one(s.Mode, maxName))
-	if s.SuccessorOf != "" {
-		text += ", successor of " + called(name, s.SuccessorOf)
-	}
-	return text
 }
 
 // permission asks for leave, and tells what came of it.
@@ -276,9 +234,9 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 	if p.Subagent != "" {
 		who = "A subagent of " + who
 	}
-	c.Head = o.titled(render.Line{{Text: who + " asks leave to use " + ToolName(p.Tool), Role: role}}, nil, e.At)
+	c.Head = o.titled(render.Line{{Text: who + " asks leave to use " + eventtext.ToolName(p.Tool), Role: role}}, nil, e.At)
 	inner := o.within(o.step())
-	if !o.Open && !open && len(p.Input) > wholeBytes {
+	if !o.Open && !open && len(p.Input) > eventtext.WholeBytes {
 		inner.most = foldResult + foldSlack + 1
 	}
 	shown := inputs{inner}.input(p.Tool, p.Input)
@@ -292,10 +250,10 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 		shown = append(shown[:keep:keep], inner.more(n, len(p.Input)))
 	}
 	c.Lines = inset(shown, o.step())
-	if concealed(p.Input) {
-		c.Lines = append(c.Lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, unseen)...)
+	if eventtext.Concealed(p.Input) {
+		c.Lines = append(c.Lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, eventtext.Unseen)...)
 	}
-	if why := one(p.Reason, maxWords); why != "" {
+	if why := eventtext.One(p.Reason, eventtext.MaxWords); why != "" {
 		c.Lines = append(c.Lines, o.sentence(render.Dim, "", "Why it asks: "+why)...)
 	}
 	g := o.Look.Glyphs
@@ -303,9 +261,9 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 	case open:
 		c.Lines = append(c.Lines, o.sentence(render.Alert, g.Pending, "It waits for your word.")...)
 	case decided.Behavior == "allow":
-		c.Lines = append(c.Lines, o.sentence(render.Good, g.Done, answered(decided))...)
+		c.Lines = append(c.Lines, o.sentence(render.Good, g.Done, eventtext.Answered(decided))...)
 	default:
-		c.Lines = append(c.Lines, o.sentence(render.Bad, g.Failed, answered(decided))...)
+		c.Lines = append(c.Lines, o.sentence(render.Bad, g.Failed, eventtext.Answered(decided))...)
 	}
 	return c
 }

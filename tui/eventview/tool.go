@@ -1,126 +1,23 @@
 package eventview
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
-
-// toolSummary lists the members of a tool's input that tell what it is about, the first
-// being what it is all about. They were observed with CLI 2.1.329.
-var toolSummary = map[string][]string{
-	"Bash":         {"command"},
-	"BashOutput":   {"bash_id", "filter"},
-	"KillShell":    {"shell_id"},
-	"TaskOutput":   {"task_id"},
-	"TaskStop":     {"task_id"},
-	"Read":         {"file_path", "pages"},
-	"Write":        {"file_path"},
-	"Edit":         {"file_path"},
-	"MultiEdit":    {"file_path"},
-	"NotebookEdit": {"notebook_path", "edit_mode"},
-	"Glob":         {"pattern", "path"},
-	"Grep":         {"pattern", "path", "glob", "type"},
-	"LS":           {"path"},
-	"LSP":          {"operation", "filePath"},
-	"WebFetch":     {"url"},
-	"WebSearch":    {"query"},
-	"Agent":        {"description", "subagent_type"},
-	"Task":         {"description", "subagent_type"},
-	"Skill":        {"skill", "args"},
-	"ToolSearch":   {"query"},
-	"TodoWrite":    {"todos"},
-	"Check":        {"command"},
-
-	"StructuredOutput": {"decision", "kind", "message"},
-
-	"spawn_orchestrator":   {"mode", "successor_of", "prompt"},
-	"release_orchestrator": {"id", "reason"},
-	"set_plan":             {"steps"},
-	"report_progress":      {"message"},
-	"update_plan":          {"index", "status"},
-	"ask_predecessor":      {"question"},
-}
-
-// usual are the members that tell most in the input of a tool nobody knows.
-var usual = []string{
-	"command", "file_path", "path", "pattern", "query", "url", "description", "message", "question", "prompt", "text", "name", "id",
-}
-
-// maxToolSummary is as much of one member as is ever shown on one line.
-const maxToolSummary = 400
-
-// gist is what a tool's call is about, on one line.
-func gist(tool string, input json.RawMessage) string {
-	list, _ := members(input)
-	keys, known := toolSummary[strings.TrimPrefix(tool, "mcp__arbiter__")]
-	var parts []string
-	for _, key := range keys {
-		if value, ok := find(list, key); ok {
-			if text := gistOf(value); text != "" {
-				parts = append(parts, text)
-			}
-		}
-	}
-	if known || len(list) == 0 {
-		return strings.Join(parts, "  ")
-	}
-	for _, key := range usual {
-		if value, ok := find(list, key); ok && value[0] == '"' {
-			return gistOf(value)
-		}
-	}
-	return brief(input, maxToolSummary)
-}
-
-func gistOf(value []byte) string {
-	if value[0] == '[' {
-		var items []json.RawMessage
-		if len(value) < wholeBytes && json.Unmarshal(value, &items) == nil {
-			return words.Count(len(items), "item")
-		}
-		return "many items"
-	}
-	text := brief(value, maxToolSummary)
-	if text == "null" {
-		return ""
-	}
-	// Two lines of a command are not one with a blank in it.
-	if first, rest, found := bytes.Cut(value[:min(len(value), maxToolSummary)], []byte(`\n`)); found && value[0] == '"' && len(rest) > 1 && len(first) > 1 {
-		if line := brief(append(first[:len(first):len(first)], '"'), maxToolSummary); line != "" && !bytes.HasSuffix(first, []byte(`\`)) {
-			return line + " …"
-		}
-	}
-	return text
-}
-
-// ToolName is a tool's name as it is shown: those of servers without their wrapping.
-func ToolName(tool string) string {
-	name := one(tool, maxName)
-	if rest, ok := strings.CutPrefix(name, "mcp__arbiter__"); ok {
-		return rest
-	}
-	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
-		if server, name, ok := strings.Cut(rest, "__"); ok && server != "" && name != "" {
-			return server + ": " + name
-		}
-	}
-	return name
-}
 
 // inputs lays out what tools are called with.
 type inputs struct{ Options }
 
 // call is a tool's call on one line of so many columns.
 func (o inputs) call(tool string, input json.RawMessage, columns int) render.Line {
-	name := ToolName(tool)
+	name := eventtext.ToolName(tool)
 	l := render.Line{{Text: name, Role: render.Strong}}
-	about := gist(tool, input)
+	about := eventtext.Gist(tool, input)
 	room := columns - render.Width(name) - 2
 	if about == "" || room < 2 {
 		return o.shorten(l, columns)
@@ -134,19 +31,19 @@ func (o inputs) call(tool string, input json.RawMessage, columns int) render.Lin
 // input shows all of a tool's input: as what it is where the tool is known, and its
 // other members beside it, so that nothing of it is kept back.
 func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
-	list, sound := members(raw)
+	list, sound := eventtext.Members(raw)
 	if !sound {
 		return o.json(raw)
 	}
 	file := ""
-	if v, ok := find(list, "file_path"); ok {
-		file = o.long(v)
+	if v, ok := eventtext.Find(list, "file_path"); ok {
+		file = o.value(v)
 	}
 	take := func(key string) (string, bool) {
 		for i, m := range list {
-			if m.key == key && m.value[0] == '"' {
+			if m.Key == key && m.Value[0] == '"' {
 				list = append(list[:i:i], list[i+1:]...)
-				return o.long(m.value), true
+				return o.value(m.Value), true
 			}
 		}
 		return "", false
@@ -168,13 +65,13 @@ func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
 			show(o.highlight("python", source))
 		}
 	case "Edit":
-		before, was := find(list, "old_string")
-		now, is := find(list, "new_string")
+		before, was := eventtext.Find(list, "old_string")
+		now, is := eventtext.Find(list, "new_string")
 		if was && is && before[0] == '"' && now[0] == '"' {
 			take("old_string")
 			take("new_string")
 			show(o.path(file, take))
-			show(o.diff(o.long(before), o.long(now), language(file)))
+			show(o.diff(o.value(before), o.value(now), language(file)))
 		}
 	case "MultiEdit":
 		if edits, rest, ok := o.edits(list, language(file)); ok {
@@ -196,30 +93,30 @@ func (o inputs) path(file string, take func(string) (string, bool)) []render.Lin
 	if _, ok := take("file_path"); !ok {
 		return nil
 	}
-	return render.Wrap(render.Of(render.CodeName, one(file, 0)), o.width())
+	return render.Wrap(render.Of(render.CodeName, eventtext.One(file, 0)), o.width())
 }
 
 // edits shows the edits of a MultiEdit, if they are what they should be.
-func (o inputs) edits(list []member, lang string) (lines []render.Line, rest []member, ok bool) {
+func (o inputs) edits(list []eventtext.Member, lang string) (lines []render.Line, rest []eventtext.Member, ok bool) {
 	for i, m := range list {
-		if m.key != "edits" {
+		if m.Key != "edits" {
 			continue
 		}
 		var edits []json.RawMessage
-		if json.Unmarshal(m.value, &edits) != nil {
+		if json.Unmarshal(m.Value, &edits) != nil {
 			return nil, nil, false
 		}
 		for _, raw := range edits {
-			edit, sound := members(raw)
-			before, was := find(edit, "old_string")
-			now, is := find(edit, "new_string")
+			edit, sound := eventtext.Members(raw)
+			before, was := eventtext.Find(edit, "old_string")
+			now, is := eventtext.Find(edit, "new_string")
 			if !sound || !was || !is || before[0] != '"' || now[0] != '"' {
 				return nil, nil, false
 			}
-			lines = append(lines, o.diff(o.long(before), o.long(now), lang)...)
-			var others []member
+			lines = append(lines, o.diff(o.value(before), o.value(now), lang)...)
+			var others []eventtext.Member
 			for _, m := range edit {
-				if m.key != "old_string" && m.key != "new_string" {
+				if m.Key != "old_string" && m.Key != "new_string" {
 					others = append(others, m)
 				}
 			}
@@ -231,11 +128,11 @@ func (o inputs) edits(list []member, lang string) (lines []render.Line, rest []m
 }
 
 // others shows members one below the other.
-func (o inputs) others(list []member) []render.Line {
+func (o inputs) others(list []eventtext.Member) []render.Line {
 	var lines []render.Line
 	for _, m := range list {
-		text := o.long(m.value)
-		key := render.Span{Text: one(m.key, maxName) + ": ", Role: render.CodeName}
+		text := o.value(m.Value)
+		key := render.Span{Text: eventtext.One(m.Key, eventtext.MaxName) + ": ", Role: render.CodeName}
 		for i, line := range strings.Split(text, "\n") {
 			l := render.Of(render.Base, line)
 			if i == 0 {
@@ -251,7 +148,7 @@ func (o inputs) json(raw json.RawMessage) []render.Line {
 	if len(raw) == 0 {
 		return nil
 	}
-	return o.highlight("json", o.structure(raw))
+	return o.highlight("json", eventtext.Structure(raw, o.most))
 }
 
 // highlight lays code out.
@@ -280,5 +177,8 @@ func language(file string) string {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		name = name[i+1:]
 	}
-	return languages[sanitize.Line(name, maxName)]
+	return languages[sanitize.Line(name, eventtext.MaxName)]
 }
+
+// value is a value as text, as much of it as is wanted.
+func (o inputs) value(raw []byte) string { return eventtext.Value(raw, o.most) }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/markdown"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -43,8 +44,6 @@ const IndentColumns = 2
 
 const (
 	maxDepth = 16 // of the tree
-	maxName  = 60 // runes of a name, a tool, a mode: what stands in a line with others
-	maxWords = 600
 )
 
 // begin is a card of an event that somebody is the speaker of.
@@ -169,3 +168,5 @@ func markWidth(mark string) int {
 	}
 	return render.Width(mark) + 1
 }
+
+func (o Options) name(id string) string { return eventtext.Called(o.Name, id) }

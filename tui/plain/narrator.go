@@ -9,7 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
@@ -61,7 +61,7 @@ func newNarrator(f *Frontend) *narrator {
 // tell puts an event into words; nothing if it is not worth any. Urgent is what
 // somebody waits for.
 func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent bool) {
-	text, ok := eventview.Plain(history.Entry{At: at, Event: e}, v.name)
+	text, ok := eventtext.Text(history.Entry{At: at, Event: e}, v.name)
 	if !ok {
 		return "", false
 	}
@@ -92,7 +92,7 @@ func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent boo
 		}
 	case contract.Handoff:
 		if !v.verbose {
-			return eventview.HandoffLine(b, v.name), false // its author's word has told it
+			return eventtext.Sentence(eventtext.Line(e, v.name)), false // its author's word has told it
 		}
 	case contract.Decision:
 		if !v.verbose && (b.Source == "" || b.Source == "session" || b.Source == contract.Human) {
@@ -194,7 +194,7 @@ func (v *narrator) progress() string {
 	var lines []string
 	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
 		u := v.used[agent]
-		name := eventview.Name(agent)
+		name := eventtext.Name(agent)
 		if v.name != nil {
 			name = v.name(agent)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // Answer is a slash command that is answered with a text, on a screen under a title.
@@ -39,7 +39,7 @@ func Name(s *supervisor.State, id string) string {
 			}
 		}
 	}
-	return eventview.Name(id) // one that was forgotten long ago
+	return eventtext.Name(id) // one that was forgotten long ago
 }
 
 // Over reports whether an agent's work is behind it.

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
-	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
@@ -64,7 +64,7 @@ func AgentRow(s *supervisor.State, a *roster.Agent, now time.Time) pages.Agent {
 			line.State, line.Tone = word, render.Warn
 		}
 	case a.Status == roster.Busy:
-		line.Doing = eventview.ToolName(a.CurrentTool)
+		line.Doing = eventtext.ToolName(a.CurrentTool)
 	}
 	for i := range s.Permission.Open {
 		if s.Permission.Open[i].Params.ID == a.ID {

@@ -1,4 +1,4 @@
-package eventview
+package eventtext
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Name is how a party is called where nobody knows better.
@@ -25,32 +26,30 @@ func Name(id string) string {
 	if n, err := strconv.Atoi(strings.TrimPrefix(id, "orch-")); err == nil && n > 0 && n < 4000 && strings.HasPrefix(id, "orch-") {
 		return "Orchestrator " + contract.Roman(n)
 	}
-	return one(id, maxName)
+	return One(id, MaxName)
 }
 
-func (o Options) name(id string) string { return called(o.Name, id) }
-
-func called(name func(string) string, id string) string {
+func Called(name func(string) string, id string) string {
 	if name == nil {
 		return Name(id)
 	}
-	if n := one(name(id), maxName); n != "" {
+	if n := One(name(id), MaxName); n != "" {
 		return n
 	}
 	return Name(id)
 }
 
-// one is a text on one line.
-func one(s string, max int) string { return strings.TrimSpace(sanitize.Line(s, max)) }
+// One is a text on one line.
+func One(s string, max int) string { return strings.TrimSpace(sanitize.Line(s, max)) }
 
-// decisionText says a decision in the oracle's voice.
-func decisionText(name func(string) string, d contract.Decision) string {
-	to := called(name, d.To)
+// Decision says a decision in the oracle's voice.
+func Decision(name func(string) string, d contract.Decision) string {
+	to := Called(name, d.To)
 	switch d.Decision {
 	case verdict.Complete:
 		return "It is done."
 	case verdict.SelectMode:
-		return "Another is summoned" + after(" – ", one(d.Mode, maxName)) + "."
+		return "Another is summoned" + After(" – ", One(d.Mode, MaxName)) + "."
 	case verdict.Continue:
 		if d.To != "" {
 			return "The thread continues with " + to + "."
@@ -71,11 +70,11 @@ func decisionText(name func(string) string, d contract.Decision) string {
 	case verdict.Handoff:
 		return "Another shall hold the vision."
 	}
-	return one(d.Decision, maxName)
+	return One(d.Decision, MaxName)
 }
 
-// authority says who ruled, where it was not the Arbiter's own session.
-func authority(source string) string {
+// Authority says who ruled, where it was not the Arbiter's own session.
+func Authority(source string) string {
 	switch source {
 	case "", "session":
 		return ""
@@ -90,11 +89,11 @@ func authority(source string) string {
 	case "cache":
 		return "as it was ruled before"
 	}
-	return "by " + one(source, maxName)
+	return "by " + One(source, MaxName)
 }
 
-// ending says a result's status in the oracle's voice, and plainly.
-func ending(status string) string {
+// Ending says a result's status in the oracle's voice, and plainly.
+func Ending(status string) string {
 	switch status {
 	case contract.StatusComplete:
 		return "It is done."
@@ -107,7 +106,7 @@ func ending(status string) string {
 	case contract.StatusLimit:
 		return "The limit is reached."
 	}
-	return "It has ended: " + one(status, maxName) + "."
+	return "It has ended: " + One(status, MaxName) + "."
 }
 
 // decider says who decided a permission.
@@ -121,17 +120,17 @@ func decider(p contract.Permission) string {
 		case contract.ScopeAlways:
 			text += ", always here"
 		}
-		return text + after(", as ", one(p.Rule, 200))
+		return text + After(", as ", One(p.Rule, 200))
 	case contract.ByRule:
-		if r := one(p.Rule, 200); r != "" {
+		if r := One(p.Rule, 200); r != "" {
 			return "by the rule " + r
 		}
 	}
-	return firstOf(text, "by "+one(p.By, maxName))
+	return FirstOf(text, "by "+One(p.By, MaxName))
 }
 
-// answered says how a permission was decided.
-func answered(p contract.Permission) string {
+// Answered says how a permission was decided.
+func Answered(p contract.Permission) string {
 	word := "Denied"
 	if p.Behavior == "allow" {
 		word = "Allowed"
@@ -139,29 +138,29 @@ func answered(p contract.Permission) string {
 	return word + " " + decider(p)
 }
 
-func after(separator, text string) string {
+func After(separator, text string) string {
 	if text == "" {
 		return ""
 	}
 	return separator + text
 }
 
-func percent(pct float64) string {
+func Percent(pct float64) string {
 	if math.IsNaN(pct) || math.IsInf(pct, 0) {
 		return "? %"
 	}
 	return strconv.FormatFloat(math.Round(pct), 'f', 0, 64) + " %"
 }
 
-func dollars(usd float64) string {
+func Dollars(usd float64) string {
 	if math.IsNaN(usd) || math.IsInf(usd, 0) {
 		return "$?"
 	}
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// span says how long something took.
-func span(d time.Duration) string {
+// Span says how long something took.
+func Span(d time.Duration) string {
 	switch {
 	case d < 0:
 		return ""
@@ -177,9 +176,52 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-func millis(ms int64) string {
+func Millis(ms int64) string {
 	if ms > math.MaxInt64/int64(time.Millisecond) || ms < 0 {
 		return ""
 	}
-	return span(time.Duration(ms) * time.Millisecond)
+	return Span(time.Duration(ms) * time.Millisecond)
 }
+
+// DecisionNumber is what a decision can be asked for under.
+func DecisionNumber(d contract.Decision) string { return "no. " + words.Number(d.Number) }
+
+// Warnings are what went wrong before a decision, each a sentence.
+func Warnings(d contract.Decision) []string {
+	var list []string
+	for _, w := range d.Warnings {
+		if text := One(w, MaxWords); text != "" {
+			list = append(list, Sentence(Upper(text)))
+		}
+	}
+	return list
+}
+
+// Summoned announces an agent.
+func Summoned(e contract.Event, s contract.Spawn, name func(string) string) string {
+	who := One(s.Name, MaxName)
+	if who == "" {
+		who = Called(name, e.ID)
+	}
+	switch {
+	case s.Resumed:
+		return who + " takes up its thread again" + After(" – ", One(s.Mode, MaxName))
+	case e.ID == contract.Arbiter:
+		return Name(contract.Arbiter) + " wakes."
+	}
+	text := who + " is summoned" + After(" – ", One(s.Mode, MaxName))
+	if s.SuccessorOf != "" {
+		text += ", successor of " + Called(name, s.SuccessorOf)
+	}
+	return text
+}
+
+// ContextLow says that the context of an agent is nearly full.
+func ContextLow(who string, b contract.ContextWarning) string {
+	return "Context thins. " + who + ": " + Percent(b.Pct)
+}
+
+const (
+	MaxName  = 60  // runes of a name, a tool, a mode: what stands in a line with others
+	MaxWords = 600 // runes of a text on one line
+)

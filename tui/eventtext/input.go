@@ -1,4 +1,4 @@
-package eventview
+package eventtext
 
 import (
 	"bytes"
@@ -9,26 +9,26 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// member is one of a tool input's top-level members. Value is JSON.
-type member struct {
-	key   string
-	value []byte
+// Member is one of a tool input's top-level members. Value is JSON.
+type Member struct {
+	Key   string
+	Value []byte
 }
 
 // maxMembers is how many members of an input are told apart. No tool takes so many;
 // an input that has more is shown as it is.
 const maxMembers = 64
 
-// members reads an input only so far as to find its members: what is in them may be
+// Members reads an input only so far as to find its members: what is in them may be
 // a megabyte of text, of which a folded card shows nothing. Sound is false if it is
 // no object, has too many members, or one of them twice, so that it cannot be told
 // which of the two will count.
-func members(raw []byte) (list []member, sound bool) {
+func Members(raw []byte) (list []Member, sound bool) {
 	seen, odd := map[string]bool{}, false
 	sound = jsonl.Members(raw, func(key, value []byte) bool {
-		m := member{string(key), value}
-		odd = seen[m.key] || len(list) == maxMembers
-		seen[m.key], list = true, append(list, m)
+		m := Member{string(key), value}
+		odd = seen[m.Key] || len(list) == maxMembers
+		seen[m.Key], list = true, append(list, m)
 		return !odd
 	})
 	if !sound || odd {
@@ -37,11 +37,11 @@ func members(raw []byte) (list []member, sound bool) {
 	return list, true
 }
 
-// find is the value of a member.
-func find(list []member, key string) ([]byte, bool) {
+// Find is the value of a member.
+func Find(list []Member, key string) ([]byte, bool) {
 	for _, m := range list {
-		if m.key == key {
-			return m.value, true
+		if m.Key == key {
+			return m.Value, true
 		}
 	}
 	return nil, false
@@ -56,28 +56,28 @@ func long(value []byte) string {
 	return sanitize.Text(strings.ToValidUTF8(string(value), "\uFFFD"))
 }
 
-// long is a value as text, over many lines where it has parts. Where only a few lines
-// are wanted, not much more is decoded.
-func (o inputs) long(value []byte) string {
+// Value is a value as text, over many lines where it has parts. Where only so many lines are
+// wanted (0: all), not much more is decoded.
+func Value(value []byte, lines int) string {
 	if len(value) == 0 {
 		return ""
 	}
 	if value[0] != '"' {
-		return o.structure(value)
+		return Structure(value, lines)
 	}
-	if o.most == 0 {
+	if lines == 0 {
 		return long(value)
 	}
-	if len(value) > 4*wholeBytes {
-		value = append(whole(value[:4*wholeBytes]), '"')
+	if len(value) > 4*WholeBytes {
+		value = append(whole(value[:4*WholeBytes]), '"')
 	}
-	return beginning(long(value), o.most)
+	return Beginning(long(value), lines)
 }
 
-// structure is the JSON of an object or a list, likewise.
-func (o inputs) structure(raw []byte) string {
-	if o.most > 0 && len(raw) > 4*wholeBytes {
-		return beginning(long(raw[:4*wholeBytes]), o.most)
+// Structure is the JSON of an object or a list, likewise.
+func Structure(raw []byte, lines int) string {
+	if lines > 0 && len(raw) > 4*WholeBytes {
+		return Beginning(long(raw[:4*WholeBytes]), lines)
 	}
 	return pretty(raw)
 }
@@ -89,11 +89,11 @@ func brief(value []byte, max int) string {
 	if len(value) > longest*(max+2) {
 		value = value[:longest*(max+2)]
 		if value[0] != '"' {
-			return one(string(value), max)
+			return One(string(value), max)
 		}
 		value = append(whole(value), '"')
 	}
-	return one(long(value), max)
+	return One(long(value), max)
 }
 
 // whole is the beginning of a JSON string without the escape it ends within, or half
@@ -118,19 +118,19 @@ func whole(quoted []byte) []byte {
 	return quoted[:end:end]
 }
 
-// concealed reports whether an input holds characters that cannot be shown, so that what
+// Concealed reports whether an input holds characters that cannot be shown, so that what
 // is shown of it is not exactly what it is.
-func concealed(raw json.RawMessage) bool {
-	list, sound := members(raw)
+func Concealed(raw json.RawMessage) bool {
+	list, sound := Members(raw)
 	if !sound {
 		return changed(string(raw))
 	}
 	for _, m := range list {
-		text := string(m.value) // escapes of what is not text of its own are shown as such
-		if m.value[0] == '"' && json.Unmarshal(m.value, &text) != nil {
+		text := string(m.Value) // escapes of what is not text of its own are shown as such
+		if m.Value[0] == '"' && json.Unmarshal(m.Value, &text) != nil {
 			return true
 		}
-		if changed(m.key) || changed(text) {
+		if changed(m.Key) || changed(text) {
 			return true
 		}
 	}
@@ -141,8 +141,8 @@ func changed(text string) bool {
 	return sanitize.Text(text) != strings.ReplaceAll(text, "\r\n", "\n")
 }
 
-// unseen is said of an input that holds characters that cannot be shown.
-const unseen = "It holds characters that cannot be shown; they are left out here."
+// Unseen is said of an input that holds characters that cannot be shown.
+const Unseen = "It holds characters that cannot be shown; they are left out here."
 
 // maxNesting is how deep JSON is indented. Every step costs its room in every line.
 const maxNesting = 32
@@ -175,3 +175,28 @@ func pretty(raw []byte) string {
 	}
 	return sanitize.Text(b.String())
 }
+
+// Beginning is about as much of a long text as so many lines show: whole lines if
+// they are not too long.
+func Beginning(text string, lines int) string {
+	end := min(len(text), WholeBytes)
+	for i := 0; i < end; i++ {
+		if text[i] != '\n' {
+			continue
+		}
+		if lines--; lines == 0 {
+			return text[:i]
+		}
+	}
+	if i := strings.LastIndexByte(text[:end], '\n'); i > 0 && end < len(text) {
+		return text[:i]
+	}
+	for end > 0 && end < len(text) && text[end]&0xc0 == 0x80 {
+		end--
+	}
+	return text[:end]
+}
+
+// WholeBytes is how long a text may be to be laid out in whole only to say exactly how
+// many lines are folded away. Of a longer one its own lines are counted.
+const WholeBytes = 8 << 10

@@ -1,4 +1,4 @@
-package eventview
+package eventtext
 
 import "testing"
 
@@ -10,7 +10,7 @@ func TestMembers(t *testing.T) {
 		`{"command":"ls","command":"rm"}`: false, `{"command":"ls","comm\u0061nd":"rm"}`: false,
 		`{"a":1}x`: false, `{"a" 1}`: false, `{"a":1,}`: false, `[1]`: false, `{"a":"`: false, ``: false,
 	} {
-		if list, sound := members([]byte(raw)); sound != want || !want && list != nil {
+		if list, sound := Members([]byte(raw)); sound != want || !want && list != nil {
 			t.Errorf("%s: %v, %d members", raw, sound, len(list))
 		}
 	}

@@ -1,0 +1,231 @@
+package eventtext
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/history"
+)
+
+// wording is what is said of an event.
+type wording struct {
+	line string        // on one line, without a full stop
+	text func() string // in full; nil: the line as a sentence
+}
+
+// Line says an event on one line, as in a log. Name is how a party is called; nil: [Name].
+func Line(e contract.Event, name func(id string) string) string {
+	return word(history.Entry{Event: e}, name).line
+}
+
+// Text is an entry as prose, for a reader of lines and for a file: nothing is folded,
+// nothing depends on a column. It is Markdown where the text it tells is. It reports
+// false for what only narrates too finely.
+func Text(e history.Entry, name func(id string) string) (string, bool) {
+	if e.Event.Body == nil || contract.Fine(e.Event.Body) {
+		return "", false
+	}
+	w := word(e, name)
+	if w.text == nil {
+		return Sentence(w.line), true
+	}
+	return w.text(), true
+}
+
+// word is the table of all events and their words. The cards of the screen show the parts of
+// an event in places of their own, and take their phrases from this package, too.
+func word(e history.Entry, name func(string) string) wording {
+	who := Called(name, e.Event.ID)
+	line := func(text string) wording { return wording{line: text} }
+	switch b := e.Event.Body.(type) {
+	case nil:
+		return line("")
+	case contract.Session:
+		return sessionWords(b)
+	case contract.State:
+		return line("from " + One(b.From, MaxName) + " to " + One(b.To, MaxName) + After(", by ", One(b.Trigger, MaxName)))
+	case contract.Spawn:
+		return line(strings.ReplaceAll(Summoned(e.Event, b, name), " – ", " as "))
+	case contract.Message:
+		return messageWords(e, b, name)
+	case contract.Delivered:
+		return line("message " + One(b.MessageID, MaxName) + " was taken up")
+	case contract.Assistant:
+		return wording{One(b.Text, MaxWords), func() string {
+			if b.Subagent != "" {
+				return said("A subagent of "+amid(who), b.Text)
+			}
+			return said(who, b.Text)
+		}}
+	case contract.Delta:
+		return line(One(b.Text, MaxWords))
+	case contract.ToolUse:
+		text := callText(b.Tool, b.Input)
+		return wording{text, func() string {
+			if b.Subagent != "" {
+				return "A subagent of " + amid(who) + " uses " + text
+			}
+			return who + " uses " + text
+		}}
+	case contract.ToolCall:
+		text := callText(b.Tool, b.Input)
+		return wording{text, func() string { return who + " calls " + text }}
+	case contract.ToolResult:
+		return resultOfTool(b)
+	case contract.SubagentStart:
+		text := "subagent: " + One(b.Description, MaxSummary) + After(", as ", One(b.Type, MaxName))
+		return wording{text, func() string { return who + ", " + text + "." }}
+	case contract.SubagentStop:
+		ended, _ := SubagentEnd(b)
+		text := "subagent: " + One(b.Description, MaxSummary) + ": " + ended
+		return wording{text, func() string { return who + ", " + text + "." }}
+	case contract.SubagentProgress:
+		return line("subagent: " + One(b.Description, MaxSummary) + ": " + Progress(b))
+	case contract.Turn:
+		return line(Turn(b))
+	case contract.Cost:
+		return line("cost of this turn so far: " + Dollars(b.CostUSD) + ", of the run: " + Dollars(b.RunCostUSD))
+	case contract.Context:
+		return line("context: " + words.Tokens(b.Tokens) + " of " + words.Tokens(b.Window) + ", " + Percent(b.Pct))
+	case contract.ContextWarning:
+		return wording{ContextLow(who, b) + After(", ", One(b.Level, MaxName)), func() string {
+			text := "Context of " + amid(who) + ": " + strings.Replace(Percent(b.Pct), " %", " percent", 1)
+			if b.Level == "critical" {
+				return text + ", critical."
+			}
+			return text + ", warning."
+		}}
+	case contract.Compact:
+		return line(compacted(b, who))
+	case contract.Check:
+		return wording{Lower(CheckNumber(b)) + ", " + Outcome(b.Receipt) + ": " + One(b.Receipt.Command, MaxSummary), func() string { return checkText(b) }}
+	case contract.Handoff:
+		return wording{
+			Called(name, b.From) + " hands off to " + amid(Called(name, b.To)) + After(": ", holdings(b)),
+			func() string { return handoffText(b, name) },
+		}
+	case contract.Decision:
+		return decisionWords(b, name)
+	case contract.Plan:
+		return wording{plannedText(b), func() string { return planText(b, name) }}
+	case contract.PermissionRequest:
+		return permissionWords(b, who)
+	case contract.Permission:
+		return wording{Answered(b) + After(": ", ToolName(b.Tool)), func() string {
+			return Sentence(Answered(b) + After(": ", ToolName(b.Tool)+" for "+map[bool]string{true: "a subagent of "}[b.Subagent != ""]+amid(who)))
+		}}
+	case contract.Question:
+		return wording{who + " asks: " + One(b.Text, MaxWords), func() string { return said(who+" asks", b.Text) }}
+	case contract.Accepted:
+		return line("accepted: " + One(b.Message, MaxWords))
+	case contract.Rejected:
+		return wording{"refused: " + One(b.Message, MaxWords), func() string { return Sentence("Refused: " + One(b.Message, MaxWords)) }}
+	case contract.Takeover:
+		text := takeover(b, who)
+		return wording{text, func() string { return Sentence(text) + After("\n\n", strings.Trim(b.Digest, "\n")) }}
+	case contract.Withdrawn:
+		return line("a word was taken back before it was sent")
+	case contract.Halted:
+		return line(halted(b))
+	case contract.Retry:
+		return line("Patience. The API is asked again" + attempt(b.DelayMS, b.Attempt, b.Reason))
+	case contract.Restart:
+		return line(who + " is started again" + attempt(b.DelayMS, b.Attempt, b.Reason))
+	case contract.Error:
+		return wording{Category(string(b.Category)) + ": " + One(b.Message, MaxWords) + After(" Choose: ", choices(b.RecoveryOptions)), func() string {
+			text := said("Trouble, "+Category(string(b.Category)), b.Message)
+			return text + After("\nChoose one of: ", choices(b.RecoveryOptions))
+		}}
+	case contract.Notice:
+		return wording{One(b.Text, MaxWords), func() string { return said("Notice", b.Text) }}
+	case contract.Done:
+		return line(who + " has gone" + After(": ", parting(name, b.Reason)))
+	case contract.Result:
+		return wording{Ending(b.Status) + After(" ", One(b.Summary, MaxWords)), func() string { return resultText(b) }}
+	case contract.Unknown:
+		text := One(b.Name, MaxName) + After(": ", One(b.Problem, MaxSummary)) + " " + brief(orObject(b.Raw), MaxSummary)
+		return wording{text, func() string { return "An event this version does not know: " + text }}
+	}
+	raw, _ := json.Marshal(e.Event.Body)
+	return line(One(e.Event.Body.EventName(), MaxName) + " " + brief(orObject(raw), MaxSummary))
+}
+
+// attempt says when something is tried again, and why.
+func attempt(delayMS int64, n int, reason string) string {
+	return After(" after ", Millis(delayMS)) + ", attempt " + strconv.Itoa(n) + After(": ", One(reason, MaxWords))
+}
+
+func callText(tool string, input json.RawMessage) string {
+	return ToolName(tool) + After(": ", Gist(tool, input))
+}
+
+func sessionWords(b contract.Session) wording {
+	text := Opening(b) + After(" Claude Code ", One(b.ClaudeVersion, MaxName)) + After(", in ", One(b.CWD, MaxSummary))
+	if b.ClaudeVersion == "" { // none was found
+		text = Opening(b) + After(" In ", One(b.CWD, MaxSummary))
+	}
+	return wording{text, func() string {
+		full := text + "."
+		for _, fact := range Safety(b) {
+			full += " " + Sentence(Upper(fact))
+		}
+		for _, danger := range Dangers(b) {
+			full += " " + strings.ToUpper(danger[:1]) + danger[1:] + "."
+		}
+		return full
+	}}
+}
+
+func messageWords(e history.Entry, b contract.Message, name func(string) string) wording {
+	return wording{address(name, b) + ": " + One(b.Text, MaxWords), func() string {
+		if e.Edited != nil {
+			b = *e.Edited
+		}
+		if Withdrawn(e) {
+			return said(address(name, b)+", taken back", b.Text)
+		}
+		return said(address(name, b), b.Text)
+	}}
+}
+
+func resultOfTool(b contract.ToolResult) wording {
+	if b.IsError {
+		return wording{Exit(b.Text) + After(": ", One(b.Text, MaxWords)), func() string { return said("The tool failed", indented(b.Text)) }}
+	}
+	return wording{FirstOf(One(b.Text, MaxWords), "an empty result"), func() string { return said("The tool answered", indented(b.Text)) }}
+}
+
+func decisionWords(b contract.Decision, name func(string) string) wording {
+	text := Decision(name, b)
+	warned := After(" Warning: ", strings.Join(Warnings(b), " "))
+	line := text + Parenthesis(Authority(b.Source)) + After(" ", One(b.Reason, MaxWords)) + warned
+	if b.Number > 0 {
+		line = DecisionNumber(b) + ": " + line
+	}
+	return wording{line, func() string {
+		if by := Authority(b.Source); by != "" {
+			text += " Ruled " + by + "."
+		}
+		text += warned + After(" Reason: ", Sentence(strings.TrimSpace(b.Reason)))
+		if b.Number > 0 {
+			text += " Decision " + words.Number(b.Number) + "."
+		}
+		return text
+	}}
+}
+
+func permissionWords(b contract.PermissionRequest, who string) wording {
+	return wording{who + " asks leave to use " + callText(b.Tool, b.Input), func() string {
+		if b.Subagent != "" {
+			who = "A subagent of " + amid(who)
+		}
+		text := said(who+" asks leave to use "+ToolName(b.Tool), indented(inputText(b.Input)))
+		if Concealed(b.Input) {
+			text += "\n" + Unseen
+		}
+		return text + After("\nWhy it asks: ", strings.TrimSpace(b.Reason))
+	}}
+}

@@ -1,0 +1,137 @@
+package eventtext
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/history"
+)
+
+// said puts a text behind what introduces it: on the same line if it is one.
+func said(introduction, text string) string {
+	text = strings.Trim(text, "\n")
+	if strings.TrimSpace(text) == "" {
+		return introduction + " nothing."
+	}
+	if strings.Contains(text, "\n") {
+		return introduction + ":\n\n" + text + "\n"
+	}
+	return introduction + ": " + strings.TrimSpace(text)
+}
+
+// Sentence ends a sentence.
+func Sentence(text string) string {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?:") {
+		return text
+	}
+	return text + "."
+}
+
+// indented sets a text of several lines apart, as code is in Markdown.
+func indented(text string) string {
+	text = strings.Trim(text, "\n")
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
+}
+
+// inputText is all of a tool's input: one member a line, several lines of one below
+// its name. An input of one text is that text.
+func inputText(raw json.RawMessage) string {
+	list, sound := Members(raw)
+	if !sound {
+		return pretty(raw)
+	}
+	if len(list) == 1 && list[0].Value[0] == '"' {
+		return long(list[0].Value)
+	}
+	var b strings.Builder
+	for _, m := range list {
+		text := long(m.Value)
+		b.WriteString(One(m.Key, MaxName) + ":")
+		if strings.Contains(text, "\n") {
+			b.WriteString("\n" + indented(text) + "\n")
+		} else {
+			b.WriteString(" " + text + "\n")
+		}
+	}
+	return b.String()
+}
+
+func checkText(b contract.Check) string {
+	r := b.Receipt
+	text := CheckNumber(b) + ", " + Outcome(r) + ": " + One(r.Command, 0)
+	text += After(". Expected: ", One(r.Expect, 0)) + After(". ", One(r.Why, 0))
+	if r.Result != "passed" && strings.TrimSpace(r.Output) != "" {
+		return said(text+". The end of its output", indented(r.Output))
+	}
+	return Sentence(text)
+}
+
+func handoffText(h contract.Handoff, name func(string) string) string {
+	text := Called(name, h.From) + " hands off to " + amid(Called(name, h.To)) + "."
+	if h.DrawnUp != "" {
+		text += " The supervisor drew the document up in its author's place: " + Sentence(One(h.DrawnUp, 0))
+	}
+	if h.Document.Empty() {
+		return text + " The document is empty."
+	}
+	return text + "\n\n" + proven(h.Document, h.Receipts) + "\n"
+}
+
+func planText(p contract.Plan, name func(string) string) string {
+	if len(p.Steps) == 0 && len(p.Tasks) == 0 {
+		return "The plan is empty."
+	}
+	var b strings.Builder
+	b.WriteString("The plan:\n\n")
+	for _, s := range p.Steps {
+		status := One(s.Status, MaxName)
+		if s.Status == contract.StepActive {
+			status = "under way"
+		}
+		b.WriteString("- " + One(s.Text, 0) + " – " + status)
+		b.WriteString(Parenthesis(Worker(s, name)) + "\n")
+	}
+	for _, t := range p.Tasks {
+		b.WriteString("\n" + Called(name, t.Agent) + " keeps a list of its own: " + Sentence(Tally(t)) + "\n")
+	}
+	return b.String()
+}
+
+func resultText(b contract.Result) string {
+	text := Ending(b.Status)
+	if summary := strings.Trim(b.Summary, "\n"); strings.Contains(summary, "\n") {
+		text += "\n\n" + summary + "\n\n"
+	} else {
+		text += After(" ", Sentence(summary)) + " "
+	}
+	if len(b.HalfDone) > 0 {
+		text = strings.TrimRight(text, " \n") + "\n\nLeft half-done:\n\n"
+		for _, half := range b.HalfDone {
+			text += "- " + One(half, 0) + "\n"
+		}
+		text += "\n"
+	}
+	text += strings.Join(Spent(b), ", ") + "."
+	if k := b.Checks; k != nil {
+		text += " Checks: " + words.Number(k.Passed) + " passed, " + words.Number(k.Failed) + " failed, " + words.Number(k.Unproven) + " unproven."
+	}
+	if b.Rehearsal {
+		text += " A rehearsal."
+	}
+	return sanitize.Text(text)
+}
+
+// Withdrawn reports whether a message was taken back before it was sent.
+func Withdrawn(e history.Entry) bool {
+	if e.Outcome == nil {
+		return false
+	}
+	_, ok := e.Outcome.Body.(contract.Withdrawn)
+	return ok
+}
