@@ -45,7 +45,7 @@ func (k keyboard) moveKey(key tcell.Key, mod tcell.ModMask) bool {
 	default:
 		return false
 	}
-	completer{k.Editor}.complete(false)
+	completer(k).complete(false)
 	return true
 }
 
@@ -62,15 +62,15 @@ func (k keyboard) vertical(by int, extend bool) bool {
 		switch {
 		case extend:
 		case by < 0:
-			return recall{k.Editor}.older()
+			return recall(k).older()
 		default:
-			return recall{k.Editor}.newer()
+			return recall(k).newer()
 		}
 	}
 	if ed.anchor == ed.at {
 		ed.anchor = -1
 	}
-	completer{k.Editor}.closePopup()
+	completer(k).closePopup()
 	return true
 }
 
@@ -113,7 +113,7 @@ func (k keyboard) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
 		}
 	case tcell.KeyCtrlY:
 		k.insert(k.killed, false)
-		completer{k.Editor}.complete(false)
+		completer(k).complete(false)
 		k.changed()
 	default:
 		return false

@@ -137,22 +137,22 @@ func (k keyboard) typed(r rune) {
 		return
 	}
 	k.insert(clean, true)
-	completer{k.Editor}.complete(true)
+	completer(k).complete(true)
 	k.changed()
 }
 
 func (k keyboard) newline() bool {
 	k.insert("\n", true)
-	completer{k.Editor}.closePopup()
+	completer(k).closePopup()
 	k.changed()
 	return true
 }
 
 // tab completes; with nothing to complete it is the owner's.
 func (k keyboard) tab() bool {
-	completer{k.Editor}.complete(true)
+	completer(k).complete(true)
 	if len(k.popup.list) == 1 {
-		completer{k.Editor}.accept()
+		completer(k).accept()
 	}
 	return k.popup.ctx.Kind != Nothing || !k.Empty()
 }
@@ -163,13 +163,13 @@ func (k keyboard) tab() bool {
 func (k keyboard) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 	switch {
 	case key == tcell.KeyUp || key == tcell.KeyBacktab || key == tcell.KeyCtrlP:
-		completer{k.Editor}.choose(-1)
+		completer(k).choose(-1)
 	case key == tcell.KeyDown || key == tcell.KeyCtrlN:
-		completer{k.Editor}.choose(1)
+		completer(k).choose(1)
 	case key == tcell.KeyTab:
-		completer{k.Editor}.accept()
+		completer(k).accept()
 	case key == tcell.KeyEnter && mod == 0 && !k.popup.exact() && (k.popup.moved || k.popup.ctx.Kind == Name):
-		completer{k.Editor}.accept()
+		completer(k).accept()
 	default:
 		return false
 	}
@@ -181,19 +181,19 @@ func (k keyboard) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 func (k keyboard) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
 	switch {
 	case key == tcell.KeyRune && mod&^tcell.ModShift == 0:
-		recall{k.Editor}.searchType(string(r))
+		recall(k).searchType(string(r))
 	case key == tcell.KeyBackspace:
-		recall{k.Editor}.searchErase()
+		recall(k).searchErase()
 	case key == tcell.KeyCtrlR || key == tcell.KeyUp:
-		recall{k.Editor}.searchNext(-1)
+		recall(k).searchNext(-1)
 	case key == tcell.KeyCtrlS || key == tcell.KeyDown:
-		recall{k.Editor}.searchNext(1)
+		recall(k).searchNext(1)
 	case key == tcell.KeyEscape || key == tcell.KeyCtrlG || key == tcell.KeyCtrlC:
-		recall{k.Editor}.searchEnd(false)
+		recall(k).searchEnd(false)
 	case key == tcell.KeyEnter || key == tcell.KeyTab:
-		recall{k.Editor}.searchEnd(true)
+		recall(k).searchEnd(true)
 	default:
-		recall{k.Editor}.searchEnd(true)
+		recall(k).searchEnd(true)
 		return false, false
 	}
 	return true, true
@@ -218,13 +218,13 @@ func (k keyboard) altKey(r rune) bool {
 	default:
 		return false
 	}
-	completer{k.Editor}.complete(false)
+	completer(k).complete(false)
 	return true
 }
 
 // turned follows an undo or a redo.
 func (k keyboard) turned() bool {
-	completer{k.Editor}.closePopup()
+	completer(k).closePopup()
 	k.changed()
 	return true
 }

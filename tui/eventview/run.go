@@ -67,7 +67,7 @@ func (o cards) result(e history.Entry, b contract.Result) View {
 		add(k.Passed, render.Good, g.Done, "passed")
 		add(k.Failed, render.Bad, g.Failed, "failed")
 		add(k.Unproven, render.Pending, g.Pending, "unproven")
-		c.Lines = append(c.Lines, documents{o.Options}.labelled("checks", parts)...)
+		c.Lines = append(c.Lines, documents(o).labelled("checks", parts)...)
 	}
 	return c
 }

@@ -35,7 +35,7 @@ func (o cards) stream(e history.Entry) View {
 	case contract.ToolCall:
 		c := begin(e.Event.ID)
 		const mark = 2
-		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter}, []render.Line{inputs{o.Options}.call(b.Tool, b.Input, o.within(mark).width())})
+		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter}, []render.Line{inputs(o).call(b.Tool, b.Input, o.within(mark).width())})
 		if c.Foldable = len(b.Input) > len("{}"); o.Open {
 			c.Lines = append(c.Lines, inset(inputs{o.within(o.step())}.input(b.Tool, b.Input), o.step())...)
 		}
@@ -97,7 +97,7 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	} else {
 		tail = render.Span{}
 	}
-	l := inputs{o.Options}.call(b.Tool, b.Input, free)
+	l := inputs(o).call(b.Tool, b.Input, free)
 	if tail.Text != "" {
 		l = append(l, render.Span{Text: spaces(room - l.Width() - render.Width(tail.Text)), Role: render.Base}, tail)
 	}

@@ -36,7 +36,7 @@ func (o cards) talk(e history.Entry) View {
 	case contract.Handoff:
 		c := begin(b.From)
 		c.Head = o.head(b.From, b.To, render.Of(render.Dim, "hand-off"), e.At)
-		c.Lines, c.Foldable = documents{o.Options}.handoff(b)
+		c.Lines, c.Foldable = documents(o).handoff(b)
 		return c
 	case contract.Spawn:
 		return o.spawn(e.Event, b)
