@@ -29,7 +29,8 @@ type focus struct {
 
 // focusOn looks at one agent.
 func (d *app) focusOn(id string) {
-	if d.session.state == nil || !slices.ContainsFunc(d.session.state.Agents, func(a *roster.Agent) bool { return a.ID == id }) {
+	if d.session.state == nil || !slices.ContainsFunc(d.session.state.Agents,
+		func(a *roster.Agent) bool { return a.ID == id }) {
 		d.flash("There is no " + d.session.name(id) + " here.")
 		return
 	}

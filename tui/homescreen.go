@@ -46,7 +46,8 @@ func (still) Bottom()   {}
 func (o *homeScreen) renew() {
 	o.page.SetLook(o.d.look)
 	f := o.d.session.found
-	data := pages.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4", Warnings: o.d.session.dangers()}
+	data := pages.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4",
+		Warnings: o.d.session.dangers()}
 	if rows := runRows(f.Runs); len(rows) > 0 {
 		data.Newest = rows[0]
 	}
@@ -142,7 +143,8 @@ func (f *firstScreen) renew() {
 	}
 	f.lack = lack
 	data := pages.FirstRunData{
-		Lack: lack, Version: slash.Word(f.d.session.found.Claude), Path: slash.Word(f.d.session.found.Path), Problem: sanitize.Line(f.d.session.found.Problem, 500), Busy: f.busy,
+		Lack: lack, Version: slash.Word(f.d.session.found.Claude), Path: slash.Word(f.d.session.found.Path),
+		Problem: sanitize.Line(f.d.session.found.Problem, 500), Busy: f.busy,
 	}
 	if t := f.d.session.begun.trouble; t.Message != "" {
 		data.Problem = sanitize.Line(t.Message, 500)

@@ -174,7 +174,8 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 			p, ok := d.f.screen.Paste()
 			text = p.Text
 			if ok && text == "" && p.Size > 0 {
-				d.flash("That text is too large (" + words.Bytes(p.Size) + "): save it to a file and name the file with @.")
+				d.flash("That text is too large (" + words.Bytes(p.Size) +
+					"): save it to a file and name the file with @.")
 			}
 		}
 		switch {

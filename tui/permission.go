@@ -44,7 +44,8 @@ func (q *permissions) askNext() {
 	if q.d.dialogs.tab != nil && q.d.dialogs.tab.renote != nil {
 		q.d.dialogs.tab.renote()
 	}
-	if q.d.dialogs.tab != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.prompt.writing() && !q.d.prompt.input.Empty() {
+	if q.d.dialogs.tab != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.prompt.writing() &&
+		!q.d.prompt.input.Empty() {
 		return
 	}
 	for i := range permits {
@@ -151,7 +152,8 @@ func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permi
 // where it would be done.
 func (q *permissions) permitData(p *permission.Request) pages.AskData {
 	tool := slash.Word(p.Params.Tool)
-	head := []render.Line{append(q.requester(p), render.Span{Text: " wants to use ", Role: render.Base}, render.Span{Text: tool, Role: render.Strong})}
+	head := []render.Line{append(q.requester(p), render.Span{Text: " wants to use ", Role: render.Base},
+		render.Span{Text: tool, Role: render.Strong})}
 	for _, reason := range slices.Compact([]string{sanitize.Line(p.Why, 300), sanitize.Line(p.Params.Reason, 500)}) {
 		if reason != "" {
 			head = append(head, render.Line{{Text: "why    ", Role: render.Dim}, {Text: reason, Role: render.Base}})
@@ -208,7 +210,8 @@ func (q *permissions) requester(p *permission.Request) render.Line {
 
 // actionLines are the exact command or change, whole.
 func (q *permissions) actionLines(p *permission.Request, width int) []render.Line {
-	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input), eventview.Options{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
+	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input),
+		eventview.Options{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
 }
 
 // permitCommand answers the permission request that waits, or the one whose refusal was
@@ -220,7 +223,8 @@ func (q *permissions) permitCommand(c editor.Command) bool {
 	}
 	request := &q.d.session.state.Permission.Open[0]
 	if c.Name == "deny" && q.refusing() {
-		request = &q.d.session.state.Permission.Open[slices.IndexFunc(q.d.session.state.Permission.Open, func(p permission.Request) bool { return p.ID == q.denied })]
+		request = &q.d.session.state.Permission.Open[slices.IndexFunc(q.d.session.state.Permission.Open,
+			func(p permission.Request) bool { return p.ID == q.denied })]
 	} else if n := len(q.d.session.state.Permission.Open); n > 1 {
 		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false

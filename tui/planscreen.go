@@ -58,7 +58,8 @@ func (p *planScreen) renew() {
 		return
 	}
 	draft := p.d.plan.follow()
-	data := pages.PlanData{Task: snapshot.TaskText(s.Task.Text), Steps: snapshot.Steps(s, draft.Steps()), Tasks: snapshot.Tasks(s), Dirty: draft.Changed()}
+	data := pages.PlanData{Task: snapshot.TaskText(s.Task.Text), Steps: snapshot.Steps(s, draft.Steps()),
+		Tasks: snapshot.Tasks(s), Dirty: draft.Changed()}
 	for i := range data.Steps {
 		data.Steps[i].Touched = data.Dirty && draft.Touched(i)
 	}
@@ -236,7 +237,8 @@ func (p *planScreen) paste(text string) {
 // chooseMode has the mode chosen that a step is meant for.
 func (p *planScreen) chooseMode(at int) {
 	was := slash.NewDraft(p.d.plan.draft.Steps())
-	items := append([]editor.Item{{Text: "(any)", Note: "whoever is chosen", Value: ""}}, modeItems(p.d.session.state)...)
+	items := append([]editor.Item{{Text: "(any)", Note: "whoever is chosen", Value: ""}},
+		modeItems(p.d.session.state)...)
 	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run knows no modes.", items, func(v any) {
 		if at := p.place(was, at, false); at >= 0 {
 			p.d.plan.draft.SetMode(at, v.(string))

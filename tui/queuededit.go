@@ -50,7 +50,8 @@ func (q *queuedEdits) recall() bool {
 // key gives a key to the change of a word, and reports whether it meant something.
 func (q *queuedEdits) key(key string) bool {
 	switch {
-	case key == "Up" && (q.queued.id == "" && q.d.prompt.input.Empty() || q.queued.id != "" && q.d.prompt.input.Text() == q.queued.put) && !q.d.prompt.input.PopupOpen() && !q.d.prompt.input.Browsing():
+	case key == "Up" && (q.queued.id == "" && q.d.prompt.input.Empty() || q.queued.id != "" &&
+		q.d.prompt.input.Text() == q.queued.put) && !q.d.prompt.input.PopupOpen() && !q.d.prompt.input.Browsing():
 		return q.recall()
 	case q.queued.id == "":
 		return false
@@ -109,7 +110,8 @@ func (q *queuedEdits) noticeSent() {
 	if q.queued.id == "" || q.d.session.state == nil {
 		return
 	}
-	if !slices.ContainsFunc(slash.Waiting(q.d.session.state), func(m conversation.Mail) bool { return m.ID == q.queued.id }) {
+	if !slices.ContainsFunc(slash.Waiting(q.d.session.state),
+		func(m conversation.Mail) bool { return m.ID == q.queued.id }) {
 		q.queued.id, q.queued.was = "", ""
 		q.d.flash("That word is on its way already. What stands here would be another one.")
 	}

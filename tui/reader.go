@@ -227,7 +227,8 @@ func (s *source) options(width int) eventview.Options {
 // block is a card as the scrolling view takes it.
 func block(c eventview.View, open bool) listview.Block {
 	return listview.Block{
-		Gutter: c.Gutter, Mark: c.Mark, Head: c.Head, Lines: c.Lines, Indent: c.Indent, Foldable: c.Foldable, Open: open,
+		Gutter: c.Gutter, Mark: c.Mark, Head: c.Head, Lines: c.Lines, Indent: c.Indent, Foldable: c.Foldable,
+		Open: open,
 	}
 }
 

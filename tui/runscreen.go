@@ -116,7 +116,8 @@ func (w *runScreen) title(c render.Canvas) int {
 	x := c.Line(0, 0, head)
 	task := ""
 	if w.d.session.state != nil {
-		if facts := snapshot.Confinement(&w.d.session.state.Options, w.d.look.Glyphs); width >= 72 && x+facts.Width()+32 <= width {
+		if facts := snapshot.Confinement(&w.d.session.state.Options, w.d.look.Glyphs); width >= 72 &&
+			x+facts.Width()+32 <= width {
 			c.Right(0, facts)
 			width -= facts.Width() + 2
 		}

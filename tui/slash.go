@@ -201,7 +201,8 @@ func (cs *commands) pickDocument(list []Document) {
 		}
 		items = append(items, editor.Item{Text: f.Path, Note: note, Value: f.Path})
 	}
-	cs.d.choose("Requirements", "There is no Markdown file in this workspace.", items, func(v any) { cs.give(v.(string)) })
+	cs.d.choose("Requirements", "There is no Markdown file in this workspace.", items,
+		func(v any) { cs.give(v.(string)) })
 }
 
 // give sends a file of requirements.
@@ -235,7 +236,8 @@ func (cs *commands) chooseSummon() {
 		cs.d.flash("There is no run. Speak, and one begins.")
 		return
 	}
-	cs.d.choose("Summon", "This run knows no modes.", modeItems(cs.d.session.state), func(v any) { cs.d.session.send(contract.ForceAgent{Mode: v.(string)}) })
+	cs.d.choose("Summon", "This run knows no modes.", modeItems(cs.d.session.state),
+		func(v any) { cs.d.session.send(contract.ForceAgent{Mode: v.(string)}) })
 }
 
 // modeCommand summons, if the run knows the mode.

@@ -166,7 +166,8 @@ func (t *textScreen) Tail(_ int) []listview.Block { return nil }
 
 func (t *textScreen) Block(_, width int, _ bool) listview.Block {
 	return listview.Block{
-		Gutter: render.Frame, Lines: markdown.Markdown(sanitize.Text(t.text(t.d.session.state)), markdown.Options{Width: width, Look: t.d.look}),
+		Gutter: render.Frame, Lines: markdown.Markdown(sanitize.Text(t.text(t.d.session.state)),
+			markdown.Options{Width: width, Look: t.d.look}),
 	}
 }
 

@@ -47,7 +47,8 @@ func (rec *recovery) relieved() { rec.trouble = trouble{} }
 
 // ways are what can be chosen now, and what a person can do outside of the run.
 func (rec *recovery) ways() (choices, outside []string) {
-	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.trouble.from) == 0 || !slices.Equal(rec.trouble.from, rec.d.session.state.RecoveryOptions) {
+	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.trouble.from) == 0 ||
+		!slices.Equal(rec.trouble.from, rec.d.session.state.RecoveryOptions) {
 		return nil, nil
 	}
 	for _, o := range rec.d.session.state.RecoveryOptions {
@@ -81,7 +82,8 @@ func (rec *recovery) drawWays(c render.Canvas, hint string) {
 	room := w - render.Width(mark) - render.Width(hint) - 2
 	l := render.Line{{Text: mark, Role: render.Bad}}
 	if room >= 12 {
-		l = append(l, render.Span{Text: render.Shorten(slash.Word(rec.trouble.text), room, rec.d.look.Glyphs.Ellipsis) + "  ", Role: render.Base})
+		l = append(l, render.Span{Text: render.Shorten(slash.Word(rec.trouble.text), room,
+			rec.d.look.Glyphs.Ellipsis) + "  ", Role: render.Base})
 	}
 	l = append(l, render.Span{Text: hint, Role: render.Key})
 	c.Line(0, 0, l.Shorten(w, rec.d.look.Glyphs.Ellipsis))
@@ -95,7 +97,8 @@ func (rec *recovery) askWay() {
 		return
 	}
 	data := pages.AskData{
-		Title: "Ways out", Tone: render.Alert, Head: []render.Line{{{Text: rec.d.session.name(rec.trouble.id), Role: render.Speaker(rec.trouble.id)}}},
+		Title: "Ways out", Tone: render.Alert,
+		Head: []render.Line{{{Text: rec.d.session.name(rec.trouble.id), Role: render.Speaker(rec.trouble.id)}}},
 		Body: func(width int) []render.Line { return rec.troubleLines(width, rec.trouble.text, outside) },
 		Note: "Esc: not now. /choose takes one later.",
 	}

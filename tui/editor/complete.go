@@ -86,7 +86,8 @@ func (f completer) context() Context {
 		if param.want == WantText || strings.Contains(rest, "\n") {
 			return Context{}
 		}
-		return Context{Kind: Argument, Command: s.Name, Want: param.want, Prefix: strings.TrimLeft(rest, `"'`), from: at - len(rest), to: at}
+		return Context{Kind: Argument, Command: s.Name, Want: param.want, Prefix: strings.TrimLeft(rest, `"'`),
+			from: at - len(rest), to: at}
 	}
 	return Context{}
 }
@@ -128,7 +129,8 @@ func (f completer) complete(open bool) {
 	case ctx.Kind == Name:
 		f.SetCandidates(ctx.Generation, names())
 	case ctx.Want == WantScope:
-		f.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"}, {Text: "always", Note: "in this workspace, in later runs too"}})
+		f.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"},
+			{Text: "always", Note: "in this workspace, in later runs too"}})
 	case ctx.Want == WantLeave:
 		f.SetCandidates(ctx.Generation, permissionModes)
 	case ctx.Want == WantRisk:

@@ -51,7 +51,8 @@ type Editor struct {
 
 // New is an empty editor.
 func New(look *render.Look) *Editor {
-	c := &Editor{Box: tview.NewBox(), MaxBytes: MaxBytes, look: look, toRole: render.SpeakerHuman, chips: chips{byID: map[int]chip{}}}
+	c := &Editor{Box: tview.NewBox(), MaxBytes: MaxBytes, look: look, toRole: render.SpeakerHuman,
+		chips: chips{byID: map[int]chip{}}}
 	c.ed.anchor, c.ed.want = -1, -1
 	c.ed.starts = []int{0}
 	c.ed.chipWidth = func(id int) int { return len(c.chips.byID[id].label) } // labels are ASCII

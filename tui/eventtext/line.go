@@ -108,7 +108,8 @@ func plannedText(p contract.Plan) string {
 			now = One(s.Text, MaxSummary)
 		}
 	}
-	return "the plan: " + strconv.Itoa(done) + " of " + words.Count(len(p.Steps), "step") + " done" + After("; now: ", now)
+	return "the plan: " + strconv.Itoa(done) + " of " + words.Count(len(p.Steps), "step") + " done" +
+		After("; now: ", now)
 }
 
 func choices(options []string) string {

@@ -26,7 +26,8 @@ func takeover(t contract.Takeover, who string) string {
 			did = append(did, words.Count(t.Words, "word")+" of yours")
 		}
 		if n := len(t.Files); n > 0 {
-			did = append(did, words.Count(n, "file")+" changed: "+One(strings.Join(t.Files[:min(n, 5)], ", "), MaxSummary)+After(", and ", more(n-5)))
+			did = append(did, words.Count(n, "file")+" changed: "+One(strings.Join(t.Files[:min(n, 5)], ", "),
+				MaxSummary)+After(", and ", more(n-5)))
 		}
 		text += After(" – ", strings.Join(did, ", "))
 	case "failed":
@@ -80,7 +81,8 @@ func Safety(s contract.Session) []string {
 
 // unconfined reports whether it is a danger that there is no sandbox.
 func unconfined(s contract.Session) bool {
-	return s.Sandbox == "unsandboxed" && (s.Permissions == "allow-all" || s.SandboxReason != "" && !strings.HasPrefix(s.SandboxReason, "not asked for"))
+	return s.Sandbox == "unsandboxed" && (s.Permissions == "allow-all" || s.SandboxReason != "" &&
+		!strings.HasPrefix(s.SandboxReason, "not asked for"))
 }
 
 // Category names a kind of trouble.

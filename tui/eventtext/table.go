@@ -46,7 +46,8 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Session:
 		return sessionWords(b)
 	case contract.State:
-		return line("from " + One(b.From, MaxName) + " to " + One(b.To, MaxName) + After(", by ", One(b.Trigger, MaxName)))
+		return line("from " + One(b.From, MaxName) + " to " + One(b.To, MaxName) +
+			After(", by ", One(b.Trigger, MaxName)))
 	case contract.Spawn:
 		return line(strings.ReplaceAll(Summoned(e.Event, b, name), " – ", " as "))
 	case contract.Message:
@@ -101,7 +102,8 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Compact:
 		return line(compacted(b, who))
 	case contract.Check:
-		return wording{Lower(CheckNumber(b)) + ", " + Outcome(b.Receipt) + ": " + One(b.Receipt.Command, MaxSummary), func() string { return checkText(b) }}
+		return wording{Lower(CheckNumber(b)) + ", " + Outcome(b.Receipt) + ": " + One(b.Receipt.Command, MaxSummary),
+			func() string { return checkText(b) }}
 	case contract.Handoff:
 		return wording{
 			Called(name, b.From) + " hands off to " + amid(Called(name, b.To)) + After(": ", holdings(b)),
@@ -115,14 +117,16 @@ func word(e history.Entry, name func(string) string) wording {
 		return permissionWords(b, who)
 	case contract.Permission:
 		return wording{Answered(b) + After(": ", ToolName(b.Tool)), func() string {
-			return Sentence(Answered(b) + After(": ", ToolName(b.Tool)+" for "+map[bool]string{true: "a subagent of "}[b.Subagent != ""]+amid(who)))
+			return Sentence(Answered(b) + After(": ",
+				ToolName(b.Tool)+" for "+map[bool]string{true: "a subagent of "}[b.Subagent != ""]+amid(who)))
 		}}
 	case contract.Question:
 		return wording{who + " asks: " + One(b.Text, MaxWords), func() string { return said(who+" asks", b.Text) }}
 	case contract.Accepted:
 		return line("accepted: " + One(b.Message, MaxWords))
 	case contract.Rejected:
-		return wording{"refused: " + One(b.Message, MaxWords), func() string { return Sentence("Refused: " + One(b.Message, MaxWords)) }}
+		return wording{"refused: " + One(b.Message, MaxWords),
+			func() string { return Sentence("Refused: " + One(b.Message, MaxWords)) }}
 	case contract.Takeover:
 		text := takeover(b, who)
 		return wording{text, func() string { return Sentence(text) + After("\n\n", strings.Trim(b.Digest, "\n")) }}
@@ -135,7 +139,8 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Restart:
 		return line(who + " is started again" + attempt(b.DelayMS, b.Attempt, b.Reason))
 	case contract.Error:
-		return wording{Category(string(b.Category)) + ": " + One(b.Message, MaxWords) + After(" Choose: ", choices(b.RecoveryOptions)), func() string {
+		return wording{Category(string(b.Category)) + ": " + One(b.Message, MaxWords) +
+			After(" Choose: ", choices(b.RecoveryOptions)), func() string {
 			text := said("Trouble, "+Category(string(b.Category)), b.Message)
 			return text + After("\nChoose one of: ", choices(b.RecoveryOptions))
 		}}
@@ -146,7 +151,8 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Result:
 		return wording{Ending(b.Status) + After(" ", One(b.Summary, MaxWords)), func() string { return resultText(b) }}
 	case contract.Unknown:
-		text := One(b.Name, MaxName) + After(": ", One(b.Problem, MaxSummary)) + " " + brief(orObject(b.Raw), MaxSummary)
+		text := One(b.Name, MaxName) + After(": ", One(b.Problem, MaxSummary)) + " " +
+			brief(orObject(b.Raw), MaxSummary)
 		return wording{text, func() string { return "An event this version does not know: " + text }}
 	}
 	raw, _ := json.Marshal(e.Event.Body)
@@ -193,9 +199,11 @@ func messageWords(e history.Entry, b contract.Message, name func(string) string)
 
 func resultOfTool(b contract.ToolResult) wording {
 	if b.IsError {
-		return wording{Exit(b.Text) + After(": ", One(b.Text, MaxWords)), func() string { return said("The tool failed", indented(b.Text)) }}
+		return wording{Exit(b.Text) + After(": ", One(b.Text, MaxWords)),
+			func() string { return said("The tool failed", indented(b.Text)) }}
 	}
-	return wording{FirstOf(One(b.Text, MaxWords), "an empty result"), func() string { return said("The tool answered", indented(b.Text)) }}
+	return wording{FirstOf(One(b.Text, MaxWords), "an empty result"),
+		func() string { return said("The tool answered", indented(b.Text)) }}
 }
 
 func decisionWords(b contract.Decision, name func(string) string) wording {

@@ -119,7 +119,8 @@ func resultText(b contract.Result) string {
 	}
 	text += strings.Join(Spent(b), ", ") + "."
 	if k := b.Checks; k != nil {
-		text += " Checks: " + words.Number(k.Passed) + " passed, " + words.Number(k.Failed) + " failed, " + words.Number(k.Unproven) + " unproven."
+		text += " Checks: " + words.Number(k.Passed) + " passed, " + words.Number(k.Failed) + " failed, " +
+			words.Number(k.Unproven) + " unproven."
 	}
 	if b.Rehearsal {
 		text += " A rehearsal."

@@ -16,7 +16,8 @@ import (
 // begins the result of a failed command with "Exit code N" (observed with 2.1.329).
 func Exit(text string) string {
 	first, _, _ := strings.Cut(text[:min(len(text), 64)], "\n")
-	if code, ok := strings.CutPrefix(first, "Exit code "); ok && !strings.ContainsFunc(code, unprintable) && len(code) > 0 && len(code) < 6 {
+	if code, ok := strings.CutPrefix(first, "Exit code "); ok && !strings.ContainsFunc(code, unprintable) &&
+		len(code) > 0 && len(code) < 6 {
 		return "exit " + code
 	}
 	return "failed"
@@ -104,7 +105,8 @@ func Tools() []string { return slices.Sorted(maps.Keys(toolSummary)) }
 
 // usual are the members that tell most in the input of a tool nobody knows.
 var usual = []string{
-	"command", "file_path", "path", "pattern", "query", "url", "description", "message", "question", "prompt", "text", "name", "id",
+	"command", "file_path", "path", "pattern", "query", "url", "description", "message", "question", "prompt",
+	"text", "name", "id",
 }
 
 // MaxSummary is as much of one Member as is ever shown on one line.
@@ -146,8 +148,10 @@ func gistOf(value []byte) string {
 		return ""
 	}
 	// Two lines of a command are not one with a blank in it.
-	if first, rest, found := bytes.Cut(value[:min(len(value), MaxSummary)], []byte(`\n`)); found && value[0] == '"' && len(rest) > 1 && len(first) > 1 {
-		if line := brief(append(first[:len(first):len(first)], '"'), MaxSummary); line != "" && !bytes.HasSuffix(first, []byte(`\`)) {
+	if first, rest, found := bytes.Cut(value[:min(len(value), MaxSummary)], []byte(`\n`)); found &&
+		value[0] == '"' && len(rest) > 1 && len(first) > 1 {
+		if line := brief(append(first[:len(first):len(first)], '"'), MaxSummary); line != "" &&
+			!bytes.HasSuffix(first, []byte(`\`)) {
 			return line + " …"
 		}
 	}

@@ -267,14 +267,17 @@ func TestGist(t *testing.T) {
 	if got := eventtext.Gist("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)); got != "q" {
 		t.Errorf("an unknown tool: %q", got)
 	}
-	if got := eventtext.Gist("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` && got != `{"limit":5}` {
+	if got := eventtext.Gist("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` &&
+		got != `{"limit":5}` {
 		t.Errorf("an unknown tool: %q", got)
 	}
 }
 
 func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
-		eventtext.Span(900 * time.Millisecond): "900 ms", eventtext.Span(9400 * time.Millisecond): "9.4 s", eventtext.Span(59 * time.Second): "59 s", eventtext.Span(61 * time.Second): "1 min 01 s", eventtext.Span(25 * time.Hour): "25 h 00 min",
+		eventtext.Span(900 * time.Millisecond): "900 ms", eventtext.Span(9400 * time.Millisecond): "9.4 s",
+		eventtext.Span(59 * time.Second): "59 s", eventtext.Span(61 * time.Second): "1 min 01 s",
+		eventtext.Span(25 * time.Hour): "25 h 00 min",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

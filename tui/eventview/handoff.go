@@ -21,7 +21,8 @@ func (o documents) handoff(h contract.Handoff) (lines []render.Line, foldable bo
 	}
 	lines = o.tally(h)
 	if h.DrawnUp != "" {
-		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed, "Drawn up by the supervisor in its author's place: "+eventtext.One(h.DrawnUp, eventtext.MaxWords))...)
+		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed,
+			"Drawn up by the supervisor in its author's place: "+eventtext.One(h.DrawnUp, eventtext.MaxWords))...)
 	}
 	if d.Empty() {
 		return lines, false
@@ -180,7 +181,8 @@ func (o documents) checked(d *verdict.Document, receipts []verdict.Receipt, i in
 		r = receipts[i]
 	}
 	if i < len(d.Checks) {
-		r.Command, r.Expect = eventtext.FirstOf(d.Checks[i].Command, r.Command), eventtext.FirstOf(d.Checks[i].Expect, r.Expect)
+		r.Command, r.Expect = eventtext.FirstOf(d.Checks[i].Command, r.Command),
+			eventtext.FirstOf(d.Checks[i].Expect, r.Expect)
 	}
 	if !ran {
 		r.Result, r.Exit = verdict.CheckUnrun, -1

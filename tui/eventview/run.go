@@ -78,7 +78,8 @@ func (o cards) interrupted(b contract.Result) (lines []render.Line) {
 		lines = o.sentence(render.Warn, "", "Left half-done:")
 	}
 	for _, text := range b.HalfDone {
-		lines = append(lines, o.sentence(render.Base, o.Look.Glyphs.Bullet, eventtext.One(text, 2*eventtext.MaxWords))...)
+		lines = append(lines, o.sentence(render.Base, o.Look.Glyphs.Bullet,
+			eventtext.One(text, 2*eventtext.MaxWords))...)
 	}
 	return lines
 }
@@ -100,7 +101,8 @@ func (o cards) session(e contract.Event, s contract.Session) View {
 	c := begin(e.ID)
 	c.Lines = render.Wrap(render.Of(render.Motto, eventtext.Opening(s)), o.width())
 	var parts []render.Line
-	for _, text := range []string{eventtext.After("Claude Code ", eventtext.One(s.ClaudeVersion, eventtext.MaxName)), eventtext.One(s.CWD, 400), eventtext.After("run ", eventtext.One(s.Session, eventtext.MaxName))} {
+	for _, text := range []string{eventtext.After("Claude Code ", eventtext.One(s.ClaudeVersion, eventtext.MaxName)),
+		eventtext.One(s.CWD, 400), eventtext.After("run ", eventtext.One(s.Session, eventtext.MaxName))} {
 		if text != "" {
 			parts = append(parts, render.Of(render.Dim, text))
 		}
@@ -149,7 +151,8 @@ func (o cards) plan(e contract.Event, p contract.Plan) View {
 	}
 	if o.Open {
 		for _, t := range p.Tasks {
-			c.Lines = append(c.Lines, o.sentence(render.Dim, "", o.name(t.Agent)+" keeps a list of its own: "+eventtext.Tally(t))...)
+			c.Lines = append(c.Lines, o.sentence(render.Dim, "",
+				o.name(t.Agent)+" keeps a list of its own: "+eventtext.Tally(t))...)
 		}
 	}
 	return c

@@ -35,7 +35,8 @@ func (o cards) stream(e history.Entry) View {
 	case contract.ToolCall:
 		c := begin(e.Event.ID)
 		const mark = 2
-		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter}, []render.Line{inputs(o).call(b.Tool, b.Input, o.within(mark).width())})
+		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter},
+			[]render.Line{inputs(o).call(b.Tool, b.Input, o.within(mark).width())})
 		if c.Foldable = len(b.Input) > len("{}"); o.Open {
 			c.Lines = append(c.Lines, inset(inputs{o.within(o.step())}.input(b.Tool, b.Input), o.step())...)
 		}
@@ -53,7 +54,8 @@ func (o cards) stream(e history.Entry) View {
 		return c
 	case contract.SubagentProgress:
 		c := o.under(e.Event, b.ToolUse)
-		c.Lines = o.inside(c.Indent).sentence(render.Dim, o.Look.Glyphs.Current, eventtext.One(b.Description, eventtext.MaxSummary)+": "+eventtext.Progress(b))
+		c.Lines = o.inside(c.Indent).sentence(render.Dim, o.Look.Glyphs.Current,
+			eventtext.One(b.Description, eventtext.MaxSummary)+": "+eventtext.Progress(b))
 		return c
 	case contract.Turn:
 		c := begin(e.Event.ID)
@@ -152,7 +154,8 @@ func (o cards) subagent(e history.Entry, b contract.SubagentStart) View {
 			}
 		}
 	}
-	l := render.Line{{Text: eventtext.FirstOf(eventtext.One(b.Description, eventtext.MaxSummary), "a subagent"), Role: render.Strong}}
+	l := render.Line{{Text: eventtext.FirstOf(eventtext.One(b.Description, eventtext.MaxSummary), "a subagent"),
+		Role: render.Strong}}
 	if kind := eventtext.One(b.Type, eventtext.MaxName); kind != "" {
 		l = append(l, render.Span{Text: " (" + kind + ")", Role: render.Dim})
 	}

@@ -104,7 +104,8 @@ func (o cards) message(e history.Entry, m contract.Message) View {
 		tail = append(tail, render.Span{Text: kind, Role: render.Dim})
 	}
 	if m.Edited {
-		tail = append(tail, render.Span{Text: eventtext.After(map[bool]string{true: " "}[len(tail) > 0], "edited"), Role: render.Dim})
+		tail = append(tail, render.Span{Text: eventtext.After(map[bool]string{true: " "}[len(tail) > 0], "edited"),
+			Role: render.Dim})
 	}
 	if m.To != contract.Human {
 		if mark := o.taken(e); mark.Text != "" {
@@ -234,7 +235,8 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 	if p.Subagent != "" {
 		who = "A subagent of " + who
 	}
-	c.Head = o.titled(render.Line{{Text: who + " asks leave to use " + eventtext.ToolName(p.Tool), Role: role}}, nil, e.At)
+	c.Head = o.titled(render.Line{{Text: who + " asks leave to use " + eventtext.ToolName(p.Tool), Role: role}}, nil,
+		e.At)
 	inner := o.within(o.step())
 	if !o.Open && !open && len(p.Input) > eventtext.WholeBytes {
 		inner.most = foldResult + foldSlack + 1

@@ -208,7 +208,8 @@ func (m *model) draw() []string {
 // play does the same to the view and to the model, as r has it.
 func play(t *testing.T, r *rand.Rand, steps int) {
 	src := random(r, r.IntN(60))
-	m := &model{src: src, w: 2 + r.IntN(70), h: 1 + r.IntN(30), follow: true, folds: map[int]bool{}, laid: map[laidOut]Block{}}
+	m := &model{src: src, w: 2 + r.IntN(70), h: 1 + r.IntN(30), follow: true, folds: map[int]bool{},
+		laid: map[laidOut]Block{}}
 	st := newStage(t, m.w, m.h, src)
 	v := st.view
 	v.SetBar(false)

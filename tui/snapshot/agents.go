@@ -53,8 +53,10 @@ func AgentRow(s *supervisor.State, a *roster.Agent, now time.Time) pages.Agent {
 		stall = nil
 	}
 	line := pages.Agent{
-		ID: a.ID, Name: slash.Word(a.Name), Mode: slash.Word(a.Mode), State: text, Tone: tone, Busy: a.Status == roster.Busy && stall == nil,
-		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window, Pct: a.Context.Pct, Level: a.WarnedLevel,
+		ID: a.ID, Name: slash.Word(a.Name), Mode: slash.Word(a.Mode), State: text, Tone: tone,
+		Busy:  a.Status == roster.Busy && stall == nil,
+		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window,
+		Pct: a.Context.Pct, Level: a.WarnedLevel,
 		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == roster.Ended,
 	}
 	switch {

@@ -31,7 +31,8 @@ func Awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	var first time.Time
 	for i := range s.Agents {
 		a := s.Agents[i]
-		if a.Status != roster.Busy && a.Status != roster.Starting && a.Status != roster.Down && a.Status != roster.Restarting {
+		if a.Status != roster.Busy && a.Status != roster.Starting && a.Status != roster.Down &&
+			a.Status != roster.Restarting {
 			continue
 		}
 		if a.Role == roster.RoleArbiter && a.Status == roster.Starting && s.Task.Text == "" {

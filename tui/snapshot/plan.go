@@ -46,7 +46,8 @@ func Tasks(s *supervisor.State) []pages.Tasks {
 	var list []pages.Tasks
 	for _, t := range s.Task.AgentTasks {
 		if len(t.Items) > 0 {
-			list = append(list, pages.Tasks{Agent: slash.Name(s, t.Agent), Tone: render.Speaker(t.Agent), Items: Steps(s, t.Items)})
+			list = append(list, pages.Tasks{Agent: slash.Name(s, t.Agent), Tone: render.Speaker(t.Agent),
+				Items: Steps(s, t.Items)})
 		}
 	}
 	return list
