@@ -39,6 +39,10 @@ loops='FuzzFace|TestWindowOfTwoSizes'
 # CLI that runs then, and what of it is ours runs with the detector against the stand-in.
 driver="$(cd "$root" && go list ./bridge/claude)"
 live_tests='TestLive.*|TestClaude'
+# These tests of the driver have a program of their own in the CLI's place: with the detector
+# they have shown all.
+driver_alone='TestProbeTellsSilencesApart|TestQueryOfACLIThatMisbehaves|TestDeathsInMidTurn|TestDeafStdin|TestLongLines|TestStartFailures'
+driver_alone+='|TestDeafStandIn|TestStubbornIsKilled|TestOrderlyStopIsShortened|TestClosedStdout|TestClosedStdoutIsAnEnd|TestClosedStdin'
 live="$(dirs_where '*_test.go' "^func (TestLive[A-Z][A-Za-z]*|TestClaude)\\(t" | grep -vE '/tui/|/cmd/arbiter$' | grep -vxF "$driver")"
 
 rooms="$(comm -23 <(printf '%s\n' "$all") <(printf '%s\n' "$pure" "$live" | sort) | grep -vxE '.*/(cmd/arbiter|importrules)' | grep -vxF "$driver")"

@@ -3,6 +3,7 @@ package tui
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -215,6 +216,9 @@ func TestHostileLooksLikeClean(t *testing.T) {
 	for i, text := range tuitest.Hostile() {
 		if underRace && i%7 != 0 {
 			continue // it takes minutes there
+		}
+		if os.Getenv("ARBITER_LONG") == "" && strings.ContainsFunc(text, func(r rune) bool { return 0x80 <= r && r < 0xa0 }) {
+			continue // the same sequences are begun with ESC, too
 		}
 		if strings.TrimSpace(sanitize.Text(text)) == "" {
 			text += "x" // what is empty is another thing to say

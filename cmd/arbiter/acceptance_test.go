@@ -104,9 +104,7 @@ func TestAnotherTask(t *testing.T) {
 	for _, p := range players(t) {
 		for _, scenario := range []string{"small-job", "dialogue", "parallel", "generations"} {
 			t.Run(p.name+"/"+scenario, func(t *testing.T) {
-				if scenario != "small-job" {
-					p.long(t)
-				}
+				p.long(t) // TestSmallJob and others play them with the real CLI
 				t.Parallel()
 				s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", scenario, "--task", "One")...)
 				s.finish(contract.ExitComplete)

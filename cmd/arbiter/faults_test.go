@@ -35,7 +35,7 @@ func TestAPIFaults(t *testing.T) {
 	} {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				if c.name != "401" && c.name != "500" {
+				if c.name != "401" {
 					p.long(t)
 				}
 				t.Parallel()
@@ -77,6 +77,7 @@ func TestAPIStallIsWaitedOut(t *testing.T) {
 	}
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
 			s.finish(contract.ExitComplete)
@@ -94,6 +95,7 @@ func TestTroubleThatPasses(t *testing.T) {
 	}
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
 			s.finish(contract.ExitComplete)

@@ -216,6 +216,7 @@ func TestOverridesWhileOneWorks(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := override(t, p, "developer", spinning)
 			s.at("orch-1")

@@ -65,6 +65,7 @@ func TestWhatWasProvedIsProvedAgain(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", scenarioFile(t, overwriting), "--task", "Weave")...)
 			r := s.finish(contract.ExitComplete)

@@ -21,6 +21,7 @@ var handOnScreen = strings.Replace(hand, "      - {expect: Which thread,", `    
 func TestAttachFromTheScreen(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			h := settle(t, who)
 			p := h.play(scenarioFile(t, handOnScreen), "--task", "Weave")

@@ -15,6 +15,7 @@ import (
 // done by then and the Arbiter has ruled on what they did.
 var asking = seamPlay{
 	name: "a question to the human while two work",
+	long: true,
 	play: always(`name: asking
 allow: ["Bash(*)"]
 actors:
@@ -62,6 +63,7 @@ actors:
 // and the fourth try ends the task.
 var halting = seamPlay{
 	name: "stopped by the human three times",
+	long: true,
 	play: always(`name: halting
 allow: ["Bash(*)"]
 actors:

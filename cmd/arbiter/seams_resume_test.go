@@ -134,7 +134,6 @@ var moments = []moment{
 		name: "all is halted",
 		work: `    steps:
       - use: [{tool: Bash, input: {command: "while [ ! -e go ]; do echo spin > begun; sleep 0.05; done", description: Spin}}]`,
-		real: "arbiter",
 		begin: func(h *dwelling, s *script) {
 			awaitFile(h.t, filepath.Join(h.work, "begun"))
 			s.send(contract.Halt{})

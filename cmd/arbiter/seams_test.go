@@ -21,6 +21,8 @@ type seamPlay struct {
 	under []string // and of its subagents
 	// onScreen: with the real CLI, too, it is played on the screen.
 	onScreen bool
+	// long: with the real CLI it is played with ARBITER_LONG=1 only.
+	long bool
 }
 
 var seamPlays = []seamPlay{crossing, chairs, parked, settled, asking, halting}
@@ -40,7 +42,7 @@ func TestSeams(t *testing.T) {
 							continue
 						}
 						t.Run(who.name+" by "+by, func(t *testing.T) {
-							if play.onScreen != (by == "screen") {
+							if play.long || play.onScreen != (by == "screen") {
 								who.long(t)
 							}
 							t.Parallel()

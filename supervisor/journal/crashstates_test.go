@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -306,7 +307,10 @@ func TestCrashStates(t *testing.T) {
 // crashEverywhere plays a log on a disk and cuts the power after each entry. Where
 // depth allows, some of the recoveries are cut as well.
 func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint64, depth int) (states int) {
-	random := 24
+	random := 8
+	if os.Getenv("ARBITER_LONG") != "" {
+		random = 24
+	}
 	if *long {
 		random *= 10
 	}
