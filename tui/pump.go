@@ -3,6 +3,10 @@ package tui
 import (
 	"context"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // frame is the least time between two paints that outside events ask for. A key press
@@ -37,7 +41,7 @@ func (p *pump) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.box.wake:
+		case <-p.box.Wake():
 		case <-p.changed():
 		case <-p.again:
 		case <-timer.C:
@@ -72,4 +76,98 @@ func (p *pump) flow(ctx context.Context) bool {
 			return true
 		}
 	}
+}
+
+// How many events may wait for the screen, and how many bytes of their texts. Beyond that, those
+// that only narrate are left out, and counted: a run never waits for a frontend.
+const (
+	mailboxLimit = 20_000
+	mailboxBytes = 32 << 20
+)
+
+// queuedEvent is an event on its way to the history.
+type queuedEvent struct {
+	at    time.Time
+	e     contract.Event
+	again bool // it happened in an earlier process run
+}
+
+// mailbox is what lies between the run's goroutine, which must not wait, and the pump.
+type mailbox struct{ *backlog.Queue[queuedEvent] }
+
+func newMailbox() *mailbox { return &mailbox{backlog.New[queuedEvent]()} }
+
+// narration is how much may wait before an event that only narrates is left out; recalled, before
+// an event of an earlier process run waits for room.
+var (
+	narration = backlog.Limit{Items: mailboxLimit, Bytes: mailboxBytes}
+	recalled  = backlog.Limit{Items: mailboxLimit / 2, Bytes: mailboxBytes / 2}
+)
+
+// put is a supervisor.Sink: it never blocks.
+func (m *mailbox) put(at time.Time, e contract.Event) { m.push(queuedEvent{at: at, e: e}) }
+
+func (m *mailbox) push(t queuedEvent) {
+	var limit backlog.Limit
+	if contract.Narrates(t.e.Body) {
+		limit = narration
+	}
+	m.Put(t, weight(t.e.Body), limit)
+}
+
+// recall puts an event in that is told again, and waits while there is no room. It
+// reports false when cancel is closed.
+func (m *mailbox) recall(cancel <-chan struct{}, at time.Time, e contract.Event) bool {
+	for {
+		if items, bytes := m.Waiting(); items < recalled.Items && bytes <= recalled.Bytes {
+			m.push(queuedEvent{at: at, e: e, again: true})
+			return true
+		}
+		select {
+		case <-m.Room():
+		case <-cancel:
+			return false
+		}
+	}
+}
+
+// take empties the mailbox, up to a number of events.
+func (m *mailbox) take(most int) (batch []queuedEvent, more bool) {
+	batch, dropped, more := m.Take(most)
+	if dropped > 0 {
+		batch = append(batch, queuedEvent{at: time.Now(), e: contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+			Text: words.Count(dropped, "event") + " came faster than the screen could show, left out here",
+		}}})
+	}
+	return batch, more
+}
+
+// empty reports whether all was taken.
+func (m *mailbox) empty() bool {
+	items, _ := m.Waiting()
+	return items == 0
+}
+
+func hint(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// weight is about what an event holds, in bytes.
+func weight(b contract.Body) int {
+	switch b := b.(type) {
+	case contract.ToolResult:
+		return len(b.Text)
+	case contract.ToolUse:
+		return len(b.Input)
+	case contract.Assistant:
+		return len(b.Text)
+	case contract.Delta:
+		return len(b.Text)
+	case contract.Message:
+		return len(b.Text)
+	}
+	return 0
 }

@@ -124,6 +124,8 @@ var forbidden = []rule{
 	{from: "./cmd/arbiter/internal/secrets", to: []string{"./supervisor/...", "./bridge/..."}, why: "what is secret is told by names and values alone"},
 	{from: "./cmd/arbiter/internal/socket", to: []string{"./bridge/...", "./supervisor/...", "./hooks/..."}, why: "a place to listen at, whoever speaks there"},
 	{from: "./cmd/arbiter/internal/scratch", to: []string{module + "/...", "log/slog", "net"}, direct: true, why: "a leaf: directories, and whose they are"},
+	{from: "./internal/backlog", to: []string{module + "/...", "github.com/...", "log/slog", "os"}, direct: true,
+		why: "a leaf: a queue, whatever waits in it"},
 	{from: "./internal/statedir", to: []string{module + "/...", "github.com/...", "log/slog", "net", "os/exec"}, direct: true,
 		why: "a leaf: small files that are the user's alone, whatever they say"},
 	{from: "./internal/memory", to: []string{"./supervisor", "./supervisor/runloop", "./bridge/...", "./tui/...", "os/exec", "net", "log/slog"}, direct: true,

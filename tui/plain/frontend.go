@@ -140,7 +140,7 @@ func (s *session) loop(ctx context.Context) error {
 			jobs, next = s.jobs, workerJob{s.pending[0], s.run}
 		}
 		select {
-		case <-s.mail.ready:
+		case <-s.mail.Wake():
 			s.speak()
 		case jobs <- next:
 			s.pending = s.pending[1:]
@@ -208,7 +208,7 @@ func (s *session) stop() {
 
 // speak says what has happened.
 func (s *session) speak() {
-	events, lost := s.mail.take()
+	events, lost, _ := s.mail.Take(0)
 	for _, e := range events {
 		text, urgent := s.narrator.tell(e.at, e.event)
 		s.say(text, urgent)

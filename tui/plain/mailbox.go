@@ -1,9 +1,9 @@
 package plain
 
 import (
-	"sync"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -19,17 +19,11 @@ type event struct {
 
 // mailbox takes events from the run's goroutine without ever blocking it.
 type mailbox struct {
-	ready   chan struct{} // capacity 1
+	*backlog.Queue[event]
 	verbose bool
-
-	mu     sync.Mutex
-	events []event
-	lost   int
 }
 
-func newMailbox(verbose bool) *mailbox {
-	return &mailbox{ready: make(chan struct{}, 1), verbose: verbose}
-}
+func newMailbox(verbose bool) *mailbox { return &mailbox{backlog.New[event](), verbose} }
 
 // put is the run's sink.
 func (m *mailbox) put(at time.Time, e contract.Event) {
@@ -42,24 +36,9 @@ func (m *mailbox) put(at time.Time, e contract.Event) {
 			return
 		}
 	}
-	m.mu.Lock()
-	if len(m.events) < maxMail || contract.Urgent(e.Body) && len(m.events) < 2*maxMail {
-		m.events = append(m.events, event{at, e})
-	} else {
-		m.lost++
+	limit := backlog.Limit{Items: maxMail}
+	if contract.Urgent(e.Body) {
+		limit.Items = 2 * maxMail
 	}
-	m.mu.Unlock()
-	select {
-	case m.ready <- struct{}{}:
-	default:
-	}
-}
-
-// take empties the mailbox; lost is how many events it had no room for.
-func (m *mailbox) take() (events []event, lost int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	events, lost = m.events, m.lost
-	m.events, m.lost = nil, 0
-	return events, lost
+	m.Put(event{at, e}, 0, limit)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -25,18 +26,16 @@ type outputWriter struct {
 	ascii bool
 	dead  chan struct{} // closed when the output failed
 	gone  chan struct{} // closed when the goroutine has ended
-	wake  chan struct{} // capacity 1
+	queue *backlog.Queue[string]
 
 	mu     sync.Mutex
-	queue  []string
-	bytes  int
-	lost   int
 	closed bool
 	err    error
 }
 
 func newOutputWriter(out io.Writer, ascii bool) *outputWriter {
-	m := &outputWriter{out: out, ascii: ascii, dead: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1)}
+	m := &outputWriter{out: out, ascii: ascii, dead: make(chan struct{}), gone: make(chan struct{}),
+		queue: backlog.New[string]()}
 	go m.run()
 	return m
 }
@@ -44,26 +43,11 @@ func newOutputWriter(out io.Writer, ascii bool) *outputWriter {
 // say has a text written, as a paragraph of its own.
 func (m *outputWriter) say(text string, urgent bool) {
 	text = m.fit(text)
-	m.mu.Lock()
-	limit := queueLimit
+	limit := backlog.Limit{Bytes: queueLimit}
 	if urgent {
-		limit = urgentLimit
+		limit.Bytes = urgentLimit
 	}
-	if m.bytes > 0 && m.bytes+len(text) > limit {
-		m.lost++
-	} else {
-		m.queue = append(m.queue, text)
-		m.bytes += len(text)
-	}
-	m.mu.Unlock()
-	m.nudge()
-}
-
-func (m *outputWriter) nudge() {
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
+	m.queue.Put(text, len(text), limit)
 }
 
 // ascii are the characters of our own words, and of most others', that have a plain form.
@@ -95,7 +79,7 @@ func (m *outputWriter) run() {
 			if over {
 				return
 			}
-			<-m.wake
+			<-m.queue.Wake()
 			continue
 		}
 		if _, err := io.WriteString(m.out, text); err != nil {
@@ -108,20 +92,18 @@ func (m *outputWriter) run() {
 	}
 }
 
-// next is what to write next, and whether nothing more will come.
+// next is what to write next, and whether nothing more will come. One text at a time is taken: the
+// others count as waiting until it is written.
 func (m *outputWriter) next() (text string, over bool) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case len(m.queue) > 0:
-		text = m.queue[0]
-		m.queue = m.queue[1:]
-		m.bytes -= len(text)
-	case m.lost > 0:
-		text = words.Count(m.lost, "announcement") + " left out, because the output is read too slowly.\n"
-		m.lost = 0
+	over = m.closed // looked at first: all that was said before is in the queue
+	m.mu.Unlock()
+	texts, lost, _ := m.queue.Take(1)
+	text = strings.Join(texts, "")
+	if lost > 0 {
+		text += words.Count(lost, "announcement") + " left out, because the output is read too slowly.\n"
 	}
-	return text, m.closed
+	return text, over
 }
 
 // close waits until all is written, but no longer than some time.
@@ -129,7 +111,7 @@ func (m *outputWriter) close(wait time.Duration) error {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
-	m.nudge()
+	m.queue.Nudge()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

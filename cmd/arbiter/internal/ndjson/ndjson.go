@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -23,16 +24,15 @@ const Backlog = 50_000
 // Writer writes events as NDJSON from a goroutine of its own, so that a
 // slow, stuck or closed stdout never holds the run.
 type Writer struct {
-	mu      sync.Mutex
-	queue   []timedEvent
-	dropped int
-	closed  bool
-	err     error
-	wake    chan struct{} // capacity 1: a hint that there is something to do
-	done    chan struct{} // closed when the writer's goroutine has ended
+	queue *backlog.Queue[timedEvent]
+	done  chan struct{} // closed when the writer's goroutine has ended
+
+	mu     sync.Mutex
+	closed bool
+	err    error
 
 	w     *bufio.Writer
-	limit int
+	limit backlog.Limit // of what only narrates
 	fail  func(error)
 }
 
@@ -45,8 +45,8 @@ type timedEvent struct {
 // goroutine, when the output is lost.
 func New(w io.Writer, limit int, fail func(error)) *Writer {
 	l := &Writer{
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
-		w: bufio.NewWriterSize(w, 64<<10), limit: limit, fail: fail,
+		queue: backlog.New[timedEvent](), done: make(chan struct{}),
+		w: bufio.NewWriterSize(w, 64<<10), limit: backlog.Limit{Items: limit}, fail: fail,
 	}
 	go l.run()
 	return l
@@ -55,22 +55,15 @@ func New(w io.Writer, limit int, fail func(error)) *Writer {
 // Put is a supervisor.Sink: it never blocks.
 func (l *Writer) Put(at time.Time, e contract.Event) {
 	l.mu.Lock()
-	if l.err == nil && !l.closed {
-		if len(l.queue) >= l.limit && contract.Narrates(e.Body) {
-			l.dropped++
-		} else {
-			l.queue = append(l.queue, timedEvent{at, e})
-		}
+	defer l.mu.Unlock()
+	if l.err != nil || l.closed {
+		return
 	}
-	l.mu.Unlock()
-	l.hint()
-}
-
-func (l *Writer) hint() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
+	var limit backlog.Limit
+	if contract.Narrates(e.Body) {
+		limit = l.limit
 	}
+	l.queue.Put(timedEvent{at, e}, 0, limit)
 }
 
 func (l *Writer) run() {
@@ -78,7 +71,8 @@ func (l *Writer) run() {
 	var seq uint64
 	var line []byte
 	for {
-		batch, dropped, closed := l.take()
+		closed := l.isClosed() // looked at first: all that was put in before is in the batch
+		batch, dropped, _ := l.queue.Take(0)
 		if dropped > 0 {
 			batch = append(batch, timedEvent{time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 				Text: words.Count(dropped, "event") + " left out here: stdout was not read in time",
@@ -108,24 +102,22 @@ func (l *Writer) run() {
 			return
 		}
 		if len(batch) == 0 {
-			<-l.wake
+			<-l.queue.Wake()
 		}
 	}
 }
 
-// take empties the queue.
-func (l *Writer) take() (batch []timedEvent, dropped int, closed bool) {
+func (l *Writer) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	batch, l.queue = l.queue, nil
-	dropped, l.dropped = l.dropped, 0
-	return batch, dropped, l.closed
+	return l.closed
 }
 
 func (l *Writer) lost(err error) {
 	l.mu.Lock()
-	l.err, l.queue = err, nil
+	l.err = err
 	l.mu.Unlock()
+	l.queue.Take(0) // let go of what will not be written
 	l.fail(err)
 }
 
@@ -139,7 +131,7 @@ func (l *Writer) Close(within time.Duration) error {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	l.hint()
+	l.queue.Nudge()
 	select {
 	case <-l.done:
 	case <-time.After(within):

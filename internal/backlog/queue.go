@@ -1,0 +1,96 @@
+// Package backlog holds what waits for a consumer that may be slower than its producer. The
+// producer never blocks: beyond a limit, which it names with each item, the item is left out and
+// counted, and the consumer tells how much that was.
+package backlog
+
+import (
+	"slices"
+	"sync"
+)
+
+// Limit is how much may wait before an item is left out. Zero stands for no limit.
+type Limit struct{ Items, Bytes int }
+
+// Queue is a first-in first-out queue. Any number of goroutines may put items in; one takes them.
+// The zero value is not usable: see [New].
+type Queue[T any] struct {
+	wake chan struct{} // capacity 1
+	room chan struct{} // capacity 1
+
+	mu      sync.Mutex
+	items   []T
+	sizes   []int // of the items, in bytes
+	bytes   int
+	dropped int
+}
+
+// New makes an empty queue.
+func New[T any]() *Queue[T] {
+	return &Queue[T]{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+}
+
+// Put adds an item of about so many bytes, unless the limit is reached. It reports whether the
+// item was added. An empty queue takes an item of any size.
+func (q *Queue[T]) Put(item T, bytes int, limit Limit) bool {
+	q.mu.Lock()
+	full := len(q.items) > 0 &&
+		(limit.Items > 0 && len(q.items) >= limit.Items || limit.Bytes > 0 && q.bytes+bytes > limit.Bytes)
+	if full {
+		q.dropped++
+	} else {
+		q.items, q.sizes = append(q.items, item), append(q.sizes, bytes)
+		q.bytes += bytes
+	}
+	q.mu.Unlock()
+	hint(q.wake)
+	return !full
+}
+
+// Take takes the oldest items, most of them at most (0: all), and reports whether more wait.
+// Together with the last item that waits it returns how many were left out since it last did.
+func (q *Queue[T]) Take(most int) (items []T, dropped int, more bool) {
+	q.mu.Lock()
+	if n := len(q.items); most <= 0 || n <= most {
+		items, dropped = q.items, q.dropped
+		q.items, q.sizes, q.bytes, q.dropped = nil, nil, 0, 0
+	} else {
+		items, more = q.items[:most:most], true
+		for _, size := range q.sizes[:most] {
+			q.bytes -= size
+		}
+		q.items, q.sizes = q.items[most:], q.sizes[most:]
+	}
+	q.mu.Unlock()
+	hint(q.room)
+	return items, dropped, more
+}
+
+// Waiting is how much waits.
+func (q *Queue[T]) Waiting() (items, bytes int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.items), q.bytes
+}
+
+// All is a copy of what waits, oldest first.
+func (q *Queue[T]) All() []T {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.items)
+}
+
+// Wake has a value when something was put in, or left out, since it was last received from.
+func (q *Queue[T]) Wake() <-chan struct{} { return q.wake }
+
+// Room has a value when something was taken since it was last received from.
+func (q *Queue[T]) Room() <-chan struct{} { return q.room }
+
+// Nudge wakes the consumer though nothing was put in.
+func (q *Queue[T]) Nudge() { hint(q.wake) }
+
+func hint(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,98 @@
+package backlog
+
+import (
+	"slices"
+	"sync"
+	"testing"
+)
+
+// TestLimit: what is beyond the limit of its item is left out and counted, in items or in bytes;
+// an item without a limit never is.
+func TestLimit(t *testing.T) {
+	for _, limit := range []Limit{{Items: 3}, {Bytes: 30}, {Items: 3, Bytes: 1000}, {Items: 1000, Bytes: 39}} {
+		q := New[int]()
+		for i := range 10 {
+			if added := q.Put(i, 10, limit); added != (i < 3) {
+				t.Errorf("%+v: item %d is added: %v", limit, i, added)
+			}
+		}
+		if !q.Put(10, 1000, Limit{}) {
+			t.Errorf("%+v: an item without a limit was left out", limit)
+		}
+		if n, bytes := q.Waiting(); n != 4 || bytes != 1030 {
+			t.Errorf("%+v: %d items of %d bytes wait", limit, n, bytes)
+		}
+		if all := q.All(); !slices.Equal(all, []int{0, 1, 2, 10}) {
+			t.Errorf("%+v: %v wait", limit, all)
+		}
+		items, dropped, more := q.Take(0)
+		if !slices.Equal(items, []int{0, 1, 2, 10}) || dropped != 7 || more {
+			t.Errorf("%+v: taken %v, %d left out, more: %v", limit, items, dropped, more)
+		}
+		if n, bytes := q.Waiting(); n != 0 || bytes != 0 {
+			t.Errorf("%+v: %d items of %d bytes wait in an empty queue", limit, n, bytes)
+		}
+	}
+}
+
+// TestLargeItem: an empty queue takes an item of any size, so that none waits for ever.
+func TestLargeItem(t *testing.T) {
+	q := New[string]()
+	if !q.Put("large", 100, Limit{Bytes: 10}) || q.Put("next", 1, Limit{Bytes: 10}) {
+		t.Error("not the first item alone was added")
+	}
+}
+
+// TestTakeSome: items come in order, in batches; what was left out is told once, with the last.
+func TestTakeSome(t *testing.T) {
+	q := New[int]()
+	for i := range 7 {
+		q.Put(i, 1, Limit{Items: 5})
+	}
+	for _, want := range []struct {
+		items   []int
+		dropped int
+		more    bool
+	}{{[]int{0, 1}, 0, true}, {[]int{2, 3}, 0, true}, {[]int{4}, 2, false}, {nil, 0, false}} {
+		items, dropped, more := q.Take(2)
+		if !slices.Equal(items, want.items) || dropped != want.dropped || more != want.more {
+			t.Errorf("taken %v, %d left out, more: %v; want %+v", items, dropped, more, want)
+		}
+	}
+}
+
+// TestConsumerIsWoken: a consumer that waits for Wake gets all that several producers put in, each
+// producer's items in their order. Room has a value then.
+func TestConsumerIsWoken(t *testing.T) {
+	const producers, each = 4, 1000
+	q := New[[2]int]()
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			for i := range each {
+				q.Put([2]int{p, i}, 1, Limit{})
+			}
+		})
+	}
+	next := [producers]int{}
+	for got := 0; got < producers*each; {
+		<-q.Wake()
+		for more := true; more; {
+			var items [][2]int
+			items, _, more = q.Take(10)
+			for _, item := range items {
+				if next[item[0]] != item[1] {
+					t.Fatalf("producer %d: item %d comes, want %d", item[0], item[1], next[item[0]])
+				}
+				next[item[0]]++
+				got++
+			}
+		}
+	}
+	wg.Wait()
+	select {
+	case <-q.Room():
+	default:
+		t.Error("items were taken, and nobody who waits for room hears of it")
+	}
+}
