@@ -44,7 +44,7 @@ type Frontend struct {
 	options   Options
 	screen    *terminal.Screen
 	app       *tview.Application
-	history   *history.Chronicle
+	history   *history.Store
 	subagents eventview.Subagents // who is whose subagent
 	box       *mailbox
 	pump      *pump

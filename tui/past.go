@@ -181,7 +181,7 @@ const behind = 100
 // index makes the book of all that was told, in the background, and has it take the place of
 // the present one, which has the recent events and what was told since.
 func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End) {
-	var book *history.Chronicle // the present one
+	var book *history.Store // the present one
 	if !f.now(ctx, func() { book = f.history }) {
 		return
 	}

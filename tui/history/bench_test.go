@@ -13,7 +13,7 @@ import (
 )
 
 // work adds n events as a run at work tells them, three agents and their tools.
-func work(c *Chronicle, n int) {
+func work(c *Store, n int) {
 	input := json.RawMessage(`{"file_path":"/home/me/project/internal/weaving/loom.go","offset":120,"limit":80}`)
 	result := strings.Repeat("   121\tfunc (l *Loom) weave(thread Thread) error {\n", 12)
 	for c.len() < n {

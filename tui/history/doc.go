@@ -4,11 +4,11 @@
 //
 // What a run was told stands in its event log: only where is kept here, and it is read there
 // when it is looked at. What was told in earlier lives is taken up from the log
-// ([Chronicle.Recall]); what is told now is looked for in it when it would have to be written
-// here ([Chronicle.Past]), and compared, so that no entry ever is another one's. Only what the
+// ([Store.Recall]); what is told now is looked for in it when it would have to be written
+// here ([Store.Past]), and compared, so that no entry ever is another one's. Only what the
 // log does not have, or where there is none, is kept here.
 //
-// One goroutine, the writer, calls [Chronicle.Add]. Any goroutine reads at the same
+// One goroutine, the writer, calls [Store.Add]. Any goroutine reads at the same
 // time; reading sees whole entries only. Nothing is held in memory but the most
 // recent bytes and what is still open: events that no log has lie in a file of their own, and
 // the threads over them in files of records of a fixed size. The files are scratch. They
@@ -16,7 +16,7 @@
 // crash. No lock is held while a file is read or written.
 //
 // A disk that is full, or fails, or has given as much as it may, stops nothing: what is new is then kept in rings in
-// memory, the oldest of it is lost, and [Chronicle.Lost] says so. The disk is tried
+// memory, the oldest of it is lost, and [Store.Lost] says so. The disk is tried
 // again from time to time.
 //
 // Here is the edge for events: every string of an event passes package sanitize on

@@ -20,7 +20,7 @@ func reworded(e contract.Event) bool {
 
 // edited has a message that waits say what the entry n does, and reports whether there is
 // one: the conversation shows it once, where it was said first.
-func (c *Chronicle) edited(e contract.Event, n int) bool {
+func (c *Store) edited(e contract.Event, n int) bool {
 	if !reworded(e) {
 		return false
 	}
@@ -41,7 +41,7 @@ func (c *Chronicle) edited(e contract.Event, n int) bool {
 }
 
 // latest is what a message says now, nil if it says what it said.
-func (c *Chronicle) latest(n int) *contract.Message {
+func (c *Store) latest(n int) *contract.Message {
 	c.mu.Lock()
 	last, ok := c.edits[n]
 	c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // notices adds n notices of about 1 KB, numbered from the first entry on.
-func notices(c *Chronicle, n int) {
+func notices(c *Store, n int) {
 	for range n {
 		tell(c, "orch-1", contract.Notice{Text: fmt.Sprintf("%d %s", c.len(), strings.Repeat("x", 1000))})
 	}
@@ -126,7 +126,7 @@ func TestEnough(t *testing.T) {
 	}
 }
 
-func eventsFile(c *Chronicle) *os.File { return c.disk.events.(capped).file.(*os.File) }
+func eventsFile(c *Store) *os.File { return c.disk.events.(capped).file.(*os.File) }
 
 func TestDirectoryThatCannotBe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
@@ -167,18 +167,18 @@ func TestDeletedDirectory(t *testing.T) {
 	}
 }
 
-// TestTornFiles cuts the files, and changes bytes of them, behind the chronicle's back:
+// TestTornFiles cuts the files, and changes bytes of them, behind the store's back:
 // what is damaged is missing, nothing else is, and nothing is wrong.
 func TestTornFiles(t *testing.T) {
-	for name, damage := range map[string]func(c *Chronicle) error{
-		"events cut": func(c *Chronicle) error { return eventsFile(c).Truncate(1 << 20) },
-		"index cut":  func(c *Chronicle) error { return c.disk.index.(*os.File).Truncate(20_000) },
-		"all cut": func(c *Chronicle) error {
+	for name, damage := range map[string]func(c *Store) error{
+		"events cut": func(c *Store) error { return eventsFile(c).Truncate(1 << 20) },
+		"index cut":  func(c *Store) error { return c.disk.index.(*os.File).Truncate(20_000) },
+		"all cut": func(c *Store) error {
 			return errors.Join(eventsFile(c).Truncate(0), c.disk.index.(*os.File).Truncate(0))
 		},
-		"events change": func(c *Chronicle) error { _, err := c.disk.events.WriteAt([]byte("rubbish"), 5000); return err },
-		"index changes": func(c *Chronicle) error { _, err := c.disk.index.WriteAt([]byte("rubbish"), 5000); return err },
-		"files closed":  func(c *Chronicle) error { return c.Close() },
+		"events change": func(c *Store) error { _, err := c.disk.events.WriteAt([]byte("rubbish"), 5000); return err },
+		"index changes": func(c *Store) error { _, err := c.disk.index.WriteAt([]byte("rubbish"), 5000); return err },
+		"files closed":  func(c *Store) error { return c.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// disk is the files of a chronicle; each may be nil.
+// disk is the files of a store; each may be nil.
 type disk struct {
 	events, index, lists file
 	close                func() error
@@ -28,7 +28,7 @@ func (c capped) WriteAt(p []byte, off int64) (int, error) {
 	return c.file.WriteAt(p, off)
 }
 
-// scratch makes the files of a chronicle in a directory. They lose their names at
+// scratch makes the files of a store in a directory. They lose their names at
 // once.
 func scratch(dir string) (disk, error) {
 	if dir == "" {
@@ -52,7 +52,7 @@ func scratch(dir string) (disk, error) {
 		return disk{}, fmt.Errorf("make a place for what is told: %w", err)
 	}
 	for range 3 {
-		f, err := os.CreateTemp(dir, "chronicle-*")
+		f, err := os.CreateTemp(dir, "history-*")
 		if err != nil {
 			return disk{}, errors.Join(fmt.Errorf("make a file for what is told: %w", err), closeAll())
 		}

@@ -24,7 +24,7 @@ type picker struct {
 }
 
 // Filter is the thread of what a filter picks. It is empty until it is followed.
-func (c *Chronicle) Filter(f Filter) *Thread {
+func (c *Store) Filter(f Filter) *Thread {
 	if f.Agent == "" && len(f.Kinds) == 0 && f.Text == "" {
 		return c.All()
 	}
@@ -44,7 +44,7 @@ func (p *picker) follow(ctx context.Context, t *Thread) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	end := t.c.len() // before the lookup, so that what it knows holds for all of them
-	party, kinds := t.c.lookup(p.filter)
+	party, kinds := t.c.numbers.lookup(p.filter)
 	for s := newScanner(t.c, false); p.next < end; p.next++ {
 		if p.next%looks == 0 && ctx.Err() != nil {
 			return false
@@ -65,15 +65,4 @@ func (p *picker) follow(ctx context.Context, t *Thread) bool {
 		t.add(p.next)
 	}
 	return true
-}
-
-// lookup translates a filter into what the index has. It holds for all entries there
-// are at the time.
-func (c *Chronicle) lookup(f Filter) (party uint16, kinds [256]bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k, typ := range c.types {
-		kinds[k] = k > 0 && slices.Contains(f.Kinds, eventName(typ))
-	}
-	return c.ids[f.Agent], kinds
 }

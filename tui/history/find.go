@@ -15,7 +15,7 @@ import (
 // entry from on, itself included, forwards or back. What became of the entry counts as
 // part of it. It takes time in proportion to what it looks at; it gives up when ctx
 // ends.
-func (c *Chronicle) Find(ctx context.Context, t *Thread, text string, from int, back bool) (i int, ok bool) {
+func (c *Store) Find(ctx context.Context, t *Thread, text string, from int, back bool) (i int, ok bool) {
 	if text == "" {
 		return 0, false
 	}
@@ -104,13 +104,13 @@ func (n *needle) in(e contract.Event) bool {
 
 // scanner reads many entries in order.
 type scanner struct {
-	c      *Chronicle
+	c      *Store
 	index  window
 	events window
 	past   window
 }
 
-func newScanner(c *Chronicle, back bool) *scanner {
+func newScanner(c *Store, back bool) *scanner {
 	s := &scanner{c: c, index: window{tape: c.index, back: back}, events: window{tape: c.events, back: back}}
 	if c.past != nil {
 		s.past = window{tape: logBytes{c.past}, back: back}

@@ -48,8 +48,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// many fills a chronicle with n entries of all sorts and returns their texts.
-func many(c *Chronicle, n int) []string {
+// many fills a store with n entries of all sorts and returns their texts.
+func many(c *Store, n int) []string {
 	d := rand.New(rand.NewPCG(1, 2))
 	var texts []string
 	for i := range n {

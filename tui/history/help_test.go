@@ -53,7 +53,7 @@ func filled(b contract.Body, text func(name string) string) contract.Body {
 
 var someTime = time.Date(2026, 11, 21, 4, 5, 6, 789_654_321, time.UTC)
 
-func open(t testing.TB, o Options) *Chronicle {
+func open(t testing.TB, o Options) *Store {
 	t.Helper()
 	c, err := Open(o)
 	if err != nil {
@@ -68,7 +68,7 @@ func open(t testing.TB, o Options) *Chronicle {
 }
 
 // tell adds events one second after the other, of one agent.
-func tell(c *Chronicle, id string, all ...contract.Body) {
+func tell(c *Store, id string, all ...contract.Body) {
 	for _, b := range all {
 		c.Add(someTime.Add(time.Duration(c.len())*time.Second), contract.Event{ID: id, Body: b})
 	}

@@ -218,7 +218,7 @@ func TestOpenIsBounded(t *testing.T) {
 	for i := range 2 * maxAgents {
 		tell(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
 	}
-	if len(c.agents) > maxAgents || len(c.ids) > maxAgents || len(c.lives.byAgent) > maxAgents {
-		t.Errorf("%d agents, %d ids, %d live", len(c.agents), len(c.ids), len(c.lives.byAgent))
+	if len(c.agents) > maxAgents || len(c.numbers.ids) > maxAgents || len(c.lives.byAgent) > maxAgents {
+		t.Errorf("%d agents, %d ids, %d live", len(c.agents), len(c.numbers.ids), len(c.lives.byAgent))
 	}
 }

@@ -48,10 +48,10 @@ func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
 	return end, err
 }
 
-// Past sets the log of a run, which the entries for [Chronicle.Recall] are from, and in which
-// from a position on stands what [Chronicle.Add] is told. It reports false where there is one
+// Past sets the log of a run, which the entries for [Store.Recall] are from, and in which
+// from a position on stands what [Store.Add] is told. It reports false where there is one
 // already. The log stays the caller's, who closes it when nothing is read any more.
-func (c *Chronicle) Past(log *eventlog.Log, from eventlog.Position) bool {
+func (c *Store) Past(log *eventlog.Log, from eventlog.Position) bool {
 	if c.past != nil {
 		return false
 	}
@@ -71,7 +71,7 @@ var errAhead = errors.New("ahead")
 
 // locate goes through what the log has got since, so that the events in it need not be kept
 // here. What is not in the log yet, or never will be, stays here.
-func (c *Chronicle) locate() {
+func (c *Store) locate() {
 	if c.past == nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (c *Chronicle) locate() {
 
 // matched looks for the entry that a line of the log is: both are in the order of their
 // times. It reports false for a line that may be that of an entry to come.
-func (c *Chronicle) matched(e eventlog.Entry) bool {
+func (c *Store) matched(e eventlog.Entry) bool {
 	var told contract.Event // what the line is, once it is needed
 	var sum uint32
 	for n := c.follow.next; n < c.len(); n++ {
@@ -130,7 +130,7 @@ func (c *Chronicle) matched(e eventlog.Entry) bool {
 			c.line = encodeEvent(c.line[:0], told.ID, reflect.ValueOf(told.Body))
 			sum = crc32.Checksum(c.line, castagnoli)
 		}
-		if r.kind == c.kind(reflect.TypeOf(told.Body)) && (r.sum == sum || c.same(r, told)) {
+		if r.kind == c.numbers.kind(reflect.TypeOf(told.Body)) && (r.sum == sum || c.same(r, told)) {
 			r.past, r.off, r.sum, r.size = true, e.Position.Offset, e.Position.Prev.Sum, e.Size
 			b := r.encode()
 			c.index.rewrite(int64(n)*recordSize, b[:])
@@ -143,7 +143,7 @@ func (c *Chronicle) matched(e eventlog.Entry) bool {
 
 // same reports whether an entry is an event of the log, as they are written there: a line has
 // rounded figures, and an empty list where there was none.
-func (c *Chronicle) same(r record, told contract.Event) bool {
+func (c *Store) same(r record, told contract.Event) bool {
 	kept, err := c.event(r)
 	if err == nil {
 		told, err = c.fit(told)
@@ -163,7 +163,7 @@ func (c *Chronicle) same(r record, told contract.Event) bool {
 
 // Recall takes up an event of an earlier life, and returns it: it stays in its log, and is
 // read there when it is looked at. Like Add it is the writer's.
-func (c *Chronicle) Recall(e eventlog.Entry) (contract.Event, error) {
+func (c *Store) Recall(e eventlog.Entry) (contract.Event, error) {
 	told, err := contract.DecodeWritten(e.Line)
 	if err != nil {
 		return contract.Event{}, fmt.Errorf("read line %d of the event log: %w", e.N, err)
@@ -183,14 +183,14 @@ func (c *Chronicle) Recall(e eventlog.Entry) (contract.Event, error) {
 }
 
 // fit makes an event fit for a screen.
-func (c *Chronicle) fit(e contract.Event) (contract.Event, error) {
+func (c *Store) fit(e contract.Event) (contract.Event, error) {
 	v := reflect.ValueOf(e.Body)
 	return c.decode(v.Type(), string(encodeEvent(nil, e.ID, v)))
 }
 
-// CatchUp adds the entries of another chronicle from the entry from on, and returns where it
+// CatchUp adds the entries of another store from the entry from on, and returns where it
 // came to. The other one may go on growing.
-func (c *Chronicle) CatchUp(other *Chronicle, from int) int {
+func (c *Store) CatchUp(other *Store, from int) int {
 	for ; from < other.len(); from++ {
 		r, ok := other.record(from)
 		if !ok {
@@ -211,16 +211,16 @@ func (c *Chronicle) CatchUp(other *Chronicle, from int) int {
 	return from
 }
 
-// Succeed has the chronicle go on where another one ends: with the text that is arriving
+// Succeed has the store go on where another one ends: with the text that is arriving
 // there, and a version that is none of the other's. The other one is not added to any more.
-func (c *Chronicle) Succeed(other *Chronicle) {
+func (c *Store) Succeed(other *Store) {
 	c.lives = other.lives
 	c.follow.at, c.follow.next = other.follow.at, c.len()-(other.len()-other.follow.next)
 	c.version.Store(max(c.version.Load(), other.version.Load()) + 1)
 }
 
 // pastEvent reads an event from its log.
-func (c *Chronicle) pastEvent(r record) (contract.Event, error) {
+func (c *Store) pastEvent(r record) (contract.Event, error) {
 	line := make([]byte, r.size)
 	if _, err := c.past.ReadAt(line, r.off); err != nil {
 		c.health.unreadable(err)
@@ -230,7 +230,7 @@ func (c *Chronicle) pastEvent(r record) (contract.Event, error) {
 }
 
 // decodePast is the event of a line.
-func (c *Chronicle) decodePast(r record, line []byte) (contract.Event, error) {
+func (c *Store) decodePast(r record, line []byte) (contract.Event, error) {
 	e, err := eventlog.Parse(line, r.sum)
 	if err == nil && e.Line == nil {
 		err = errDamaged

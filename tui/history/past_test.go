@@ -55,7 +55,7 @@ func lived(n int) (list []contract.Event) {
 	return list
 }
 
-// TestThePastIsReadWhereItLies: a chronicle whose first part lies in a log has the same
+// TestThePastIsReadWhereItLies: a store whose first part lies in a log has the same
 // entries in each thread, and finds the same, as one that was told all of it.
 func TestThePastIsReadWhereItLies(t *testing.T) {
 	list := lived(40)

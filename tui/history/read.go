@@ -21,7 +21,7 @@ func encodeEvent(dst []byte, id string, body reflect.Value) []byte {
 func lineID(id string) string { return sanitize.Line(id, maxID/4) }
 
 // decode is the event of a payload.
-func (c *Chronicle) decode(typ reflect.Type, payload string) (contract.Event, error) {
+func (c *Store) decode(typ reflect.Type, payload string) (contract.Event, error) {
 	d := decoder{in: payload}
 	e := contract.Event{ID: d.text()}
 	v := reflect.New(typ).Elem()
@@ -35,10 +35,10 @@ func (c *Chronicle) decode(typ reflect.Type, payload string) (contract.Event, er
 }
 
 // len is how many entries there are.
-func (c *Chronicle) len() int { return int(c.index.len() / recordSize) }
+func (c *Store) len() int { return int(c.index.len() / recordSize) }
 
 // record reads the record of an entry.
-func (c *Chronicle) record(n int) (record, bool) {
+func (c *Store) record(n int) (record, bool) {
 	var b [recordSize]byte
 	for range 4 {
 		if c.index.readAt(b[:], int64(n)*recordSize) != nil {
@@ -54,7 +54,7 @@ func (c *Chronicle) record(n int) (record, bool) {
 }
 
 // event reads the event of a record.
-func (c *Chronicle) event(r record) (contract.Event, error) {
+func (c *Store) event(r record) (contract.Event, error) {
 	if r.past {
 		return c.pastEvent(r)
 	}
@@ -65,13 +65,8 @@ func (c *Chronicle) event(r record) (contract.Event, error) {
 	return c.decodeRecorded(r, payload)
 }
 
-func (c *Chronicle) decodeRecorded(r record, payload []byte) (contract.Event, error) {
-	c.mu.Lock()
-	var typ reflect.Type
-	if int(r.kind) < len(c.types) {
-		typ = c.types[r.kind]
-	}
-	c.mu.Unlock()
+func (c *Store) decodeRecorded(r record, payload []byte) (contract.Event, error) {
+	typ := c.numbers.typ(r.kind)
 	if typ == nil || crc32.Checksum(payload, castagnoli) != r.sum {
 		c.health.unreadable(errDamaged)
 		return contract.Event{}, errDamaged
@@ -80,7 +75,7 @@ func (c *Chronicle) decodeRecorded(r record, payload []byte) (contract.Event, er
 }
 
 // entry reads an entry. It reports false, with what is known of it, if it was lost.
-func (c *Chronicle) entry(n int) (Entry, bool) {
+func (c *Store) entry(n int) (Entry, bool) {
 	r, ok := c.record(n)
 	if !ok {
 		return Entry{N: n}, false
@@ -111,7 +106,7 @@ func (c *Chronicle) entry(n int) (Entry, bool) {
 const serialBits = 20
 
 // stamp is another one whenever the entry is.
-func (c *Chronicle) stamp(n int) uint64 {
+func (c *Store) stamp(n int) uint64 {
 	r, ok := c.record(n)
 	if !ok {
 		return 0

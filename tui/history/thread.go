@@ -10,12 +10,12 @@ import (
 
 // Thread is a sequence of entries, in the order they were told.
 type Thread struct {
-	c      *Chronicle
+	c      *Store
 	list   *tape   // the numbers of its entries; nil: it has all
 	picker *picker // of a filter, else nil
 }
 
-func (c *Chronicle) newThread() *Thread {
+func (c *Store) newThread() *Thread {
 	var f file
 	if c.area.disk != nil {
 		f = &strip{area: c.area}
@@ -24,14 +24,14 @@ func (c *Chronicle) newThread() *Thread {
 }
 
 // All has every event but those that are text arriving.
-func (c *Chronicle) All() *Thread { return &Thread{c: c} }
+func (c *Store) All() *Thread { return &Thread{c: c} }
 
 // Talk is the conversation.
-func (c *Chronicle) Talk() *Thread { return c.talk }
+func (c *Store) Talk() *Thread { return c.talk }
 
 // Agent is the stream of one agent: what it does and says, and what is said to it. It
 // is empty as long as there was nothing.
-func (c *Chronicle) Agent(id string) *Thread {
+func (c *Store) Agent(id string) *Thread {
 	if t := c.agent(id); t != nil {
 		return t
 	}
@@ -39,7 +39,7 @@ func (c *Chronicle) Agent(id string) *Thread {
 }
 
 // agent finds or begins the thread of an agent; nil if there are too many.
-func (c *Chronicle) agent(id string) *Thread {
+func (c *Store) agent(id string) *Thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, ok := c.agents[id]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Options says where a chronicle is kept.
+// Options says where a store is kept.
 type Options struct {
 	Dir    string // for the scratch files; empty: memory only
 	Memory int    // bytes kept hot, 2 MiB at least; 0: 4 MiB
@@ -35,8 +34,8 @@ const (
 	maxAgents  = 4096
 )
 
-// Chronicle is all that was told.
-type Chronicle struct {
+// Store is all that was told.
+type Store struct {
 	disk    disk
 	health  *health
 	events  *tape // payloads
@@ -45,6 +44,7 @@ type Chronicle struct {
 	talk    *Thread
 	past    *eventlog.Log // of the run, and of its earlier lives; nil: there is none
 	lives   *lives
+	numbers numbers
 	version atomic.Uint64
 
 	// The writer's own.
@@ -57,9 +57,6 @@ type Chronicle struct {
 
 	mu       sync.Mutex
 	closed   bool
-	types    []reflect.Type // of bodies, by kind
-	kinds    map[reflect.Type]uint8
-	ids      map[string]uint16 // of parties, from 1
 	agents   map[string]*Thread
 	progress map[int]progress // of running subagents, by their entry
 	edits    map[int]edit     // of messages, by their first entry
@@ -72,11 +69,11 @@ type progress struct {
 	event  contract.SubagentProgress
 }
 
-// Open begins a chronicle. A directory that cannot be used is no error: all is then
+// Open begins a store. A directory that cannot be used is no error: all is then
 // kept in memory, as on a disk that is full.
-func Open(o Options) (*Chronicle, error) {
+func Open(o Options) (*Store, error) {
 	if o.Memory < 0 || o.Disk < 0 {
-		return nil, fmt.Errorf("open chronicle: %d bytes of memory, %d of disk", o.Memory, o.Disk)
+		return nil, fmt.Errorf("open the history: %d bytes of memory, %d of disk", o.Memory, o.Disk)
 	}
 	d, err := scratch(o.Dir)
 	if d.events != nil {
@@ -86,23 +83,22 @@ func Open(o Options) (*Chronicle, error) {
 	return begin(d, err, max(o.Memory, leastMemory)), nil
 }
 
-func begin(d disk, trouble error, memory int) *Chronicle {
+func begin(d disk, trouble error, memory int) *Store {
 	h := &health{write: trouble}
-	c := &Chronicle{
+	c := &Store{
 		disk: d, health: h,
 		events: newTape(d.events, h, eventsChunk, memory/4*3),
 		index:  newTape(d.index, h, indexChunk, memory/4),
 		area:   &area{disk: d.lists}, lives: &lives{},
-		types: []reflect.Type{nil},
-		kinds: make(map[reflect.Type]uint8), ids: make(map[string]uint16),
-		agents: make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
+		numbers: numbers{types: []reflect.Type{nil}, kinds: make(map[reflect.Type]uint8), ids: make(map[string]uint16)},
+		agents:  make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
 	}
 	c.talk = c.newThread()
 	return c
 }
 
 // Close gives the files up. Nothing can be read afterwards.
-func (c *Chronicle) Close() error {
+func (c *Store) Close() error {
 	c.mu.Lock()
 	done := c.closed
 	c.closed = true
@@ -111,20 +107,20 @@ func (c *Chronicle) Close() error {
 		return nil
 	}
 	if err := c.disk.close(); err != nil {
-		return fmt.Errorf("close chronicle: %w", err)
+		return fmt.Errorf("close the history: %w", err)
 	}
 	return nil
 }
 
 // Version grows with every event, also with one that only is text arriving.
-func (c *Chronicle) Version() uint64 { return c.version.Load() }
+func (c *Store) Version() uint64 { return c.version.Load() }
 
 // Live is the text of an agent that is arriving. It is over when the event comes that
 // holds it.
-func (c *Chronicle) Live(agent string) (Live, bool) { return c.lives.get(agent) }
+func (c *Store) Live(agent string) (Live, bool) { return c.lives.get(agent) }
 
 // Lost is how many entries could not be kept, and what is wrong with the disk now.
-func (c *Chronicle) Lost() (int, error) {
+func (c *Store) Lost() (int, error) {
 	c.mu.Lock()
 	lost := c.lost
 	c.mu.Unlock()
@@ -132,7 +128,7 @@ func (c *Chronicle) Lost() (int, error) {
 }
 
 // Add takes an event up. Only one goroutine calls it. It may wait for the disk.
-func (c *Chronicle) Add(at time.Time, e contract.Event) {
+func (c *Store) Add(at time.Time, e contract.Event) {
 	v := reflect.Indirect(reflect.ValueOf(e.Body))
 	if !v.IsValid() || c.over() {
 		return
@@ -150,7 +146,7 @@ func (c *Chronicle) Add(at time.Time, e contract.Event) {
 	}
 }
 
-func (c *Chronicle) over() bool {
+func (c *Store) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed
@@ -158,13 +154,13 @@ func (c *Chronicle) over() bool {
 
 // keep takes an event into the index; one that is not in the log of earlier lives is in buf,
 // and stored.
-func (c *Chronicle) keep(r record, e contract.Event, typ reflect.Type) {
+func (c *Store) keep(r record, e contract.Event, typ reflect.Type) {
 	n := int(c.index.end / recordSize)
-	r.kind = c.kind(typ)
+	r.kind = c.numbers.kind(typ)
 	all := parties(e)
-	r.agent = c.party(all[0])
+	r.agent = c.numbers.party(all[0])
 	if len(all) > 1 {
-		r.peer = c.party(all[1])
+		r.peer = c.numbers.party(all[1])
 	}
 	var ended []int
 	if k, ok := closes(e); ok {
@@ -201,7 +197,7 @@ func (c *Chronicle) keep(r record, e contract.Event, typ reflect.Type) {
 }
 
 // enter makes an entry part of its threads.
-func (c *Chronicle) enter(e contract.Event, all []string, n int) {
+func (c *Store) enter(e contract.Event, all []string, n int) {
 	if inTalk(e) {
 		c.talk.add(n)
 	}
@@ -218,7 +214,7 @@ func (c *Chronicle) enter(e contract.Event, all []string, n int) {
 }
 
 // conclude links an entry to its outcome.
-func (c *Chronicle) conclude(owner, outcome int) {
+func (c *Store) conclude(owner, outcome int) {
 	r, ok := c.record(owner)
 	if !ok {
 		return // lost
@@ -229,7 +225,7 @@ func (c *Chronicle) conclude(owner, outcome int) {
 	c.forget([]int{owner})
 }
 
-func (c *Chronicle) progressed(agent string, p contract.SubagentProgress) {
+func (c *Store) progressed(agent string, p contract.SubagentProgress) {
 	entries := c.open.waiting(key{subagents, agent, subagentID(p.ToolUse, p.Description)})
 	if len(entries) == 0 {
 		return
@@ -240,7 +236,7 @@ func (c *Chronicle) progressed(agent string, p contract.SubagentProgress) {
 	c.progress[n] = progress{c.progress[n].serial + 1, p}
 }
 
-func (c *Chronicle) forget(entries []int) {
+func (c *Store) forget(entries []int) {
 	if len(entries) == 0 {
 		return
 	}
@@ -252,7 +248,7 @@ func (c *Chronicle) forget(entries []int) {
 }
 
 // count finds out what was lost with the entry n.
-func (c *Chronicle) count(n int) {
+func (c *Store) count(n int) {
 	if c.events.whole() && c.index.whole() && c.events.holeTo == c.hole {
 		if c.events.flushed == c.events.end {
 			c.oldest = n + 1
@@ -281,36 +277,4 @@ func (c *Chronicle) count(n int) {
 		defer c.mu.Unlock()
 		c.lost += lost
 	}
-}
-
-// eventName is the name of the events with bodies of a type.
-func eventName(typ reflect.Type) string {
-	if typ == reflect.TypeFor[contract.Unknown]() {
-		return "unknown"
-	}
-	return reflect.Zero(typ).Interface().(contract.Body).EventName()
-}
-
-// kind is the number of a type of bodies.
-func (c *Chronicle) kind(typ reflect.Type) uint8 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k, ok := c.kinds[typ]
-	if !ok && len(c.types) < 256 {
-		k = uint8(len(c.types))
-		c.kinds[typ], c.types = k, append(c.types, typ)
-	}
-	return k
-}
-
-// party is the number of an id, 0 if there are too many.
-func (c *Chronicle) party(id string) uint16 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n, ok := c.ids[id]
-	if !ok && len(c.ids) < maxAgents && len(id) <= maxID {
-		n = uint16(len(c.ids) + 1)
-		c.ids[strings.Clone(id)] = n // the id alone: it is a part of its event's text
-	}
-	return n
 }
