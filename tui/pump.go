@@ -135,9 +135,10 @@ func (m *mailbox) recall(cancel <-chan struct{}, at time.Time, e contract.Event)
 func (m *mailbox) take(most int) (batch []queuedEvent, more bool) {
 	batch, dropped, more := m.Take(most)
 	if dropped > 0 {
-		batch = append(batch, queuedEvent{at: time.Now(), e: contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-			Text: words.Count(dropped, "event") + " came faster than the screen could show, left out here",
-		}}})
+		batch = append(batch, queuedEvent{at: time.Now(),
+			e: contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+				Text: words.Count(dropped, "event") + " came faster than the screen could show, left out here",
+			}}})
 	}
 	return batch, more
 }
