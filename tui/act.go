@@ -83,7 +83,7 @@ func (d *app) act(a keys.Action) bool {
 }
 
 // outside lends the terminal to the host, and reports whether it is ours again. Where it is gone,
-// the face ends.
+// the frontend ends.
 func (d *app) outside(do func(Host) error) bool {
 	var err error
 	d.f.app.Suspend(func() { err = do(d.f.options.Host) })

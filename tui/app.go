@@ -179,8 +179,8 @@ func (d *app) refresh(news []contract.Event) {
 	}
 	d.screen().renew()
 	d.prompt.relabel()
-	if d.dialogs.tab != nil && d.dialogs.tab.ways != nil && !slices.Equal(d.dialogs.tab.ways, d.recovery.trouble.from) {
-		d.dialogs.tab = nil // it is over, or another one
+	if g := d.dialogs.open; g != nil && g.ways != nil && !slices.Equal(g.ways, d.recovery.trouble.from) {
+		d.dialogs.open = nil // it is over, or another one
 	}
 	d.permissions.askNext()
 	d.ring()
@@ -245,10 +245,10 @@ func (d *app) onEvent(e contract.Event) {
 // pace is how soon the next frame is due.
 func (d *app) pace() time.Duration {
 	next := snapshot.NextFrame(d.session.state, d.look.Still)
-	if d.session.begun.under {
+	if d.session.begun.starting {
 		next = snapshot.MotionFrame
 	}
-	if d.session.run == nil && !d.session.begun.under {
+	if d.session.run == nil && !d.session.begun.starting {
 		next = 0
 	}
 	if d.word.text != "" {
@@ -274,8 +274,8 @@ func (d *app) setLook(look *render.Look) {
 	d.look = look
 	d.line.SetLook(look)
 	d.prompt.input.SetLook(look)
-	if d.dialogs.tab != nil {
-		d.dialogs.tab.ask.SetLook(look)
+	if d.dialogs.open != nil {
+		d.dialogs.open.ask.SetLook(look)
 	}
 	d.runScreen.renew()
 	for _, s := range d.screens {

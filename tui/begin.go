@@ -11,20 +11,20 @@ import (
 
 // begun is a beginning that is under way, and what became of the last one.
 type begun struct {
-	under   bool
-	what    Begin
-	trouble contract.Error // that kept the last life from having an agent
-	gone    bool           // it has ended, and that was not dealt with yet
+	starting bool
+	what     Begin
+	trouble  contract.Error // that kept the last process run from having an agent
+	gone     bool           // it has ended, and that was not dealt with yet
 }
 
 // begin starts a run, or takes one up: a worker asks the host, and what was said in
-// earlier lives is told first.
+// earlier process runs is told first.
 func (s *session) begin(b Begin) {
-	if s.begun.under {
+	if s.begun.starting {
 		s.d.flash("Patience. The thread is being laid.")
 		return
 	}
-	s.begun = begun{under: true, what: b}
+	s.begun = begun{starting: true, what: b}
 	s.d.base(s.d.runScreen)
 	f := s.d.f
 	f.work(func(ctx context.Context) {
@@ -63,7 +63,7 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 // began follows the run that was begun.
 func (s *session) began(run Run, err error) {
 	what := s.begun.what
-	s.begun.under = false
+	s.begun.starting = false
 	if err != nil {
 		if s.run == nil {
 			s.d.base(newHomeScreen(s.d))

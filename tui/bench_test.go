@@ -115,7 +115,7 @@ func event(i int) contract.Event {
 	return contract.Event{ID: "arbiter", Body: contract.Delta{Text: "word ", Verdict: false}}
 }
 
-// benchFace is a face at work on a screen of 120×40.
+// benchFace is a frontend at work on a screen of 120×40.
 func benchFace(b testing.TB, task string) (*Frontend, *watched, *theatre, func()) {
 	b.Helper()
 	screen := newWatched()

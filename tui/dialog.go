@@ -109,17 +109,17 @@ func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
 // dialogs is the layer over the screens: what is asked of a person.
 type dialogs struct {
 	d          *app
-	tab        *dialog // nil: nothing is asked
+	open       *dialog // nil: nothing is asked
 	trustAsked bool    // whether the workspace is trusted was asked
 }
 
 // asking is the dialog in sight, nil if there is none: a page that was opened over one hides
 // it, and leads back to it.
 func (ds *dialogs) asking() *dialog {
-	if ds.tab == nil || len(ds.d.screens) > ds.tab.depth {
+	if ds.open == nil || len(ds.d.screens) > ds.open.depth {
 		return nil
 	}
-	return ds.tab
+	return ds.open
 }
 
 // show opens a dialog.
@@ -127,13 +127,13 @@ func (ds *dialogs) show(data pages.AskData, answer func(string)) *dialog {
 	g := &dialog{ask: pages.NewAsk(ds.d.look), depth: len(ds.d.screens)}
 	g.ask.Set(data)
 	g.close = func() {
-		if ds.tab == g {
-			ds.tab = nil
+		if ds.open == g {
+			ds.open = nil
 		}
 	}
 	g.dismiss = func() { g.close() }
 	g.answer = func(value string) { g.close(); answer(value) }
-	ds.tab = g
+	ds.open = g
 	return g
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/terminal"
 )
 
-// Options are how a face begins, and how it looks.
+// Options are how a frontend begins, and how it looks.
 type Options struct {
 	Host    Host
 	Screen  tcell.Screen // nil: the terminal's own
@@ -49,14 +49,14 @@ type Frontend struct {
 	box       *mailbox
 	pump      *pump
 	root      *app
-	ctx       context.Context // ends when the face does
+	ctx       context.Context // ends when the frontend does
 	workers   sync.WaitGroup
 	commands  chan queuedCommand // capacity 64: what a person does by hand never fills it
 	quit      chan struct{}      // closed when somebody wants to leave
 	once      sync.Once
 
 	partial  bool           // the book has only the end of what was told; of tview's loop
-	indexing sync.WaitGroup // until all that was told in earlier lives can be read
+	indexing sync.WaitGroup // until all that was told in earlier process runs can be read
 	older    []io.Closer    // books and logs that somebody may still read from
 
 	resumed resumed // it belongs to the worker that begins a run
@@ -88,7 +88,7 @@ type queuedCommand struct {
 	cmd contract.Command
 }
 
-// New makes a face; nothing is touched before [Frontend.Run].
+// New makes a frontend; nothing is touched before [Frontend.Run].
 func New(o Options) (*Frontend, error) {
 	f := &Frontend{
 		options: o, app: tview.NewApplication(), box: newMailbox(),
@@ -109,8 +109,8 @@ func New(o Options) (*Frontend, error) {
 	return f, nil
 }
 
-// Run shows the face until a person leaves it or ctx ends. The terminal is as it was
-// when it returns, and no goroutine of the face is left. A run that was begun goes on:
+// Run shows the frontend until a person leaves it or ctx ends. The terminal is as it was
+// when it returns, and no goroutine of the frontend is left. A run that was begun goes on:
 // its end is the host's.
 func (f *Frontend) Run(ctx context.Context) error {
 	book, err := history.Open(history.Options{Dir: f.options.Scratch})
@@ -250,7 +250,7 @@ func (f *Frontend) keepPanic() {
 	}
 }
 
-// lose ends the face because its terminal is gone.
+// lose ends the frontend because its terminal is gone.
 func (f *Frontend) lose(err error) {
 	f.mu.Lock()
 	f.lost = err
@@ -258,7 +258,7 @@ func (f *Frontend) lose(err error) {
 	f.Leave()
 }
 
-// Leave ends the face, from any goroutine.
+// Leave ends the frontend, from any goroutine.
 func (f *Frontend) Leave() { f.once.Do(func() { close(f.quit) }) }
 
 // take is told an event by the pump.

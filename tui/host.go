@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// Host is the program around the face: all that touches processes, files and the
-// terminal. Calls may take time unless they say otherwise; the face makes them from
+// Host is the program around the frontend: all that touches processes, files and the
+// terminal. Calls may take time unless they say otherwise; the frontend makes them from
 // a worker.
 type Host interface {
 	// Inspect finds out what a person should know before anything is begun.
@@ -28,7 +28,7 @@ type Host interface {
 	Past(ctx context.Context, run string) (*eventlog.Log, error)
 
 	// Edit has a text edited in the user's own editor, and Login has `claude` log in.
-	// They take the terminal: the face calls them while its screen is suspended.
+	// They take the terminal: the frontend calls them while its screen is suspended.
 	Edit(text string) (string, error)
 	Login() error
 	// Attach shows an agent's session until it is given back. The same holds.
@@ -48,16 +48,16 @@ type Host interface {
 	Remember(text string)
 }
 
-// Run is one life of a run.
+// Run is a run from one start of the program to its end.
 type Run interface {
-	// ID names the run; all its lives share it.
+	// ID names the run; it stays the same when the run is resumed.
 	ID() string
 	// Snapshot is the present state; it is not changed. It does not block.
 	Snapshot() *supervisor.State
 	// Changed has a value when the state is another one than before.
 	Changed() <-chan struct{}
 	// Put hands a command in. It reports false when the run is over. It may block for
-	// a moment when the run is busy, so that the face calls it from a worker.
+	// a moment when the run is busy, so that the frontend calls it from a worker.
 	Put(contract.Command) bool
 	// Stop ends the run in order, so that it can be taken up again; the second call is
 	// in a hurry. It does not block.

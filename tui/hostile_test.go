@@ -66,7 +66,7 @@ func (s *scene) talkRows() []string {
 	if list, _ := s.face.root.prompt.input.Popup(80, 8); len(list) > 0 {
 		return nil // it lies over the conversation
 	}
-	if s.face.root.dialogs.tab != nil || s.face.root.picker.open() || !s.face.root.screen().writes() || from < 0 ||
+	if s.face.root.dialogs.open != nil || s.face.root.picker.open() || !s.face.root.screen().writes() || from < 0 ||
 		to <= from {
 		return nil
 	}

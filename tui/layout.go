@@ -97,13 +97,13 @@ func (d *app) key(e *tcell.EventKey) {
 		if g.key(e, key) {
 			return
 		}
-		if d.dialogs.tab != g || !g.own {
+		if d.dialogs.open != g || !g.own {
 			break
 		}
 		// A dialog that came by itself steps back before somebody who begins to write:
 		// the next letters are not answers. It comes again when the input is empty.
 		if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 && d.screen().writes() {
-			d.dialogs.tab = nil
+			d.dialogs.open = nil
 			d.prompt.write()
 			if g.typed != 0 {
 				d.prompt.input.Insert(string(g.typed))

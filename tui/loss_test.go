@@ -27,7 +27,7 @@ type mortal struct {
 	sizes   func() (w, h int)
 	lent    bool // to somebody else
 	wasGone bool // when it was lent
-	noticed bool // that it has gone, or it has not, when the face is left
+	noticed bool // that it has gone, or it has not, when the frontend is left
 }
 
 func newMortal(life int, sizes func() (w, h int)) *mortal {
@@ -108,7 +108,7 @@ func (m *mortal) resize() {
 	}
 }
 
-// onMortal shows a face on that terminal, which is lent twice and resized, and returns how it
+// onMortal shows a frontend on that terminal, which is lent twice and resized, and returns how it
 // ended.
 func onMortal(t *testing.T, tty *mortal) (err error) {
 	t.Helper()
@@ -162,7 +162,7 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 }
 
 // TestTerminalGoesAtAnyMoment: wherever the terminal goes, also while and right after another
-// program has it, the face ends and says why; nothing is drawn without end, and what is gone is
+// program has it, the frontend ends and says why; nothing is drawn without end, and what is gone is
 // lent to nobody.
 func TestTerminalGoesAtAnyMoment(t *testing.T) {
 	fixed := func() (w, h int) { return 80, 24 }

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
-// What a run was told in earlier lives lies in its event log. The first frame needs only the
+// What a run was told in earlier process runs lies in its event log. The first frame needs only the
 // end of it: that is a book of its own, until a worker has been through all of the log and
 // has made the book that takes its place.
 
@@ -25,7 +25,7 @@ import (
 // window shows.
 const recentEvents = 600
 
-// recall takes up what was told in a run's earlier lives. It runs on the worker that begins
+// recall takes up what was told in a run's earlier process runs. It runs on the worker that begins
 // the run, and returns when the end of it can be seen.
 func (f *Frontend) recall(ctx context.Context, run string) error {
 	log, err := f.options.Host.Past(ctx, run)
@@ -147,7 +147,7 @@ func (h *heldSink) release() {
 }
 
 // now has tview's loop do something, while the pump waits, and waits until it did. It reports
-// false when the face ends before.
+// false when the frontend ends before.
 func (f *Frontend) now(ctx context.Context, do func()) bool {
 	done := make(chan struct{})
 	f.post(func() { defer close(done); do() })

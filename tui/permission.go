@@ -37,14 +37,14 @@ func (q *permissions) askNext() {
 		return
 	}
 	permits := q.d.session.state.Permission.Open
-	if q.d.dialogs.tab != nil && q.d.dialogs.tab.request != "" && !q.asked(q.d.dialogs.tab.request) {
-		q.d.dialogs.tab.close() // it was answered elsewhere, or withdrawn
+	if q.d.dialogs.open != nil && q.d.dialogs.open.request != "" && !q.asked(q.d.dialogs.open.request) {
+		q.d.dialogs.open.close() // it was answered elsewhere, or withdrawn
 	}
 	q.dismissed = slices.DeleteFunc(q.dismissed, func(id string) bool { return !q.asked(id) })
-	if q.d.dialogs.tab != nil && q.d.dialogs.tab.renote != nil {
-		q.d.dialogs.tab.renote()
+	if q.d.dialogs.open != nil && q.d.dialogs.open.renote != nil {
+		q.d.dialogs.open.renote()
 	}
-	if q.d.dialogs.tab != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.prompt.writing() &&
+	if q.d.dialogs.open != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.prompt.writing() &&
 		!q.d.prompt.input.Empty() {
 		return
 	}

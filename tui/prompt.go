@@ -53,7 +53,7 @@ func (p *prompt) placeholder() string {
 	switch s := p.d.session.state; {
 	case p.reading && p.d.screen().writes():
 		return "i: write " + p.d.look.Glyphs.Separator + " ?: help"
-	case p.d.session.begun.under:
+	case p.d.session.begun.starting:
 		return "Patience."
 	case p.d.session.run == nil:
 		return "Say what is to be done."
@@ -95,7 +95,7 @@ func (p *prompt) say(text string) bool {
 	case p.d.session.leaving:
 		p.d.flash("The threads are being laid down.")
 		return false
-	case p.d.session.begun.under:
+	case p.d.session.begun.starting:
 		p.d.flash("Patience. The thread is being laid.")
 		return false
 	case p.d.session.run == nil:

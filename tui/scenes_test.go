@@ -18,14 +18,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// scene is a face on a simulated screen, in a bubble.
+// scene is a frontend on a simulated screen, in a bubble.
 type scene struct {
 	*tuitest.Stage
 	host *theatre
 	face *Frontend
 }
 
-// play shows a face and plays with it.
+// play shows a frontend and plays with it.
 func play(t *testing.T, w, h int, change func(*Options, *theatre), act func(s *scene)) {
 	t.Helper()
 	tuitest.Play(t, w, h, func(stage *tuitest.Stage) {

@@ -32,7 +32,7 @@ func (s *session) inspect(ctx context.Context) {
 		s.found, s.known = found, true
 		_, first := s.d.screen().(*firstScreen)
 		switch {
-		case s.run != nil && !first || s.begun.under:
+		case s.run != nil && !first || s.begun.starting:
 		case s.lacks():
 			s.d.base(newFirstScreen(s.d))
 		case first:

@@ -10,7 +10,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// slow is a program around the face whose disk and processes do not answer until they
+// slow is a program around the frontend whose disk and processes do not answer until they
 // are let go.
 type slow struct {
 	*theatre

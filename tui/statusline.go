@@ -22,7 +22,7 @@ func (d *app) statusData() pages.StatusData {
 		data.Warnings = d.session.dangers()
 	}
 	switch {
-	case d.session.begun.under:
+	case d.session.begun.starting:
 		data.Word, data.Awaited = "Beginning", "the threads"
 	case d.session.leaving:
 		data.Word = "Ending"

@@ -26,7 +26,7 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 						continue // the context has another use for it
 					}
 					s.do(func() {
-						d.dialogs.tab, d.picker, d.search = nil, pickerPopup{}, searchBar{}
+						d.dialogs.open, d.picker, d.search = nil, pickerPopup{}, searchBar{}
 						d.base(d.runScreen)
 						d.prompt.write()
 					})

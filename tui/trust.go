@@ -19,7 +19,7 @@ func (ds *dialogs) askTrust() {
 	f := ds.d.session.found
 	_, idle := ds.d.screen().(*homeScreen)
 	if ds.trustAsked || f.Trusted || len(f.Trust.Items) == 0 || f.Rehearsal || ds.d.session.rehearse || !idle ||
-		ds.d.session.run != nil || ds.d.session.begun.under || ds.tab != nil || !ds.d.prompt.input.Empty() {
+		ds.d.session.run != nil || ds.d.session.begun.starting || ds.open != nil || !ds.d.prompt.input.Empty() {
 		return
 	}
 	ds.trustAsked = true

@@ -12,8 +12,8 @@ import (
 
 // parting is why an agent was let go; who takes its place has a name.
 func parting(name func(string) string, reason string) string {
-	if heir, ok := strings.CutPrefix(reason, "succeeded by "); ok {
-		return "succeeded by " + amid(Called(name, heir))
+	if successor, ok := strings.CutPrefix(reason, "succeeded by "); ok {
+		return "succeeded by " + amid(Called(name, successor))
 	}
 	return Category(reason)
 }

@@ -1,9 +1,9 @@
-// Package history keeps all that the faces of a run were told, however much it is,
+// Package history keeps all that the frontends of a run were told, however much it is,
 // and lets a screen read any part of it: every event in order, the conversation, the
 // stream of one agent, what a filter picks, and the text that is arriving just now.
 //
 // What a run was told stands in its event log: only where is kept here, and it is read there
-// when it is looked at. What was told in earlier lives is taken up from the log
+// when it is looked at. What was told in earlier process runs is taken up from the log
 // ([Store.Recall]); what is told now is looked for in it when it would have to be written
 // here ([Store.Past]), and compared, so that no entry ever is another one's. Only what the
 // log does not have, or where there is none, is kept here.

@@ -18,7 +18,7 @@ type record struct {
 	// link is the number of the outcome plus one, or, of an outcome, of what it ended.
 	link    int64
 	outcome bool
-	past    bool // it lies in the event log of earlier lives, and sum is that of the line before
+	past    bool // it lies in the event log of earlier process runs, and sum is that of the line before
 	kind    uint8
 	agent   uint16 // whom it is about
 	peer    uint16 // the other party, 0: none

@@ -42,7 +42,7 @@ type Store struct {
 	index   *tape // records
 	area    *area // of the threads
 	talk    *Thread
-	past    *eventlog.Log // of the run, and of its earlier lives; nil: there is none
+	past    *eventlog.Log // of the run, and of its earlier process runs; nil: there is none
 	lives   *lives
 	numbers numbers
 	version atomic.Uint64
@@ -152,7 +152,7 @@ func (c *Store) over() bool {
 	return c.closed
 }
 
-// keep takes an event into the index; one that is not in the log of earlier lives is in buf,
+// keep takes an event into the index; one that is not in the log of earlier process runs is in buf,
 // and stored.
 func (c *Store) keep(r record, e contract.Event, typ reflect.Type) {
 	n := int(c.index.end / recordSize)

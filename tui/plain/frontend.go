@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Run is one life of a run, as far as this face needs it.
+// Run is a run from one start of the program to its end, as far as this frontend needs it.
 type Run interface {
 	// Put hands a command in. It reports false when the run is over.
 	Put(contract.Command) bool
@@ -25,7 +25,7 @@ type Run interface {
 	Done() <-chan struct{}
 }
 
-// Host is the program around the face.
+// Host is the program around the frontend.
 type Host interface {
 	// Begin starts a run, or takes one up again. Its events go to sink, in order.
 	Begin(ctx context.Context, task string, sink runloop.Sink) (Run, error)
@@ -37,7 +37,7 @@ type Commands interface {
 	Run(line string) (handled bool, say string)
 }
 
-// Frontend is the plain face. Its fields are set before Run.
+// Frontend is the plain frontend. Its fields are set before Run.
 type Frontend struct {
 	Task     string                 // the first word; empty: the first line of the input is
 	Begin    bool                   // begin without waiting for one, as when a run is taken up again

@@ -14,7 +14,7 @@ import (
 )
 
 // narrator decides what is said of an event, and remembers what was said, so that nothing
-// is said twice. It belongs to the face's loop.
+// is said twice. It belongs to the frontend's loop.
 type narrator struct {
 	name    func(string) string
 	verbose bool

@@ -79,7 +79,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// stage is a face that runs, in a bubble.
+// stage is a frontend that runs, in a bubble.
 type stage struct {
 	t      *testing.T
 	host   *fake

@@ -20,7 +20,7 @@ type Answer struct {
 
 // Answers are those commands, by name. They mean something before the first run, too.
 var Answers = map[string]Answer{
-	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return doing(s) }},
+	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return taskText(s) }},
 	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return Agents(s) }},
 	"context":     {"HOW FULL", context},
 	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return cost(s) }},
@@ -130,8 +130,8 @@ func permissions(s *supervisor.State) string {
 	return b.String()
 }
 
-// task is the task in full.
-func doing(s *supervisor.State) string {
+// taskText is the task in full.
+func taskText(s *supervisor.State) string {
 	if s == nil || s.Task.Text == "" {
 		return "There is no task yet."
 	}

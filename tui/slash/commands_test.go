@@ -80,8 +80,8 @@ func TestAnswers(t *testing.T) {
 		cost(nil):            {"Nothing yet"},
 		permissions(s):       {"**ask**", "`Bash(git *)`", "1 action."},
 		permissions(nil):     {"no run"},
-		doing(s):             {"weave"},
-		doing(nil):           {"no task"},
+		taskText(s):          {"weave"},
+		taskText(nil):        {"no task"},
 		Name(nil, "orch-7"):  {"Orchestrator VII"},
 		Name(s, "human"):     {"You"},
 	} {

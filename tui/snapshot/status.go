@@ -76,7 +76,7 @@ func deciderWord(decider string) string {
 	return "decides: " + slash.Word(decider)
 }
 
-// elapsed is how long the run has been played, in all its lives.
+// elapsed is how long the run has been played, in all its process runs.
 func elapsed(s *supervisor.State, now time.Time) time.Duration {
 	if s.ProcessBegan.IsZero() {
 		return 0
