@@ -10,61 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Stream is an entry of what one agent does.
-func Stream(e history.Entry, o Options) View {
-	return cards{o}.stream(e).finish(o)
-}
-
-func (o cards) stream(e history.Entry) View {
-	switch b := e.Event.Body.(type) {
-	case contract.Assistant:
-		c := o.under(e.Event, b.Subagent)
-		o.Options = o.inside(c.Indent)
-		if b.Subagent == "" {
-			c.Head = o.head(e.Event.ID, "", nil, e.At)
-		}
-		c.Lines, c.Foldable = o.body(render.Base, b.Text, foldBody)
-		return c
-	case contract.ToolUse:
-		return o.toolUse(e, b)
-	case contract.ToolResult:
-		c := o.under(e.Event, b.Subagent)
-		o.Options = o.inside(c.Indent)
-		c.Lines, c.Foldable = o.toolResult(b)
-		return c
-	case contract.ToolCall:
-		c := begin(e.Event.ID)
-		const mark = 2
-		c.Lines = o.behind(render.Span{Text: o.Look.Glyphs.Arrow, Role: render.SpeakerArbiter},
-			[]render.Line{inputs(o).call(b.Tool, b.Input, o.within(mark).width())})
-		if c.Foldable = len(b.Input) > len("{}"); o.Open {
-			c.Lines = append(c.Lines, inset(inputs{o.within(o.step())}.input(b.Tool, b.Input), o.step())...)
-		}
-		return c
-	case contract.SubagentStart:
-		return o.subagent(e, b)
-	case contract.SubagentStop:
-		c := o.under(e.Event, b.ToolUse)
-		text, failed := eventtext.SubagentEnd(b)
-		role, mark := render.Dim, o.Look.Glyphs.Done
-		if failed {
-			role, mark = render.Bad, o.Look.Glyphs.Failed
-		}
-		c.Lines = o.inside(c.Indent).sentence(role, mark, eventtext.One(b.Description, eventtext.MaxSummary)+": "+text)
-		return c
-	case contract.SubagentProgress:
-		c := o.under(e.Event, b.ToolUse)
-		c.Lines = o.inside(c.Indent).sentence(render.Dim, o.Look.Glyphs.Current,
-			eventtext.One(b.Description, eventtext.MaxSummary)+": "+eventtext.Progress(b))
-		return c
-	case contract.Turn:
-		c := begin(e.Event.ID)
-		c.Lines = []render.Line{o.rule(eventtext.Turn(b))}
-		return c
-	}
-	return o.talk(e)
-}
-
 // under is a card that stands where its subagent does.
 func (o cards) under(e contract.Event, subagent string) View {
 	c := begin(e.ID)

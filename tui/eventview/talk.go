@@ -9,90 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// cards lays out events, each in its own way.
-type cards struct{ Options }
-
-// Talk is an entry of the conversation.
-func Talk(e history.Entry, o Options) View { return cards{o}.talk(e).finish(o) }
-
-func (o cards) talk(e history.Entry) View {
-	g := o.Look.Glyphs
-	switch b := e.Event.Body.(type) {
-	case contract.Message:
-		return o.message(e, b)
-	case contract.Question:
-		c := begin(e.Event.ID)
-		role, open := render.Base, e.Outcome == nil
-		if open {
-			role, c.Gutter = render.Alert, render.Alert
-			o.Open = true // what is asked stands at its end
-		}
-		c.Head = o.titled(render.Line{{Text: o.name(e.Event.ID) + " asks", Role: role}}, nil, e.At)
-		c.Lines, c.Foldable = o.body(render.Base, b.Text, 3*foldBody)
-		c.Foldable = c.Foldable && !open
-		return c
-	case contract.Decision:
-		return o.decision(e.Event, b)
-	case contract.Handoff:
-		c := begin(b.From)
-		c.Head = o.head(b.From, b.To, render.Of(render.Dim, "hand-off"), e.At)
-		c.Lines, c.Foldable = documents(o).handoff(b)
-		return c
-	case contract.Spawn:
-		return o.spawn(e.Event, b)
-	case contract.PermissionRequest:
-		return o.permission(e, b)
-	case contract.Permission:
-		r, mark := render.Bad, g.Failed
-		if b.Behavior == "allow" {
-			r, mark = render.Good, g.Done
-		}
-		text := eventtext.Answered(b)
-		if tool := eventtext.ToolName(b.Tool); tool != "" {
-			text = tool + ": " + eventtext.Lower(text)
-		}
-		return o.quiet(e.Event, r, mark, text)
-	case contract.Error:
-		return o.trouble(e, b)
-	case contract.Result:
-		return o.result(e, b)
-	case contract.Session:
-		return o.session(e.Event, b)
-	case contract.Plan:
-		return o.plan(e.Event, b)
-	case contract.Check:
-		c := begin(e.Event.ID)
-		inner := o.Options
-		if !o.Open {
-			b.Receipt.Output = ""
-		}
-		c.Lines = append(o.sentence(render.Dim, "", eventtext.CheckNumber(b)), documents{inner}.receipt(b.Receipt)...)
-		c.Foldable = b.Receipt.Output != "" || o.Open
-		return c
-	case contract.ContextWarning:
-		r := render.Warn
-		if b.Level == "critical" {
-			r = render.Bad
-		}
-		return o.quiet(e.Event, r, "", "Context thins. "+o.name(e.Event.ID)+": "+eventtext.Percent(b.Pct))
-	case contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall, contract.Turn, contract.SubagentStart, contract.SubagentProgress:
-		return o.stream(e)
-	case contract.Takeover:
-		r := render.Warn
-		if b.State == "failed" {
-			r = render.Bad
-		}
-		return o.taking(e.Event, b, r)
-	case contract.Halted:
-		c := o.quiet(e.Event, render.Danger, g.Failed, eventtext.Line(e.Event, o.Name))
-		c.Gutter = render.Bad
-		return c
-	case contract.Rejected:
-		return o.quiet(e.Event, render.Warn, g.Failed, eventtext.One(b.Message, eventtext.MaxWords))
-	}
-	return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name))
-}
-
 // message is a card of what one party says to another.
 func (o cards) message(e history.Entry, m contract.Message) View {
 	c := begin(m.From)
@@ -266,6 +182,19 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 		c.Lines = append(c.Lines, o.sentence(render.Good, g.Done, eventtext.Answered(decided))...)
 	default:
 		c.Lines = append(c.Lines, o.sentence(render.Bad, g.Failed, eventtext.Answered(decided))...)
+	}
+	return c
+}
+
+// taking is a card of a takeover: what was done in it is folded away.
+func (o cards) taking(e contract.Event, t contract.Takeover, r render.Role) View {
+	c := o.quiet(e, r, o.Look.Glyphs.Current, eventtext.Line(e, o.Name))
+	digest := strings.Trim(t.Digest, "\n")
+	if strings.TrimSpace(digest) == "" {
+		return c
+	}
+	if c.Foldable = true; o.Open {
+		c.Lines = append(c.Lines, o.markdown(render.Dim, digest)...)
 	}
 	return c
 }
