@@ -17,19 +17,16 @@ type place struct {
 	style tcell.Style
 }
 
-// grid is what was painted last.
-func (s *Stage) grid() [][]place {
-	cells, w, h := s.Screen.painted()
+// grid is what was painted last. It is shared, and not to be changed.
+func (s *Stage) grid() [][]place { return s.Screen.grid() }
+
+// gridOf reads the cells of a screen of that size, row by row.
+func gridOf(cells []tcell.SimCell, w, h int) [][]place {
 	grid := make([][]place, h)
 	for y := range grid {
 		grid[y] = make([]place, w)
 		for x := 0; x < w; x++ {
-			c := cells[y*w+x]
-			p := place{text: string(c.Runes), width: 1, style: c.Style}
-			if p.text == "" || p.text == "\x00" {
-				p.text = " "
-			}
-			p.width = max(uniseg.StringWidth(p.text), 1)
+			p := placeOf(&cells[y*w+x])
 			grid[y][x] = p
 			for ; p.width > 1 && x+1 < w; p.width-- {
 				x++
@@ -38,6 +35,22 @@ func (s *Stage) grid() [][]place {
 		}
 	}
 	return grid
+}
+
+// printable are the characters that most cells have, so that reading these costs little.
+const printable = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
+
+func placeOf(c *tcell.SimCell) place {
+	if len(c.Runes) == 1 && ' ' <= c.Runes[0] && c.Runes[0] <= '~' {
+		at := c.Runes[0] - ' '
+		return place{text: printable[at : at+1], width: 1, style: c.Style}
+	}
+	p := place{text: string(c.Runes), style: c.Style}
+	if p.text == "" || p.text == "\x00" {
+		p.text = " "
+	}
+	p.width = max(uniseg.StringWidth(p.text), 1)
+	return p
 }
 
 func rowText(row []place) string {
@@ -65,6 +78,9 @@ func framed(grid [][]place) string {
 func unsound(grid [][]place) string {
 	for y, row := range grid {
 		for x, p := range row {
+			if p.width == 1 && len(p.text) == 1 && ' ' <= p.text[0] && p.text[0] <= '~' {
+				continue
+			}
 			switch {
 			case strings.ContainsFunc(p.text, unicode.IsControl):
 				return fmt.Sprintf("a control character at %d,%d: %q", x, y, p.text)

@@ -24,6 +24,7 @@ type Screen struct {
 	w, h  int
 	title string
 	clip  []byte
+	seen  [][]place // what was painted last, once somebody has looked at it
 }
 
 func newScreen(w, h int) *Screen {
@@ -38,6 +39,7 @@ func (s *Screen) Init() error {
 	s.given.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.seen = nil
 	s.SimulationScreen.SetSize(s.w, s.h)
 	return nil
 }
@@ -47,6 +49,7 @@ func (s *Screen) Show() {
 	s.paints.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.seen = nil
 	s.SimulationScreen.Show()
 }
 
@@ -55,6 +58,7 @@ func (s *Screen) Sync() {
 	s.paints.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.seen = nil
 	s.SimulationScreen.Sync()
 }
 
@@ -63,15 +67,18 @@ func (s *Screen) Fini() {
 	s.given.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.seen = nil
 	s.SimulationScreen.Fini()
 }
 
-// painted is a copy of what was painted last.
-func (s *Screen) painted() (cells []tcell.SimCell, w, h int) {
+// grid is what was painted last. It is shared, and not to be changed.
+func (s *Screen) grid() [][]place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cells, w, h = s.SimulationScreen.GetContents()
-	return slices.Clone(cells), w, h
+	if s.seen == nil {
+		s.seen = gridOf(s.SimulationScreen.GetContents())
+	}
+	return s.seen
 }
 
 // SetTitle gives the window a title.
@@ -117,7 +124,7 @@ func (s *Screen) Bells() int { return int(s.bells.Load()) }
 // resize changes the size; the program is told.
 func (s *Screen) resize(w, h int) {
 	s.mu.Lock()
-	s.w, s.h = w, h
+	s.w, s.h, s.seen = w, h, nil
 	s.SimulationScreen.SetSize(w, h)
 	s.mu.Unlock()
 	s.post(tcell.NewEventResize(w, h))
