@@ -104,9 +104,7 @@ func TestKilledInEachState(t *testing.T) {
 				continue
 			}
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				if len(c.args) > 0 {
-					p.long(t)
-				}
+				p.long(t) // TestCutAndTakenUp kills with the real CLI
 				t.Parallel()
 				scenario := scenarioFile(t, c.play)
 				s := start(t, nil, append(append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin"), c.args...)...)

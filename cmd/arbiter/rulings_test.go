@@ -73,6 +73,7 @@ var plays = []struct {
 	},
 	{
 		name: "a mode is selected",
+		long: true,
 		steps: `
       - {verdict: {decision: SELECT_MODE, mode: planner, message: Plan it., reason: r}}
       - {expect: (?s)kind. done.*planned, verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}}
@@ -145,6 +146,7 @@ var plays = []struct {
 	},
 	{
 		name: "the money is spent",
+		long: true,
 		steps: `
       - {use: [{tool: Glob, input: {pattern: "*"}}], usage: {input: 900000, output: 10000}}
       - {use: [{tool: Glob, input: {pattern: "*"}}], usage: {input: 900000, output: 10000}, repeat: forever}
