@@ -168,6 +168,7 @@ func builtin(t *testing.T, name string) *rehearsal.Scenario {
 }
 
 func TestLiveSmallJob(t *testing.T) {
+	wirecase.Long(t) // arbiter plays it, too
 	t.Parallel()
 	h := newHierarchy(t, builtin(t, "small-job"), rehearsal.Options{Vars: map[string]string{"task": "Foretell\nthe tide."}})
 	h.run("Foretell the tide.")
