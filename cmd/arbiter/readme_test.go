@@ -252,7 +252,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 	}
 	arbiter := func(input string, args ...string) (string, int) {
 		cmd := exec.Command("arbiter", args...)
-		cmd.Dir, cmd.Env = first.cmd.Dir, first.cmd.Env
+		cmd.Dir, cmd.Env = first.cmd.Dir, append(slices.Clone(first.cmd.Env), "VISUAL=true") // vi would wait for a human
 		cmd.Stdin = strings.NewReader(input)
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
