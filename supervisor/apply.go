@@ -78,6 +78,8 @@ func (st *step) take(f input.Fact) {
 		st.checked(f)
 	case input.Surveyed:
 		st.surveyed(f)
+	case input.SnapshotTaken:
+		st.snapshotTaken(f)
 	case input.PTYOpened:
 		st.ptyOpened(f)
 	case input.Configured:
@@ -142,7 +144,9 @@ func (st *step) happened(e bridge.Event) {
 	}
 	switch b := e.Body.(type) {
 	case bridge.Turn:
+		document := st.Handoff.DocumentSerial
 		st.turnEnded(e.ID, b)
+		st.recordTurn(e.ID, b, document)
 	case bridge.Delivered:
 		st.delivered(b.MessageID)
 	case bridge.Done:

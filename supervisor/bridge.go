@@ -36,6 +36,7 @@ type Ending struct {
 	Summary string
 	Exit    contract.Exit
 	Said    bool          // `result` was said
+	Records bool          // it waits for the last snapshot
 	Was     machine.State // where the task stood
 	// HalfDone is what was being done when the run was stopped.
 	HalfDone []string

@@ -22,14 +22,14 @@ import (
 // complete ends the run as a COMPLETE says, once its checks have been repeated.
 func (st *step) complete(v verdict.Arbiter) {
 	st.dropRepetition()
+	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.asked()}
 	checks, authors := st.Handoff.ToRepeat()
 	doc := verdict.Document{Checks: checks}
 	if len(doc.Checks) == 0 || st.Options.CheckTimeout <= 0 {
-		st.concluded(v)
+		st.judge()
 		return
 	}
 	doc.Normalize()
-	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.asked()}
 	st.handOver(handoff.Handover{Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindRepeated, Document: &doc, Authors: authors})
 }
 
@@ -39,7 +39,8 @@ const maxSentBack = 3
 // dropRepetition ends a repetition that another COMPLETE, or a reset, makes void.
 func (st *step) dropRepetition() {
 	st.Handoff.Completing = nil
-	for _, h := range st.Handoff.RemoveWhere(func(h *handoff.Handover) bool { return h.Kind == handoff.KindRepeated }) {
+	st.Task.Acceptance.Drop()
+	for _, h := range st.Handoff.RemoveWhere((*handoff.Handover).Completes) {
 		st.out.StopTimer(handoverKey(h.Serial))
 		st.dropCheck(h.Request, "the checks are not repeated any more")
 	}
@@ -48,22 +49,31 @@ func (st *step) dropRepetition() {
 // repeated takes what the repeated checks came to.
 func (st *step) repeated(h handoff.Handover) {
 	c := st.Handoff.Completing
-	st.Handoff.Completing = nil
 	if c == nil {
 		return
 	}
 	st.Handoff.Repeated(h)
-	if why := st.notYet(c); why != "" {
-		text := "COMPLETE did not take effect: " + why + "."
-		st.emit(contract.Supervisor, contract.Notice{Text: text})
-		st.log(contract.Supervisor, conversation.KindNotice, text+" Rule again.")
-		return
+	switch {
+	case st.overtaken(c):
+	case st.Handoff.TellBroken():
+		st.Handoff.Completing = nil
+		st.sendBack()
+	default:
+		st.judge()
 	}
-	if !st.Handoff.TellBroken() {
-		st.concluded(c.Ruling)
-		return
+}
+
+// overtaken gives a COMPLETE up over which something happened, and reports whether it did.
+func (st *step) overtaken(c *handoff.Completing) bool {
+	why := st.notYet(c)
+	if why == "" {
+		return false
 	}
-	st.sendBack()
+	st.Handoff.Completing = nil
+	text := "COMPLETE did not take effect: " + why + "."
+	st.emit(contract.Supervisor, contract.Notice{Text: text})
+	st.log(contract.Supervisor, conversation.KindNotice, text+" Rule again.")
+	return true
 }
 
 // notYet says why a COMPLETE whose checks were repeated cannot take effect: something
@@ -74,7 +84,7 @@ func (st *step) notYet(c *handoff.Completing) string {
 		return "meanwhile Orchestrators work (" + st.LivingText() + ")"
 	case taken != "":
 		return "meanwhile the human has a session in a terminal (" + taken + ")"
-	case st.Handoff.IsDue():
+	case st.Handoff.ReportIsDue():
 		return "meanwhile another document was handed over"
 	case len(st.unreadWords()) > 0 && (st.FallbackReason == "" || st.HumanPresent):
 		return "meanwhile the human said more to the Arbiter"
@@ -102,21 +112,37 @@ func (st *step) sendBack() {
 	list := "\n- " + strings.Join(broken, "\n- ")
 	st.emit(contract.Supervisor, contract.Notice{Text: what + ":" + list})
 	if st.Handoff.CompletionsSentBack > maxSentBack {
-		st.sentBackTooOften(broken)
+		st.leaveToHuman(fmt.Sprintf("COMPLETE was decided %d times over checks that no longer hold: %s",
+			st.Handoff.CompletionsSentBack, strings.Join(broken, "; ")))
 		return
 	}
-	if other := st.FallbackReason != "" || st.asksOther(); other {
-		if _, _, due := st.due(); due {
-			st.log(contract.Supervisor, conversation.KindNotice, what+"."+list)
-			return
-		}
+	if st.ruledByOther() {
+		st.log(contract.Supervisor, conversation.KindNotice, what+"."+list)
+		return
 	}
 	st.tell(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check does not count any more, rule COMPLETE again and say in `summary` why.")
 }
 
-// sentBackTooOften has a human say what else to do, or ends the run.
-func (st *step) sentBackTooOften(broken []string) {
-	why := fmt.Sprintf("COMPLETE was decided %d times over checks that no longer hold: %s", st.Handoff.CompletionsSentBack, strings.Join(broken, "; "))
+// ruledByOther reports whether another than the Arbiter's session is about to decide again.
+func (st *step) ruledByOther() bool {
+	if st.FallbackReason == "" && !st.asksOther() {
+		return false
+	}
+	_, _, due := st.due()
+	return due
+}
+
+// tellDecider tells whoever decides why a COMPLETE did not take effect.
+func (st *step) tellDecider(text string) {
+	if st.ruledByOther() {
+		st.log(contract.Supervisor, conversation.KindNotice, text)
+		return
+	}
+	st.tell(contract.Arbiter, conversation.KindNotice, text)
+}
+
+// leaveToHuman has a human say what else to do, or ends the run.
+func (st *step) leaveToHuman(why string) {
 	if !st.HumanPresent {
 		st.giveUp(bridge.CatVerdict, why)
 		return
@@ -124,6 +150,13 @@ func (st *step) sentBackTooOften(broken []string) {
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
 	st.Conversation.Held = true
 	st.ask(why + "\nSpeak, and the Arbiter is asked.")
+}
+
+// concludeRuling ends the run with the COMPLETE at hand.
+func (st *step) concludeRuling() {
+	c := st.Handoff.Completing
+	st.Handoff.Completing = nil
+	st.concluded(c.Ruling)
 }
 
 // concluded ends the run with COMPLETE.

@@ -27,6 +27,7 @@
 //	commands, human, halt, configure   what a human commands, is asked, stops and changes
 //	takeover, takeoverend              a session in the human's hands: its beginning and end
 //	permissions, trust                 requests and who may do what; a workspace that changed
+//	snapshots, acceptance              the files that agents changed; the criteria that a COMPLETE is judged by
 //	ending                             the end of a run
 //
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits `result`

@@ -147,11 +147,21 @@ func (st *step) takeEnding(f input.Fact) {
 		for _, name := range f.Unstopped {
 			st.fail(name, bridge.CatInternal, name+" did not stop in time", []string{})
 		}
-		st.finish()
+		if st.Ending.Records { // the human does not want to wait any more
+			st.finish()
+			return
+		}
+		st.lastSnapshot()
 	case input.Decided:
 		st.answered(f)
 	case input.BridgeLost, input.BridgeFailed:
-		st.finish() // with the bridge every agent is gone
+		st.lastSnapshot() // with the bridge every agent is gone
+	case input.SnapshotTaken:
+		st.snapshotTaken(f)
+	case input.Rang:
+		if f.Key == lastSnapshotKey {
+			st.finish()
+		}
 	case input.BridgeBack:
 		st.do(effect.Shutdown{Fast: true})
 	}
@@ -220,6 +230,7 @@ func (st *step) finish() {
 		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Task.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(), Failing: st.Handoff.Failing(), HalfDone: st.Ending.HalfDone,
+		Changes: st.Changes.Total, Acceptance: st.acceptance(),
 	})
 	st.do(effect.Finish{Exit: st.Ending.Exit})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -48,9 +49,10 @@ func (st *step) advance(serial int) bool {
 		n := len(h.Receipts)
 		st.do(effect.RunCheck{
 			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request, Again: h.Kind == handoff.KindRepeated,
+			Criterion: h.Kind == handoff.KindAccept, Permitted: h.Kind == handoff.KindAccept && st.humansCommand(),
 			Params: bridge.CheckParams{
 				Command: h.Document.Checks[n].Command, CWD: st.Options.CWD,
-				TimeoutMS: int(st.Options.CheckTimeout.Milliseconds()), Env: st.Options.Env,
+				TimeoutMS: int(st.timeoutOf(h).Milliseconds()), Env: st.Options.Env,
 				Sandbox: st.Options.Sandbox,
 			},
 		})
@@ -67,6 +69,14 @@ func (st *step) advance(serial int) bool {
 	return false
 }
 
+// timeoutOf bounds one check of a document.
+func (s *State) timeoutOf(h *handoff.Handover) time.Duration {
+	if h.Kind == handoff.KindAccept {
+		return handoff.AcceptTimeout
+	}
+	return s.Options.CheckTimeout
+}
+
 // author is whose check the nth of a document is, counted from 0.
 func (s *State) author(h *handoff.Handover, n int) bridge.AgentRef {
 	if n >= len(h.Authors) {
@@ -80,6 +90,7 @@ func (s *State) author(h *handoff.Handover, n int) bridge.AgentRef {
 
 // goOn takes up what an earlier process had begun on each document's way.
 func (st *step) goOn() {
+	st.judgeAnew() // the files may have changed meanwhile
 	for _, h := range slices.Clone(st.Handoff.Documents) {
 		if st.advance(h.Serial) {
 			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})
@@ -146,6 +157,9 @@ func (st *step) handedOver(h handoff.Handover) {
 	case handoff.KindRepeated:
 		st.repeated(h)
 		return
+	case handoff.KindAccept:
+		st.criteriaJudged()
+		return
 	case handoff.KindDone, handoff.KindHandoff:
 		a, _ := st.Agent(id)
 		st.Handoff.Prove(h, task.ModeOf(&a))
@@ -191,7 +205,7 @@ func handoffEvent(from, to string, h handoff.Handover) contract.Handoff {
 
 // checksOf is how many checks of a document are run.
 func (st *step) checksOf(h *handoff.Handover) int {
-	if st.Options.CheckTimeout <= 0 {
+	if st.Options.CheckTimeout <= 0 && h.Kind != handoff.KindAccept {
 		return 0
 	}
 	return h.ChecksOf()
@@ -229,6 +243,11 @@ func (st *step) checked(f input.Checked) {
 	check := h.Document.Checks[f.Number-1]
 	r := handoff.Receipt(check, f.Result, f.Failed)
 	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
+	if h.Kind == handoff.KindAccept {
+		st.criterionChecked(f.Result, f.Failed)
+		st.advance(f.Serial)
+		return
+	}
 	st.emit(st.author(h, f.Number-1).ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handoff.KindRepeated})
 	st.advance(f.Serial)
 }

@@ -141,6 +141,7 @@ func (st *step) word(c contract.Say) {
 	to := cmp.Or(c.To, contract.Arbiter)
 	a, _ := st.Agent(to)
 	st.HumanSpoke = true
+	st.Task.Acceptance.Answered()
 	if to == contract.Arbiter {
 		st.leaveFallback()
 	}

@@ -28,6 +28,7 @@ func (st *step) began(f input.Began) {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
 	st.tellDistrust(f.Distrust)
+	st.acceptFromOptions()
 	if f.Options.Timeout > 0 {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
@@ -65,7 +66,15 @@ func (st *step) confinement() (what, why string) {
 func (st *step) giveTask(task string) {
 	st.Task.Text = task
 	st.startTask()
-	st.post(conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task})
+	st.post(conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task + st.withCriteria()})
+}
+
+// withCriteria is what the Arbiter reads of the criteria with a task.
+func (s *State) withCriteria() string {
+	if criteria := s.criteriaText(); criteria != "" {
+		return "\n\n## Acceptance criteria\n\nCOMPLETE takes effect when the supervisor has run their commands on the final files, and all passed.\n\n" + criteria
+	}
+	return ""
 }
 
 // enlist adds an agent and has its process started.

@@ -110,12 +110,6 @@ func (st *step) withReached(why string) string {
 	return st.withFallback(b.String())
 }
 
-// SpendingState counts what the turns of a run that are over have used.
-type SpendingState struct {
-	Usage   bridge.Usage
-	CostUSD float64
-}
-
 // Spent returns what the run has cost, the turns under way included.
 func (s *State) Spent() float64 {
 	usd := s.CostUSD

@@ -27,6 +27,10 @@ func TooLarge(b contract.CommandBody) string {
 		for _, s := range b.Steps {
 			size += len(s.Text)
 		}
+	case contract.SetAcceptance:
+		for _, c := range b.Criteria {
+			size += len(c.Text) + len(c.Command)
+		}
 	}
 	if size <= MaxCommandText {
 		return ""

@@ -106,6 +106,7 @@ func (st *step) resumed(f input.Resumed) {
 	if st.outOfBounds() {
 		return
 	}
+	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.callBack()
 	st.askAgain()
 	st.goOn()

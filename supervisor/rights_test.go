@@ -35,6 +35,7 @@ command/force_agent               x     x      x      .      .    .      .      
 command/skip_step                 x     x      x      .      .    .      .          .
 command/retry                     x     x      x      .      .    .      .          .
 command/reset                     x     x      x      .      .    .      .          .
+command/set_acceptance            x     x      x      .      .    .      .          .
 command/set_plan                  x     x      x      .      .    .      .          .
 command/choose                    x     x      x      .      .    .      .          .
 command/configure                 x     x      x      .      .    .      .          .
@@ -47,6 +48,7 @@ message/arbiter                   x     x      x      .      x    .      x      
 message/orchestrator              x     x      x      x      .    .      x          .
 tool/spawn_orchestrator           .     .      .      x      .    .      .          .
 tool/release_orchestrator         .     .      .      x      .    .      .          .
+tool/set_acceptance               .     .      .      x      .    .      .          .
 tool/set_plan                     .     .      .      x      .    .      .          .
 tool/status                       .     .      .      x      .    .      .          .
 tool/report_progress              .     .      .      .      x    .      .          .
@@ -202,7 +204,7 @@ func refused(out []effect.Effect, words string) bool {
 // for, and changes nothing for the others.
 func TestToolsNeedTheRole(t *testing.T) {
 	inputs := map[string]string{
-		"spawn_orchestrator": `{"prompt":"more"}`, "release_orchestrator": `{"id":"all","reason":"r"}`, "set_plan": `{"steps":[{"text":"a"}]}`, "status": `{}`,
+		"spawn_orchestrator": `{"prompt":"more"}`, "release_orchestrator": `{"id":"all","reason":"r"}`, "set_plan": `{"steps":[{"text":"a"}]}`, "set_acceptance": `{"criteria":[{"text":"a"}]}`, "status": `{}`,
 		"report_progress": `{"message":"half"}`, "update_plan": `{"index":1,"status":"done"}`, "ask_predecessor": `{"question":"why"}`,
 		"permit": `{"request":"p1","behavior":"allow"}`, "mcp__arbiter__status": `{}`, "": `{}`, "Status": `{}`,
 	}
@@ -299,6 +301,7 @@ var commandBodies = []contract.CommandBody{
 	contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"}, contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"},
 	contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
 	contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
+	contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "one", Command: "true"}}},
 	contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
 	contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
 }

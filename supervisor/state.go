@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -20,7 +21,7 @@ import (
 // read an old one. Slices are shared between versions and copied before they are written.
 type State struct {
 	Options runconfig.Options
-	ClockState
+	AccountState
 	roster.Roster
 	Conversation conversation.State
 	Task         task.State
@@ -28,13 +29,15 @@ type State struct {
 	Handoff handoff.State
 	SuccessionState
 	Permission permission.State
+	Changes    changes.State
 	LifecycleState
 	HumanState
-	SpendingState
 }
 
-// ClockState says when the run and its processes began, and gives messages their ids.
-type ClockState struct {
+// AccountState says when the run and its processes began and what its turns used, and gives messages their ids.
+type AccountState struct {
+	Usage          bridge.Usage // of the turns that are over
+	CostUSD        float64
 	Began          time.Time
 	ProcessBegan   time.Time     // of this process
 	LastAt         time.Time     // of the last fact that counts

@@ -148,6 +148,7 @@ func (st *step) forget() {
 			case gone > roster.NamesKept:
 				continue
 			case gone > roster.RecordsKept && !a.Forgotten:
+				st.Changes.Forget(a.ID)
 				a = a.WithoutRecords()
 			}
 		}

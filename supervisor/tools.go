@@ -81,6 +81,8 @@ var ArbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
 			Description: "End an Orchestrator whose work is over, or all of them."},
 		{Name: "set_plan", InputSchema: schemaOf[setPlanInput](),
 			Description: "Set the plan that the human sees. Replaces the earlier one."},
+		{Name: "set_acceptance", InputSchema: schemaOf[acceptanceInput](),
+			Description: "Set the acceptance criteria that COMPLETE is judged by: the supervisor runs their commands on the final files. You may add criteria, and change or drop your own; those of the human stay as they are."},
 		{Name: "status", InputSchema: schemaOf[statusInput](),
 			Description: "Who lives, who works, how full each context is, the plan, cost and limits."},
 	}
@@ -134,6 +136,8 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 		return with(p.Input, st.toolRelease)
 	case "set_plan":
 		return with(p.Input, st.toolSetPlan)
+	case "set_acceptance":
+		return with(p.Input, st.toolSetAcceptance)
 	case "status":
 		return st.statusText(), nil
 	case "report_progress":

@@ -35,6 +35,8 @@ var Points = []Point{
 	{"loop.spawn", "an agent is about to be started"},
 	{"loop.spawned", "an agent is up, and the journal does not know"},
 	{"loop.stopped", "all agents are ended, and the result is not said"},
+	{"loop.snapshot", "the files are about to be recorded after a turn, to judge them, or at the end"},
+	{"loop.snapshot.taken", "they are recorded, and the run does not know it"},
 	{"loop.survey", "somebody who can speak no more is about to be looked at"},
 	{"loop.tool.answer", "a tool of ours has done its work, and the agent does not know"},
 	{"resume.folded", "a run is read, and nothing of it has come back"},

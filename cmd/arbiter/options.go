@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -43,6 +44,7 @@ var optionOf = map[string]func(*runconfig.Options) any{
 	"context-critical":   func(o *runconfig.Options) any { return &o.ContextCritical },
 	"context-tokens":     func(o *runconfig.Options) any { return &o.ContextTokens },
 	"context-tokens-for": func(o *runconfig.Options) any { return &o.ContextTokensFor },
+	"accept":             func(o *runconfig.Options) any { return &o.Accept },
 	"check-timeout":      func(o *runconfig.Options) any { return &o.CheckTimeout },
 	"permission-wait":    func(o *runconfig.Options) any { return &o.PermissionWait },
 	"start-timeout":      func(o *runconfig.Options) any { return &o.StartTimeout },
@@ -62,6 +64,9 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 	}
 	if s.Options.CheckTimeout == 0 {
 		s.Options.CheckTimeout = -1 // zero means the default there
+	}
+	if err := checkAcceptance(s.Options.Accept); err != nil {
+		return err
 	}
 	if err := checkDecider(&s.Options); err != nil {
 		return err
@@ -200,6 +205,18 @@ func checkLimits(o runconfig.Options) error {
 	}
 	if o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second {
 		return usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)
+	}
+	return nil
+}
+
+// checkAcceptance checks the commands of --accept as the run will take them.
+func checkAcceptance(commands []string) error {
+	var criteria acceptance.State
+	for _, command := range commands {
+		err := criteria.HumanAdds(acceptance.Given{Command: command}, acceptance.FromFlag)
+		if err != nil {
+			return usagef("--accept %.100q: %v", command, err)
+		}
 	}
 	return nil
 }

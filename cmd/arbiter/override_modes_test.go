@@ -64,6 +64,16 @@ actors:
 // a scripted model that keeps what it is asked.
 func hired(t *testing.T, p player, play string, files map[string]string, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
+	work := t.TempDir()
+	for path, text := range files {
+		write(t, text, filepath.Join(work, filepath.Dir(path)), filepath.Base(path))
+	}
+	return hiredIn(t, p, play, work, args...)
+}
+
+// hiredIn is hired in a workspace that is there.
+func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script, *rehearsal.Server) {
+	t.Helper()
 	scenario, err := rehearsal.Parse("play.yaml", []byte(play))
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +86,6 @@ func hired(t *testing.T, p player, play string, files map[string]string, args ..
 	claude := p.args[len(p.args)-1]
 	if !p.real {
 		claude = standInProgram(t)
-	}
-	work := t.TempDir()
-	for path, text := range files {
-		write(t, text, filepath.Join(work, filepath.Dir(path)), filepath.Base(path))
 	}
 	return start(t, []string{
 		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",

@@ -287,7 +287,9 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 		// The result is said again; nobody has to be started for that.
 		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Claude, Notice: r.notice})
 	}
+	recorded := r.recordFiles(ctx)
 	port, claude, failed := r.open(ctx)
+	recorded(loop)
 	r.tellUntested(claude.Version)
 	var exit contract.Exit
 	switch {

@@ -24,7 +24,8 @@ export default {
     sidebar: [
       { text: 'Use', items: pages(['Getting started', 'getting-started'], ['The screen', 'screen'], ['Scripting', 'scripting'],
         ['Permissions, sandbox, trust', 'permissions'], ['Resume and durability', 'resume'], ['Hand-offs and context', 'handoffs'],
-        ['Deciders', 'deciders'], ['Reports', 'reports'], ['Memory', 'memory'], ['Agents and templates', 'agents'], ['Troubleshooting', 'troubleshooting']) },
+        ['Changes, undo and landing', 'changes'], ['Deciders', 'deciders'], ['Reports', 'reports'], ['Memory', 'memory'], ['Agents and templates', 'agents'],
+        ['Troubleshooting', 'troubleshooting']) },
       { text: 'Reference', items: pages(['Configuration', 'configuration'], ['Commands', 'commands'], ['Contract', 'contract'],
         ['Security and limits', 'security']) },
       { text: 'Inside', items: pages(['Walkthroughs', 'walkthroughs'], ['Packages', 'packages'], ['Where to change what', 'changing'],

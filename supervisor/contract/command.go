@@ -18,6 +18,9 @@ func MarshalCommand(c Command) ([]byte, error) {
 	if plan, ok := c.Body.(SetPlan); ok && plan.Steps == nil {
 		c.Body = SetPlan{Steps: []Step{}}
 	}
+	if a, ok := c.Body.(SetAcceptance); ok && a.Criteria == nil {
+		c.Body = SetAcceptance{Criteria: []AcceptanceCriterion{}}
+	}
 	var encoded bytes.Buffer
 	enc := json.NewEncoder(&encoded)
 	enc.SetEscapeHTML(false) // else a text of < takes six times its size, in the journal too

@@ -80,6 +80,10 @@ type (
 	SetPlan struct {
 		Steps []Step `json:"steps"`
 	}
+	// SetAcceptance replaces the acceptance criteria, the Arbiter's too.
+	SetAcceptance struct {
+		Criteria []AcceptanceCriterion `json:"criteria"`
+	}
 	// Choose takes one of the recovery options last offered.
 	Choose struct {
 		Option string `json:"option"`
@@ -117,6 +121,7 @@ func (Kill) CommandType() string            { return "kill" }
 func (Pause) CommandType() string           { return "pause" }
 func (Continue) CommandType() string        { return "continue" }
 func (ForceAgent) CommandType() string      { return "force_agent" }
+func (SetAcceptance) CommandType() string   { return "set_acceptance" }
 func (SkipStep) CommandType() string        { return "skip_step" }
 func (RetryLast) CommandType() string       { return "retry" }
 func (Reset) CommandType() string           { return "reset" }

@@ -291,6 +291,10 @@ type (
 		Checks     *Checks      `json:"checks,omitempty" jsonschema:"What the checks of all documents of the task came to when they were last run."`
 		Failing    []string     `json:"failing,omitempty" jsonschema:"Those of them that failed: whose it is, the command and why. One that had held before is named in the summary, too."`
 		HalfDone   []string     `json:"half_done,omitempty" jsonschema:"What was being done when the run was stopped, and was not finished."`
+		// Acceptance is nil if there are no criteria.
+		Acceptance []Acceptance `json:"acceptance,omitempty" jsonschema:"The acceptance criteria, and what each came to on the final tree."`
+		// Changes is nil if there are no snapshots.
+		Changes *ResultChanges `json:"changes,omitempty" jsonschema:"What differs between the files at the start and at the end of the run."`
 	}
 )
 
@@ -396,6 +400,7 @@ var events = []struct {
 	{ContextWarning{}, "An agent's context reached a level.", talk},
 	{Compact{}, "An agent's context was compacted.", talk},
 	{Check{}, "A check of a hand-off document that the supervisor has run itself.", 0},
+	{Acceptance{}, "A criterion was judged on the final tree; id is the supervisor.", 0},
 	{Handoff{}, "A hand-off document was passed on.", talk},
 	{Decision{}, "A ruling, and who made it.", talk},
 	{Plan{}, "The whole plan after a change.", aside},
@@ -411,6 +416,9 @@ var events = []struct {
 	{Restart{}, "A process is being started again.", talk},
 	{Error{}, "Trouble a person should know of.", urgent | talk},
 	{Notice{}, "Something was met and survived.", narrates | talk},
+	{Workspace{}, "Where an agent works.", fine},
+	{Changes{}, "Files that changed in an agent's turn.", 0},
+	{Overlap{}, "Living agents changed the same file; id is the supervisor.", talk},
 	{Done{}, "An agent ended.", 0},
 	{Result{}, "The last line: how the run ended.", urgent | talk | aside},
 }

@@ -75,6 +75,8 @@ var commandLines = []string{
 	`{"type":"reset","ref":"r"}`,
 	`{"type":"retry"}`,
 	`{"type":"retry","ref":"r"}`,
+	`{"type":"set_acceptance","criteria":[]}`,
+	`{"type":"set_acceptance","ref":"r","criteria":[{"text":"a"},{"text":"b","command":"make test"}]}`,
 	`{"type":"set_plan","steps":[]}`,
 	`{"type":"set_plan","ref":"r","steps":[{"text":"a","status":"pending"},{"text":"b","status":"done","agent":"developer"}]}`,
 	`{"type":"skip_step"}`,

@@ -167,6 +167,21 @@ func body(b Body) any {
 			b.RecoveryOptions = []string{}
 		}
 		return b
+	case Changes:
+		files := make([]FileChange, len(b.Files))
+		for i, f := range b.Files {
+			if f.Agents == nil {
+				f.Agents = []string{}
+			}
+			files[i] = f
+		}
+		b.Files = files
+		return b
+	case Overlap:
+		if b.Agents == nil {
+			b.Agents = []string{}
+		}
+		return b
 	case Handoff:
 		var d verdict.Document
 		if b.Document != nil {

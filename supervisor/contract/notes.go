@@ -8,6 +8,8 @@ var fieldEnums = map[string][]string{
 	"permission.behavior":   {bridge.Allow, bridge.Deny},
 	"session.permissions":   {"ask", "rules", "accept-edits", "allow-all"},
 	"takeover.state":        {"began", "open", "ended", "failed"},
+	"acceptance.by":         {"human", "arbiter"},
+	"acceptance.status":     {"passed", "failed", "unproven"},
 	"context_warning.level": {"warn", "critical"},
 }
 

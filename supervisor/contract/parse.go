@@ -25,8 +25,9 @@ type field struct {
 	name     string
 	required bool
 	enum     []string
-	steps    bool // an array of Step instead of a string
-	flag     bool // true or false instead of a string
+	items    []field // an array of objects with these fields instead of a string
+	item     any     // of items: such an object, with its defaults
+	flag     bool    // true or false instead of a string
 	about    string
 }
 
@@ -81,7 +82,10 @@ var forms = []form{
 	{RetryLast{}, "Asks the last agent to try again.", nil},
 	{Reset{}, "Releases the Orchestrators and returns to idle.", nil},
 	{SetPlan{}, "Replaces the plan.", []field{
-		{name: "steps", required: true, steps: true, about: "The whole plan, in order; empty: no plan."},
+		{name: "steps", required: true, items: stepFields, item: Step{Status: StepPending}, about: "The whole plan, in order; empty: no plan."},
+	}},
+	{SetAcceptance{}, "Replaces the acceptance criteria, the Arbiter's too. Only a human can drop or change what a human set.", []field{
+		{name: "criteria", required: true, items: criterionFields, item: AcceptanceCriterion{}, about: "All criteria, in order; empty: none."},
 	}},
 	{Choose{}, "Takes one of the recovery options last offered.", []field{
 		{name: "option", required: true, about: "The option, as in the error's recovery_options."},
@@ -104,6 +108,12 @@ var stepFields = []field{
 	{name: "status", enum: []string{StepPending, StepActive, StepDone, StepFailed, StepSkipped}, about: "How far it is; absent: pending."},
 	{name: "agent", about: "The agent it belongs to."},
 	{name: "mode", about: "The mode it is meant for."},
+}
+
+// criterionFields are those of one criterion of set_acceptance.
+var criterionFields = []field{
+	{name: "text", required: true, about: "What must hold before the task is complete."},
+	{name: "command", about: "A shell command that proves it by exit code 0; absent: nothing proves it."},
 }
 
 // rawKept bounds what a Malformed keeps of its line.
@@ -222,13 +232,13 @@ func checkFields(kind, where string, fields []field, all []member, into reflect.
 	return nil
 }
 
-// take is the value of a field: a string, a flag, or the steps of a plan.
+// take is the value of a field: a string, a flag, or a list of objects.
 func take(kind, name string, f field, value json.RawMessage) (any, error) {
 	if f.name == "ref" {
 		return refText(value)
 	}
-	if f.steps {
-		return takeSteps(kind, name, value)
+	if f.items != nil {
+		return takeItems(kind, name, f, value)
 	}
 	if f.flag {
 		if kindOf(value) != "true or false" {
@@ -252,27 +262,28 @@ func take(kind, name string, f field, value json.RawMessage) (any, error) {
 	return text, nil
 }
 
-func takeSteps(kind, name string, value json.RawMessage) ([]Step, error) {
+// takeItems is the value of a field that is an array of objects: a slice of the type of f.item.
+func takeItems(kind, name string, f field, value json.RawMessage) (any, error) {
 	if kindOf(value) != "an array" {
 		return nil, fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name, kindOf(value))
 	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(value, &items); err != nil {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(value, &raw); err != nil {
 		return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
 	}
-	steps := make([]Step, len(items))
-	for i, item := range items {
+	list := reflect.MakeSlice(reflect.SliceOf(reflect.TypeOf(f.item)), len(raw), len(raw))
+	for i, item := range raw {
 		at := fmt.Sprintf("%s[%d]", name, i)
 		members, err := readMembers(item)
 		if err != nil {
 			return nil, fmt.Errorf("%s: field `%s`: %w", kind, at, err)
 		}
-		steps[i].Status = StepPending
-		if err := checkFields(kind, at+".", stepFields, members, reflect.ValueOf(&steps[i]).Elem()); err != nil {
+		list.Index(i).Set(reflect.ValueOf(f.item))
+		if err := checkFields(kind, at+".", f.items, members, list.Index(i)); err != nil {
 			return nil, err
 		}
 	}
-	return steps, nil
+	return list.Interface(), nil
 }
 
 func unknownField(kind, name, key string, fields []field) error {

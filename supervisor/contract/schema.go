@@ -137,8 +137,8 @@ func object(about string, fields []field) *jsonschema.Schema {
 	for _, f := range fields {
 		p := &jsonschema.Schema{Type: "string", Description: f.about}
 		switch {
-		case f.steps:
-			p.Type, p.Items = "array", object("One step of the plan.", stepFields)
+		case f.items != nil:
+			p.Type, p.Items = "array", object("One of them.", f.items)
 		case f.flag:
 			p.Type = "boolean"
 		case f.enum != nil:

@@ -40,6 +40,8 @@ type (
 		Request        string          // of the permission
 		Params         bridge.CheckParams
 		Again          bool // it has been run before, when the document was handed over
+		Criterion      bool // it is an acceptance criterion
+		Permitted      bool // the human gave the command: nobody is asked
 	}
 	// Drop gives up a check, by its request, or all checks and what a decider is asked:
 	// what they have started is ended at once, and what came of them is not awaited.

@@ -6,14 +6,14 @@ import (
 )
 
 // IsDue reports whether a document is under way that the Arbiter or a successor will read,
-// or checks are being repeated.
+// or a COMPLETE is being judged.
 func (s *State) IsDue() bool {
-	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased })
+	return s.Completing != nil || slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased })
 }
 
 // ReportIsDue reports whether a document is under way to the Arbiter.
 func (s *State) ReportIsDue() bool {
-	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && h.Kind != KindRepeated })
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && !h.Completes() })
 }
 
 // IsCheck reports whether a permission is asked for a check under way.
@@ -84,15 +84,22 @@ func (h *Handover) ChecksOf() int {
 	if h.Why != "" {
 		return 0
 	}
-	if h.Kind == KindRepeated {
+	if h.Completes() {
 		return len(h.Document.Checks)
 	}
 	return min(len(h.Document.Checks), MaxChecks)
 }
 
+// Completes reports whether the checks decide whether a COMPLETE takes effect.
+func (h *Handover) Completes() bool { return h.Kind == KindRepeated || h.Kind == KindAccept }
+
 // Patience bounds the way of a document: the work waits for it. A repetition has as long for each ten checks.
 func (h *Handover) Patience() time.Duration {
-	if h.Kind != KindRepeated {
+	switch h.Kind {
+	case KindAccept: // each command has a time limit of its own
+		return AcceptTimeout * time.Duration(1+len(h.Document.Checks))
+	case KindRepeated:
+	default:
 		return HandoverPatience
 	}
 	return HandoverPatience * time.Duration(1+len(h.Document.Checks)/MaxChecks)
@@ -101,6 +108,8 @@ func (h *Handover) Patience() time.Duration {
 const (
 	// MaxChecks of one document are run; a hand-off must not become a test plan.
 	MaxChecks = 10
+	// AcceptTimeout bounds the command of one acceptance criterion: test suites are among them.
+	AcceptTimeout = 30 * time.Minute
 	// HandoverPatience bounds a document's way: the work waits for it.
 	HandoverPatience = 10 * time.Minute
 )

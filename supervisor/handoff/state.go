@@ -57,6 +57,7 @@ const (
 	KindReleased Kind = "left"    // into the work log: it was let go before its work was done
 	KindKilled   Kind = "killed"  // to the Arbiter: the human ended it
 	KindRenewal  Kind = "renew"   // from one Arbiter to the next
+	KindAccept   Kind = "accept"  // to nobody: the commands of acceptance criteria, before COMPLETE
 	KindRepeated Kind = "final"   // to nobody: the checks of all documents, repeated before COMPLETE
 )
 

@@ -37,6 +37,7 @@ var Kinds = map[string]reflect.Type{
 	"checked":              reflect.TypeFor[Checked](),
 	"surveyed":             reflect.TypeFor[Surveyed](),
 	"configured":           reflect.TypeFor[Configured](),
+	"snapshot_taken":       reflect.TypeFor[SnapshotTaken](),
 	"decided":              reflect.TypeFor[Decided](),
 	"woke":                 reflect.TypeFor[Woke](),
 	"judged":               reflect.TypeFor[Judged](),

@@ -24,6 +24,7 @@ var (
 		contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"}, contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"},
 		contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
 		contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
+		contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "one", Command: "true"}}},
 		contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
 		contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
 	}

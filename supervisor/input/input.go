@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
@@ -174,6 +175,8 @@ type (
 		Result bridge.InspectResult
 		Failed string
 	}
+	// SnapshotTaken ends a changes.Record effect.
+	SnapshotTaken changes.Recorded
 	// Configured ends a SetModel effect. Failed says why the model stays as it was.
 	Configured struct {
 		Agent  bridge.AgentRef
@@ -214,6 +217,7 @@ func (Probed) fact()              {}
 func (Checked) fact()             {}
 func (Surveyed) fact()            {}
 func (Configured) fact()          {}
+func (SnapshotTaken) fact()       {}
 func (Decided) fact()             {}
 func (Woke) fact()                {}
 func (Judged) fact()              {}

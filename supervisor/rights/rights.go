@@ -65,7 +65,7 @@ func Tool(tool string) Method { return Method(OfTool + tool) }
 // permission request, and nobody but a human commands.
 var rights = func() map[Party]map[Method]bool {
 	human := all(OfCommand, "message", "permission", "interrupt", "edit_message", "withdraw_message", "attach", "detach",
-		"halt", "kill", "pause", "continue", "force_agent", "skip_step", "retry", "reset", "set_plan", "choose", "configure",
+		"halt", "kill", "pause", "continue", "force_agent", "skip_step", "retry", "reset", "set_plan", "set_acceptance", "choose", "configure",
 		"cancel", "malformed")
 	human = append(human, Approve, ToArbiter, ToOrchestrator)
 	return map[Party]map[Method]bool{
@@ -73,7 +73,7 @@ var rights = func() map[Party]map[Method]bool {
 		HumanScreen: rightsOf(human),
 		HumanSocket: rightsOf(human),
 		TheArbiter: rightsOf(
-			all(OfTool, "spawn_orchestrator", "release_orchestrator", "set_plan", "status"),
+			all(OfTool, "spawn_orchestrator", "release_orchestrator", "set_plan", "set_acceptance", "status"),
 			all(OfVerdict, verdict.AddressHuman, verdict.AddressOrchestrator, verdict.SelectMode, verdict.Continue, verdict.Retry, verdict.Complete, verdict.Handoff),
 			[]Method{ToHuman, ToOrchestrator},
 		),

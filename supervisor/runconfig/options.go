@@ -32,6 +32,8 @@ type Options struct {
 	// TrustHash is that of the workspace's settings, as they were trusted when this life began.
 	TrustHash string            `json:",omitempty"`
 	Env       map[string]string // added to the agents' environment
+	Workspace Workspace         `json:",omitzero"`
+	Accept    []string          `json:",omitempty"` // commands that must pass before the task is complete
 	Trusted   bool              // project settings, hooks, agents and CLAUDE.md may be loaded
 
 	MaxOrchestrators int

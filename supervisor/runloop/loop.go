@@ -61,6 +61,7 @@ type Loop struct {
 	open      Opener // nil: a bridge that is gone ends the run
 	drop      func() // ends the present bridge, so that it is lost
 	setup     Setup  // of sessions in terminals; may be nil
+	recorder  Recorder
 
 	inbox  chan input.Input
 	urgent chan input.Input // what does not wait behind the others

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -57,6 +58,8 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 				p.drop()
 			}
 		}
+	case changes.Record:
+		l.work(timed(ctx, snapshotDeadline, func(ctx context.Context) { l.recordFiles(ctx, e) }))
 	case effect.Survey:
 		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.survey(ctx, port, e) }))
 	case effect.Configure:

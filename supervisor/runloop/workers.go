@@ -150,23 +150,21 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 		f.Failed = err.Error()
 		return
 	}
-	reason := "a check of its hand-off document, run by the supervisor"
-	if e.Again {
-		reason += " once more before the task is complete"
-	}
 	crashpoint.Here("loop.check")
-	asked := bridge.PermissionParams{
-		AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, CWD: e.Params.CWD,
-		Reason: reason,
-	}
-	answer, err := l.permission(ctx, asked, checkCall(asked, input))
-	switch {
-	case err != nil:
-		f.Failed = "nobody could decide whether it may run: " + err.Error()
-		return
-	case answer.Behavior != bridge.Allow:
-		f.Failed = "not permitted"
-		return
+	if !e.Permitted {
+		asked := bridge.PermissionParams{
+			AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, CWD: e.Params.CWD,
+			Reason: checkReason(e),
+		}
+		answer, err := l.permission(ctx, asked, checkCall(asked, input))
+		switch {
+		case err != nil:
+			f.Failed = "nobody could decide whether it may run: " + err.Error()
+			return
+		case answer.Behavior != bridge.Allow:
+			f.Failed = "not permitted"
+			return
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(e.Params.TimeoutMS)*time.Millisecond+checkSlack)
 	defer cancel()
@@ -180,6 +178,17 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 	case err != nil:
 		f.Failed = err.Error()
 	}
+}
+
+// checkReason says why a check is run, for whoever is asked for permission.
+func checkReason(e effect.RunCheck) string {
+	switch {
+	case e.Criterion:
+		return "an acceptance criterion that the Arbiter set, run by the supervisor"
+	case e.Again:
+		return "a check of its hand-off document, run by the supervisor once more before the task is complete"
+	}
+	return "a check of its hand-off document, run by the supervisor"
 }
 
 const surveyDeadline = time.Minute

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -24,6 +25,7 @@ type State struct {
 	TotalFailures int               // failed executions of this task
 	History       decision.History  // of its executions
 	LastError     *decision.Failure // that nobody has got over yet
+	Acceptance    acceptance.State  // what must hold before it is complete
 }
 
 // PlanText lists the steps for a model, counted from 1.
@@ -193,4 +195,5 @@ func (s *State) Follow(id string, items []bridge.Task) (moved bool) {
 func (s *State) Begin() {
 	s.Iterations, s.Failures, s.TotalFailures = 0, 0, 0
 	s.History, s.LastError, s.AgentTasks = decision.History{}, nil, nil
+	s.Acceptance.BeginTask()
 }

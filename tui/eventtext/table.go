@@ -113,6 +113,14 @@ func word(e history.Entry, name func(string) string) wording {
 		return decisionWords(b, name)
 	case contract.Plan:
 		return wording{plannedText(b), func() string { return planText(b, name) }}
+	case contract.Workspace:
+		return line(who + " works in " + One(b.Dir, 0) + After(" on branch ", One(b.Branch, MaxName)))
+	case contract.Changes:
+		return line(who + " changed " + changedText(b))
+	case contract.Overlap:
+		return line(overlapText(b, name))
+	case contract.Acceptance:
+		return line(acceptanceText(b))
 	case contract.PermissionRequest:
 		return permissionWords(b, who)
 	case contract.Permission:

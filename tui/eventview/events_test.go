@@ -175,6 +175,23 @@ func samples() map[string][]history.Entry {
 			told("orch-1", contract.Takeover{State: "ended", Reason: "the human left it", Words: 2, Files: []string{"a.go", "b.go", "c.go", "d.go", "e.go", "f.go"}, Digest: "The human said:\n\n- *make* it `so`"}),
 			told("orch-1", contract.Takeover{State: "failed", Reason: "the bridge was lost"}),
 		},
+		"acceptance": {
+			told("supervisor", contract.Acceptance{Text: "make test", Command: "make test", By: "human", Status: "passed", SHA256: "ab", Tree: "cd"}),
+			told("supervisor", contract.Acceptance{Text: "It is fast", Command: "make bench", By: "arbiter", Status: "failed", ExitCode: 2}),
+			told("supervisor", contract.Acceptance{Text: "It is documented", By: "human", Status: "unproven", ExitCode: -1}),
+		},
+		"workspace": {
+			told("orch-1", contract.Workspace{Dir: "/w", Isolation: "shared"}),
+			told("orch-1", contract.Workspace{Dir: "/s/work/orch-1", Branch: "arbiter/0f3b8a52/orch-1.1", Base: "c0ffee", Isolation: "worktree"}),
+		},
+		"changes": {
+			told("orch-1", contract.Changes{Files: []contract.FileChange{{Path: "cmd/main.go", Status: "modified", Added: 12, Deleted: 3, Agents: []string{"orch-1"}}}}),
+			told("orch-1", contract.Changes{More: 3, Files: []contract.FileChange{
+				{Path: "new.go", Status: "added", Added: 1200}, {Path: "old.go", Status: "deleted", Deleted: 7}, {Path: "b", Old: "a", Status: "renamed"},
+				{Path: "logo.png", Status: "modified"}, {Path: "run", Status: "retyped"}, {Path: "more.go", Status: "added", Added: 1},
+			}}),
+		},
+		"overlap":   {told("supervisor", contract.Overlap{Path: "cmd/main.go", Agents: []string{"orch-1", "orch-2"}})},
 		"withdrawn": {told("human", contract.Withdrawn{MessageID: "m2"})},
 		"halted":    {told("human", contract.Halted{By: "screen"}), told("human", contract.Halted{By: "socket"})},
 		"permission": {

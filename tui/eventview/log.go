@@ -81,6 +81,13 @@ func logRole(b contract.Body) render.Role {
 		if b.Behavior != "allow" {
 			return render.Bad
 		}
+	case contract.Acceptance:
+		switch b.Status {
+		case "passed":
+			return render.Good
+		case "failed":
+			return render.Bad
+		}
 	case contract.Check:
 		switch b.Receipt.Result {
 		case "passed":
@@ -88,7 +95,7 @@ func logRole(b contract.Body) render.Role {
 		case "failed":
 			return render.Bad
 		}
-	case contract.Takeover, contract.Withdrawn, contract.Rejected, contract.Retry, contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice:
+	case contract.Overlap, contract.Takeover, contract.Withdrawn, contract.Rejected, contract.Retry, contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice:
 		return render.Warn
 	case contract.Question, contract.PermissionRequest:
 		return render.Alert

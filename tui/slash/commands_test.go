@@ -65,7 +65,7 @@ func TestPermit(t *testing.T) {
 
 // TestAnswers: what is read off a state is true to it, and safe to be shown.
 func TestAnswers(t *testing.T) {
-	s := &supervisor.State{Task: task.State{Text: "weave\x1b[2J"}, SpendingState: supervisor.SpendingState{CostUSD: 1.25}, Permission: permission.State{Actions: []string{"a"}}}
+	s := &supervisor.State{Task: task.State{Text: "weave\x1b[2J"}, AccountState: supervisor.AccountState{CostUSD: 1.25}, Permission: permission.State{Actions: []string{"a"}}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn, s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
 	s.Agents = []*roster.Agent{
 		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: roster.RoleArbiter}, AgentSpending: roster.AgentSpending{CostUSD: 0.25}},

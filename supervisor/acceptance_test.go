@@ -1,0 +1,190 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// accepting sets the human's criteria.
+func accepting(commands ...string) func(*runconfig.Options) {
+	return func(o *runconfig.Options) { o.Accept = commands }
+}
+
+// criteria answers the commands of the criteria, by those that fail, and returns them in order.
+func (p *play) criteria(failing map[string]string) (run []string) {
+	p.t.Helper()
+	for c, open := p.checking(); open; c, open = p.checking() {
+		if !c.Criterion {
+			p.t.Fatalf("%q is no criterion", c.Params.Command)
+		}
+		run = append(run, c.Params.Command)
+		r := ok("ok")
+		if out := failing[c.Params.Command]; out != "" {
+			r = bridge.CheckResult{Exit: 1, Output: out, Bytes: int64(len(out))}
+		}
+		p.do(input.Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: r})
+	}
+	return run
+}
+
+func statusesOf(list []contract.Acceptance) (all []string) {
+	for _, a := range list {
+		all = append(all, a.By+": "+a.Text+": "+a.Status)
+	}
+	return all
+}
+
+// lastEffect is the last effect of a type.
+func lastEffect[E effect.Effect](p *play) E {
+	p.t.Helper()
+	list := effects[E](p)
+	if len(list) == 0 {
+		p.t.Fatalf("no %T", *new(E))
+	}
+	return list[len(list)-1]
+}
+
+func (p *play) complete() {
+	p.t.Helper()
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+}
+
+// TestCompleteIsJudged: a criterion that fails rejects COMPLETE, with its output; once it passes the run is complete.
+func TestCompleteIsJudged(t *testing.T) {
+	p := begin(t, accepting("make test", "make lint"))
+	p.contains("the task", p.lastSent("arbiter"), "## Acceptance criteria", "1. make test (set by the human)")
+	p.complete()
+	first, _ := p.checking()
+	if !first.Permitted || first.Params.TimeoutMS < 60_000 {
+		t.Errorf("the human's own command is run as %+v", first)
+	}
+	if diff := cmp.Diff([]string{"make test", "make lint"}, p.criteria(map[string]string{"make test": "--- FAIL: TestWarp"})); diff != "" {
+		t.Errorf("run, -want +got:\n%s", diff)
+	}
+	if p.s.Ending != nil {
+		t.Fatalf("complete over a criterion that failed: %+v", p.s.Ending)
+	}
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "| --- FAIL: TestWarp", "exit code 1")
+	p.complete()
+	p.criteria(nil)
+	r, exit := p.finished()
+	want := []string{"human: make test: passed", "human: make lint: passed"}
+	if diff := cmp.Diff(want, statusesOf(r.Acceptance)); diff != "" || exit != contract.ExitComplete {
+		t.Errorf("exit %d, -want +got:\n%s", exit, diff)
+	}
+	if n := len(told[contract.Acceptance](p)); n != 4 {
+		t.Errorf("%d acceptance events for two criteria and two rounds", n)
+	}
+	p.folds()
+}
+
+// TestRejectedTooOften: the third rejection asks the human; without one the run fails with exit code 1.
+func TestRejectedTooOften(t *testing.T) {
+	for _, present := range []bool{true, false} {
+		p := begin(t, func(o *runconfig.Options) { o.Accept, o.HumanPresent = []string{"make test"}, present })
+		for range 3 {
+			p.complete()
+			p.criteria(map[string]string{"make test": "broken"})
+		}
+		if !present {
+			if r, exit := p.finished(); exit != contract.ExitFailed || r.Status != contract.StatusFailed {
+				t.Errorf("without a human: %s, exit %d", r.Status, exit)
+			}
+			continue
+		}
+		p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times", "make test (exit code 1)")
+		p.do(input.Commanded{Channel: input.ChannelScreen, Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
+		p.complete()
+		p.criteria(nil)
+		if _, exit := p.finished(); exit != contract.ExitComplete {
+			t.Errorf("after the human's answer: exit %d", exit)
+		}
+	}
+}
+
+// TestArbiterCannotWeaken the human's criteria; it adds its own, for which permission is asked.
+func TestArbiterCannotWeaken(t *testing.T) {
+	p := begin(t, accepting("make test"))
+	set := func(criteria string) effect.AnswerTool {
+		p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{
+			AgentRef: p.agent("arbiter").AgentRef, Tool: "set_acceptance", Input: []byte(`{"criteria":` + criteria + `}`),
+		}})
+		return lastEffect[effect.AnswerTool](p)
+	}
+	for _, weaker := range []string{`[]`, `[{"text":"make test","command":"true"}]`, `[{"text":"other","command":"make test"}]`} {
+		if a := set(weaker); !a.IsError || !strings.Contains(a.Text, "only the human can drop or change") {
+			t.Errorf("%s is answered %+v", weaker, a)
+		}
+	}
+	if a := set(`[{"text":"make test","command":"make test"},{"text":"It is documented."},{"text":"It builds.","command":"make"}]`); a.IsError {
+		t.Fatalf("its own are refused: %s", a.Text)
+	}
+	p.complete()
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "no command proves", "It is documented.")
+	p.complete()
+	var permitted []bool
+	for c, open := p.checking(); open; c, open = p.checking() {
+		permitted = append(permitted, c.Permitted)
+		p.do(input.Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: ok("ok")})
+	}
+	if diff := cmp.Diff([]bool{true, false}, permitted); diff != "" {
+		t.Errorf("permitted unasked, -want +got:\n%s", diff)
+	}
+	r, _ := p.finished()
+	want := []string{"human: make test: passed", "arbiter: It is documented.: unproven", "arbiter: It builds.: passed"}
+	if diff := cmp.Diff(want, statusesOf(r.Acceptance)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestHumanSetsCriteria in the run: the Arbiter is told, and a COMPLETE that is being judged does not take effect.
+func TestHumanSetsCriteria(t *testing.T) {
+	p := begin(t, accepting("make test"))
+	p.complete()
+	p.do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.SetAcceptance{
+		Criteria: []contract.AcceptanceCriterion{{Text: "It is fast.", Command: "make bench"}},
+	}}})
+	p.contains("the answer", last[contract.Accepted](p).Message, "acceptance criteria set: 1")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The human set the acceptance criteria", "It is fast. – proved by `make bench`")
+	p.complete()
+	if diff := cmp.Diff([]string{"make bench"}, p.criteria(nil)); diff != "" {
+		t.Errorf("run after the change, -want +got:\n%s", diff)
+	}
+	r, _ := p.finished()
+	if diff := cmp.Diff([]string{"human: It is fast.: passed"}, statusesOf(r.Acceptance)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestJudgedOnATree: with Git the criteria are judged on the tree of a snapshot, also after a crash between the two.
+func TestJudgedOnATree(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) {
+		o.Accept, o.Workspace = []string{"make test"}, runconfig.Workspace{Root: "/w", Base: "base"}
+	})
+	p.complete()
+	asked := lastEffect[changes.Record](p)
+	if !asked.Tree {
+		t.Fatalf("asked for %+v", asked)
+	}
+	if c, open := p.checking(); open {
+		t.Fatalf("%s is run before the tree is known", c.Params.Command)
+	}
+	p.do(input.SnapshotTaken{Serial: asked.Serial, Commit: "c", Tree: "tree"})
+	p.criteria(nil)
+	p.do(input.Stopped{})
+	total := &contract.ResultChanges{Files: 1, Head: "c"}
+	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "c", Tree: "tree", Total: total})
+	r := last[contract.Result](p)
+	if r.Changes == nil || len(r.Acceptance) != 1 || r.Acceptance[0].Tree != "tree" {
+		t.Errorf("%+v", r.Acceptance)
+	}
+}

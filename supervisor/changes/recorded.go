@@ -1,0 +1,159 @@
+package changes
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Outcome is what a snapshot showed.
+type Outcome struct {
+	Overlaps []contract.Overlap // found by it, for the agents and the Arbiter
+	Final    bool               // it was the run's last
+	Judge    bool               // it was asked for to judge
+	Tree     string             // of Judge; empty: it could not be taken
+}
+
+// Recorded takes a snapshot's result. It emits `changes` and `overlap`, and asks for the next snapshot that is wanted. A
+// result that nobody waits for is dropped.
+func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorded) Outcome {
+	if len(s.Queue) == 0 || s.Queue[0].Request != r.Serial {
+		return Outcome{}
+	}
+	turn := s.Queue[0]
+	s.Queue = slices.Clone(s.Queue[1:])
+	for _, id := range s.Active { // who began meanwhile may have changed files before the snapshot was taken
+		if id != turn.Agent {
+			turn.Others = union(turn.Others, []string{id})
+		}
+	}
+	o := Outcome{Final: turn.last(), Judge: turn.Judge, Tree: r.Tree}
+	switch {
+	case r.Failed != "":
+		if !s.Failed {
+			out.Emit(contract.Supervisor, contract.Notice{Text: "the files could not be recorded: " + r.Failed})
+		}
+		s.Failed = true
+	case o.Final:
+		s.Failed, s.Total = false, r.Total
+	case o.Judge: // what changed is still to be attributed
+		s.Failed = false
+	default:
+		s.Failed, s.Last = false, r.Commit
+		s.attribute(turn, r.Paths)
+		o.Overlaps = s.overlaps(turn, r.Paths)
+		s.tell(out, turn, r)
+		for _, overlap := range o.Overlaps {
+			out.Emit(contract.Supervisor, overlap)
+		}
+	}
+	s.ask(out, w)
+	return o
+}
+
+// attribute notes who changed the files of a snapshot.
+func (s *State) attribute(t Turn, paths []string) {
+	touched := map[string][]string{}
+	for _, p := range paths {
+		switch {
+		case slices.Contains(t.Named, p) || len(t.Others) == 0:
+			s.edit(p, func(f *File) { f.Known = union(f.Known, []string{t.Agent}) })
+			touched[t.Agent] = append(touched[t.Agent], p)
+		default:
+			candidates := union(t.Others, []string{t.Agent})
+			s.edit(p, func(f *File) { f.Maybe = union(f.Maybe, candidates) })
+			for _, id := range candidates {
+				touched[id] = append(touched[id], p)
+			}
+		}
+	}
+	for _, p := range t.Named { // a snapshot of another's turn may have seen it first
+		if f, ok := s.File(p); ok && slices.Contains(f.Maybe, t.Agent) {
+			s.edit(p, func(f *File) { f.Known = union(f.Known, []string{t.Agent}) })
+		}
+	}
+	for id, files := range touched {
+		m := s.mark(id)
+		m.Touched = union(m.Touched, files)
+		if len(m.Touched) > maxFiles {
+			m.Touched = m.Touched[:maxFiles]
+		}
+		s.setMark(m)
+	}
+	slices.SortFunc(s.Marks, func(a, b Mark) int { return strings.Compare(a.Agent, b.Agent) })
+}
+
+// File returns what is known of a file.
+func (s *State) File(p string) (File, bool) {
+	i, ok := s.find(p)
+	if !ok {
+		return File{}, false
+	}
+	return s.Files[i], true
+}
+
+func (s *State) find(p string) (int, bool) {
+	return slices.BinarySearchFunc(s.Files, p, func(f File, p string) int { return strings.Compare(f.Path, p) })
+}
+
+// edit changes what is known of a file, in a copy.
+func (s *State) edit(p string, change func(*File)) {
+	i, ok := s.find(p)
+	if !ok && len(s.Files) >= maxFiles {
+		return
+	}
+	files := slices.Clone(s.Files)
+	if !ok {
+		files = slices.Insert(files, i, File{Path: p})
+	}
+	change(&files[i])
+	s.Files = files
+}
+
+// overlaps finds the files of a turn that another agent is known to have changed, too, which lived then.
+func (s *State) overlaps(t Turn, paths []string) []contract.Overlap {
+	var found []contract.Overlap
+	for _, p := range union(paths, t.Named) {
+		f, ok := s.File(p)
+		if !ok || !slices.Contains(f.Known, t.Agent) {
+			continue
+		}
+		living := slices.DeleteFunc(slices.Clone(f.Known), func(id string) bool { return !slices.Contains(t.Alive, id) })
+		if len(living) < 2 || slices.Equal(living, f.Told) {
+			continue
+		}
+		s.edit(p, func(f *File) { f.Told = living })
+		found = append(found, contract.Overlap{Path: p, Agents: living})
+	}
+	return found
+}
+
+// tell emits what a turn changed, and has the agent's next turn begin here.
+func (s *State) tell(out *effect.Collector, t Turn, r Recorded) {
+	m := s.mark(t.Agent)
+	e := contract.Changes{Files: []contract.FileChange{}}
+	for _, c := range r.Files {
+		f, _ := s.File(c.Path)
+		old := c.Old != "" && slices.Contains(m.Touched, c.Old)
+		if !old && !slices.Contains(m.Touched, c.Path) && !slices.Contains(t.Named, c.Path) {
+			continue
+		}
+		if len(e.Files) == maxShown {
+			e.More++
+			continue
+		}
+		c.Agents = union(f.Known, nil)
+		if len(c.Agents) == 0 {
+			c.Agents = union(f.Maybe, nil)
+		}
+		e.Files = append(e.Files, c)
+	}
+	s.setMark(Mark{Agent: t.Agent, Commit: r.Commit})
+	slices.SortFunc(s.Marks, func(a, b Mark) int { return strings.Compare(a.Agent, b.Agent) })
+	if len(e.Files) > 0 {
+		out.Emit(t.Agent, e)
+	}
+}

@@ -1,0 +1,212 @@
+// Package changes knows which files a run has changed, and which agents changed them.
+//
+// The files are recorded as snapshots: one when the run starts, one after each turn of an agent, one at the end. What
+// differs between two of them was changed by the agents that were at work in between. An agent is known to have
+// changed a file if its editing tools named it, or if nobody else was at work; else it may have. Two living agents that
+// are known to have changed one file are an overlap.
+//
+// The package computes. Its effect [Record] asks for a snapshot, one at a time; its result comes back as [Recorded].
+package changes
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Bounds of what is kept and told.
+const (
+	maxFiles  = 4000 // whose authors are known; of further files overlaps are not noticed
+	MaxPaths  = 2000 // of one Recorded
+	maxShown  = 200  // of one event
+	maxQueued = 64   // turns that wait for a snapshot; further ones share the last
+)
+
+// State is what a run knows of its files.
+type State struct {
+	Last   string   // commit of the last snapshot; empty: the base
+	Serial int      // of the last Record; 0: none
+	Queue  []Turn   // turns whose changes are not recorded yet, oldest first; that of the first is under way
+	Active []string // agents that had a turn since the last snapshot was asked for
+	Files  []File   // that agents changed, by path
+	Marks  []Mark   // of agents
+	Failed bool     // the last snapshot could not be taken, which was reported
+	Total  *contract.ResultChanges
+}
+
+// Turn is a turn that ended. Without an Agent it asks for a snapshot that is compared with none: to judge the run's
+// work, or the run's last.
+type Turn struct {
+	Agent   string
+	Judge   bool     // the tree is wanted
+	Named   []string // files that its editing tools wrote, relative to the work tree
+	Alive   []string // agents that could write then
+	Others  []string // other agents that were at work meanwhile
+	Keep    string   // a name that the snapshot gets, too; may be empty
+	Request int      // the serial of its Record; 0: not asked for yet
+}
+
+// last reports whether the run's last snapshot is asked for.
+func (t Turn) last() bool { return t.Agent == "" && !t.Judge }
+
+// File is a changed file and who changed it.
+type File struct {
+	Path  string
+	Known []string // agents that changed it
+	Maybe []string // agents that were at work when it changed
+	Told  []string // those whose overlap was reported
+}
+
+// Mark is where the changes of an agent's present turn begin.
+type Mark struct {
+	Agent   string
+	Commit  string
+	Touched []string // files that it may have changed since
+}
+
+// Record asks for a snapshot → Recorded.
+type Record struct {
+	Serial int
+	Base   string // commit of the first snapshot
+	Last   string // commit of the last snapshot
+	Since  string // commit at which the changes of this turn begin
+	Keep   string // a further name of the snapshot; may be empty
+	Tree   bool   // nothing else is wanted
+	Final  bool   // the last one: Recorded.Total is wanted
+}
+
+// Effect implements [effect.Effect].
+func (Record) Effect() {}
+
+// Recorded is what became of a [Record].
+type Recorded struct {
+	Serial int
+	Commit string                  `json:",omitempty"`
+	Tree   string                  `json:",omitempty"`
+	Paths  []string                `json:",omitempty"` // that differ from Last; MaxPaths at most
+	Files  []contract.FileChange   `json:",omitempty"` // that differ from Since, without agents; MaxPaths at most
+	Total  *contract.ResultChanges `json:",omitempty"` // since Base
+	Failed string                  `json:",omitempty"` // why there is no snapshot
+}
+
+// TurnBegan notes that an agent is at work.
+func (s *State) TurnBegan(agent string) {
+	if !slices.Contains(s.Active, agent) {
+		s.Active = append(slices.Clip(s.Active), agent)
+	}
+}
+
+// TurnEnded asks for a snapshot after a turn, whose Named are absolute paths. working are the agents whose turns go on.
+func (s *State) TurnEnded(out *effect.Collector, w runconfig.Workspace, t Turn, working []string) {
+	if !w.Enabled() {
+		return
+	}
+	named := t.Named
+	t.Named = nil
+	for _, file := range named {
+		if rel := w.Relative(file); rel != "" && !slices.Contains(t.Named, rel) {
+			t.Named = append(t.Named, rel)
+		}
+	}
+	for _, other := range s.Active {
+		if other != t.Agent {
+			t.Others = append(t.Others, other)
+		}
+	}
+	s.Active = slices.Clone(working)
+	s.queue(out, w, t)
+}
+
+// Judge asks for the tree to judge, behind the snapshots that are wanted, and reports whether there will be one.
+func (s *State) Judge(out *effect.Collector, w runconfig.Workspace) bool {
+	if w.Enabled() {
+		s.queue(out, w, Turn{Judge: true})
+	}
+	return w.Enabled()
+}
+
+// Finish asks for the run's last snapshot, behind those that are wanted, and reports whether there will be one.
+func (s *State) Finish(out *effect.Collector, w runconfig.Workspace) bool {
+	if !w.Enabled() {
+		return false
+	}
+	s.Total = nil
+	s.queue(out, w, Turn{})
+	return true
+}
+
+// Again asks once more for what a process that is gone had asked for.
+func (s *State) Again(out *effect.Collector, w runconfig.Workspace) {
+	if len(s.Queue) == 0 || !w.Enabled() {
+		s.Queue = nil
+		return
+	}
+	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(t Turn) bool { return t.last() })
+	s.ask(out, w)
+}
+
+func (s *State) queue(out *effect.Collector, w runconfig.Workspace, t Turn) {
+	if n := len(s.Queue); n >= maxQueued && t.Agent != "" {
+		last := s.Queue[n-1]
+		last.Others = union(last.Others, append([]string{t.Agent}, t.Others...))
+		s.Queue = append(slices.Clone(s.Queue[:n-1]), last)
+		return
+	}
+	s.Queue = append(slices.Clip(s.Queue), t)
+	if len(s.Queue) == 1 {
+		s.ask(out, w)
+	}
+}
+
+// ask asks for the snapshot of the first turn in the queue.
+func (s *State) ask(out *effect.Collector, w runconfig.Workspace) {
+	if len(s.Queue) == 0 {
+		return
+	}
+	s.Serial++
+	s.Queue = slices.Clone(s.Queue)
+	s.Queue[0].Request = s.Serial
+	t := s.Queue[0]
+	out.Do(Record{
+		Serial: s.Serial, Base: w.Base, Last: or(s.Last, w.Base), Since: or(s.mark(t.Agent).Commit, w.Base), Keep: t.Keep,
+		Tree: t.Judge, Final: t.last(),
+	})
+}
+
+// mark is that of an agent, by value.
+func (s *State) mark(agent string) Mark {
+	for _, m := range s.Marks {
+		if m.Agent == agent {
+			return m
+		}
+	}
+	return Mark{Agent: agent}
+}
+
+func (s *State) setMark(m Mark) {
+	marks := slices.DeleteFunc(slices.Clone(s.Marks), func(old Mark) bool { return old.Agent == m.Agent })
+	s.Marks = append(marks, m)
+}
+
+// Forget drops what is known of an agent that is gone.
+func (s *State) Forget(agent string) {
+	s.Marks = slices.DeleteFunc(slices.Clone(s.Marks), func(m Mark) bool { return m.Agent == agent })
+	s.Active = slices.DeleteFunc(slices.Clone(s.Active), func(id string) bool { return id == agent })
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// union is a sorted set of both.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}

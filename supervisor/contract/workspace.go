@@ -1,0 +1,46 @@
+package contract
+
+// Events about files, and what they are made of.
+type (
+	// Workspace says where an agent works.
+	Workspace struct {
+		Dir       string `json:"dir" jsonschema:"The directory."`
+		Branch    string `json:"branch,omitempty" jsonschema:"The Git branch, of a directory of the agent's own."`
+		Base      string `json:"base,omitempty" jsonschema:"The commit that the agent's changes are compared with."`
+		Isolation string `json:"isolation" jsonschema:"shared, worktree or clone."`
+	}
+	// Changes lists the files that changed in an agent's turn.
+	Changes struct {
+		Files []FileChange `json:"files" jsonschema:"The changed files, by path."`
+		More  int          `json:"more,omitempty" jsonschema:"How many files are left out of the list."`
+	}
+	// Overlap says that living agents changed the same file.
+	Overlap struct {
+		Path   string   `json:"path" jsonschema:"The file, relative to the top of the work tree."`
+		Agents []string `json:"agents" jsonschema:"The agents that changed it."`
+	}
+)
+
+// FileChange is a file that changed. Its agents are those that are known to have changed it; if none is known, those that
+// were at work when it changed.
+type FileChange struct {
+	Path    string   `json:"path"`
+	Old     string   `json:"old,omitempty"` // its former path, if it was renamed
+	Status  string   `json:"status"`        // added, modified, deleted, renamed, retyped
+	Added   int      `json:"added"`         // lines; 0 in a binary file
+	Deleted int      `json:"deleted"`
+	Agents  []string `json:"agents"`
+}
+
+// ResultChanges sums up what a run changed.
+type ResultChanges struct {
+	Files   int    `json:"files"`
+	Added   int    `json:"added"` // lines
+	Deleted int    `json:"deleted"`
+	Branch  string `json:"branch,omitempty"` // run branch, if agents had directories of their own
+	Head    string `json:"head"`             // commit with the files as they are at the end
+}
+
+func (Workspace) EventName() string { return "workspace" }
+func (Changes) EventName() string   { return "changes" }
+func (Overlap) EventName() string   { return "overlap" }

@@ -1,0 +1,62 @@
+package eventtext
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// shownFiles is how many changed files a sentence names.
+const shownFiles = 5
+
+// changedText lists changed files with their lines: "a.go +3 −1, b.go (deleted)".
+func changedText(c contract.Changes) string {
+	var files []string
+	for _, f := range c.Files[:min(len(c.Files), shownFiles)] {
+		files = append(files, changedFile(f))
+	}
+	if more := len(c.Files) - len(files) + c.More; more > 0 {
+		files = append(files, words.Count(more, "more file"))
+	}
+	return strings.Join(files, ", ")
+}
+
+func changedFile(f contract.FileChange) string {
+	text := One(f.Path, MaxSummary)
+	switch {
+	case f.Status == "deleted":
+		return text + " (deleted)"
+	case f.Status == "renamed":
+		text = One(f.Old, MaxSummary) + " to " + text
+	case f.Status == "added":
+		text += " (new)"
+	}
+	if f.Added > 0 {
+		text += " +" + words.Number(f.Added)
+	}
+	if f.Deleted > 0 {
+		text += " -" + words.Number(f.Deleted)
+	}
+	return text
+}
+
+func overlapText(o contract.Overlap, name func(string) string) string {
+	agents := make([]string, len(o.Agents))
+	for i, id := range o.Agents {
+		agents[i] = amid(Called(name, id))
+	}
+	return strings.Join(agents, " and ") + " changed the same file: " + One(o.Path, MaxSummary)
+}
+
+// acceptanceText tells what a criterion came to: "Criterion passed: the tests pass (make test)".
+func acceptanceText(a contract.Acceptance) string {
+	text := "Criterion " + One(a.Status, MaxName) + ": " + One(a.Text, MaxSummary)
+	if a.Command != "" && a.Command != a.Text {
+		text += " (" + One(a.Command, MaxSummary) + ")"
+	}
+	if a.Status == "failed" && a.ExitCode >= 0 {
+		text += ", exit code " + words.Number(a.ExitCode)
+	}
+	return text
+}
