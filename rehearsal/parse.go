@@ -28,8 +28,6 @@ func Parse(name string, src []byte) (*Scenario, error) {
 			sc.Description = f.text()
 		case "allow":
 			sc.allow = f.texts()
-		case "repository":
-			sc.Repository = f.truth()
 		case "vars":
 			for _, v := range f.fields("a mapping of texts") {
 				sc.vars[v.key] = v.text()

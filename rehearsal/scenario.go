@@ -20,9 +20,6 @@ type Scenario struct {
 	Title       string
 	Description string
 
-	// Repository says that the scratch workspace is a Git repository with one, empty commit.
-	Repository bool
-
 	file   string
 	allow  []string
 	vars   map[string]string

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -158,6 +159,9 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Compact:
 		st.compacted(e, b)
 	case bridge.ToolUse:
+		if a.Role == roster.RoleOrchestrator && policy.MayWrite(b.Tool) { // the Arbiter only reads
+			st.Changes.Acts(a.ID)
+		}
 		if b.Subagent == "" {
 			a := st.Edit(e.ID)
 			a.CurrentTool, a.ToolCall = b.Tool, &roster.RunningTool{Tool: b.Tool, ToolUse: b.ToolUse, What: whatOf(b.Input), Since: st.at}

@@ -95,9 +95,6 @@ func (st *step) send(i int, steer bool) {
 	}
 	if !steer {
 		a.Status, a.Since, a.Turn, a.Backoff = roster.Busy, st.at, nil, nil
-		if a.Role == roster.RoleOrchestrator { // the Arbiter only reads
-			st.Changes.TurnBegan(a.ID)
-		}
 	}
 	a.Turn = append(slices.Clip(a.Turn), m.Wire)
 	if m.Content == "" {

@@ -42,7 +42,7 @@ func (st *step) recordTurn(id string, t bridge.Turn, document int) {
 		if other.Alive() {
 			turn.Alive = append(turn.Alive, other.ID)
 		}
-		if other.Status == roster.Busy {
+		if other.ToolCall != nil {
 			working = append(working, other.ID)
 		}
 	}

@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+
+	"golang.org/x/term"
 )
 
 // editedText is what an editor left, and the file that it is in.
@@ -22,6 +25,10 @@ func (t editedText) remove() { os.RemoveAll(t.dir) }
 // editText opens $VISUAL, else $EDITOR, else vi, on a text in a private file of that name. If the editor fails,
 // nothing is left behind.
 func editText(ctx context.Context, name, text string) (editedText, error) {
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
+	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
+		return editedText{}, errors.New("no editor: there is no terminal for vi; set VISUAL or EDITOR to a program that needs none")
+	}
 	dir, err := os.MkdirTemp("", "arbiter-edit-")
 	if err != nil {
 		return editedText{}, err
@@ -31,7 +38,7 @@ func editText(ctx context.Context, name, text string) (editedText, error) {
 		t.remove()
 		return t, err
 	}
-	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	editor = cmp.Or(editor, "vi")
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", editorScript(editor), "editor", t.path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	interrupted := make(chan os.Signal, 1) // Ctrl+C is a key of the editor's

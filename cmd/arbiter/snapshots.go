@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -20,12 +19,11 @@ import (
 const firstSnapshotTimeout = 5 * time.Minute
 
 // recordFiles begins to record the workspace's files: the first snapshot is taken while the bridge starts. The function
-// that it returns waits for it, and has the loop take the others. A rehearsal's scratch workspace is recorded if the
-// scenario makes it a repository.
+// that it returns waits for it, and has the loop take the others. A rehearsal's directory is thrown away.
 func (r *runtimeRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop)) {
 	o := &r.choices.Options
 	o.Workspace = runconfig.Workspace{}
-	if o.Rehearsal && !r.rehearsesInRepository() || r.resumed != nil && !r.resumed.Options.Workspace.Enabled() {
+	if o.Rehearsal || r.resumed != nil && !r.resumed.Options.Workspace.Enabled() {
 		return func(*runloop.Loop) {}
 	}
 	options := workspaces.Options{Dir: o.CWD, Run: o.Run, Scratch: r.snapshotScratch()}
@@ -91,10 +89,4 @@ func (r *runtimeRun) confineGit(cmd *exec.Cmd) error {
 	cfg := *o.Sandbox
 	cfg.Write = append(cfg.Write[:len(cfg.Write):len(cfg.Write)], r.snapshotScratch())
 	return sandbox.Wrap(cmd, &cfg)
-}
-
-// rehearsesInRepository reports whether the scratch workspace of a rehearsal is a Git repository.
-func (r *runtimeRun) rehearsesInRepository() bool {
-	_, err := os.Stat(filepath.Join(r.choices.Options.CWD, ".git"))
-	return err == nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
-	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -72,9 +70,6 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 			c.Options.CWD = filepath.Join(dir, "workspace")
 			err = os.Mkdir(c.Options.CWD, 0o700)
 		}
-		if err == nil && script.Repository {
-			err = makeRepository(c.Options.CWD, home)
-		}
 		if err != nil {
 			return nil, environmentf("scratch workspace: %v", err)
 		}
@@ -111,20 +106,6 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 	c.Policy.Allow = append(c.Policy.Allow, script.allow...)
 	c.Options.Allow = append(c.Options.Allow, script.Allow()...)
 	return st, nil
-}
-
-// makeRepository makes a directory a Git repository with one commit. Nothing of the user's configuration counts in it.
-func makeRepository(dir, home string) error {
-	r := git.Runner{Dir: dir, Env: git.Environ([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"})}
-	_, err := r.Do(context.Background(), git.Call{Args: []string{"init", "--quiet", "--initial-branch=main"}, Writes: true})
-	if err != nil {
-		return err
-	}
-	signed := []string{"-c", "user.name=Rehearsal", "-c", "user.email=rehearsal@localhost"}
-	_, err = r.Do(context.Background(), git.Call{
-		Args: append(signed, "commit", "--quiet", "--allow-empty", "--message=An empty workspace"), Writes: true,
-	})
-	return err
 }
 
 // loadScenario takes a built-in name, or a file.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -128,6 +129,15 @@ func (r *round) prepare() error {
 	for _, d := range []string{"work", "home", "state", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(r.dir, d), 0o700); err != nil {
 			return err
+		}
+	}
+	// The run records its files only in a repository.
+	for _, args := range [][]string{
+		{"init", "--quiet"}, {"-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet", "--allow-empty", "--message=empty"},
+	} {
+		cmd := exec.Command("git", append([]string{"-C", filepath.Join(r.dir, "work")}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w: %s", args[0], err, out)
 		}
 	}
 	script := filepath.Join(r.dir, "job.yaml")

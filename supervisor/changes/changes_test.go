@@ -93,7 +93,7 @@ func overlapsOf(events []contract.Event) (found []contract.Overlap) {
 // TestAloneItIsTheAuthor: what a command wrote is its agent's if nobody else was at work.
 func TestAloneItIsTheAuthor(t *testing.T) {
 	r := begin(t, "orch-1")
-	r.s.TurnBegan("orch-1")
+	r.s.Acts("orch-1")
 	files := changesOf(t, r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go", "made/by/bash"}), "orch-1")
 	if len(files) != 2 || !slices.Equal(files[1].Agents, []string{"orch-1"}) {
 		t.Errorf("changes are %+v", files)
@@ -104,8 +104,8 @@ func TestAloneItIsTheAuthor(t *testing.T) {
 // other's turn saw the file first.
 func TestTwoAtWork(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
-	r.s.TurnBegan("orch-1")
-	r.s.TurnBegan("orch-2")
+	r.s.Acts("orch-1")
+	r.s.Acts("orch-2")
 	both := []string{"orch-1", "orch-2"}
 	events := r.turn("orch-1", []string{"/w/a.go"}, []string{"orch-2"}, []string{"a.go", "b.go", "c.go"})
 	files := changesOf(t, events, "orch-1")

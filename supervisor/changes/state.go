@@ -1,8 +1,8 @@
 // Package changes knows which files a run has changed, and which agents changed them.
 //
 // The files are recorded as snapshots: one when the run starts, one after each turn of an agent, one at the end. What
-// differs between two of them was changed by the agents that were at work in between. An agent is known to have
-// changed a file if its editing tools named it, or if nobody else was at work; else it may have. Two living agents that
+// differs between two of them was changed by the agents whose tools ran in between. An agent is known to have
+// changed a file if its editing tools named it, or if nobody else's tools ran; else it may have. Two living agents that
 // are known to have changed one file are an overlap.
 //
 // The package computes. Its effect [Record] asks for a snapshot, one at a time; its result comes back as [Recorded].
@@ -29,7 +29,7 @@ type State struct {
 	Last   string   // commit of the last snapshot; empty: the base
 	Serial int      // of the last Record; 0: none
 	Queue  []Turn   // turns whose changes are not recorded yet, oldest first; that of the first is under way
-	Active []string // agents that had a turn since the last snapshot was asked for
+	Active []string // agents that used tools since the last snapshot was asked for
 	Files  []File   // that agents changed, by path
 	Marks  []Mark   // of agents
 	Failed bool     // the last snapshot could not be taken, which was reported
@@ -43,7 +43,7 @@ type Turn struct {
 	Judge   bool     // the tree is wanted
 	Named   []string // files that its editing tools wrote, relative to the work tree
 	Alive   []string // agents that could write then
-	Others  []string // other agents that were at work meanwhile
+	Others  []string // other agents that used tools meanwhile
 	Keep    string   // a name that the snapshot gets, too; may be empty
 	Request int      // the serial of its Record; 0: not asked for yet
 }
@@ -55,7 +55,7 @@ func (t Turn) last() bool { return t.Agent == "" && !t.Judge }
 type File struct {
 	Path  string
 	Known []string // agents that changed it
-	Maybe []string // agents that were at work when it changed
+	Maybe []string // agents whose tools ran when it changed
 	Told  []string // those whose overlap was reported
 }
 
@@ -91,14 +91,14 @@ type Recorded struct {
 	Failed string                  `json:",omitempty"` // why there is no snapshot
 }
 
-// TurnBegan notes that an agent is at work.
-func (s *State) TurnBegan(agent string) {
+// Acts notes that an agent uses a tool that may write files.
+func (s *State) Acts(agent string) {
 	if !slices.Contains(s.Active, agent) {
 		s.Active = append(slices.Clip(s.Active), agent)
 	}
 }
 
-// TurnEnded asks for a snapshot after a turn, whose Named are absolute paths. working are the agents whose turns go on.
+// TurnEnded asks for a snapshot after a turn, whose Named are absolute paths. working are the agents whose tools run.
 func (s *State) TurnEnded(out *effect.Collector, w runconfig.Workspace, t Turn, working []string) {
 	if !w.Enabled() {
 		return

@@ -33,6 +33,12 @@ var (
 // VerdictTool is how a turn of an agent ends in its verdict. It does nothing else.
 const VerdictTool = "StructuredOutput"
 
+// MayWrite reports whether a tool can change files of the workspace, by itself or by what it starts.
+func MayWrite(tool string) bool {
+	_, own := Own(tool)
+	return !own && !readers[tool] && !harmless[tool] && tool != "WebFetch" && tool != "WebSearch"
+}
+
 // Own reports whether a tool is one of arbiter's own, and what it is called among them.
 func Own(tool string) (name string, ok bool) { return strings.CutPrefix(tool, "mcp__arbiter__") }
 
