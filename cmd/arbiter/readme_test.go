@@ -225,6 +225,8 @@ var notRun = map[string]string{
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
 	"logs --verify FILE":                     "is run with a file",
+	"memory rm":                              "removes lessons that nobody has written here; TestMemoryCommands does it",
+	"report -":                               "reads events from stdin; TestReportOfARun does it",
 	"replay RUN --decisions --decider-model": "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
 	"sessions rm":                            "removes the run of the other lines; TestStrays does it",
 	"trust":                                  "asks on a terminal; TestTrustInTheRun does it",
