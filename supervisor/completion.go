@@ -167,6 +167,7 @@ func (st *step) concluded(v verdict.Arbiter) {
 	if st.awaitsHuman() {
 		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not answered: " + words.Head(st.Question.Text, 1000)})
 	}
+	st.Task.Lessons = v.Lessons
 	st.toHuman(conversation.KindComplete, v.Message)
 	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Decision)
 }

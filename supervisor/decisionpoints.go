@@ -107,10 +107,14 @@ func (s *State) Record() decision.Record {
 		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode, AgentUsed: p.Agent})
 	}
 	for _, a := range o.AvailableModes() {
-		r.Agents = append(r.Agents, decision.AgentDescription{
+		d := decision.AgentDescription{
 			Name: a.Name, DisplayName: a.Name, WhenToUse: a.Description,
 			Tools: decision.ToolLists{Allowed: a.Tools, Blocked: a.DisallowedTools},
-		})
+		}
+		if p, known := o.Performance[a.Name]; known {
+			d.RecentPerformance = &p
+		}
+		r.Agents = append(r.Agents, d)
 	}
 	return r
 }

@@ -66,7 +66,11 @@ func (st *step) confinement() (what, why string) {
 func (st *step) giveTask(task string) {
 	st.Task.Text = task
 	st.startTask()
-	st.post(conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task + st.withCriteria()})
+	m := conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task + st.withCriteria()}
+	if st.Options.Lessons != "" {
+		m.Attached = []conversation.Attached{{Title: "memory", From: contract.Supervisor, Kind: "document", Text: st.Options.Lessons}}
+	}
+	st.post(m)
 }
 
 // withCriteria is what the Arbiter reads of the criteria with a task.

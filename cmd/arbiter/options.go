@@ -44,6 +44,7 @@ var optionOf = map[string]func(*runconfig.Options) any{
 	"context-critical":   func(o *runconfig.Options) any { return &o.ContextCritical },
 	"context-tokens":     func(o *runconfig.Options) any { return &o.ContextTokens },
 	"context-tokens-for": func(o *runconfig.Options) any { return &o.ContextTokensFor },
+	"memory":             func(o *runconfig.Options) any { return &o.Memory },
 	"accept":             func(o *runconfig.Options) any { return &o.Accept },
 	"check-timeout":      func(o *runconfig.Options) any { return &o.CheckTimeout },
 	"permission-wait":    func(o *runconfig.Options) any { return &o.PermissionWait },
@@ -64,6 +65,9 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 	}
 	if s.Options.CheckTimeout == 0 {
 		s.Options.CheckTimeout = -1 // zero means the default there
+	}
+	if s.Options.Memory != memoryOn && s.Options.Memory != memoryOff {
+		return usagef("--memory %q: use on or off", s.Options.Memory)
 	}
 	if err := checkAcceptance(s.Options.Accept); err != nil {
 		return err

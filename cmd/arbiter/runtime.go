@@ -113,6 +113,7 @@ func newRun(c choices) (*runtimeRun, error) {
 		r.close()
 		return nil, err
 	}
+	r.recall()
 	if c.Rehearse {
 		if err := r.lockScratch(); err != nil {
 			return nil, err

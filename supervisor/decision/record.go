@@ -10,7 +10,7 @@ type Record struct {
 	History History
 	Error   *Failure           // the last error nobody has got over yet
 	Failed  []Check            // checks that a COMPLETE was sent back for, with nothing handed over since
-	Agents  []AgentDescription // RecentPerformance is filled in from History
+	Agents  []AgentDescription // RecentPerformance is that of earlier runs, unless History has one
 
 	Iteration, MaxIterations        int
 	Failures, MaxFailures           int

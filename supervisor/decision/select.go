@@ -129,7 +129,9 @@ func agents(r Record) []AgentDescription {
 			a.DisplayName = a.Name
 		}
 		a.WhenToUse = Cut(a.WhenToUse, agentRunes)
-		a.RecentPerformance = r.History.Performance(a.Name)
+		if p := r.History.Performance(a.Name); p != nil { // this run counts before earlier ones
+			a.RecentPerformance = p
+		}
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
@@ -33,8 +34,12 @@ type Options struct {
 	TrustHash string            `json:",omitempty"`
 	Env       map[string]string // added to the agents' environment
 	Workspace Workspace         `json:",omitzero"`
-	Accept    []string          `json:",omitempty"` // commands that must pass before the task is complete
-	Trusted   bool              // project settings, hooks, agents and CLAUDE.md may be loaded
+	Memory    string            `json:",omitempty"` // whether lessons are read and kept: on or off
+	Lessons   string            `json:",omitempty"` // of earlier runs, as the Arbiter reads them
+	// Performance is how each mode did in earlier runs, by its name.
+	Performance map[string]decision.Performance `json:",omitempty"`
+	Accept      []string                        `json:",omitempty"` // commands that must pass before the task is complete
+	Trusted     bool                            // project settings, hooks, agents and CLAUDE.md may be loaded
 
 	MaxOrchestrators int
 	MaxIterations    int

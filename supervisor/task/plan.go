@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // State says where the task stands, and what its executions came to.
@@ -26,6 +27,7 @@ type State struct {
 	History       decision.History  // of its executions
 	LastError     *decision.Failure // that nobody has got over yet
 	Acceptance    acceptance.State  // what must hold before it is complete
+	Lessons       []verdict.Lesson  // of its COMPLETE, for later runs
 }
 
 // PlanText lists the steps for a model, counted from 1.

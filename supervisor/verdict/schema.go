@@ -72,6 +72,19 @@ const arbiterSchema = `{
   "to": {"type": "string", "description": "The agent's id, such as orch-2. Needed for ADDRESS_ORCHESTRATOR and RETRY, optional for CONTINUE."},
   "mode": {"type": "string", "description": "The mode to summon under. Needed for SELECT_MODE."},
   "summary": {"type": "string", "description": "What was achieved and how you verified it. Needed for COMPLETE."},
+  "lessons": {
+   "type": "array",
+   "description": "With COMPLETE: what runs in this directory should know from now on, such as how its tests are run. Few, each true beyond this task; none is fine.",
+   "items": {
+    "type": "object",
+    "properties": {
+     "text": {"type": "string", "description": "The lesson, in a sentence."},
+     "evidence": {"type": "string", "description": "What showed it."}
+    },
+    "required": ["text", "evidence"],
+    "additionalProperties": false
+   }
+  },
   "report": {"type": "boolean", "description": "With ADDRESS_HUMAN: true if message needs no answer, false if it is a question, which stays open until the human answers. Without it, only what answers a word that the human threw in, and asks nothing, is a report."},
   "handoff": ` + documentSchema + `
  },

@@ -29,7 +29,14 @@ type Arbiter struct {
 	Mode     string    `json:"mode,omitempty"`    // agent definition
 	Summary  string    `json:"summary,omitempty"` // never empty with COMPLETE
 	Report   *bool     `json:"report,omitempty"`  // with ADDRESS_HUMAN: whether no answer is expected; nil: not said
+	Lessons  []Lesson  `json:"lessons,omitempty"` // with COMPLETE
 	Handoff  *Document `json:"handoff,omitempty"`
+}
+
+// Lesson is something that later runs in the same workspace should know: the Arbiter's word.
+type Lesson struct {
+	Text     string `json:"text"`
+	Evidence string `json:"evidence"`
 }
 
 // Orchestrator is the end of a turn of an Orchestrator.
