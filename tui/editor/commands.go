@@ -57,6 +57,7 @@ var Commands = []Spec{
 	spec("pause", "", "hold all messages back"),
 	spec("continue", "", "let them go again"),
 	spec("plan", "[CHANGE]", "the plan in full; CHANGE: add TEXT, set and a step a line, or a step's number and done, start, skip, fail, pending, up, down, delete, text … or mode …"),
+	spec("accept", "[TEXT]", "the acceptance criteria; TEXT: a command that must pass before the task is complete, or drop and a criterion's number"),
 	spec("agents", "", "the modes of this run: when to use them, tools, how they have done"),
 	spec("skip", "", "skip the step at hand"),
 	spec("retry", "", "ask the last agent to try again"),

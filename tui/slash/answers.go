@@ -23,6 +23,7 @@ var Answers = map[string]Answer{
 	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return taskText(s) }},
 	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return Agents(s) }},
 	"context":     {"HOW FULL", context},
+	"accept":      {"WHAT MUST HOLD", func(s *supervisor.State, _ string) string { return criteria(s) }},
 	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return cost(s) }},
 	"permissions": {"WHAT IS ALLOWED", func(s *supervisor.State, _ string) string { return permissions(s) }},
 }

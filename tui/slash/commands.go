@@ -26,6 +26,12 @@ func For(s *supervisor.State, c editor.Command) (body contract.CommandBody, is b
 		return contract.Configure{Permissions: c.Arg(0), AcceptRisk: c.Arg(1) != ""}, true, nil
 	case "allow", "ask", "deny":
 		return rule(c)
+	case "accept":
+		if c.Arg(0) == "" {
+			return nil, false, nil
+		}
+		body, err = accept(s, c)
+		return body, true, err
 	case "plan":
 		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
 			body, err = Amend(s, c)

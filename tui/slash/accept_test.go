@@ -1,0 +1,49 @@
+package slash
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+)
+
+// TestAccept: a command is added to the criteria, one is dropped by its number, and what cannot be is said.
+func TestAccept(t *testing.T) {
+	s := &supervisor.State{Task: task.State{Acceptance: acceptance.State{
+		Criteria: []acceptance.Criterion{{Text: "It is fast.", Command: "make bench", By: acceptance.Human}},
+		Results:  []acceptance.Result{{Criterion: acceptance.Criterion{Text: "It is fast.", Command: "make bench"}, Status: acceptance.Failed}},
+	}}}
+	for typed, want := range map[string]any{
+		"/accept go test ./...": contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{
+			{Text: "It is fast.", Command: "make bench"}, {Text: "go test ./...", Command: "go test ./..."},
+		}},
+		"/accept drop 1": contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{}},
+		"/accept drop 2": "there is no criterion 2: 1 criterion is set",
+		"/accept drop x": `"x" is no number of a criterion: /accept lists them`,
+	} {
+		c, err := editor.ParseSlash(typed)
+		if err != nil {
+			t.Fatalf("%s: %v", typed, err)
+		}
+		var got any
+		got, is, err := For(s, c)
+		if err != nil {
+			got = err.Error()
+		}
+		if diff := cmp.Diff(want, got); diff != "" || !is {
+			t.Errorf("%s (-want +got):\n%s", typed, diff)
+		}
+	}
+	if text := criteria(s); !strings.Contains(text, "1. It is fast. (make bench), set by the human: failed when it was last judged") {
+		t.Errorf("listed as %q", text)
+	}
+	if len(s.Task.Acceptance.Criteria) != 1 {
+		t.Error("the run's own criteria were written to")
+	}
+}
