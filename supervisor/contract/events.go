@@ -400,7 +400,7 @@ var events = []struct {
 	{ContextWarning{}, "An agent's context reached a level.", talk},
 	{Compact{}, "An agent's context was compacted.", talk},
 	{Check{}, "A check of a hand-off document that the supervisor has run itself.", 0},
-	{Acceptance{}, "A criterion was judged on the final tree; id is the supervisor.", 0},
+	{Acceptance{}, "A criterion was judged on the final tree; id is the supervisor.", talk},
 	{Handoff{}, "A hand-off document was passed on.", talk},
 	{Decision{}, "A ruling, and who made it.", talk},
 	{Plan{}, "The whole plan after a change.", aside},
