@@ -3,7 +3,6 @@ package tui
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -178,8 +177,6 @@ func (p *puppet) fact(n int, text string) {
 	p.does("orch-1", bridge.Delta{Text: `{"kind":"progress","message":` + quoted("d " + text)[:len(quoted("d "+text))-1], Verdict: true})
 }
 
-func isC1(r rune) bool { return 0x80 <= r && r < 0xa0 }
-
 // TestHostileLooksLikeClean: whatever agents write, in each place where they can, what
 // is seen and saved is what would be if they had written its visible part alone: the
 // same cells, the same styles, the same title, and nothing sent but our own.
@@ -218,9 +215,6 @@ func TestHostileLooksLikeClean(t *testing.T) {
 	for i, text := range tuitest.Hostile() {
 		if underRace && i%7 != 0 {
 			continue // it takes minutes there
-		}
-		if os.Getenv("ARBITER_LONG") == "" && strings.ContainsFunc(text, isC1) {
-			continue // the same sequences are begun with ESC, too
 		}
 		if strings.TrimSpace(sanitize.Text(text)) == "" {
 			text += "x" // what is empty is another thing to say
