@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -193,6 +195,16 @@ func (st *step) criteriaJudged() {
 		st.Handoff.Completing = nil
 		st.leaveToHuman(o.Text)
 	}
+}
+
+// failedChecks are the checks and criteria that kept a COMPLETE from taking effect, as deciders are shown them.
+func (s *State) failedChecks() []decision.Check {
+	list := s.Handoff.FailedChecks()
+	for _, r := range s.Task.Acceptance.Failing() {
+		receipt := verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output, Why: cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))}
+		list = append(list, decision.Ran(verdict.Check{Command: r.Command, Expect: "acceptance criterion: " + r.Text}, receipt))
+	}
+	return list
 }
 
 // acceptance is what the criteria came to when they were last judged, for events and the result.

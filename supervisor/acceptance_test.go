@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -186,5 +187,59 @@ func TestJudgedOnATree(t *testing.T) {
 	r := last[contract.Result](p)
 	if r.Changes == nil || len(r.Acceptance) != 1 || r.Acceptance[0].Tree != "tree" {
 		t.Errorf("%+v", r.Acceptance)
+	}
+}
+
+// TestTheRulesNeverCompleteOverAFailedCriterion: somebody is told to mend it; after three rejections a human is asked, or
+// the run fails.
+func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		human   bool
+		mending int // the criterion holds from this COMPLETE on
+	}{{"mended", true, 2}, {"never, with a human", true, 99}, {"never, alone", false, 99}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) {
+				o.Decider, o.HumanPresent, o.Accept = runconfig.DeciderRules, c.human, []string{"make it"}
+			})
+			completed, mended := 0, 0
+			for turns := 0; p.s.Ending == nil && p.s.Question == nil && turns < 60; turns++ {
+				if p.s.DeciderRequest != nil {
+					if d := p.decides(decider.Rules{}); d.Decision.Decision == "COMPLETE" {
+						completed++
+						output := ""
+						if completed < c.mending {
+							output = "it is broken"
+						}
+						p.criteria(map[string]string{"make it": output})
+					}
+					continue
+				}
+				id := p.working()
+				if strings.Contains(p.lastSent(id), "these fail") {
+					mended++
+					p.contains("the brief", p.lastSent(id), "make it", "exit code 1", "it is broken")
+				}
+				p.verdict(id, leaving())
+			}
+			if c.mending < 99 {
+				if r, _ := p.finished(); r.Status != contract.StatusComplete || mended != 1 {
+					t.Errorf("%+v, mended %d times", r, mended)
+				}
+				return
+			}
+			if completed != 3 || mended != 2 {
+				t.Errorf("completed %d times, mended %d times", completed, mended)
+			}
+			if c.human {
+				if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "make it") {
+					t.Errorf("asked: %+v", p.s.Question)
+				}
+				return
+			}
+			if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
+				t.Errorf("%+v, exit %d", r, exit)
+			}
+		})
 	}
 }

@@ -97,7 +97,7 @@ func (st *step) record() decision.Record {
 func (s *State) Record() decision.Record {
 	o := &s.Options
 	r := decision.Record{
-		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: s.Handoff.FailedChecks(),
+		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: s.failedChecks(),
 		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures, MaxFailures: o.MaxFailures,
 		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
 		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
@@ -169,7 +169,7 @@ func (st *step) noteArbiterRequest(a *roster.Agent, m conversation.Mail) {
 		st.ArbiterRequest = nil
 	case st.Task.Phase == machine.Selecting, st.Task.Phase == machine.Error, st.Task.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.ArbiterRequest = st.requestDecision(decision.PointSelect, "")
-	case st.Task.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(st.Handoff.FailedChecks()) > 0: // its COMPLETE was sent back
+	case st.Task.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(st.failedChecks()) > 0: // its COMPLETE was sent back
 		st.ArbiterRequest = st.requestDecision(decision.PointEvaluate, st.lastWorked())
 	default:
 		st.ArbiterRequest = nil

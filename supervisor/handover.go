@@ -163,6 +163,7 @@ func (st *step) handedOver(h handoff.Handover) {
 	case handoff.KindDone, handoff.KindHandoff:
 		a, _ := st.Agent(id)
 		st.Handoff.Prove(h, task.ModeOf(&a))
+		st.Task.Acceptance.HandedOver()
 	}
 	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial

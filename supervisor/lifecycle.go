@@ -90,6 +90,9 @@ func (st *step) enlist(a roster.Agent, prompt string) {
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
 	})
+	if w := st.Options.Workspace; w.Enabled() && a.Role == roster.RoleOrchestrator {
+		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: "shared"})
+	}
 	if !st.BridgeUp || st.Halted || st.TrustQuestion != nil { // it starts with the others
 		e := st.Edit(a.ID)
 		e.Status, e.NewSession = roster.Down, true

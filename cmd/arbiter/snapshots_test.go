@@ -64,6 +64,11 @@ func TestARunRecordsItsChanges(t *testing.T) {
 			if c := result.Changes; c == nil || c.Files != 2 || c.Added != 2 || c.Deleted != 1 || c.Head == "" {
 				t.Errorf("the result's changes are %+v\n%s", c, s.dump())
 			}
+			for _, w := range collect[contract.Workspace](s) {
+				if w.Dir != repo.Path || w.Isolation != "shared" || w.Base != repo.Git("rev-parse", "refs/arbiter/"+result.Session[:8]+"/base") {
+					t.Errorf("an agent works in %+v", w)
+				}
+			}
 			files := map[string][]string{} // the agents of each, as the last event has them
 			for _, e := range collect[contract.Changes](s) {
 				for _, f := range e.Files {

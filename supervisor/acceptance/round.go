@@ -147,7 +147,8 @@ func (s *State) Judge() (Outcome, bool) {
 	}
 	s.Results, s.Round = s.Round.Results, nil
 	failed := s.failed()
-	if len(failed) == 0 {
+	s.Unanswered = len(failed) > 0
+	if !s.Unanswered {
 		return Outcome{Verdict: Accepted}, true
 	}
 	s.Rejections++

@@ -14,6 +14,7 @@ type State struct {
 	Round      *Round      // under way; nil: none
 	Results    []Result    // of the last round that was judged
 	Rejections int         // of COMPLETE, since the task began or the human answered
+	Unanswered bool        // a COMPLETE was rejected, and nothing was handed over since
 	AskedHow   bool        // the Arbiter was asked how the criteria without a command hold
 }
 
@@ -124,7 +125,21 @@ func (s *State) ArbiterSets(list []Given) error {
 // BeginTask prepares for another task: the human's criteria stay, as they hold for the run; the Arbiter's do not.
 func (s *State) BeginTask() {
 	s.replace(s.ofHuman())
-	s.Results, s.Rejections = nil, 0
+	s.Results, s.Rejections, s.Unanswered = nil, 0, false
+}
+
+// HandedOver notes that work was handed over: what failed before may hold now.
+func (s *State) HandedOver() { s.Unanswered = false }
+
+// Failing returns the results that rejected the last COMPLETE, with nothing handed over since.
+func (s *State) Failing() []Result {
+	var list []Result
+	if s.Unanswered {
+		for _, i := range s.failed() {
+			list = append(list, s.Results[i])
+		}
+	}
+	return list
 }
 
 // Answered lets the Arbiter try as often again: the human has answered after [Exhausted].
