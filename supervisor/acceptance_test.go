@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -62,7 +63,7 @@ func (p *play) complete() {
 // TestCompleteIsJudged: a criterion that fails rejects COMPLETE, with its output; once it passes the run is complete.
 func TestCompleteIsJudged(t *testing.T) {
 	p := begin(t, accepting("make test", "make lint"))
-	p.contains("the task", p.lastSent("arbiter"), "## Acceptance criteria", "1. make test (set by the human)")
+	p.contains("the task", p.lastSent("arbiter"), "acceptance criteria", "1. make test (set by the human)")
 	p.complete()
 	first, _ := p.checking()
 	if !first.Permitted || first.Params.TimeoutMS < 60_000 {
@@ -241,5 +242,27 @@ func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
 				t.Errorf("%+v, exit %d", r, exit)
 			}
 		})
+	}
+}
+
+// TestCriteriaGoWithTheTask, however it is given; and a resume adds what is named anew, but not what the human dropped.
+func TestCriteriaGoWithTheTask(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) {
+		o.Task, o.Accept, o.Lessons = "", []string{"make test"}, "Reports: the looms need oil."
+	})
+	p.do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "Build it."}}})
+	p.contains("the task", p.lastSent("arbiter"), "Build it.", "1. make test (set by the human)", "the looms need oil")
+	p.do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.SetAcceptance{}}})
+	resume := func(accept ...string) []acceptance.Criterion {
+		o := p.s.Options
+		o.Accept = accept
+		p.do(input.Resumed{Options: o, Salt: "s"})
+		return p.s.Task.Acceptance.Criteria
+	}
+	if list := resume("make test"); len(list) != 0 {
+		t.Errorf("after a resume there is %+v again", list)
+	}
+	if list := resume("make test", "make lint"); len(list) != 2 {
+		t.Errorf("named anew, there is %+v", list)
 	}
 }

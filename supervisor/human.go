@@ -178,6 +178,9 @@ func (st *step) word(c contract.Say) {
 		m.Kind = conversation.KindTask
 		st.Task.Text = c.Text
 	}
+	if m.Kind == conversation.KindTask {
+		m.Attached = st.withTask()
+	}
 	st.post(m)
 	if c.Strength == contract.Stop && a.Status == roster.Busy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})

@@ -66,19 +66,23 @@ func (st *step) confinement() (what, why string) {
 func (st *step) giveTask(task string) {
 	st.Task.Text = task
 	st.startTask()
-	m := conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task + st.withCriteria()}
-	if st.Options.Lessons != "" {
-		m.Attached = []conversation.Attached{{Title: "memory", From: contract.Supervisor, Kind: "document", Text: st.Options.Lessons}}
-	}
-	st.post(m)
+	st.post(conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask()})
 }
 
-// withCriteria is what the Arbiter reads of the criteria with a task.
-func (s *State) withCriteria() string {
+// withTask is what the Arbiter reads with a task: the criteria that it will be judged by, and what earlier runs learned,
+// which is theirs to claim.
+func (s *State) withTask() []conversation.Attached {
+	var list []conversation.Attached
 	if criteria := s.criteriaText(); criteria != "" {
-		return "\n\n## Acceptance criteria\n\nCOMPLETE takes effect when the supervisor has run their commands on the final files, and all passed.\n\n" + criteria
+		list = append(list, conversation.Attached{
+			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
+			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, and all passed.\n\n" + criteria,
+		})
 	}
-	return ""
+	if s.Options.Lessons != "" {
+		list = append(list, conversation.Attached{Title: "memory", From: contract.Supervisor, Kind: "document", Text: s.Options.Lessons})
+	}
+	return list
 }
 
 // enlist adds an agent and has its process started.

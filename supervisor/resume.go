@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -61,9 +62,12 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
 	st.ProcessBegan, st.ProcessRuns = st.at, st.ProcessRuns+1
-	modes := st.Options.Modes
+	modes, accept := st.Options.Modes, st.Options.Accept
 	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
 	st.keepModes(modes)
+	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
+		st.acceptFromOptions()
+	}
 	st.noteAgain()
 	st.HumanPresent, st.MessageSalt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Halted, st.Task.Failures, st.NotifiedAlone, st.GeneratedInRow = false, false, 0, false, 0

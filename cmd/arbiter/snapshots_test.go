@@ -101,7 +101,7 @@ actors:
         verdict: {decision: SELECT_MODE, mode: developer, message: Weave the weft., reason: It is missing.}
       - expect: is woven
         verdict: {decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: It was said.}
-      - expect: (?s)Acceptance criteria.*grep -q weft weft.txt
+      - expect: (?is)acceptance criteria.*grep -q weft weft.txt
         verdict: {decision: SELECT_MODE, mode: developer, message: Weave the warp., reason: It is first.}
       - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
   - name: warp
