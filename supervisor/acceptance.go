@@ -32,7 +32,7 @@ func (st *step) acceptFromOptions() {
 func (st *step) setAcceptance(ref string, c contract.SetAcceptance) {
 	list := make([]acceptance.Given, 0, len(c.Criteria))
 	for _, g := range c.Criteria {
-		list = append(list, acceptance.Given{Text: g.Text, Command: g.Command})
+		list = append(list, acceptance.Given{Text: g.Text, Command: g.Command, By: acceptance.By(g.By)})
 	}
 	origin := acceptance.FromStdin
 	if st.channel == input.ChannelScreen {

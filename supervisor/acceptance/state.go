@@ -27,9 +27,13 @@ type Criterion struct {
 }
 
 // Given is a criterion as it is set. A Given without text is named by its command.
+//
+// A list of a human's may repeat criteria of the Arbiter and leave them the Arbiter's (By): their commands still need
+// permission. Without By a repeated criterion becomes the human's.
 type Given struct {
 	Text    string `json:"text"`
 	Command string `json:"command,omitempty"`
+	By      By     `json:"by,omitempty"`
 }
 
 // By says who set a criterion.
@@ -63,11 +67,25 @@ const (
 // HumanSets makes the list the criteria of the run. It replaces those of the Arbiter, too. An error says what a human
 // has to change, and leaves the state as it is.
 func (s *State) HumanSets(list []Given, origin Origin) error {
-	criteria, err := read(list, Human, origin)
-	if err == nil {
-		s.replace(criteria)
+	given, err := read(list, Human, origin)
+	if err != nil {
+		return err
 	}
-	return err
+	var own, kept []Criterion
+	for _, c := range given {
+		repeats := func(g Given) bool { return g.By == Arbiter && clean(g.Text) == c.Text && clean(g.Command) == c.Command }
+		if !slices.ContainsFunc(list, repeats) {
+			own = append(own, c)
+			continue
+		}
+		i := slices.IndexFunc(s.Criteria, func(old Criterion) bool { return old.By == Arbiter && old.same(c) })
+		if i < 0 {
+			return fmt.Errorf("the Arbiter set no criterion %q with that command: leave out `by` to set it yourself", c.Text)
+		}
+		kept = append(kept, s.Criteria[i])
+	}
+	s.replace(append(own, kept...))
+	return nil
 }
 
 // HumanAdds adds a criterion. One that the Arbiter set becomes the human's.

@@ -228,3 +228,27 @@ func TestEvidenceIsBounded(t *testing.T) {
 		t.Errorf("%v, %d bytes of state", err, len(data))
 	}
 }
+
+// TestRepeatingIsNotAdopting: a list can repeat a criterion of the Arbiter and leave it the Arbiter's, so that its
+// command still needs permission.
+func TestRepeatingIsNotAdopting(t *testing.T) {
+	s := set(t, tests)
+	if err := s.ArbiterSets([]Given{tests, {Text: "it is clean", Command: "make lint"}}); err != nil {
+		t.Fatal(err)
+	}
+	theirs := Given{Text: "it is clean", Command: "make lint", By: Arbiter}
+	if err := s.HumanSets([]Given{tests, theirs, reads}, FromScreen); err != nil {
+		t.Fatal(err)
+	}
+	var by []By
+	for _, c := range s.Criteria {
+		by = append(by, c.By)
+	}
+	if !slices.Equal(by, []By{Human, Human, Arbiter}) || s.Criteria[2].Command != "make lint" {
+		t.Errorf("%+v", s.Criteria)
+	}
+	theirs.Command = "make"
+	if err := s.HumanSets([]Given{theirs}, FromScreen); err == nil || len(s.Criteria) != 3 {
+		t.Errorf("a criterion that the Arbiter did not set is kept as its own: %v, %+v", err, s.Criteria)
+	}
+}

@@ -4,6 +4,7 @@ package contract
 type AcceptanceCriterion struct {
 	Text    string `json:"text"`
 	Command string `json:"command,omitempty"` // its exit code 0 proves the criterion
+	By      string `json:"by,omitempty"`      // "arbiter": it stays one that the Arbiter set
 }
 
 // Acceptance is a criterion and what it came to on the final tree.

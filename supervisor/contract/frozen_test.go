@@ -76,7 +76,7 @@ var commandLines = []string{
 	`{"type":"retry"}`,
 	`{"type":"retry","ref":"r"}`,
 	`{"type":"set_acceptance","criteria":[]}`,
-	`{"type":"set_acceptance","ref":"r","criteria":[{"text":"a"},{"text":"b","command":"make test"}]}`,
+	`{"type":"set_acceptance","ref":"r","criteria":[{"text":"a"},{"text":"b","command":"make test"},{"text":"c","by":"arbiter"}]}`,
 	`{"type":"set_plan","steps":[]}`,
 	`{"type":"set_plan","ref":"r","steps":[{"text":"a","status":"pending"},{"text":"b","status":"done","agent":"developer"}]}`,
 	`{"type":"skip_step"}`,

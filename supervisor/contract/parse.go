@@ -114,6 +114,7 @@ var stepFields = []field{
 var criterionFields = []field{
 	{name: "text", required: true, about: "What must hold before the task is complete."},
 	{name: "command", about: "A shell command that proves it by exit code 0; absent: nothing proves it."},
+	{name: "by", enum: []string{"human", "arbiter"}, about: "human (default), or arbiter: it stays a criterion that the Arbiter set, whose command needs permission."},
 }
 
 // rawKept bounds what a Malformed keeps of its line.

@@ -34,7 +34,11 @@ func accept(s *supervisor.State, c editor.Command) (contract.SetAcceptance, erro
 	}
 	set := contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{}}
 	for _, c := range criteria.Criteria {
-		set.Criteria = append(set.Criteria, contract.AcceptanceCriterion{Text: c.Text, Command: c.Command})
+		given := contract.AcceptanceCriterion{Text: c.Text, Command: c.Command}
+		if c.By == acceptance.Arbiter {
+			given.By = string(c.By)
+		}
+		set.Criteria = append(set.Criteria, given)
 	}
 	return set, nil
 }

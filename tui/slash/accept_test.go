@@ -16,15 +16,21 @@ import (
 // TestAccept: a command is added to the criteria, one is dropped by its number, and what cannot be is said.
 func TestAccept(t *testing.T) {
 	s := &supervisor.State{Task: task.State{Acceptance: acceptance.State{
-		Criteria: []acceptance.Criterion{{Text: "It is fast.", Command: "make bench", By: acceptance.Human}},
-		Results:  []acceptance.Result{{Criterion: acceptance.Criterion{Text: "It is fast.", Command: "make bench"}, Status: acceptance.Failed}},
+		Criteria: []acceptance.Criterion{
+			{Text: "It is fast.", Command: "make bench", By: acceptance.Human},
+			{Text: "It is clean.", Command: "make lint", By: acceptance.Arbiter},
+		},
+		Results: []acceptance.Result{{Criterion: acceptance.Criterion{Text: "It is fast.", Command: "make bench"}, Status: acceptance.Failed}},
 	}}}
 	for typed, want := range map[string]any{
 		"/accept go test ./...": contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{
 			{Text: "It is fast.", Command: "make bench"}, {Text: "go test ./...", Command: "go test ./..."},
+			{Text: "It is clean.", Command: "make lint", By: "arbiter"},
 		}},
-		"/accept drop 1": contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{}},
-		"/accept drop 2": "there is no criterion 2: 1 criterion is set",
+		"/accept drop 1": contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{
+			{Text: "It is clean.", Command: "make lint", By: "arbiter"},
+		}},
+		"/accept drop 3": "there is no criterion 3: 2 criteria are set",
 		"/accept drop x": `"x" is no number of a criterion: /accept lists them`,
 	} {
 		c, err := editor.ParseSlash(typed)
@@ -43,7 +49,7 @@ func TestAccept(t *testing.T) {
 	if text := criteria(s); !strings.Contains(text, "1. It is fast. (make bench), set by the human: failed when it was last judged") {
 		t.Errorf("listed as %q", text)
 	}
-	if len(s.Task.Acceptance.Criteria) != 1 {
+	if len(s.Task.Acceptance.Criteria) != 2 {
 		t.Error("the run's own criteria were written to")
 	}
 }
