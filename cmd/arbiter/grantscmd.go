@@ -44,17 +44,22 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 
 // grantsOf opens what is always allowed in a workspace. The caller closes the store.
 func grantsOf(c *cli.Context) (*grants.Store, string, error) {
-	place, err := workspace(c)
+	return storeOf(c, grants.Open)
+}
+
+// storeOf opens what the state directory keeps for a workspace. The caller closes the store.
+func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (store S, place string, err error) {
+	place, err = workspace(c)
 	if err != nil {
-		return nil, "", err
+		return store, "", err
 	}
 	dir, err := stateDir(c.String("state-dir"))
 	if err != nil {
-		return nil, "", err
+		return store, "", err
 	}
-	store, err := grants.Open(dir, place)
+	store, err = open(dir, place)
 	if err != nil {
-		return nil, "", environmentf("%v", err)
+		return store, "", environmentf("%v", err)
 	}
 	return store, place, nil
 }

@@ -53,19 +53,7 @@ no such lesson; 5 the workspace or the file cannot be read or written.`
 
 // memoryOf opens the memory of a workspace. The caller closes the store.
 func memoryOf(c *cli.Context) (*memory.Store, string, error) {
-	place, err := workspace(c)
-	if err != nil {
-		return nil, "", err
-	}
-	dir, err := stateDir(c.String("state-dir"))
-	if err != nil {
-		return nil, "", err
-	}
-	store, err := memory.Open(dir, place, secrets.Masker(nil))
-	if err != nil {
-		return nil, "", environmentf("%v", err)
-	}
-	return store, place, nil
+	return storeOf(c, func(dir, place string) (*memory.Store, error) { return memory.Open(dir, place, secrets.Masker(nil)) })
 }
 
 // memoryReport is what `memory --json` prints.

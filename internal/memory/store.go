@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -206,17 +205,8 @@ func (s *Store) read() (document, error) {
 	case err != nil:
 		return document{}, err
 	}
-	var head struct{ V *int }
-	if err := json.Unmarshal(b, &head); err != nil {
-		return corrupt("it is no JSON object (%v)", err)
-	}
-	if head.V == nil || *head.V != version {
-		return corrupt("it is not of version %d, the one that this arbiter knows", version)
-	}
 	var d document
-	decoder := json.NewDecoder(bytes.NewReader(b))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&d); err != nil {
+	if err := statedir.Decode(b, version, &d); err != nil {
 		return corrupt("%v", err)
 	}
 	if d.CWD != fresh.CWD {

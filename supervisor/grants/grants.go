@@ -92,7 +92,7 @@ func encodeGrant(g Grant) (json.RawMessage, error) {
 
 func decodeGrant(raw json.RawMessage) (Grant, error) {
 	var e entry
-	if err := strictly(raw, &e); err != nil {
+	if err := statedir.DecodeStrict(raw, &e); err != nil {
 		return Grant{}, err
 	}
 	g := Grant{e.Rule, e.Action, e.Tool, e.Run, e.At}

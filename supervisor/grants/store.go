@@ -1,13 +1,11 @@
 package grants
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -179,15 +177,8 @@ func (s *Store) read() (document, error) {
 	case err != nil:
 		return document{}, err
 	}
-	var head struct{ V *int }
-	if err := json.Unmarshal(b, &head); err != nil {
-		return corrupt("it is no JSON object (%v)", err)
-	}
-	if head.V == nil || *head.V != version {
-		return corrupt("it is not of version %d, the one this arbiter knows", version)
-	}
 	var d document
-	if err := strictly(b, &d); err != nil {
+	if err := statedir.Decode(b, version, &d); err != nil {
 		return corrupt("%v", err)
 	}
 	if d.CWD != asJSON(s.cwd) {
@@ -202,17 +193,4 @@ func asJSON(text string) (back string) {
 		return back
 	}
 	return text
-}
-
-// strictly decodes one JSON value, and nothing beside it that nobody knows.
-func strictly(b []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("something follows its end")
-	}
-	return nil
 }

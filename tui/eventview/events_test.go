@@ -182,7 +182,7 @@ func samples() map[string][]history.Entry {
 		},
 		"workspace": {
 			told("orch-1", contract.Workspace{Dir: "/w", Isolation: "shared"}),
-			told("orch-1", contract.Workspace{Dir: "/s/work/orch-1", Branch: "arbiter/0f3b8a52/orch-1.1", Base: "c0ffee", Isolation: "worktree"}),
+			told("orch-1", contract.Workspace{Dir: "/state/orch-1", Branch: "arbiter/0f3b8a52/orch-1.1", Base: "c0ffee", Isolation: "worktree"}),
 		},
 		"changes": {
 			told("orch-1", contract.Changes{Files: []contract.FileChange{{Path: "cmd/main.go", Status: "modified", Added: 12, Deleted: 3, Agents: []string{"orch-1"}}}}),

@@ -1,0 +1,35 @@
+package statedir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Decode decodes the JSON object of a file whose member "v" is its version. An error says in a clause what is wrong:
+// another version, an unknown member, or something behind the object.
+func Decode(b []byte, version int, into any) error {
+	var head struct{ V *int }
+	if err := json.Unmarshal(b, &head); err != nil {
+		return fmt.Errorf("it is no JSON object (%w)", err)
+	}
+	if head.V == nil || *head.V != version {
+		return fmt.Errorf("it is not of version %d, the one that this arbiter knows", version)
+	}
+	return DecodeStrict(b, into)
+}
+
+// DecodeStrict decodes one JSON value. An unknown member, or something behind the value, is an error.
+func DecodeStrict(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows its end")
+	}
+	return nil
+}
