@@ -44,9 +44,11 @@ func (st *step) setAcceptance(ref string, c contract.SetAcceptance) {
 		return
 	}
 	st.accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(st.Task.Acceptance.Criteria)))
-	if st.Handoff.Completing != nil { // the Arbiter rules again: it is told of the criteria
+	if st.Handoff.Completing != nil { // the Arbiter rules again when it has read the criteria
 		st.dropRepetition()
-		st.emit(contract.Supervisor, contract.Notice{Text: "COMPLETE did not take effect: the human changed the acceptance criteria."})
+		st.emit(contract.Supervisor, contract.Notice{
+			Text: "COMPLETE did not take effect: the human changed the acceptance criteria.",
+		})
 	}
 	if st.Task.Text != "" {
 		text := "The human dropped all acceptance criteria."
@@ -137,7 +139,9 @@ func (st *step) judgeTree(tree string) {
 		doc.Checks = append(doc.Checks, verdict.Check{Command: r.Command})
 	}
 	doc.Normalize()
-	st.handOver(handoff.Handover{Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindAccept, Document: &doc})
+	st.handOver(handoff.Handover{
+		Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindAccept, Document: &doc,
+	})
 }
 
 // criterionChecked takes what came of the command of the next criterion.
@@ -201,8 +205,9 @@ func (st *step) criteriaJudged() {
 func (s *State) failedChecks() []decision.Check {
 	list := s.Handoff.FailedChecks()
 	for _, r := range s.Task.Acceptance.Failing() {
-		receipt := verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output, Why: cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))}
-		list = append(list, decision.Ran(verdict.Check{Command: r.Command, Expect: "acceptance criterion: " + r.Text}, receipt))
+		check := verdict.Check{Command: r.Command, Expect: "acceptance criterion: " + r.Text}
+		why := cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))
+		list = append(list, decision.Ran(check, verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output, Why: why}))
 	}
 	return list
 }

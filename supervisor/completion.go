@@ -132,7 +132,7 @@ func (st *step) ruledByOther() bool {
 	return due
 }
 
-// tellDecider tells whoever decides why a COMPLETE did not take effect.
+// tellDecider tells the decider why a COMPLETE did not take effect.
 func (st *step) tellDecider(text string) {
 	if st.ruledByOther() {
 		st.log(contract.Supervisor, conversation.KindNotice, text)

@@ -66,21 +66,26 @@ func (st *step) confinement() (what, why string) {
 func (st *step) giveTask(task string) {
 	st.Task.Text = task
 	st.startTask()
-	st.post(conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask()})
+	st.post(conversation.Mail{
+		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask(),
+	})
 }
 
-// withTask is what the Arbiter reads with a task: the criteria that it will be judged by, and what earlier runs learned,
-// which is theirs to claim.
+// withTask is what the Arbiter reads with a task: the criteria that it will be judged by, and the reports of earlier
+// runs.
 func (s *State) withTask() []conversation.Attached {
 	var list []conversation.Attached
 	if criteria := s.criteriaText(); criteria != "" {
 		list = append(list, conversation.Attached{
 			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
-			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, and all passed.\n\n" + criteria,
+			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
+				"and all passed.\n\n" + criteria,
 		})
 	}
 	if s.Options.Lessons != "" {
-		list = append(list, conversation.Attached{Title: "memory", From: contract.Supervisor, Kind: "document", Text: s.Options.Lessons})
+		list = append(list, conversation.Attached{
+			Title: "memory", From: contract.Supervisor, Kind: "document", Text: s.Options.Lessons,
+		})
 	}
 	return list
 }

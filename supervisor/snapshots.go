@@ -23,7 +23,8 @@ const (
 	lastSnapshotKey     = "last-snapshot"
 )
 
-// recordTurn has the files recorded after a turn that used tools. document is the serial of the last document before it.
+// recordTurn has the files recorded after a turn that used tools. document is the serial of the last document before
+// it.
 func (st *step) recordTurn(id string, t bridge.Turn, document int) {
 	a, _ := st.Agent(id)
 	if a.Role != roster.RoleOrchestrator || t.Tools == 0 && len(t.Files) == 0 {
@@ -49,8 +50,8 @@ func (st *step) recordTurn(id string, t bridge.Turn, document int) {
 	st.Changes.TurnEnded(&st.out, st.Options.Workspace, turn, working)
 }
 
-// snapshotTaken reports what a snapshot showed. The agents of an overlap are told if they work; the Arbiter reads it in
-// its work log.
+// snapshotTaken reports what a snapshot showed. The agents of an overlap get a message if they work; the Arbiter reads
+// it in its work log.
 func (st *step) snapshotTaken(f input.SnapshotTaken) {
 	o := st.Changes.Recorded(&st.out, st.Options.Workspace, changes.Recorded(f))
 	if st.Ending != nil {
@@ -89,7 +90,8 @@ func (st *step) tellOverlaps(overlaps []contract.Overlap) {
 	for _, id := range agents {
 		if a, _ := st.Agent(id); a.Standing == roster.Working && a.Status == roster.Busy {
 			st.tell(id, conversation.KindNotice, "You and another Orchestrator changed the same files:\n"+listed(files[id])+
-				"\nRead them again before you go on, keep the other's changes, and report to the Arbiter if they contradict yours.")
+				"\nRead them again before you go on, keep the other's changes, and report to the Arbiter if they "+
+				"contradict yours.")
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (q *permissions) askNext() {
 	if q.d.session.state == nil {
 		return
 	}
-	permits := q.d.session.state.Permission.Open
+	permits := q.requests()
 	if q.d.dialogs.open != nil && q.d.dialogs.open.request != "" && !q.asked(q.d.dialogs.open.request) {
 		q.d.dialogs.open.close() // it was answered elsewhere, or withdrawn
 	}
@@ -56,9 +56,19 @@ func (q *permissions) askNext() {
 	}
 }
 
-// asked reports whether a request is open.
+// requests are those that wait for an answer. What an earlier process of an agent asked for waits, too: an answer is
+// kept until the agent asks again.
+func (q *permissions) requests() []permission.Request {
+	if q.d.session.state == nil {
+		return nil
+	}
+	return q.d.session.state.Permission.All()
+}
+
+// asked reports whether a request waits for an answer.
 func (q *permissions) asked(id string) bool {
-	return slices.ContainsFunc(q.d.session.state.Permission.Open, func(p permission.Request) bool { return p.ID == id })
+	_, ok := q.d.session.state.Permission.Find(id)
+	return ok
 }
 
 // judge asks for a permission. The answer names the action that was shown.
@@ -106,7 +116,7 @@ func (q *permissions) hold(g *dialog, id string, own bool) {
 	g.close = func() { closed(); q.putAside(id) }
 	g.dismiss = func() { // and the others do not come in its place
 		g.close()
-		for _, p := range q.d.session.state.Permission.Open {
+		for _, p := range q.requests() {
 			q.putAside(p.ID)
 		}
 	}
@@ -186,7 +196,7 @@ func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
 	if wait := q.d.session.state.Options.PermissionWait; wait > 0 {
 		note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
 	}
-	if n := len(q.d.session.state.Permission.Open); n > 1 {
+	if n := len(q.requests()); n > 1 {
 		note += fmt.Sprintf(" %d requests wait; Alt+p: the next.", n)
 	}
 	note = strings.TrimSpace(note)
@@ -217,15 +227,16 @@ func (q *permissions) actionLines(p *permission.Request, width int) []render.Lin
 // permitCommand answers the permission request that waits, or the one whose refusal was
 // begun in its dialog. With several it would not be sure which one was meant.
 func (q *permissions) permitCommand(c editor.Command) bool {
-	if q.d.session.state == nil || len(q.d.session.state.Permission.Open) == 0 {
+	waiting := q.requests()
+	if len(waiting) == 0 {
 		q.d.flash("Nobody asks leave.")
 		return false
 	}
-	request := &q.d.session.state.Permission.Open[0]
+	request := &waiting[0]
 	if c.Name == "deny" && q.refusing() {
-		request = &q.d.session.state.Permission.Open[slices.IndexFunc(q.d.session.state.Permission.Open,
-			func(p permission.Request) bool { return p.ID == q.denied })]
-	} else if n := len(q.d.session.state.Permission.Open); n > 1 {
+		denied, _ := q.d.session.state.Permission.Find(q.denied)
+		request = &denied
+	} else if n := len(waiting); n > 1 {
 		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false
 	}
@@ -250,11 +261,12 @@ func (q *permissions) askAllowAll(c contract.Configure) bool {
 
 // ruleCandidates complete /allow.
 func (q *permissions) ruleCandidates() []editor.Candidate {
-	if q.d.session.state == nil || len(q.d.session.state.Permission.Open) == 0 {
+	waiting := q.requests()
+	if len(waiting) == 0 {
 		return nil
 	}
 	var list []editor.Candidate
-	for _, rule := range q.d.session.state.Permission.Open[0].Suggestions {
+	for _, rule := range waiting[0].Suggestions {
 		list = append(list, editor.Candidate{Text: sanitize.Line(rule, 300)})
 	}
 	return list
@@ -263,23 +275,18 @@ func (q *permissions) ruleCandidates() []editor.Candidate {
 // judgeNext opens the permission request that has waited longest, also one that was
 // put aside; where one is open already, the next one.
 func (q *permissions) judgeNext() {
-	if q.d.session.state == nil || len(q.d.session.state.Permission.Open) == 0 {
+	waiting := q.requests()
+	if len(waiting) == 0 {
 		q.d.flash("Nobody asks leave.")
 		return
 	}
 	q.dismissed = nil
 	next := 0
 	if g := q.d.dialogs.asking(); g != nil {
-		open := func(p permission.Request) bool { return p.ID == g.request }
-		next = (slices.IndexFunc(q.d.session.state.Permission.Open, open) + 1) % len(q.d.session.state.Permission.Open)
+		next = (slices.IndexFunc(waiting, func(p permission.Request) bool { return p.ID == g.request }) + 1) % len(waiting)
 	}
-	q.judge(&q.d.session.state.Permission.Open[next], false)
+	q.judge(&waiting[next], false)
 }
 
 // waiting counts the permission requests.
-func (q *permissions) waiting() int {
-	if q.d.session.state == nil {
-		return 0
-	}
-	return len(q.d.session.state.Permission.Open)
-}
+func (q *permissions) waiting() int { return len(q.requests()) }

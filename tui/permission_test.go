@@ -2,6 +2,7 @@ package tui
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +194,35 @@ func TestStepBackFromDialogs(t *testing.T) {
 		}
 		s.Expect("A hand asks leave") // one leads to the next
 	})
+}
+
+// TestDialogOverAResume: what waited when the last process ended is shown at once, and asked for again by its agent. A
+// dialog about it stays open in between, and one that was put aside does not come back.
+func TestDialogOverAResume(t *testing.T) {
+	for _, aside := range []bool{false, true} {
+		play(t, 90, 30, nil, func(s *scene) {
+			s.weave()
+			s.waits("one")
+			s.Expect("A hand asks leave", "make one")
+			shown := s.Expect
+			if aside {
+				s.Press("Esc")
+				shown = s.ExpectNot
+			}
+			s.Settle()
+			shown("A hand asks leave")
+			s.does(func(p *puppet) { p.do(input.Resumed{Options: p.Snapshot().Options, Claude: p.Snapshot().Claude}) })
+			shown("A hand asks leave")
+			orch := s.host.present().agent("orch-1")
+			s.does(func(p *puppet) { p.do(input.Rang{Key: fmt.Sprintf("restart/%s/%d", orch.ID, orch.Generation)}) })
+			s.does(func(p *puppet) { p.suggests("orch-1", "one-again", `{"command":"make one"}`) })
+			if open := s.host.present().Snapshot().Permission.Open; len(open) != 1 || open[0].ID != "one" {
+				t.Fatalf("open requests: %+v", open)
+			}
+			s.Settle()
+			shown("A hand asks leave")
+		})
+	}
 }
 
 // TestPagesAndDialogs: no dialog comes over a page by itself, and a page that is opened over

@@ -27,7 +27,8 @@ func (t editedText) remove() { os.RemoveAll(t.dir) }
 func editText(ctx context.Context, name, text string) (editedText, error) {
 	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
 	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
-		return editedText{}, errors.New("no editor: there is no terminal for vi; set VISUAL or EDITOR to a program that needs none")
+		return editedText{}, errors.New("no editor: there is no terminal for vi; " +
+			"set VISUAL or EDITOR to a program that needs none")
 	}
 	dir, err := os.MkdirTemp("", "arbiter-edit-")
 	if err != nil {

@@ -53,7 +53,9 @@ no such lesson; 5 the workspace or the file cannot be read or written.`
 
 // memoryOf opens the memory of a workspace. The caller closes the store.
 func memoryOf(c *cli.Context) (*memory.Store, string, error) {
-	return storeOf(c, func(dir, place string) (*memory.Store, error) { return memory.Open(dir, place, secrets.Masker(nil)) })
+	return storeOf(c, func(dir, place string) (*memory.Store, error) {
+		return memory.Open(dir, place, secrets.Masker(nil))
+	})
 }
 
 // memoryReport is what `memory --json` prints.

@@ -51,7 +51,9 @@ func (r *runtimeRun) remember(s *supervisor.State) error {
 	now := time.Now()
 	var lessons []memory.Lesson
 	for _, l := range s.Task.Lessons {
-		lessons = append(lessons, memory.Lesson{Text: l.Text, Evidence: l.Evidence, Run: short(s.Options.Run), Date: now})
+		lessons = append(lessons, memory.Lesson{
+			Text: l.Text, Evidence: l.Evidence, Run: short(s.Options.Run), Date: now,
+		})
 	}
 	if len(lessons) > 0 {
 		if err := store.Learn(lessons); err != nil {

@@ -11,7 +11,7 @@ import (
 // read: arbiter report prints it.
 const receiptPatience = 2 * time.Second
 
-// receipt returns what a person is told when a run is over, with the line that leads on at its end. With --json, and if
+// receipt returns what a person reads when a run is over, with the line that leads on at its end. With --json, and if
 // the record of the run cannot be read in time, it is that line alone.
 func (r *runtimeRun) receipt(next string) []string {
 	alone := []string{next}

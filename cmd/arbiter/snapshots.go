@@ -76,7 +76,7 @@ func noSnapshots(err error) string {
 // snapshotScratch is where Git keeps its temporary index. A sandbox shows it to Git alone.
 func (r *runtimeRun) snapshotScratch() string { return filepath.Join(r.journal.Dir(), "scratch") }
 
-// confineGit puts a Git process of ours into the sandbox of the agents, if they have one: filters and nested
+// confineGit puts a Git process of Arbiter into the sandbox of the agents, if they have one: filters and nested
 // repositories of the workspace may be theirs.
 func (r *runtimeRun) confineGit(cmd *exec.Cmd) error {
 	o := r.loop.Snapshot().Options

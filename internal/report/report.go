@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Report is what is told of a run. Its JSON form is the format json.
+// Report is what a report says of a run. Its JSON form is the format json.
 type Report struct {
 	Run        string          `json:"run"`
 	Directory  string          `json:"directory"`

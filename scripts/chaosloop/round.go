@@ -133,7 +133,8 @@ func (r *round) prepare() error {
 	}
 	// The run records its files only in a repository.
 	for _, args := range [][]string{
-		{"init", "--quiet"}, {"-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet", "--allow-empty", "--message=empty"},
+		{"init", "--quiet"},
+		{"-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet", "--allow-empty", "-mempty"},
 	} {
 		cmd := exec.Command("git", append([]string{"-C", filepath.Join(r.dir, "work")}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -22,9 +22,9 @@
 //
 // # Rejections
 //
-// A failed criterion rejects the COMPLETE, whoever set it. The third rejection ([MaxRejections]) is an outcome of its
-// own, [Exhausted]: the human is asked, and without a human the run fails with exit code 1. [State.Answered] lets the
-// Arbiter try again after the human has answered.
+// A failed criterion rejects the COMPLETE, a human's and the Arbiter's alike. The third rejection ([MaxRejections]) is
+// an outcome of its own, [Exhausted]: the human is asked, and without a human the run fails with exit code 1.
+// [State.Answered] lets the Arbiter try again after the human has answered.
 //
 // # Criteria without a command
 //

@@ -129,7 +129,7 @@ type Verdict string
 // Verdicts of a round.
 const (
 	Accepted  Verdict = "accepted"  // nothing failed: COMPLETE takes effect
-	Rejected  Verdict = "rejected"  // the Arbiter is told, and goes on
+	Rejected  Verdict = "rejected"  // the Arbiter gets the text, and goes on
 	Exhausted Verdict = "exhausted" // rejected too often: the human is asked; without one the run fails
 )
 

@@ -73,14 +73,17 @@ func (s *State) HumanSets(list []Given, origin Origin) error {
 	}
 	var own, kept []Criterion
 	for _, c := range given {
-		repeats := func(g Given) bool { return g.By == Arbiter && clean(g.Text) == c.Text && clean(g.Command) == c.Command }
+		repeats := func(g Given) bool {
+			return g.By == Arbiter && clean(g.Text) == c.Text && clean(g.Command) == c.Command
+		}
 		if !slices.ContainsFunc(list, repeats) {
 			own = append(own, c)
 			continue
 		}
 		i := slices.IndexFunc(s.Criteria, func(old Criterion) bool { return old.By == Arbiter && old.same(c) })
 		if i < 0 {
-			return fmt.Errorf("the Arbiter set no criterion %q with that command: leave out `by` to set it yourself", c.Text)
+			return fmt.Errorf("the Arbiter set no criterion %q with that command: leave out `by` to set it yourself",
+				c.Text)
 		}
 		kept = append(kept, s.Criteria[i])
 	}
@@ -211,7 +214,7 @@ func (s *State) count() string {
 	return fmt.Sprintf("%d criteria are set", len(s.Criteria))
 }
 
-// same reports whether two criteria demand the same, whoever set them.
+// same reports whether two criteria demand the same. Who set them does not matter.
 func (c Criterion) same(o Criterion) bool { return c.Text == o.Text && c.Command == o.Command }
 
 // weakened says what a list does to a criterion that it does not hold.

@@ -121,7 +121,8 @@ func (s *State) overlaps(t Turn, paths []string) []contract.Overlap {
 		if !ok || !slices.Contains(f.Known, t.Agent) {
 			continue
 		}
-		living := slices.DeleteFunc(slices.Clone(f.Known), func(id string) bool { return !slices.Contains(t.Alive, id) })
+		gone := func(id string) bool { return !slices.Contains(t.Alive, id) }
+		living := slices.DeleteFunc(slices.Clone(f.Known), gone)
 		if len(living) < 2 || slices.Equal(living, f.Told) {
 			continue
 		}

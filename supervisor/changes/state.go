@@ -9,6 +9,7 @@
 package changes
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -170,8 +171,8 @@ func (s *State) ask(out *effect.Collector, w runconfig.Workspace) {
 	s.Queue[0].Request = s.Serial
 	t := s.Queue[0]
 	out.Do(Record{
-		Serial: s.Serial, Base: w.Base, Last: or(s.Last, w.Base), Since: or(s.mark(t.Agent).Commit, w.Base), Keep: t.Keep,
-		Tree: t.Judge, Final: t.last(),
+		Serial: s.Serial, Base: w.Base, Last: cmp.Or(s.Last, w.Base), Since: cmp.Or(s.mark(t.Agent).Commit, w.Base),
+		Keep: t.Keep, Tree: t.Judge, Final: t.last(),
 	})
 }
 
@@ -194,13 +195,6 @@ func (s *State) setMark(m Mark) {
 func (s *State) Forget(agent string) {
 	s.Marks = slices.DeleteFunc(slices.Clone(s.Marks), func(m Mark) bool { return m.Agent == agent })
 	s.Active = slices.DeleteFunc(slices.Clone(s.Active), func(id string) bool { return id == agent })
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // union is a sorted set of both.

@@ -33,7 +33,7 @@ var (
 // VerdictTool is how a turn of an agent ends in its verdict. It does nothing else.
 const VerdictTool = "StructuredOutput"
 
-// MayWrite reports whether a tool can change files of the workspace, by itself or by what it starts.
+// MayWrite reports whether a tool, or what it starts, can change files of the workspace.
 func MayWrite(tool string) bool {
 	_, own := Own(tool)
 	return !own && !readers[tool] && !harmless[tool] && tool != "WebFetch" && tool != "WebSearch"

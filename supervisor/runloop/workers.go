@@ -180,7 +180,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 	}
 }
 
-// checkReason says why a check is run, for whoever is asked for permission.
+// checkReason says why a check is run, for the human who is asked for permission.
 func checkReason(e effect.RunCheck) string {
 	switch {
 	case e.Criterion:

@@ -16,14 +16,16 @@ import (
 // An error says what was meant wrongly.
 func accept(s *supervisor.State, c editor.Command) (contract.SetAcceptance, error) {
 	if s == nil {
-		return contract.SetAcceptance{}, errors.New("there is no run yet: say what is to be done, or start with --accept")
+		return contract.SetAcceptance{},
+			errors.New("there is no run yet: say what is to be done, or start with --accept")
 	}
 	criteria := s.Task.Acceptance
 	var err error
 	if number, drop := strings.CutPrefix(c.Arg(0), "drop "); drop {
 		n, wrong := strconv.Atoi(strings.TrimSpace(number))
 		if wrong != nil {
-			return contract.SetAcceptance{}, fmt.Errorf("%q is no number of a criterion: /accept lists them", Word(number))
+			return contract.SetAcceptance{},
+				fmt.Errorf("%q is no number of a criterion: /accept lists them", Word(number))
 		}
 		err = criteria.HumanDrops(n)
 	} else {
@@ -46,7 +48,8 @@ func accept(s *supervisor.State, c editor.Command) (contract.SetAcceptance, erro
 // criteria lists the acceptance criteria, and what each came to when it was last judged.
 func criteria(s *supervisor.State) string {
 	if s == nil || len(s.Task.Acceptance.Criteria) == 0 {
-		return "There are no acceptance criteria. /accept COMMAND adds a command that must pass before the task is complete."
+		return "There are no acceptance criteria. " +
+			"/accept COMMAND adds a command that must pass before the task is complete."
 	}
 	var b strings.Builder
 	found := map[string]acceptance.Status{}
