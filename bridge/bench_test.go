@@ -3,8 +3,10 @@ package bridge
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -110,6 +112,38 @@ func BenchmarkBridge(b *testing.B) {
 		}
 		for range sent % 1000 {
 			<-events
+		}
+	})
+}
+
+func BenchmarkEventCodec(b *testing.B) {
+	ev := Event{AgentRef{"orch-1", 1}, Assistant{Text: strings.Repeat("some prose, ", 40), ContextPct: 12.25}}
+	data, _ := ev.MarshalJSON()
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := eventLine(ev); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if _, err := decodeEvent(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("plain_unmarshal", func(b *testing.B) { // what it is measured against
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			var a Assistant
+			if err := json.Unmarshal(data, &a); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 }

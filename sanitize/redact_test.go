@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -241,24 +240,3 @@ func FuzzRedact(f *testing.F) {
 }
 
 var logText = strings.Repeat(`{"time":"2026-11-21T06:33:13Z","level":"INFO","msg":"spawn","agent":"orch-1","pid":`+strconv.Itoa(4711)+`,"session":"550e8400-e29b-41d4-a716-446655440000"}`+"\n", 1000)
-
-func BenchmarkRedact(b *testing.B) { benchmark(b, logText, Redact) }
-
-// BenchmarkRedactInsistent is the text that costs most for each of its bytes, and what a byte of
-// it costs in a text a twentieth as long.
-func BenchmarkRedactInsistent(b *testing.B) {
-	perByte := func(unit string, n int) float64 {
-		text := strings.Repeat(unit, n/len(unit))
-		began := time.Now()
-		sink = Redact(text)
-		return float64(time.Since(began).Nanoseconds()) / float64(len(text))
-	}
-	for b.Loop() {
-		short, long := 0.0, 0.0
-		for _, unit := range insistent {
-			short, long = max(short, perByte(unit, 20_000)), max(long, perByte(unit, 400_000))
-		}
-		b.ReportMetric(short, "short-ns/byte")
-		b.ReportMetric(long, "long-ns/byte")
-	}
-}

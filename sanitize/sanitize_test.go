@@ -192,15 +192,3 @@ var benched = map[string]string{
 	"ansi":  strings.Repeat("\x1b[32m✓\x1b[0m \x1b[1mok\x1b[0m  github.com/a/b/c  \x1b[2m0.012s\x1b[0m\r\n", 1000),
 	"lies":  strings.Repeat("\x1b[31mred\x1b[0m \u202eabc\u2069 \x1b]8;;x\x07link\x1b]8;;\x07\n", 1000),
 }
-
-// BenchmarkText stands beside a plain copy of the same text.
-func BenchmarkText(b *testing.B) {
-	for _, name := range []string{"ascii", "mixed", "ansi", "lies"} {
-		b.Run(name, func(b *testing.B) { benchmark(b, benched[name], Text) })
-		b.Run(name+"/copy", func(b *testing.B) { benchmark(b, benched[name], strings.Clone) })
-	}
-}
-
-func BenchmarkLine(b *testing.B) {
-	benchmark(b, strings.Repeat("naïve 日本語 and plain ", 8), func(s string) string { return Line(s, 200) })
-}

@@ -3,13 +3,20 @@ package transcript
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // typical is about a megabyte of transcript in the sizes and the proportions that
@@ -227,4 +234,148 @@ func naiveNewest(b *testing.B, path string) int {
 	}
 	b.Fatal("no reading")
 	return 0
+}
+
+// BenchmarkFollowLatency is the time from the return of the write that ends a line
+// to the line's delivery; the aim is a p99 under 10 ms. Beside it the same with
+// polling once a second, the obvious way.
+func BenchmarkFollowLatency(b *testing.B) {
+	for _, way := range []struct {
+		name string
+		o    WatchOptions
+		most int // appends, 0: b.N; polling takes its time
+	}{
+		{"notified", WatchOptions{}, 0},
+		{"polling1s", WatchOptions{Poll: true, Interval: time.Second}, 5},
+	} {
+		b.Run(way.name, func(b *testing.B) {
+			w := NewWatcher(way.o)
+			defer w.Close()
+			path := filepath.Join(b.TempDir(), "f")
+			watch := w.File(path)
+			defer watch.Close()
+			delivered := make(chan time.Time, 1)
+			f := &Follower{Path: path, Waker: watch, OnLine: func(Followed) { delivered <- time.Now() }}
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan struct{})
+			go func() { defer close(done); f.Run(ctx) }()
+			defer func() { cancel(); <-done }()
+
+			file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer file.Close()
+			line := append(bytes.Repeat([]byte("x"), 1500), '\n')
+			appendLine := func() time.Duration {
+				if _, err := file.Write(line); err != nil {
+					b.Fatal(err)
+				}
+				written := time.Now()
+				return (<-delivered).Sub(written)
+			}
+			appendLine() // the file has been found
+			var took []time.Duration
+			for i := 0; b.Loop(); i++ {
+				if way.most == 0 || i < way.most {
+					if i%5 == 4 { // not in step with the ticks
+						b.StopTimer()
+						pause(time.Duration(1+i%3) * time.Millisecond)
+						b.StartTimer()
+					}
+					took = append(took, max(0, appendLine()))
+				}
+			}
+			slices.Sort(took)
+			b.ReportMetric(0, "ns/op") // of the loop: says nothing
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50_µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99_µs")
+		})
+	}
+}
+
+// pause lets the machine come to rest, as it is between the lines of an agent.
+func pause(d time.Duration) { <-time.After(d) }
+
+// benchFile writes lines of the given lengths, in turn, until size is reached.
+func benchFile(b *testing.B, size int, lengths ...int) (path string, lines int) {
+	b.Helper()
+	path = filepath.Join(b.TempDir(), "s.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	for written := 0; written < size; lines++ {
+		n := lengths[lines%len(lengths)]
+		w.WriteString(`{"type":"`)
+		w.Write(bytes.Repeat([]byte("x"), n-12))
+		w.WriteString("\"}\n")
+		written += n
+	}
+	if err := w.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	return path, lines
+}
+
+// mixed is about what lines of transcripts are: mostly short, some very long.
+var mixed = []int{250, 700, 400, 1800, 300, 900, 250, 14_000, 600, 450, 1200, 180_000, 350, 800, 500, 2500}
+
+// BenchmarkLines splits a file of 128 MB into lines, and has `wc -l` count them, by
+// turns. The aim is at most 3 times wc's time.
+func BenchmarkLines(b *testing.B) {
+	for name, lengths := range map[string][]int{"mixed": mixed, "short": {120}} {
+		path, want := benchFile(b, 128<<20, lengths...)
+		info, _ := os.Stat(path)
+		for _, way := range []struct {
+			name  string
+			count func(io.Reader) int
+		}{{"splitter", countSplit}, {"ReadBytes", countReadBytes}} {
+			b.Run(name+"/"+way.name, func(b *testing.B) {
+				b.SetBytes(info.Size())
+				var ours, wcs time.Duration
+				for b.Loop() {
+					begin := time.Now()
+					f, err := os.Open(path)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if n := way.count(f); n != want {
+						b.Fatalf("%d lines of %d", n, want)
+					}
+					f.Close()
+					ours += time.Since(begin)
+
+					b.StopTimer()
+					begin = time.Now()
+					out, err := exec.Command("wc", "-l", path).Output()
+					wcs += time.Since(begin)
+					if n, _, _ := bytes.Cut(out, []byte(" ")); err != nil || string(n) != strconv.Itoa(want) {
+						b.Fatalf("wc: %q, %v", out, err)
+					}
+					b.StartTimer()
+				}
+				b.ReportMetric(float64(info.Size())*float64(b.N)/wcs.Seconds()/1e6, "wc-MB/s")
+				b.ReportMetric(float64(ours)/float64(wcs), "x_wc")
+			})
+		}
+	}
+}
+
+func countSplit(r io.Reader) (n int) {
+	for l := jsonl.NewLineReader(r, 0); ; n++ {
+		if _, err := l.Next(); err != nil {
+			return n
+		}
+	}
+}
+
+func countReadBytes(r io.Reader) (n int) {
+	for br := bufio.NewReaderSize(r, 64<<10); ; n++ {
+		if _, err := br.ReadBytes('\n'); err != nil {
+			return n
+		}
+	}
 }

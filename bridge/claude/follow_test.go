@@ -257,23 +257,3 @@ func TestFollowReplaced(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkAppendToContext measures the time from a line's append to the event.
-func BenchmarkAppendToContext(b *testing.B) {
-	f := newFollowing(b)
-	f.write(f.assistant("first", 1_000, ""))
-	f.begin()
-	f.expect(1_000)
-	took := make([]time.Duration, 0, b.N)
-	for i := 0; b.Loop(); i++ {
-		line := f.assistant(fmt.Sprintf("m%d", i), 2_000+i%900_000, "")
-		began := time.Now()
-		f.write(line)
-		<-f.host.readings
-		took = append(took, time.Since(began))
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
-	b.ReportMetric(float64(took[len(took)-1].Microseconds()), "max-µs")
-}

@@ -2,8 +2,6 @@ package claude
 
 import (
 	"encoding/json"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,57 +96,4 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%q was kept as %q", line, u.Raw)
 		}
 	})
-}
-
-func benchLine(b *testing.B, name string) []byte {
-	b.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return []byte(strings.TrimSpace(string(data)))
-}
-
-func BenchmarkDecode(b *testing.B) {
-	for _, name := range []string{"result.json", "assistant.json", "stream_event.json"} {
-		line := benchLine(b, name)
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(line)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := decode(line); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkResult is the way from a line to the turn event.
-func BenchmarkResult(b *testing.B) {
-	line := benchLine(b, "result.json")
-	turns := 0
-	a := newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: "567c2532-e2a3-4b45-b2a2-beb83ad04b06"}}, oldest, countingHost{turns: &turns}, nil)
-	r := newReader(a)
-	for b.Loop() {
-		a.turns.over = map[string]bool{}
-		if _, err := a.turns.begin("b8ec46c3-3455-4d25-9d1f-123a9f3de3da", false); err != nil {
-			b.Fatal(err)
-		}
-		r.line(line)
-	}
-	if turns < b.N {
-		b.Fatalf("%d turns of %d results", turns, b.N)
-	}
-}
-
-type countingHost struct {
-	bridge.Host
-	turns *int
-}
-
-func (h countingHost) Emit(e bridge.Event) {
-	if _, ok := e.Body.(bridge.Turn); ok {
-		*h.turns++
-	}
 }

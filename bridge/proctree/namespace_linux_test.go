@@ -181,14 +181,3 @@ func TestEnterWithoutBeingFirst(t *testing.T) {
 		t.Errorf("not asked, entered %v, %v", got, err)
 	}
 }
-
-func BenchmarkProbe(b *testing.B) {
-	if !privileged() {
-		b.Skip("not privileged")
-	}
-	for b.Loop() {
-		if got := Isolate(b.Context(), again(os.Args[0], "fine"), ModeAuto); got.Kind != PIDNamespace {
-			b.Fatal(got)
-		}
-	}
-}

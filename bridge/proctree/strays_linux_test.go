@@ -142,19 +142,3 @@ func nested() error {
 func TestNestedRunSparesTheOuter(t *testing.T) {
 	judged(t, again(os.Args[0], "nested"))
 }
-
-func BenchmarkLook(b *testing.B) {
-	for b.Loop() {
-		scan()
-	}
-	b.ReportMetric(float64(len(scan().byPID)), "processes")
-}
-
-func BenchmarkStraysNone(b *testing.B) {
-	for b.Loop() {
-		if n := SweepStrays(func(string) bool { return false }); len(n) > 0 {
-			b.Fatal(n)
-		}
-	}
-	b.ReportMetric(float64(len(scan().byPID)), "processes")
-}

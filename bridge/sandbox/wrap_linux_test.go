@@ -231,36 +231,3 @@ func TestKeys(t *testing.T) {
 		t.Errorf("the CLI itself asked: %s", path)
 	}
 }
-
-func BenchmarkPlain(b *testing.B) {
-	for b.Loop() {
-		cmd := exec.Command("/bin/true")
-		cmd.Env = []string{}
-		if err := cmd.Run(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkSandboxed(b *testing.B) {
-	w := newWorld(b)
-	for b.Loop() {
-		cmd := exec.Command("/bin/true")
-		cmd.Dir, cmd.Env = w.work, w.env
-		if err := Wrap(cmd, &w.cfg); err != nil {
-			b.Fatal(err)
-		}
-		if err := cmd.Run(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkTrial(b *testing.B) {
-	w := newWorld(b)
-	for b.Loop() {
-		if r := w.trial(b, w.cfg.Program); !r.Holds {
-			b.Fatal(r.Reason)
-		}
-	}
-}

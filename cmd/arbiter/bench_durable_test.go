@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,10 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -158,164 +152,4 @@ func plainAppends(b *testing.B, dir string, n int) []time.Duration {
 		times[i] = time.Since(began)
 	}
 	return times
-}
-
-// BenchmarkResume100MB takes up a run that has recorded 100 MB, as long work does, to its first
-// state. The baseline is reading what is left of its journal.
-func BenchmarkResume100MB(b *testing.B) {
-	dir := b.TempDir()
-	size := longJournal(b, dir, 100<<20)
-	var fold, raw []time.Duration
-	records := 0
-	for b.Loop() {
-		began := time.Now()
-		records = resumeOnce(b, dir)
-		fold = append(fold, time.Since(began))
-		began = time.Now()
-		readAll(b, dir)
-		raw = append(raw, time.Since(began))
-	}
-	b.ReportMetric(float64(size)/(1<<20), "MB")
-	b.ReportMetric(float64(records), "inputs")
-	b.ReportMetric(ms(quantile(fold, 0.5)), "resume-ms")
-	b.ReportMetric(ms(quantile(raw, 0.5)), "read-ms")
-	b.ReportMetric(float64(quantile(fold, 0.5))/float64(quantile(raw, 0.5)), "×read")
-}
-
-// longJournal writes turns as they are: eight tool calls with results of some
-// kilobytes, a few words, a reading of the context each, and a verdict.
-func longJournal(b *testing.B, dir string, size int) (written int) {
-	b.Helper()
-	store, err := journal.OpenStore(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer store.Close()
-	book, err := store.Create(journal.Meta{Run: "bench", CWD: dir}, journal.Options{MaxPending: 1 << 30})
-	if err != nil {
-		b.Fatal(err)
-	}
-	at := time.Unix(1_800_000_000, 0)
-	var s supervisor.State
-	var telling supervisor.Telling
-	var put func(input.Fact)
-	put = func(f input.Fact) {
-		at = at.Add(time.Second)
-		in := input.Input{At: at, Fact: f}
-		raw, err := input.EncodeInput(in)
-		if err != nil {
-			b.Fatal(err)
-		}
-		kind := journal.Fact
-		if input.Narrates(f) {
-			kind = journal.Narration
-		}
-		seq, err := book.Append(kind, raw)
-		if err != nil {
-			b.Fatal(err)
-		}
-		written += len(raw)
-		before := s
-		var effects []effect.Effect
-		s, effects = supervisor.Apply(s, in)
-		for _, x := range audit.Told(&before, supervisor.Replayed{Input: in, Effects: effects}, &s) {
-			line, err := telling.Content(seq, at, x)
-			if err == nil {
-				err = book.Tell(kind, line)
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-		if seq%1000 == 0 {
-			book.Snapshot(supervisor.Snapshot{State: s, Seq: telling.Seq}.Encode)
-		}
-		for _, e := range effects {
-			if note, ok := e.(effect.Note); ok {
-				put(input.Decided(note.Decision)) // as the loop records it
-			}
-		}
-	}
-	ref := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
-	happened := func(body bridge.EventBody) { put(input.Happened{Event: bridge.Event{AgentRef: ref, Body: body}}) }
-	put(input.Began{Options: runconfig.Options{Run: "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11", Delimiter: "d", CWD: dir, Task: "long", HumanPresent: true}.WithDefaults()})
-	put(input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 200_000}})
-	text := strings.Repeat("what a tool said, line by line\n", 130)
-	for i := 0; written < size; i++ {
-		for range 8 {
-			happened(bridge.Context{Tokens: 1000 + i, Window: 200_000, Pct: 1})
-			happened(bridge.Assistant{Text: text[:300]})
-			happened(bridge.ToolUse{Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`), ToolUse: "t"})
-			happened(bridge.ToolResult{ToolUse: "t", Text: text})
-		}
-		happened(bridge.Turn{Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`), CostUSD: 0.01})
-	}
-	if err := book.Close(); err != nil {
-		b.Fatal(err)
-	}
-	return written
-}
-
-func resumeOnce(b *testing.B, dir string) int {
-	b.Helper()
-	store, err := journal.OpenStore(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer store.Close()
-	var s supervisor.State
-	book, recovery, err := store.Open("bench", 0, journal.Options{}, func(r *journal.Recovered) (snapshot []byte, err error) {
-		s, snapshot, err = supervisor.Restore(r, audit.Told)
-		return snapshot, err
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := book.Close(); err != nil || s.Task.Text != "long" {
-		b.Fatalf("nothing was restored: %v", err)
-	}
-	return int(recovery.Records)
-}
-
-func readAll(b *testing.B, dir string) {
-	b.Helper()
-	files, _ := filepath.Glob(filepath.Join(dir, "runs", "bench", "journal-*"))
-	for _, path := range files {
-		f, err := os.Open(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, f, make([]byte, 1<<20)); err != nil {
-			b.Fatal(err)
-		}
-		f.Close()
-	}
-}
-
-// BenchmarkStop20 is the orderly end of a run with twenty agents at work, from the
-// signal to the exit of arbiter. The baseline is one agent.
-func BenchmarkStop20(b *testing.B) {
-	var one, twenty []time.Duration
-	for b.Loop() {
-		one = append(one, stopWith(b, 1))
-		twenty = append(twenty, stopWith(b, 20))
-	}
-	b.ReportMetric(ms(quantile(one, 0.5)), "stop-1-ms")
-	b.ReportMetric(ms(quantile(twenty, 0.5)), "stop-20-ms")
-	b.ReportMetric(float64(quantile(twenty, 0.5))/float64(quantile(one, 0.5)), "×one")
-}
-
-func stopWith(b *testing.B, n int) time.Duration {
-	b.Helper()
-	cmd, _ := crowd(b, n)
-	run := filepath.Base(cmd.Dir)
-	began := time.Now()
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		b.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != int(contract.ExitInterrupted) {
-		b.Fatalf("%s: %v", run, err)
-	}
-	return time.Since(began)
 }

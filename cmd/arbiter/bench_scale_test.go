@@ -114,14 +114,12 @@ func (c *crowded) assembled(agents int) {
 }
 
 // BenchmarkScale is a run with one Orchestrator that hops, and with 98 more agents at
-// work beside it: the hop, what an agent takes in arbiter and its bridge (their own
-// processes apart), and a key's way to the screen.
+// work beside it: the hop, and what arbiter and its bridge take of memory.
 func BenchmarkScale(b *testing.B) {
-	base := map[string]float64{}
 	for _, agents := range []int{2, 100} {
 		b.Run(fmt.Sprintf("agents=%d", agents), func(b *testing.B) {
 			for b.Loop() {
-				scale(b, agents, base)
+				scale(b, agents)
 			}
 			b.ReportMetric(0, "ns/op")
 		})
@@ -130,7 +128,7 @@ func BenchmarkScale(b *testing.B) {
 
 const scaleHops = 1000
 
-func scale(b *testing.B, agents int, base map[string]float64) {
+func scale(b *testing.B, agents int) {
 	b.Helper()
 	c := gather(b, agents, scaleHops, "--json", "--no-input")
 	out, err := c.cmd.StdoutPipe()
@@ -158,36 +156,12 @@ func scale(b *testing.B, agents int, base map[string]float64) {
 	hops := readTimes(b, filepath.Join(c.work, "hop-times"))
 	pid, _ := childNamed(c.cmd.Process.Pid, "bridge")
 	memory := pss(b, c.cmd.Process.Pid) + pss(b, pid)
-	arbiter, bridge := readings(b, c.gauges, "arbiter"), readings(b, c.gauges, "bridge")
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 	<-ended
 	b.ReportMetric(float64(quantile(hops, 0.5).Nanoseconds()), "hop-p50-ns")
 	b.ReportMetric(float64(quantile(hops, 0.99).Nanoseconds()), "hop-p99-ns")
 	b.ReportMetric(memory, "together-MB")
-	keys := typed(b, agents)
-	b.ReportMetric(ms(quantile(keys, 0.5)), "key-p50-ms")
-	b.ReportMetric(ms(quantile(keys, 1)), "key-worst-ms")
-	for name, n := range map[string]float64{
-		"kB/agent": memory * 1024, "goroutines/agent": float64(arbiter.Goroutines + bridge.Goroutines), "files/agent": float64(arbiter.Files + bridge.Files),
-	} {
-		if was, ok := base[name]; ok && agents > 2 {
-			b.ReportMetric((n-was)/float64(agents-2), name)
-		} else {
-			base[name] = n
-		}
-	}
-}
-
-// typed has the same run on a screen, and measures the way of keys to it.
-func typed(b *testing.B, agents int) []time.Duration {
-	b.Helper()
-	c := gather(b, agents, 1<<30)
-	w := watch(b, c.cmd)
-	defer w.end()
-	c.assembled(agents)
-	w.until(b, frameEnd)
-	return w.keys(b)
 }
 
 // keys measures the way of keys to the screen, each typed when the one before is seen.

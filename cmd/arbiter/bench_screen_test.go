@@ -184,43 +184,6 @@ func firstPaint(b *testing.B, name string, args ...string) time.Duration {
 	return took
 }
 
-// BenchmarkResumeScreen is a run of 100 MB taken up again on the screen: until the
-// first frame, until something of what was said is on it, until the run goes on, and
-// the longest time without a frame meanwhile. The baseline is the fold of that journal
-// alone.
-func BenchmarkResumeScreen(b *testing.B) {
-	dir := b.TempDir()
-	longJournal(b, dir, 100<<20)
-	if err := os.WriteFile(filepath.Join(dir, "hops"), []byte("0"), 0o600); err != nil { // the run's directory
-		b.Fatal(err)
-	}
-	var first, shown, goes, gap, fold []time.Duration
-	for b.Loop() {
-		began := time.Now()
-		resumeOnce(b, dir)
-		fold = append(fold, time.Since(began))
-		state := filepath.Join(b.TempDir(), "state")
-		if err := os.CopyFS(state, os.DirFS(dir)); err != nil {
-			b.Fatal(err)
-		}
-		cmd := screenCommand(b, "arbiter", "--resume", "--session", "bench", "--state-dir", state, "--claude", "hopper")
-		w := watch(b, cmd)
-		first = append(first, w.until(b, frameEnd))
-		shown = append(shown, w.until(b, "Arbiter", "asks", frameEnd))
-		goes = append(goes, w.until(b, "awaited", frameEnd))
-		w.mu.Lock()
-		gap = append(gap, w.gap)
-		w.mu.Unlock()
-		w.end()
-	}
-	b.ReportMetric(ms(quantile(first, 0.5)), "first-frame-ms")
-	b.ReportMetric(ms(quantile(shown, 0.5)), "conversation-ms")
-	b.ReportMetric(ms(quantile(goes, 0.5)), "goes-on-ms")
-	b.ReportMetric(ms(quantile(gap, 1)), "longest-without-frame-ms")
-	b.ReportMetric(ms(quantile(fold, 0.5)), "fold-ms")
-	b.ReportMetric(float64(quantile(goes, 0.5))/float64(quantile(fold, 0.5)), "×fold")
-}
-
 // idleFor is how long a screen is watched that should do nothing.
 const idleFor = 20 * time.Second
 
@@ -233,11 +196,7 @@ func BenchmarkIdle(b *testing.B) {
 		cmd   func(b *testing.B) *exec.Cmd
 		marks []string
 	}{
-		{"oracle", func(b *testing.B) *exec.Cmd { return screenCommand(b, "arbiter", "--rehearse") }, []string{firstWord, "scripted"}},
-		{"done", playing("verdict: {decision: COMPLETE, message: It is done., summary: There was nothing to do., reason: Nothing.}"), []string{"nothing"}},
 		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"), []string{"awaited"}},
-		{"still", playing("{say: Late., delay: 10m}", "--reduced-motion"), []string{"ponders"}},
-		{"working", playing("{say: Late., delay: 10m}"), []string{"ponders"}},
 		{"plain-tview", func(b *testing.B) *exec.Cmd { return screenCommand(b, "plain-screen") }, []string{firstWord}},
 	} {
 		b.Run(tt.name, func(b *testing.B) {

@@ -51,15 +51,12 @@ func modelEnv(b *testing.B, s *rehearsal.Server) []string {
 	}
 }
 
-func timeArbiter(b *testing.B, claude string, s *rehearsal.Server) (first, taken time.Duration) {
+func timeArbiter(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
 	b.Helper()
 	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", claude, "--task", "begin")
 	cmd.Env, cmd.Dir = modelEnv(b, s), b.TempDir()
 	began := time.Now()
 	timeLines(b, cmd, nil, func(line []byte, _ io.Writer) bool {
-		if first == 0 {
-			first = time.Since(began)
-		}
 		l, err := contract.DecodeLine(line)
 		if err != nil {
 			b.Fatal(err)
@@ -67,7 +64,7 @@ func timeArbiter(b *testing.B, claude string, s *rehearsal.Server) (first, taken
 		_, ok := l.Body.(contract.Delivered)
 		return ok
 	})
-	return first, time.Since(began)
+	return time.Since(began)
 }
 
 // timeBare drives the CLI as plainly as can be: initialize, one message, and

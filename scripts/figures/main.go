@@ -52,7 +52,7 @@ func figures(w io.Writer, short bool, only string) error {
 			lines = append(lines, l)
 		}
 	}
-	head := fmt.Sprintf("%d processors, %s, %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	head := fmt.Sprintf("%d processors, %s, %s/%s, %s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, commit())
 	if short {
 		head += ", a quick look"
 	}
@@ -63,6 +63,15 @@ func figures(w io.Writer, short bool, only string) error {
 		return fmt.Errorf("%d without figures:\n%s", len(wrong), strings.Join(wrong, "\n"))
 	}
 	return nil
+}
+
+// commit names what was measured.
+func commit() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
+	if err != nil {
+		return "outside Git"
+	}
+	return "commit " + strings.TrimSpace(string(out))
 }
 
 // run has go test run one group of benchmarks.

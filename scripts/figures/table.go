@@ -35,11 +35,10 @@ func (r row) read(list []result) (line, error) {
 			return line{}, err
 		}
 		n, base := n*scale(unit), base*scale(baseUnit)
-		if base == 0 {
-			return line{}, fmt.Errorf("%s: the baseline is 0", r.base)
-		}
 		l.base = r.than + ": " + show(base/scale(baseUnit), baseUnit)
-		l.ratio = digits(n/base) + " ×"
+		if base > 0 { // a program at rest may take nothing at all
+			l.ratio = digits(n/base) + " ×"
+		}
 		if r.times > 0 {
 			l.aim, held = fmt.Sprintf("≤ %v ×", r.times), n/base <= r.times
 		}

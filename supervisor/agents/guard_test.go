@@ -106,15 +106,3 @@ func TestCLI(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkAllows(b *testing.B) {
-	a := Agent{Name: "m", Tools: []string{"Read", "Bash(git *)", "Edit(src/**)"}, DisallowedTools: []string{"Bash(rm *)"}}
-	g := a.Guard("/w", "/home/u")
-	input := json.RawMessage(`{"command":"git add . && git commit -m 'why'"}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if ok, _, why := g.Allows("Bash", input, ""); !ok {
-			b.Fatal(why)
-		}
-	}
-}

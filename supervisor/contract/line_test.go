@@ -300,18 +300,6 @@ func checkHarmless(t *testing.T, line []byte) {
 	}
 }
 
-func BenchmarkEncodeLine(b *testing.B) {
-	e := Event{"orch-1", Assistant{Text: strings.Repeat("The weaving begins. ", 20), ContextPct: 12.5}}
-	var buf []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		var err error
-		if buf, err = EncodeLine(buf[:0], 1, someTime, e); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestMoneyAndPercentagesAreRounded: sums of floating point numbers are shown as people mean them.
 func TestMoneyAndPercentagesAreRounded(t *testing.T) {
 	const usd, pct = 0.0053511999999999995, 0.9486666666666667

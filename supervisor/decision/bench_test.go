@@ -105,14 +105,6 @@ func figuresAsSpecified(all []Execution, agent string) *Performance {
 	return &p
 }
 
-func BenchmarkEvaluate(b *testing.B) {
-	r, _ := busy(10_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		Evaluate(r)
-	}
-}
-
 func BenchmarkAdd(b *testing.B) {
 	for _, n := range []int{20, 10_000} {
 		b.Run(fmt.Sprintf("to%d", n), func(b *testing.B) {
@@ -120,28 +112,6 @@ func BenchmarkAdd(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r.History.Add(all[0])
-			}
-		})
-	}
-}
-
-func BenchmarkKey(b *testing.B) {
-	r, _ := busy(100)
-	in := Select(r)
-	b.ReportAllocs()
-	for b.Loop() {
-		in.Key()
-	}
-}
-
-func BenchmarkCut(b *testing.B) {
-	text := strings.Repeat("Looked at the handler and changed it as the plan says.\n", 150) // 8 KiB
-	for _, most := range []int{SummaryRunes, FullRunes} {
-		b.Run(fmt.Sprint(most), func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				Cut(text, most)
 			}
 		})
 	}

@@ -197,11 +197,3 @@ func FuzzRender(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkRender(b *testing.B) {
-	e := Envelope{mark, "orch-1", "Orchestrator I", "done", "5f0c-1", []Part{{Text: strings.Repeat("some text of the report\n", 400), Untrusted: true}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		e.Render()
-	}
-}

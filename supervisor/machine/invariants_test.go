@@ -126,21 +126,3 @@ func TestEveryStateOfTheTableIsReached(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkNext(b *testing.B) {
-	c := rand.New(rand.NewPCG(1, 1))
-	type call struct {
-		from State
-		on   Trigger
-		in   Situation
-	}
-	list := append(triggers(b), Always)
-	calls := make([]call, 1024)
-	for i := range calls {
-		calls[i] = call{all[c.IntN(len(all))], list[c.IntN(len(list))], situation(c)}
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		Next(calls[i%len(calls)].from, calls[i%len(calls)].on, calls[i%len(calls)].in)
-	}
-}

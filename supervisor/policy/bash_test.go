@@ -2,7 +2,6 @@ package policy
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -166,31 +165,4 @@ func FuzzBash(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkDecideBash(b *testing.B) {
-	var allow, deny []string
-	for i := range 500 {
-		allow = append(allow, fmt.Sprintf("Bash(tool%d run *)", i))
-		deny = append(deny, fmt.Sprintf("Bash(danger%d:*)", i))
-	}
-	p := Policy{Mode: ModeAsk, CWD: "/w", Allow: mustRules(b, allow...), Deny: mustRules(b, deny...)}
-	for name, command := range map[string]string{
-		"plain":   "tool499 run --all ./... 2>&1 | tool498 run -c",
-		"holes":   `sudo env A=1 tool499 run "$X" $(tool1 run $Y) *.go`,
-		"hostile": "sudo " + strings.Repeat("$X x*y ", 2000),
-		"nested":  strings.Repeat("$(", 900) + "x" + strings.Repeat(")", 900),
-		"ifs":     strings.Repeat("if ", 20000),
-		"holes60": strings.Repeat("x $X;", 12000),
-		"100KB":   strings.Repeat("sudo $X 'x;", 9000),
-	} {
-		input := bashInput(command)
-		b.Run(name, func(b *testing.B) {
-			c := p.Compile()
-			b.ReportAllocs()
-			for b.Loop() {
-				c.Decide(Request{Tool: "Bash", Input: input})
-			}
-		})
-	}
 }

@@ -221,40 +221,6 @@ func askedOfMany() map[string]Request {
 	}
 }
 
-// BenchmarkDecide holds decisions by many rules, none of which matches, against the
-// least there is to do: comparing the request's text with each rule's.
-func BenchmarkDecide(b *testing.B) {
-	for _, kind := range []string{"mixed", "path", "bash"} {
-		for _, n := range []int{1, 100, 1000} {
-			p := manyRules(b, kind, n, b.TempDir())
-			c := p.Compile()
-			texts := make([]string, 0, n)
-			for _, rules := range [][]Rule{p.Deny, p.Ask, p.Allow} {
-				for _, r := range rules {
-					texts = append(texts, r.text)
-				}
-			}
-			for name, r := range askedOfMany() {
-				if kind == "path" && name != "Edit" && name != "Grep" || kind == "bash" && name != "Bash" && name != "Holes" {
-					continue
-				}
-				b.Run(fmt.Sprintf("%s/rules=%d/%s", kind, n, name), func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						if d := c.Decide(r); d.By != ByMode {
-							b.Fatal(d)
-						}
-					}
-					own := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
-					plain := plainly(texts, string(r.Input))
-					b.ReportMetric(plain, "plain-ns/op")
-					b.ReportMetric(own/plain, "x-plain")
-				})
-			}
-		}
-	}
-}
-
 // plainly is the time in ns to compare a text with each of others.
 func plainly(texts []string, with string) float64 {
 	const rounds = 2000

@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -263,23 +262,6 @@ func TestMeet(t *testing.T) {
 		}
 		if got := meet(pattern, text); got != found {
 			t.Errorf("meet(%q, %q) is %v, trying says %v", pattern, text, got, found)
-		}
-	}
-}
-
-func BenchmarkDecidePath(b *testing.B) {
-	var allow, deny []string
-	for i := range 500 {
-		allow = append(allow, fmt.Sprintf("Edit(src%d/**)", i))
-		deny = append(deny, fmt.Sprintf("Edit(secret%d/**)", i))
-	}
-	p := Policy{Mode: ModeAsk, CWD: b.TempDir(), Allow: mustRules(b, allow...), Deny: mustRules(b, deny...)}
-	in := input("file_path", "src499/a/b.go")
-	c := p.Compile()
-	b.ReportAllocs()
-	for b.Loop() {
-		if d := c.Decide(Request{Tool: "Edit", Input: in}); d.Behavior != Allow {
-			b.Fatal(d)
 		}
 	}
 }

@@ -315,13 +315,3 @@ func FuzzTemplatesAreSafe(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkSelect(b *testing.B) {
-	in := midst()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := builtIn().Select(in); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

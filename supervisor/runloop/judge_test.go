@@ -289,18 +289,6 @@ func TestLongInputs(t *testing.T) {
 	}
 }
 
-func BenchmarkJudge(b *testing.B) {
-	l := court(b, policy.Policy{Mode: policy.ModeAsk, Allow: rulesFor(b, "Bash(git *)")}, nil)
-	p := bashCall("git status")
-	p.AgentRef = bridge.AgentRef{ID: "orch-1", Generation: 2}
-	for b.Loop() {
-		if r, err := l.Judge(b.Context(), p); err != nil || r.Behavior != bridge.Allow {
-			b.Fatal(r, err)
-		}
-		<-l.inbox
-	}
-}
-
 // TestTheCLIsQuestionIsAHumans: what the CLI asks about is allowed by no list of ours where a
 // human can be asked. Where nobody is asked, and for checks, what only reads runs.
 func TestTheCLIsQuestionIsAHumans(t *testing.T) {

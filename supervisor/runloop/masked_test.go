@@ -140,28 +140,3 @@ func TestMaskedPermission(t *testing.T) {
 		t.Error("without a key, another action")
 	}
 }
-
-// BenchmarkMasked is what masking costs an event on its way in, of common sizes.
-func BenchmarkMasked(b *testing.B) {
-	l := masking()
-	for _, size := range []int{200, 2000, 20_000} {
-		text := strings.Repeat("ok  \tgithub.com/a/b\t0.012s [no tests: to run] path=/usr/local/bin\n", size/66+1)
-		f := input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.ToolResult{ToolUse: "toolu_01", Text: text}}}
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				l.masked(f)
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
-		})
-		b.Run(fmt.Sprint(size, "/recorded"), func(b *testing.B) { // what the same event costs anyway
-			for b.Loop() {
-				if _, err := input.EncodeInput(input.Input{Fact: f}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
-		})
-	}
-}

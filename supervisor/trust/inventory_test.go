@@ -8,10 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"io/fs"
 )
 
 // workspace is a repository in a directory of its own.
@@ -409,34 +407,4 @@ func FuzzSettings(f *testing.F) {
 			t.Errorf("%v", l.Items)
 		}
 	})
-}
-
-func BenchmarkInventory(b *testing.B) {
-	w := workspace{&testing.T{}, b.TempDir()}
-	w.write(".git/HEAD", "x")
-	w.write(".claude/settings.json", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"scripts/a.sh"}]}]}}`)
-	w.write("scripts/a.sh", "x")
-	for n := range 100 {
-		w.write(fmt.Sprintf(".claude/skills/s%d/SKILL.md", n), strings.Repeat("x", 4096))
-	}
-	var plain time.Duration
-	for b.Loop() {
-		if _, err := Inventory(w.dir); err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		began := time.Now()
-		err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				_, err = os.ReadFile(path)
-			}
-			return err
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		plain += time.Since(began)
-		b.StartTimer()
-	}
-	b.ReportMetric(float64(plain.Nanoseconds())/float64(b.N), "plain-ns/op")
 }

@@ -291,36 +291,3 @@ func flood() history.Entry {
 	use := told("orch-1", contract.ToolUse{Tool: "Bash", Input: json.RawMessage(`{"command":"go test -cover ./..."}`)})
 	return with(use, time.Second, contract.ToolResult{Text: strings.Repeat(line, 256<<10/len(line))})
 }
-
-func BenchmarkFolded256KiB(b *testing.B) {
-	e, o := flood(), options(100)
-	b.ReportAllocs()
-	for b.Loop() {
-		Stream(e, o)
-	}
-}
-
-func BenchmarkUnfolded256KiB(b *testing.B) {
-	e, o := flood(), options(100)
-	o.Open = true
-	b.SetBytes(256 << 10)
-	b.ReportAllocs()
-	for b.Loop() {
-		Stream(e, o)
-	}
-}
-
-func BenchmarkFoldedWriteOf1MiB(b *testing.B) {
-	content, _ := json.Marshal(strings.Repeat("func f() string { return \"x\" }\n", 1<<20/30))
-	e := told("orch-1", contract.ToolUse{Tool: "Write", Input: json.RawMessage(`{"content":` + string(content) + `,"file_path":"a.go"}`)})
-	for b.Loop() {
-		Stream(e, options(100))
-	}
-}
-
-func BenchmarkFoldedMessageOf1MiB(b *testing.B) {
-	e := told("orch-1", contract.Message{From: "orch-1", To: "arbiter", Text: strings.Repeat("A **line** of prose.\n\n", 1<<20/22)})
-	for b.Loop() {
-		Talk(e, options(100))
-	}
-}

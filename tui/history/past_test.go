@@ -259,26 +259,3 @@ func TestWhatTheRunKeepsIsNotKeptTwice(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkRecall is what an event of an earlier life costs to be taken up.
-func BenchmarkRecall(b *testing.B) {
-	log := logOf(b, lived(2000))
-	var entries []eventlog.Entry
-	if _, err := log.Each(b.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
-		if e.Line != nil {
-			e.Line = bytes.Clone(e.Line)
-			entries = append(entries, e)
-		}
-		return nil
-	}); err != nil {
-		b.Fatal(err)
-	}
-	c := open(b, Options{Dir: b.TempDir()})
-	c.Past(log, eventlog.Position{})
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if _, err := c.Recall(entries[i%len(entries)]); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -90,3 +90,20 @@ func BenchmarkStreamDelta(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkHostile is the hostile text that costs most for each of its bytes, and what a byte of
+// it costs in a text an eighth as long.
+func BenchmarkHostile(b *testing.B) {
+	dearest := func(n int) (most float64) {
+		for _, src := range hostile(n) {
+			began := time.Now()
+			Markdown(src, Options{Width: 80})
+			most = max(most, float64(time.Since(began).Nanoseconds())/float64(len(src)))
+		}
+		return most
+	}
+	for b.Loop() {
+		b.ReportMetric(dearest(1<<12), "short-ns/byte")
+		b.ReportMetric(dearest(1<<15), "long-ns/byte")
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -110,23 +109,6 @@ func TestHostileTextsEnd(t *testing.T) {
 		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<10*uint64(len(src)) {
 			t.Errorf("%q: %d bytes were allocated for %d", name, n, len(src))
 		}
-	}
-}
-
-// BenchmarkHostile is the hostile text that costs most for each of its bytes, and what a byte of
-// it costs in a text an eighth as long.
-func BenchmarkHostile(b *testing.B) {
-	dearest := func(n int) (most float64) {
-		for _, src := range hostile(n) {
-			began := time.Now()
-			Markdown(src, Options{Width: 80})
-			most = max(most, float64(time.Since(began).Nanoseconds())/float64(len(src)))
-		}
-		return most
-	}
-	for b.Loop() {
-		b.ReportMetric(dearest(1<<12), "short-ns/byte")
-		b.ReportMetric(dearest(1<<15), "long-ns/byte")
 	}
 }
 

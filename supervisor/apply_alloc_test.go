@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 
@@ -41,34 +40,4 @@ func TestThoseGoneCostNothing(t *testing.T) {
 	if n := perRound(func() { (&step{State: s}).speak("arbiter", contract.Message{Text: "a word"}) }); n > 8<<10 {
 		t.Errorf("a word copies %d bytes", n)
 	}
-}
-
-func BenchmarkApply(b *testing.B) {
-	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0), Fact: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
-	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
-	b.Run("tool_use", func(b *testing.B) {
-		b.ReportAllocs()
-		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
-		for b.Loop() {
-			Apply(s, in)
-		}
-	})
-	b.Run("tool_use, late", func(b *testing.B) { // after fifty hand-offs
-		b.ReportAllocs()
-		late := s
-		for i := range roster.NamesKept {
-			late.Agents = append(slices.Clip(late.Agents), &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}}, AgentProcess: roster.AgentProcess{Status: roster.Ended, Dismissed: true}})
-		}
-		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
-		for b.Loop() {
-			Apply(late, in)
-		}
-	})
-	b.Run("assistant", func(b *testing.B) {
-		b.ReportAllocs()
-		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "x"}}}}
-		for b.Loop() {
-			Apply(s, in)
-		}
-	})
 }

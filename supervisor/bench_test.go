@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,66 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
-
-// BenchmarkApplyEvents applies what a run of 400 turns was told: what agents say and do on
-// the way, and the rest. The baseline is decoding the same facts, which whoever applies
-// them has to do first.
-func BenchmarkApplyEvents(b *testing.B) {
-	list, _ := longJournal(b, 400)
-	var raw [2][][]byte
-	var inputs [2][]input.Input
-	for _, r := range list {
-		in, err := input.DecodeInput(r.Payload)
-		if err != nil {
-			b.Fatal(err)
-		}
-		kind := 0
-		if !input.Narrates(in.Fact) {
-			kind = 1
-		}
-		raw[kind], inputs[kind] = append(raw[kind], r.Payload), append(inputs[kind], in)
-	}
-	for kind, name := range []string{"narration", "turns"} {
-		b.Run(name, func(b *testing.B) {
-			var midway State
-			for _, in := range inputs[1][:len(inputs[1])/2] {
-				midway, _ = Apply(midway, in)
-			}
-			var applied, decoded time.Duration
-			var was, is runtime.MemStats
-			allocs := uint64(0)
-			for b.Loop() {
-				s := midway // what only tells fits any state
-				if kind == 1 {
-					s = State{}
-				}
-				runtime.ReadMemStats(&was)
-				began := time.Now()
-				for _, in := range inputs[kind] {
-					s, _ = Apply(s, in)
-				}
-				applied += time.Since(began)
-				runtime.ReadMemStats(&is)
-				allocs += is.Mallocs - was.Mallocs
-				began = time.Now()
-				for _, payload := range raw[kind] {
-					if _, err := input.DecodeInput(payload); err != nil {
-						b.Fatal(err)
-					}
-				}
-				decoded += time.Since(began)
-			}
-			events := float64(len(inputs[kind]) * b.N)
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(events/applied.Seconds(), "events/s")
-			b.ReportMetric(float64(allocs)/events, "allocs/event")
-			b.ReportMetric(events/decoded.Seconds(), "decode-events/s")
-			b.ReportMetric(float64(applied)/float64(decoded), "×decode")
-		})
-	}
-}
 
 // weave is a run without an end, fact by fact: an Orchestrator works, and the Arbiter rules.
 func weave(b *testing.B, facts int, take func(input.Input)) {
@@ -235,40 +179,32 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 	return run
 }
 
-// BenchmarkSnapshot encodes and decodes the state of a run of 400 turns. The baseline is
-// json.Valid over the same bytes.
-func BenchmarkSnapshot(b *testing.B) {
-	list, _ := longJournal(b, 400)
-	var fold Fold
-	for _, r := range list {
-		if err := fold.Take(r); err != nil {
-			b.Fatal(err)
-		}
-	}
-	raw, err := Snapshot{State: fold.State}.Encode()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Run("encode", func(b *testing.B) {
+func BenchmarkApply(b *testing.B) {
+	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0), Fact: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
+	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
+	b.Run("tool_use", func(b *testing.B) {
+		b.ReportAllocs()
+		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
 		for b.Loop() {
-			if _, err := (Snapshot{State: fold.State}).Encode(); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(len(raw))/1024, "KB")
-	})
-	b.Run("decode", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := DecodeSnapshot(raw); err != nil {
-				b.Fatal(err)
-			}
+			Apply(s, in)
 		}
 	})
-	b.Run("baseline", func(b *testing.B) {
+	b.Run("tool_use, late", func(b *testing.B) { // after fifty hand-offs
+		b.ReportAllocs()
+		late := s
+		for i := range roster.NamesKept {
+			late.Agents = append(slices.Clip(late.Agents), &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}}, AgentProcess: roster.AgentProcess{Status: roster.Ended, Dismissed: true}})
+		}
+		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
 		for b.Loop() {
-			if !json.Valid(raw) {
-				b.Fatal("no JSON")
-			}
+			Apply(late, in)
+		}
+	})
+	b.Run("assistant", func(b *testing.B) {
+		b.ReportAllocs()
+		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "x"}}}}
+		for b.Loop() {
+			Apply(s, in)
 		}
 	})
 }

@@ -1,0 +1,23 @@
+package eventview
+
+import (
+	"testing"
+)
+
+func BenchmarkFolded256KiB(b *testing.B) {
+	e, o := flood(), options(100)
+	b.ReportAllocs()
+	for b.Loop() {
+		Stream(e, o)
+	}
+}
+
+func BenchmarkUnfolded256KiB(b *testing.B) {
+	e, o := flood(), options(100)
+	o.Open = true
+	b.SetBytes(256 << 10)
+	b.ReportAllocs()
+	for b.Loop() {
+		Stream(e, o)
+	}
+}
