@@ -1,12 +1,13 @@
 package supervisor
 
 import (
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -207,34 +208,53 @@ func speaks(b bridge.EventBody) bool {
 	return false
 }
 
-// relay hands an event on to the faces; it changes nothing. This is the one
-// place where the bridge's events become the contract's; those that do not are listed,
-// with the reason, beside TestEveryEventIsRelayed.
-func (st *step) relay(e bridge.Event) {
-	switch b := e.Body.(type) {
-	case bridge.Assistant:
-		st.emit(e.ID, contract.Assistant{Text: b.Text, ContextPct: b.ContextPct, Subagent: b.Subagent})
-	case bridge.Delta:
-		st.emit(e.ID, contract.Delta{Text: b.Text, Verdict: b.Verdict})
-	case bridge.ToolUse:
-		st.emit(e.ID, contract.ToolUse{Tool: b.Tool, Input: b.Input, ToolUse: b.ToolUse, Subagent: b.Subagent})
-	case bridge.ToolResult:
-		st.emit(e.ID, contract.ToolResult{ToolUse: b.ToolUse, Text: b.Text, IsError: b.IsError, Subagent: b.Subagent})
-	case bridge.SubagentStart:
-		st.emit(e.ID, contract.SubagentStart(b))
-	case bridge.SubagentStop:
-		st.emit(e.ID, contract.SubagentStop(b))
-	case bridge.SubagentProgress:
-		st.emit(e.ID, contract.SubagentProgress(b))
-	case bridge.Context:
-		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft, Source: b.Source})
-	case bridge.Compact:
-		st.emit(e.ID, contract.Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens, PostTokens: b.PostTokens})
-	case bridge.Retry:
-		st.emit(e.ID, contract.Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason})
-	case bridge.Error:
-		st.emit(e.ID, contract.Error{Category: b.Category, Message: b.Message, RecoveryOptions: []string{}})
-	case bridge.Notice:
-		st.emit(e.ID, contract.Notice{Text: b.Text})
+// rang does what a timer was set for. One about a process that is another by now, or about
+// what is over, does nothing.
+func (st *step) rang(key string) {
+	if key == timeoutKey {
+		st.timeIsOver()
+		return
+	}
+	kind, of, _ := strings.Cut(key, "/")
+	switch kind += "/"; kind {
+	case permission.TimerPrefix:
+		st.Permission.TimedOut(&st.out, of, st.Options.PermissionWait)
+	case proofPrefix:
+		st.proofOverdue(of)
+	case handoverPrefix:
+		st.handoverLate(of)
+	case workLimitPrefix:
+		st.workLimitRang(of)
+	case restartPrefix:
+		if of == theBridge {
+			st.bridgeDue()
+			return
+		}
+		fallthrough
+	case watchPrefix, compactionBlockedPrefix, retryPrefix:
+		for i := range st.Agents {
+			if a := st.Agents[i]; processOf(a.AgentRef) == of {
+				st.rangFor(kind, a)
+				return
+			}
+		}
+	}
+}
+
+// rangFor does what a timer of an agent's process was set for.
+func (st *step) rangFor(kind string, a *roster.Agent) {
+	switch kind {
+	case watchPrefix:
+		if a.Up() {
+			st.do(effect.Probe{Agent: a.AgentRef})
+		}
+	case restartPrefix:
+		st.Edit(a.ID).Backoff = nil
+		st.revive(a.ID) // if it is down
+	case compactionBlockedPrefix:
+		st.interruptForContext(a)
+	case retryPrefix:
+		st.Edit(a.ID).Backoff = nil
+		st.retryNow(a)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -30,48 +31,6 @@ func (st *step) takenUp(id, why string) {
 	}
 	st.note(input.Decided{Number: st.Decisions + 1, Point: p.Point, About: id, Input: p.Input, Decision: d})
 	st.carryOut(p, d)
-}
-
-// byRules has the deterministic rules decide, and says why.
-func (st *step) byRules(point decision.Point, about, why string) {
-	st.ArbiterRequest = nil
-	if a, _ := st.Agent(about); point == decision.PointEvaluate && st.leftUndone(&a) {
-		st.takenUp(about, why)
-		return
-	}
-	p := st.requestDecision(point, about)
-	var rules decider.Rules
-	var d decider.Decision
-	if point == decision.PointSelect {
-		d, _ = rules.Select(p.Select)
-	} else {
-		d, _ = rules.Evaluate(p.Evaluate)
-	}
-	if d.Decision == "" {
-		st.unruled(why + ", and there is no agent that a rule could choose")
-		return
-	}
-	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)
-	st.note(input.Decided{Number: st.Decisions + 1, Point: point, About: about, Input: p.Input, Decision: d})
-	st.carryOut(p, d)
-}
-
-// rulesDecide has the rules decide at the point the Arbiter was asked at and gave no
-// valid verdict, and reports whether it was one.
-func (st *step) rulesDecide(why string) bool {
-	if st.Task.Text == "" {
-		return false
-	}
-	p := st.ArbiterRequest
-	switch {
-	case st.Task.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
-		st.byRules(p.Point, p.About, why)
-	case st.Task.Phase == machine.Selecting && !st.Engaged() && !st.Handoff.IsDue(), st.Task.Phase == machine.Error && !st.AnyWorks() && !st.Handoff.IsDue():
-		st.byRules(decision.PointSelect, "", why)
-	default:
-		return false
-	}
-	return true
 }
 
 // unruled: nobody decides any more.
@@ -219,4 +178,12 @@ func (st *step) briefed() decision.SelectAgentInput {
 	in.History[len(in.History)-1].Document = nil
 	in.OpenPoints = slices.DeleteFunc(in.OpenPoints, func(p decision.OpenPoint) bool { return p.Agent == last[0].Agent })
 	return in
+}
+
+// yield leaves a decision to the Arbiter, and sees that it hears of it.
+func (st *step) yield() {
+	st.DeciderYielded = true
+	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
+		st.tell(contract.Arbiter, conversation.KindNotice, "The decider leaves it to you how the task goes on. Rule.")
+	}
 }

@@ -8,15 +8,12 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // commanded carries out a command of a face.
@@ -123,108 +120,6 @@ func (st *step) killCommand(ref, id string) {
 	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }
 
-func (st *step) forceAgent(ref, mode string) {
-	if _, ok := st.ModeNamed(mode); !ok {
-		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.modeNames(), ", "))
-		return
-	}
-	if st.Task.Text == "" {
-		st.reject(ref, "there is no task yet: send a message first")
-		return
-	}
-	if problem := st.summon(st.Task.Text, mode, "", contract.Human); problem != "" {
-		st.reject(ref, "%s", problem)
-		return
-	}
-	st.overrule()
-	last, _ := st.Last()
-	st.accept(ref, "summoned "+last.ID+" as "+mode)
-	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human", Source: sourceHuman}
-	st.Decisions++
-	forced.Number, forced.Point = st.Decisions, string(decision.PointTalk)
-	st.note(input.Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
-		Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
-	}})
-	st.emit(contract.Human, forced)
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task as its brief.", last.Name, last.ID, mode))
-}
-
-// overrule lets go of what the human or another decider is asked: the human has ruled.
-// What was to be judged goes into the Arbiter's work log.
-func (st *step) overrule() {
-	if !st.Conversation.Held {
-		st.Question = nil
-	}
-	if st.DeciderRequest == nil {
-		return
-	}
-	st.DeciderRequest = nil
-	st.shelveAll(func(m *conversation.Mail) bool {
-		return st.withheld(m) && (m.Kind == conversation.KindTask || m.EndsExecution())
-	})
-}
-
-// retry has an Orchestrator try again, or starts one again that is parked; the Arbiter
-// goes first. It reports whether there was anything to try.
-func (st *step) retry(ref string, a roster.Agent) bool {
-	if arbiter, _ := st.Agent(contract.Arbiter); arbiter.Status == roster.Parked {
-		a = arbiter
-	}
-	switch {
-	case a.Status == roster.Parked:
-		st.accept(ref, "started again: "+a.ID)
-		st.unpark(a.ID)
-		return true
-	case a.ID == "" || !a.Alive():
-		st.reject(ref, "there is no living Orchestrator to try again: summon one with force_agent, or send a message")
-		return false
-	case a.Works():
-		st.reject(ref, "%s is at work already", a.ID)
-		return false
-	}
-	st.accept(ref, "retry: "+a.ID)
-	st.Edit(a.ID).Standing = roster.Working
-	st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry, Text: "Try again, another way if the first one failed."})
-	st.overrule()
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
-	st.shelveAll(func(m *conversation.Mail) bool { return m.From == a.ID && m.EndsExecution() && st.withheld(m) }) // the human has judged
-	st.beginWork(a.ID)
-	st.fire(machine.Retry, occasion{agent: a.ID})
-	return true
-}
-
-func (st *step) reset(ref string) {
-	st.accept(ref, "reset")
-	half := st.halfDone()
-	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
-		st.do(effect.Interrupt{Agent: a.AgentRef})
-	}
-	st.Question, st.Handoff.SuccessorQueue, st.Task.Text = nil, nil, ""
-	st.forgetHandovers()
-	st.Handoff.ForgetProofs()
-	st.Rulings = nil // what was ruled was about another task
-	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
-	st.setPlan([]contract.Step{})
-	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
-	st.fire(machine.Reset, occasion{})
-	st.takeBack(func(m conversation.Mail) bool {
-		return m.To == contract.Arbiter && !m.Sent && (m.Kind == conversation.KindTask || st.IsOrchestrator(m.From))
-	})
-	if len(half) > 0 {
-		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
-	}
-	st.tell(contract.Arbiter, conversation.KindNotice, notice)
-}
-
-// stopWorkers lets every Orchestrator go.
-func (st *step) stopWorkers() {
-	for i := range st.Agents {
-		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() {
-			st.release(a.ID, "reset by the human", false)
-		}
-	}
-}
-
 // choose takes one of the recovery options last offered.
 func (st *step) choose(ref, option string) {
 	if st.chooseAboutTrust(ref, option) {
@@ -258,19 +153,24 @@ func (st *step) choose(ref, option string) {
 	}
 }
 
-// fallBackFrom has another agent try what one has failed at, and reports whether there is
-// such a one.
-func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
-	if a.ID == "" {
-		st.reject(ref, "there is no Orchestrator to take the place of")
+// chooseAboutTrust takes what the human chose about the workspace, and reports whether the
+// option was one of these. It stands open whatever else was offered since.
+func (st *step) chooseAboutTrust(ref, option string) bool {
+	d := st.TrustQuestion
+	if d == nil || !slices.Contains(st.trustOptions(), option) {
 		return false
 	}
-	st.accept(ref, "another agent takes it up")
-	st.overrule()
-	if a.Alive() {
-		st.release(a.ID, "another takes its place", false)
-		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
+	switch option {
+	case chooseTrust:
+		st.accept(ref, "the workspace is trusted as it is now")
+		st.Options.TrustHash = d.Hash
+		st.do(effect.PinTrust{Hash: d.Hash})
+		st.decidedTrust()
+	case chooseWithout:
+		st.accept(ref, "the workspace's own settings are not loaded any more")
+		st.goWithout("the human chose so")
+	default:
+		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up what %s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
 	return true
 }

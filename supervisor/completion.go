@@ -14,25 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// A COMPLETE takes effect when the checks of all documents of the task have been run once
-// more, no matter who decided it: what one agent proved another may have broken. What no longer holds
-// goes back to the decider. Who rules COMPLETE again over just that has been told, and
-// the result reports it; the rules never do, and are stopped after a few times.
-
-// complete ends the run as a COMPLETE says, once its checks have been repeated.
-func (st *step) complete(v verdict.Arbiter) {
-	st.dropRepetition()
-	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.asked()}
-	checks, authors := st.Handoff.ToRepeat()
-	doc := verdict.Document{Checks: checks}
-	if len(doc.Checks) == 0 || st.Options.CheckTimeout <= 0 {
-		st.judge()
-		return
-	}
-	doc.Normalize()
-	st.handOver(handoff.Handover{Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindRepeated, Document: &doc, Authors: authors})
-}
-
 // maxSentBack is how often a COMPLETE of one task goes back for its checks.
 const maxSentBack = 3
 
@@ -43,23 +24,6 @@ func (st *step) dropRepetition() {
 	for _, h := range st.Handoff.RemoveWhere((*handoff.Handover).Completes) {
 		st.out.StopTimer(handoverKey(h.Serial))
 		st.dropCheck(h.Request, "the checks are not repeated any more")
-	}
-}
-
-// repeated takes what the repeated checks came to.
-func (st *step) repeated(h handoff.Handover) {
-	c := st.Handoff.Completing
-	if c == nil {
-		return
-	}
-	st.Handoff.Repeated(h)
-	switch {
-	case st.overtaken(c):
-	case st.Handoff.TellBroken():
-		st.Handoff.Completing = nil
-		st.sendBack()
-	default:
-		st.judge()
 	}
 }
 

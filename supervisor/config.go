@@ -172,21 +172,6 @@ func (st *step) remind(a *roster.Agent) {
 	st.do(effect.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef, Reminder: st.reminder(a)}})
 }
 
-// The modes that an Orchestrator can be summoned under, in this run.
-
-// Modes are the agents of this run.
-func (s *State) Modes() []agents.Agent { return s.Options.AvailableModes() }
-
-// ModeNamed finds one of them.
-func (s *State) ModeNamed(name string) (agents.Agent, bool) {
-	return agents.Lookup(s.Options.AvailableModes(), name)
-}
-
-// modeNames lists their names.
-func (s *State) modeNames() []string {
-	return agents.Names(s.Options.AvailableModes())
-}
-
 // keepModes holds on to modes whose files are gone, while somebody lives under them: an
 // agent without its mode would have tools that it was denied.
 func (st *step) keepModes(old []agents.Agent) {

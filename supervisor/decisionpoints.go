@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
@@ -223,4 +226,68 @@ func (s *State) stateText(p *DecisionRequest) string {
 		return ""
 	}
 	return text
+}
+
+// leaveFallback gives the decisions back to the Arbiter.
+func (st *step) leaveFallback() {
+	if st.FallbackReason == "" {
+		return
+	}
+	st.FallbackReason = ""
+	st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
+}
+
+// note has a decision recorded that was made here. Until it is, the state holds it: a
+// crash in between must not cost the record.
+func (st *step) note(d input.Decided) {
+	st.Unrecorded = append(slices.Clip(st.Unrecorded), d)
+	st.do(effect.Note{Decision: decider.Record(d)})
+}
+
+// noteAgain has those recorded that the end of a life kept from it.
+func (st *step) noteAgain() {
+	for _, d := range st.Unrecorded {
+		st.do(effect.Note{Decision: decider.Record(d)})
+	}
+}
+
+// noted lets go of a decision that is recorded.
+func (st *step) noted(number int) {
+	if slices.ContainsFunc(st.Unrecorded, func(d input.Decided) bool { return d.Number == number }) {
+		st.Unrecorded = slices.DeleteFunc(slices.Clone(st.Unrecorded), func(d input.Decided) bool { return d.Number == number })
+	}
+}
+
+// readingKept bounds what is recorded of the messages of one ruling, in bytes.
+const readingKept = 256 << 10
+
+// read notes that the Arbiter has taken up a message.
+func (st *step) read(m conversation.Mail) {
+	if m.To != contract.Arbiter || m.Content == "" {
+		return
+	}
+	st.forgetReading(m.ID) // it may have been sent twice
+	st.Readings = append(slices.Clip(st.Readings), Reading{Message: m.ID, Content: m.Content})
+}
+
+// forgetReading takes back that a message was read: it is sent again.
+func (st *step) forgetReading(id string) {
+	if slices.ContainsFunc(st.Readings, func(r Reading) bool { return r.Message == id }) {
+		st.Readings = slices.DeleteFunc(slices.Clone(st.Readings), func(r Reading) bool { return r.Message == id })
+	}
+}
+
+// whatWasRead is the text of what the Arbiter read for the ruling at hand; the next ruling
+// begins with nothing.
+func (st *step) whatWasRead() string {
+	parts := make([]string, len(st.Readings))
+	for i, r := range st.Readings {
+		parts[i] = r.Content
+	}
+	st.Readings = nil
+	text := strings.Join(parts, "\n")
+	if len(text) <= readingKept {
+		return text
+	}
+	return strings.ToValidUTF8(text[:readingKept], "") + fmt.Sprintf("\n(cut here: the first %d of %d bytes are recorded)", readingKept, len(text))
 }

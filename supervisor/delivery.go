@@ -1,20 +1,16 @@
 package supervisor
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // proofWait is how long a message may go without proof that the agent took it up.
@@ -92,51 +88,129 @@ func maybeUnanswered(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
 		(!modelAnswered(t) || m.Strength == contract.Steer)
 }
 
-// shelve puts what was decided on into the Arbiter's work log, shortened: it reads of it
-// when it is next spoken to.
-func (st *step) shelve(p *DecisionRequest, d decider.Decision) {
-	moves := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // and what others have done is behind it
-	st.shelveAll(func(m *conversation.Mail) bool {
-		return st.withheld(m) && (m.Kind == conversation.KindTask || m.EndsExecution() && m.From == p.About ||
-			moves && m.Kind == verdict.KindDone && slices.Contains(p.Heard, m.ID))
-	})
-	// The `decision` event tells everybody else.
-	st.Conversation.AddEntry(conversation.Entry{
-		ID: st.newMessageID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: st.at, Quiet: true,
-		Text: fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode), words.Head(d.Reason, 500)),
-	})
-}
-
-// shelveAll has messages become reports of the work log: they were ruled on without their reader.
-func (st *step) shelveAll(taken func(*conversation.Mail) bool) {
-	st.Conversation.Shelve(taken)
-	st.boundLog()
-}
-
-// boundLog drops the oldest entries of the work log where the Arbiter is not spoken to at
-// each point of decision, and may never read them.
-func (st *step) boundLog() {
-	if st.FallbackReason != "" || st.asksOther() {
-		st.Conversation.BoundLog()
+// pump sends what can be sent: one message a turn, oldest first, to each agent
+// that has no turn running; and a word that steers to one that has.
+func (st *step) pump() {
+	st.Conversation.CatchUp()
+	if st.Paused {
+		return
 	}
-}
-
-// exchange counts a message between agents, and stops talk that no human hears.
-func (st *step) exchange() {
-	st.Conversation.Exchanges++
-	limit := st.Options.MaxExchanges
-	switch {
-	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
-		st.Conversation.ExchangeLimitHits = 1
-		st.tell(contract.Arbiter, conversation.KindNotice, words.Count(st.Conversation.Exchanges, "message")+
-			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
-	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:
-		st.Conversation.ExchangeLimitHits = 2
-		if !st.HumanPresent {
-			st.limitReached("the agents exchanged " + words.Count(st.Conversation.Exchanges, "message") + " and no human is present")
-			return
+	for i := range st.Conversation.Mail {
+		m := &st.Conversation.Mail[i]
+		if m.Sent || st.Conversation.Held && conversation.BetweenAgents(m.From, m.Kind) || st.withheld(m) {
+			continue
 		}
-		st.Conversation.Held = true
-		st.ask("The agents have exchanged " + words.Count(st.Conversation.Exchanges, "message") + " without you. Speak, and they go on.")
+		a, ok := st.Agent(m.To)
+		if !ok || a.Role == roster.RoleArbiter && st.renewing(m.Kind) {
+			continue
+		}
+		steer := m.Strength == contract.Steer && a.Status == roster.Busy
+		if a.Status == roster.Ready || steer {
+			st.send(i, steer)
+		}
 	}
 }
+
+// send writes one message to its agent. The work log travels with the first
+// message to the Arbiter that can carry it.
+func (st *step) send(i int, steer bool) {
+	m := &st.Conversation.EditMail()[i]
+	m.Sent = true
+	if m.Wire == "" {
+		m.Wire = m.ID
+	}
+	if m.Content == "" {
+		m.Carries = nil
+	}
+	if m.Content == "" && m.To == contract.Arbiter && m.Kind != conversation.KindCorrection {
+		st.Conversation.Attach(m)
+	}
+	a := st.Edit(m.To)
+	if a.Role == roster.RoleOrchestrator && a.ContextLow() && m.Content == "" {
+		a.HandoffDemands++ // render says it
+	}
+	if !steer {
+		a.Status, a.Since, a.Turn, a.Backoff = roster.Busy, st.at, nil, nil
+	}
+	a.Turn = append(slices.Clip(a.Turn), m.Wire)
+	if m.Content == "" {
+		st.noteArbiterRequest(a, *m)
+		m.Content = st.render(*m)
+	}
+	if a.HandoffBrief != "" && !m.CarriesBrief && !st.Conversation.CarriesBriefTo(m.To) {
+		brief := st.handoffBrief(a.HandoffBrief) + "\n"
+		m.CarriesBrief, m.BriefBytes, m.Content = true, len(brief), brief+m.Content
+	}
+	st.Conversation.Ledger.Sent++
+	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: steer}})
+	if !steer {
+		st.awaitProof(*m)
+	}
+}
+
+// delivered takes a message off the queue, with the reports it carried.
+func (st *step) delivered(wire string) {
+	sent, ok := st.Conversation.SentAs(wire)
+	if !ok {
+		return
+	}
+	a := st.Edit(sent.To)
+	m, _ := st.Conversation.Deliver(wire, a != nil && slices.Contains(a.Turn, wire))
+	st.out.StopTimer(proofKey(wire))
+	st.read(m)
+	if a != nil {
+		a.HasHistory, a.ReturnNotice = true, ""
+		if m.CarriesBrief {
+			a.HandoffBrief = ""
+		}
+	}
+	if m.Told {
+		return
+	}
+	st.handed(m.To, m.From, m.ID)
+	if len(m.Carries) == 0 {
+		return
+	}
+	for _, e := range st.Conversation.TakeCarried(m.ID) {
+		if !e.Quiet {
+			st.handed(m.To, e.From, e.ID)
+		}
+	}
+}
+
+// requeue puts back a message that was lost with a process.
+func (st *step) requeue(wire string) {
+	if _, queued := st.Conversation.SentAs(wire); queued {
+		st.out.StopTimer(proofKey(wire))
+	} else if !st.Conversation.IsInTurn(wire) {
+		return
+	}
+	m, _ := st.Conversation.Requeue(wire, st.newMessageID())
+	if m.Told {
+		st.forgetReading(m.ID)
+	}
+}
+
+// notSent handles a message the bridge could not write. If the CLI has proven
+// meanwhile that it has the message, the failure was one of the answer only.
+func (st *step) notSent(f input.NotSent) {
+	a := st.Edit(f.Agent.ID)
+	_, sent := st.Conversation.SentAs(f.MessageID)
+	if a == nil || a.Generation != f.Agent.Generation || !sent || !a.Up() {
+		return
+	}
+	exhausted := st.Conversation.SendFailed(f.MessageID, maxSends)
+	st.out.StopTimer(proofKey(f.MessageID))
+	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(id string) bool { return id == f.MessageID })
+	if a.Status == roster.Busy && len(a.Turn) == 0 {
+		a.Status, a.Since = roster.Ready, st.at
+	}
+	if !exhausted {
+		return // pump sends it again
+	}
+	// Its stdin is stuck or closed: the message stays, and another process reads it.
+	st.relaunch(a.ID, restart.Hung, "a message could not be written: "+f.Message)
+}
+
+// maxSends is how often a message is written to one process before it counts as one that cannot be written to.
+const maxSends = 3

@@ -8,27 +8,33 @@
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
 // Parts of the state have packages of their own: roster, conversation, handoff, task, permission, takeover. What is here
-// coordinates them, and reads like the story of what happens:
+// coordinates them, and reads like the story of what happens. No file uses one that stands above it:
 //
-//	state, apply, timers               what a run knows; what each input and each timer leads to
-//	snapshot, fold, origin             a state in the journal, a history applied again, who an input is from
-//	standing                           questions about the whole state, and what things are called
-//	phase, decisionpoints, decide      the task machine; the points at which somebody decides, and who
-//	carryout, fallback                 … what follows, and the rules in the Arbiter's place
-//	turns, ruling, route, tools        an agent's turn: its verdict, where that leads, our own tools
-//	mail, delivery, config             a message's way to an agent, the proof that it arrived, what agents are started with
-//	editmessage, oversized             … that the human changes, or that is too large
-//	lifecycle, summon, bridge          the agents: their beginning and end, and the bridge they run behind
-//	restarts, revive, resume           what comes back, and how: an agent, a session, a run
-//	watch, limits, contextlow          signs of life, limits and spending, a context that is nearly full
-//	handover, completion               documents on their way, and the checks repeated before COMPLETE
-//	renewal                            the Arbiter's own succession
-//	task                               the plan, and the executions of the task
-//	commands, human, halt, configure   what a human commands, is asked, stops and changes
-//	takeover, takeoverend              a session in the human's hands: its beginning and end
-//	permissions, trust                 requests and who may do what; a workspace that changed
-//	snapshots, acceptance              the files that agents changed; the criteria that a COMPLETE is judged by
-//	ending                             the end of a run
+//	fold                          a history that is applied again, input by input
+//	apply, resume, begin          what each input and each timer leads to; a run that is taken up again, or begins
+//	commands, taskcommands, say   what a human commands: the run, the task; their messages to agents
+//	configure, afterend           a setting that changes; inputs that come while a run ends
+//	tools                         calls of our own tools
+//	lifecycle, watch, bridge      a process that started or ended, signs of life, the bridge that processes run behind
+//	turns, oversized              the end of an agent's turn and its verdict; messages that are too large for it
+//	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
+//	route, ruling                 where a verdict leads, and whether a ruling can be followed
+//	restarts, halt                what comes back after a failure, and what stays down until a human says so
+//	contextlow, failures, summon  a context that is nearly full, an agent that cannot go on, another Orchestrator
+//	checkresults, takeover        results of checks; a session that goes into a human's hands
+//	renewal, snapshots            the Arbiter's renewal; the files that agents changed
+//	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
+//	human, distrust               questions to the human; a workspace that changed
+//	takeoverend, ending, phase    the end of a takeover, the end of a run, the task machine
+//	delivery, revive, processes   messages sent and their proof; processes started again, started and stopped
+//	result, succession, checks    what a run came to, what a successor reads, the checks of a document
+//	work, plan, criteria          the executions of the task, its plan, its acceptance criteria
+//	config, limits                what agents are started with and read; what they may cost
+//	mail, decisionpoints          messages that are posted; where the task stands, and what a decider is shown
+//	origin, permissions           who an input is from, and who may do what
+//	snapshot                      a state in the journal
+//	standing, toolset, timers     questions about the whole state, the schemas of our tools, names of timers
+//	step, state                   one application of an input; what a run knows
 //
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits `result`
 // when they are gone.

@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // fallback decides by rule when an agent gave no valid verdict three times. It
@@ -66,22 +66,6 @@ func saidIn(t bridge.Turn) string {
 	return strings.TrimSpace(string(t.Verdict))
 }
 
-// leaderless stops the agents' talk when the Arbiter has ruled on nothing for too
-// long: a human takes it up again, or the run ends.
-func (st *step) leaderless(trouble, said string) {
-	if !st.HumanPresent {
-		if st.enterFallback(trouble) {
-			return
-		}
-		st.fail(contract.Arbiter, bridge.CatVerdict, trouble, []string{})
-		st.giveUp(bridge.CatVerdict, trouble)
-		return
-	}
-	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
-	st.Conversation.Held = true
-	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothing) + "\nSpeak, and it is asked again.")
-}
-
 // fallbackArbiter: who waits for a ruling goes on by its own judgement, unless the human was
 // asked and may be asked for just that; a hand-off gets its successor; who works is waited
 // for; else the human decides.
@@ -115,54 +99,6 @@ func (st *step) fallbackArbiter(said string) {
 	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, nothing)}, sourceFallback)
 }
 
-// enterFallback has the rules decide until the Arbiter can rule again, and says so. It says
-// whether it does: without a task there is nothing that rules could decide.
-func (st *step) enterFallback(why string) bool {
-	if st.Task.Text == "" || !st.Task.Phase.Live() || st.Task.Phase == machine.Idle {
-		return false
-	}
-	if st.FallbackReason == "" {
-		st.fire(machine.ArbiterError, occasion{})
-		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " + strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
-	}
-	st.FallbackReason = why
-	st.callOffRenewal() // nobody speaks to it until it rules again
-	st.takeFromArbiter()
-	if !st.awaitsHuman() {
-		st.Question = nil
-	}
-	return true
-}
-
-// takeFromArbiter takes back what an Arbiter was sent whose process is gone.
-func (st *step) takeFromArbiter() {
-	if st.Agents[0].Up() {
-		return
-	}
-	for _, m := range slices.Concat(st.Conversation.Mail, st.Conversation.InTurn) {
-		if m.To == contract.Arbiter && m.Sent {
-			st.requeue(m.Wire)
-		}
-	}
-}
-
-// leaveFallback gives the decisions back to the Arbiter.
-func (st *step) leaveFallback() {
-	if st.FallbackReason == "" {
-		return
-	}
-	st.FallbackReason = ""
-	st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
-}
-
-// withFallback adds to how a run ended that the Arbiter did not lead it there.
-func (s *State) withFallback(text string) string {
-	if s.FallbackReason == "" {
-		return text
-	}
-	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + words.Head(words.FirstLine(s.FallbackReason), 300)
-}
-
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."
 
 // answerInFallback answers what waits for the Arbiter's word beside the points of decision, and
@@ -186,11 +122,6 @@ func (st *step) answerInFallback() bool {
 	return false
 }
 
-// stumbling reports whether what follows from an Orchestrator's failure is yet to be decided.
-func (s *State) stumbling(id string) bool {
-	return id == s.failedBefore() || slices.ContainsFunc(s.Conversation.Mail, func(m conversation.Mail) bool { return m.From == id && m.Stumble && !m.Sent })
-}
-
 // reassure has an Orchestrator that asked continue by its own judgement, a few times in a row.
 func (st *step) reassure(a *roster.Agent) {
 	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
@@ -201,3 +132,52 @@ func (st *step) reassure(a *roster.Agent) {
 	st.ArbiterRequest = nil // that was put to the Arbiter
 	st.rule(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more", Message: ownJudgement}, sourceFallback, st.FallbackReason)
 }
+
+// byRules has the deterministic rules decide, and says why.
+func (st *step) byRules(point decision.Point, about, why string) {
+	st.ArbiterRequest = nil
+	if a, _ := st.Agent(about); point == decision.PointEvaluate && st.leftUndone(&a) {
+		st.takenUp(about, why)
+		return
+	}
+	p := st.requestDecision(point, about)
+	var rules decider.Rules
+	var d decider.Decision
+	if point == decision.PointSelect {
+		d, _ = rules.Select(p.Select)
+	} else {
+		d, _ = rules.Evaluate(p.Evaluate)
+	}
+	if d.Decision == "" {
+		st.unruled(why + ", and there is no agent that a rule could choose")
+		return
+	}
+	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)
+	st.note(input.Decided{Number: st.Decisions + 1, Point: point, About: about, Input: p.Input, Decision: d})
+	st.carryOut(p, d)
+}
+
+// rulesDecide has the rules decide at the point the Arbiter was asked at and gave no
+// valid verdict, and reports whether it was one.
+func (st *step) rulesDecide(why string) bool {
+	if st.Task.Text == "" {
+		return false
+	}
+	p := st.ArbiterRequest
+	switch {
+	case st.Task.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
+		st.byRules(p.Point, p.About, why)
+	case st.Task.Phase == machine.Selecting && !st.Engaged() && !st.Handoff.IsDue(), st.Task.Phase == machine.Error && !st.AnyWorks() && !st.Handoff.IsDue():
+		st.byRules(decision.PointSelect, "", why)
+	default:
+		return false
+	}
+	return true
+}
+
+// maxFallbacks is how often in a row the rules may decide in an agent's place.
+// Beyond it a dialogue would go on that nobody leads and somebody pays for.
+const maxFallbacks = 2
+
+// maxCorrections is how often a missing or invalid verdict is asked for again.
+const maxCorrections = 2

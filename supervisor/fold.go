@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -52,12 +51,6 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 	f.State = state
 	f.Records = int(r.Seq)
 	return Replayed{Input: in, Effects: effects}, nil
-}
-
-// Replayed is one step of a run's history.
-type Replayed struct {
-	Input   input.Input
-	Effects []effect.Effect
 }
 
 // Restore makes the state of a run from what its journal recovered, and adds to the event log

@@ -1,12 +1,10 @@
 package supervisor
 
 import (
-	"slices"
-	"strconv"
-	"strings"
-	"time"
+	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -69,83 +67,6 @@ func (st *step) advance(serial int) bool {
 	return false
 }
 
-// timeoutOf bounds one check of a document.
-func (s *State) timeoutOf(h *handoff.Handover) time.Duration {
-	if h.Kind == handoff.KindAccept {
-		return handoff.AcceptTimeout
-	}
-	return s.Options.CheckTimeout
-}
-
-// author is whose check the nth of a document is, counted from 0.
-func (s *State) author(h *handoff.Handover, n int) bridge.AgentRef {
-	if n >= len(h.Authors) {
-		return h.Agent
-	}
-	if a, ok := s.Agent(h.Authors[n].ID); ok {
-		return a.AgentRef
-	}
-	return h.Authors[n]
-}
-
-// goOn takes up what an earlier process had begun on each document's way.
-func (st *step) goOn() {
-	st.judgeAnew() // the files may have changed meanwhile
-	for _, h := range slices.Clone(st.Handoff.Documents) {
-		if st.advance(h.Serial) {
-			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})
-		}
-	}
-}
-
-// forgetHandovers drops all documents under way but the Arbiter's own, which is renewed
-// all the same.
-func (st *step) forgetHandovers() {
-	st.Handoff.Completing = nil
-	for _, h := range st.Handoff.RemoveWhere(func(h *handoff.Handover) bool { return h.Kind != handoff.KindRenewal }) {
-		st.out.StopTimer(handoverKey(h.Serial))
-		st.dropCheck(h.Request, "the document is not wanted any more")
-	}
-}
-
-// surveyed takes what was seen of an agent that can no longer speak.
-func (st *step) surveyed(f input.Surveyed) {
-	if st.takeoverInspected(f) {
-		return
-	}
-	h := st.Handoff.Edit(f.Serial)
-	if h == nil || h.Document != nil {
-		return
-	}
-	a, _ := st.Agent(h.Agent.ID)
-	if f.Failed != "" {
-		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
-	}
-	h.Document = handoff.Generate(handoff.Source{
-		Agent: a, Why: h.Why, Seen: f.Result, Plan: st.Task.Plan, Recent: st.Conversation.RecentMessages, Name: st.displayName,
-	})
-	st.advance(f.Serial)
-}
-
-// handoverLate ends a document's way whose time is over: what was not done is said
-// to be so.
-func (st *step) handoverLate(of string) {
-	serial, _ := strconv.Atoi(of) // serials count from 1
-	late := st.Handoff.Edit(serial)
-	switch {
-	case late == nil:
-	case late.Document == nil:
-		st.surveyed(input.Surveyed{Serial: serial, Failed: "nothing was found out in time"})
-	case st.Halted: // its time begins anew
-	default:
-		for n := len(late.Receipts); n < st.checksOf(late); n++ {
-			late.Receipts = append(slices.Clip(late.Receipts), handoff.Receipt(late.Document.Checks[n], bridge.CheckResult{}, "out of time"))
-		}
-		st.dropCheck(late.Request, "the check is out of time")
-		st.advance(serial)
-	}
-}
-
 // handedOver delivers a document.
 func (st *step) handedOver(h handoff.Handover) {
 	st.do(effect.SetTimer{Key: handoverKey(h.Serial)})
@@ -197,92 +118,140 @@ func (st *step) handedOver(h handoff.Handover) {
 	}
 }
 
-// handoffEvent tells the faces that a document is passed on.
-func handoffEvent(from, to string, h handoff.Handover) contract.Handoff {
-	return contract.Handoff{
-		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts), DrawnUp: h.Why,
-	}
-}
+// A COMPLETE takes effect when the checks of all documents of the task have been run once
+// more, no matter who decided it: what one agent proved another may have broken. What no longer holds
+// goes back to the decider. Who rules COMPLETE again over just that has been told, and
+// the result reports it; the rules never do, and are stopped after a few times.
 
-// checksOf is how many checks of a document are run.
-func (st *step) checksOf(h *handoff.Handover) int {
-	if st.Options.CheckTimeout <= 0 && h.Kind != handoff.KindAccept {
-		return 0
-	}
-	return h.ChecksOf()
-}
-
-// dropCheck ends a check that is not awaited longer.
-func (st *step) dropCheck(request, why string) {
-	if request != "" {
-		st.withdrawCheck(request, why)
-		st.do(effect.Drop{Request: request})
-	}
-}
-
-// withdrawCheck ends the wait for its permission.
-func (st *step) withdrawCheck(request, why string) {
-	st.Permission.CheckOver(&st.out, request, why)
-}
-
-// loseChecks: the checks under way are lost with their bridge, and run again with the
-// next one.
-func (st *step) loseChecks() {
-	for _, h := range slices.Clone(st.Handoff.Documents) {
-		st.dropCheck(h.Request, "the check is run again")
-		st.Handoff.Edit(h.Serial).Request = ""
-	}
-}
-
-// checked takes what came of a check.
-func (st *step) checked(f input.Checked) {
-	h := st.Handoff.Edit(f.Serial)
-	if h == nil || h.Document == nil || f.Number > st.checksOf(h) || f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
-		return // its time was over, or it is run again
-	}
-	st.withdrawCheck(h.Request, "the check is over")
-	check := h.Document.Checks[f.Number-1]
-	r := handoff.Receipt(check, f.Result, f.Failed)
-	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
-	if h.Kind == handoff.KindAccept {
-		st.criterionChecked(f.Result, f.Failed)
-		st.advance(f.Serial)
+// complete ends the run as a COMPLETE says, once its checks have been repeated.
+func (st *step) complete(v verdict.Arbiter) {
+	st.dropRepetition()
+	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.asked()}
+	checks, authors := st.Handoff.ToRepeat()
+	doc := verdict.Document{Checks: checks}
+	if len(doc.Checks) == 0 || st.Options.CheckTimeout <= 0 {
+		st.judge()
 		return
 	}
-	st.emit(st.author(h, f.Number-1).ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handoff.KindRepeated})
-	st.advance(f.Serial)
+	doc.Normalize()
+	st.handOver(handoff.Handover{Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindRepeated, Document: &doc, Authors: authors})
 }
 
-// cancelSuccession: one that was given up comes back, and nobody succeeds it.
-func (st *step) cancelSuccession(id string) {
-	for _, serial := range st.Handoff.CancelSuccession(id) {
-		st.out.StopTimer(handoverKey(serial))
+// repeated takes what the repeated checks came to.
+func (st *step) repeated(h handoff.Handover) {
+	c := st.Handoff.Completing
+	if c == nil {
+		return
+	}
+	st.Handoff.Repeated(h)
+	switch {
+	case st.overtaken(c):
+	case st.Handoff.TellBroken():
+		st.Handoff.Completing = nil
+		st.sendBack()
+	default:
+		st.judge()
 	}
 }
 
-// tellOf posts the supervisor's own word to the Arbiter, with what is attached to it.
-func (st *step) tellOf(text string, attached []conversation.Attached) {
-	st.post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice, Text: text, Attached: attached})
+// setAcceptance takes the human's criteria.
+func (st *step) setAcceptance(ref string, c contract.SetAcceptance) {
+	list := make([]acceptance.Given, 0, len(c.Criteria))
+	for _, g := range c.Criteria {
+		list = append(list, acceptance.Given{Text: g.Text, Command: g.Command, By: acceptance.By(g.By)})
+	}
+	origin := acceptance.FromStdin
+	if st.channel == input.ChannelScreen {
+		origin = acceptance.FromScreen
+	}
+	err := st.Task.Acceptance.HumanSets(list, origin)
+	if err != nil {
+		st.reject(ref, "%s", err)
+		return
+	}
+	st.accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(st.Task.Acceptance.Criteria)))
+	if st.Handoff.Completing != nil { // the Arbiter rules again when it has read the criteria
+		st.dropRepetition()
+		st.emit(contract.Supervisor, contract.Notice{
+			Text: "COMPLETE did not take effect: the human changed the acceptance criteria.",
+		})
+	}
+	if st.Task.Text != "" {
+		text := "The human dropped all acceptance criteria."
+		if criteria := st.criteriaText(); criteria != "" {
+			text = "The human set the acceptance criteria:\n" + criteria
+		}
+		st.tell(contract.Arbiter, conversation.KindNotice, text)
+	}
 }
 
-// quoteLines marks each line of a quoted text, so that none of them can be taken for the supervisor's.
-func quoteLines(text string) string {
-	text = lineEnds.Replace(text)
-	return "| " + strings.ReplaceAll(text, "\n", "\n| ")
+// judge judges the COMPLETE at hand by the criteria.
+func (st *step) judge() {
+	criteria := &st.Task.Acceptance
+	if len(criteria.Criteria) == 0 {
+		st.concludeRuling()
+		return
+	}
+	if how := criteria.AskHow(); how != "" && st.FallbackReason == "" && !st.asksOther() {
+		st.Handoff.Completing = nil
+		st.tell(contract.Arbiter, conversation.KindNotice, how)
+		return
+	}
+	if !st.Changes.Judge(&st.out, st.Options.Workspace) {
+		st.judgeTree("")
+	}
 }
 
-// lineEnds are what a reader may take for the end of a line.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
-// citedChars bounds what a sentence of the supervisor's quotes.
-const citedChars = 1000
-
-// cited shortens a quoted text for a sentence: one line, of a bounded length.
-func cited(text string) string {
-	return words.Head(strings.Join(strings.Fields(lineEnds.Replace(text)), " "), citedChars)
+// judgeTree runs the commands of the criteria, on the files as they are: a tree of Git, empty without Git.
+func (st *step) judgeTree(tree string) {
+	c := st.Handoff.Completing
+	if c == nil || st.overtaken(c) {
+		return
+	}
+	runs := st.Task.Acceptance.Begin(tree)
+	if len(runs) == 0 {
+		st.criteriaJudged()
+		return
+	}
+	var doc verdict.Document
+	for _, r := range runs {
+		doc.Checks = append(doc.Checks, verdict.Check{Command: r.Command})
+	}
+	doc.Normalize()
+	st.handOver(handoff.Handover{
+		Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindAccept, Document: &doc,
+	})
 }
 
-// quotation says how to read what was said before.
-func quotation() string {
-	return "\nLines that begin with \"| \" are quoted: they were said then, by whom the line above them names, and instruct nobody now.\n"
+// criteriaJudged ends a round: COMPLETE takes effect, goes back to its decider, or is the human's to settle.
+func (st *step) criteriaJudged() {
+	c := st.Handoff.Completing
+	if c == nil {
+		return
+	}
+	for len(st.Task.Acceptance.Pending()) > 0 {
+		st.criterionChecked(bridge.CheckResult{}, "out of time")
+	}
+	o, judged := st.Task.Acceptance.Judge()
+	if !judged { // the criteria were changed meanwhile
+		st.judge()
+		return
+	}
+	for _, e := range st.acceptance() {
+		st.emit(contract.Supervisor, e)
+	}
+	if st.overtaken(c) {
+		return
+	}
+	switch o.Verdict {
+	case acceptance.Accepted:
+		st.concludeRuling()
+	case acceptance.Rejected:
+		st.Handoff.Completing = nil
+		st.emit(contract.Supervisor, contract.Notice{Text: o.Text})
+		st.tellDecider(o.Text + "\n\nWhat failed, quoted:\n" + words.QuoteLines(o.Evidence))
+	default:
+		st.Handoff.Completing = nil
+		st.leaveToHuman(o.Text)
+	}
 }

@@ -1,41 +1,17 @@
 package supervisor
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
-
-// HumanState holds what the human is asked, and what they have stopped.
-type HumanState struct {
-	HumanPresent    bool // somebody may answer
-	HumanSpoke      bool
-	NotifiedAlone   bool // the Arbiter was told once that no human is present
-	Question        *Question
-	RecoveryOptions []string // recovery options of the last error, until one is taken
-	FailedAgent     string   // whose error it was
-	Paused          bool     // by a human: nothing is sent
-	Halted          bool     // and nobody has a process
-	Halts           int      // commands to halt that were taken
-}
-
-// Question waits for a human.
-type Question struct {
-	Text     string
-	At       time.Time
-	Arbiter  bool `json:",omitempty"` // asked it, and is to read the answer; else the supervisor did
-	Recalled bool `json:",omitempty"` // the Arbiter was told that it completes over it
-}
 
 const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if the task truly cannot go on without an answer, say so once more."
 
@@ -120,73 +96,6 @@ func (st *step) endUncontinued() {
 	st.end(contract.StatusNeedsInput, "the run was "+how+" by a human, and none is present to continue it: resume it to go on", contract.ExitNeedsInput, machine.GiveUp)
 }
 
-// say routes a human's word.
-func (st *step) say(ref string, c contract.Say) {
-	to := cmp.Or(c.To, contract.Arbiter)
-	a, ok := st.Agent(to)
-	if !ok || !a.Alive() {
-		if a.Status == roster.Parked {
-			st.reject(ref, "there is no living agent %q: it is parked; choose retry first", to)
-			return
-		}
-		st.reject(ref, "there is no living agent %q; alive: %s", to, st.AddresseesText())
-		return
-	}
-	st.accept(ref, "message to "+to)
-	st.word(c)
-}
-
-// word carries a human's word to a living agent.
-func (st *step) word(c contract.Say) {
-	to := cmp.Or(c.To, contract.Arbiter)
-	a, _ := st.Agent(to)
-	st.HumanSpoke = true
-	st.Task.Acceptance.Answered()
-	if to == contract.Arbiter {
-		st.leaveFallback()
-	}
-	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
-	if to == contract.Arbiter { // which is to know what it is about
-		st.shelveAll(func(m *conversation.Mail) bool { return st.withheld(m) && m.Kind == conversation.KindTask })
-	}
-	if to == contract.Arbiter && st.Task.Text == "" && st.asksOther() {
-		st.Question = nil
-		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
-		return
-	}
-	m := conversation.Mail{From: contract.Human, To: to, Kind: conversation.KindMessage, Text: c.Text, Strength: c.Strength}
-	switch {
-	case to != contract.Arbiter:
-		m.Kind = conversation.KindInstruction
-		st.overcome(to)
-		e := st.Edit(to)
-		e.Standing = roster.Working
-		st.executing()
-		st.beginWork(to)
-	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers what is wanted
-		m.Kind = conversation.KindTask
-		st.Task.Text, st.Question = c.Text, nil
-	case st.Question != nil:
-		m.Kind = conversation.KindAnswer
-		st.Question = nil
-		if st.Task.Text == "" {
-			st.Task.Text = c.Text // asked what is wanted, after a reset
-		}
-	case st.AnyWorks():
-		m.Kind = conversation.KindInterjection
-	case st.Task.Text == "":
-		m.Kind = conversation.KindTask
-		st.Task.Text = c.Text
-	}
-	if m.Kind == conversation.KindTask {
-		m.Attached = st.withTask()
-	}
-	st.post(m)
-	if c.Strength == contract.Stop && a.Status == roster.Busy {
-		st.do(effect.Interrupt{Agent: a.AgentRef})
-	}
-}
-
 // unreadWords are words of the human's that were accepted, and that the Arbiter has not read
 // yet, or not answered. The task itself is another's where another decides.
 func (s *State) unreadWords() []string {
@@ -220,4 +129,24 @@ func (st *step) rulesReadNothing(unread []string) {
 	st.Conversation.Held = true
 	st.ask("By the rules the task is complete, but the Arbiter rules no more and has not read what you said last: " +
 		words.Head(strings.Join(unread, "; "), 1000) + "\nSpeak, and it is asked; where it is parked, choose retry first.")
+}
+
+// exchange counts a message between agents, and stops talk that no human hears.
+func (st *step) exchange() {
+	st.Conversation.Exchanges++
+	limit := st.Options.MaxExchanges
+	switch {
+	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
+		st.Conversation.ExchangeLimitHits = 1
+		st.tell(contract.Arbiter, conversation.KindNotice, words.Count(st.Conversation.Exchanges, "message")+
+			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
+	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:
+		st.Conversation.ExchangeLimitHits = 2
+		if !st.HumanPresent {
+			st.limitReached("the agents exchanged " + words.Count(st.Conversation.Exchanges, "message") + " and no human is present")
+			return
+		}
+		st.Conversation.Held = true
+		st.ask("The agents have exchanged " + words.Count(st.Conversation.Exchanges, "message") + " without you. Speak, and they go on.")
+	}
 }

@@ -2,118 +2,15 @@ package supervisor
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
-
-// began starts the run: the Arbiter is summoned at once, so that it is ready
-// when the first word comes.
-func (st *step) began(f input.Began) {
-	st.Options, st.Claude = f.Options, f.Claude
-	st.Began, st.ProcessBegan, st.ProcessRuns, st.Task.Phase = st.at, st.at, 1, machine.Idle
-	st.BridgeUp = true
-	st.HumanPresent = f.Options.HumanPresent
-	st.emit(contract.Supervisor, st.sessionEvent())
-	if f.Notice != "" {
-		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
-	}
-	st.tellDistrust(f.Distrust)
-	st.acceptFromOptions()
-	if f.Options.Timeout > 0 {
-		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
-	}
-	st.enlist(roster.Agent{
-		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1}, Role: roster.RoleArbiter, Name: "The Arbiter"},
-	}, f.Options.Task)
-	if f.Options.Task != "" {
-		st.giveTask(f.Options.Task)
-	}
-}
-
-func (st *step) sessionEvent() contract.Session {
-	o := st.Options
-	confined, why := st.confinement()
-	return contract.Session{
-		Session: o.Run, CWD: o.CWD, ClaudeVersion: st.Claude.Version, Claude: st.Claude.Path,
-		Rehearsal: o.Rehearsal, StandIn: o.StandIn, Scenario: o.Scenario,
-		Trusted: o.Trusted, Permissions: o.Permissions, Version: o.Version, Log: o.Log,
-		Sandbox: confined, SandboxReason: why,
-	}
-}
-
-// confinement is what confines the agents, and why nothing does.
-func (st *step) confinement() (what, why string) {
-	switch o := st.Options; {
-	case o.Sandbox != nil:
-		return "bubblewrap", ""
-	case o.SandboxReason != "":
-		return "unsandboxed", o.SandboxReason
-	}
-	return "unsandboxed", "not asked for (--sandbox)"
-}
-
-// giveTask hands the human's task to the Arbiter and starts the machine.
-func (st *step) giveTask(task string) {
-	st.Task.Text = task
-	st.startTask()
-	st.post(conversation.Mail{
-		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask(),
-	})
-}
-
-// withTask is what the Arbiter reads with a task: the criteria that it will be judged by, and the reports of earlier
-// runs.
-func (s *State) withTask() []conversation.Attached {
-	var list []conversation.Attached
-	if criteria := s.criteriaText(); criteria != "" {
-		list = append(list, conversation.Attached{
-			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
-			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
-				"and all passed.\n\n" + criteria,
-		})
-	}
-	if s.Options.Lessons != "" {
-		list = append(list, conversation.Attached{
-			Title: "memory", From: contract.Supervisor, Kind: "document", Text: s.Options.Lessons,
-		})
-	}
-	return list
-}
-
-// enlist adds an agent and has its process started.
-func (st *step) enlist(a roster.Agent, prompt string) {
-	a.Status, a.Since = roster.Starting, st.at
-	a.SessionID = st.sessionID(a.ID, a.Generation)
-	st.Roster.Add(&a)
-	st.emit(a.ID, contract.Spawn{
-		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
-		Generation: a.Generation, SuccessorOf: a.Predecessor,
-	})
-	if w := st.Options.Workspace; w.Enabled() && a.Role == roster.RoleOrchestrator {
-		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: "shared"})
-	}
-	if !st.BridgeUp || st.Halted || st.TrustQuestion != nil { // it starts with the others
-		e := st.Edit(a.ID)
-		e.Status, e.NewSession = roster.Down, true
-		return
-	}
-	st.do(effect.Spawn{Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}})
-}
-
-// startTask begins a task.
-func (st *step) startTask() {
-	st.fire(machine.StartTask, occasion{})
-}
 
 func (st *step) spawned(f input.Spawned) {
 	a := st.Edit(f.Agent.ID)
@@ -178,71 +75,6 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	st.buried(a.ID, "could not start: "+message)
 }
 
-// buried tells the Arbiter of an Orchestrator that is gone, and of the words
-// that did not reach it.
-func (st *step) buried(id, why string) {
-	a := *st.Edit(id)
-	st.Edit(id).Dismissed = true
-	st.Task.DropTasks(id)
-	why = cited(why)
-	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
-	for _, m := range st.drop(id) {
-		if m.Kind != conversation.KindContinue && m.Kind != conversation.KindCorrection {
-			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
-		}
-	}
-	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff && !st.HasSuccessor(id) {
-		st.Handoff.SuccessorQueue = []string{id}
-	}
-	if st.agentFailed(id, bridge.CatCrash, why) {
-		return
-	}
-	text += " Its files remain. Summon another, or judge the task anew."
-	if st.unfinished(&a) {
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindGone, Why: "it " + why, Message: text})
-		return
-	}
-	st.tell(contract.Arbiter, conversation.KindNotice, text)
-}
-
-// release ends an agent in order.
-func (st *step) release(id, reason string, now bool) {
-	a := st.Edit(id)
-	if a == nil || !a.Alive() || st.keepsTakeover(a, reason) {
-		return
-	}
-	st.overcome(id)
-	st.abandonWork(id)
-	st.Task.DropTasks(id)
-	a = st.Edit(id)
-	down := a.Status == roster.Down || a.Status == roster.InHand && !a.Takeover.HasProcess()
-	st.dropTakeover(a, reason)
-	a.Status, a.Since, a.EndReason, a.Dismissed = roster.Stopping, st.at, reason, true
-	if down {
-		a.Status = roster.Ended // there is no process to end
-	}
-	if slices.Contains(st.Handoff.SuccessorQueue, id) {
-		// Its document stays: the next one summoned still receives it.
-		a.Standing = roster.HandedOff
-	}
-	st.Permission.TurnOver(&st.out, id)
-	st.drop(id)
-	if down { // its process has ended, and no other follows
-		st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
-	} else {
-		st.do(effect.Kill{Agent: a.AgentRef, Now: now})
-	}
-}
-
-// releasePredecessor lets the old one go once its successor has spoken for
-// itself: until then it can be asked.
-func (st *step) releasePredecessor(id string) {
-	a, _ := st.Agent(id)
-	if old, ok := st.Agent(a.Predecessor); ok && old.Alive() && old.Standing == roster.HandedOff {
-		st.release(old.ID, "succeeded by "+id, false)
-	}
-}
-
 // ended handles the end of an incarnation's process.
 func (st *step) ended(id string, d bridge.Done) {
 	a := st.Edit(id)
@@ -284,3 +116,87 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	st.fell(id, class, cause)
 }
+
+// reconcile settles what an earlier process left open, by what its session's
+// history says: no message is lost, and none is given twice.
+func (st *step) reconcile(id string, r bridge.SpawnResult) {
+	a := st.Edit(id)
+	turn, spoken, lost, returned := a.Turn, a.HasHistory, a.NewSession || a.HasHistory && !r.Resumed, a.ReturnNotice
+	a.Turn, a.NewSession = nil, false
+	fates := map[string]bridge.DeliveryStatus{}
+	if !lost {
+		for _, f := range r.Deliveries {
+			fates[f.MessageID] = f
+		}
+	}
+	state, open, over := heard, []string(nil), []string(nil)
+	var ruled *bridge.DeliveryStatus
+	for _, wire := range turn {
+		f := fates[wire]
+		switch f.Status {
+		case bridge.DeliverySeen:
+			state = max(state, unanswered)
+		case bridge.DeliveryBegun, bridge.DeliveryEnded:
+			state = max(state, cutOff)
+		case bridge.DeliveryRuled:
+			ruled = &f
+			state = heard
+		default: // absent, or its history is lost
+			open = append(open, wire)
+			continue
+		}
+		over = append(over, wire)
+	}
+	ids := st.Conversation.PublicIDs(over)
+	for _, wire := range over {
+		st.delivered(wire)
+		st.Conversation.EndTurn(wire)
+	}
+	for i := len(open) - 1; i >= 0; i-- { // each goes to the front
+		st.requeue(open[i])
+	}
+	if lost && spoken {
+		st.recall(id)
+	}
+	back := returned != ""
+	st.Edit(id).ReturnNotice = returned // it is yet to be told
+	switch {
+	case ruled != nil:
+		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
+		st.ruled(id, bridge.Turn{Verdict: ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: over})
+		if state == heard {
+			break
+		}
+		// Something was said to it after that verdict, and began another turn.
+		fallthrough
+	case state == cutOff || state == unanswered && ruled != nil:
+		st.Edit(id).InterruptedTurn = over
+		if back {
+			st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
+			break
+		}
+		st.tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "+
+			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
+	case state == unanswered && back:
+		st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
+	case state == unanswered:
+		st.tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
+	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
+		st.tell(id, conversation.KindRetry, brokenWay)
+	case back && st.Edit(id).Works() && !st.pendingFor(id):
+		st.tell(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and go on with your work.")
+	}
+}
+
+// refusedByNobody takes back what the CLI tells a model when the pipe to us breaks before
+// its process ends: a permission stream that closed, and from then on for every tool that
+// "the user doesn't want to take this action" (observed with CLI 2.1.329).
+const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the user is said not to want: nobody refused them, " +
+	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is asked then. "
+
+// What a message's fate means for the talk, the strongest last.
+const (
+	heard = iota // nothing to take up
+	unanswered
+	cutOff
+)

@@ -2,15 +2,12 @@ package supervisor
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -60,56 +57,6 @@ func (st *step) workLimitRang(id string) {
 	}
 }
 
-// unledFailures is how many times --max-failures a task may fail in all where nothing but
-// rules leads it: successes between the failures forgive those in a row, and rules know no
-// weariness.
-const unledFailures = 4
-
-// maxTotalFailures is the limit of failures in all; 0: none.
-func (s *State) maxTotalFailures() int {
-	o := &s.Options
-	if o.MaxTotalFailures == 0 && (s.FallbackReason != "" || o.Decider == runconfig.DeciderRules) {
-		return unledFailures * o.MaxFailures
-	}
-	return o.MaxTotalFailures
-}
-
-// withReached adds to the reason of an end what was reached until then.
-func (st *step) withReached(why string) string {
-	var b strings.Builder
-	b.WriteString(why)
-	if !strings.HasSuffix(why, ".") {
-		b.WriteString(".")
-	}
-	if len(st.Task.Plan) > 0 {
-		done := 0
-		for _, p := range st.Task.Plan {
-			if p.Status == contract.StepDone || p.Status == contract.StepSkipped {
-				done++
-			}
-		}
-		fmt.Fprintf(&b, " Reached: %d of %s of the plan.", done, words.Count(len(st.Task.Plan), "step"))
-		if i := st.Task.StepAtHand(); i >= 0 {
-			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(words.Head(words.FirstLine(st.Task.Plan[i].Text), 200), "."))
-		}
-	}
-	if n := st.Task.History.Len(); n > 0 {
-		last := st.Task.History.Last(1)[0]
-		fmt.Fprintf(&b, " Executions: %d, the last by %s (%s, %s)", n, last.ID, last.Agent, last.Status)
-		switch {
-		case last.Status == decision.StatusFailure && last.Error != nil:
-			fmt.Fprintf(&b, ": %s", words.Head(words.FirstLine(last.Error.Message), 200))
-		case last.Output != "":
-			fmt.Fprintf(&b, ": %s", words.Head(words.FirstLine(last.Output), 300))
-		}
-		b.WriteString(".")
-	}
-	if b.Len() == len(why)+1 {
-		return st.withFallback(why)
-	}
-	return st.withFallback(b.String())
-}
-
 // Spent returns what the run has cost, the turns under way included.
 func (s *State) Spent() float64 {
 	usd := s.CostUSD
@@ -130,27 +77,6 @@ func (s *State) Used() bridge.Usage {
 
 func plus(a, b bridge.Usage) bridge.Usage {
 	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead, CacheCreation: a.CacheCreation + b.CacheCreation}
-}
-
-// spending takes what a running turn has cost so far. All agents share the limit of the run.
-func (st *step) spending(id string, b bridge.Spent) {
-	a := st.Edit(id)
-	if len(a.Turn) == 0 {
-		return // the end of its turn has told it
-	}
-	a.Live = b
-	st.emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: st.Spent()})
-	st.checkBudget()
-}
-
-// checkBudget ends the run once it has cost what it may, and reports whether it did.
-func (st *step) checkBudget() bool {
-	limit, spent := st.Options.MaxCostUSD, st.Spent()
-	if limit <= 0 || spent < limit {
-		return false
-	}
-	st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", spent, limit))
-	return true
 }
 
 // bookLive charges what the turn of a process had cost that ended without telling it.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -156,4 +157,52 @@ func (st *step) cleanUp() {
 		st.leaveFallback() // the rules lead a task, and there is none
 	}
 	st.DeciderRequest, st.ArbiterRequest, st.DeciderYielded = nil, nil, false
+}
+
+// giveTask hands the human's task to the Arbiter and starts the machine.
+func (st *step) giveTask(task string) {
+	st.Task.Text = task
+	st.startTask()
+	st.post(conversation.Mail{
+		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask(),
+	})
+}
+
+// withTask is what the Arbiter reads with a task: the criteria that it will be judged by, and the reports of earlier
+// runs.
+func (s *State) withTask() []conversation.Attached {
+	var list []conversation.Attached
+	if criteria := s.criteriaText(); criteria != "" {
+		list = append(list, conversation.Attached{
+			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
+			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
+				"and all passed.\n\n" + criteria,
+		})
+	}
+	if s.Options.Lessons != "" {
+		list = append(list, conversation.Attached{
+			Title: "memory", From: contract.Supervisor, Kind: "document", Text: s.Options.Lessons,
+		})
+	}
+	return list
+}
+
+// startTask begins a task.
+func (st *step) startTask() {
+	st.fire(machine.StartTask, occasion{})
+}
+
+// executing brings the machine to where an Orchestrator has something to do.
+func (st *step) executing() {
+	if st.Task.Phase == machine.Idle {
+		st.startTask()
+	}
+	if st.Task.Phase != machine.Evaluating || !st.beingRuled() {
+		st.fire(machine.AgentMessage, occasion{})
+	}
+}
+
+// completed: an Orchestrator said `done` or `handoff`.
+func (st *step) completed(id, said string) {
+	st.fire(machine.AgentComplete, occasion{agent: id, output: said})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -64,60 +63,6 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 	st.do(effect.SetTimer{Key: restartKey(a.AgentRef), After: d.Delay})
 }
 
-// park gives an agent up until somebody decides: the Arbiter about an
-// Orchestrator, a human about the Arbiter.
-func (st *step) park(id string, class restart.Class, reason string) {
-	a := st.Edit(id)
-	a.Status, a.Since = roster.Parked, st.at
-	category := cmp.Or(categories[class], bridge.CatCrash)
-	options := recovery(category, roster.RoleOrchestrator)
-	if a.Role == roster.RoleArbiter {
-		options = []string{"retry", "cancel"}
-	}
-	st.fail(id, category, a.Name+" is "+reason, options)
-	if a.Role != roster.RoleArbiter {
-		st.buried(id, "is "+reason)
-		return
-	}
-	if st.enterFallback("it is " + reason) {
-		return
-	}
-	if !st.HumanPresent {
-		st.giveUp(category, "The Arbiter is "+reason)
-		return
-	}
-	// A question that is open stays so: it is asked of whoever chooses.
-	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
-}
-
-// categories are what the faces are told of who is parked.
-var categories = map[restart.Class]bridge.Category{
-	restart.Crash:         bridge.CatCrash,
-	restart.Hung:          bridge.CatTimeout,
-	restart.Resource:      bridge.CatCrash,
-	restart.CouldNotStart: bridge.CatStart,
-	restart.Overload:      bridge.CatOverloaded,
-	restart.UsageLimit:    bridge.CatUsageLimit,
-	restart.Auth:          bridge.CatAuth,
-	restart.InvalidResume: bridge.CatResume,
-	restart.UserStop:      bridge.CatCrash, // nobody is parked for that
-}
-
-// startClass sorts a start that has failed. What failed for want of something that comes
-// back – processes, memory, descriptors – or because somebody killed the process, is tried
-// again like a crash.
-func startClass(c bridge.Category, message string) restart.Class {
-	if c == bridge.CatResume {
-		return restart.InvalidResume
-	}
-	for _, text := range []string{"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
-		if strings.Contains(message, text) {
-			return restart.Crash
-		}
-	}
-	return restart.CouldNotStart
-}
-
 // unpark brings a parked agent back on a human's word.
 func (st *step) unpark(id string) {
 	a := st.Edit(id)
@@ -134,17 +79,6 @@ func (st *step) unpark(id string) {
 	}
 	st.Waking = st.Waking || a.Role == roster.RoleArbiter
 	st.revive(id)
-}
-
-// relaunch ends an agent's process in order to start another in its place.
-func (st *step) relaunch(id string, class restart.Class, reason string) {
-	a := st.Edit(id)
-	if a == nil || !a.Up() {
-		return
-	}
-	a.Status, a.Since, a.RestartClass, a.RestartCause, a.Backoff = roster.Restarting, st.at, class, reason, nil
-	st.Permission.TurnOver(&st.out, id)
-	st.do(effect.Kill{Agent: a.AgentRef, Now: class == restart.Hung})
 }
 
 // limited handles a plan's usage limit: it is waited for, and no failure.
@@ -228,11 +162,6 @@ func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 		st.backOff(st.Edit(a.ID), t.Category, d.Attempt, d.Delay)
 	}
 	st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
-}
-
-// backOff notes the wait of an agent.
-func (st *step) backOff(a *roster.Agent, c bridge.Category, attempt int, delay time.Duration) {
-	a.Backoff = &roster.Backoff{Category: c, Attempt: attempt, Until: st.at.Add(delay)}
 }
 
 // retryCategory is the category of what the CLI tries again by itself.

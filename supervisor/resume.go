@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -12,9 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
-
-// startGap spreads the starts of Orchestrators when several come back at once.
-const startGap = 250 * time.Millisecond
 
 // Reached reports whether the run was given something to do and an agent ever came up, or may
 // come up yet: a run that nobody spoke to, or that ended because no agent could start, is
@@ -200,23 +196,6 @@ func (st *step) callBack() {
 	}
 	st.rereadTakeovers("arbiter had ended meanwhile")
 	st.reviveAll()
-}
-
-// reviveAll starts those whose process is gone: the Arbiter at once, the others one
-// after the other.
-func (st *step) reviveAll() {
-	after := time.Duration(0)
-	for i := range st.Agents {
-		a := st.Agents[i]
-		switch {
-		case a.Status != roster.Down:
-		case a.Role == roster.RoleArbiter:
-			st.revive(a.ID)
-		default:
-			after += startGap
-			st.do(effect.SetTimer{Key: restartKey(a.AgentRef), After: after})
-		}
-	}
 }
 
 // askAgain emits the open question once more. Permission requests are open again when an

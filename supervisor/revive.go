@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -11,7 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
@@ -53,90 +53,6 @@ func (st *step) emptied(a *roster.Agent) {
 	}
 }
 
-// refusedByNobody takes back what the CLI tells a model when the pipe to us breaks before
-// its process ends: a permission stream that closed, and from then on for every tool that
-// "the user doesn't want to take this action" (observed with CLI 2.1.329).
-const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the user is said not to want: nobody refused them, " +
-	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is asked then. "
-
-// What a message's fate means for the talk, the strongest last.
-const (
-	heard = iota // nothing to take up
-	unanswered
-	cutOff
-)
-
-// reconcile settles what an earlier process left open, by what its session's
-// history says: no message is lost, and none is given twice.
-func (st *step) reconcile(id string, r bridge.SpawnResult) {
-	a := st.Edit(id)
-	turn, spoken, lost, returned := a.Turn, a.HasHistory, a.NewSession || a.HasHistory && !r.Resumed, a.ReturnNotice
-	a.Turn, a.NewSession = nil, false
-	fates := map[string]bridge.DeliveryStatus{}
-	if !lost {
-		for _, f := range r.Deliveries {
-			fates[f.MessageID] = f
-		}
-	}
-	state, open, over := heard, []string(nil), []string(nil)
-	var ruled *bridge.DeliveryStatus
-	for _, wire := range turn {
-		f := fates[wire]
-		switch f.Status {
-		case bridge.DeliverySeen:
-			state = max(state, unanswered)
-		case bridge.DeliveryBegun, bridge.DeliveryEnded:
-			state = max(state, cutOff)
-		case bridge.DeliveryRuled:
-			ruled = &f
-			state = heard
-		default: // absent, or its history is lost
-			open = append(open, wire)
-			continue
-		}
-		over = append(over, wire)
-	}
-	ids := st.Conversation.PublicIDs(over)
-	for _, wire := range over {
-		st.delivered(wire)
-		st.Conversation.EndTurn(wire)
-	}
-	for i := len(open) - 1; i >= 0; i-- { // each goes to the front
-		st.requeue(open[i])
-	}
-	if lost && spoken {
-		st.recall(id)
-	}
-	back := returned != ""
-	st.Edit(id).ReturnNotice = returned // it is yet to be told
-	switch {
-	case ruled != nil:
-		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
-		st.ruled(id, bridge.Turn{Verdict: ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: over})
-		if state == heard {
-			break
-		}
-		// Something was said to it after that verdict, and began another turn.
-		fallthrough
-	case state == cutOff || state == unanswered && ruled != nil:
-		st.Edit(id).InterruptedTurn = over
-		if back {
-			st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
-			break
-		}
-		st.tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "+
-			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
-	case state == unanswered && back:
-		st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
-	case state == unanswered:
-		st.tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
-	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
-		st.tell(id, conversation.KindRetry, brokenWay)
-	case back && st.Edit(id).Works() && !st.pendingFor(id):
-		st.tell(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and go on with your work.")
-	}
-}
-
 // recallChars bounds what a new session is told of the one that was lost.
 const recallChars = 60_000
 
@@ -161,28 +77,22 @@ func (st *step) recall(id string) {
 	st.tell(id, conversation.KindRetry, b.String())
 }
 
-// recollect lists the last messages an agent had a part in, within a size.
-func (s *State) recollect(id string, room int) string {
-	var parts []string
-	for i := len(s.Conversation.RecentMessages) - 1; i >= 0 && room > 0; i-- {
-		m := s.Conversation.RecentMessages[i]
-		if m.From != id && m.To != id || m.Kind == conversation.KindRenewal || m.Kind == conversation.KindRelief {
-			continue
+// reviveAll starts those whose process is gone: the Arbiter at once, the others one
+// after the other.
+func (st *step) reviveAll() {
+	after := time.Duration(0)
+	for i := range st.Agents {
+		a := st.Agents[i]
+		switch {
+		case a.Status != roster.Down:
+		case a.Role == roster.RoleArbiter:
+			st.revive(a.ID)
+		default:
+			after += startGap
+			st.do(effect.SetTimer{Key: restartKey(a.AgentRef), After: after})
 		}
-		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind, quoteLines(m.Text))
-		if len(part) > room {
-			part = "\n(earlier words are left out)\n"
-			room = 0
-		}
-		room -= len(part)
-		parts = append(parts, part)
 	}
-	var b strings.Builder
-	for i := len(parts) - 1; i >= 0; i-- {
-		b.WriteString(parts[i])
-	}
-	return quotation() + b.String()
 }
 
-// quotedTalk bounds what of the conversation is quoted to a successor, in bytes.
-const quotedTalk = 20_000
+// startGap spreads the starts of Orchestrators when several come back at once.
+const startGap = 250 * time.Millisecond

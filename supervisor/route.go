@@ -138,16 +138,6 @@ func (st *step) succession(v verdict.Arbiter) {
 	}
 }
 
-// executing brings the machine to where an Orchestrator has something to do.
-func (st *step) executing() {
-	if st.Task.Phase == machine.Idle {
-		st.startTask()
-	}
-	if st.Task.Phase != machine.Evaluating || !st.beingRuled() {
-		st.fire(machine.AgentMessage, occasion{})
-	}
-}
-
 // address sends the Arbiter's word to an Orchestrator, which works from then on.
 func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.Agent(to); retry && a.Watch.Hung {
@@ -219,9 +209,4 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		st.exchange()
 		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
 	}
-}
-
-// completed: an Orchestrator said `done` or `handoff`.
-func (st *step) completed(id, said string) {
-	st.fire(machine.AgentComplete, occasion{agent: id, output: said})
 }

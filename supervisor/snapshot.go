@@ -172,3 +172,9 @@ func (t *Telling) Content(input uint64, at time.Time, x Told) (eventlog.Content,
 	c.Line = line
 	return c, nil
 }
+
+// Replayed is one step of a run's history.
+type Replayed struct {
+	Input   input.Input
+	Effects []effect.Effect
+}

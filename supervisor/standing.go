@@ -1,12 +1,13 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -66,11 +67,6 @@ func (s *State) pendingFor(id string) bool {
 	})
 }
 
-// elapsed is how long the run has lived, over all its processes.
-func (st *step) elapsed() time.Duration {
-	return st.EarlierRuntime + max(st.at.Sub(st.ProcessBegan), 0)
-}
-
 // renewing reports whether a message of this kind waits for the Arbiter's successor.
 func (s *State) renewing(kind string) bool {
 	switch s.RenewalStage {
@@ -80,25 +76,6 @@ func (s *State) renewing(kind string) bool {
 		return true
 	}
 	return false
-}
-
-// idFor derives an id from the run's own, so that folding the same facts again
-// gives the same ids.
-func idFor(run, what string) string {
-	space, err := uuid.Parse(run)
-	if err != nil {
-		space = uuid.NewSHA1(uuid.NameSpaceOID, []byte(run))
-	}
-	return uuid.NewSHA1(space, []byte(what)).String()
-}
-
-func (st *step) newMessageID() string {
-	st.MessageCount++
-	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", st.MessageCount, st.MessageSalt))
-}
-
-func (st *step) sessionID(agent string, generation int) string {
-	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.MessageSalt))
 }
 
 // displayName is how a party is called in prose.
@@ -119,3 +96,79 @@ func (s *State) displayName(id string) string {
 
 // nothing stands for an empty text in what a model reads.
 const nothing = "(nothing)"
+
+// The modes that an Orchestrator can be summoned under, in this run.
+
+// Modes are the agents of this run.
+func (s *State) Modes() []agents.Agent { return s.Options.AvailableModes() }
+
+// ModeNamed finds one of them.
+func (s *State) ModeNamed(name string) (agents.Agent, bool) {
+	return agents.Lookup(s.Options.AvailableModes(), name)
+}
+
+// modeNames lists their names.
+func (s *State) modeNames() []string {
+	return agents.Names(s.Options.AvailableModes())
+}
+
+// anyTakenOver reports whether a human has somebody's session.
+func (s *State) anyTakenOver() bool { return s.takenOver() != "" }
+
+// takenOver lists whose sessions a human has.
+func (s *State) takenOver() string {
+	var names []string
+	for _, a := range s.Agents {
+		if a.Takeover != nil {
+			names = append(names, a.ID)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// failedChecks are the checks and criteria that kept a COMPLETE from taking effect, as deciders are shown them.
+func (s *State) failedChecks() []decision.Check {
+	list := s.Handoff.FailedChecks()
+	for _, r := range s.Task.Acceptance.Failing() {
+		check := verdict.Check{Command: r.Command, Expect: "acceptance criterion: " + r.Text}
+		why := cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))
+		list = append(list, decision.Ran(check, verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output, Why: why}))
+	}
+	return list
+}
+
+// every is the distance of looks in this run.
+func (s *State) every() time.Duration {
+	if every := s.Options.WatchEvery; every > 0 {
+		return every
+	}
+	return runconfig.DefaultWatchEvery
+}
+
+// scaled stretches a time that is meant for the usual distance of looks.
+func (s *State) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (float64(s.every()) / float64(runconfig.DefaultWatchEvery)))
+}
+
+// without leaves the list alone, which older states share.
+func without(list []string, x string) []string {
+	i := slices.Index(list, x)
+	if i < 0 {
+		return list
+	}
+	return slices.Delete(slices.Clone(list), i, i+1)
+}
+
+// maxTotalFailures is the limit of failures in all; 0: none.
+func (s *State) maxTotalFailures() int {
+	o := &s.Options
+	if o.MaxTotalFailures == 0 && (s.FallbackReason != "" || o.Decider == runconfig.DeciderRules) {
+		return unledFailures * o.MaxFailures
+	}
+	return o.MaxTotalFailures
+}
+
+// unledFailures is how many times --max-failures a task may fail in all where nothing but
+// rules leads it: successes between the failures forgive those in a row, and rules know no
+// weariness.
+const unledFailures = 4

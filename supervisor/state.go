@@ -1,16 +1,20 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
@@ -47,85 +51,121 @@ type AccountState struct {
 	MessageSalt    string        // and from this, of the present life
 }
 
-// step is one application of apply: the new state while it is being made, and
-// the effects so far. Slices of the old state are copied before the first write.
-type step struct {
-	State
-	at  time.Time
-	out effect.Collector
-
-	channel string // of the command at hand
-	ordered bool   // by the human: the fact at hand is a command
-
-	interjected bool // the turn at hand answers a word that the human threw in
-
+// LifecycleState follows the bridge, the restarts, and the end of the run.
+type LifecycleState struct {
+	Claude           bridge.ClaudeInfo
+	BridgeUp         bool // there is one to speak to
+	BridgeGone       bool // the one on its way is lost already
+	UnansweredProbes int  // looks in a row that the bridge did not answer
+	UnansweredAt     time.Time
+	Restarts         restart.History
+	Crashes          int            // processes that ended unasked
+	Waking           bool           // agents come back; then see that the talk goes on
+	ReturnedAgent    string         `json:",omitempty"` // whose session a human gave back meanwhile
+	TrustQuestion    *TrustQuestion `json:",omitempty"` // what keeps agents from being started
+	Ending           *Ending
 }
 
-// freeze ends the editing of what the old state shares.
-func (st *step) freeze() {
-	st.Roster.Freeze()
-	st.Conversation.Freeze()
+// Ending is set once the run is over and its agents are being stopped.
+type Ending struct {
+	Status  string
+	Summary string
+	Exit    contract.Exit
+	Said    bool          // `result` was said
+	Records bool          // it waits for the last snapshot
+	Was     machine.State // where the task stood
+	// HalfDone is what was being done when the run was stopped.
+	HalfDone []string
+	// What was open is asked again when the run is taken up again.
+	Question *Question
+	Requests []permission.Request
 }
 
-// do adds an effect.
-func (st *step) do(e effect.Effect) { st.out.Do(e) }
-
-// emit tells every face.
-func (st *step) emit(id string, body contract.Body) {
-	st.out.Emit(id, body)
+// TrustQuestion is a workspace that waits for the human to look at it. No agent is started
+// meanwhile.
+type TrustQuestion struct {
+	Hash string // of what is there now; empty: it cannot be told
+	At   time.Time
 }
 
-// shift changes the state of the task and says so.
-func (st *step) shift(by machine.Trigger, to machine.State) {
-	if st.Task.Phase == to {
-		return
-	}
-	st.emit(contract.Supervisor, contract.State{From: string(st.Task.Phase), To: string(to), Trigger: string(by)})
-	st.Task.Phase = to
+// HumanState holds what the human is asked, and what they have stopped.
+type HumanState struct {
+	HumanPresent    bool // somebody may answer
+	HumanSpoke      bool
+	NotifiedAlone   bool // the Arbiter was told once that no human is present
+	Question        *Question
+	RecoveryOptions []string // recovery options of the last error, until one is taken
+	FailedAgent     string   // whose error it was
+	Paused          bool     // by a human: nothing is sent
+	Halted          bool     // and nobody has a process
+	Halts           int      // commands to halt that were taken
 }
 
-// accept and reject answer a command; each gets exactly one of the two.
-func (st *step) accept(ref, what string) {
-	st.out.Accept(ref, what)
+// Question waits for a human.
+type Question struct {
+	Text     string
+	At       time.Time
+	Arbiter  bool `json:",omitempty"` // asked it, and is to read the answer; else the supervisor did
+	Recalled bool `json:",omitempty"` // the Arbiter was told that it completes over it
 }
 
-func (st *step) reject(ref, format string, args ...any) {
-	st.out.Reject(ref, format, args...)
+// DecisionState holds what is to be decided, by whom, and what was.
+type DecisionState struct {
+	Decisions       int              // rulings of the run, by all deciders
+	ArbiterRequest  *DecisionRequest // what the Arbiter was shown with the message it rules on
+	Readings        []Reading        // what it has taken up since it last ruled, oldest first
+	DeciderRequest  *DecisionRequest // what another decider is asked
+	DeciderRequests int              // put to it so far
+	DeciderYielded  bool             // that one leaves it to the Arbiter
+	Unrecorded      []input.Decided  // decisions that are not recorded yet
+	FallbackReason  string           // why the rules decide in the Arbiter's place; empty: they do not
+	Rulings         []Ruling         // the ledger of decisions, oldest first
 }
 
-// fail reports trouble once, with what can be done.
-func (st *step) fail(id string, c bridge.Category, message string, options []string) {
-	st.RecoveryOptions, st.FailedAgent = options, id
-	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
+// DecisionRequest is a question of the task machine's as it was put.
+type DecisionRequest struct {
+	Serial int `json:",omitempty"` // of the questions to the run's decider
+	Point  decision.Point
+	About  string // whose document is judged
+	Input  json.RawMessage
+	Heard  []string `json:",omitempty"` // messages that had ended executions by then
+
+	Select   decision.SelectAgentInput
+	Evaluate decision.EvaluateProgressInput `json:",omitzero"` // at PointEvaluate
 }
 
-// concernsAll reports whether a failure of one agent is one of every agent: nothing
-// that another agent or a retry could mend.
-func concernsAll(c bridge.Category) bool {
-	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
+// Ruling is a decision as the ledger keeps it: what the next Arbiter must stand by.
+type Ruling struct {
+	At       time.Time
+	Decision string
+	To, Mode string
+	Reason   string
+	Source   string
 }
 
-// environmental reports whether a failure that ended the run lies outside of it. An
-// Arbiter that does not even start is one; an Orchestrator that does not is the
-// Arbiter's to judge.
-func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }
-
-// recovery lists what a person can do about a failure, as `choose` takes it.
-func recovery(c bridge.Category, of roster.Role) []string {
-	switch c {
-	case bridge.CatAuth:
-		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
-	case bridge.CatClaudeMissing:
-		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
-	case bridge.CatUnsupported:
-		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH", "try without it: --stand-in"}
-	case bridge.CatStart:
-		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
-	}
-	if of == roster.RoleOrchestrator {
-		return []string{"retry", "skip", "cancel"}
-	}
-	return []string{}
+// SuccessionState follows the renewal of the Arbiter.
+type SuccessionState struct {
+	RenewalStage        string // stage of the Arbiter's renewal
+	Renewals            int    // of the Arbiter so far
+	GeneratedInRow      int    // of them, in a row, those without a document of its own
+	RulingsSinceRenewal int    // rulings since the last renewal
+	ShortRenewals       int    // renewals in a row that were due again at once
 }
 
-const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
+// Stages of the Arbiter's renewal.
+const (
+	renewalNone  = ""
+	renewalAsked = "asked" // it was asked for its document
+	renewalGiven = "given" // it gave one, or one was drawn up; its successor is on the way
+)
+
+// Reading is a message that the Arbiter's session has taken up since it last ruled, as it
+// was sent: what the next ruling is made from, beside the conversation before it.
+type Reading struct{ Message, Content string }
+
+// Sources of a decision.
+const (
+	sourceSession  = string(decider.BySession)
+	sourceFallback = string(decider.ByFallback)
+	sourceHuman    = string(decider.ByHuman)
+)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -18,23 +17,6 @@ import (
 // classTakeover is why an agent's process is ended for the human's terminal. It is no
 // failure, and restarts are not counted for it.
 const classTakeover restart.Class = "takeover"
-
-// takenGrace is how often a run whose time is over looks whether a human still has a session.
-const takenGrace = time.Minute
-
-// anyTakenOver reports whether a human has somebody's session.
-func (s *State) anyTakenOver() bool { return s.takenOver() != "" }
-
-// takenOver lists whose sessions a human has.
-func (s *State) takenOver() string {
-	var names []string
-	for _, a := range s.Agents {
-		if a.Takeover != nil {
-			names = append(names, a.ID)
-		}
-	}
-	return strings.Join(names, ", ")
-}
 
 // attach hands an agent's session to the human: its process is stopped in order, and the
 // terminal is opened when it is gone.
@@ -96,12 +78,6 @@ func (st *step) processEndedForTakeover(id string) {
 		a.SetTakeover(a.Takeover.Inspect(st.Handoff.DocumentSerial))
 		st.inspectFor(a, bridge.InspectParams{Mark: true})
 	}
-}
-
-// inspectFor has the session and the repository looked at.
-func (st *step) inspectFor(a *roster.Agent, p bridge.InspectParams) {
-	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, st.Options.CWD, st.Options.Env, st.Options.Sandbox
-	st.do(effect.Survey{Serial: a.Takeover.Serial, Params: p})
 }
 
 // takeoverInspected takes what was seen before or after a takeover, and reports whether it was

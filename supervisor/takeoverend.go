@@ -176,25 +176,6 @@ func (st *step) haltTakeover(a *roster.Agent) int {
 	return 0
 }
 
-// keepsTakeover reports whether a takeover keeps an agent from being let go for now: what the
-// human has nobody else ends.
-func (st *step) keepsTakeover(a *roster.Agent, reason string) bool {
-	if a.Takeover == nil || st.ordered {
-		return false
-	}
-	a.SetTakeover(a.Takeover.ReleaseAfter(reason))
-	return true
-}
-
-// dropTakeover ends the takeover of an agent that is let go.
-func (st *step) dropTakeover(a *roster.Agent, reason string) {
-	if a.Takeover == nil {
-		return
-	}
-	a.Takeover = nil
-	st.emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: reason})
-}
-
 // failTakeover ends the takeover of an agent whose session came to an end of its own.
 func (st *step) failTakeover(a *roster.Agent, why string) {
 	if a.Takeover == nil {
@@ -209,4 +190,10 @@ func (st *step) resumeLimit(a *roster.Agent) {
 	if a.Role == roster.RoleOrchestrator && a.Alive() {
 		st.limitWork(a.ID)
 	}
+}
+
+// inspectFor has the session and the repository looked at.
+func (st *step) inspectFor(a *roster.Agent, p bridge.InspectParams) {
+	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, st.Options.CWD, st.Options.Env, st.Options.Sandbox
+	st.do(effect.Survey{Serial: a.Takeover.Serial, Params: p})
 }

@@ -7,10 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -22,84 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
-
-// Inputs of arbiter's own tools. The models see them as flat JSON Schemas.
-type (
-	spawnInput struct {
-		Prompt      string `json:"prompt" jsonschema:"the whole brief: what is wanted, where, constraints, how it will be judged. The Orchestrator knows nothing else."`
-		Mode        string `json:"mode,omitempty" jsonschema:"a mode to summon it under; leave out for a general Orchestrator"`
-		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"id of the Orchestrator whose hand-off document it continues; by default the one whose document has waited longest"`
-	}
-	releaseInput struct {
-		ID     string `json:"id" jsonschema:"id of the Orchestrator (orch-1), or all"`
-		Reason string `json:"reason" jsonschema:"why it is let go"`
-	}
-	setPlanInput struct {
-		Steps []planStep `json:"steps" jsonschema:"the steps in order"`
-	}
-	planStep struct {
-		Text   string `json:"text" jsonschema:"what is done in this step"`
-		Status string `json:"status,omitempty" jsonschema:"pending (default), active, done, failed or skipped"`
-		Mode   string `json:"mode,omitempty" jsonschema:"the mode it is meant for, if one is"`
-	}
-	statusInput   struct{}
-	progressInput struct {
-		Message string `json:"message" jsonschema:"what was reached, in a sentence or two"`
-	}
-	updatePlanInput struct {
-		Index  int    `json:"index" jsonschema:"number of the step, counted from 1"`
-		Status string `json:"status" jsonschema:"pending, active, done, failed or skipped"`
-	}
-	askInput struct {
-		Question string `json:"question" jsonschema:"what your predecessor must know and the document does not say"`
-	}
-)
-
-// AskTimeout bounds a side question: the predecessor's model has to answer.
-const AskTimeout = 3 * time.Minute
-
-func schemaOf[T any]() json.RawMessage {
-	s, err := jsonschema.For[T](nil)
-	if err != nil {
-		panic(err) // our own types; a test builds them all
-	}
-	raw, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
-	return raw
-}
-
-// ArbiterTools and orchestratorTools are offered over MCP under the server name
-// `arbiter`, always loaded. They are made when they are first needed: a hook's process
-// lives for milliseconds, and needs none.
-var ArbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
-	return []bridge.ToolSpec{
-		{Name: "spawn_orchestrator", InputSchema: schemaOf[spawnInput](),
-			Description: "Summon an Orchestrator. Returns its id and name at once; it begins by itself. You may call this several times in one turn: all of them live and work at once."},
-		{Name: "release_orchestrator", InputSchema: schemaOf[releaseInput](),
-			Description: "End an Orchestrator whose work is over, or all of them."},
-		{Name: "set_plan", InputSchema: schemaOf[setPlanInput](),
-			Description: "Set the plan that the human sees. Replaces the earlier one."},
-		{Name: "set_acceptance", InputSchema: schemaOf[acceptanceInput](),
-			Description: "Set the acceptance criteria that COMPLETE is judged by: the supervisor runs their commands on the final files. You may add criteria, and change or drop your own; those of the human stay as they are."},
-		{Name: "status", InputSchema: schemaOf[statusInput](),
-			Description: "Who lives, who works, how full each context is, the plan, cost and limits."},
-	}
-})
-
-var orchestratorTools = sync.OnceValue(func() []bridge.ToolSpec {
-	return []bridge.ToolSpec{
-		{Name: "report_progress", InputSchema: schemaOf[progressInput](),
-			Description: "Note progress in the work log without ending your turn. The Arbiter reads it with your next question or hand-off."},
-		{Name: "update_plan", InputSchema: schemaOf[updatePlanInput](),
-			Description: "Mark a step of the plan."},
-		{Name: "ask_predecessor", InputSchema: schemaOf[askInput](), TimeoutMS: int(AskTimeout / time.Millisecond),
-			Description: "Ask the Orchestrator you succeed, while it is still there, what its document does not say."},
-	}
-})
-
-var statuses = []string{contract.StepPending, contract.StepActive, contract.StepDone, contract.StepFailed, contract.StepSkipped}
 
 // toolCalled carries out a call and answers it at once.
 func (st *step) toolCalled(f input.ToolCalled) {
@@ -252,48 +170,6 @@ func (st *step) toolUpdatePlan(agent string, in updatePlanInput) (string, error)
 	plan[in.Index-1].Status, plan[in.Index-1].Agent = in.Status, agent
 	st.setPlan(plan)
 	return "The plan:\n" + task.PlanText(plan), nil
-}
-
-// askPredecessor passes a question on; the loop answers the call when the
-// predecessor has.
-func (st *step) askPredecessor(f input.ToolCalled, a roster.Agent) {
-	var in askInput
-	fail := func(text string) { st.do(effect.AnswerTool{Call: f.Call, Text: text, IsError: true}) }
-	if err := json.Unmarshal(f.Params.Input, &in); err != nil || strings.TrimSpace(in.Question) == "" {
-		fail("A question is needed.")
-		return
-	}
-	old, ok := st.Agent(a.Predecessor)
-	switch {
-	case a.Predecessor == "" || !ok:
-		fail("You have no predecessor. Ask the Arbiter.")
-	case !old.Alive():
-		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
-	case old.Status != roster.Ready && old.Status != roster.Busy:
-		st.Handoff.WaitingQuestions = append(slices.Clip(st.Handoff.WaitingQuestions), handoff.Asked{Call: f.Call, Of: old.ID, Question: in.Question})
-	default:
-		st.do(effect.AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
-	}
-}
-
-// putAsked puts the questions that waited for an agent, or says that it is gone.
-func (st *step) putAsked(id string) {
-	if !slices.ContainsFunc(st.Handoff.WaitingQuestions, func(q handoff.Asked) bool { return q.Of == id }) {
-		return
-	}
-	a, _ := st.Agent(id)
-	var rest []handoff.Asked
-	for _, q := range st.Handoff.WaitingQuestions {
-		switch {
-		case q.Of != id:
-			rest = append(rest, q)
-		case a.Up():
-			st.do(effect.AskAgent{Call: q.Call, Agent: a.AgentRef, Question: q.Question})
-		default:
-			st.do(effect.AnswerTool{Call: q.Call, Text: a.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
-		}
-	}
-	st.Handoff.WaitingQuestions = rest
 }
 
 // statusText is what `status` tells the Arbiter.

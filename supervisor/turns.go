@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -16,9 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
-
-// maxCorrections is how often a missing or invalid verdict is asked for again.
-const maxCorrections = 2
 
 // turnEnded handles the end of an agent's turn: the bill, the limits, and then
 // what the turn came to.
@@ -215,39 +211,4 @@ func (st *step) retryNow(a *roster.Agent) {
 	if a.Status == roster.Ready && !st.pendingFor(a.ID) {
 		st.tell(a.ID, conversation.KindRetry, brokenWay)
 	}
-}
-
-// broken handles an agent that cannot go on. The Arbiter's failure ends the run;
-// an Orchestrator's is the Arbiter's to judge.
-func (st *step) broken(id string, c bridge.Category, message string) {
-	a := st.Edit(id)
-	st.fail(id, c, message, st.recoveryOf(a, c, message))
-	if a.Role == roster.RoleArbiter && !environmental(c) && st.enterFallback("it could not go on: "+message) {
-		return
-	}
-	if a.Role == roster.RoleArbiter || c == bridge.CatAuth {
-		st.giveUp(c, fmt.Sprintf("%s could not go on: %s", a.Name, message))
-		return
-	}
-	st.Edit(id).Standing = roster.Waiting
-	if st.agentFailed(id, c, message) {
-		return
-	}
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
-		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, cited(message), c))
-}
-
-// recoveryOf lists what can be done about an agent's failure.
-func (st *step) recoveryOf(a *roster.Agent, c bridge.Category, message string) []string {
-	if options := recovery(c, roster.RoleArbiter); a.Role == roster.RoleArbiter || len(options) > 0 {
-		return recovery(c, a.Role)
-	}
-	return st.offer(st.agentFailure(a.ID, c, message))
-}
-
-// agentFailed takes the machine to where an agent broke, and reports whether that ended
-// the run.
-func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
-	st.fire(machine.AgentError, occasion{agent: id, failure: st.agentFailure(id, c, message)})
-	return st.Ending != nil
 }

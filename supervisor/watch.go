@@ -12,22 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
-
-// every is the distance of looks in this run.
-func (s *State) every() time.Duration {
-	if every := s.Options.WatchEvery; every > 0 {
-		return every
-	}
-	return runconfig.DefaultWatchEvery
-}
-
-// scaled stretches a time that is meant for the usual distance of looks.
-func (s *State) scaled(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (float64(s.every()) / float64(runconfig.DefaultWatchEvery)))
-}
 
 func (st *step) watch(a *roster.Agent, after time.Duration) {
 	st.do(effect.SetTimer{Key: watchKey(a.AgentRef), After: after})
@@ -123,15 +109,6 @@ func (st *step) guard(a *roster.Agent, r bridge.ProbeResult) {
 			return
 		}
 	}
-}
-
-// without leaves the list alone, which older states share.
-func without(list []string, x string) []string {
-	i := slices.Index(list, x)
-	if i < 0 {
-		return list
-	}
-	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
 func inFile(path string) string {

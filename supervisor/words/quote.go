@@ -12,3 +12,19 @@ func Quote(text string) string {
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
+
+// QuoteLines marks each line of a quoted text, so that none of them can be taken for the supervisor's.
+func QuoteLines(text string) string {
+	return "| " + strings.ReplaceAll(lineEnds.Replace(text), "\n", "\n| ")
+}
+
+// lineEnds are what a reader may take for the end of a line.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// citedChars bounds what a sentence cites.
+const citedChars = 1000
+
+// Cite shortens a text for a sentence that cites it: one line, of a bounded length.
+func Cite(text string) string {
+	return Head(strings.Join(strings.Fields(lineEnds.Replace(text)), " "), citedChars)
+}

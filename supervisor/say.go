@@ -1,12 +1,81 @@
 package supervisor
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
+
+// say routes a human's word.
+func (st *step) say(ref string, c contract.Say) {
+	to := cmp.Or(c.To, contract.Arbiter)
+	a, ok := st.Agent(to)
+	if !ok || !a.Alive() {
+		if a.Status == roster.Parked {
+			st.reject(ref, "there is no living agent %q: it is parked; choose retry first", to)
+			return
+		}
+		st.reject(ref, "there is no living agent %q; alive: %s", to, st.AddresseesText())
+		return
+	}
+	st.accept(ref, "message to "+to)
+	st.word(c)
+}
+
+// word carries a human's word to a living agent.
+func (st *step) word(c contract.Say) {
+	to := cmp.Or(c.To, contract.Arbiter)
+	a, _ := st.Agent(to)
+	st.HumanSpoke = true
+	st.Task.Acceptance.Answered()
+	if to == contract.Arbiter {
+		st.leaveFallback()
+	}
+	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
+	if to == contract.Arbiter { // which is to know what it is about
+		st.shelveAll(func(m *conversation.Mail) bool { return st.withheld(m) && m.Kind == conversation.KindTask })
+	}
+	if to == contract.Arbiter && st.Task.Text == "" && st.asksOther() {
+		st.Question = nil
+		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
+		return
+	}
+	m := conversation.Mail{From: contract.Human, To: to, Kind: conversation.KindMessage, Text: c.Text, Strength: c.Strength}
+	switch {
+	case to != contract.Arbiter:
+		m.Kind = conversation.KindInstruction
+		st.overcome(to)
+		e := st.Edit(to)
+		e.Standing = roster.Working
+		st.executing()
+		st.beginWork(to)
+	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers what is wanted
+		m.Kind = conversation.KindTask
+		st.Task.Text, st.Question = c.Text, nil
+	case st.Question != nil:
+		m.Kind = conversation.KindAnswer
+		st.Question = nil
+		if st.Task.Text == "" {
+			st.Task.Text = c.Text // asked what is wanted, after a reset
+		}
+	case st.AnyWorks():
+		m.Kind = conversation.KindInterjection
+	case st.Task.Text == "":
+		m.Kind = conversation.KindTask
+		st.Task.Text = c.Text
+	}
+	if m.Kind == conversation.KindTask {
+		m.Attached = st.withTask()
+	}
+	st.post(m)
+	if c.Strength == contract.Stop && a.Status == roster.Busy {
+		st.do(effect.Interrupt{Agent: a.AgentRef})
+	}
+}
 
 // editMessage changes a word of the human's that no agent was given yet.
 func (st *step) editMessage(ref string, c contract.EditMessage) {

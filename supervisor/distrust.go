@@ -5,7 +5,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -49,28 +48,6 @@ func (st *step) trustOptions() []string {
 		return []string{chooseWithout, "cancel"}
 	}
 	return []string{chooseTrust, chooseWithout, "cancel"}
-}
-
-// chooseAboutTrust takes what the human chose about the workspace, and reports whether the
-// option was one of these. It stands open whatever else was offered since.
-func (st *step) chooseAboutTrust(ref, option string) bool {
-	d := st.TrustQuestion
-	if d == nil || !slices.Contains(st.trustOptions(), option) {
-		return false
-	}
-	switch option {
-	case chooseTrust:
-		st.accept(ref, "the workspace is trusted as it is now")
-		st.Options.TrustHash = d.Hash
-		st.do(effect.PinTrust{Hash: d.Hash})
-		st.decidedTrust()
-	case chooseWithout:
-		st.accept(ref, "the workspace's own settings are not loaded any more")
-		st.goWithout("the human chose so")
-	default:
-		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
-	}
-	return true
 }
 
 // goWithout goes on for the rest of the run without the workspace's own settings.

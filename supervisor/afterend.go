@@ -1,0 +1,98 @@
+package supervisor
+
+import (
+	"cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// takeEnding handles what still arrives while the agents are being stopped.
+func (st *step) takeEnding(f input.Fact) {
+	if st.Ending.Said && tellsOf(f) {
+		return // the result is the last line, and the loop does nothing more
+	}
+	switch f := f.(type) {
+	case input.Happened:
+		st.happenedLate(f.Event)
+	case input.ToolCalled:
+		st.do(effect.AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
+	case input.PermissionAsked:
+		r := permission.Request{ID: f.Params.Request, Params: f.Params}
+		permission.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
+	case input.Judged:
+		st.judged(f)
+	case input.Commanded:
+		st.commandedLate(f)
+	case input.Signalled:
+		st.do(effect.Shutdown{Fast: true})
+	case input.Stopped:
+		for _, name := range f.Unstopped {
+			st.fail(name, bridge.CatInternal, name+" did not stop in time", []string{})
+		}
+		if st.Ending.Records { // the human does not want to wait any more
+			st.finish()
+			return
+		}
+		st.lastSnapshot()
+	case input.Decided:
+		st.answered(f)
+	case input.BridgeLost, input.BridgeFailed:
+		st.lastSnapshot() // with the bridge every agent is gone
+	case input.SnapshotTaken:
+		st.snapshotTaken(f)
+	case input.Rang:
+		if f.Key == lastSnapshotKey {
+			st.finish()
+		}
+	case input.BridgeBack:
+		st.do(effect.Shutdown{Fast: true})
+	}
+}
+
+// tellsOf reports whether faces are told of a fact while a run is ending.
+func tellsOf(f input.Fact) bool {
+	switch f.(type) {
+	case input.Happened, input.Commanded, input.PermissionAsked, input.Stopped:
+		return true
+	}
+	return false
+}
+
+// commandedLate answers a command while the agents are being stopped. Who wants everything
+// stopped at once does not wait for an end in order.
+func (st *step) commandedLate(f input.Commanded) {
+	if _, halt := f.Command.Body.(contract.Halt); halt && !st.barred(f) {
+		st.accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
+		st.do(effect.Shutdown{Fast: true})
+		return
+	}
+	st.reject(f.Command.Ref, "the run is ending")
+}
+
+// happenedLate keeps the books while the agents are being stopped.
+func (st *step) happenedLate(e bridge.Event) {
+	a := st.Edit(e.ID)
+	if a == nil || a.Generation != e.Generation {
+		return
+	}
+	switch b := e.Body.(type) {
+	case bridge.Delivered:
+		st.delivered(b.MessageID)
+	case bridge.Turn:
+		st.bill(a, b)
+		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Outcome: b.Outcome, MessageIDs: st.Conversation.PublicIDs(b.MessageIDs)})
+	case bridge.Done:
+		if a.Status == roster.Ended {
+			return
+		}
+		a.Status = roster.Ended
+		st.emit(e.ID, contract.Done{SessionID: cmp.Or(b.SessionID, a.SessionID), Reason: cmp.Or(a.EndReason, st.Ending.Status)})
+	default:
+		st.relay(e)
+	}
+}

@@ -1,0 +1,82 @@
+package supervisor
+
+import (
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// began starts the run: the Arbiter is summoned at once, so that it is ready
+// when the first word comes.
+func (st *step) began(f input.Began) {
+	st.Options, st.Claude = f.Options, f.Claude
+	st.Began, st.ProcessBegan, st.ProcessRuns, st.Task.Phase = st.at, st.at, 1, machine.Idle
+	st.BridgeUp = true
+	st.HumanPresent = f.Options.HumanPresent
+	st.emit(contract.Supervisor, st.sessionEvent())
+	if f.Notice != "" {
+		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
+	}
+	st.tellDistrust(f.Distrust)
+	st.acceptFromOptions()
+	if f.Options.Timeout > 0 {
+		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
+	}
+	st.enlist(roster.Agent{
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1}, Role: roster.RoleArbiter, Name: "The Arbiter"},
+	}, f.Options.Task)
+	if f.Options.Task != "" {
+		st.giveTask(f.Options.Task)
+	}
+}
+
+// noBridge ends a run, or a further life of one, that never had an agent. What was
+// open stays so for the next life.
+func (st *step) noBridge(f input.NoBridge) {
+	completed, was := st.Completed(), st.Ending
+	if was == nil {
+		was = &Ending{Question: st.Question, Requests: st.Permission.All(), Was: st.Task.Phase}
+	}
+	if len(st.Agents) > 0 { // a run that was to be taken up again
+		st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
+		st.Question, st.Permission.Unclaimed = nil, nil
+	}
+	st.Options, st.ProcessBegan, st.Task.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
+	st.emit(contract.Supervisor, st.sessionEvent())
+	st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, roster.RoleArbiter))
+	exit := contract.ExitFailed
+	if environmental(f.Category) {
+		exit = contract.ExitEnvironment
+	}
+	st.shift(machine.GiveUp, machine.Failed)
+	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Requests: was.Requests, Was: was.Was}
+	st.finish()
+	if completed {
+		st.Task.Phase, st.Ending = machine.Complete, was
+	}
+}
+
+func (st *step) sessionEvent() contract.Session {
+	o := st.Options
+	confined, why := st.confinement()
+	return contract.Session{
+		Session: o.Run, CWD: o.CWD, ClaudeVersion: st.Claude.Version, Claude: st.Claude.Path,
+		Rehearsal: o.Rehearsal, StandIn: o.StandIn, Scenario: o.Scenario,
+		Trusted: o.Trusted, Permissions: o.Permissions, Version: o.Version, Log: o.Log,
+		Sandbox: confined, SandboxReason: why,
+	}
+}
+
+// confinement is what confines the agents, and why nothing does.
+func (st *step) confinement() (what, why string) {
+	switch o := st.Options; {
+	case o.Sandbox != nil:
+		return "bubblewrap", ""
+	case o.SandboxReason != "":
+		return "unsandboxed", o.SandboxReason
+	}
+	return "unsandboxed", "not asked for (--sandbox)"
+}

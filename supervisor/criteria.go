@@ -1,0 +1,72 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Acceptance criteria: who sets them, and how a COMPLETE is judged by them. They are judged after the checks of the
+// hand-off documents were repeated, on the tree of a snapshot that is taken for it.
+
+// acceptFromOptions sets the criteria that the run is started with.
+func (st *step) acceptFromOptions() {
+	for _, command := range st.Options.Accept {
+		err := st.Task.Acceptance.HumanAdds(acceptance.Given{Command: command}, acceptance.FromFlag)
+		if err != nil { // the flags were checked; a run of another version may have had other bounds
+			st.emit(contract.Supervisor, contract.Notice{Text: "an acceptance criterion is left out: " + err.Error()})
+		}
+	}
+}
+
+func (st *step) toolSetAcceptance(in acceptanceInput) (string, error) {
+	list := make([]acceptance.Given, 0, len(in.Criteria))
+	for _, g := range in.Criteria {
+		list = append(list, acceptance.Given{Text: g.Text, Command: g.Command})
+	}
+	err := st.Task.Acceptance.ArbiterSets(list)
+	if err != nil {
+		return "", err
+	}
+	return "The acceptance criteria:\n" + st.criteriaText(), nil
+}
+
+// criteriaText lists the criteria for a model; empty: there are none.
+func (s *State) criteriaText() string {
+	var b strings.Builder
+	for i, c := range s.Task.Acceptance.Criteria {
+		fmt.Fprintf(&b, "%d. %s", i+1, c.Text)
+		if c.Command != "" && c.Command != c.Text {
+			fmt.Fprintf(&b, " – proved by `%s`", c.Command)
+		}
+		fmt.Fprintf(&b, " (set by the %s)\n", c.By)
+	}
+	return b.String()
+}
+
+// criterionChecked takes what came of the command of the next criterion.
+func (st *step) criterionChecked(r bridge.CheckResult, failed string) {
+	pending := st.Task.Acceptance.Pending()
+	if len(pending) == 0 {
+		return
+	}
+	switch {
+	case failed != "":
+	case r.TimedOut:
+		failed = "out of time"
+	case r.Signal != "":
+		failed = "ended by signal " + r.Signal
+	}
+	st.Task.Acceptance.Finish(pending[0], acceptance.Finding{
+		Exit: r.Exit, SHA256: r.SHA256, Output: r.Output, Tree: pending[0].Tree, Failed: failed,
+	})
+}
+
+// humansCommand reports whether a human set the criterion whose command is next: nobody is asked whether it may run.
+func (s *State) humansCommand() bool {
+	pending := s.Task.Acceptance.Pending()
+	return len(pending) > 0 && s.Task.Acceptance.Criteria[pending[0].Criterion-1].By == acceptance.Human
+}

@@ -1,0 +1,185 @@
+package supervisor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// broken handles an agent that cannot go on. The Arbiter's failure ends the run;
+// an Orchestrator's is the Arbiter's to judge.
+func (st *step) broken(id string, c bridge.Category, message string) {
+	a := st.Edit(id)
+	st.fail(id, c, message, st.recoveryOf(a, c, message))
+	if a.Role == roster.RoleArbiter && !environmental(c) && st.enterFallback("it could not go on: "+message) {
+		return
+	}
+	if a.Role == roster.RoleArbiter || c == bridge.CatAuth {
+		st.giveUp(c, fmt.Sprintf("%s could not go on: %s", a.Name, message))
+		return
+	}
+	st.Edit(id).Standing = roster.Waiting
+	if st.agentFailed(id, c, message) {
+		return
+	}
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
+		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, words.Cite(message), c))
+}
+
+// agentFailed takes the machine to where an agent broke, and reports whether that ended
+// the run.
+func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
+	st.fire(machine.AgentError, occasion{agent: id, failure: st.agentFailure(id, c, message)})
+	return st.Ending != nil
+}
+
+// recoveryOf lists what can be done about an agent's failure.
+func (st *step) recoveryOf(a *roster.Agent, c bridge.Category, message string) []string {
+	if options := recovery(c, roster.RoleArbiter); a.Role == roster.RoleArbiter || len(options) > 0 {
+		return recovery(c, a.Role)
+	}
+	return st.offer(st.agentFailure(a.ID, c, message))
+}
+
+// park gives an agent up until somebody decides: the Arbiter about an
+// Orchestrator, a human about the Arbiter.
+func (st *step) park(id string, class restart.Class, reason string) {
+	a := st.Edit(id)
+	a.Status, a.Since = roster.Parked, st.at
+	category := cmp.Or(categories[class], bridge.CatCrash)
+	options := recovery(category, roster.RoleOrchestrator)
+	if a.Role == roster.RoleArbiter {
+		options = []string{"retry", "cancel"}
+	}
+	st.fail(id, category, a.Name+" is "+reason, options)
+	if a.Role != roster.RoleArbiter {
+		st.buried(id, "is "+reason)
+		return
+	}
+	if st.enterFallback("it is " + reason) {
+		return
+	}
+	if !st.HumanPresent {
+		st.giveUp(category, "The Arbiter is "+reason)
+		return
+	}
+	// A question that is open stays so: it is asked of whoever chooses.
+	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
+}
+
+// categories are what the faces are told of who is parked.
+var categories = map[restart.Class]bridge.Category{
+	restart.Crash:         bridge.CatCrash,
+	restart.Hung:          bridge.CatTimeout,
+	restart.Resource:      bridge.CatCrash,
+	restart.CouldNotStart: bridge.CatStart,
+	restart.Overload:      bridge.CatOverloaded,
+	restart.UsageLimit:    bridge.CatUsageLimit,
+	restart.Auth:          bridge.CatAuth,
+	restart.InvalidResume: bridge.CatResume,
+	restart.UserStop:      bridge.CatCrash, // nobody is parked for that
+}
+
+// startClass sorts a start that has failed. What failed for want of something that comes
+// back – processes, memory, descriptors – or because somebody killed the process, is tried
+// again like a crash.
+func startClass(c bridge.Category, message string) restart.Class {
+	if c == bridge.CatResume {
+		return restart.InvalidResume
+	}
+	for _, text := range []string{"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
+		if strings.Contains(message, text) {
+			return restart.Crash
+		}
+	}
+	return restart.CouldNotStart
+}
+
+// buried tells the Arbiter of an Orchestrator that is gone, and of the words
+// that did not reach it.
+func (st *step) buried(id, why string) {
+	a := *st.Edit(id)
+	st.Edit(id).Dismissed = true
+	st.Task.DropTasks(id)
+	why = words.Cite(why)
+	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
+	for _, m := range st.drop(id) {
+		if m.Kind != conversation.KindContinue && m.Kind != conversation.KindCorrection {
+			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
+		}
+	}
+	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff && !st.HasSuccessor(id) {
+		st.Handoff.SuccessorQueue = []string{id}
+	}
+	if st.agentFailed(id, bridge.CatCrash, why) {
+		return
+	}
+	text += " Its files remain. Summon another, or judge the task anew."
+	if st.unfinished(&a) {
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindGone, Why: "it " + why, Message: text})
+		return
+	}
+	st.tell(contract.Arbiter, conversation.KindNotice, text)
+}
+
+// enterFallback has the rules decide until the Arbiter can rule again, and says so. It says
+// whether it does: without a task there is nothing that rules could decide.
+func (st *step) enterFallback(why string) bool {
+	if st.Task.Text == "" || !st.Task.Phase.Live() || st.Task.Phase == machine.Idle {
+		return false
+	}
+	if st.FallbackReason == "" {
+		st.fire(machine.ArbiterError, occasion{})
+		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " + strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
+	}
+	st.FallbackReason = why
+	st.callOffRenewal() // nobody speaks to it until it rules again
+	st.takeFromArbiter()
+	if !st.awaitsHuman() {
+		st.Question = nil
+	}
+	return true
+}
+
+// takeFromArbiter takes back what an Arbiter was sent whose process is gone.
+func (st *step) takeFromArbiter() {
+	if st.Agents[0].Up() {
+		return
+	}
+	for _, m := range slices.Concat(st.Conversation.Mail, st.Conversation.InTurn) {
+		if m.To == contract.Arbiter && m.Sent {
+			st.requeue(m.Wire)
+		}
+	}
+}
+
+// leaderless stops the agents' talk when the Arbiter has ruled on nothing for too
+// long: a human takes it up again, or the run ends.
+func (st *step) leaderless(trouble, said string) {
+	if !st.HumanPresent {
+		if st.enterFallback(trouble) {
+			return
+		}
+		st.fail(contract.Arbiter, bridge.CatVerdict, trouble, []string{})
+		st.giveUp(bridge.CatVerdict, trouble)
+		return
+	}
+	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
+	st.Conversation.Held = true
+	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothing) + "\nSpeak, and it is asked again.")
+}
+
+// stumbling reports whether what follows from an Orchestrator's failure is yet to be decided.
+func (s *State) stumbling(id string) bool {
+	return id == s.failedBefore() || slices.ContainsFunc(s.Conversation.Mail, func(m conversation.Mail) bool { return m.From == id && m.Stumble && !m.Sent })
+}

@@ -1,0 +1,152 @@
+package supervisor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// step is one call of Apply: the new state while it is being made, and
+// the effects so far. Slices of the old state are copied before the first write.
+type step struct {
+	State
+	at  time.Time
+	out effect.Collector
+
+	channel string // of the command at hand
+	ordered bool   // by the human: the fact at hand is a command
+
+	interjected bool // the turn at hand answers a word that the human threw in
+}
+
+// freeze ends the editing of what the old state shares.
+func (st *step) freeze() {
+	st.Roster.Freeze()
+	st.Conversation.Freeze()
+}
+
+// do adds an effect.
+func (st *step) do(e effect.Effect) { st.out.Do(e) }
+
+// emit tells every face.
+func (st *step) emit(id string, body contract.Body) {
+	st.out.Emit(id, body)
+}
+
+// shift changes the state of the task and says so.
+func (st *step) shift(by machine.Trigger, to machine.State) {
+	if st.Task.Phase == to {
+		return
+	}
+	st.emit(contract.Supervisor, contract.State{From: string(st.Task.Phase), To: string(to), Trigger: string(by)})
+	st.Task.Phase = to
+}
+
+// accept and reject answer a command; each gets exactly one of the two.
+func (st *step) accept(ref, what string) {
+	st.out.Accept(ref, what)
+}
+
+func (st *step) reject(ref, format string, args ...any) {
+	st.out.Reject(ref, format, args...)
+}
+
+// fail reports trouble once, with what can be done.
+func (st *step) fail(id string, c bridge.Category, message string, options []string) {
+	st.RecoveryOptions, st.FailedAgent = options, id
+	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
+}
+
+// concernsAll reports whether a failure of one agent is one of every agent: nothing
+// that another agent or a retry could mend.
+func concernsAll(c bridge.Category) bool {
+	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
+}
+
+// environmental reports whether a failure that ended the run lies outside of it. An
+// Arbiter that does not even start is one; an Orchestrator that does not is the
+// Arbiter's to judge.
+func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }
+
+// recovery lists what a person can do about a failure, as `choose` takes it.
+func recovery(c bridge.Category, of roster.Role) []string {
+	switch c {
+	case bridge.CatAuth:
+		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
+	case bridge.CatClaudeMissing:
+		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
+	case bridge.CatUnsupported:
+		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH", "try without it: --stand-in"}
+	case bridge.CatStart:
+		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
+	}
+	if of == roster.RoleOrchestrator {
+		return []string{"retry", "skip", "cancel"}
+	}
+	return []string{}
+}
+
+const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
+
+// relay hands an event on to the faces; it changes nothing. This is the one
+// place where the bridge's events become the contract's; those that do not are listed,
+// with the reason, beside TestEveryEventIsRelayed.
+func (st *step) relay(e bridge.Event) {
+	switch b := e.Body.(type) {
+	case bridge.Assistant:
+		st.emit(e.ID, contract.Assistant{Text: b.Text, ContextPct: b.ContextPct, Subagent: b.Subagent})
+	case bridge.Delta:
+		st.emit(e.ID, contract.Delta{Text: b.Text, Verdict: b.Verdict})
+	case bridge.ToolUse:
+		st.emit(e.ID, contract.ToolUse{Tool: b.Tool, Input: b.Input, ToolUse: b.ToolUse, Subagent: b.Subagent})
+	case bridge.ToolResult:
+		st.emit(e.ID, contract.ToolResult{ToolUse: b.ToolUse, Text: b.Text, IsError: b.IsError, Subagent: b.Subagent})
+	case bridge.SubagentStart:
+		st.emit(e.ID, contract.SubagentStart(b))
+	case bridge.SubagentStop:
+		st.emit(e.ID, contract.SubagentStop(b))
+	case bridge.SubagentProgress:
+		st.emit(e.ID, contract.SubagentProgress(b))
+	case bridge.Context:
+		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft, Source: b.Source})
+	case bridge.Compact:
+		st.emit(e.ID, contract.Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens, PostTokens: b.PostTokens})
+	case bridge.Retry:
+		st.emit(e.ID, contract.Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason})
+	case bridge.Error:
+		st.emit(e.ID, contract.Error{Category: b.Category, Message: b.Message, RecoveryOptions: []string{}})
+	case bridge.Notice:
+		st.emit(e.ID, contract.Notice{Text: b.Text})
+	}
+}
+
+func (st *step) newMessageID() string {
+	st.MessageCount++
+	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", st.MessageCount, st.MessageSalt))
+}
+
+func (st *step) sessionID(agent string, generation int) string {
+	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.MessageSalt))
+}
+
+// idFor derives an id from the run's own, so that folding the same facts again
+// gives the same ids.
+func idFor(run, what string) string {
+	space, err := uuid.Parse(run)
+	if err != nil {
+		space = uuid.NewSHA1(uuid.NameSpaceOID, []byte(run))
+	}
+	return uuid.NewSHA1(space, []byte(what)).String()
+}
+
+// elapsed is how long the run has lived, over all its processes.
+func (st *step) elapsed() time.Duration {
+	return st.EarlierRuntime + max(st.at.Sub(st.ProcessBegan), 0)
+}
