@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,14 +31,15 @@ func (a *actor) allSteps() []*step {
 
 // checkNames finds the names in templates that nothing will ever fill. Which
 // variables exist is known only at Start, because options add some.
-func (s *Scenario) checkNames(doc *document) {
+func (s *Scenario) checkNames() error {
+	var errs []error
 	known := map[string]bool{}
 	for w := range reserved {
 		known[w] = true
 	}
 	for _, g := range s.groups() {
 		if what, taken := reserved[g]; taken {
-			doc.errs = append(doc.errs, fmt.Errorf("%s: the group name %q is taken: it stands for %s", s.file, g, what))
+			errs = append(errs, fmt.Errorf("%s: the group name %q is taken: it stands for %s", s.file, g, what))
 		}
 		known[g] = true
 	}
@@ -45,24 +47,25 @@ func (s *Scenario) checkNames(doc *document) {
 		top, _ := t.names()
 		for _, n := range top {
 			if !known[n] {
-				doc.errs = append(doc.errs, fmt.Errorf("%s: no expectation captures a group %q", t.at, n))
+				errs = append(errs, fmt.Errorf("%s: no expectation captures a group %q", t.at, n))
 			}
 		}
 	})
+	return errors.Join(errs...)
 }
 
 // CheckVars finds the variables that neither the scenario nor the caller set.
 func (s *Scenario) CheckVars(vars map[string]string) error {
-	doc := &document{}
+	var errs []error
 	s.eachText(func(t *text) {
 		_, names := t.names()
 		for _, n := range names {
 			if _, ok := vars[n]; !ok {
-				doc.errs = append(doc.errs, fmt.Errorf("%s: variable %q is neither in the scenario's vars nor given", t.at, n))
+				errs = append(errs, fmt.Errorf("%s: variable %q is neither in the scenario's vars nor given", t.at, n))
 			}
 		}
 	})
-	return doc.err()
+	return errors.Join(errs...)
 }
 
 func (s *Scenario) eachText(visit func(*text)) {

@@ -1,241 +1,248 @@
 package rehearsal
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
 // Parse reads a scenario. It is strict: every unknown field, wrong type, bad
 // regular expression, bad template and unknown template name is reported, each
 // as `file:line: field: what`, all of them joined in one error.
 func Parse(name string, src []byte) (*Scenario, error) {
-	doc, root, err := parseYAML(name, src)
+	doc, err := yamldoc.Parse(name, src)
 	if err != nil {
 		return nil, err
 	}
+	values := doc.Values()
+	if len(values) != 1 {
+		return nil, fmt.Errorf("%s:1: want one YAML document, found %d", name, len(values))
+	}
+	root := values[0]
 	sc := &Scenario{file: name, vars: map[string]string{}}
 	sc.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-	for _, f := range root.fields("a scenario (a mapping)") {
-		switch f.key {
+	for _, f := range root.Fields("a scenario (a mapping)") {
+		switch f.Key {
 		case "name":
-			sc.Name = f.text()
+			sc.Name = f.Text()
 		case "title":
-			sc.Title = f.text()
+			sc.Title = f.Text()
 		case "description":
-			sc.Description = f.text()
+			sc.Description = f.Text()
 		case "allow":
-			sc.allow = f.texts()
+			sc.allow = f.Texts()
 		case "vars":
-			for _, v := range f.fields("a mapping of texts") {
-				sc.vars[v.key] = v.text()
+			for _, v := range f.Fields("a mapping of texts") {
+				sc.vars[v.Key] = v.Text()
 			}
 		case "actors":
-			for _, it := range f.items("a list of actors") {
-				sc.actors = append(sc.actors, it.actor())
+			for _, it := range f.Items("a list of actors") {
+				sc.actors = append(sc.actors, readActor(it))
 			}
 		default:
-			f.unknown()
+			f.Unknown()
 		}
 	}
-	if len(sc.actors) == 0 && doc.err() == nil {
-		root.errorf("a scenario needs actors")
+	if len(sc.actors) == 0 && doc.Err() == nil {
+		root.Errorf("a scenario needs actors")
 	}
-	if doc.err() == nil {
-		sc.checkNames(doc)
+	err = doc.Err()
+	if err == nil {
+		err = sc.checkNames()
 	}
-	if err := doc.err(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return sc, nil
 }
 
-func (c cursor) actor() *actor {
-	a := &actor{line: c.line(), match: match{role: RoleAny}}
-	for _, f := range c.fields("an actor (a mapping)") {
-		switch f.key {
+func readActor(v yamldoc.Value) *actor {
+	a := &actor{line: v.Line(), match: match{role: RoleAny}}
+	for _, f := range v.Fields("an actor (a mapping)") {
+		switch f.Key {
 		case "name":
-			a.name = f.text()
+			a.name = f.Text()
 		case "match":
-			a.match = f.match()
+			a.match = readMatch(f.Value)
 		case "steps":
-			for _, it := range f.items("a list of steps") {
-				a.steps = append(a.steps, it.step())
+			for _, it := range f.Items("a list of steps") {
+				a.steps = append(a.steps, readStep(it))
 			}
 		case "otherwise":
-			a.otherwise = f.otherwise()
+			a.otherwise = readOtherwise(f.Value)
 		default:
-			f.unknown()
+			f.Unknown()
 		}
 	}
 	if a.name == "" {
-		c.errorf("an actor needs a name")
+		v.Errorf("an actor needs a name")
 	}
 	if len(a.steps) == 0 && len(a.otherwise) == 0 {
-		c.errorf("an actor needs steps")
+		v.Errorf("an actor needs steps")
 	}
 	return a
 }
 
 // otherwise is one step, or a list of them.
-func (c cursor) otherwise() []*step {
-	cursors := []cursor{c}
-	if _, ok := c.value().(*ast.SequenceNode); ok {
-		cursors = c.items("a list of steps")
+func readOtherwise(v yamldoc.Value) []*step {
+	cursors := []yamldoc.Value{v}
+	if v.Kind() == yamldoc.List {
+		cursors = v.Items("a list of steps")
 	}
 	var steps []*step
 	for _, it := range cursors {
-		st := it.step()
+		st := readStep(it)
 		if st.repeat != 1 {
-			it.errorf("repeat has no meaning here: it is played as often as needed")
+			it.Errorf("repeat has no meaning here: it is played as often as needed")
 		}
 		steps = append(steps, st)
 	}
 	return steps
 }
 
-func (c cursor) match() match {
+func readMatch(v yamldoc.Value) match {
 	m := match{role: RoleAny}
-	for _, f := range c.fields("a mapping") {
-		switch f.key {
+	for _, f := range v.Fields("a mapping") {
+		switch f.Key {
 		case "role":
-			m.role = Role(f.text())
+			m.role = Role(f.Text())
 			if !slices.Contains(roles, m.role) {
-				f.errorf("want one of %v, found %q", roles, m.role)
+				f.Errorf("want one of %v, found %q", roles, m.role)
 			}
 		case "contains":
-			m.contains = f.pattern()
+			m.contains = readPattern(f.Value)
 		case "model":
-			m.model = f.pattern()
+			m.model = readPattern(f.Value)
 		case "nth":
-			m.nth = f.integer(1)
+			m.nth = f.Integer(1)
 		default:
-			f.unknown()
+			f.Unknown()
 		}
 	}
 	return m
 }
 
-func (c cursor) step() *step {
-	st := &step{line: c.line(), repeat: 1}
-	for _, f := range c.fields("a step (a mapping)") {
-		switch f.key {
+func readStep(v yamldoc.Value) *step {
+	st := &step{line: v.Line(), repeat: 1}
+	for _, f := range v.Fields("a step (a mapping)") {
+		switch f.Key {
 		case "expect":
-			st.expect = f.pattern()
+			st.expect = readPattern(f.Value)
 		case "think":
-			st.think = f.template()
+			st.think = readTemplate(f.Value)
 		case "say":
-			st.say = f.template()
+			st.say = readTemplate(f.Value)
 		case "use":
-			for _, it := range f.items("a list of tool calls") {
-				st.use = append(st.use, it.toolUse())
+			for _, it := range f.Items("a list of tool calls") {
+				st.use = append(st.use, readToolUse(it))
 			}
 		case "verdict":
 			// Last, whatever the order in the file: StructuredOutput ends the turn.
 			defer func() {
-				st.use = append(st.use, toolUse{tool: structuredOutput, input: f.object()})
+				st.use = append(st.use, toolUse{tool: structuredOutput, input: readObject(f.Value)})
 			}()
 		case "usage":
-			st.usage = f.usage()
+			st.usage = readUsage(f.Value)
 		case "stop_reason":
-			st.stopReason = f.text()
+			st.stopReason = f.Text()
 		case "delay":
-			st.delay = f.duration()
+			st.delay = f.Duration()
 		case "chunk_delay":
-			st.chunkDelay = f.duration()
+			st.chunkDelay = f.Duration()
 		case "repeat":
-			st.repeat = f.count()
+			st.repeat = readCount(f.Value)
 		case "fault":
-			st.fault = f.fault()
+			st.fault = readFault(f.Value)
 		default:
-			f.unknown()
+			f.Unknown()
 		}
 	}
 	return st
 }
 
-func (c cursor) toolUse() toolUse {
+func readToolUse(v yamldoc.Value) toolUse {
 	u := toolUse{input: map[string]tree{}}
-	for _, f := range c.fields("a tool call (a mapping)") {
-		switch f.key {
+	for _, f := range v.Fields("a tool call (a mapping)") {
+		switch f.Key {
 		case "tool":
-			u.tool = f.text()
+			u.tool = f.Text()
 		case "input":
-			u.input = f.object()
+			u.input = readObject(f.Value)
 		default:
-			f.unknown()
+			f.Unknown()
 		}
 	}
 	if u.tool == "" {
-		c.errorf("a tool call needs a tool")
+		v.Errorf("a tool call needs a tool")
 	}
 	return u
 }
 
-func (c cursor) usage() usage {
+func readUsage(v yamldoc.Value) usage {
 	var u usage
-	for _, f := range c.fields("a mapping") {
-		switch f.key {
+	for _, f := range v.Fields("a mapping") {
+		switch f.Key {
 		case "context":
-			u.context = f.amount()
+			u.context = readAmount(f.Value)
 		case "input":
-			u.input = f.amount()
+			u.input = readAmount(f.Value)
 		case "cache_read":
-			u.cacheRead = f.amount()
+			u.cacheRead = readAmount(f.Value)
 		case "cache_creation":
-			u.cacheCreation = f.amount()
+			u.cacheCreation = readAmount(f.Value)
 		case "output":
-			u.output = f.amount()
+			u.output = readAmount(f.Value)
 		default:
-			f.unknown()
+			f.Unknown()
 		}
 	}
 	if u.context != nil && (u.input != nil || u.cacheRead != nil || u.cacheCreation != nil) {
-		c.errorf("context is the sum of input, cache_read and cache_creation: give the one or the others")
+		v.Errorf("context is the sum of input, cache_read and cache_creation: give the one or the others")
 	}
 	return u
 }
 
-func (c cursor) fault() *fault {
+func readFault(v yamldoc.Value) *fault {
 	ft := &fault{}
 	kinds := 0
-	for _, f := range c.fields("a fault (a mapping)") {
+	for _, f := range v.Fields("a fault (a mapping)") {
 		kinds++
-		switch f.key {
+		switch f.Key {
 		case "status":
-			if ft.status = f.integer(400); ft.status > 599 {
-				f.errorf("want an HTTP status from 400 to 599, found %d", ft.status)
+			if ft.status = f.Integer(400); ft.status > 599 {
+				f.Errorf("want an HTTP status from 400 to 599, found %d", ft.status)
 			}
 		case "error_type":
 			kinds--
-			ft.errorType = f.text()
+			ft.errorType = f.Text()
 		case "message":
 			kinds--
-			ft.message = f.template()
+			ft.message = readTemplate(f.Value)
 		case "headers":
 			kinds--
 			ft.headers = map[string]string{}
-			for _, h := range f.fields("a mapping of texts") {
-				ft.headers[h.key] = h.text()
+			for _, h := range f.Fields("a mapping of texts") {
+				ft.headers[h.Key] = h.Text()
 			}
 		case "stall":
-			ft.stall = f.duration()
+			ft.stall = f.Duration()
 		case "stall_mid":
-			ft.stallMid = f.duration()
+			ft.stallMid = f.Duration()
 		case "cut_after":
-			ft.cutAfter = f.integer(1)
+			ft.cutAfter = f.Integer(1)
 		case "garbage":
-			ft.garbage = f.truth()
+			ft.garbage = f.Bool()
 		case "error_event":
-			ft.errorEvent = f.text()
+			ft.errorEvent = f.Text()
 		default:
-			f.unknown()
+			f.Unknown()
 		}
 	}
 	if kinds != 1 {
-		c.errorf("a fault is one of status, stall, stall_mid, cut_after, garbage, error_event")
+		v.Errorf("a fault is one of status, stall, stall_mid, cut_after, garbage, error_event")
 	}
 	return ft
 }

@@ -12,7 +12,7 @@ import (
 func TestParseErrors(t *testing.T) {
 	const head = "actors:\n  - name: a\n    steps:\n"
 	tests := []struct{ name, src, want string }{
-		{"no YAML", "a: [", "s.yaml:1: "},
+		{"no YAML", "a: [", "s.yaml:1:4: "},
 		{"no document", "", "s.yaml:1: want one YAML document, found 0"},
 		{"two documents", "actors: []\n---\nactors: []\n", "s.yaml:1: want one YAML document, found 2"},
 		{"a list", "- a\n", "s.yaml:1: want a scenario (a mapping), found a list"},

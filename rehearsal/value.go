@@ -2,12 +2,14 @@ package rehearsal
 
 import (
 	"fmt"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
 // text is a Go template of the scenario. Its data is a scope: `.vars`, the
@@ -31,12 +33,12 @@ var templateFuncs = template.FuncMap{
 	"oneline": func(s string) string { return strings.Join(strings.Fields(s), " ") },
 }
 
-func (c cursor) template() *text {
-	src := c.text()
-	t := &text{at: fmt.Sprintf("%s:%d: %s", c.doc.file, c.line(), c.path)}
-	tpl, err := template.New(c.path).Funcs(templateFuncs).Option("missingkey=error").Parse(src)
+func readTemplate(v yamldoc.Value) *text {
+	src := v.Text()
+	t := &text{at: v.Place()}
+	tpl, err := template.New(v.Path).Funcs(templateFuncs).Option("missingkey=error").Parse(src)
 	if err != nil {
-		c.errorf("bad template: %v", err)
+		v.Errorf("bad template: %v", err)
 		return nil
 	}
 	t.tpl = tpl
@@ -98,35 +100,29 @@ func (t *text) names() (top, vars []string) {
 // int64, uint64, float64, *text, []tree or map[string]tree.
 type tree any
 
-func (c cursor) tree() tree {
-	switch n := c.value().(type) {
-	case *ast.NullNode:
-		return nil
-	case *ast.BoolNode:
-		return n.Value
-	case *ast.IntegerNode:
-		return n.Value
-	case *ast.FloatNode:
-		return n.Value
-	case *ast.StringNode, *ast.LiteralNode:
-		return c.template()
-	case *ast.SequenceNode:
+func readTree(v yamldoc.Value) tree {
+	switch v.Kind() {
+	case yamldoc.Nothing, yamldoc.Bool, yamldoc.Number:
+		return v.Plain()
+	case yamldoc.Text:
+		return readTemplate(v)
+	case yamldoc.List:
 		out := []tree{}
-		for _, it := range c.items("a list") {
-			out = append(out, it.tree())
+		for _, it := range v.Items("a list") {
+			out = append(out, readTree(it))
 		}
 		return out
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return c.object()
+	case yamldoc.Mapping:
+		return readObject(v)
 	}
-	c.want("a value")
+	v.Want("a value")
 	return nil
 }
 
-func (c cursor) object() map[string]tree {
+func readObject(v yamldoc.Value) map[string]tree {
 	out := map[string]tree{}
-	for _, f := range c.fields("a mapping") {
-		out[f.key] = f.tree()
+	for _, f := range v.Fields("a mapping") {
+		out[f.Key] = readTree(f.Value)
 	}
 	return out
 }
@@ -179,13 +175,12 @@ func eachText(t tree, visit func(*text)) {
 // gives one, so that a scenario can be fitted to another window by a variable.
 type amount struct{ text *text }
 
-func (c cursor) amount() *amount {
-	if n, ok := c.value().(*ast.IntegerNode); ok {
-		c.integer(0)
-		src := fmt.Sprint(n.Value)
+func readAmount(v yamldoc.Value) *amount {
+	if v.Kind() == yamldoc.Number {
+		src := strconv.Itoa(v.Integer(0))
 		return &amount{&text{tpl: template.Must(template.New("").Parse(src))}}
 	}
-	t := c.template()
+	t := readTemplate(v)
 	if t == nil {
 		return nil
 	}
@@ -202,4 +197,25 @@ func (a *amount) render(s scope) (int, error) {
 		return 0, fmt.Errorf("%s: want a number of tokens, found %q", a.text.at, out)
 	}
 	return n, nil
+}
+
+// readCount reads the times a step is repeated: a number from 1, or "forever".
+func readCount(v yamldoc.Value) int {
+	if v.Kind() != yamldoc.Text {
+		return v.Integer(1)
+	}
+	if v.Text() != "forever" {
+		v.Errorf("want a number or \"forever\", found %q", v.Text())
+		return 1
+	}
+	return math.MaxInt
+}
+
+func readPattern(v yamldoc.Value) *regexp.Regexp {
+	re, err := regexp.Compile(v.Text())
+	if err != nil {
+		v.Errorf("bad regular expression: %v", err)
+		return nil
+	}
+	return re
 }

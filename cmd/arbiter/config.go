@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
 // applyConfig fills in what neither a flag nor the environment set: from the
@@ -51,48 +49,38 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 
 // applyFile sets the keys of one file that no stronger source has given.
 func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) error {
-	tree, err := parser.ParseBytes(src, 0)
+	doc, err := yamldoc.Parse(file, src)
 	if err != nil {
-		return usagef("%s", syntaxProblem(file, err))
+		return usagef("%v", err)
 	}
 	set := map[string]bool{}
-	for _, doc := range tree.Docs {
-		if doc.Body == nil {
-			continue
-		}
-		var pairs []*ast.MappingValueNode
-		switch body := doc.Body.(type) {
-		case *ast.MappingNode:
-			pairs = body.Values
-		case *ast.MappingValueNode:
-			pairs = []*ast.MappingValueNode{body}
-		default:
-			return usagef("%s:%d: use lines of the form `key: value`", file, doc.Body.GetToken().Position.Line)
-		}
-		for _, pair := range pairs {
-			key := pair.Key.String()
-			where := fmt.Sprintf("%s:%d: %s", file, pair.Key.GetToken().Position.Line, key)
-			i := slices.IndexFunc(settings, func(s setting) bool { return s.name == key && !s.flagged })
+	for _, values := range doc.Values() {
+		for _, f := range values.Fields("lines of the form `key: value`") {
+			i := slices.IndexFunc(settings, func(s setting) bool { return s.name == f.Key && !s.flagged })
 			if i < 0 {
 				hint := "arbiter schema config lists the settings"
-				if meant := manual.Meant(key, configKeys()); meant != "" {
+				if meant := manual.Meant(f.Key, configKeys()); meant != "" {
 					hint = meant
 				}
-				return usagef("%s:%d: unknown setting %q; %s", file, pair.Key.GetToken().Position.Line, key, hint)
+				return usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)
 			}
-			values, err := scalars(pair.Value, settings[i].kind)
+			where := fmt.Sprintf("%s:%d: %s", file, f.KeyLine, f.Key)
+			texts, err := scalars(f.Value, settings[i].kind)
 			if err != nil {
 				return usagef("%s: %v", where, err)
 			}
-			if given[key] {
+			if given[f.Key] {
 				continue
 			}
-			for _, v := range values {
-				if err := c.Set(key, v); err != nil {
-					return usagef("%s: %q is not %s", where, v, settings[i].kind.article())
+			for _, text := range texts {
+				if err := c.Set(f.Key, text); err != nil {
+					return usagef("%s: %q is not %s", where, text, settings[i].kind.article())
 				}
 			}
-			set[key] = true
+			set[f.Key] = true
+		}
+		if err := doc.Err(); err != nil {
+			return usagef("%v", err)
 		}
 	}
 	for key := range set {
@@ -101,50 +89,24 @@ func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) e
 	return nil
 }
 
-var yamlPosition = regexp.MustCompile(`^\[(\d+):(\d+)\] `)
-
-// syntaxProblem is what the YAML parser refuses, with its place as file:line:column.
-func syntaxProblem(file string, err error) string {
-	text := firstLine(err.Error())
-	if m := yamlPosition.FindStringSubmatch(text); m != nil {
-		return fmt.Sprintf("%s:%s:%s: %s", file, m[1], m[2], text[len(m[0]):])
-	}
-	return file + ": " + text
-}
-
 // scalars reads a value as text: one, or for a list each of its items.
-func scalars(n ast.Node, k kind) ([]string, error) {
-	if seq, ok := n.(*ast.SequenceNode); ok {
+func scalars(v yamldoc.Value, k kind) ([]string, error) {
+	values := []yamldoc.Value{v}
+	if v.Kind() == yamldoc.List {
 		if k != kindList {
 			return nil, fmt.Errorf("a list is not %s", k.article())
 		}
-		var values []string
-		for _, item := range seq.Values {
-			v, err := scalar(item)
-			if err != nil {
-				return nil, err
-			}
-			values = append(values, v)
+		values = v.Items("a list")
+	}
+	var texts []string
+	for _, item := range values {
+		text, ok := item.Scalar()
+		if !ok {
+			return nil, fmt.Errorf("give a plain value, not %s", item.Kind())
 		}
-		return values, nil
+		texts = append(texts, text)
 	}
-	v, err := scalar(n)
-	if err != nil {
-		return nil, err
-	}
-	return []string{v}, nil
-}
-
-func scalar(n ast.Node) (string, error) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, nil
-	case *ast.LiteralNode:
-		return n.Value.Value, nil
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.GetToken().Value, nil
-	}
-	return "", fmt.Errorf("give a plain value, not a %s", strings.ToLower(n.Type().String()))
+	return texts, nil
 }
 
 func configKeys() []string {

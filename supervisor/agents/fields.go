@@ -2,22 +2,19 @@ package agents
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
 // field is a field of the front matter that arbiter uses.
 type field struct {
 	name string
-	read func(r *reader, line int, v ast.Node)
+	read func(r *reader, line int, v yamldoc.Value)
 }
 
 // fields are read in this order, whatever the order in the file.
@@ -49,35 +46,26 @@ var unused = map[string]string{
 }
 
 // fields reads the values, and tells of those that are missing, given twice, or not known.
-func (r *reader) fields(pairs []*ast.MappingValueNode) {
-	given := map[string]*ast.MappingValueNode{}
-	for _, p := range pairs {
-		key, ok := p.Key.(*ast.StringNode)
-		line := lineOf(p.Key)
-		if !ok {
-			r.problem(line, "", "%s is no name of a field", clip(p.Key.String()))
-			continue
-		}
-		if before := given[key.Value]; before != nil {
-			r.problem(line, key.Value, "given twice: line %d has it, too", lineOf(before.Key))
-			continue
-		}
-		given[key.Value] = p
+func (r *reader) fields(list []yamldoc.Field) {
+	given := map[string]yamldoc.Field{}
+	for _, f := range list {
+		given[f.Key] = f
 	}
 	for _, f := range fields {
-		p := given[f.name]
-		if p == nil {
+		v, ok := given[f.name]
+		if !ok {
 			continue
 		}
 		delete(given, f.name)
-		if at := indirect(p.Value); at != nil {
-			r.problem(lineOf(at), f.name, "anchors, aliases and tags are not read: write the value out")
+		// Refused rather than expanded: nothing that an agent file needs is worth the ways to make it explode.
+		if line, yes := v.Indirect(); yes {
+			r.problem(line, f.name, "anchors, aliases and tags are not read: write the value out")
 			continue
 		}
-		f.read(r, lineOf(p.Key), p.Value)
+		f.read(r, v.KeyLine, v.Value)
 	}
 	for _, name := range []string{"name", "description"} {
-		if !slices.ContainsFunc(pairs, func(p *ast.MappingValueNode) bool { return isKey(p, name) }) {
+		if !slices.ContainsFunc(list, func(f yamldoc.Field) bool { return f.Key == name }) {
 			r.problem(1, name, "missing; every agent has one")
 		}
 	}
@@ -85,9 +73,9 @@ func (r *reader) fields(pairs []*ast.MappingValueNode) {
 }
 
 // others tells of the fields that nothing is done with.
-func (r *reader) others(given map[string]*ast.MappingValueNode) {
-	for name, p := range given {
-		line := lineOf(p.Key)
+func (r *reader) others(given map[string]yamldoc.Field) {
+	for name, f := range given {
+		line := f.KeyLine
 		why, known := unused[name]
 		switch near := nearest(name); {
 		case known && why != "":
@@ -121,48 +109,23 @@ func nearest(name string) string {
 	return ""
 }
 
-func isKey(p *ast.MappingValueNode, name string) bool {
-	key, ok := p.Key.(*ast.StringNode)
-	return ok && key.Value == name
-}
-
-// indirect finds what stands for something else. It is refused rather than expanded:
-// nothing that an agent file needs is worth the ways to make it explode.
-func indirect(v ast.Node) ast.Node {
-	switch v := v.(type) {
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		return v
-	case *ast.SequenceNode:
-		for _, x := range v.Values {
-			if at := indirect(x); at != nil {
-				return at
-			}
-		}
-	}
-	return nil
-}
-
 // text reads a value that must be text.
-func (r *reader) text(line int, field string, v ast.Node) (string, bool) {
-	switch v := v.(type) {
-	case *ast.StringNode:
-		if strings.TrimSpace(v.Value) != "" {
-			return v.Value, true
+func (r *reader) text(line int, field string, v yamldoc.Value) (string, bool) {
+	switch v.Kind() {
+	case yamldoc.Text:
+		if text := v.Text(); strings.TrimSpace(text) != "" {
+			return text, true
 		}
-	case *ast.LiteralNode:
-		if strings.TrimSpace(v.Value.Value) != "" {
-			return v.Value.Value, true
-		}
-	case *ast.NullNode:
+	case yamldoc.Nothing:
 	default:
-		r.problem(line, field, "want text, not %s; put it into quotes if it is", kindOf(v))
+		r.problem(line, field, "want text, not %s; put it into quotes if it is", v.Kind())
 		return "", false
 	}
 	r.problem(line, field, "empty")
 	return "", false
 }
 
-func (r *reader) name(line int, v ast.Node) {
+func (r *reader) name(line int, v yamldoc.Value) {
 	name, ok := r.text(line, "name", v)
 	if !ok {
 		return
@@ -171,7 +134,7 @@ func (r *reader) name(line int, v ast.Node) {
 	r.checkName(line, name)
 }
 
-func (r *reader) description(line int, v ast.Node) {
+func (r *reader) description(line int, v yamldoc.Value) {
 	text, ok := r.text(line, "description", v)
 	if !ok {
 		return
@@ -181,14 +144,14 @@ func (r *reader) description(line int, v ast.Node) {
 	r.hidden(text, line, "description")
 }
 
-func (r *reader) tools(line int, v ast.Node) {
+func (r *reader) tools(line int, v yamldoc.Value) {
 	list, all := r.toolList(line, "tools", v)
 	if !all {
 		r.agent.Tools = list
 	}
 }
 
-func (r *reader) disallowedTools(line int, v ast.Node) {
+func (r *reader) disallowedTools(line int, v yamldoc.Value) {
 	list, all := r.toolList(line, "disallowedTools", v)
 	if all {
 		r.problem(line, "disallowedTools", "an agent without any tool cannot work: name the tools")
@@ -199,7 +162,7 @@ func (r *reader) disallowedTools(line int, v ast.Node) {
 // Names of models that mean the newest of a family.
 var families = []string{"inherit", "sonnet", "opus", "haiku", "opusplan", "best", "default", "fable"}
 
-func (r *reader) model(line int, v ast.Node) {
+func (r *reader) model(line int, v yamldoc.Value) {
 	model, ok := r.text(line, "model", v)
 	if !ok {
 		return
@@ -217,7 +180,7 @@ func (r *reader) model(line int, v ast.Node) {
 
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
-func (r *reader) effort(line int, v ast.Node) {
+func (r *reader) effort(line int, v yamldoc.Value) {
 	effort, ok := r.text(line, "effort", v)
 	if !ok {
 		return
@@ -229,7 +192,7 @@ func (r *reader) effort(line int, v ast.Node) {
 	r.agent.Effort = effort
 }
 
-func (r *reader) maxTurns(line int, v ast.Node) {
+func (r *reader) maxTurns(line int, v yamldoc.Value) {
 	n, err := strconv.Atoi(scalar(v))
 	if err != nil || n < 1 || n > 1_000_000 {
 		r.problem(line, "maxTurns", "want a number of turns, 1 or more, not %s", clip(scalar(v)))
@@ -238,7 +201,7 @@ func (r *reader) maxTurns(line int, v ast.Node) {
 	r.agent.Limits.MaxTurns = n
 }
 
-func (r *reader) maxCost(line int, v ast.Node) {
+func (r *reader) maxCost(line int, v yamldoc.Value) {
 	usd, err := strconv.ParseFloat(scalar(v), 64)
 	if err != nil || !(usd > 0) || math.IsInf(usd, 0) {
 		r.problem(line, "maxCost", "want US dollars, more than 0, such as 2.5, not %s", clip(scalar(v)))
@@ -247,7 +210,7 @@ func (r *reader) maxCost(line int, v ast.Node) {
 	r.agent.Limits.MaxCostUSD = usd
 }
 
-func (r *reader) timeout(line int, v ast.Node) {
+func (r *reader) timeout(line int, v yamldoc.Value) {
 	d, err := time.ParseDuration(scalar(v))
 	if err != nil || d <= 0 {
 		r.problem(line, "timeout", "want a time such as 90s, 45m or 2h, not %s", clip(scalar(v)))
@@ -257,48 +220,11 @@ func (r *reader) timeout(line int, v ast.Node) {
 }
 
 // scalar is a number or a text as it was written.
-func scalar(v ast.Node) string {
-	switch v := v.(type) {
-	case *ast.StringNode:
-		return v.Value
-	case *ast.IntegerNode, *ast.FloatNode:
-		return v.GetToken().Value
+func scalar(v yamldoc.Value) string {
+	if v.Kind() == yamldoc.Text || v.Kind() == yamldoc.Number {
+		if text, ok := v.Scalar(); ok {
+			return text
+		}
 	}
-	return kindOf(v)
-}
-
-func kindOf(v ast.Node) string {
-	switch v.(type) {
-	case nil, *ast.NullNode:
-		return "nothing"
-	case *ast.SequenceNode:
-		return "a list"
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "a mapping"
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return "a number"
-	case *ast.BoolNode:
-		return "true or false"
-	}
-	return "something else"
-}
-
-// lineOf is the line in the file: the front matter begins on its second.
-func lineOf(n ast.Node) int { return tokenLine(n.GetToken()) }
-
-func tokenLine(t *token.Token) int {
-	if t == nil || t.Position == nil {
-		return 1
-	}
-	return t.Position.Line + 1
-}
-
-// yamlError takes line and message out of the reader's error, which also draws the
-// source.
-func yamlError(err error) (int, string) {
-	var e yaml.Error
-	if errors.As(err, &e) {
-		return tokenLine(e.GetToken()), "the front matter is no YAML: " + clip(e.GetMessage())
-	}
-	return 1, clip(err.Error())
+	return string(v.Kind())
 }

@@ -2,12 +2,12 @@ package agents
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
 // Bounds of a file. Real ones have a few kilobytes; the YAML reader's time grows
@@ -58,8 +58,8 @@ func read(file string, src []byte) (Agent, []Problem) {
 		r.warn(0, "", "nothing follows the front matter: the agent has no instructions")
 	}
 	r.hidden(body, at, "")
-	if pairs, ok := r.pairs(front); ok {
-		r.fields(pairs)
+	if list, ok := r.front(front); ok {
+		r.fields(list)
 	}
 	return r.agent, r.problems
 }
@@ -117,51 +117,37 @@ func (r *reader) split(text string) (front, body string, at int, ok bool) {
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t\n") == "---" }
 
-// pairs reads the front matter as `field: value` lines.
-func (r *reader) pairs(front string) ([]*ast.MappingValueNode, bool) {
+// front reads the front matter as `field: value` lines.
+func (r *reader) front(front string) ([]yamldoc.Field, bool) {
 	if depth(front) > maxDepth {
 		r.problem(1, "", "the front matter nests deeper than %d", maxDepth)
 		return nil, false
 	}
-	body, err := parseYAML(front)
+	const fence = "\n" // it begins on the second line of the file
+	doc, err := yamldoc.Parse(r.file, []byte(fence+front))
 	if err != nil {
 		var again error
-		if body, again = parseYAML(quoted(front)); again != nil {
-			line, text := yamlError(err)
-			r.problem(line, "", "%s", text)
+		if doc, again = yamldoc.Parse(r.file, []byte(fence+quoted(front))); again != nil {
+			var at *yamldoc.Error
+			if errors.As(err, &at) {
+				r.problem(at.Line, "", "the front matter is no YAML: %s", clip(at.Text))
+			}
 			return nil, false
 		}
 	}
-	switch body := body.(type) {
-	case nil:
+	values := doc.Values()
+	if len(values) == 0 {
 		return nil, true
-	case *ast.MappingNode:
-		return body.Values, true
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{body}, true
 	}
-	r.problem(2, "", "the front matter must be `field: value` lines")
-	return nil, false
-}
-
-// parseYAML reads one document. The parser has panicked on hostile input before; a
-// fault of its own is an error like any other.
-func parseYAML(src string) (node ast.Node, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the front matter is no YAML")
-		}
-	}()
-	tree, err := parser.ParseBytes([]byte(src), 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		return nil, err
+	if values[0].Kind() != yamldoc.Mapping {
+		r.problem(2, "", "the front matter must be `field: value` lines")
+		return nil, false
 	}
-	for _, doc := range tree.Docs {
-		if doc.Body != nil {
-			return doc.Body, nil
-		}
+	list := values[0].Fields("fields")
+	for _, p := range doc.Problems() {
+		r.problem(p.Line, p.Path, "%s", p.Text)
 	}
-	return nil, nil
+	return list, true
 }
 
 // depth is how deep collections nest, at most, but for those that are told by their

@@ -3,8 +3,7 @@ package agents
 import (
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -13,16 +12,16 @@ const maxTools = 200
 
 // toolList reads tools in both spellings Claude Code takes, a list and a text with
 // commas. all says that the list is *.
-func (r *reader) toolList(line int, field string, v ast.Node) (list []string, all bool) {
+func (r *reader) toolList(line int, field string, v yamldoc.Value) (list []string, all bool) {
 	type item struct {
 		text string
 		line int
 	}
 	var items []item
-	switch v := v.(type) {
-	case nil, *ast.NullNode:
+	switch v.Kind() {
+	case yamldoc.Nothing:
 		return nil, false
-	case *ast.StringNode, *ast.LiteralNode:
+	case yamldoc.Text:
 		text, ok := r.text(line, field, v)
 		if !ok {
 			return nil, false
@@ -33,20 +32,20 @@ func (r *reader) toolList(line int, field string, v ast.Node) (list []string, al
 		if len(items) == 0 {
 			r.problem(line, field, "names no tool; leave the field out if none is meant")
 		}
-	case *ast.SequenceNode:
-		if len(v.Values) == 0 {
+	case yamldoc.List:
+		entries := v.Items("a list")
+		if len(entries) == 0 {
 			r.problem(line, field, "names no tool; leave the field out if none is meant")
 		}
-		for _, x := range v.Values {
-			s, ok := x.(*ast.StringNode)
-			if !ok {
-				r.problem(lineOf(x), field, "want tools' names, not %s", kindOf(x))
+		for _, x := range entries {
+			if x.Kind() != yamldoc.Text {
+				r.problem(x.Line(), field, "want tools' names, not %s", x.Kind())
 				continue
 			}
-			items = append(items, item{strings.TrimSpace(s.Value), lineOf(x)})
+			items = append(items, item{strings.TrimSpace(x.Text()), x.Line()})
 		}
 	default:
-		r.problem(line, field, "want tools' names, as a list or with commas between them, not %s", kindOf(v))
+		r.problem(line, field, "want tools' names, as a list or with commas between them, not %s", v.Kind())
 		return nil, false
 	}
 	if len(items) > maxTools {
