@@ -31,12 +31,24 @@ func Redact(s string) string {
 	return out
 }
 
+// MarkStart is what each mark begins with that stands in a secret's place.
+const MarkStart = "*redacted:"
+
 const (
-	markStart = "*redacted:"
-	markEnd   = "*"
+	markEnd = "*"
 
 	leastFound = 12 // bytes of a secret that is looked for elsewhere; shorter ones are words, too
 )
+
+// Mark stands in the place of a secret of so many bytes.
+func Mark(size int) string { return MarkStart + strconv.Itoa(size) + markEnd }
+
+// IsMark reports whether s is a mark and nothing else.
+func IsMark(s string) bool {
+	n, starts := strings.CutPrefix(s, MarkStart)
+	n, ends := strings.CutSuffix(n, markEnd)
+	return starts && ends && n != "" && len(n) <= 12 && run(n, digit) == len(n)
+}
 
 // redactor goes through src once. Every rule looks a bounded way back, and what it
 // looks at ahead it either masks or gives up within a bounded way.
@@ -82,9 +94,7 @@ func (r *redactor) mask(from, to int, prefix string) int {
 	r.out = append(r.out, r.src[r.done:from]...)
 	at := len(r.out)
 	r.out = append(r.out, prefix...)
-	r.out = append(r.out, markStart...)
-	r.out = strconv.AppendInt(r.out, int64(to-from), 10)
-	r.out = append(r.out, markEnd...)
+	r.out = append(r.out, Mark(to-from)...)
 	if to-from >= leastFound {
 		r.found = append(r.found, Text(r.src[from:to]), string(r.out[at:]))
 	}
@@ -94,15 +104,8 @@ func (r *redactor) mask(from, to int, prefix string) int {
 
 // masked reports whether s is what mask made.
 func masked(s string) bool {
-	at := strings.LastIndex(s, markStart)
-	if at < 0 || !strings.HasSuffix(s, markEnd) {
-		return false
-	}
-	n := strings.TrimSuffix(s[at+len(markStart):], markEnd)
-	if n == "" || len(n) > 12 || run(n, digit) != len(n) {
-		return false
-	}
-	return at == 0 || prefixes[s[:at]]
+	at := strings.LastIndex(s, MarkStart)
+	return at >= 0 && IsMark(s[at:]) && (at == 0 || prefixes[s[:at]])
 }
 
 // boundary reports whether a word may begin at i: after anything but a letter or a

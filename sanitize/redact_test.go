@@ -102,7 +102,7 @@ func TestSecretsAreMasked(t *testing.T) {
 				if !strings.HasPrefix(out, around[0]+strings.TrimSuffix(strings.TrimSuffix(f.keep, "\n"), `\n`)) || !strings.HasSuffix(out, strings.TrimPrefix(strings.TrimPrefix(f.after+around[1], "\n"), `\n`)) {
 					t.Errorf("%s, %s: %q became %q: the surrounding changed", kind, where, in, out)
 				}
-				if !strings.Contains(out, markStart) {
+				if !strings.Contains(out, MarkStart) {
 					t.Errorf("%s, %s: no mark in %q", kind, where, out)
 				}
 				if again := Redact(out); again != out {

@@ -9,9 +9,6 @@ import (
 	"reflect"
 )
 
-// Start is what each mark begins with that stands in a secret's place.
-const Start = "*redacted:"
-
 // whole stands for a text that could not be written again.
 const whole = "*redacted*"
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/mask"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -139,7 +139,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 			l.Put(f)
 		}
 	}(ctx)
-	if l.redact != nil && strings.Contains(e.Params.Command, mask.Start) {
+	if l.redact != nil && strings.Contains(e.Params.Command, sanitize.MarkStart) {
 		f.Failed = "its command held a secret, which was masked: have it read from a file or the environment"
 		return
 	}

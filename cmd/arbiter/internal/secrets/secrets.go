@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -34,14 +33,12 @@ func Masker(env map[string]string) func(string) string {
 	return func(s string) string {
 		for _, v := range values {
 			if strings.Contains(s, v) {
-				s = strings.ReplaceAll(s, v, maskOf(v))
+				s = strings.ReplaceAll(s, v, sanitize.Mark(len(v)))
 			}
 		}
 		return sanitize.Redact(s)
 	}
 }
-
-func maskOf(value string) string { return "*redacted:" + strconv.Itoa(len(value)) + "*" }
 
 // variable reports whether a variable holds a secret, by its name or by its value.
 func variable(name, value string) bool {
@@ -61,28 +58,17 @@ func Without(env map[string]string) map[string]string {
 	kept := maps.Clone(env)
 	for name, value := range env {
 		if variable(name, value) {
-			kept[name] = maskOf(value)
+			kept[name] = sanitize.Mark(len(value))
 		}
 	}
 	return kept
-}
-
-// isMark reports whether a value is what Without put in a secret's place.
-func isMark(value string) bool {
-	n, ok := strings.CutPrefix(value, "*redacted:")
-	if !ok {
-		return false
-	}
-	n, ok = strings.CutSuffix(n, "*")
-	_, err := strconv.Atoi(n)
-	return ok && err == nil
 }
 
 // Forgotten removes from an environment what an earlier life did not record, and names it.
 func Forgotten(env map[string]string) (kept map[string]string, names []string) {
 	kept = map[string]string{}
 	for name, value := range env {
-		if isMark(value) {
+		if sanitize.IsMark(value) {
 			names = append(names, name)
 		} else {
 			kept[name] = value
@@ -98,14 +84,14 @@ func Forgotten(env map[string]string) (kept map[string]string, names []string) {
 // Revealed has the values again that Without took out: those of given. What is not among
 // them is left out.
 func Revealed(env, given map[string]string) map[string]string {
-	if !slices.ContainsFunc(slices.Collect(maps.Values(env)), isMark) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(env)), sanitize.IsMark) {
 		return env
 	}
 	out := maps.Clone(env)
 	for name, value := range env {
 		if real, ok := given[name]; ok {
 			out[name] = real
-		} else if isMark(value) {
+		} else if sanitize.IsMark(value) {
 			delete(out, name)
 		}
 	}
