@@ -7,31 +7,53 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// flagsFirst puts a command's flags before its arguments, wherever they were written:
-// the flag parser ends at the first argument. What stands before the command, and the
-// arguments of arbiter without one, stay as they are.
+// flagsFirst puts a command's flags between its name and its arguments, wherever they were
+// written. The flag parser ends at the first argument; and of a flag that stands before a command
+// which has it, too, it would give the command the default. Flags that the command lacks, and the
+// arguments of arbiter without a command, stay where they are.
 func flagsFirst(args []string, app *cli.App) []string {
-	at := 1
-	for at < len(args) && isFlag(args[at]) {
-		at += taken(args[at:], app.Flags)
-	}
-	commands := app.Commands
+	done, words := slices.Clone(args[:min(1, len(args))]), args[min(1, len(args)):]
+	flags, commands := app.Flags, app.Commands
 	for {
-		if at >= len(args) {
-			return args
+		n := 0
+		for n < len(words) && isFlag(words[n]) {
+			n += taken(words[n:], flags)
 		}
-		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[at]) })
-		if i < 0 || commands[i].SkipFlagParsing {
-			return args
+		i := -1
+		if n < len(words) {
+			i = slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(words[n]) })
+		}
+		if i < 0 {
+			break
 		}
 		c := commands[i]
-		at++
-		if at < len(args) && slices.ContainsFunc(c.Subcommands, func(s *cli.Command) bool { return s.HasName(args[at]) }) {
-			commands = c.Subcommands
-			continue
+		stay, move := parted(words[:n], flags, c)
+		done = append(append(done, stay...), words[n])
+		words = append(move, words[n+1:]...)
+		if c.SkipFlagParsing {
+			return append(done, words...)
 		}
-		return append(slices.Clone(args[:at]), sorted(args[at:], c.Flags)...)
+		flags, commands = c.Flags, c.Subcommands
 	}
+	if len(done) == 1 {
+		return args
+	}
+	return append(done, sorted(words, flags)...)
+}
+
+// parted takes the flags that a command has, too, out of those that stand before it.
+func parted(words []string, flags []cli.Flag, c *cli.Command) (stay, move []string) {
+	for len(words) > 0 {
+		n := taken(words, flags)
+		name, _, _ := strings.Cut(strings.TrimLeft(words[0], "-"), "=")
+		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+			move = append(move, words[:n]...)
+		} else {
+			stay = append(stay, words[:n]...)
+		}
+		words = words[n:]
+	}
+	return stay, move
 }
 
 // sorted are the same words, flags with their values first.
