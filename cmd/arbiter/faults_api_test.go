@@ -144,7 +144,7 @@ func TestSwallowed(t *testing.T) {
 // something – is given up with its cause, and never counts as at work.
 func TestNeverReady(t *testing.T) {
 	t.Parallel()
-	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "1s")
+	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "15s") // which the well have, however busy the machine is
 	r := s.finish(contract.ExitComplete)
 	if r.Summary != "without it" || len(s.spawns("orch-1")) != 1 {
 		t.Errorf("result %+v\n%s", r, s.dump())

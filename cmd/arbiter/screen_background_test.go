@@ -12,7 +12,8 @@ import (
 // the colours for that, and what it says is not typed anywhere.
 func TestColoursFollowTheTerminal(t *testing.T) {
 	t.Parallel()
-	title := func(set string) pty.Color {
+	// The answer comes when it comes; until then the title is as on a dark background.
+	title := func(set string, fits func(pty.Color) bool) pty.Color {
 		// Whoever starts arbiter here paints the terminal's background first.
 		script := filepath.Join(t.TempDir(), "start")
 		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"), 0o700); err != nil {
@@ -25,7 +26,7 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 			if ok {
 				color = s.Cells[y][x].Style.Fg
 			}
-			return ok && s.Shows("a stand-in plays")
+			return ok && fits(color) && s.Shows("a stand-in plays")
 		})
 		if answer := string(p.Answers()); answer == "" {
 			t.Errorf("the terminal was not asked")
@@ -36,7 +37,6 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 		}
 		return color
 	}
-	if dark, light := title(`\033]11;#101010\033\\`), title(`\033]11;#fafafa\033\\`); dark == light {
-		t.Errorf("the title is %v on a dark and on a light background", dark)
-	}
+	dark := title(`\033]11;#101010\033\\`, func(pty.Color) bool { return true })
+	title(`\033]11;#fafafa\033\\`, func(c pty.Color) bool { return c != dark })
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,7 +125,16 @@ actors:
 				asked(fmt.Sprintf("Heard to %d.", n))
 			}
 			s.send(contract.Say{Text: "Remember the last."})
-			s.send(contract.Interrupt{})
+			last := await(s, "the last word", func(_ string, m contract.Message) bool { return m.Text == "Remember the last." })
+			for at := len(collect[contract.Turn](s)); ; at++ {
+				s.send(contract.Interrupt{})
+				until(t, "an interrupted turn", func() bool { return len(collect[contract.Turn](s)) > at })
+				if slices.Contains(collect[contract.Turn](s)[at].MessageIDs, last.MessageID) {
+					break
+				}
+				// It was that of a word that "Heed" had overtaken and that was sent again.
+				await(s, "the last word's delivery", func(_ string, d contract.Delivered) bool { return d.MessageID == last.MessageID })
+			}
 			asked("was interrupted")
 			s.send(contract.Say{Text: "That is all."})
 			s.finish(contract.ExitComplete)
