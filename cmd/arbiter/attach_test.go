@@ -99,6 +99,7 @@ func (w *twoTerminals) sent(incoming string) string {
 func TestAttachFromAnotherTerminal(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // the driver's TestTakeoverInATerminal takes the real CLI over
 			t.Parallel()
 			w := atHand(t, who, hand)
 			w.asks()

@@ -19,9 +19,10 @@ import (
 )
 
 // TestAttacks plays the attacks on the permission rules with the real CLI. None does its
-// harm, and each was denied or asked for. Of each row, one group is played in one mode, every
-// third by a subagent, and all groups of checks are; with ARBITER_LONG=1 each group is played in
-// all modes that it is for. The policy's own test judges each attack in each of its modes.
+// harm, and each was denied or asked for. Of each row of someRows, one group is played in one
+// mode, every third by a subagent, and the groups of checks are as far as one run runs them; with
+// ARBITER_LONG=1 each group of each row is played in all modes that it is for. The policy's own
+// test judges each attack in each of its modes.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	claude := realClaude(t)
@@ -29,18 +30,22 @@ func TestAttacks(t *testing.T) {
 		t.Skip("no claude: run scripts/setup")
 	}
 	groups := corpus.Attacks(t, "../..")
+	all := os.Getenv("ARBITER_LONG") != ""
 	for i, g := range groups {
 		modes := g.Modes
-		if os.Getenv("ARBITER_LONG") == "" {
+		if !all {
 			lastOfRow := i == len(groups)-1 || groups[i+1].Row != g.Row
-			if !lastOfRow && g.Attacks[0].Check == "" {
+			if !slices.Contains(someRows, g.Row) || !lastOfRow && g.Attacks[0].Check == "" {
 				continue
 			}
 			modes = modes[i%len(modes) : i%len(modes)+1]
 		}
 		g.Attacks = slices.DeleteFunc(g.Attacks, func(a corpus.Attack) bool { return !a.Possible() })
 		for _, mode := range modes {
-			for _, g := range shares(g) {
+			for n, g := range shares(g) {
+				if n > 0 && !all {
+					break
+				}
 				t.Run(fmt.Sprintf("%d row %d/%s", i, g.Row, mode), func(t *testing.T) {
 					t.Parallel()
 					o := &onslaught{t: t, mode: mode, place: corpus.NewAttackPlace(t, t.TempDir(), g), group: g, bySubagent: i%3 == 1 && staysPut(g)}
@@ -51,6 +56,11 @@ func TestAttacks(t *testing.T) {
 		}
 	}
 }
+
+// someRows come to arbiter in each of the ways in which attacks do: by a command line in each of
+// the modes, as a check, from another directory, by other tools than Bash, and by a subagent. The
+// attacks of the others differ from theirs in what the policy reads.
+var someRows = []int{1, 3, 5, 7, 8, 10}
 
 // staysPut reports whether a subagent can try a group: its cd does not outlast a command, and
 // it hands nothing off.

@@ -49,6 +49,7 @@ actors:
 func TestAnotherThanTheArbiterDecides(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // TestDecisionsAreMadeAgainByAModel asks the real CLI
 			t.Parallel()
 			scenario := write(t, aloneDecided, t.TempDir(), "alone.yaml")
 			flags := append([]string{"--json", "--scenario", scenario, "--decider", "stateless", "--decision-cache", "--no-input", "--task", "Weave"}, p.args...)

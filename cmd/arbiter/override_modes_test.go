@@ -98,6 +98,7 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // the driver's TestLiveDeniedTools and TestLiveAskTools hold the real CLI to its tools
 			t.Parallel()
 			s, model := hired(t, p, bounded, map[string]string{".claude/agents/clerk.md": clerk, "kept": "x\n"},
 				"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow", "Edit", "--task", "Keep the books")

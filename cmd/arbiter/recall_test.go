@@ -28,6 +28,7 @@ func TestALessonReachesTheNextRun(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			work, state := t.TempDir(), t.TempDir()
 			const lesson = "The looms need oil."

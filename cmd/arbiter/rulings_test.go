@@ -17,7 +17,6 @@ const emptyDocument = `{accomplished: [begun], remaining: [the end], key_context
 // stand-in.
 var plays = []struct {
 	name  string
-	long  bool   // with the real CLI: what it shows of it is shown elsewhere
 	steps string // of the Arbiter, then other actors
 	args  []string
 	exit  contract.Exit
@@ -39,7 +38,6 @@ var plays = []struct {
 	},
 	{
 		name: "a contradictory verdict is asked for again, and then the rules decide",
-		long: true,
 		steps: `
       - {verdict: {decision: CONTINUE, message: m, reason: r}}
       - {expect: (?s)kind. correction.*none is at work, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-7, message: m, reason: r}}
@@ -59,7 +57,6 @@ var plays = []struct {
 	},
 	{
 		name: "nobody answers, twice",
-		long: true,
 		steps: `
       - {verdict: {decision: ADDRESS_HUMAN, message: "Which?", reason: r}}
       - {expect: No human is present, verdict: {decision: ADDRESS_HUMAN, message: "But which?", reason: r}}
@@ -73,7 +70,6 @@ var plays = []struct {
 	},
 	{
 		name: "a mode is selected",
-		long: true,
 		steps: `
       - {verdict: {decision: SELECT_MODE, mode: planner, message: Plan it., reason: r}}
       - {expect: (?s)kind. done.*planned, verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}}
@@ -126,7 +122,6 @@ var plays = []struct {
 	},
 	{
 		name: "too many and too often",
-		long: true,
 		steps: `
       - {use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: One.}}, {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Two.}}]}
       - {expect: (?s)orch-1.*1 Orchestrator alive already, use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]}
@@ -146,7 +141,6 @@ var plays = []struct {
 	},
 	{
 		name: "the money is spent",
-		long: true,
 		steps: `
       - {use: [{tool: Glob, input: {pattern: "*"}}], usage: {input: 900000, output: 10000}}
       - {use: [{tool: Glob, input: {pattern: "*"}}], usage: {input: 900000, output: 10000}, repeat: forever}
@@ -170,9 +164,7 @@ func TestRulings(t *testing.T) {
 		}
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				if c.long {
-					p.long(t)
-				}
+				p.long(t) // what they ask of the CLI is shown by the driver's tests and the stand-in's
 				t.Parallel()
 				s := start(t, nil, slices.Concat(p.args, []string{"--json", "--no-input", "--scenario", path, "--task", "Rule"}, c.args)...)
 				c.check(t, s, s.finish(c.exit))

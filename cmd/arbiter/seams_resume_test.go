@@ -22,7 +22,7 @@ type moment struct {
 	args       []string
 	begin      func(h *dwelling, s *script) // until there
 	end        func(h *dwelling, s *script) // from there, in the life that lives then
-	real       string                       // the victim with the real CLI wherever it is played; the others are long ones
+	real       string                       // the victim with the real CLI wherever it is played, if any; the others are long ones
 }
 
 // cutPlay is the play of all moments: one Orchestrator, with an Arbiter that waits for it.
@@ -84,7 +84,6 @@ var moments = []moment{
       - use: [{tool: Write, input: {file_path: "{{.cwd}}/spun.txt", content: "spun"}}]`,
 		again: `      - {expect: nobody refused them, use: [{tool: Write, input: {file_path: "{{.cwd}}/spun.txt", content: "spun"}}]}
 `,
-		real: "bridge",
 		begin: func(_ *dwelling, s *script) {
 			await[contract.PermissionRequest](s, "a request", nil)
 		},
@@ -106,7 +105,6 @@ var moments = []moment{
 		name: aSessionIsTaken,
 		work: `    steps:
       - {expect: Spin it, verdict: {kind: question, expects_response: true, message: Which thread?}}`,
-		real: "both",
 		begin: func(h *dwelling, s *script) {
 			await[contract.Question](s, "a question", nil)
 			p := h.take("orch-1")

@@ -104,6 +104,7 @@ const twoThreads = `actors:
 // succeeded; then the first hands off in one answer with a subagent, whose request waits.
 var crossing = seamPlay{
 	name: "a hand-off while a permission waits",
+	long: true,
 	play: always(`name: crossing
 allow: [Write, "Bash(cat *)", Agent]
 ` + twoThreads + `      - expect: (?s)kind. handoff.*the rest of the (?P<side>east|west)
@@ -167,6 +168,7 @@ allow: [Write, "Bash(cat *)", Agent]
 // with an answer, and then as a rule of the run.
 var settled = seamPlay{
 	name: "four requests settled by one rule",
+	long: true,
 	play: always(`name: settled
 actors:
   - name: arbiter

@@ -128,6 +128,7 @@ func TestACriterionRejectsComplete(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 			s, _ := hiredIn(t, p, halfDone, repo.Path, "--no-input", "--allow", "Write", "--accept", "grep -q weft weft.txt", "--task", "Weave")

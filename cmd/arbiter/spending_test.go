@@ -35,6 +35,7 @@ actors:
 func TestCostsAreSharedWhileTheyArise(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // the driver's TestLiveSpending counts what the real CLI tells
 			t.Parallel()
 			one := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin")...)
 			one.offScript = true // its commands are cut off

@@ -56,6 +56,7 @@ func TestImpostor(t *testing.T) {
 	play := strings.NewReplacer("REPORT", fmt.Sprintf("'%s'", read), "QUESTION", fmt.Sprintf("%q", question), "ECHO", fmt.Sprintf("%q", echo)).Replace(impostor)
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, play), "--task", "Weave")...)
 			asked := await[contract.PermissionRequest](s, "a request", nil)
