@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -29,7 +30,7 @@ func Apply(s State, in input.Input) (State, []effect.Effect) {
 }
 
 func (st *step) take(f input.Fact) {
-	if st.Ending != nil && !begins(f) {
+	if st.Ending != nil && !beginsProcessRun(f) {
 		st.takeEnding(f)
 		return
 	}
@@ -105,8 +106,8 @@ func (st *step) take(f input.Fact) {
 	}
 }
 
-// begins reports whether a fact is the first of a life.
-func begins(f input.Fact) bool {
+// beginsProcessRun reports whether a fact is the first of a process run.
+func beginsProcessRun(f input.Fact) bool {
 	switch f.(type) {
 	case input.Began, input.Resumed, input.NoBridge:
 		return true
@@ -138,7 +139,7 @@ func (st *step) happened(e bridge.Event) {
 	if !ok || a.Generation != e.Generation || a.Status == roster.Ended {
 		return
 	}
-	if a.Backoff != nil && speaks(e.Body) {
+	if a.Backoff != nil && reachedModel(e.Body) {
 		st.Edit(e.ID).Backoff = nil
 	}
 	if a.Status == roster.InHand && !ofTerminal(e.Body) {
@@ -165,7 +166,7 @@ func (st *step) happened(e bridge.Event) {
 		}
 		if b.Subagent == "" {
 			a := st.Edit(e.ID)
-			a.CurrentTool, a.ToolCall = b.Tool, &roster.RunningTool{Tool: b.Tool, ToolUse: b.ToolUse, What: whatOf(b.Input), Since: st.at}
+			a.CurrentTool, a.ToolCall = b.Tool, &roster.RunningTool{Tool: b.Tool, ToolUse: b.ToolUse, What: lifecycle.ToolSubject(b.Input), Since: st.at}
 		}
 		st.relay(e)
 	case bridge.ToolResult:
@@ -179,7 +180,7 @@ func (st *step) happened(e bridge.Event) {
 		st.tasksChanged(e.ID, b)
 	case bridge.Retry:
 		if a.Status == roster.Busy {
-			st.backOff(st.Edit(e.ID), retryCategory(b), b.Attempt, time.Duration(b.DelayMS)*time.Millisecond)
+			st.backOff(st.Edit(e.ID), lifecycle.RetryCategory(b), b.Attempt, time.Duration(b.DelayMS)*time.Millisecond)
 		}
 		st.relay(e)
 	case bridge.SubagentStart:
@@ -199,8 +200,8 @@ func ofTerminal(b bridge.EventBody) bool {
 	return false
 }
 
-// speaks reports whether an event shows that the agent has got through to its model.
-func speaks(b bridge.EventBody) bool {
+// reachedModel reports whether an event shows that the agent has got through to its model.
+func reachedModel(b bridge.EventBody) bool {
 	switch b.(type) {
 	case bridge.Context, bridge.Turn, bridge.Delivered:
 		return true

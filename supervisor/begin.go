@@ -5,6 +5,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -46,9 +47,9 @@ func (st *step) noBridge(f input.NoBridge) {
 	}
 	st.Options, st.ProcessBegan, st.Task.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
 	st.emit(contract.Supervisor, st.sessionEvent())
-	st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, roster.RoleArbiter))
+	st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
 	exit := contract.ExitFailed
-	if environmental(f.Category) {
+	if lifecycle.IsEnvironmental(f.Category) {
 		exit = contract.ExitEnvironment
 	}
 	st.shift(machine.GiveUp, machine.Failed)

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -39,7 +40,7 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 			st.drop(a.ID)
 		case a.Alive() && a.Status != roster.Down:
 			a.Status, a.Since, a.CurrentTool = roster.Down, st.at, ""
-			markCut(a)
+			lifecycle.MarkCut(a)
 			st.bookLive(a)
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
 			st.Permission.TurnOver(&st.out, a.ID)
@@ -100,8 +101,8 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 }
 
 func (st *step) bridgeFailed(f input.BridgeFailed) {
-	if concernsAll(f.Category) {
-		st.fail(contract.Supervisor, f.Category, f.Message, recovery(f.Category, roster.RoleArbiter))
+	if lifecycle.AffectsAllAgents(f.Category) {
+		st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
 		st.giveUp(f.Category, f.Message)
 		return
 	}

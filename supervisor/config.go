@@ -162,7 +162,7 @@ const (
 func (s *State) reminder(a *roster.Agent) string {
 	r := prompts.Reminder{
 		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == roster.RoleArbiter, Plan: words.Head(task.PlanText(s.Task.Plan), reminderPlan),
-		Brief: words.Head(cmp.Or(a.Brief, nothing), reminderBrief), Task: words.Head(cmp.Or(s.Task.Text, nothing), reminderBrief), Roll: words.Head(s.LivingText(), 500),
+		Brief: words.Head(cmp.Or(a.Brief, nothingText), reminderBrief), Task: words.Head(cmp.Or(s.Task.Text, nothingText), reminderBrief), Roll: words.Head(s.LivingText(), 500),
 	}
 	return r.Text()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -27,14 +28,7 @@ func (st *step) measured(e bridge.Event, c bridge.Context) {
 	a := st.Edit(e.ID)
 	a.Context = c
 	st.relay(e)
-	level := ""
-	switch {
-	case c.Window <= 0:
-	case c.Pct >= st.Options.ContextCritical:
-		level = roster.LevelCritical
-	case c.Pct >= st.Options.ContextWarn:
-		level = roster.LevelWarn
-	}
+	level := lifecycle.ContextLevel(c, st.Options.ContextWarn, st.Options.ContextCritical)
 	if level == a.WarnedLevel || level == roster.LevelWarn && a.WarnedLevel == roster.LevelCritical {
 		return
 	}
@@ -139,6 +133,6 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = roster.Parked, st.at, "", true, nil
 	st.failTakeover(a, why)
 	st.Permission.TurnOver(&st.out, id)
-	st.fail(id, c, a.Name+" is parked: "+why, recovery(c, roster.RoleOrchestrator))
+	st.fail(id, c, a.Name+" is parked: "+why, lifecycle.RecoveryOptions(c, roster.RoleOrchestrator))
 	st.buried(id, "is parked: "+why)
 }

@@ -7,15 +7,16 @@
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
-// Parts of the state have packages of their own: roster, conversation, handoff, task, permission, takeover. What is here
-// coordinates them, and reads like the story of what happens. No file uses one that stands above it:
+// Parts of the state have packages of their own: roster, conversation, handoff, task, permission, changes, takeover.
+// Package lifecycle judges processes. What is here coordinates them, and reads like the story of what happens. No file
+// uses one that stands above it:
 //
 //	fold                          a history that is applied again, input by input
 //	apply, resume, begin          what each input and each timer leads to; a run that is taken up again, or begins
 //	commands, taskcommands, say   what a human commands: the run, the task; their messages to agents
 //	configure, afterend           a setting that changes; inputs that come while a run ends
 //	tools                         calls of our own tools
-//	lifecycle, watch, bridge      a process that started or ended, signs of life, the bridge that processes run behind
+//	processevents, watch, bridge  a process that started or ended, signs of life, the bridge that processes run behind
 //	turns, oversized              the end of an agent's turn and its verdict; messages that are too large for it
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
 //	route, ruling                 where a verdict leads, and whether a ruling can be followed

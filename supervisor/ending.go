@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -39,7 +40,7 @@ func (st *step) limitReached(summary string) {
 // giveUp ends the run after a failure; the category decides the exit code.
 func (st *step) giveUp(c bridge.Category, summary string) {
 	exit := contract.ExitFailed
-	if environmental(c) {
+	if lifecycle.IsEnvironmental(c) {
 		exit = contract.ExitEnvironment
 	}
 	st.end(contract.StatusFailed, summary, exit, machine.GiveUp)

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -21,7 +22,7 @@ import (
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.Edit(id)
 	st.fail(id, c, message, st.recoveryOf(a, c, message))
-	if a.Role == roster.RoleArbiter && !environmental(c) && st.enterFallback("it could not go on: "+message) {
+	if a.Role == roster.RoleArbiter && !lifecycle.IsEnvironmental(c) && st.enterFallback("it could not go on: "+message) {
 		return
 	}
 	if a.Role == roster.RoleArbiter || c == bridge.CatAuth {
@@ -45,8 +46,8 @@ func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 
 // recoveryOf lists what can be done about an agent's failure.
 func (st *step) recoveryOf(a *roster.Agent, c bridge.Category, message string) []string {
-	if options := recovery(c, roster.RoleArbiter); a.Role == roster.RoleArbiter || len(options) > 0 {
-		return recovery(c, a.Role)
+	if options := lifecycle.RecoveryOptions(c, roster.RoleArbiter); a.Role == roster.RoleArbiter || len(options) > 0 {
+		return lifecycle.RecoveryOptions(c, a.Role)
 	}
 	return st.offer(st.agentFailure(a.ID, c, message))
 }
@@ -56,8 +57,8 @@ func (st *step) recoveryOf(a *roster.Agent, c bridge.Category, message string) [
 func (st *step) park(id string, class restart.Class, reason string) {
 	a := st.Edit(id)
 	a.Status, a.Since = roster.Parked, st.at
-	category := cmp.Or(categories[class], bridge.CatCrash)
-	options := recovery(category, roster.RoleOrchestrator)
+	category := cmp.Or(lifecycle.Categories[class], bridge.CatCrash)
+	options := lifecycle.RecoveryOptions(category, roster.RoleOrchestrator)
 	if a.Role == roster.RoleArbiter {
 		options = []string{"retry", "cancel"}
 	}
@@ -75,34 +76,6 @@ func (st *step) park(id string, class restart.Class, reason string) {
 	}
 	// A question that is open stays so: it is asked of whoever chooses.
 	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
-}
-
-// categories are what the faces are told of who is parked.
-var categories = map[restart.Class]bridge.Category{
-	restart.Crash:         bridge.CatCrash,
-	restart.Hung:          bridge.CatTimeout,
-	restart.Resource:      bridge.CatCrash,
-	restart.CouldNotStart: bridge.CatStart,
-	restart.Overload:      bridge.CatOverloaded,
-	restart.UsageLimit:    bridge.CatUsageLimit,
-	restart.Auth:          bridge.CatAuth,
-	restart.InvalidResume: bridge.CatResume,
-	restart.UserStop:      bridge.CatCrash, // nobody is parked for that
-}
-
-// startClass sorts a start that has failed. What failed for want of something that comes
-// back – processes, memory, descriptors – or because somebody killed the process, is tried
-// again like a crash.
-func startClass(c bridge.Category, message string) restart.Class {
-	if c == bridge.CatResume {
-		return restart.InvalidResume
-	}
-	for _, text := range []string{"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
-		if strings.Contains(message, text) {
-			return restart.Crash
-		}
-	}
-	return restart.CouldNotStart
 }
 
 // buried tells the Arbiter of an Orchestrator that is gone, and of the words
@@ -176,7 +149,7 @@ func (st *step) leaderless(trouble, said string) {
 	}
 	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
 	st.Conversation.Held = true
-	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothing) + "\nSpeak, and it is asked again.")
+	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothingText) + "\nSpeak, and it is asked again.")
 }
 
 // stumbling reports whether what follows from an Orchestrator's failure is yet to be decided.

@@ -50,7 +50,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	if a.Role == roster.RoleOrchestrator {
 		st.routeOrchestrator(id, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
-			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, nothing),
+			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, nothingText),
 		})
 		return
 	}
@@ -96,7 +96,7 @@ func (st *step) fallbackArbiter(said string) {
 		st.succession(v)
 		return
 	}
-	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, nothing)}, sourceFallback)
+	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, nothingText)}, sourceFallback)
 }
 
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -10,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // classHalt is why an agent's process is ended when everything is: another follows when
@@ -84,19 +82,4 @@ func (st *step) stayDown(id string) {
 	if !st.Halted { // it was said meanwhile
 		st.revive(id)
 	}
-}
-
-// whatOf is the one member of a tool's input that says most.
-func whatOf(input json.RawMessage) string {
-	var in map[string]json.RawMessage
-	if json.Unmarshal(input, &in) != nil {
-		return ""
-	}
-	for _, name := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"} {
-		var text string
-		if raw, ok := in[name]; ok && json.Unmarshal(raw, &text) == nil && text != "" {
-			return words.Head(words.FirstLine(text), 200)
-		}
-	}
-	return ""
 }

@@ -217,7 +217,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 				finished++
 			}
 		}
-		if begins(fact) {
+		if beginsProcessRun(fact) {
 			finished = 0
 		}
 		if finished > 1 {

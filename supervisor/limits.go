@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // limitWork sets the time limit of an Orchestrator's mode.
@@ -27,12 +27,11 @@ func (st *step) countTurn(id string) {
 	}
 	a.Turns++
 	mode, ok := st.ModeNamed(a.Mode)
-	switch l := mode.Limits; {
-	case !ok || a.ReachedLimit != "":
-	case l.MaxTurns > 0 && a.Turns >= l.MaxTurns:
-		st.outOfLimits(id, fmt.Sprintf("it has answered %s, the most of a %s", words.Count(a.Turns, "message"), a.Mode))
-	case l.MaxCostUSD > 0 && a.CostUSD >= l.MaxCostUSD:
-		st.outOfLimits(id, fmt.Sprintf("it has cost $%.4f of the $%.4f of a %s", a.CostUSD, l.MaxCostUSD, a.Mode))
+	if !ok || a.ReachedLimit != "" {
+		return
+	}
+	if why := lifecycle.ReachedLimit(a, mode.Limits); why != "" {
+		st.outOfLimits(id, why)
 	}
 }
 

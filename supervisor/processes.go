@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -99,26 +98,6 @@ func (st *step) dropTakeover(a *roster.Agent, reason string) {
 	}
 	a.Takeover = nil
 	st.emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: reason})
-}
-
-func exitText(e bridge.Exit) string {
-	text := fmt.Sprintf("exit code %d", e.Code)
-	if e.Signal != "" {
-		text = "signal: " + e.Signal
-	}
-	if e.Stderr != "" {
-		text += "; " + e.Stderr
-	}
-	return text
-}
-
-// markCut keeps what an agent was at whose process ended in the middle of it.
-func markCut(a *roster.Agent) {
-	if a.ToolCall != nil {
-		at := *a.ToolCall
-		at.Cut = true
-		a.ToolCall = &at
-	}
 }
 
 // stopWorkers lets every Orchestrator go.

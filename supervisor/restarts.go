@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -59,7 +60,7 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 		st.revive(id)
 		return
 	}
-	st.backOff(a, cmp.Or(categories[class], bridge.CatCrash), d.Attempt, d.Delay)
+	st.backOff(a, cmp.Or(lifecycle.Categories[class], bridge.CatCrash), d.Attempt, d.Delay)
 	st.do(effect.SetTimer{Key: restartKey(a.AgentRef), After: d.Delay})
 }
 
@@ -139,10 +140,7 @@ func (st *step) apiTrouble(id string, t bridge.Turn) {
 		st.broken(id, t.Category, t.Error)
 		return
 	}
-	delay := st.Options.RetryBase
-	for n := 1; n < a.APIFailures && delay < st.Options.RestartPolicy().Cap; n++ {
-		delay *= 4
-	}
+	delay := lifecycle.RetryDelay(a.APIFailures, st.Options.RetryBase, st.Options.RestartPolicy().Cap)
 	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.APIFailures}, t)
 }
 
@@ -162,15 +160,4 @@ func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 		st.backOff(st.Edit(a.ID), t.Category, d.Attempt, d.Delay)
 	}
 	st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
-}
-
-// retryCategory is the category of what the CLI tries again by itself.
-func retryCategory(r bridge.Retry) bridge.Category {
-	switch {
-	case r.Status == 529 || r.Reason == string(bridge.CatOverloaded):
-		return bridge.CatOverloaded
-	case r.Status == 429 || r.Reason == string(bridge.CatRateLimit):
-		return bridge.CatRateLimit
-	}
-	return bridge.CatServer
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -358,12 +359,12 @@ func TestClassesHaveCategories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if declared++; categories[restart.Class(class)] == "" {
+		if declared++; lifecycle.Categories[restart.Class(class)] == "" {
 			t.Errorf("%s has no category", class)
 		}
 		return true
 	})
-	if declared == 0 || declared != len(categories) {
-		t.Errorf("%d classes are declared, %d have a category", declared, len(categories))
+	if declared == 0 || declared != len(lifecycle.Categories) {
+		t.Errorf("%d classes are declared, %d have a category", declared, len(lifecycle.Categories))
 	}
 }

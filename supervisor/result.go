@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -112,7 +113,7 @@ func (st *step) halfDone() []string {
 
 // halfDoneBy tells it of one; empty: nothing.
 func (st *step) halfDoneBy(a *roster.Agent) string {
-	if a.Role != roster.RoleOrchestrator || !midTurn(a) {
+	if a.Role != roster.RoleOrchestrator || !lifecycle.MidTurn(a) {
 		return ""
 	}
 	text := a.Name + " (" + a.ID + ")"
@@ -136,17 +137,6 @@ func (st *step) halfDoneBy(a *roster.Agent) string {
 		text += fmt.Sprintf("; files written in this execution: %d", len(a.Work.Files))
 	}
 	return text
-}
-
-// midTurn reports whether an agent's turn runs, or is to go on with another process.
-func midTurn(a *roster.Agent) bool {
-	switch a.Status {
-	case roster.Busy, roster.Restarting:
-		return true
-	case roster.Down, roster.Starting:
-		return len(a.Turn) > 0
-	}
-	return false
 }
 
 // finish says the result, which is the last line, and ends the loop.

@@ -94,8 +94,8 @@ func (s *State) displayName(id string) string {
 	return id
 }
 
-// nothing stands for an empty text in what a model reads.
-const nothing = "(nothing)"
+// nothingText stands for an empty text in what a model reads.
+const nothingText = "(nothing)"
 
 // The modes that an Orchestrator can be summoned under, in this run.
 
@@ -148,15 +148,6 @@ func (s *State) every() time.Duration {
 // scaled stretches a time that is meant for the usual distance of looks.
 func (s *State) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (float64(s.every()) / float64(runconfig.DefaultWatchEvery)))
-}
-
-// without leaves the list alone, which older states share.
-func without(list []string, x string) []string {
-	i := slices.Index(list, x)
-	if i < 0 {
-		return list
-	}
-	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
 // maxTotalFailures is the limit of failures in all; 0: none.

@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // step is one call of Apply: the new state while it is being made, and
@@ -62,35 +61,6 @@ func (st *step) reject(ref, format string, args ...any) {
 func (st *step) fail(id string, c bridge.Category, message string, options []string) {
 	st.RecoveryOptions, st.FailedAgent = options, id
 	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
-}
-
-// concernsAll reports whether a failure of one agent is one of every agent: nothing
-// that another agent or a retry could mend.
-func concernsAll(c bridge.Category) bool {
-	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
-}
-
-// environmental reports whether a failure that ended the run lies outside of it. An
-// Arbiter that does not even start is one; an Orchestrator that does not is the
-// Arbiter's to judge.
-func environmental(c bridge.Category) bool { return concernsAll(c) || c == bridge.CatStart }
-
-// recovery lists what a person can do about a failure, as `choose` takes it.
-func recovery(c bridge.Category, of roster.Role) []string {
-	switch c {
-	case bridge.CatAuth:
-		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
-	case bridge.CatClaudeMissing:
-		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
-	case bridge.CatUnsupported:
-		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH", "try without it: --stand-in"}
-	case bridge.CatStart:
-		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
-	}
-	if of == roster.RoleOrchestrator {
-		return []string{"retry", "skip", "cancel"}
-	}
-	return []string{}
 }
 
 const brokenWay = "The way to the model was broken. Take up the last message again where you left it."

@@ -95,7 +95,7 @@ func (s *State) RenewalBrief(h handoff.Handover) string {
 		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is what it left, and the supervisor's record. " +
 		"Then comes the message that is yours to rule on.\n\n")
 	b.WriteString(handoff.DocumentText(h.Document, h.Receipts, h.Why))
-	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", cmp.Or(s.Task.Text, nothing), task.PlanText(s.Task.Plan), s.muster())
+	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n", cmp.Or(s.Task.Text, nothingText), task.PlanText(s.Task.Plan), s.muster())
 	if s.Question != nil {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)
 	}

@@ -142,7 +142,7 @@ func (st *step) forget() {
 		a := st.Agents[i]
 		if a.Role == roster.RoleOrchestrator && a.Gone() && !st.Handoff.AwaitsSuccessor(a.ID) && !st.Handoff.IsHandingOver(a.ID) {
 			if gone++; gone > roster.RecordsKept {
-				st.Handoff.SuccessorQueue = without(st.Handoff.SuccessorQueue, a.ID) // whoever is summoned would be refused its document
+				st.Handoff.RemoveFromSuccessorQueue(a.ID) // the next one summoned would be refused its document
 			}
 			switch {
 			case gone > roster.NamesKept:

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
@@ -63,7 +64,7 @@ func (st *step) goOnAfterTakeover(id, release string) {
 func (st *step) terminalEnded(a *roster.Agent, e bridge.Exit) {
 	program := ""
 	if e.Code != 0 {
-		program = exitText(e)
+		program = lifecycle.ExitText(e)
 	}
 	a.SetTakeover(a.Takeover.Left(program))
 	st.inspectTakeover(a)

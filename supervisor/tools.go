@@ -49,17 +49,17 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 	}
 	switch p.Tool {
 	case "spawn_orchestrator":
-		return with(p.Input, st.toolSpawn)
+		return decodeAndRun(p.Input, st.toolSpawn)
 	case "release_orchestrator":
-		return with(p.Input, st.toolRelease)
+		return decodeAndRun(p.Input, st.toolRelease)
 	case "set_plan":
-		return with(p.Input, st.toolSetPlan)
+		return decodeAndRun(p.Input, st.toolSetPlan)
 	case "set_acceptance":
-		return with(p.Input, st.toolSetAcceptance)
+		return decodeAndRun(p.Input, st.toolSetAcceptance)
 	case "status":
 		return st.statusText(), nil
 	case "report_progress":
-		return with(p.Input, func(in progressInput) (string, error) {
+		return decodeAndRun(p.Input, func(in progressInput) (string, error) {
 			if strings.TrimSpace(in.Message) == "" {
 				return "", fmt.Errorf("message is empty")
 			}
@@ -67,13 +67,13 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 			return "Noted in the work log. Go on.", nil
 		})
 	case "update_plan":
-		return with(p.Input, func(in updatePlanInput) (string, error) { return st.toolUpdatePlan(a.ID, in) })
+		return decodeAndRun(p.Input, func(in updatePlanInput) (string, error) { return st.toolUpdatePlan(a.ID, in) })
 	}
 	return "", mayNot(&a, p)
 }
 
-// with decodes a tool's input and runs it.
-func with[T any](raw json.RawMessage, run func(T) (string, error)) (string, error) {
+// decodeAndRun decodes a tool's input and runs it.
+func decodeAndRun[T any](raw json.RawMessage, run func(T) (string, error)) (string, error) {
 	var in T
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &in); err != nil {

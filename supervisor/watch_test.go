@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -63,7 +64,7 @@ func TestNoSignOfLife(t *testing.T) {
 			t.Fatal("it was never flagged")
 		}
 	}
-	if after := p.at.Sub(began); after < silence || after > silence+runconfig.DefaultWatchEvery {
+	if after := p.at.Sub(began); after < lifecycle.Silence || after > lifecycle.Silence+runconfig.DefaultWatchEvery {
 		t.Errorf("flagged after %s", after)
 	}
 	for range 20 {
@@ -124,7 +125,7 @@ func TestTheArbiterWithoutALife(t *testing.T) {
 		p.look("arbiter", dead)
 		looks++
 	}
-	if looks != hungArbiter+1 { // the first one has nothing to compare with
+	if looks != lifecycle.HungArbiter+1 { // the first one has nothing to compare with
 		t.Errorf("ended after %d looks", looks)
 	}
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
@@ -138,7 +139,9 @@ func TestTheArbiterWithoutALife(t *testing.T) {
 func TestASignOfLifeIsEnough(t *testing.T) {
 	hours := often(100, 1000)
 	for name, sign := range map[string]func(r *bridge.ProbeResult, n int64){
-		"output":      func(r *bridge.ProbeResult, n int64) { r.SilentMS = (silence - time.Millisecond).Milliseconds() },
+		"output": func(r *bridge.ProbeResult, n int64) {
+			r.SilentMS = (lifecycle.Silence - time.Millisecond).Milliseconds()
+		},
 		"answer":      func(r *bridge.ProbeResult, n int64) { r.Answered = true },
 		"CPU":         func(r *bridge.ProbeResult, n int64) { r.CPUMS = n * 600 }, // 2 % of one
 		"transcript":  func(r *bridge.ProbeResult, n int64) { r.TranscriptBytes = n },
@@ -221,7 +224,7 @@ func TestAfterASleep(t *testing.T) {
 	woke := p.at
 	out := p.do(input.Woke{Slept: 8 * time.Hour})
 	for _, id := range ids {
-		if after := timer(out, watchKey(p.agent(id).AgentRef)); after != wakeGrace {
+		if after := timer(out, watchKey(p.agent(id).AgentRef)); after != lifecycle.WakeGrace {
 			t.Errorf("%s is looked at after %s", id, after)
 		}
 	}
@@ -231,7 +234,7 @@ func TestAfterASleep(t *testing.T) {
 		out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
 		next[id] = p.at.Add(timer(out, watchKey(p.agent(id).AgentRef)))
 	}
-	for p.at.Sub(woke) < 4*wakeGrace && p.notices("sign of life") == 0 {
+	for p.at.Sub(woke) < 4*lifecycle.WakeGrace && p.notices("sign of life") == 0 {
 		for _, id := range ids {
 			if p.at.Before(next[id]) {
 				p.at = next[id].Add(-time.Second)
@@ -240,7 +243,7 @@ func TestAfterASleep(t *testing.T) {
 			next[id] = p.at.Add(timer(out, watchKey(p.agent(id).AgentRef)))
 		}
 	}
-	if after := p.at.Sub(woke); after < wakeGrace || len(effects[effect.Kill](p)) != 0 {
+	if after := p.at.Sub(woke); after < lifecycle.WakeGrace || len(effects[effect.Kill](p)) != 0 {
 		t.Errorf("flagged %s after the sleep, kills %v", after, effects[effect.Kill](p))
 	}
 	if p.notices("of 300.0 MiB memory") != 0 || warned != 3 {

@@ -43,6 +43,13 @@ func (s *State) LeaveSuccessorQueue(id string) {
 	s.SuccessorQueue = slices.DeleteFunc(slices.Clone(s.SuccessorQueue), func(x string) bool { return x == id })
 }
 
+// RemoveFromSuccessorQueue forgets that a document waits, because its author is forgotten.
+func (s *State) RemoveFromSuccessorQueue(id string) {
+	if slices.Contains(s.SuccessorQueue, id) {
+		s.SuccessorQueue = slices.DeleteFunc(slices.Clone(s.SuccessorQueue), func(x string) bool { return x == id })
+	}
+}
+
 // CancelSuccession takes a document out of the queue whose author comes back, and returns the serials of what was on its
 // way for it.
 func (s *State) CancelSuccession(id string) (dropped []int) {

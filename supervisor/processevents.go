@@ -2,11 +2,13 @@ package supervisor
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -53,7 +55,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	if f.Stderr != "" {
 		message += ": " + f.Stderr
 	}
-	class, cause := startClass(f.Category, message), message
+	class, cause := lifecycle.StartClass(f.Category, message), message
 	if a.Status == roster.Restarting {
 		class, cause = a.RestartClass, a.RestartCause
 	}
@@ -67,8 +69,8 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.fell(a.ID, class, cause)
 		return
 	}
-	st.fail(a.ID, f.Category, message, recovery(f.Category, roster.RoleArbiter))
-	if a.Role == roster.RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 && concernsAll(f.Category) {
+	st.fail(a.ID, f.Category, message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
+	if a.Role == roster.RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 && lifecycle.AffectsAllAgents(f.Category) {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}
@@ -91,12 +93,12 @@ func (st *step) ended(id string, d bridge.Done) {
 		}
 		return
 	}
-	asked, class, cause := a.Status == roster.Stopping, restart.Crash, exitText(d.Exit)
+	asked, class, cause := a.Status == roster.Stopping, restart.Crash, lifecycle.ExitText(d.Exit)
 	if a.Status == roster.Restarting {
 		class, cause = a.RestartClass, a.RestartCause
 	}
 	a.Status, a.Since, a.CurrentTool = roster.Ended, st.at, ""
-	markCut(a)
+	lifecycle.MarkCut(a)
 	st.bookLive(a)
 	if asked {
 		a.Turn = nil
@@ -123,37 +125,18 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	a := st.Edit(id)
 	turn, spoken, lost, returned := a.Turn, a.HasHistory, a.NewSession || a.HasHistory && !r.Resumed, a.ReturnNotice
 	a.Turn, a.NewSession = nil, false
-	fates := map[string]bridge.DeliveryStatus{}
-	if !lost {
-		for _, f := range r.Deliveries {
-			fates[f.MessageID] = f
-		}
+	history := r.Deliveries
+	if lost {
+		history = nil
 	}
-	state, open, over := heard, []string(nil), []string(nil)
-	var ruled *bridge.DeliveryStatus
-	for _, wire := range turn {
-		f := fates[wire]
-		switch f.Status {
-		case bridge.DeliverySeen:
-			state = max(state, unanswered)
-		case bridge.DeliveryBegun, bridge.DeliveryEnded:
-			state = max(state, cutOff)
-		case bridge.DeliveryRuled:
-			ruled = &f
-			state = heard
-		default: // absent, or its history is lost
-			open = append(open, wire)
-			continue
-		}
-		over = append(over, wire)
-	}
-	ids := st.Conversation.PublicIDs(over)
-	for _, wire := range over {
+	left := lifecycle.Reconcile(turn, history)
+	ids := st.Conversation.PublicIDs(left.Over)
+	for _, wire := range left.Over {
 		st.delivered(wire)
 		st.Conversation.EndTurn(wire)
 	}
-	for i := len(open) - 1; i >= 0; i-- { // each goes to the front
-		st.requeue(open[i])
+	for _, wire := range slices.Backward(left.Open) { // each goes to the front
+		st.requeue(wire)
 	}
 	if lost && spoken {
 		st.recall(id)
@@ -161,25 +144,25 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	back := returned != ""
 	st.Edit(id).ReturnNotice = returned // it is yet to be told
 	switch {
-	case ruled != nil:
+	case left.Ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
-		st.ruled(id, bridge.Turn{Verdict: ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: over})
-		if state == heard {
+		st.ruled(id, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
+		if left.End == lifecycle.TurnSettled {
 			break
 		}
 		// Something was said to it after that verdict, and began another turn.
 		fallthrough
-	case state == cutOff || state == unanswered && ruled != nil:
-		st.Edit(id).InterruptedTurn = over
+	case left.End == lifecycle.TurnCutOff || left.End == lifecycle.TurnUnanswered && left.Ruled != nil:
+		st.Edit(id).InterruptedTurn = left.Over
 		if back {
 			st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
 			break
 		}
 		st.tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
-	case state == unanswered && back:
+	case left.End == lifecycle.TurnUnanswered && back:
 		st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
-	case state == unanswered:
+	case left.End == lifecycle.TurnUnanswered:
 		st.tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
 	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
 		st.tell(id, conversation.KindRetry, brokenWay)
@@ -193,10 +176,3 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 // "the user doesn't want to take this action" (observed with CLI 2.1.329).
 const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the user is said not to want: nobody refused them, " +
 	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is asked then. "
-
-// What a message's fate means for the talk, the strongest last.
-const (
-	heard = iota // nothing to take up
-	unanswered
-	cutOff
-)

@@ -1,0 +1,90 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// AffectsAllAgents reports whether a failure of one agent is one of every agent: nothing
+// that another agent or a retry could mend.
+func AffectsAllAgents(c bridge.Category) bool {
+	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
+}
+
+// IsEnvironmental reports whether a failure that ended the run lies outside of it. An
+// Arbiter that does not even start is one; an Orchestrator that does not is the
+// Arbiter's to judge.
+func IsEnvironmental(c bridge.Category) bool { return AffectsAllAgents(c) || c == bridge.CatStart }
+
+// RecoveryOptions lists what a person can do about a failure, as the command `choose` takes it.
+func RecoveryOptions(c bridge.Category, of roster.Role) []string {
+	switch c {
+	case bridge.CatAuth:
+		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
+	case bridge.CatClaudeMissing:
+		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
+	case bridge.CatUnsupported:
+		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH", "try without it: --stand-in"}
+	case bridge.CatStart:
+		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
+	}
+	if of == roster.RoleOrchestrator {
+		return []string{"retry", "skip", "cancel"}
+	}
+	return []string{}
+}
+
+// Categories says what faces are told of a parked agent, by the class of its failure.
+var Categories = map[restart.Class]bridge.Category{
+	restart.Crash:         bridge.CatCrash,
+	restart.Hung:          bridge.CatTimeout,
+	restart.Resource:      bridge.CatCrash,
+	restart.CouldNotStart: bridge.CatStart,
+	restart.Overload:      bridge.CatOverloaded,
+	restart.UsageLimit:    bridge.CatUsageLimit,
+	restart.Auth:          bridge.CatAuth,
+	restart.InvalidResume: bridge.CatResume,
+	restart.UserStop:      bridge.CatCrash, // nobody is parked for that
+}
+
+// StartClass sorts a start that failed. What failed for want of something that comes
+// back – processes, memory, descriptors – or because somebody killed the process, is tried
+// again like a crash.
+func StartClass(c bridge.Category, message string) restart.Class {
+	if c == bridge.CatResume {
+		return restart.InvalidResume
+	}
+	for _, text := range []string{"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
+		if strings.Contains(message, text) {
+			return restart.Crash
+		}
+	}
+	return restart.CouldNotStart
+}
+
+// RetryCategory is the category of what the CLI tries again of its own accord.
+func RetryCategory(r bridge.Retry) bridge.Category {
+	switch {
+	case r.Status == 529 || r.Reason == string(bridge.CatOverloaded):
+		return bridge.CatOverloaded
+	case r.Status == 429 || r.Reason == string(bridge.CatRateLimit):
+		return bridge.CatRateLimit
+	}
+	return bridge.CatServer
+}
+
+// ExitText says in words how a process ended.
+func ExitText(e bridge.Exit) string {
+	text := fmt.Sprintf("exit code %d", e.Code)
+	if e.Signal != "" {
+		text = "signal: " + e.Signal
+	}
+	if e.Stderr != "" {
+		text += "; " + e.Stderr
+	}
+	return text
+}

@@ -1,0 +1,88 @@
+package lifecycle
+
+import (
+	"encoding/json"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// TurnEnd is how far an agent came with a turn in which its process ended, the least finished last.
+type TurnEnd int
+
+// The ends of a turn.
+const (
+	TurnSettled    TurnEnd = iota // nothing to take up
+	TurnUnanswered                // a message was read, and nothing was done about it
+	TurnCutOff                    // something was done
+)
+
+// LostTurn is what the end of a process left of its turn.
+type LostTurn struct {
+	End   TurnEnd
+	Over  []string               // messages that the session has
+	Open  []string               // messages that it does not have: they are sent again
+	Ruled *bridge.DeliveryStatus // the last verdict that the turn ended in; nil: none
+}
+
+// Reconcile says what became of the messages of a turn, by what the session's history says. Messages that it does not
+// name are open.
+func Reconcile(turn []string, history []bridge.DeliveryStatus) LostTurn {
+	statuses := map[string]bridge.DeliveryStatus{}
+	for _, s := range history {
+		statuses[s.MessageID] = s
+	}
+	var t LostTurn
+	for _, message := range turn {
+		s := statuses[message]
+		switch s.Status {
+		case bridge.DeliverySeen:
+			t.End = max(t.End, TurnUnanswered)
+		case bridge.DeliveryBegun, bridge.DeliveryEnded:
+			t.End = max(t.End, TurnCutOff)
+		case bridge.DeliveryRuled:
+			t.Ruled, t.End = &s, TurnSettled
+		default: // absent, or its history is lost
+			t.Open = append(t.Open, message)
+			continue
+		}
+		t.Over = append(t.Over, message)
+	}
+	return t
+}
+
+// MidTurn reports whether an agent's turn runs, or is to go on with another process.
+func MidTurn(a *roster.Agent) bool {
+	switch a.Status {
+	case roster.Busy, roster.Restarting:
+		return true
+	case roster.Down, roster.Starting:
+		return len(a.Turn) > 0
+	}
+	return false
+}
+
+// MarkCut keeps what an agent was at whose process ended in the middle of it.
+func MarkCut(a *roster.Agent) {
+	if a.ToolCall != nil {
+		at := *a.ToolCall
+		at.Cut = true
+		a.ToolCall = &at
+	}
+}
+
+// ToolSubject is the one member of a tool's input that says most about the call; empty: there is none.
+func ToolSubject(input json.RawMessage) string {
+	var in map[string]json.RawMessage
+	if json.Unmarshal(input, &in) != nil {
+		return ""
+	}
+	for _, name := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"} {
+		var text string
+		if raw, ok := in[name]; ok && json.Unmarshal(raw, &text) == nil && text != "" {
+			return words.Head(words.FirstLine(text), 200)
+		}
+	}
+	return ""
+}

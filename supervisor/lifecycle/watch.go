@@ -1,0 +1,115 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+const (
+	// Silence is what counts as no output. The CLI is silent for minutes while it
+	// waits for the API (observed with CLI 2.1.329: 300 s and 360 s), so that
+	// silence alone says nothing.
+	Silence = time.Minute
+	// idleCPU is how much of one CPU a CLI uses that does nothing, and more
+	// (observed with CLI 2.1.329: 0.4–0.7 %).
+	idleCPU = 0.02
+	// HungAfter probes without a sign of life, an agent counts as hung.
+	HungAfter = 3
+	// HungArbiter is the same for the Arbiter: nobody else can judge it, so it is
+	// started again, and therefore later.
+	HungArbiter = 8
+	// WakeGrace is left alone after the machine slept: connections are dead, and
+	// the CLI needs time to find out.
+	WakeGrace = 5 * time.Minute
+	// warnShare of a limit is where Guard warns.
+	warnShare = 0.75
+)
+
+// Probe is what was seen of a process, and when.
+type Probe struct {
+	Result  bridge.ProbeResult
+	At      time.Time
+	Busy    bool          // a turn runs: only then are signs of life expected
+	Silence time.Duration // how long no output has to last to count
+}
+
+// Observe adds a probe to what is known of a process; Quiet of the result counts the probes in a row without a sign of
+// life. Only all signs together count: no output, no CPU, a still transcript, and no answer to a ping.
+func Observe(w roster.Watch, p Probe) roster.Watch {
+	quiet := p.Busy && !w.At.IsZero() && !p.At.Before(w.Spared) && lifeless(w.Last, p.Result, p.At.Sub(w.At), p.Silence)
+	w.Last, w.At, w.Stopped = p.Result, p.At, p.Result.Stopped
+	if !quiet || w.Stopped {
+		w.Quiet, w.Hung = 0, false
+		return w
+	}
+	w.Quiet++
+	return w
+}
+
+// lifeless compares two probes of a process.
+func lifeless(before, now bridge.ProbeResult, between, silence time.Duration) bool {
+	cpu := time.Duration(now.CPUMS-before.CPUMS) * time.Millisecond
+	return !now.Answered &&
+		time.Duration(now.SilentMS)*time.Millisecond >= silence &&
+		now.TranscriptBytes == before.TranscriptBytes &&
+		now.OutputBytes == before.OutputBytes &&
+		cpu >= 0 && cpu < time.Duration(float64(between)*idleCPU)
+}
+
+// Woken is the watch of a process after the machine slept: nothing is concluded before WakeGrace is over.
+func Woken(w roster.Watch, now time.Time) roster.Watch {
+	return roster.Watch{Stopped: w.Stopped, Warned: w.Warned, Spared: now.Add(WakeGrace)}
+}
+
+// ResourceLimits bound what one agent may use, in bytes; 0: no limit.
+type ResourceLimits struct {
+	Memory int64
+	Output int64 // of its background tasks, on disk
+}
+
+// Guard holds what a process uses against the limits. It warns once of each resource that is nearly used up, and says
+// which limit was exceeded; empty: none.
+func Guard(w roster.Watch, r bridge.ProbeResult, limits ResourceLimits) (next roster.Watch, warnings []string, exceeded string) {
+	for _, x := range []struct {
+		what      string
+		is, limit int64
+		path      string
+	}{
+		{"memory", r.RSSBytes, limits.Memory, ""},
+		{"task output", r.OutputBytes, limits.Output, r.OutputPath},
+	} {
+		switch {
+		case x.limit <= 0 || float64(x.is) < warnShare*float64(x.limit):
+			w.Warned = without(w.Warned, x.what)
+		case x.is < x.limit:
+			if !slices.Contains(w.Warned, x.what) {
+				w.Warned = append(slices.Clip(w.Warned), x.what)
+				warnings = append(warnings, fmt.Sprintf("%s of %s %s%s", words.Size(x.is), words.Size(x.limit), x.what, inFile(x.path)))
+			}
+		default:
+			return w, warnings, fmt.Sprintf("%s of %s, at most %s%s", words.Size(x.is), x.what, words.Size(x.limit), inFile(x.path))
+		}
+	}
+	return w, warnings, ""
+}
+
+// without leaves the list alone, which older states share.
+func without(list []string, x string) []string {
+	i := slices.Index(list, x)
+	if i < 0 {
+		return list
+	}
+	return slices.Delete(slices.Clone(list), i, i+1)
+}
+
+func inFile(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " (" + path + ")"
+}

@@ -1,0 +1,58 @@
+package supervisor
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFilesUseOnlyWhatStandsBelow holds the files to the order of the index in doc.go: none uses a declaration of a file
+// that stands above it.
+func TestFilesUseOnlyWhatStandsBelow(t *testing.T) {
+	order := indexedFiles(t)
+	fset, parsed := token.NewFileSet(), []*ast.File(nil)
+	for _, name := range order {
+		f, err := parser.ParseFile(fset, name+".go", nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, f)
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	// Of other packages only the names are needed, so that what they declare is not looked up.
+	lenient := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
+	pkg, _ := lenient.Check("supervisor", fset, parsed, info)
+	uses := 0
+	file := func(p token.Pos) int {
+		return slices.Index(order, strings.TrimSuffix(filepath.Base(fset.Position(p).Filename), ".go"))
+	}
+	for id, of := range info.Uses {
+		if of.Pkg() != pkg || !of.Pos().IsValid() {
+			continue
+		}
+		from, to := file(id.Pos()), file(of.Pos())
+		if from != to {
+			uses++
+		}
+		if from > to {
+			t.Errorf("%s: %s.go uses %s of %s.go, which stands above it", fset.Position(id.Pos()), order[from], of.Name(), order[to])
+		}
+	}
+	if uses < 1500 {
+		t.Errorf("only %d uses across files were found", uses)
+	}
+}
+
+// emptyPackages stands for every import.
+type emptyPackages struct{}
+
+func (emptyPackages) Import(path string) (*types.Package, error) {
+	p := types.NewPackage(path, filepath.Base(path))
+	p.MarkComplete()
+	return p, nil
+}
