@@ -54,7 +54,7 @@ func (st *step) takeEnding(f input.Fact) {
 	}
 }
 
-// tellsOf reports whether faces are told of a fact while a run is ending.
+// tellsOf reports whether an input leads to events while a run is ending.
 func tellsOf(f input.Fact) bool {
 	switch f.(type) {
 	case input.Happened, input.Commanded, input.PermissionAsked, input.Stopped:
@@ -63,8 +63,8 @@ func tellsOf(f input.Fact) bool {
 	return false
 }
 
-// commandedLate answers a command while the agents are being stopped. Who wants everything
-// stopped at once does not wait for an end in order.
+// commandedLate answers a command while the agents are being stopped. A command
+// to stop everything at once does not wait for an end in order.
 func (st *step) commandedLate(f input.Commanded) {
 	if _, halt := f.Command.Body.(contract.Halt); halt && !st.barred(f) {
 		st.accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")

@@ -29,6 +29,7 @@ func Apply(s State, in input.Input) (State, []effect.Effect) {
 	return st.State, effects
 }
 
+// take dispatches an input.
 func (st *step) take(f input.Fact) {
 	if st.Ending != nil && !beginsProcessRun(f) {
 		st.takeEnding(f)

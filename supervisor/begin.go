@@ -60,6 +60,7 @@ func (st *step) noBridge(f input.NoBridge) {
 	}
 }
 
+// sessionEvent describes the run, as its first event.
 func (st *step) sessionEvent() contract.Session {
 	o := st.Options
 	confined, why := st.confinement()

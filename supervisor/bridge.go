@@ -81,6 +81,7 @@ func (st *step) bridgeDue() {
 	}
 }
 
+// bridgeBack: another bridge has taken the place of one that was lost. Agents come back behind it.
 func (st *step) bridgeBack(f input.BridgeBack) {
 	if st.BridgeGone {
 		if st.BridgeGone = false; st.Halted {
@@ -100,6 +101,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 	st.goOn()
 }
 
+// bridgeFailed: another bridge could not be started.
 func (st *step) bridgeFailed(f input.BridgeFailed) {
 	if lifecycle.AffectsAllAgents(f.Category) {
 		st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
@@ -113,6 +115,7 @@ func (st *step) bridgeFailed(f input.BridgeFailed) {
 // look within milliseconds, whatever its agents do, and every look has waited for it.
 const muteBridge = 3
 
+// bridgeMute counts a probe that the bridge did not answer, and ends a bridge that is mute.
 func (st *step) bridgeMute() {
 	if st.at.Sub(st.UnansweredAt) < st.every() {
 		return // agents that are looked at together wait together

@@ -140,7 +140,7 @@ func (st *step) goOnWith(p *DecisionRequest, v verdict.Arbiter) verdict.Arbiter 
 	return v
 }
 
-// goOnText is what one is told that goes on.
+// goOnText is the message to an agent that goes on.
 func (st *step) goOnText(v verdict.Arbiter) string {
 	text := "Go on with the task."
 	if v.Decision == verdict.Retry {
@@ -152,7 +152,7 @@ func (st *step) goOnText(v verdict.Arbiter) string {
 	return text + "\n\n" + v.Reason
 }
 
-// briefFor is what an Orchestrator is told that was not summoned by the Arbiter.
+// briefFor is the brief of an Orchestrator that was not summoned by the Arbiter.
 // Aside: it is to do something beside the plan.
 func (st *step) briefFor(v verdict.Arbiter, aside bool) string {
 	set, err := prompts.NewSet(st.Options.Templates)

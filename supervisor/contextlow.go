@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxDemands is how often an Orchestrator is told to hand off before the
+	// maxDemands is how often an Orchestrator is asked to hand off before the
 	// supervisor does it in its place.
 	maxDemands = 3
 	// compactionPatience is how long a turn may go on whose compaction was prevented.
 	compactionPatience = 5 * time.Minute
 )
 
-// measured takes a reading of an agent's context. Each level is told once, and
+// measured takes a reading of an agent's context. Each level is reported once, and
 // again only after a compaction has brought the context below the first.
 func (st *step) measured(e bridge.Event, c bridge.Context) {
 	a := st.Edit(e.ID)
@@ -107,7 +107,7 @@ func exhausts(t bridge.Turn) bool {
 }
 
 // exhausted handles a turn that failed because the context is full, or refills as
-// fast as it is compacted: whoever it is can speak no more.
+// fast as it is compacted: the agent can speak no more.
 func (st *step) exhausted(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	why := "its context is exhausted"

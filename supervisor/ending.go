@@ -32,6 +32,7 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 	}
 }
 
+// limitReached ends the run at one of its limits.
 func (st *step) limitReached(summary string) {
 	summary = st.withReached(summary)
 	st.end(contract.StatusLimit, summary, contract.ExitLimit, machine.LimitReached)
@@ -52,6 +53,7 @@ func (st *step) outputLost(f input.OutputLost) {
 	st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed, machine.Cancel)
 }
 
+// signalled ends the run on a signal of the operating system.
 func (st *step) signalled(f input.Signalled) {
 	exit := contract.ExitTerminated // HUP, too: somebody else has ended it
 	if f.Signal == "INT" {

@@ -74,7 +74,7 @@ func (st *step) park(id string, class restart.Class, reason string) {
 		st.giveUp(category, "The Arbiter is "+reason)
 		return
 	}
-	// A question that is open stays so: it is asked of whoever chooses.
+	// A question that is open stays so: it is asked again when a human chooses.
 	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
 }
 

@@ -15,8 +15,8 @@ import (
 // the human says so.
 const classHalt restart.Class = "halted"
 
-// halt stops every agent at once, and holds everything until `continue`. Whoever was at
-// work goes on then, on its own session, and is told that its turn was cut off.
+// halt stops every agent at once, and holds everything until `continue`. An agent at
+// work goes on then, on its own session, and learns that its turn was cut off.
 func (st *step) halt(ref string) {
 	st.Halts++
 	if st.Halted {

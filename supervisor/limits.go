@@ -92,6 +92,7 @@ func (st *step) charge(u bridge.Usage, costUSD float64) {
 	st.Usage = plus(st.Usage, u)
 }
 
+// bill charges what a turn that ended has cost.
 func (st *step) bill(a *roster.Agent, t bridge.Turn) {
 	a.Live = bridge.Spent{}
 	a.CostUSD += t.CostUSD

@@ -14,7 +14,7 @@ import (
 
 // occasion is what a trigger brings along.
 type occasion struct {
-	agent       string            // whom it is about
+	agent       string            // that it is about
 	ruling      verdict.Arbiter   // of ARBITER_DECISION
 	mode        string            // that is asked for
 	failure     *decision.Failure // of AGENT_ERROR
@@ -52,7 +52,7 @@ func (st *step) situation(o occasion) machine.Situation {
 }
 
 // act does what a move of the table's names, and reports whether it is known. Those that
-// need nothing done here are told by the `state` event alone. (A switch rather than a map
+// need nothing done here are reported by the `state` event alone. (A switch rather than a map
 // of functions: through one, each step would escape to the heap, on every fact.)
 func (st *step) act(a machine.Action, o occasion) bool {
 	switch a {
@@ -67,7 +67,7 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	case machine.ForgiveFailures:
 		st.Task.Failures, st.Task.LastError = 0, nil
 	case machine.WaitAndGoOn: // the retry's timer is set where the trouble is known
-	case machine.Correct: // the correction names the fault, and is told where it was found
+	case machine.Correct: // the correction names the fault, and is sent where it was found
 	case machine.FallBack: // the rules' ruling follows as a trigger of its own
 	case machine.SkipTheStep:
 		st.skip(st.Task.StepToSkip(&st.Roster, o.agent))
@@ -101,6 +101,7 @@ func (st *step) fire(on machine.Trigger, o occasion) bool {
 	return true
 }
 
+// enterPhase makes a move of the table: it changes the state of the task, then does the move's actions.
 func (st *step) enterPhase(on machine.Trigger, m machine.Move, o occasion) {
 	if m.To != st.Task.Phase {
 		o.was = st.Task.Phase

@@ -15,6 +15,7 @@ import (
 
 // The plan: who sets it, which step is at hand, and whose it is.
 
+// setPlan replaces the plan.
 func (st *step) setPlan(steps []contract.Step) {
 	st.Task.Plan = steps
 	st.planChanged()
@@ -30,7 +31,7 @@ func (st *step) planChanged() {
 	}
 }
 
-// skip marks a step as skipped and tells whom it concerns.
+// skip marks a step as skipped and tells the agents that it concerns.
 func (st *step) skip(i int) {
 	st.Task.Skip(i)
 	st.planChanged()
@@ -41,9 +42,9 @@ func (st *step) skip(i int) {
 	}
 }
 
-// assign notes which step of the plan whoever goes on was chosen for: its success is the
-// step's, where nobody else keeps the plan. While something is open, whoever is chosen against
-// the step's mode sees to that, and the step waits.
+// assign notes which step of the plan an agent was chosen for: its success is the step's, where
+// nobody else keeps the plan. While something is open, an agent chosen against the step's mode
+// sees to that, and the step waits.
 func (st *step) assign(v *verdict.Arbiter, open bool) {
 	id := v.To
 	if v.Decision == verdict.SelectMode {

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
+// spawned: an agent's process has started.
 func (st *step) spawned(f input.Spawned) {
 	a := st.Edit(f.Agent.ID)
 	if a == nil || a.Generation != f.Agent.Generation || a.Status != roster.Starting {
@@ -38,6 +39,7 @@ func (st *step) spawned(f input.Spawned) {
 	}
 }
 
+// notSpawned: an agent's process could not be started.
 func (st *step) notSpawned(f input.NotSpawned) {
 	a := st.Edit(f.Agent.ID)
 	if a == nil || a.Generation != f.Agent.Generation || a.Status == roster.Ended || a.Status == roster.InHand {

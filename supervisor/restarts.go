@@ -70,7 +70,7 @@ func (st *step) unpark(id string) {
 	a.Status, a.Since, a.Dismissed = roster.Down, st.at, false
 	st.cancelSuccession(id)
 	if a.Role == roster.RoleArbiter {
-		if st.leaveFallback(); st.Conversation.Held { // whoever brings it back has spoken
+		if st.leaveFallback(); st.Conversation.Held { // the human who brings it back has spoken
 			st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 			if !st.awaitsHuman() {
 				st.Question = nil
@@ -144,6 +144,7 @@ func (st *step) apiTrouble(id string, t bridge.Turn) {
 	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.APIFailures}, t)
 }
 
+// retryAfter has an agent take up its turn again after a wait.
 func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 	a.Troubles++
 	reason := string(t.Category)

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// wind closes what is open and stops the agents; `result` follows when they are gone.
+// wind closes what is open and stops the agents; finish follows when they are gone.
 func (st *step) wind(e Ending) {
 	e.Question, e.Requests = st.Question, st.Permission.All()
 	st.Ending = &e

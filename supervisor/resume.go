@@ -70,7 +70,7 @@ func (st *step) resumed(f input.Resumed) {
 	for i := range st.Agents {
 		st.bookLive(st.Edit(st.Agents[i].ID))
 	}
-	st.Handoff.WaitingQuestions, st.TrustQuestion = nil, nil // whoever asked is gone, too
+	st.Handoff.WaitingQuestions, st.TrustQuestion = nil, nil // the agents that asked are gone, too
 	st.ShortRenewals = 0                                     // the limits may be others
 	e := st.sessionEvent()
 	e.Resumed = true
@@ -80,7 +80,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.tellDistrust(f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and none is needed
-		// Whoever asks was perhaps not there when it was said.
+		// The human who resumes it was perhaps not there when it ended.
 		st.sayAgain()
 		return
 	}
@@ -141,6 +141,7 @@ func (st *step) closeBooks() {
 	}
 }
 
+// resumePhase is where the task stands when its run is taken up again.
 func (s *State) resumePhase() machine.State {
 	switch {
 	case s.returning():
@@ -238,7 +239,7 @@ func (st *step) awake() {
 	st.pump()
 }
 
-// underWay reports whether something will happen by itself.
+// underWay reports whether something will happen without a further message.
 func (s *State) underWay() bool {
 	if len(s.Conversation.Mail) > 0 || s.Handoff.IsDue() || s.DeciderRequest != nil || s.RenewalStage != renewalNone {
 		return true

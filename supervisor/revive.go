@@ -53,7 +53,7 @@ func (st *step) emptied(a *roster.Agent) {
 	}
 }
 
-// recallChars bounds what a new session is told of the one that was lost.
+// recallChars bounds the account of a lost session for the one that follows it.
 const recallChars = 60_000
 
 // recall tells an agent whose history is lost what the supervisor knows of it.

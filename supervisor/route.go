@@ -49,7 +49,7 @@ func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 	st.carry(v, by)
 }
 
-// carry carries out a decision, whoever made it.
+// carry carries out a decision of any decider.
 func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 	d := contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: by.source}
 	d.Number, d.Point, d.CostUSD, d.Warnings = st.Decisions, string(by.point), by.cost, by.warnings

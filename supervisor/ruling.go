@@ -63,7 +63,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 }
 
 // unanswered says why the Arbiter may not complete over its question to the human; empty: it
-// may. Where an Orchestrator waits for the answer, so does the run. Else the Arbiter is told
+// may. Where an Orchestrator waits for the answer, so does the run. Else the Arbiter is reminded
 // once, unless it is about to be renewed: it knows whether the answer still matters.
 func (st *step) unanswered() string {
 	switch waits := st.AnyWaiting(); {

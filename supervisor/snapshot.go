@@ -30,7 +30,7 @@ func (e *VersionError) Error() string {
 }
 
 // Snapshot is a state as the journal keeps it, with what the event log lacks of the inputs
-// that have come to it: effects, and what is told of them, wait until their input is durable.
+// that have come to it: effects, and events, wait until their input is durable.
 type Snapshot struct {
 	State  State
 	Seq    uint64   // of the last event in the log
@@ -130,7 +130,7 @@ func (u Untold) told() (list []Told, err error) {
 }
 
 // Told is what the event log takes up of one step of a run: an event, or a record that no
-// frontend is told. Its Event has no body where Record is set.
+// frontend receives. Its Event has no body where Record is set.
 type Told struct {
 	Event  contract.Event
 	Record json.RawMessage

@@ -31,10 +31,10 @@ func (st *step) freeze() {
 	st.Conversation.Freeze()
 }
 
-// do adds an effect.
+// do collects an effect.
 func (st *step) do(e effect.Effect) { st.out.Do(e) }
 
-// emit tells every face.
+// emit collects an event for all frontends.
 func (st *step) emit(id string, body contract.Body) {
 	st.out.Emit(id, body)
 }
@@ -63,9 +63,10 @@ func (st *step) fail(id string, c bridge.Category, message string, options []str
 	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
 }
 
+// brokenWay asks an agent to take up a turn that a failure of the API or of its process has cut off.
 const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
 
-// relay hands an event on to the faces; it changes nothing. This is the one
+// relay hands an event of the bridge on to the frontends; it changes nothing. This is the one
 // place where the bridge's events become the contract's; those that do not are listed,
 // with the reason, beside TestEveryEventIsRelayed.
 func (st *step) relay(e bridge.Event) {
@@ -97,11 +98,13 @@ func (st *step) relay(e bridge.Event) {
 	}
 }
 
+// newMessageID is the id of the next message.
 func (st *step) newMessageID() string {
 	st.MessageCount++
 	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", st.MessageCount, st.MessageSalt))
 }
 
+// sessionID is the id of an agent's session that begins in a generation.
 func (st *step) sessionID(agent string, generation int) string {
 	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.MessageSalt))
 }

@@ -70,8 +70,8 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	return ""
 }
 
-// predecessor is whom an Orchestrator succeeds, if anybody; where nobody was named, whoever's
-// document waits for an heir.
+// predecessor is the agent that an Orchestrator succeeds, if any; where none was named, the author of the document
+// that waits for a successor.
 func (st *step) predecessor(id *string) (old roster.Agent, problem string) {
 	if *id = cmp.Or(*id, st.Handoff.NextPredecessor()); *id == "" {
 		return old, ""

@@ -60,7 +60,7 @@ func (st *step) goOnAfterTakeover(id, release string) {
 	}
 }
 
-// terminalEnded: the terminal's process is gone, by itself or because somebody closed it.
+// terminalEnded: the terminal's process is gone, of its own accord or because somebody closed it.
 func (st *step) terminalEnded(a *roster.Agent, e bridge.Exit) {
 	program := ""
 	if e.Code != 0 {
@@ -77,7 +77,7 @@ func (st *step) inspectTakeover(a *roster.Agent) {
 	st.inspectFor(a, bridge.InspectParams{Since: a.Takeover.Mark})
 }
 
-// takeoverRead ends a takeover: the Arbiter is told what was done, and the agent's process is
+// takeoverRead ends a takeover: the Arbiter receives a digest of what was done, and the agent's process is
 // started again on its session.
 func (st *step) takeoverRead(id string, f input.Surveyed) {
 	a := st.Edit(id)

@@ -44,6 +44,7 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	return true
 }
 
+// reset drops the task; the run waits for another.
 func (st *step) reset(ref string) {
 	st.accept(ref, "reset")
 	half := st.halfDone()
@@ -82,6 +83,7 @@ func (st *step) overrule() {
 	})
 }
 
+// forceAgent summons an Orchestrator of a mode that a human chose.
 func (st *step) forceAgent(ref, mode string) {
 	if _, ok := st.ModeNamed(mode); !ok {
 		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.modeNames(), ", "))

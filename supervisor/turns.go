@@ -128,7 +128,7 @@ func (st *step) ruled(id string, t bridge.Turn) {
 	st.routeOrchestrator(id, v)
 }
 
-// oversizeVerdict is what an agent is told whose verdict was too large to be passed on.
+// oversizeVerdict is the correction of an agent whose verdict was too large to be passed on.
 func oversizeVerdict(size int) error {
 	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Say the same in fewer words; what is long belongs into files, which you name.",
 		words.Size(int64(size)), words.Size(bridge.MaxVerdict))}
@@ -154,7 +154,7 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	st.tell(id, conversation.KindCorrection, text)
 }
 
-// interrupted handles a turn that was stopped before its verdict. Whoever
+// interrupted handles a turn that was stopped before its verdict. The one who
 // stopped it has usually left a message, which pump sends now; without one the
 // dialogue must not stall silently.
 func (st *step) interrupted(id string) {

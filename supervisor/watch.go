@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
+// watch has an agent's process probed after a while.
 func (st *step) watch(a *roster.Agent, after time.Duration) {
 	st.do(effect.SetTimer{Key: watchKey(a.AgentRef), After: after})
 }
@@ -51,7 +52,7 @@ func (st *step) probed(f input.Probed) {
 	st.hung(a)
 }
 
-// hung decides about an agent without any sign of life. The Arbiter is told of an
+// hung decides about an agent without any sign of life. The Arbiter is notified of an
 // Orchestrator, and chooses.
 func (st *step) hung(a *roster.Agent) {
 	w := &a.Watch

@@ -46,7 +46,7 @@ func (st *step) recordFailure(id string, f *decision.Failure, status decision.St
 func (st *step) abandonWork(id string) { st.Task.Abandon(st.Edit(id), st.at) }
 
 // stumbled records a failed tool as a failed execution: the Orchestrator's last call
-// failed, and it asks for a word. It reports whether that is so. One that asks by itself is
+// failed, and it asks for a word. It reports whether that is so. One that asks of its own accord is
 // answered; a human is called only where it stopped without a verdict.
 func (st *step) stumbled(id, said string) bool {
 	a := st.Edit(id)

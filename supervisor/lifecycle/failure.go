@@ -26,9 +26,15 @@ func RecoveryOptions(c bridge.Category, of roster.Role) []string {
 	case bridge.CatAuth:
 		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
 	case bridge.CatClaudeMissing:
-		return []string{"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH", "try without it: --rehearse"}
+		return []string{
+			"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH",
+			"try without it: --rehearse",
+		}
 	case bridge.CatUnsupported:
-		return []string{"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH", "try without it: --stand-in"}
+		return []string{
+			"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH",
+			"try without it: --stand-in",
+		}
 	case bridge.CatStart:
 		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
 	}
@@ -38,7 +44,7 @@ func RecoveryOptions(c bridge.Category, of roster.Role) []string {
 	return []string{}
 }
 
-// Categories says what faces are told of a parked agent, by the class of its failure.
+// Categories are the categories of the errors that are reported of parked agents, by the class of the failure.
 var Categories = map[restart.Class]bridge.Category{
 	restart.Crash:         bridge.CatCrash,
 	restart.Hung:          bridge.CatTimeout,
@@ -58,7 +64,9 @@ func StartClass(c bridge.Category, message string) restart.Class {
 	if c == bridge.CatResume {
 		return restart.InvalidResume
 	}
-	for _, text := range []string{"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files"} {
+	for _, text := range []string{
+		"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files",
+	} {
 		if strings.Contains(message, text) {
 			return restart.Crash
 		}

@@ -19,7 +19,9 @@ func QuoteLines(text string) string {
 }
 
 // lineEnds are what a reader may take for the end of a line.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+var lineEnds = strings.NewReplacer(
+	"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n",
+)
 
 // citedChars bounds what a sentence cites.
 const citedChars = 1000

@@ -47,3 +47,14 @@ func TestHead(t *testing.T) {
 		}
 	}
 }
+
+func TestQuoteLines(t *testing.T) {
+	for text, want := range map[string]string{"a": "| a", "a\r\nb\n": "| a\n| b\n| ", "a\u2028| b": "| a\n| | b"} {
+		if got := QuoteLines(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := Cite(" a\vb\n\n c "); got != "a b c" {
+		t.Errorf("cited: %q", got)
+	}
+}
