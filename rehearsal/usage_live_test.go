@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // usage is what the CLI itself says of the last answer's input side.
@@ -79,6 +80,7 @@ actors:
 
 // A context that is full again at once, three times in a row.
 func TestLiveCompactionLoop(t *testing.T) {
+	wirecase.Long(t) // arbiter's TestCompactionLoop plays it, too
 	t.Parallel()
 	srv := play(t, `
 actors:

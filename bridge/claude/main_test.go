@@ -107,9 +107,9 @@ func inside(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 }
 
 // long are the cases of which others show with the real CLI what they show: see wirecase.Long.
-var long = regexp.MustCompile("^Test(LiveWarnings/.*(167000|967000)|LiveAPIErrors/(permission|not_found|api)_error.*|LiveAPIErrors/.*bad_thing" +
+var long = regexp.MustCompile("^Test(LiveWarnings/.*(167000|967000)|LiveAPIErrors/(permission|not_found|api|overloaded|rate_limit)_error.*|LiveAPIErrors/.*bad_thing" +
 	"|LiveDeniedTools/by_name|LiveDoubt/error|LiveQueryFails/(overloaded|rate_limit|server)|BrokenHistory/call" +
-	"|FateAfterCrash/(just_written|an_interrupt|no_verdict|an_API_error|the_API_waits|a_verdict)" +
+	"|FateAfterCrash/(just_written|an_interrupt|no_verdict|an_API_error|the_API_waits|the_API_waits_after_a_tool|a_verdict)" +
 	"|TranscriptMovedOrGone/(another|replaced).*)(/claude)?$")
 
 // realSpec names the CLI that the live tests run.
