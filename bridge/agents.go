@@ -58,10 +58,12 @@ func (r *registry) claim(ref AgentRef, session string) (*incarnation, error) {
 	}
 	if last := r.latest[ref.ID]; last != nil {
 		if !last.ended() {
-			return nil, rpcErrorf(CodeAgentExists, fmt.Sprintf("%s lives, in generation %d", ref.ID, last.ref.Generation))
+			return nil, rpcErrorf(CodeAgentExists,
+				fmt.Sprintf("%s lives, in generation %d", ref.ID, last.ref.Generation))
 		}
 		if ref.Generation <= last.ref.Generation {
-			return nil, rpcErrorf(CodeStale, fmt.Sprintf("generation %d of %s has been; the next must be greater", last.ref.Generation, ref.ID))
+			return nil, rpcErrorf(CodeStale, fmt.Sprintf("generation %d of %s has been; the next must be greater",
+				last.ref.Generation, ref.ID))
 		}
 	}
 	for id, other := range r.latest {
@@ -86,7 +88,8 @@ func (r *registry) find(ref AgentRef) (*incarnation, error) {
 	case inc == nil:
 		return nil, rpcErrorf(CodeUnknownAgent, fmt.Sprintf("there is no agent %.100q", ref.ID))
 	case inc.ref.Generation != ref.Generation:
-		return nil, rpcErrorf(CodeStale, fmt.Sprintf("%s is in generation %d, not %d", ref.ID, inc.ref.Generation, ref.Generation))
+		return nil, rpcErrorf(CodeStale, fmt.Sprintf("%s is in generation %d, not %d", ref.ID, inc.ref.Generation,
+			ref.Generation))
 	case inc.ended():
 		return nil, inc.endedError()
 	}

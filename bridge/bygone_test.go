@@ -19,7 +19,8 @@ func TestThoseThatEndedAreLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := &fakeAgent{done: make(chan struct{})}
-		if _, err := inc.start(t.Context(), time.Minute, func(context.Context) (Agent, error) { return a, nil }); err != nil {
+		if _, err := inc.start(t.Context(), time.Minute,
+			func(context.Context) (Agent, error) { return a, nil }); err != nil {
 			t.Fatal(err)
 		}
 		return a

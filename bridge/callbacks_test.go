@@ -43,7 +43,8 @@ func TestHandlersMayCallBack(t *testing.T) {
 		if diff := cmp.Diff(ToolCallResult{Text: "the answer to status"}, got); err != nil || diff != "" {
 			t.Errorf("a call from ToolCall: %v, -want +got:\n%s", err, diff)
 		}
-		if got, err := a.host.Permission(r.ctx, PermissionParams{Tool: "Bash", Input: json.RawMessage(`{}`)}); err != nil || got.Behavior != Allow {
+		if got, err := a.host.Permission(r.ctx,
+			PermissionParams{Tool: "Bash", Input: json.RawMessage(`{}`)}); err != nil || got.Behavior != Allow {
 			t.Errorf("a call from Permission: %v, %v", got, err)
 		}
 	})

@@ -163,7 +163,9 @@ func (c *Client) Initialize(ctx context.Context, p InitializeParams) (Initialize
 	}
 	r, err := call[InitializeResult](ctx, c, MethodInitialize, p)
 	if err == nil && r.ProtocolVersion != ProtocolVersion {
-		return r, &RPCError{Code: CodeVersion, Message: fmt.Sprintf("the bridge speaks protocol version %d, this client %d", r.ProtocolVersion, ProtocolVersion)}
+		return r, &RPCError{Code: CodeVersion,
+			Message: fmt.Sprintf("the bridge speaks protocol version %d, this client %d", r.ProtocolVersion,
+				ProtocolVersion)}
 	}
 	return r, err
 }

@@ -51,7 +51,8 @@ func TestBarrierHonoursContext(t *testing.T) {
 		a.host.Emit(Event{Body: Delta{Text: "x"}})
 		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 		defer cancel()
-		if _, err := r.Context(ctx, AgentRef{"a", 1}); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errAnswered) {
+		if _, err := r.Context(ctx, AgentRef{"a", 1}); !errors.Is(err, context.DeadlineExceeded) ||
+			!errors.Is(err, errAnswered) {
 			t.Errorf("got %v", err)
 		}
 		close(release)
@@ -70,7 +71,8 @@ func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 5 {
-			fmt.Fprintf(far, `{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"%d"}}`+"\n", i)
+			fmt.Fprintf(far,
+				`{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"%d"}}`+"\n", i)
 		}
 		far.Close()
 		if err := <-called; !errors.Is(err, ErrClosed) {

@@ -42,11 +42,13 @@ func TestEventEncoding(t *testing.T) {
 		event Event
 		want  string
 	}{
-		{Event{AgentRef{"a", 1}, Delta{Text: "<b> & \"c\"\n"}}, `{"id":"a","generation":1,"event":"delta","text":"<b> & \"c\"\n"}`},
+		{Event{AgentRef{"a", 1}, Delta{Text: "<b> & \"c\"\n"}},
+			`{"id":"a","generation":1,"event":"delta","text":"<b> & \"c\"\n"}`},
 		{Event{AgentRef{"ä\"", 0}, Notice{}}, `{"id":"ä\"","generation":0,"event":"notice","text":""}`},
 		{Event{AgentRef{"a", 1}, Turn{Outcome: TurnDone}}, `{"id":"a","generation":1,"event":"turn","message_ids":[],` +
 			`"usage":{"input_tokens":0,"output_tokens":0,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"cost_usd":0,"outcome":"done"}`},
-		{Event{AgentRef{"a", 1}, ToolUse{Tool: "Bash"}}, `{"id":"a","generation":1,"event":"tool_use","tool":"Bash","input":{},"tool_use":""}`},
+		{Event{AgentRef{"a", 1}, ToolUse{Tool: "Bash"}},
+			`{"id":"a","generation":1,"event":"tool_use","tool":"Bash","input":{},"tool_use":""}`},
 		{Event{AgentRef{"a", 1}, Unknown{Name: "later"}}, `{"id":"a","generation":1,"event":"later"}`},
 	} {
 		got, err := tc.event.MarshalJSON()
@@ -66,11 +68,13 @@ func TestEventsNobodyKnows(t *testing.T) {
 		raw, name, err string
 		ref            AgentRef
 	}{
-		{`{"zeta":[1.0,2],"id":"a", "generation":2,"event":"thinking","text":"<\u00e9>"}`, "thinking", "", AgentRef{"a", 2}},
+		{`{"zeta":[1.0,2],"id":"a", "generation":2,"event":"thinking","text":"<\u00e9>"}`, "thinking", "",
+			AgentRef{"a", 2}},
 		{`{"event":"delta","id":"a","generation":1,"text":7}`, "delta", "cannot unmarshal number", AgentRef{"a", 1}},
 		{`{"event":"turn","id":"a","generation":1,"usage":[]}`, "turn", "cannot unmarshal array", AgentRef{"a", 1}},
 		{`{"event":"delta","id":5,"generation":1,"text":"x"}`, "delta", "id: not a string: 5", AgentRef{"", 1}},
-		{`{"event":"delta","id":"a","generation":"1","text":"x"}`, "delta", "generation: not an integer", AgentRef{"a", 0}},
+		{`{"event":"delta","id":"a","generation":"1","text":"x"}`, "delta", "generation: not an integer",
+			AgentRef{"a", 0}},
 		{`{"event":null,"id":"a","generation":1}`, "", "event: not a string", AgentRef{"a", 1}},
 		{`{}`, "", "", AgentRef{}},
 	} {
@@ -105,8 +109,8 @@ func FuzzEvent(f *testing.F) {
 		data, _ := Event{AgentRef{"a", 1}, body}.MarshalJSON()
 		f.Add(data)
 	}
-	for _, s := range []string{`{}`, `{"event":"x"}`, `{"id":"\ud800","event":"delta","text":"\ud800"}`, `{"EVENT":"delta","event":"turn","Event":1}`,
-		`{"id":"a","generation":1e0,"event":"delta"}`, `{"id":"a","generation":1,"event":"turn","text":"b","num_turns":2,"text":null,"num_turns":null,"cost_usd":-1e2}`,
+	for _, s := range []string{`{}`, `{"event":"x"}`, `{"id":"\ud800","event":"delta","text":"\ud800"}`,
+		`{"EVENT":"delta","event":"turn","Event":1}`, `{"id":"a","generation":1e0,"event":"delta"}`, `{"id":"a","generation":1,"event":"turn","text":"b","num_turns":2,"text":null,"num_turns":null,"cost_usd":-1e2}`,
 		`[1]`, `{"a":"\\\"}","event":"delta"}`, "{\"e\\u0076ent\":\"delta\"}"} {
 		f.Add([]byte(s))
 	}
@@ -131,7 +135,8 @@ func FuzzEvent(f *testing.F) {
 			return
 		}
 		want := reflect.New(reflect.TypeOf(ev.Body))
-		if err := json.Unmarshal(data, want.Interface()); err != nil || !reflect.DeepEqual(want.Elem().Interface(), ev.Body) {
+		if err := json.Unmarshal(data, want.Interface()); err != nil ||
+			!reflect.DeepEqual(want.Elem().Interface(), ev.Body) {
 			t.Fatalf("%q became %#v; encoding/json says %#v, %v", data, ev.Body, want.Elem(), err)
 		}
 		back, err := decodeEvent(again)

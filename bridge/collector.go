@@ -31,17 +31,19 @@ func (c *conversation) check(ctx context.Context, p CheckParams) (CheckResult, e
 }
 
 func (c *conversation) inspect(ctx context.Context, p InspectParams) (InspectResult, error) {
-	return collect(ctx, c, MethodInspect, "a survey", func(ctx context.Context, w EvidenceCollector) (InspectResult, error) {
-		r, err := w.Inspect(ctx, p)
-		if err != nil {
-			return r, fmt.Errorf("survey: %w", err)
-		}
-		return r, nil
-	})
+	return collect(ctx, c, MethodInspect, "a survey",
+		func(ctx context.Context, w EvidenceCollector) (InspectResult, error) {
+			r, err := w.Inspect(ctx, p)
+			if err != nil {
+				return r, fmt.Errorf("survey: %w", err)
+			}
+			return r, nil
+		})
 }
 
 // collect asks the collector of evidence, if there is one.
-func collect[R any](ctx context.Context, c *conversation, method, name string, ask func(context.Context, EvidenceCollector) (R, error)) (R, error) {
+func collect[R any](ctx context.Context, c *conversation, method, name string,
+	ask func(context.Context, EvidenceCollector) (R, error)) (R, error) {
 	var none R
 	if c.collector == nil {
 		return none, rpcErrorf(CodeUnsupported, "this bridge has no "+method)

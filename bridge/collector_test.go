@@ -35,7 +35,8 @@ func (w *fakeCollector) Check(ctx context.Context, run string, p CheckParams) (C
 
 func (w *fakeCollector) Inspect(_ context.Context, p InspectParams) (InspectResult, error) {
 	return InspectResult{
-		Git:      &GitState{Branch: "main", Head: "c0ffee", Commits: []string{"c0ffee one"}, Status: []string{" M a.go"}, Stat: "a.go | 2 +-"},
+		Git: &GitState{Branch: "main", Head: "c0ffee", Commits: []string{"c0ffee one"},
+			Status: []string{" M a.go"}, Stat: "a.go | 2 +-"},
 		Said:     []string{"of " + p.SessionID},
 		Files:    []string{"/w/a.go"},
 		Commands: []RanCommand{{Command: "go test", Outcome: "failed", Subagent: true}},
@@ -72,7 +73,8 @@ func TestCheckAndInspectReachTheCollector(t *testing.T) {
 		if diff := cmp.Diff(wantInspection, inspected); err != nil || diff != "" {
 			t.Errorf("survey: %v, -want +got:\n%s", err, diff)
 		}
-		if _, err := r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"}); err == nil || !strings.Contains(err.Error(), "no such directory: /x") {
+		if _, err := r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"}); err == nil ||
+			!strings.Contains(err.Error(), "no such directory: /x") {
 			t.Errorf("a check that cannot be run: %v", err)
 		}
 	})
@@ -83,8 +85,10 @@ func TestParametersOfTheCollectorAreChecked(t *testing.T) {
 		r := collectorRig(t, &fakeCollector{})
 		defer r.leave(t)
 		for name, p := range map[string]CheckParams{
-			"no command": {CWD: "/w"}, "no directory": {Command: "make"}, "a relative directory": {Command: "make", CWD: "w"},
-			"a negative time": {Command: "make", CWD: "/w", TimeoutMS: -1}, "a NUL": {Command: "ma\x00ke", CWD: "/w"},
+			"no command": {CWD: "/w"}, "no directory": {Command: "make"},
+			"a relative directory":   {Command: "make", CWD: "w"},
+			"a negative time":        {Command: "make", CWD: "/w", TimeoutMS: -1},
+			"a NUL":                  {Command: "ma\x00ke", CWD: "/w"},
 			"too long":               {Command: strings.Repeat("x", maxCommand+1), CWD: "/w"},
 			"a nameless variable":    {Command: "make", CWD: "/w", Env: map[string]string{"": "x"}},
 			"a name with a sign":     {Command: "make", CWD: "/w", Env: map[string]string{"A=B": "x"}},
@@ -95,7 +99,8 @@ func TestParametersOfTheCollectorAreChecked(t *testing.T) {
 			}
 		}
 		for name, p := range map[string]InspectParams{
-			"no session": {CWD: "/w"}, "no directory": {SessionID: "s"}, "a relative directory": {SessionID: "s", CWD: "."},
+			"no session": {CWD: "/w"}, "no directory": {SessionID: "s"},
+			"a relative directory": {SessionID: "s", CWD: "."},
 		} {
 			if _, err := r.Inspect(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
 				t.Errorf("survey with %s: %v", name, err)
@@ -253,7 +258,8 @@ func TestCheckThatDoesNotEndIsNamed(t *testing.T) {
 		begun := time.Now()
 		r.Close()
 		var unstopped *UnstoppedError
-		if err := <-r.served; !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, []string{"a check", "a request"}) {
+		if err := <-r.served; !errors.As(err, &unstopped) ||
+			!cmp.Equal(unstopped.Names, []string{"a check", "a request"}) {
 			t.Errorf("Serve: %v", err)
 		}
 		if took := time.Since(begun); took > 2*time.Second {

@@ -59,7 +59,8 @@ func replay(t *testing.T, archive *txtar.Archive) {
 	output, far := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- NewServer(scriptedLauncher(), ServerOptions{Version: "test", Evidence: &fakeCollector{}}).Serve(t.Context(), duplex{input, far})
+		served <- NewServer(scriptedLauncher(),
+			ServerOptions{Version: "test", Evidence: &fakeCollector{}}).Serve(t.Context(), duplex{input, far})
 		far.Close()
 	}()
 	var said sink
@@ -187,15 +188,18 @@ func (a *fakeAgent) turn(ctx context.Context, m MessageParams) error {
 	case "busy":
 		return &RPCError{Code: CodeBusy, Message: "a turn runs"}
 	case "tool":
-		r, _ := a.host.ToolCall(ctx, ToolCallParams{Call: "call-1", Tool: "status", Input: json.RawMessage(`{"b":1,"a":2}`)})
+		r, _ := a.host.ToolCall(ctx,
+			ToolCallParams{Call: "call-1", Tool: "status", Input: json.RawMessage(`{"b":1,"a":2}`)})
 		text = fmt.Sprintf("tool: %s %v", r.Text, r.IsError)
 	case "permission":
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		r, _ := a.host.Permission(ctx, PermissionParams{Request: "p-1", Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`)})
+		r, _ := a.host.Permission(ctx,
+			PermissionParams{Request: "p-1", Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`)})
 		text = fmt.Sprintf("permission: %s: %s", r.Behavior, r.Message)
 	case "judge":
-		r, _ := a.host.Judge(ctx, JudgeParams{Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`), ToolUse: "toolu_1", Subagent: "a0b8"})
+		r, _ := a.host.Judge(ctx, JudgeParams{Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`),
+			ToolUse: "toolu_1", Subagent: "a0b8"})
 		text = fmt.Sprintf("judge: %s: %s", r.Behavior, r.Message)
 	case "panic":
 		panic("as told")

@@ -63,7 +63,8 @@ func (c *conversation) capabilities() (names []string) {
 }
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
-	c := &conversation{launcher: s.launcher, version: s.opts.Version, collector: s.opts.Evidence, inquiries: newInquiries()}
+	c := &conversation{launcher: s.launcher, version: s.opts.Version, collector: s.opts.Evidence,
+		inquiries: newInquiries()}
 	c.querier, _ = s.launcher.(Querier)
 	c.terminals, _ = s.launcher.(Terminals)
 	methods := map[string]handlerFunc{
@@ -151,7 +152,8 @@ func (c *conversation) initialize(ctx context.Context, p InitializeParams) (Init
 	c.mu.Unlock()
 	c.agents.begin(p.Run)
 	done = c.advance(detecting, initialized)
-	return InitializeResult{ProtocolVersion: ProtocolVersion, Version: c.version, Capabilities: c.capabilities(), Claude: info}, nil
+	return InitializeResult{ProtocolVersion: ProtocolVersion, Version: c.version, Capabilities: c.capabilities(),
+		Claude: info}, nil
 }
 
 func (c *conversation) advance(from, to phase) bool {
@@ -225,7 +227,8 @@ func (c *conversation) shutdown(_ context.Context, p ShutdownParams) (ShutdownRe
 
 // onAgent makes a handler of a function on a live agent. A request for one that
 // is still starting waits until it has started.
-func onAgent[P interface{ ref() AgentRef }, R any](c *conversation, serve func(context.Context, Agent, P) (R, error)) handlerFunc {
+func onAgent[P interface{ ref() AgentRef }, R any](c *conversation,
+	serve func(context.Context, Agent, P) (R, error)) handlerFunc {
 	return method(func(ctx context.Context, p P) (R, error) {
 		var none R
 		inc, err := c.agents.find(p.ref())

@@ -7,11 +7,12 @@ type Category string
 
 // Categories of `error` events, failed turns and refused requests.
 const (
-	CatClaudeMissing  Category = "claude_missing"  // no such program, or not executable
-	CatUnsupported    Category = "unsupported"     // a CLI version we do not drive
-	CatAuth           Category = "auth"            // not logged in, key refused (401, 403)
-	CatStart          Category = "could_not_start" // ended or stayed silent before it was ready
-	CatResume         Category = "resume"          // the session's history cannot be gone on from; another session can be begun
+	CatClaudeMissing Category = "claude_missing"  // no such program, or not executable
+	CatUnsupported   Category = "unsupported"     // a CLI version we do not drive
+	CatAuth          Category = "auth"            // not logged in, key refused (401, 403)
+	CatStart         Category = "could_not_start" // ended or stayed silent before it was ready
+	// the session's history cannot be gone on from; another session can be begun
+	CatResume         Category = "resume"
 	CatCrash          Category = "crash"           // the process ended unasked
 	CatProtocol       Category = "protocol"        // broke the wire's rules
 	CatOverloaded     Category = "overloaded"      // 529

@@ -145,7 +145,8 @@ func (q *eventQueue) one(params []byte) bool {
 func (q *eventQueue) guarded(ev Event) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			q.log.Error("the event handler panicked", "agent", ev.ID, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			q.log.Error("the event handler panicked", "agent", ev.ID, "panic", fmt.Sprint(v), "stack",
+				string(debug.Stack()))
 			err = fmt.Errorf("the event handler panicked: %v", v)
 		}
 	}()

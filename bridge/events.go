@@ -273,9 +273,9 @@ func (u Unknown) eventName() string        { return u.Name }
 // are made from it.
 var eventKinds = []eventKind{
 	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
-	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](), kindOf[ContextWarning](),
-	kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Spent](), kindOf[Delivered](), kindOf[Retry](), kindOf[Stderr](),
-	kindOf[Notice](), kindOf[PTY](), kindOf[Done](), kindOf[Error](),
+	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](),
+	kindOf[ContextWarning](), kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Spent](), kindOf[Delivered](),
+	kindOf[Retry](), kindOf[Stderr](), kindOf[Notice](), kindOf[PTY](), kindOf[Done](), kindOf[Error](),
 }
 
 // EventBodies has an empty body of each event, [Unknown] aside.

@@ -39,7 +39,8 @@ func (l *fakeLauncher) Launch(ctx context.Context, _ string, _ ClaudeSpec, p Spa
 }
 
 func (l *fakeLauncher) add(p SpawnParams, host Host) *fakeAgent {
-	a := &fakeAgent{host: host, info: SpawnResult{SessionID: p.Config.SessionID, PID: 4711, ClaudeVersion: "2.1.329"}, done: make(chan struct{})}
+	a := &fakeAgent{host: host, info: SpawnResult{SessionID: p.Config.SessionID, PID: 4711, ClaudeVersion: "2.1.329"},
+		done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.agents == nil {

@@ -39,7 +39,8 @@ func newIncarnation(ref AgentRef, session string, p *peer, log *slog.Logger) *in
 
 // start launches the agent. The end of ctx, stop and the timeout cancel it; an
 // agent that became ready all the same is ended before start returns.
-func (i *incarnation) start(ctx context.Context, timeout time.Duration, launch func(context.Context) (Agent, error)) (Agent, error) {
+func (i *incarnation) start(ctx context.Context, timeout time.Duration,
+	launch func(context.Context) (Agent, error)) (Agent, error) {
 	defer func() {
 		if i.agent == nil {
 			i.host.close()
@@ -156,7 +157,8 @@ func (i *incarnation) remembered() *incarnation {
 	if i.agentless {
 		return i
 	}
-	r := &incarnation{ref: i.ref, host: &host{ref: i.ref, p: i.host.p, log: i.host.log, closed: true}, settled: make(chan struct{}), agentless: true}
+	r := &incarnation{ref: i.ref, host: &host{ref: i.ref, p: i.host.p, log: i.host.log, closed: true},
+		settled: make(chan struct{}), agentless: true}
 	close(r.settled)
 	return r
 }

@@ -222,8 +222,10 @@ func (p *peer) serve(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Req
 func (p *peer) run(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			p.log.Error("a request's handler panicked", "method", req.Method, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			err = &RPCError{Code: jsonrpc2.CodeInternalError, Category: CatInternal, Message: fmt.Sprintf("internal error in %s: %v", req.Method, v)}
+			p.log.Error("a request's handler panicked", "method", req.Method, "panic", fmt.Sprint(v), "stack",
+				string(debug.Stack()))
+			err = &RPCError{Code: jsonrpc2.CodeInternalError, Category: CatInternal,
+				Message: fmt.Sprintf("internal error in %s: %v", req.Method, v)}
 		}
 	}()
 	var params json.RawMessage

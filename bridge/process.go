@@ -46,7 +46,9 @@ func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logge
 		return nil, fmt.Errorf("start bridge: %w", err)
 	}
 	c := newClient(p, h, log)
-	c.release = context.AfterFunc(ctx, func() { c.p.s.fail(fmt.Errorf("the bridge was ended: %w", context.Cause(ctx))) })
+	c.release = context.AfterFunc(ctx, func() {
+		c.p.s.fail(fmt.Errorf("the bridge was ended: %w", context.Cause(ctx)))
+	})
 	c.start()
 	return c, nil
 }

@@ -42,7 +42,9 @@ func child(kind string) int {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		fmt.Fprintln(os.Stderr, "serving")
-		if err := NewServer(scriptedLauncher(), ServerOptions{Version: "child", Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}).Serve(ctx, Stdio()); err != nil {
+		if err := NewServer(scriptedLauncher(),
+			ServerOptions{Version: "child", Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}).Serve(ctx,
+			Stdio()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -119,7 +121,8 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = []string{childEnv + "=" + kind, "GORACE=atexit_sleep_ms=0"} // else a child under -race takes a second to exit
+	// else a child under -race takes a second to exit
+	cmd.Env = []string{childEnv + "=" + kind, "GORACE=atexit_sleep_ms=0"}
 	lines, log := newLineLog()
 	c, err := StartProcess(ctx, cmd, h, log)
 	if err != nil {
@@ -201,7 +204,8 @@ func TestProcessThatOutstaysItsInput(t *testing.T) {
 			c, lines, cmd := startChild(t, t.Context(), kind, &recorder{})
 			lines.await(t, "ready")
 			c.Close()
-			if got := cmd.ProcessState.String(); (signal == "") != cmd.ProcessState.Success() || !strings.Contains(got, signal) {
+			if got := cmd.ProcessState.String(); (signal == "") != cmd.ProcessState.Success() ||
+				!strings.Contains(got, signal) {
 				t.Errorf("ended with %s", got)
 			}
 		})
@@ -231,7 +235,8 @@ func TestServeOverStdioEndsByTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitDone(t, c)
-	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "exit status 1: serve bridge: terminated signal received") {
+	if err := c.Err(); err == nil ||
+		!strings.Contains(err.Error(), "exit status 1: serve bridge: terminated signal received") {
 		t.Errorf("Err: %v", err)
 	}
 	for _, line := range lines.all() {
@@ -253,7 +258,8 @@ func TestProcessStderrIsDrainedAndBounded(t *testing.T) {
 }
 
 func TestProcessThatCannotStart(t *testing.T) {
-	if _, err := StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

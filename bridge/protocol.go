@@ -113,11 +113,12 @@ type AgentConfig struct {
 	AllowedTools    []string `json:"allowed_tools,omitempty"`    // rules the CLI does not ask about
 	// AskTools are tools of which every use is asked for, also what the CLI takes for
 	// harmless or AllowedTools would let pass.
-	AskTools       []string        `json:"ask_tools,omitempty"`
-	PermissionMode string          `json:"permission_mode,omitempty"` // the CLI's; "" = default
-	SettingSources []string        `json:"setting_sources"`           // subset of user, project, local; empty loads none
-	StrictMCP      bool            `json:"strict_mcp,omitempty"`      // no MCP servers but ours
-	JSONSchema     json.RawMessage `json:"json_schema,omitempty"`     // of the verdict each turn ends in
+	AskTools       []string `json:"ask_tools,omitempty"`
+	PermissionMode string   `json:"permission_mode,omitempty"` // the CLI's; "" = default
+	// subset of user, project, local; empty loads none
+	SettingSources []string        `json:"setting_sources"`
+	StrictMCP      bool            `json:"strict_mcp,omitempty"`  // no MCP servers but ours
+	JSONSchema     json.RawMessage `json:"json_schema,omitempty"` // of the verdict each turn ends in
 	MCPTools       []ToolSpec      `json:"mcp_tools,omitempty"`
 
 	Partial      bool    `json:"partial,omitempty"`        // emit `delta` events

@@ -43,7 +43,8 @@ func TestQueryReachesTheQuerier(t *testing.T) {
 		}
 		l.query = func(_ context.Context, p QueryParams) (QueryResult, error) {
 			asked = p
-			return QueryResult{}, &RPCError{Code: CodeClaude, Category: CatUsageLimit, Message: "limit reached", Stderr: "words"}
+			return QueryResult{}, &RPCError{Code: CodeClaude, Category: CatUsageLimit, Message: "limit reached",
+				Stderr: "words"}
 		}
 		_, err = r.Query(r.ctx, oneQuery)
 		var rpc *RPCError

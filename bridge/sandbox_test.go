@@ -17,7 +17,8 @@ func (l *fakeLauncher) Sandbox(_ context.Context, run string, p SandboxParams) (
 }
 
 var oneTrial = SandboxParams{CWD: "/w", Env: map[string]string{"X": "y"},
-	Config: SandboxConfig{Program: "/usr/bin/bwrap", Write: []string{"/a"}, Hide: []string{"/b"}, Reach: []string{"/b/c"}}}
+	Config: SandboxConfig{Program: "/usr/bin/bwrap", Write: []string{"/a"}, Hide: []string{"/b"},
+		Reach: []string{"/b/c"}}}
 
 func TestSandboxReachesTheSandboxer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -36,15 +37,24 @@ func TestSandboxParametersAreChecked(t *testing.T) {
 		defer r.leave(t)
 		relative := &SandboxConfig{Program: "bwrap"}
 		for name, ask := range map[string]func() error{
-			"no program":         func() error { _, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w"}); return err },
-			"no directory":       func() error { _, err := r.Sandbox(r.ctx, SandboxParams{Config: oneTrial.Config}); return err },
-			"a relative program": func() error { _, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w", Config: *relative}); return err },
+			"no program": func() error { _, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w"}); return err },
+			"no directory": func() error {
+				_, err := r.Sandbox(r.ctx, SandboxParams{Config: oneTrial.Config})
+				return err
+			},
+			"a relative program": func() error {
+				_, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w", Config: *relative})
+				return err
+			},
 			"a relative path": func() error {
-				_, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w", Config: SandboxConfig{Program: "/b", Hide: []string{"x"}}})
+				_, err := r.Sandbox(r.ctx,
+					SandboxParams{CWD: "/w", Config: SandboxConfig{Program: "/b", Hide: []string{"x"}}})
 				return err
 			},
 			"of an agent": func() error {
-				_, err := r.Spawn(r.ctx, SpawnParams{AgentRef: AgentRef{"orch-1", 1}, Config: AgentConfig{SessionID: "s", CWD: "/w", Sandbox: relative}})
+				_, err := r.Spawn(r.ctx,
+					SpawnParams{AgentRef: AgentRef{"orch-1", 1},
+						Config: AgentConfig{SessionID: "s", CWD: "/w", Sandbox: relative}})
 				return err
 			},
 			"of a check": func() error {
@@ -70,7 +80,8 @@ func TestNoSandboxer(t *testing.T) {
 		if err != nil || slices.Contains(res.Capabilities, MethodSandbox) {
 			t.Errorf("capabilities: %v, %v", res.Capabilities, err)
 		}
-		if _, err := r.Sandbox(r.ctx, oneTrial); codeOf(err) != CodeUnsupported || !strings.Contains(err.Error(), "no sandbox") {
+		if _, err := r.Sandbox(r.ctx, oneTrial); codeOf(err) != CodeUnsupported ||
+			!strings.Contains(err.Error(), "no sandbox") {
 			t.Errorf("served: %v", err)
 		}
 	})

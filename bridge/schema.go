@@ -112,7 +112,8 @@ func (k methodKind) schema(c *comments) (m methodSchema, err error) {
 	m.Description, m.Params.Description = m.Params.Description, ""
 	if k.name == MethodEvent {
 		m.Description = c.types["Event"]
-		m.Params.Properties["event"] = &jsonschema.Schema{Type: "string", Description: "one of the events, whose members follow"}
+		m.Params.Properties["event"] = &jsonschema.Schema{Type: "string",
+			Description: "one of the events, whose members follow"}
 		m.Params.Required = append(m.Params.Required, "event")
 	}
 	if k.result != nil {

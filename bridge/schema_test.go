@@ -143,7 +143,8 @@ func TestSchemaIsFlat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{`"oneOf"`, `"anyOf"`, `"allOf"`, `"$ref"`, `"$defs"`, `"additionalProperties": false`} {
+	for _, word := range []string{`"oneOf"`, `"anyOf"`, `"allOf"`, `"$ref"`, `"$defs"`,
+		`"additionalProperties": false`} {
 		if strings.Contains(string(data), word) {
 			t.Errorf("the schema has %s", word)
 		}
@@ -155,16 +156,18 @@ var sampleEvents = []EventBody{
 	Assistant{"text <&> \u2028", 12.5, "msg_1", "toolu_1"}, Delta{"te", true},
 	ToolUse{"Bash", json.RawMessage(`{"command":"ls","z":1,"a":[1.50,2e3]}`), "toolu_1", "toolu_0"},
 	ToolResult{"toolu_1", "out\nput", true, "toolu_0"}, SubagentStart{"look around", "toolu_1", "Explore"},
-	SubagentStop{"look around", "toolu_1", "completed", 12}, SubagentProgress{"look around", "toolu_1", 12, 3, "Read", 0.5, 9},
-	Context{1000, 200_000, 0.5, 7, "stream"}, ContextWarning{71, "warn"},
-	Compact{"auto", true, 9, 8},
-	Turn{Verdict: json.RawMessage(`{"kind":"done"}`), Oversize: 7, Text: "t", MessageIDs: []string{"m"}, Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25,
-		NumTurns: 2, DurationMS: 3, Outcome: TurnFailed, Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r",
-		Unread: []string{"m"}, Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9}, Files: []string{"/w/a.go"}},
+	SubagentStop{"look around", "toolu_1", "completed", 12},
+	SubagentProgress{"look around", "toolu_1", 12, 3, "Read", 0.5, 9}, Context{1000, 200_000, 0.5, 7, "stream"},
+	ContextWarning{71, "warn"}, Compact{"auto", true, 9, 8},
+	Turn{Verdict: json.RawMessage(`{"kind":"done"}`), Oversize: 7, Text: "t", MessageIDs: []string{"m"},
+		Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25, NumTurns: 2, DurationMS: 3, Outcome: TurnFailed,
+		Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r",
+		Unread: []string{"m"}, Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9},
+		Files: []string{"/w/a.go"}},
 	Tasks{[]Task{{"1", "look around", "in_progress"}}},
 	Spent{CostUSD: 0.5, Usage: Usage{1, 2, 3, 4}},
-	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"}, PTY{[]byte("\x1b[2J")},
-	Done{"s", Exit{-1, "killed", true, 2, "last words"}}, Error{CatProtocol, "what"},
+	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"},
+	PTY{[]byte("\x1b[2J")}, Done{"s", Exit{-1, "killed", true, 2, "last words"}}, Error{CatProtocol, "what"},
 }
 
 func TestEventsConformToSchema(t *testing.T) {
@@ -295,7 +298,8 @@ func converse(t *testing.T, r *rig) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	do("initialize", errOf(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run", Claude: ClaudeSpec{Path: "claude"}})))
+	do("initialize",
+		errOf(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run", Claude: ClaudeSpec{Path: "claude"}})))
 	p := spawnParams("a", 1)
 	p.Config.MCPTools = []ToolSpec{{Name: "status", InputSchema: json.RawMessage(`{"type":"object"}`)}}
 	do("spawn", errOf(r.Spawn(r.ctx, p)))

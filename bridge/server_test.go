@@ -18,7 +18,8 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		defer r.leave(t)
 		ref := AgentRef{"orch-1", 1}
 		res, err := r.Spawn(r.ctx, spawnParams("orch-1", 1))
-		if diff := cmp.Diff(SpawnResult{SessionID: "s-orch-1", PID: 4711, ClaudeVersion: "2.1.329"}, res); err != nil || diff != "" {
+		if diff := cmp.Diff(SpawnResult{SessionID: "s-orch-1", PID: 4711, ClaudeVersion: "2.1.329"}, res); err != nil ||
+			diff != "" {
 			t.Errorf("spawn: %v, -want +got:\n%s", err, diff)
 		}
 		var got MessageParams
@@ -36,13 +37,15 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		if res, err := r.Context(r.ctx, ref); err != nil || res.Pct != 25 {
 			t.Errorf("context: %v %v", res, err)
 		}
-		if res, err := r.Ask(r.ctx, AskParams{AgentRef: ref, Question: "why"}); err != nil || res.Answer != "the answer to why" {
+		if res, err := r.Ask(r.ctx, AskParams{AgentRef: ref, Question: "why"}); err != nil ||
+			res.Answer != "the answer to why" {
 			t.Errorf("ask: %v %v", res, err)
 		}
 		if err := r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "opus"}); err != nil {
 			t.Errorf("configure: %v", err)
 		}
-		if err := r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "no-such-model"}); codeOf(err) != CodeRefused {
+		if err := r.Configure(r.ctx,
+			ConfigureParams{AgentRef: ref, Model: "no-such-model"}); codeOf(err) != CodeRefused {
 			t.Errorf("configure refused by the CLI: %v", err)
 		}
 		alive := ProbeResult{SilentMS: 1, CPUMS: 2, RSSBytes: 3, Processes: 4, Stopped: true, TranscriptBytes: 5,
@@ -62,7 +65,8 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 func TestPendingMessagesOfASpawn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := &fakeLauncher{}
-		deliveries := []DeliveryStatus{{MessageID: "m-1", Status: DeliveryRuled, Verdict: json.RawMessage(`{"kind":"done"}`)}, {MessageID: "m-2", Status: DeliveryAbsent}}
+		deliveries := []DeliveryStatus{{MessageID: "m-1", Status: DeliveryRuled,
+			Verdict: json.RawMessage(`{"kind":"done"}`)}, {MessageID: "m-2", Status: DeliveryAbsent}}
 		l.launch = func(_ context.Context, p SpawnParams, h Host) (Agent, error) {
 			a := l.add(p, h)
 			if len(p.Pending) == 2 {
@@ -74,7 +78,8 @@ func TestPendingMessagesOfASpawn(t *testing.T) {
 		defer r.leave(t)
 		p := spawnParams("a", 1)
 		for name, pending := range map[string][]string{
-			"an empty id": {"m-1", ""}, "a long id": {strings.Repeat("m", maxMessageID+1)}, "too many": make([]string, maxPending+1),
+			"an empty id": {"m-1", ""}, "a long id": {strings.Repeat("m", maxMessageID+1)},
+			"too many": make([]string, maxPending+1),
 		} {
 			p.Pending = pending
 			if _, err := r.Spawn(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
@@ -92,7 +97,8 @@ func TestPendingMessagesOfASpawn(t *testing.T) {
 func TestInitializeComesFirstAndOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := &fakeLauncher{detect: func(context.Context, ClaudeSpec) (ClaudeInfo, error) {
-			return ClaudeInfo{}, &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in", Stderr: "run /login"}
+			return ClaudeInfo{}, &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in",
+				Stderr: "run /login"}
 		}}
 		r := bareRig(t, l)
 		defer r.leave(t)
@@ -137,8 +143,10 @@ func TestReferencesAreChecked(t *testing.T) {
 			{"newer", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 4}}), CodeStale},
 			{"no id", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"", 4}}), jsonrpc2.CodeInvalidParams},
 			{"no generation", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}), jsonrpc2.CodeInvalidParams},
-			{"no content", r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "", false}), jsonrpc2.CodeInvalidParams},
-			{"its session", errOf(r.Spawn(r.ctx, SpawnParams{AgentRef: AgentRef{"b", 1}, Config: spawnParams("a", 1).Config})), CodeAgentExists},
+			{"no content", r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "", false}),
+				jsonrpc2.CodeInvalidParams},
+			{"its session", errOf(r.Spawn(r.ctx,
+				SpawnParams{AgentRef: AgentRef{"b", 1}, Config: spawnParams("a", 1).Config})), CodeAgentExists},
 			{"alive", errOf(r.Spawn(r.ctx, spawnParams("a", 4))), CodeAgentExists},
 		} {
 			if codeOf(tc.err) != tc.want {

@@ -92,7 +92,10 @@ func TestServeEndsWithinTwoSeconds(t *testing.T) {
 					return nil
 				}
 				hung := make(chan error, 1)
-				l.launch = func(context.Context, SpawnParams, Host) (Agent, error) { <-release; return nil, errors.New("late") }
+				l.launch = func(context.Context, SpawnParams, Host) (Agent, error) {
+					<-release
+					return nil, errors.New("late")
+				}
 				go func() { hung <- errOf(r.Spawn(r.ctx, spawnParams("hung", 1))) }()
 				synctest.Wait()
 				end(r)

@@ -220,7 +220,8 @@ func (s *stream) ReadObject(v any) error {
 			s.refuse(env.id, line, err.Error())
 		case json.Valid(line):
 			s.skip(line, err.Error())
-			return message.UnmarshalJSON(madeUpAnswer(env.id, jsonrpc2.CodeInternalError, "the answer is no JSON-RPC response"))
+			return message.UnmarshalJSON(madeUpAnswer(env.id, jsonrpc2.CodeInternalError,
+				"the answer is no JSON-RPC response"))
 		default:
 			s.skip(line, err.Error())
 		}

@@ -63,15 +63,19 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
 		id := w.hearID()
 		garbage := []string{
-			`Welcome to Ubuntu 24.04`, `null`, `[]`, `[{"jsonrpc":"2.0"}]`, `""`, `0`, `{`, `{"a":1}}`, `{"jsonrpc":"2.0"}`,
-			`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`, `{"jsonrpc":"2.0","result":{}}`,
+			`Welcome to Ubuntu 24.04`, `null`, `[]`, `[{"jsonrpc":"2.0"}]`, `""`, `0`, `{`, `{"a":1}}`,
+			`{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`,
+			`{"jsonrpc":"2.0","result":{}}`,
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`,
 			`{"jsonrpc":"2.0","method":"event"}`, `{"jsonrpc":"2.0","method":"event","params":[1]}`,
 			`{"jsonrpc":"2.0","method":"event","params":{"id":"a","event":"delta","text":tru}}`,
-			`{"jsonrpc":"2.0","method":7}`, "\x00\x00{", "\x1b[31mred\x1b[0m", `{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":}}`,
+			`{"jsonrpc":"2.0","method":7}`, "\x00\x00{", "\x1b[31mred\x1b[0m",
+			`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":}}`,
 		}
 		w.say(garbage...)
-		w.say("", "  \r", "\xef\xbb\xbf"+`{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"ok"}}`+"\r")
+		w.say("", "  \r",
+			"\xef\xbb\xbf"+
+				`{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"ok"}}`+"\r")
 		w.say(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
 		if err := <-called; err != nil {
 			t.Errorf("the call: %v", err)
@@ -99,7 +103,8 @@ func TestNullIDCompletesNoCall(t *testing.T) {
 		called := make(chan error)
 		go func() { called <- errOf(c.Context(ctx, AgentRef{"a", 1})) }()
 		w.hearID()
-		w.say(`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`, `{"jsonrpc":"2.0","id":"","result":{}}`)
+		w.say(`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`,
+			`{"jsonrpc":"2.0","id":"","result":{}}`)
 		go io.Copy(io.Discard, w.r) // the cancel
 		if err := <-called; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
@@ -114,7 +119,8 @@ func TestPeerThatReadsNothing(t *testing.T) {
 		l := &fakeLauncher{}
 		served := make(chan error, 1)
 		go func() {
-			served <- NewServer(l, ServerOptions{Logger: testLog(t), WriteTimeout: 10 * time.Second}).Serve(t.Context(), far)
+			served <- NewServer(l, ServerOptions{Logger: testLog(t), WriteTimeout: 10 * time.Second}).Serve(t.Context(),
+				far)
 		}()
 		w := newWire(t, near)
 		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":1,"client":"t","run":"r","claude":{"path":"claude"}}}`)

@@ -108,7 +108,8 @@ func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenRes
 }
 
 // onTerminal makes a handler of a function on a live terminal.
-func onTerminal[P interface{ ref() AgentRef }](c *conversation, serve func(context.Context, Terminal, P) error) handlerFunc {
+func onTerminal[P interface{ ref() AgentRef }](c *conversation,
+	serve func(context.Context, Terminal, P) error) handlerFunc {
 	return onAgent(c, func(ctx context.Context, a Agent, p P) (Empty, error) {
 		t, ok := a.(inTerminal)
 		if !ok {
@@ -133,7 +134,8 @@ func (p PTYOpenParams) check() error {
 	if err := checkPTYSize(p.Cols, p.Rows); err != nil {
 		return err
 	}
-	if len(p.Term) > maxTerm || strings.ContainsFunc(p.Term, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == '=' }) {
+	if len(p.Term) > maxTerm ||
+		strings.ContainsFunc(p.Term, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == '=' }) {
 		return fmt.Errorf("term is no terminal's name: %.100q", p.Term)
 	}
 	return nil

@@ -58,7 +58,8 @@ func (t *fakeTerminal) end() {
 }
 
 // OpenPTY makes the fake launcher one of terminals.
-func (l *fakeLauncher) OpenPTY(_ context.Context, _ string, _ ClaudeSpec, p PTYOpenParams, host Host) (Terminal, error) {
+func (l *fakeLauncher) OpenPTY(_ context.Context, _ string, _ ClaudeSpec, p PTYOpenParams,
+	host Host) (Terminal, error) {
 	if p.Config.Model == "no-such-model" {
 		return nil, errors.New("there is no pseudo terminal")
 	}
@@ -95,7 +96,8 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		}
 		r.spawn(t, "orch-1", 1)
 		refused("while its agent lives", CodeAgentExists, errOf(r.PTYOpen(r.ctx, onePTY("orch-1", 2))))
-		refused("a write to an agent", CodeRefused, r.PTYWrite(r.ctx, PTYWriteParams{AgentRef{"orch-1", 1}, []byte("x")}))
+		refused("a write to an agent", CodeRefused,
+			r.PTYWrite(r.ctx, PTYWriteParams{AgentRef{"orch-1", 1}, []byte("x")}))
 		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"orch-1", 1}}); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +122,8 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.PTYResize(r.ctx, PTYResizeParams{ref, 120, 40}); err != nil || string(term.typed) != "hello\r" || term.size != [2]int{120, 40} {
+		if err := r.PTYResize(r.ctx, PTYResizeParams{ref, 120, 40}); err != nil || string(term.typed) != "hello\r" ||
+			term.size != [2]int{120, 40} {
 			t.Errorf("typed %q, size %v, %v", term.typed, term.size, err)
 		}
 		term.host.Emit(Event{Body: PTY{Data: []byte("\x1b[2Jhi\xff")}})
@@ -128,7 +131,8 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := r.h.all()
-		want := []Event{{ref, PTY{Data: []byte("\x1b[2Jhi\xff")}}, {ref, Done{SessionID: "s-orch-1", Exit: Exit{Expected: true}}}}
+		want := []Event{{ref, PTY{Data: []byte("\x1b[2Jhi\xff")}},
+			{ref, Done{SessionID: "s-orch-1", Exit: Exit{Expected: true}}}}
 		if diff := cmp.Diff(want, events[len(events)-2:]); diff != "" {
 			t.Errorf("events, -want +got:\n%s", diff)
 		}
@@ -168,10 +172,13 @@ func TestTerminalParametersAreChecked(t *testing.T) {
 		defer r.leave(t)
 		ref := AgentRef{"a", 1}
 		for name, err := range map[string]error{
-			"no session": errOf(r.PTYOpen(r.ctx, PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1, Rows: 1})),
-			"no size":    errOf(r.PTYOpen(r.ctx, PTYOpenParams{AgentRef: ref, Config: AgentConfig{SessionID: "s", CWD: "/w"}})),
-			"odd name": errOf(r.PTYOpen(r.ctx, PTYOpenParams{AgentRef: ref, Config: AgentConfig{SessionID: "s", CWD: "/w"},
-				Cols: 1, Rows: 1, Term: "../../etc\x1b"})),
+			"no session": errOf(r.PTYOpen(r.ctx, PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1,
+				Rows: 1})),
+			"no size": errOf(r.PTYOpen(r.ctx,
+				PTYOpenParams{AgentRef: ref, Config: AgentConfig{SessionID: "s", CWD: "/w"}})),
+			"odd name": errOf(r.PTYOpen(r.ctx,
+				PTYOpenParams{AgentRef: ref, Config: AgentConfig{SessionID: "s", CWD: "/w"},
+					Cols: 1, Rows: 1, Term: "../../etc\x1b"})),
 			"no data":       r.PTYWrite(r.ctx, PTYWriteParams{AgentRef: ref}),
 			"too much":      r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(strings.Repeat("x", MaxPTYWrite+1))}),
 			"size too big":  r.PTYResize(r.ctx, PTYResizeParams{ref, 1 << 20, 1}),
@@ -193,7 +200,11 @@ func TestWriteEndsWithWhoTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended := false
-		r.l.terminal(AgentRef{"a", 1}).write = func(ctx context.Context) error { <-ctx.Done(); ended = true; return ctx.Err() }
+		r.l.terminal(AgentRef{"a", 1}).write = func(ctx context.Context) error {
+			<-ctx.Done()
+			ended = true
+			return ctx.Err()
+		}
 		ctx, cancel := context.WithCancel(r.ctx)
 		failed := make(chan error)
 		go func() { failed <- r.PTYWrite(ctx, PTYWriteParams{AgentRef{"a", 1}, []byte("x")}) }()

@@ -38,7 +38,8 @@ type writer struct {
 }
 
 func newWriter(w io.Writer, timeout time.Duration, limit int, fail func(error)) *writer {
-	wr := &writer{w: w, timeout: timeout, limit: limit, fail: fail, work: make(chan struct{}, 1), done: make(chan struct{})}
+	wr := &writer{w: w, timeout: timeout, limit: limit, fail: fail, work: make(chan struct{}, 1),
+		done: make(chan struct{})}
 	wr.change.L = &wr.mu
 	return wr
 }

@@ -136,7 +136,8 @@ func TestSubagentsNeitherGetNorSpend(t *testing.T) {
 	s := newSession(t)
 	s.p.KeepContext, s.p.Reminder = true, "rules"
 	s.at(90)
-	for _, e := range []Event{PostToolUse, PostToolUseFailure, UserPromptSubmit, PreCompact, PostCompact, SessionStart} {
+	for _, e := range []Event{PostToolUse, PostToolUseFailure, UserPromptSubmit, PreCompact, PostCompact,
+		SessionStart} {
 		in := sub
 		in.Event, in.Trigger, in.Source = e, TriggerAuto, SourceCompact
 		s.expect(in) // a subagent's own compaction is its own business
@@ -149,7 +150,8 @@ func TestSubagentsNeitherGetNorSpend(t *testing.T) {
 
 func TestSubagentsAreReported(t *testing.T) {
 	s := newSession(t)
-	s.expect(Input{Event: SubagentStart, AgentID: "a1", AgentType: "Explore"}, SubagentStarted{ID: "a1", Type: "Explore"})
+	s.expect(Input{Event: SubagentStart, AgentID: "a1", AgentType: "Explore"},
+		SubagentStarted{ID: "a1", Type: "Explore"})
 	s.expect(Input{Event: SubagentStop, AgentID: "a1", AgentType: "Explore"}, SubagentEnded{ID: "a1", Type: "Explore"})
 	s.expect(Input{Event: SubagentStop, AgentID: "a2"}) // the agent inside of a compaction
 }
@@ -164,7 +166,8 @@ func TestCallsNobodyReadsOn(t *testing.T) {
 
 func TestUnknownReadings(t *testing.T) {
 	s := newSession(t)
-	for _, r := range []Reading{{}, {Tokens: 500_000}, {Tokens: 1, Window: -1, Pct: 99}, {Window: 1, Pct: nan()}, {Window: 1, Pct: inf()}} {
+	for _, r := range []Reading{{}, {Tokens: 500_000}, {Tokens: 1, Window: -1, Pct: 99}, {Window: 1, Pct: nan()},
+		{Window: 1, Pct: inf()}} {
 		s.r = r
 		s.expect(tool)
 		s.expect(prompt)
@@ -247,9 +250,10 @@ func TestLevelsComeBackAfterACompaction(t *testing.T) {
 // compaction, whichever of the two events tells of it, and in whichever order.
 func TestReminderIsToldOnce(t *testing.T) {
 	for name, after := range map[string][]Input{
-		"as the CLI does":   {start, post},
-		"the other way":     {post, start},
-		"with a subagent's": {{Event: SubagentStop, AgentID: "a2"}, start, {Event: SessionStart, Source: SourceCompact, AgentID: "a3"}, post},
+		"as the CLI does": {start, post},
+		"the other way":   {post, start},
+		"with a subagent's": {{Event: SubagentStop, AgentID: "a2"}, start,
+			{Event: SessionStart, Source: SourceCompact, AgentID: "a3"}, post},
 		"only PostCompact":  {post, tool},
 		"then a prompt":     {post, prompt},
 		"only SessionStart": {start},
@@ -302,7 +306,8 @@ func TestReminderAndWarningTogether(t *testing.T) {
 func TestOtherEvents(t *testing.T) {
 	s := newSession(t)
 	s.at(99)
-	for _, in := range []Input{{Event: "Stop", StopHookActive: true}, {Event: "PreToolUse", Tool: "Bash"}, {Event: "SomethingNew"},
+	for _, in := range []Input{{Event: "Stop", StopHookActive: true}, {Event: "PreToolUse", Tool: "Bash"},
+		{Event: "SomethingNew"},
 		{Event: SessionStart, Source: "startup"}, {Event: SessionStart, Source: "resume"}} {
 		s.expect(in)
 	}

@@ -123,7 +123,8 @@ func (e *epoch) checkTold(t *testing.T, in Input, before Spent, told Told) {
 	case told.Again && (!e.told[told.Level] || in.Event == UserPromptSubmit):
 		t.Fatalf("%s was told again by %s, and never before", told.Level, in.Event)
 	case told.Again && !before.Pressing && told.Level == LevelWarn && told.Pct < before.Pct+warnPoints,
-		told.Again && !before.Pressing && told.Level == LevelCritical && (before.Calls+1 < criticalCalls || told.Pct < before.Pct+criticalPoints):
+		told.Again && !before.Pressing && told.Level == LevelCritical &&
+			(before.Calls+1 < criticalCalls || told.Pct < before.Pct+criticalPoints):
 		t.Fatalf("%s was told again too soon", told.Level)
 	}
 	if e.told == nil {

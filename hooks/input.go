@@ -34,9 +34,10 @@ const (
 
 // Input is one event of the CLI. What an event does not have is empty.
 type Input struct {
-	Event          Event  `json:"hook_event_name"`
-	SessionID      string `json:"session_id,omitempty"`
-	TranscriptPath string `json:"transcript_path,omitempty"` // of the session's main thread, also in a subagent's events
+	Event     Event  `json:"hook_event_name"`
+	SessionID string `json:"session_id,omitempty"`
+	// of the session's main thread, also in a subagent's events
+	TranscriptPath string `json:"transcript_path,omitempty"`
 	CWD            string `json:"cwd,omitempty"`
 	AgentID        string `json:"agent_id,omitempty"` // the subagent's; empty: the main thread
 	AgentType      string `json:"agent_type,omitempty"`
@@ -56,11 +57,13 @@ func Parse(raw json.RawMessage) (Input, error) {
 	var in Input
 	var wrong error
 	fields := map[string]any{
-		"hook_event_name": &in.Event, "session_id": &in.SessionID, "transcript_path": &in.TranscriptPath, "cwd": &in.CWD,
-		"agent_id": &in.AgentID, "agent_type": &in.AgentType, "tool_name": &in.Tool, "tool_use_id": &in.ToolUseID,
-		"trigger": &in.Trigger, "source": &in.Source, "error": &in.Error, "is_interrupt": &in.IsInterrupt, "stop_hook_active": &in.StopHookActive,
+		"hook_event_name": &in.Event, "session_id": &in.SessionID, "transcript_path": &in.TranscriptPath,
+		"cwd": &in.CWD, "agent_id": &in.AgentID, "agent_type": &in.AgentType, "tool_name": &in.Tool,
+		"tool_use_id": &in.ToolUseID, "trigger": &in.Trigger, "source": &in.Source, "error": &in.Error,
+		"is_interrupt": &in.IsInterrupt, "stop_hook_active": &in.StopHookActive,
 	}
-	whole := jsonl.Members(raw, func(key, value []byte) bool { // what a tool was given, or answered, is only stepped over
+	// what a tool was given, or answered, is only stepped over
+	whole := jsonl.Members(raw, func(key, value []byte) bool {
 		if to := fields[string(key)]; to != nil {
 			if err := json.Unmarshal(value, to); err != nil {
 				wrong = fmt.Errorf("read hook event: field %s: %w", key, err)

@@ -15,8 +15,8 @@ func TestParse(t *testing.T) {
 "hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{"command":"false","agent_id":"inner"},"tool_use_id":"toolu_1",
 "error":"Exit code 1","is_interrupt":true,"duration_ms":12}`
 	want := Input{Event: PostToolUseFailure, SessionID: "33e2ace1-d4bc-47dd-9200-fa457d13e61f",
-		TranscriptPath: "/h/.claude/projects/-w/33e2ace1-d4bc-47dd-9200-fa457d13e61f.jsonl", CWD: "/w", AgentID: "a22d", AgentType: "general-purpose",
-		Tool: "Bash", ToolUseID: "toolu_1", Error: "Exit code 1", IsInterrupt: true}
+		TranscriptPath: "/h/.claude/projects/-w/33e2ace1-d4bc-47dd-9200-fa457d13e61f.jsonl", CWD: "/w", AgentID: "a22d",
+		AgentType: "general-purpose", Tool: "Bash", ToolUseID: "toolu_1", Error: "Exit code 1", IsInterrupt: true}
 	got, err := Parse(json.RawMessage(full))
 	if err != nil {
 		t.Fatal(err)
@@ -25,11 +25,15 @@ func TestParse(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for raw, want := range map[string]Input{
-		`{"hook_event_name":"PostToolUse","Agent_ID":"x","AGENT_ID":"y","Hook_Event_Name":"Stop"}`: {Event: PostToolUse}, // no folding of case
-		`{"hook_event_name":"Tomorrow","what":[1]}`:                                                {Event: "Tomorrow"},
-		`{"hook_event_name":"PreCompact","trigger":"auto","custom_instructions":null}`:             {Event: PreCompact, Trigger: "auto"},
-		`{"hook_event_name":"PostToolUse","agent_id":null}`:                                        {Event: PostToolUse},
-		` {"hook_event_name":"SessionStart","source":"compact","stop_hook_active":true} `:          {Event: SessionStart, Source: "compact", StopHookActive: true},
+		// no folding of case
+		`{"hook_event_name":"PostToolUse","Agent_ID":"x","AGENT_ID":"y","Hook_Event_Name":"Stop"}`: {
+			Event: PostToolUse},
+		`{"hook_event_name":"Tomorrow","what":[1]}`: {Event: "Tomorrow"},
+		`{"hook_event_name":"PreCompact","trigger":"auto","custom_instructions":null}`: {Event: PreCompact,
+			Trigger: "auto"},
+		`{"hook_event_name":"PostToolUse","agent_id":null}`: {Event: PostToolUse},
+		` {"hook_event_name":"SessionStart","source":"compact","stop_hook_active":true} `: {Event: SessionStart,
+			Source: "compact", StopHookActive: true},
 	} {
 		got, err := Parse(json.RawMessage(raw))
 		if err != nil || got != want {
@@ -53,9 +57,11 @@ func TestParseRefuses(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for want, a := range map[string]Answer{
 		`{}`: {},
-		`{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"a \"b\"\n"}}`: {Event: PostToolUse, Context: "a \"b\"\n"},
-		`{"decision":"block","reason":"no"}`:                                                     {Event: PreCompact, Block: true, Reason: "no", Context: "not with a block"},
-		`{"decision":"block"}`:                                                                   {Event: PreCompact, Block: true},
+		`{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"a \"b\"\n"}}`: {Event: PostToolUse,
+			Context: "a \"b\"\n"},
+		`{"decision":"block","reason":"no"}`: {Event: PreCompact, Block: true, Reason: "no",
+			Context: "not with a block"},
+		`{"decision":"block"}`: {Event: PreCompact, Block: true},
 	} {
 		if got := string(a.JSON()); got != want {
 			t.Errorf("%+v: %s, want %s", a, got, want)
@@ -116,7 +122,8 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%s %s: %q", tt.role, tt.level, rest)
 		}
 	}
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 172_000: "172,000", 1_000_000: "1,000,000", -1500: "-1,500", -150: "-150"} {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 172_000: "172,000", 1_000_000: "1,000,000",
+		-1500: "-1,500", -150: "-150"} {
 		if got := grouped(n); got != want {
 			t.Errorf("grouped(%d) = %s, want %s", n, got, want)
 		}
@@ -128,7 +135,8 @@ func TestFit(t *testing.T) {
 	if got := fit(whole); got != whole {
 		t.Error("a text that fits was cut")
 	}
-	for _, text := range []string{whole + "é", strings.Repeat("😀", MaxContext/2) + "x", strings.Repeat("x", 1<<20), strings.Repeat("\xff", MaxContext+1)} {
+	for _, text := range []string{whole + "é", strings.Repeat("😀", MaxContext/2) + "x", strings.Repeat("x", 1<<20),
+		strings.Repeat("\xff", MaxContext+1)} {
 		got := fit(text)
 		if n := unitsOf(got); n > MaxContext || n < MaxContext-2 {
 			t.Errorf("%d units, want as many of %d as go", n, MaxContext)

@@ -28,7 +28,8 @@ func warningText(p Policy, l Level, r Reading, pressing bool) string {
 		fmt.Fprintf(&b, "%s: full.", l)
 	}
 	if pressing {
-		b.WriteString("\nA compaction was held back, so that nothing is lost. It cannot be held back for long: this is the last moment.")
+		b.WriteString("\nA compaction was held back, so that nothing is lost. It cannot be held back for long: this " +
+			"is the last moment.")
 	}
 	b.WriteString("\n" + advice(p.Role, l))
 	return b.String()
@@ -42,7 +43,8 @@ func advice(role string, l Level) string {
 	case role == RoleArbiter:
 		return "End this turn soon and read nothing large. The supervisor will ask you for HANDOFF between turns."
 	case l == LevelCritical:
-		return "Stop: begin nothing new. Commit what stands, then end this turn with kind `handoff` and its document: what is done, what remains, what a successor must know, and checks that show it."
+		return "Stop: begin nothing new. Commit what stands, then end this turn with kind `handoff` and its " +
+			"document: what is done, what remains, what a successor must know, and checks that show it."
 	}
 	return "Finish the thread at hand and commit it. Begin nothing large; a successor will."
 }

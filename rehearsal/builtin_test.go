@@ -11,7 +11,8 @@ import (
 )
 
 func TestBuiltin(t *testing.T) {
-	if diff := cmp.Diff([]string{"dialogue", "generations", "parallel", "small-job", "workflow"}, rehearsal.BuiltinNames()); diff != "" {
+	if diff := cmp.Diff([]string{"dialogue", "generations", "parallel", "small-job", "workflow"},
+		rehearsal.BuiltinNames()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	for _, name := range append(rehearsal.BuiltinNames(), "") {
@@ -57,15 +58,18 @@ func TestBuiltinSpunTwice(t *testing.T) {
 	}
 	const question = "⟦k7f2 | from: %s (Orchestrator) | kind: question | id: 1⟧\nIn which tongue?\n⟦k7f2 | end⟧"
 	srv := serve(t, builtin(t, "small-job"), rehearsal.Options{})
-	c := converse(t, srv, "s", "Read", "mcp__arbiter__spawn_orchestrator", "mcp__arbiter__release_orchestrator", "mcp__arbiter__set_plan", "StructuredOutput")
+	c := converse(t, srv, "s", "Read", "mcp__arbiter__spawn_orchestrator", "mcp__arbiter__release_orchestrator",
+		"mcp__arbiter__set_plan", "StructuredOutput")
 	c.ask("the task")
 	c.ask("{\"id\":\"orch-2\"}")
 	for _, asker := range []string{"orch-1", "orch-2"} {
-		if decision, to := verdict(c.ask(fmt.Sprintf(question, asker))); decision != "ADDRESS_ORCHESTRATOR" || to != asker {
+		if decision, to := verdict(c.ask(fmt.Sprintf(question, asker))); decision != "ADDRESS_ORCHESTRATOR" ||
+			to != asker {
 			t.Errorf("%s asked: %s to %q", asker, decision, to)
 		}
 	}
-	if got := c.ask("COMPLETE while Orchestrators still work (orch-1 working).").Content[0].str("name"); got != "mcp__arbiter__release_orchestrator" {
+	if got := c.ask("COMPLETE while Orchestrators still work (orch-1 working).").Content[0].str(
+		"name"); got != "mcp__arbiter__release_orchestrator" {
 		t.Errorf("one still works: %q", got)
 	}
 	if decision, _ := verdict(c.ask("Released: orch-1.")); decision != "COMPLETE" {

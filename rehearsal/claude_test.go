@@ -75,8 +75,9 @@ func command(t *testing.T, srv *rehearsal.Server, o *claudeOptions) *exec.Cmd {
 	cmd.Dir = o.cwd
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = append([]string{
-		"HOME=" + o.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + srv.Key(), "ANTHROPIC_BASE_URL=" + srv.URL(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		"HOME=" + o.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + srv.Key(),
+		"ANTHROPIC_BASE_URL=" + srv.URL(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
 	}, o.env...)
 	return cmd
 }

@@ -37,12 +37,14 @@ func (c *client) request(stream bool) *http.Request {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	body, err := json.Marshal(frame{"model": c.model, "stream": stream, "max_tokens": 1000, "tools": tools, "messages": c.messages,
-		"system": []frame{{"type": "text", "text": "You are an agent."}}, "metadata": frame{"user_id": string(id)}})
+	body, err := json.Marshal(frame{"model": c.model, "stream": stream, "max_tokens": 1000, "tools": tools,
+		"messages": c.messages, "system": []frame{{"type": "text", "text": "You are an agent."}},
+		"metadata": frame{"user_id": string(id)}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL()+"/v1/messages?beta=true", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL()+"/v1/messages?beta=true",
+		bytes.NewReader(body))
 	if err != nil {
 		c.t.Fatal(err)
 	}

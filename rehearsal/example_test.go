@@ -39,7 +39,8 @@ func TestLiveExample(t *testing.T) {
 	t.Parallel()
 	sc := example(t)
 	srv := serve(t, sc, rehearsal.Options{})
-	c := startClaude(t, srv, claudeOptions{schema: verdictSchema, args: append([]string{"--allowedTools"}, sc.Allow()...)})
+	c := startClaude(t, srv,
+		claudeOptions{schema: verdictSchema, args: append([]string{"--allowedTools"}, sc.Allow()...)})
 	if got := c.say("My name is Atropos.").sub("structured_output").str("message"); got != "Hail was said to Atropos." {
 		t.Errorf("verdict %q", got)
 	}

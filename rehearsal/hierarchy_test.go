@@ -53,7 +53,8 @@ func newHierarchy(t *testing.T, sc *rehearsal.Scenario, o rehearsal.Options) *hi
 	}
 	h.agents["arbiter"] = startClaude(t, h.srv, claudeOptions{
 		home: h.home, cwd: h.cwd, schema: arbiterVerdict,
-		args: []string{"--system-prompt", "You are the Arbiter.", "--tools", "Read,Grep,Glob", "--allowedTools", "mcp__arbiter"},
+		args: []string{"--system-prompt", "You are the Arbiter.", "--tools", "Read,Grep,Glob", "--allowedTools",
+			"mcp__arbiter"},
 		tools: map[string]func(frame) string{
 			"spawn_orchestrator":   func(in frame) string { return h.spawn(in, sc.Allow(), noted) },
 			"release_orchestrator": noted("arbiter", "release_orchestrator"),
@@ -94,7 +95,8 @@ func (h *hierarchy) deliver(from, kind, to, text string) {
 	if !slices.Contains(h.order, to) {
 		h.order = append(h.order, to)
 	}
-	h.inbox[to] = append(h.inbox[to], fmt.Sprintf("⟦k7f2⟧ from %s · %s\n«work log»\n- nothing of note\n\n%s\n⟦/k7f2⟧", from, kind, text))
+	h.inbox[to] = append(h.inbox[to], fmt.Sprintf("⟦k7f2⟧ from %s · %s\n«work log»\n- nothing of note\n\n%s\n⟦/k7f2⟧",
+		from, kind, text))
 }
 
 // run delivers until the Arbiter completes or nobody has anything to say. All
@@ -170,7 +172,8 @@ func builtin(t *testing.T, name string) *rehearsal.Scenario {
 func TestLiveSmallJob(t *testing.T) {
 	wirecase.Long(t) // arbiter plays it, too
 	t.Parallel()
-	h := newHierarchy(t, builtin(t, "small-job"), rehearsal.Options{Vars: map[string]string{"task": "Foretell\nthe tide."}})
+	h := newHierarchy(t, builtin(t, "small-job"),
+		rehearsal.Options{Vars: map[string]string{"task": "Foretell\nthe tide."}})
 	h.run("Foretell the tide.")
 	if !strings.Contains(h.summary, "verified") {
 		t.Errorf("summary %q", h.summary)
@@ -180,12 +183,14 @@ func TestLiveSmallJob(t *testing.T) {
 	if len(h.agents) != 3 || h.docs["orch-1"] == nil || h.docs["orch-2"] == nil {
 		t.Errorf("%d agents, documents %v", len(h.agents), h.docs)
 	}
-	for _, want := range []string{"arbiter set_plan", "orch-1 report_progress", "orch-1 update_plan", "orch-2 update_plan"} {
+	for _, want := range []string{"arbiter set_plan", "orch-1 report_progress", "orch-1 update_plan",
+		"orch-2 update_plan"} {
 		if !slices.Contains(h.calls, want) {
 			t.Errorf("no call %q in %v", want, h.calls)
 		}
 	}
-	if got := h.agents["orch-1"].control("get_context_usage", frame{"detail": "summary"}).num("totalTokens"); got < 240000 || got > 250000 {
+	if got := h.agents["orch-1"].control("get_context_usage",
+		frame{"detail": "summary"}).num("totalTokens"); got < 240000 || got > 250000 {
 		t.Errorf("context of orch-1 %v, want a little over 240000", got)
 	}
 	subagents := 0

@@ -77,7 +77,8 @@ actors:
 	if out.str("decision") != "DONE" || out.num("n") != 3 || !out.yes("yes") {
 		t.Errorf("second verdict: %v", out)
 	}
-	for name, want := range map[string]string{"one.txt": "one for mortal\n", "two.txt": "one for mortal\n", "three.txt": "three\n"} {
+	for name, want := range map[string]string{"one.txt": "one for mortal\n", "two.txt": "one for mortal\n",
+		"three.txt": "three\n"} {
 		got, err := os.ReadFile(filepath.Join(c.cwd, name))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
@@ -110,10 +111,12 @@ actors:
 `, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{})
 	c.say("one")
-	if got := c.control("side_question", frame{"question": "what is up?"}).str("response"); !strings.Contains(got, "thread remembers") {
+	if got := c.control("side_question", frame{"question": "what is up?"}).str("response"); !strings.Contains(got,
+		"thread remembers") {
 		t.Errorf("side question answered %q", got)
 	}
-	if got := c.control("generate_session_title", frame{"description": "count the ships"}).str("title"); got != "Rehearsal" {
+	if got := c.control("generate_session_title",
+		frame{"description": "count the ships"}).str("title"); got != "Rehearsal" {
 		t.Errorf("title %q", got)
 	}
 	if got := c.say("two").str("result"); got != "second" {

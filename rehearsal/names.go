@@ -81,7 +81,8 @@ func (s *Scenario) eachText(visit func(*text)) {
 			for _, u := range st.use {
 				eachText(tree(u.input), visit)
 			}
-			for _, am := range []*amount{st.usage.context, st.usage.input, st.usage.cacheRead, st.usage.cacheCreation, st.usage.output} {
+			for _, am := range []*amount{st.usage.context, st.usage.input, st.usage.cacheRead, st.usage.cacheCreation,
+				st.usage.output} {
 				if am != nil {
 					some(am.text)
 				}

@@ -134,7 +134,8 @@ func Builtin(name string) (*Scenario, error) {
 	}
 	src, err := builtin.ReadFile("scenarios/" + name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("there is no built-in scenario %q: use one of %s", name, strings.Join(BuiltinNames(), ", "))
+		return nil, fmt.Errorf("there is no built-in scenario %q: use one of %s", name,
+			strings.Join(BuiltinNames(), ", "))
 	}
 	return Parse(name+".yaml", src)
 }

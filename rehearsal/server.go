@@ -175,7 +175,8 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	q := s.stage.play(c)
 	s.book.enter(c, q, body)
-	s.log.Debug("request", "session", short(c.session), "role", q.role, "actor", q.actor, "step", q.step, "again", q.again)
+	s.log.Debug("request", "session", short(c.session), "role", q.role, "actor", q.actor, "step", q.step, "again",
+		q.again)
 	for _, p := range q.problems {
 		s.log.Warn("rehearsal", "problem", p)
 	}

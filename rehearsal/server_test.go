@@ -30,14 +30,16 @@ actors:
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash").hear("x")
 	status, header, body := c.do(c.request(true))
-	if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") || !strings.HasPrefix(header.Get("Request-Id"), "req_") {
+	if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") ||
+		!strings.HasPrefix(header.Get("Request-Id"), "req_") {
 		t.Errorf("status %d, header %v", status, header)
 	}
 	var got []string
 	for ev := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
 		name, data, ok := strings.Cut(ev, "\n")
 		var f frame
-		if !ok || json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f) != nil || "event: "+f.str("type") != name {
+		if !ok || json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f) != nil ||
+			"event: "+f.str("type") != name {
 			t.Fatalf("bad event %q", ev)
 		}
 		for _, random := range []frame{f.sub("message"), f.sub("content_block")} {
@@ -110,7 +112,8 @@ func TestOtherPaths(t *testing.T) {
 		{"GET", "/", "", "", 200, ""},
 		{"GET", "/v1/models", "", "", 404, "not_found_error"},
 		{"DELETE", "/", "", "", 404, "not_found_error"},
-		{"POST", "/v1/messages/count_tokens?beta=true", "", `{"model":"m","messages":[{"role":"user","content":"four score"}]}`, 200, `"input_tokens":17`},
+		{"POST", "/v1/messages/count_tokens?beta=true", "",
+			`{"model":"m","messages":[{"role":"user","content":"four score"}]}`, 200, `"input_tokens":17`},
 		{"POST", "/v1/messages", "", "{}", 401, "authentication_error"},
 		{"POST", "/v1/messages", "sk-ant-api03-real", "{}", 401, "authentication_error"},
 		{"POST", "/v1/messages", srv.Key(), "{", 400, "invalid_request_error"},
@@ -134,14 +137,16 @@ func TestOtherPaths(t *testing.T) {
 			t.Errorf("a key was kept: %s", p)
 		}
 	}
-	wantProblems(t, srv, "carried no key", "real credentials must not come here", "read request: ", "model and messages are required")
+	wantProblems(t, srv, "carried no key", "real credentials must not come here", "read request: ",
+		"model and messages are required")
 }
 
 // Close ends what the script would hold for ever, and waits for it.
 func TestCloseEndsWaits(t *testing.T) {
 	for _, how := range []string{"delay: 24h", "fault: {stall: 24h}", "fault: {stall_mid: 24h}", "chunk_delay: 24h"} {
 		t.Run(how, func(t *testing.T) {
-			srv := play(t, "actors:\n  - name: a\n    steps:\n      - say: a word\n        "+how+"\n", rehearsal.Options{})
+			srv := play(t, "actors:\n  - name: a\n    steps:\n      - say: a word\n        "+how+"\n",
+				rehearsal.Options{})
 			req := converse(t, srv, "s", "Bash").hear("x").request(true)
 			failed := make(chan error, 1)
 			go func() { // waited for below
@@ -204,19 +209,24 @@ func TestRecord(t *testing.T) {
 	long := strings.Repeat("x", 10000)
 	for _, record := range []bool{false, true} {
 		var log bytes.Buffer
-		srv := play(t, oneWord, rehearsal.Options{Record: record, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		srv := play(t, oneWord,
+			rehearsal.Options{Record: record,
+				Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		c := converse(t, srv, "session-1", "Bash")
 		c.agent = "a7"
 		c.say(long)
 		r := srv.Requests()[0]
-		if r.Session != "session-1" || r.Agent != "a7" || r.Role != rehearsal.RoleSubagent || r.Actor != "a" || r.Step != "test.yaml:4" || r.Size < 10000 {
+		if r.Session != "session-1" || r.Agent != "a7" || r.Role != rehearsal.RoleSubagent || r.Actor != "a" ||
+			r.Step != "test.yaml:4" || r.Size < 10000 {
 			t.Errorf("record %+v", r)
 		}
 		if diff := cmp.Diff([]string{"Bash"}, r.ToolNames()); diff != "" {
 			t.Error(diff)
 		}
-		whole := len(r.First) == 10000 && r.System == "You are an agent." && len(r.Tools[0].Schema) > 0 && json.Valid(r.Messages) && json.Valid(r.Body)
-		summary := len(r.First) == 4096 && r.System == "" && r.Tools[0].Schema == nil && r.Messages == nil && r.Body == nil
+		whole := len(r.First) == 10000 && r.System == "You are an agent." && len(r.Tools[0].Schema) > 0 &&
+			json.Valid(r.Messages) && json.Valid(r.Body)
+		summary := len(r.First) == 4096 && r.System == "" && r.Tools[0].Schema == nil && r.Messages == nil &&
+			r.Body == nil
 		if record && !whole || !record && !summary {
 			t.Errorf("record %v: %+v", record, r)
 		}

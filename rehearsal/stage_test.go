@@ -72,7 +72,8 @@ actors:
 		t.Errorf("a reminder counts as the first text: %q", got)
 	}
 	long := converse(t, srv, "s2", "Bash")
-	if got := long.say([]frame{reminder, {"type": "text", "text": strings.Repeat("x", 20000) + " the sign"}}); got != "marked" {
+	if got := long.say([]frame{reminder,
+		{"type": "text", "text": strings.Repeat("x", 20000) + " the sign"}}); got != "marked" {
 		t.Errorf("late in a long text: %q", got)
 	}
 	third := converse(t, srv, "s3", "Bash")
@@ -133,7 +134,8 @@ actors:
 	if got := c.say("more"); got != "The script has no more words." {
 		t.Errorf("after the end: %q", got)
 	}
-	wantProblems(t, srv, `a: session s: line 10: expected /exactly (?P<never>this)/, got: "that"`, `no step is left for: "more"`)
+	wantProblems(t, srv, `a: session s: line 10: expected /exactly (?P<never>this)/, got: "that"`,
+		`no step is left for: "more"`)
 }
 
 func TestOtherwise(t *testing.T) {
@@ -168,7 +170,8 @@ actors:
       - {expect: note, say: noted}
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash")
-	for _, x := range []struct{ in, want string }{{"note 1", "noted 1"}, {"note", "noted"}, {"begin", "one"}, {"note 2", "noted 2"}} {
+	for _, x := range []struct{ in, want string }{{"note 1", "noted 1"}, {"note", "noted"}, {"begin", "one"},
+		{"note 2", "noted 2"}} {
 		if got := c.say(x.in); got != x.want {
 			t.Errorf("%q: %q, want %q", x.in, got, x.want)
 		}
@@ -191,7 +194,8 @@ actors:
 	c.messages = append(c.messages, frame{"role": "user", "content": "x"},
 		frame{"role": "system", "content": "# Environment\n - Primary working directory: /w\n"})
 	c.say("hello")
-	c.hear([]frame{{"type": "tool_result", "tool_use_id": "t", "content": []frame{{"type": "text", "text": "result of it"}, {"type": "image"}}}})
+	c.hear([]frame{{"type": "tool_result", "tool_use_id": "t",
+		"content": []frame{{"type": "text", "text": "result of it"}, {"type": "image"}}}})
 	c.messages = append(c.messages, frame{"role": "system", "content": "a note"})
 	if got, want := c.say([]frame{}), "result of it\na note"; got != want {
 		t.Errorf("incoming %q, want %q", got, want)
@@ -230,7 +234,8 @@ actors:
 	c := converse(t, srv, "s", "Read")
 	c.say("x")
 	c.say("y")
-	wantProblems(t, srv, "step test.yaml:5 uses StructuredOutput, which the request does not offer", "uses mcp__arbiter__status")
+	wantProblems(t, srv, "step test.yaml:5 uses StructuredOutput, which the request does not offer",
+		"uses mcp__arbiter__status")
 }
 
 func TestUsage(t *testing.T) {
@@ -250,7 +255,8 @@ actors:
 	if first.Usage.Read != 0 || first.Usage.Creation == 0 || first.Usage.Output == 0 {
 		t.Errorf("first: %+v", first.Usage)
 	}
-	if grown := second.context() - first.context(); second.Usage.Read != first.context() || grown < 1000 || grown > 1100 {
+	if grown := second.context() - first.context(); second.Usage.Read != first.context() || grown < 1000 ||
+		grown > 1100 {
 		t.Errorf("second: %+v after %+v", second.Usage, first.Usage)
 	}
 	if third := c.ask("z"); third.context() != 90000 || third.Usage.Output != 7 || third.Usage.Creation > 1000 {
@@ -316,10 +322,17 @@ actors:
 		then []frame // after the first exchange
 		want string
 	}{
-		{"killed", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "No response requested."}, {"role": "user", "content": "again"}}, "second and last"},
-		{"kept", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second and last"}, {"role": "user", "content": "again"}}, "third"},
-		{"in part", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second"}, {"role": "user", "content": "[Request interrupted by user]"}, {"role": "user", "content": "again"}}, "third"},
-		{"interrupted", []frame{{"role": "user", "content": "go on"}, {"role": "user", "content": "[Request interrupted by user]"}, {"role": "user", "content": "again"}}, "third"},
+		{"killed", []frame{{"role": "user", "content": "go on"},
+			{"role": "assistant", "content": "No response requested."}, {"role": "user", "content": "again"}},
+			"second and last"},
+		{"kept", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second and last"},
+			{"role": "user", "content": "again"}}, "third"},
+		{"in part", []frame{{"role": "user", "content": "go on"}, {"role": "assistant", "content": "second"},
+			{"role": "user", "content": "[Request interrupted by user]"}, {"role": "user", "content": "again"}},
+			"third"},
+		{"interrupted", []frame{{"role": "user", "content": "go on"},
+			{"role": "user", "content": "[Request interrupted by user]"}, {"role": "user", "content": "again"}},
+			"third"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			srv := play(t, script, rehearsal.Options{})

@@ -76,25 +76,55 @@ func TestTakenUp(t *testing.T) {
 		{"nothing was answered", []frame{user("the task"), lost, user(ended)}, "first"},
 		{"nothing was answered, twice", []frame{user("the task"), lost, user(ended), lost, user(ended)}, "first"},
 		{"the answer was cut before its calls", []frame{user("the task"), model("first"), user(ended)}, "first"},
-		{"between its calls", []frame{user("the task"), model("first", called("t1", "Plan")), user(result("t1", "planned"), ended)}, "first"},
-		{"no outcome is known", []frame{user("the task"), first, user(failed("t1", unknownOutcome), failed("t2", unknownOutcome)), lost, user(ended)}, "first"},
-		{"one outcome is unknown", []frame{user("the task"), first, user(result("t1", "planned"), failed("t2", unknownOutcome)), lost, user(ended)}, "first"},
-		{"one outcome is unknown, and no word of it", []frame{user("the task"), first, user(result("t1", "planned"), failed("t2", unknownOutcome), told)}, "first"},
-		{"interrupted by the end", []frame{user("the task"), first, user(result("t1", "planned"), failed("t2", stoppedRunning), "[Request interrupted by user for tool use]"), lost, user(ended)}, "first"},
-		{"interrupted on purpose", []frame{user("the task"), first, user(result("t1", "planned"), failed("t2", stoppedRunning), "[Request interrupted by user for tool use]", "do it thrice")}, "thrice"},
-		{"played again", []frame{user("the task"), first, user(failed("t1", unknownOutcome), failed("t2", unknownOutcome)), lost, user(ended),
-			model("first", called("t5", "Plan"), called("t6", "Spawn")), user(result("t5", "planned"), result("t6", "orch-2 is summoned"))}, "second, orch-2"},
+		{"between its calls",
+			[]frame{user("the task"), model("first", called("t1", "Plan")), user(result("t1", "planned"), ended)},
+			"first"},
+		{"no outcome is known",
+			[]frame{user("the task"), first, user(failed("t1", unknownOutcome), failed("t2", unknownOutcome)), lost,
+				user(ended)}, "first"},
+		{"one outcome is unknown",
+			[]frame{user("the task"), first, user(result("t1", "planned"), failed("t2", unknownOutcome)), lost,
+				user(ended)}, "first"},
+		{"one outcome is unknown, and no word of it",
+			[]frame{user("the task"), first, user(result("t1", "planned"), failed("t2", unknownOutcome), told)},
+			"first"},
+		{"interrupted by the end",
+			[]frame{user("the task"), first,
+				user(result("t1", "planned"), failed("t2", stoppedRunning),
+					"[Request interrupted by user for tool use]"), lost, user(ended)}, "first"},
+		{"interrupted on purpose",
+			[]frame{user("the task"), first,
+				user(result("t1", "planned"), failed("t2", stoppedRunning),
+					"[Request interrupted by user for tool use]", "do it thrice")}, "thrice"},
+		{"played again",
+			[]frame{user("the task"), first, user(failed("t1", unknownOutcome), failed("t2", unknownOutcome)), lost,
+				user(ended), model("first", called("t5", "Plan"), called("t6", "Spawn")),
+				user(result("t5", "planned"), result("t6", "orch-2 is summoned"))}, "second, orch-2"},
 		{"results without an answer", []frame{user("the task"), first, done, lost, user(ended)}, "second, orch-1"},
-		{"results, and the answer was interrupted by the end", []frame{user("the task"), first, done, user("[Request interrupted by user]"), lost, user(ended)}, "second, orch-1"},
-		{"the verdict is unknown", []frame{user("the task"), first, done, second, user(failed("t3", unknownOutcome)), lost, user(ended)}, "second, orch-1"},
-		{"the verdict is unknown, a call beside it is not", []frame{user("the task"), first, done, model("second, orch-1", called("t9", "Read"), called("t3", "StructuredOutput")),
-			user(result("t9", "read"), failed("t3", unknownOutcome)), lost, user(ended)}, "second, orch-1"},
-		{"the verdict was heard, its result was not kept", []frame{user("the task"), first, done, second, user(failed("t3", unknownOutcome)), lost, user(told)}, "third"},
-		{"the turn had ended", []frame{user("the task"), first, done, second, user(result("t3", "Structured output provided successfully"), ended)}, "second, orch-1"},
+		{"results, and the answer was interrupted by the end",
+			[]frame{user("the task"), first, done, user("[Request interrupted by user]"), lost, user(ended)},
+			"second, orch-1"},
+		{"the verdict is unknown", []frame{user("the task"), first, done, second, user(failed("t3", unknownOutcome)),
+			lost, user(ended)}, "second, orch-1"},
+		{"the verdict is unknown, a call beside it is not",
+			[]frame{user("the task"), first, done,
+				model("second, orch-1", called("t9", "Read"), called("t3", "StructuredOutput")),
+				user(result("t9", "read"), failed("t3", unknownOutcome)), lost, user(ended)}, "second, orch-1"},
+		{"the verdict was heard, its result was not kept",
+			[]frame{user("the task"), first, done, second, user(failed("t3", unknownOutcome)), lost, user(told)},
+			"third"},
+		{"the turn had ended",
+			[]frame{user("the task"), first, done, second,
+				user(result("t3", "Structured output provided successfully"), ended)}, "second, orch-1"},
 		{"an unanswered message", []frame{user("the task"), first, done, second, heard, lost, user(ended)}, "third"},
-		{"an unanswered message, and a correction", []frame{user("the task"), first, done, second, heard, lost, user("thrice")}, "third"},
-		{"another tool's outcome", []frame{user("the task"), first, done, second, heard, third, user(failed("t4", unknownOutcome)), lost, user(ended)}, "third"},
-		{"another tool's result", []frame{user("the task"), first, done, second, heard, third, user(result("t4", "a line"), ended)}, "fourth"},
+		{"an unanswered message, and a correction",
+			[]frame{user("the task"), first, done, second, heard, lost, user("thrice")}, "third"},
+		{"another tool's outcome",
+			[]frame{user("the task"), first, done, second, heard, third, user(failed("t4", unknownOutcome)), lost,
+				user(ended)}, "third"},
+		{"another tool's result",
+			[]frame{user("the task"), first, done, second, heard, third, user(result("t4", "a line"), ended)},
+			"fourth"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := converse(t, play(t, takenUp, rehearsal.Options{}), "s", "Read", "StructuredOutput")
@@ -122,10 +152,12 @@ func TestTakenUpLive(t *testing.T) {
 			return append(before[:3:3], lost, user(ended))
 		}, "second, orch-1"},
 		{"the first begun", func(before []frame, first, _ answer) []frame {
-			return append(before[:1:1], model("first", called(id(first, 1), "Plan")), user(result(id(first, 1), "planned"), ended))
+			return append(before[:1:1], model("first", called(id(first, 1), "Plan")),
+				user(result(id(first, 1), "planned"), ended))
 		}, "first"},
 		{"the first unknown", func(before []frame, first, _ answer) []frame {
-			return append(before[:2:2], user(result(id(first, 1), "planned"), failed(id(first, 2), unknownOutcome)), lost, user(ended))
+			return append(before[:2:2], user(result(id(first, 1), "planned"), failed(id(first, 2), unknownOutcome)),
+				lost, user(ended))
 		}, "first"},
 		{"the second heard", func(before []frame, _, second answer) []frame {
 			return append(before[:4:4], user(failed(id(second, 1), unknownOutcome)), lost, user(told))
@@ -158,7 +190,8 @@ actors:
 `
 	for name, history := range map[string][]frame{
 		"nothing kept": {user("x"), model("first"), user("y", "[Request interrupted by user]", "z")},
-		"in part":      {user("x"), model("first"), user("y"), model("second"), user("[Request interrupted by user]", "z")},
+		"in part": {user("x"), model("first"), user("y"), model("second"),
+			user("[Request interrupted by user]", "z")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := converse(t, play(t, script, rehearsal.Options{}), "s", "Bash")

@@ -16,7 +16,8 @@ func TestOrdinary(t *testing.T) {
 		}
 		n, runes := ordinary(string(r), 2)
 		plain := r >= ' ' && r <= '~' || r == '\n' || r == '\t'
-		odd := r < ' ' && !plain || r >= 0x7f && r <= 0x9f || r == zwj || r == zwnj || r == lineSeparator || r == paragraphSeparator || hidden(r) || mark(r)
+		odd := r < ' ' && !plain || r >= 0x7f && r <= 0x9f || r == zwj || r == zwnj || r == lineSeparator ||
+			r == paragraphSeparator || hidden(r) || mark(r)
 		switch {
 		case n > 0 && odd:
 			t.Errorf("%U is taken for ordinary", r)
@@ -29,7 +30,9 @@ func TestOrdinary(t *testing.T) {
 	if slow > 200 {
 		t.Errorf("%d runes are looked at closely for nothing", slow)
 	}
-	for _, bad := range []string{"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xe2\x28\xa1", "\xe2\x82", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf0\x9f\x98", "\xf0\x9f\x28\x80", "\xf4\x90\x80\x80", "\xff"} {
+	for _, bad := range []string{"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xe2\x28\xa1",
+		"\xe2\x82", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf0\x9f\x98", "\xf0\x9f\x28\x80", "\xf4\x90\x80\x80",
+		"\xff"} {
 		if n, _ := ordinary(bad, 9); n != 0 {
 			t.Errorf("%q is taken for %d ordinary bytes", bad, n)
 		}

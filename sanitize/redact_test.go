@@ -50,26 +50,41 @@ func forge(d dice) map[string]forged {
 		m[f.kind] = forged{keep: f.prefix, secret: d.text(alphabet, n)}
 	}
 	line := func() string { return d.text(base64Text, 64) + "\n" }
-	m["JWT"] = forged{keep: "eyJ", secret: d.text(alphaNumeric, 33) + ".eyJ" + d.text(alphaNumeric, 61) + "." + d.text(alphaNumeric, 43)}
-	m["JWE"] = forged{keep: "eyJ", secret: d.text(alphaNumeric, 33) + ".." + d.text(alphaNumeric, 16) + "." + d.text(alphaNumeric, 60) + "." + d.text(alphaNumeric, 22)}
-	m["PEM"] = forged{keep: "-----BEGIN RSA PRIVATE KEY-----\n", secret: line() + line() + d.text(base64Text, 22) + "==", after: "\n-----END RSA PRIVATE KEY-----"}
-	m["PEM, encrypted"] = forged{keep: "-----BEGIN EC PRIVATE KEY-----\n", secret: "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF\n\n" + line(), after: "-----END EC PRIVATE KEY-----"}
-	m["PEM, cut off"] = forged{keep: "-----BEGIN OPENSSH PRIVATE KEY-----\n", secret: line() + line() + d.text(base64Text, 12), after: "\n[cut off]"}
-	m["PEM in JSON"] = forged{keep: `-----BEGIN PRIVATE KEY-----\n`, secret: d.text(base64Text, 64) + `\n` + d.text(base64Text, 20), after: `\n-----END PRIVATE KEY-----\n`}
+	m["JWT"] = forged{keep: "eyJ", secret: d.text(alphaNumeric, 33) + ".eyJ" + d.text(alphaNumeric, 61) + "." +
+		d.text(alphaNumeric, 43)}
+	m["JWE"] = forged{keep: "eyJ", secret: d.text(alphaNumeric, 33) + ".." + d.text(alphaNumeric, 16) + "." +
+		d.text(alphaNumeric, 60) + "." + d.text(alphaNumeric, 22)}
+	m["PEM"] = forged{keep: "-----BEGIN RSA PRIVATE KEY-----\n", secret: line() + line() + d.text(base64Text, 22) +
+		"==", after: "\n-----END RSA PRIVATE KEY-----"}
+	m["PEM, encrypted"] = forged{keep: "-----BEGIN EC PRIVATE KEY-----\n",
+		secret: "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF\n\n" + line(),
+		after:  "-----END EC PRIVATE KEY-----"}
+	m["PEM, cut off"] = forged{keep: "-----BEGIN OPENSSH PRIVATE KEY-----\n",
+		secret: line() + line() + d.text(base64Text, 12), after: "\n[cut off]"}
+	m["PEM in JSON"] = forged{keep: `-----BEGIN PRIVATE KEY-----\n`, secret: d.text(base64Text, 64) + `\n` +
+		d.text(base64Text, 20), after: `\n-----END PRIVATE KEY-----\n`}
 	m["Azure client secret"] = forged{secret: d.text(alphaNumeric, 3) + "8Q~" + d.text(alphaNumeric+"-_.~", 34)}
 	m["Telegram"] = forged{keep: d.text("123456789", 10) + ":", secret: "AA" + d.text(alphaNumeric, 33)}
-	m["Discord"] = forged{secret: "M" + d.text(alphaNumeric, 23) + ".G" + d.text(alphaNumeric, 5) + "." + d.text(alphaNumeric, 38)}
+	m["Discord"] = forged{secret: "M" + d.text(alphaNumeric, 23) + ".G" + d.text(alphaNumeric, 5) + "." +
+		d.text(alphaNumeric, 38)}
 	m["URL"] = forged{keep: "postgres://app:", secret: d.text(alphaNumeric, 40), after: "@host/x"}
 	m["URL without a user"] = forged{keep: "redis://:", secret: d.text(alphaNumeric, 40), after: "@host"}
 	m["Bearer alone"] = forged{keep: "sent bearer ", secret: "7" + d.text(alphaNumeric, 39)}
 	for kind, form := range map[string][2]string{
-		"AWS secret": {"AWS_SECRET_ACCESS_KEY="}, "AWS secret in JSON": {`"SecretAccessKey": "`, `"`}, "AWS secret in a file": {"aws_secret_access_key = "},
-		"Azure storage": {"DefaultEndpointsProtocol=https;AccountName=x;AccountKey=", ";EndpointSuffix=x"},
-		"Bearer":        {"Authorization: Bearer "}, "Basic": {"proxy-authorization: Basic "}, "header": {"X-Api-Key: "}, "header in JSON": {`"authorization": "Bearer `, `"`},
-		"variable": {"export DEPLOY_TOKEN="}, "quoted variable": {`DB_PASSWORD="`, `"`}, "YAML": {"client_secret: "}, "JSON": {`{"accessToken":"`, `","a":1}`}, "JSON in JSON": {`{\"password\":\"`, `\"}`},
-		"JSON in JSON in JSON": {`{\\\"password\\\":\\\"`, `\\\"}`}, "query": {"https://x.example/?a=b&api_key=", "&c=d"}, "subscript": {"env['MY_SECRET'] = '", "'"}, "Go": {"apiKey := \"", "\""}, "Ruby": {":password => '", "'"},
-		"flag": {"login --password "}, "flag with =": {"login --token="}, "argument list": {`["login","--api-key","`, `"]`}, "Twilio token": {"TWILIO_AUTH_TOKEN="}, "escaped line": {`\nCIRCLE_TOKEN=`, `\nX=1`},
-		"camel": {"privateKey: "}, "kebab": {"client-secret="}, "dotted": {"spring.datasource.password="}, "SAS": {"https://x.blob.core.windows.net/c?sv=2024&sig=", "&se=2026"},
+		"AWS secret": {"AWS_SECRET_ACCESS_KEY="}, "AWS secret in JSON": {`"SecretAccessKey": "`, `"`},
+		"AWS secret in a file": {"aws_secret_access_key = "},
+		"Azure storage":        {"DefaultEndpointsProtocol=https;AccountName=x;AccountKey=", ";EndpointSuffix=x"},
+		"Bearer":               {"Authorization: Bearer "}, "Basic": {"proxy-authorization: Basic "},
+		"header": {"X-Api-Key: "}, "header in JSON": {`"authorization": "Bearer `, `"`},
+		"variable": {"export DEPLOY_TOKEN="}, "quoted variable": {`DB_PASSWORD="`, `"`}, "YAML": {"client_secret: "},
+		"JSON": {`{"accessToken":"`, `","a":1}`}, "JSON in JSON": {`{\"password\":\"`, `\"}`},
+		"JSON in JSON in JSON": {`{\\\"password\\\":\\\"`, `\\\"}`},
+		"query":                {"https://x.example/?a=b&api_key=", "&c=d"}, "subscript": {"env['MY_SECRET'] = '", "'"},
+		"Go": {"apiKey := \"", "\""}, "Ruby": {":password => '", "'"}, "flag": {"login --password "},
+		"flag with =": {"login --token="}, "argument list": {`["login","--api-key","`, `"]`},
+		"Twilio token": {"TWILIO_AUTH_TOKEN="}, "escaped line": {`\nCIRCLE_TOKEN=`, `\nX=1`},
+		"camel": {"privateKey: "}, "kebab": {"client-secret="}, "dotted": {"spring.datasource.password="},
+		"SAS": {"https://x.blob.core.windows.net/c?sv=2024&sig=", "&se=2026"},
 	} {
 		m[kind] = forged{keep: form[0], secret: "7" + d.text(alphaNumeric, 39), after: form[1], named: true}
 	}
@@ -81,9 +96,11 @@ func forge(d dice) map[string]forged {
 func TestSecretsAreMasked(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(1, 2))}
 	surroundings := map[string][2]string{
-		"alone": {"", ""}, "line": {"before\n", "\nafter"}, "text": {"the word is ", " and more"}, "JSON": {`{"a":"`, `","b":1}`},
-		"escaped": {`"said\n`, `\nmore"`}, "escaped quote": {`{\"a\":\"x `, `\"}`}, "unicode escape": {`"x\u003d`, `\u0026y"`}, "percent": {"x%3D", "&y"},
-		"brackets": {"(", ")"}, "tag": {"<b>", "</b>"}, "beyond ASCII": {"日本", " 日本"}, "comma": {"a, ", ", b"}, "quotes": {"'", "'"}, "backticks": {"`", "`"},
+		"alone": {"", ""}, "line": {"before\n", "\nafter"}, "text": {"the word is ", " and more"},
+		"JSON": {`{"a":"`, `","b":1}`}, "escaped": {`"said\n`, `\nmore"`}, "escaped quote": {`{\"a\":\"x `, `\"}`},
+		"unicode escape": {`"x\u003d`, `\u0026y"`}, "percent": {"x%3D", "&y"},
+		"brackets": {"(", ")"}, "tag": {"<b>", "</b>"}, "beyond ASCII": {"日本", " 日本"}, "comma": {"a, ", ", b"},
+		"quotes": {"'", "'"}, "backticks": {"`", "`"},
 	}
 	kinds := 0
 	for range 3 {
@@ -99,7 +116,8 @@ func TestSecretsAreMasked(t *testing.T) {
 				if left(out, f.secret) > 8 {
 					t.Errorf("%s, %s: %q became %q", kind, where, in, out)
 				}
-				if !strings.HasPrefix(out, around[0]+strings.TrimSuffix(strings.TrimSuffix(f.keep, "\n"), `\n`)) || !strings.HasSuffix(out, strings.TrimPrefix(strings.TrimPrefix(f.after+around[1], "\n"), `\n`)) {
+				if !strings.HasPrefix(out, around[0]+strings.TrimSuffix(strings.TrimSuffix(f.keep, "\n"), `\n`)) ||
+					!strings.HasSuffix(out, strings.TrimPrefix(strings.TrimPrefix(f.after+around[1], "\n"), `\n`)) {
 					t.Errorf("%s, %s: %q became %q: the surrounding changed", kind, where, in, out)
 				}
 				if !strings.Contains(out, MarkStart) {
@@ -130,18 +148,21 @@ func left(out, secret string) int {
 func TestRedact(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"prefix and length", "key sk-ant-" + strings.Repeat("a", 88), "key sk-ant-*redacted:95*"},
-		{"known value of a name", "ANTHROPIC_API_KEY=sk-ant-" + strings.Repeat("a", 88) + "\nX=1", "ANTHROPIC_API_KEY=sk-ant-*redacted:95*\nX=1"},
+		{"known value of a name", "ANTHROPIC_API_KEY=sk-ant-" + strings.Repeat("a", 88) + "\nX=1",
+			"ANTHROPIC_API_KEY=sk-ant-*redacted:95*\nX=1"},
 		{"two in a line", "A_TOKEN=abc B_TOKEN=defg", "A_TOKEN=*redacted:3* B_TOKEN=*redacted:4*"},
 		{"JSON", `{"password":"a\"b","n":1}`, `{"password":"*redacted:4*","n":1}`},
 		{"JSON in JSON", `"{\"password\":\"ab\",\"n\":1}"`, `"{\"password\":\"*redacted:2*\",\"n\":1}"`},
 		{"URL", "https://bob:pa:ss@host:80/p", "https://bob:*redacted:5*@host:80/p"},
 		{"header", "Authorization: Bearer abc.def-123\r\nHost: x", "Authorization: Bearer *redacted:11*\r\nHost: x"},
-		{"header in curl", `-H "Authorization: token abcdef" https://x`, `-H "Authorization: token *redacted:6*" https://x`},
+		{"header in curl", `-H "Authorization: token abcdef" https://x`,
+			`-H "Authorization: token *redacted:6*" https://x`},
 		{"escape in a variable's value", `PASSWORD=a,b;c\nNEXT=1`, `PASSWORD=*redacted:5*\nNEXT=1`},
 		{"pretended mark", "PASSWORD=*redacted:5*hunter2", "PASSWORD=*redacted:19*"},
 		{"pretended prefix", "PASSWORD=hunter2*redacted:5*", "PASSWORD=*redacted:19*"},
 		{"pretended length", "PASSWORD=*redacted:hunter2*", "PASSWORD=*redacted:18*"},
-		{"PEM", "a\n-----BEGIN PRIVATE KEY-----\nMIIEMIIEMIIEMIIE\nAAAA\n-----END PRIVATE KEY-----\nb", "a\n-----BEGIN PRIVATE KEY-----*redacted:23*-----END PRIVATE KEY-----\nb"},
+		{"PEM", "a\n-----BEGIN PRIVATE KEY-----\nMIIEMIIEMIIEMIIE\nAAAA\n-----END PRIVATE KEY-----\nb",
+			"a\n-----BEGIN PRIVATE KEY-----*redacted:23*-----END PRIVATE KEY-----\nb"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Redact(tt.in); got != tt.want {
@@ -154,16 +175,27 @@ func TestRedact(t *testing.T) {
 // TestNoSecrets is what must stay readable.
 func TestNoSecrets(t *testing.T) {
 	for _, text := range []string{
-		"", "plain text, nothing to hide: here", "550e8400-e29b-41d4-a716-446655440000", "session=550e8400-e29b-41d4-a716-446655440000",
-		"da39a3ee5e6b4b0d3255bfef95601890afd80709", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "d41d8cd98f00b204e9800998ecf8427e",
-		"/home/me/.local/state/arbiter/runs/2026-11-21/journal.000001", `C:\Users\me\task-list\sk-notes.txt`, "github.com/arbiter-cli/arbiter v0.0.0-20261121063313-7852c92abcde",
-		"h1:9fHAtK0uDfpveeqqo1hkEZJcFvYXAiCN3UutL8F9xHw=", `"max_tokens": 300000, "input_tokens":12, "output_tokens":7`, "token: 12", "next_token=7", "tokens: many and more",
-		"key_context: The word was the human's.", "the key: value pairs", "primary key: id", "keyboard=qwerty", "monkey: banana", "author: someone", "authority=high", "turkey=bird",
-		"password_file=/run/secrets/db", "TOKEN_URL=https://example.com/token", "token_type: bearer", "secret_name: db", "API_KEY=${API_KEY}", "API_KEY=$API_KEY", "api_key: <your key>", "PASSWORD=****", "password: null", "password: ''", `"secret": true`,
-		"token := next(line)", "if token == other {", "std::token::Type", "a bearer of bad news which is long", "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", "a file that begins with -----BEGIN PRIVATE KEY----- is a key",
-		"https://example.com:8080/a@b", "ssh://git@github.com/x/y", "mailto:a@b.example", "time: 12:30:45 AM", "npm_config_registry=https://registry.example", "SKELETON", "SK", "key-value", "eyJ is how it begins", "a.b.c", "hf_transfer",
-		"goroutine 1 [running]:\nmain.main()\n\t/src/main.go:12 +0x1d\nexit status 2", "orch-1: sk-ant- is a prefix", "Q~", "1.2.3.4:443", "--token-limit 5", "--password-file x", "rule ----- rule", "toolu_01A09q90qw90lq917835lq9", "msg_013Zva2CMHLNnjNjJKqJ2EF",
-		"req_011CSHoEeqs5C35K2UUqR7Fy", "AKIA is not enough", "see pypi-server and glpat-short", "0123456789:short", strings.Repeat("A", 5000), strings.Repeat("eyJ-", 2000),
+		"", "plain text, nothing to hide: here", "550e8400-e29b-41d4-a716-446655440000",
+		"session=550e8400-e29b-41d4-a716-446655440000", "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "d41d8cd98f00b204e9800998ecf8427e",
+		"/home/me/.local/state/arbiter/runs/2026-11-21/journal.000001", `C:\Users\me\task-list\sk-notes.txt`,
+		"github.com/arbiter-cli/arbiter v0.0.0-20261121063313-7852c92abcde",
+		"h1:9fHAtK0uDfpveeqqo1hkEZJcFvYXAiCN3UutL8F9xHw=", `"max_tokens": 300000, "input_tokens":12, "output_tokens":7`,
+		"token: 12", "next_token=7", "tokens: many and more", "key_context: The word was the human's.",
+		"the key: value pairs", "primary key: id", "keyboard=qwerty", "monkey: banana", "author: someone",
+		"authority=high", "turkey=bird", "password_file=/run/secrets/db", "TOKEN_URL=https://example.com/token",
+		"token_type: bearer", "secret_name: db", "API_KEY=${API_KEY}", "API_KEY=$API_KEY", "api_key: <your key>",
+		"PASSWORD=****", "password: null", "password: ''", `"secret": true`, "token := next(line)",
+		"if token == other {", "std::token::Type", "a bearer of bad news which is long",
+		"-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+		"a file that begins with -----BEGIN PRIVATE KEY----- is a key", "https://example.com:8080/a@b",
+		"ssh://git@github.com/x/y", "mailto:a@b.example", "time: 12:30:45 AM",
+		"npm_config_registry=https://registry.example", "SKELETON", "SK", "key-value", "eyJ is how it begins", "a.b.c",
+		"hf_transfer", "goroutine 1 [running]:\nmain.main()\n\t/src/main.go:12 +0x1d\nexit status 2",
+		"orch-1: sk-ant- is a prefix", "Q~", "1.2.3.4:443", "--token-limit 5", "--password-file x", "rule ----- rule",
+		"toolu_01A09q90qw90lq917835lq9", "msg_013Zva2CMHLNnjNjJKqJ2EF", "req_011CSHoEeqs5C35K2UUqR7Fy",
+		"AKIA is not enough", "see pypi-server and glpat-short", "0123456789:short", strings.Repeat("A", 5000),
+		strings.Repeat("eyJ-", 2000),
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -176,8 +208,10 @@ func TestNoSecrets(t *testing.T) {
 
 // insistent are texts that, repeated, are made to be looked at again and again.
 var insistent = []string{
-	"eyJa.", "-eyJa", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN ", "password=\"", "password='", "password=`", "a_token:", "https://a:", "://", "Bearer ", "Bearer a", "sk-ant-", "sk-", "--token ", "=", ":", ".",
-	"Maaaaaaaaaaaaaaaaaaaaaaaaaa.", "1234567890:A", `\`, `password=\`, "Authorization: ", "xoxe", "glc_", "8Q~", "-----BEGIN PRIVATE KEY-----\nA: ", "--token --",
+	"eyJa.", "-eyJa", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN ", "password=\"", "password='", "password=`",
+	"a_token:", "https://a:", "://", "Bearer ", "Bearer a", "sk-ant-", "sk-", "--token ", "=", ":", ".",
+	"Maaaaaaaaaaaaaaaaaaaaaaaaaa.", "1234567890:A", `\`, `password=\`, "Authorization: ", "xoxe", "glc_", "8Q~",
+	"-----BEGIN PRIVATE KEY-----\nA: ", "--token --",
 }
 
 // TestRedactEnds: they are so long here that what takes the square of their length does not
@@ -195,7 +229,8 @@ func TestRedactEnds(t *testing.T) {
 // the screen, where that is taken out.
 func TestVeiledSecrets(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(5, 6))}
-	for _, veil := range []string{"\x1b[m\x1b[K", "\x1b[01;31m", "\u200b", "\u2060", "\u009b0m", "\x1b]8;;x\a", "\x00", "\U000E0041", "\u00ad", "\u202e"} {
+	for _, veil := range []string{"\x1b[m\x1b[K", "\x1b[01;31m", "\u200b", "\u2060", "\u009b0m", "\x1b]8;;x\a", "\x00",
+		"\U000E0041", "\u00ad", "\u202e"} {
 		for _, at := range []int{2, 7, 12, 20} {
 			secret := "sk-ant-api03-" + d.text(alphaNumeric, 40)
 			text := "found " + secret[:at] + veil + secret[at:] + veil + " in a file\n"
@@ -219,7 +254,8 @@ func FuzzRedact(f *testing.F) {
 	for _, s := range forge(d) {
 		f.Add(s.keep + s.secret + s.after)
 	}
-	for _, s := range []string{"PASSWORD=*redacted:5*x", `password:"`, "--token --token x", "a://b:c@d:e@f", `token="\"\\"`, "Authorization: Basic Basic x", "x_KEY=AKIA\xff", "token:\u2028x"} {
+	for _, s := range []string{"PASSWORD=*redacted:5*x", `password:"`, "--token --token x", "a://b:c@d:e@f",
+		`token="\"\\"`, "Authorization: Basic Basic x", "x_KEY=AKIA\xff", "token:\u2028x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -239,4 +275,5 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-var logText = strings.Repeat(`{"time":"2026-11-21T06:33:13Z","level":"INFO","msg":"spawn","agent":"orch-1","pid":`+strconv.Itoa(4711)+`,"session":"550e8400-e29b-41d4-a716-446655440000"}`+"\n", 1000)
+var logText = strings.Repeat(`{"time":"2026-11-21T06:33:13Z","level":"INFO","msg":"spawn","agent":"orch-1","pid":`+
+	strconv.Itoa(4711)+`,"session":"550e8400-e29b-41d4-a716-446655440000"}`+"\n", 1000)

@@ -230,7 +230,8 @@ func (r *redactor) discord(i int) int {
 // the tilde is at i.
 func (r *redactor) azure(i int) int {
 	const class = url64 | dot | tilde
-	if i < r.done+5 || r.src[i-1] != 'Q' || !is(r.src[i-2], digit) || back(r.src[r.done:i], class, 5) < 5 || !r.boundary(i-5) {
+	if i < r.done+5 || r.src[i-1] != 'Q' || !is(r.src[i-2], digit) || back(r.src[r.done:i], class, 5) < 5 ||
+		!r.boundary(i-5) {
 		return i + 1
 	}
 	rest := r.src[i+1 : min(len(r.src), i+1+37)]

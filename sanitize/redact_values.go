@@ -125,8 +125,11 @@ func telling(name string) bool {
 var (
 	always   = words("secret secrets password passwords passwd passphrase pwd credential credentials")
 	last     = words("token apikey authtoken accesstoken jwt bearer sig signature")
-	keyAfter = words("api access secret private signing encryption auth account storage service master client shared app application license deploy ssh subscription session anthropic openai")
-	describe = words("count counts limit type types url uri file files path paths dir id ids name names len length size at ttl expires expiry expiration policy field label hint prompt env var manager provider store version reset changed hash")
+	keyAfter = words("api access secret private signing encryption auth account storage service master client shared " +
+		"app application license deploy ssh subscription session anthropic openai")
+	describe = words("count counts limit type types url uri file files path paths dir id ids name names len length " +
+		"size at ttl expires expiry expiration policy field label hint prompt env var manager provider store version " +
+		"reset changed hash")
 )
 
 func words(list string) map[string]bool {
@@ -296,7 +299,8 @@ func (r *redactor) judge(from, to int, how secrecy, sure bool) int {
 	return r.mask(from, to, "")
 }
 
-var standIns = words("true false null nil none undefined string number boolean bool int object any required optional yes no unset empty redacted hidden")
+var standIns = words("true false null nil none undefined string number boolean bool int object any required optional " +
+	"yes no unset empty redacted hidden")
 
 // placeholder reports whether a value names a secret, or its absence.
 func placeholder(v string) bool {

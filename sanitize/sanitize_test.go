@@ -140,7 +140,8 @@ func check(t *testing.T, s string) {
 		case marks > maxMarks:
 			t.Fatalf("%d marks in a row in %q", marks, s)
 		case r == '\n', r == '\t', r == zwj, r == zwnj, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Cs), unicode.Is(unicode.Noncharacter_Code_Point, r):
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Cs),
+			unicode.Is(unicode.Noncharacter_Code_Point, r):
 			t.Fatalf("%U in %q", r, s)
 		}
 	}

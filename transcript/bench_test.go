@@ -50,17 +50,22 @@ func typical(b *testing.B) [][]byte {
 		n++
 		tail := fmt.Sprintf(`,"uuid":"00000000-0000-4000-8000-%012d","timestamp":"2026-11-21T06:%02d:%02d.000Z","userType":"external","entrypoint":"sdk-cli","cwd":"/work","sessionId":"%s","version":"2.1.329","gitBranch":"HEAD"}`,
 			n, n/60%60, n%60, session)
-		lines = append(lines, []byte(fmt.Sprintf(`{"parentUuid":"00000000-0000-4000-8000-%012d","isSidechain":false,`, n-1)+fields+tail))
+		lines = append(lines,
+			[]byte(fmt.Sprintf(`{"parentUuid":"00000000-0000-4000-8000-%012d","isSidechain":false,`, n-1)+fields+tail))
 	}
 	aside := func(kind string, size int) {
-		lines = append(lines, []byte(`{"type":"`+kind+`","sessionId":"`+session+`","timestamp":"2026-11-21T06:00:00.000Z","version":"2.1.329","shape":{"tools":[{"description":`+quoted(words(size))+`}]}}`))
+		lines = append(lines,
+			[]byte(`{"type":"`+kind+`","sessionId":"`+session+
+				`","timestamp":"2026-11-21T06:00:00.000Z","version":"2.1.329","shape":{"tools":[{"description":`+
+				quoted(words(size))+`}]}}`))
 	}
 	for turn := range 30 {
 		add(`"attachment":{"type":"environment","text":` + quoted(words(700)) + `},"type":"attachment"`)
 		if turn%10 == 0 {
 			aside("api-request-blob", 126<<10)
 			aside("api-request-shape", 37<<10)
-			add(`"attachment":{"type":"prompt_snapshot","sections":[` + quoted(words(40<<10)) + `,` + quoted(words(14<<10)) + `]},"type":"attachment"`)
+			add(`"attachment":{"type":"prompt_snapshot","sections":[` + quoted(words(40<<10)) + `,` +
+				quoted(words(14<<10)) + `]},"type":"attachment"`)
 		}
 		for call := range 3 {
 			id := fmt.Sprintf("toolu_%d_%d", turn, call)
@@ -68,7 +73,9 @@ func typical(b *testing.B) [][]byte {
 			add(fmt.Sprintf(`"message":{"id":"msg_%d_%d","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"tool_use","id":"%s","name":"Edit","input":{"file_path":"/w/x.go","new_string":%s}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":%d,"output_tokens":9,"output_tokens_details":{"thinking_tokens":0},"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard","cache_creation":{"ephemeral_1h_input_tokens":0,"ephemeral_5m_input_tokens":0}},"stop_details":null},"requestedModel":"claude-opus-5-5","type":"assistant"`,
 				turn, call, id, quoted(words(1500)), 1000*turn+call))
 			result := quoted(words(2500 + 1500*call))
-			add(`"promptId":"p","type":"user","message":{"role":"user","content":[{"tool_use_id":"` + id + `","type":"tool_result","content":` + result + `}]},"toolUseResult":{"stdout":` + result + `,"stderr":"","interrupted":false}`)
+			add(`"promptId":"p","type":"user","message":{"role":"user","content":[{"tool_use_id":"` + id +
+				`","type":"tool_result","content":` + result + `}]},"toolUseResult":{"stdout":` + result +
+				`,"stderr":"","interrupted":false}`)
 		}
 	}
 	return lines

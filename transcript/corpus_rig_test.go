@@ -69,12 +69,15 @@ func rehearse(t *testing.T, script string) *live {
 // start starts a process; there is one at a time.
 func (l *live) start(args ...string) {
 	l.t.Helper()
-	cmd := exec.Command(findClaude(l.t), append([]string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--setting-sources", "", "--strict-mcp-config", "--model", "claude-opus-5-5", "--allowedTools", "Bash(*)", "Write", "Edit"}, args...)...)
+	cmd := exec.Command(findClaude(l.t),
+		append([]string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+			"--setting-sources", "", "--strict-mcp-config", "--model", "claude-opus-5-5", "--allowedTools", "Bash(*)",
+			"Write", "Edit"}, args...)...)
 	cmd.Dir = l.cwd
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = []string{"HOME=" + l.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + l.srv.Key(), "ANTHROPIC_BASE_URL=" + l.srv.URL(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"}
+	cmd.Env = []string{"HOME=" + l.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + l.srv.Key(),
+		"ANTHROPIC_BASE_URL=" + l.srv.URL(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		l.t.Fatal(err)

@@ -54,9 +54,10 @@ func corpusLines(t testing.TB) [][]byte {
 
 // beside are types of records that are known to stand beside the conversation.
 var beside = map[string]bool{
-	"queue-operation": true, "cost-state": true, "last-prompt": true, "mode": true, "permission-mode": true, "atis-latch": true,
-	"tools-used": true, "custom-title": true, "agent-name": true, "ai-title": true, "summary": true, "file-history-snapshot": true,
-	"api-request": true, "api-request-shape": true, "api-request-blob": true, "pr-link": true, "fork-pointer": true, "progress": true,
+	"queue-operation": true, "cost-state": true, "last-prompt": true, "mode": true, "permission-mode": true,
+	"atis-latch": true, "tools-used": true, "custom-title": true, "agent-name": true, "ai-title": true, "summary": true,
+	"file-history-snapshot": true, "api-request": true, "api-request-shape": true, "api-request-blob": true,
+	"pr-link": true, "fork-pointer": true, "progress": true,
 }
 
 // What the real CLI writes is understood, to the last type.
@@ -96,8 +97,9 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("types that are not known: %q", got)
 	}
 	var seldom []string
-	for _, want := range []string{"user", "assistant", "attachment", "compact_boundary", "compact summary", "queue-operation", "cost-state",
-		"last-prompt", "api-request", "api-request-shape", "api-request-blob", "tools-used", "atis-latch", "mode"} {
+	for _, want := range []string{"user", "assistant", "attachment", "compact_boundary", "compact summary",
+		"queue-operation", "cost-state", "last-prompt", "api-request", "api-request-shape", "api-request-blob",
+		"tools-used", "atis-latch", "mode"} {
 		if kinds[want] == 0 {
 			seldom = append(seldom, want)
 		}
@@ -145,7 +147,8 @@ func TestCorpusDigest(t *testing.T) {
 		d.Commands[i].Timestamp = ""
 	}
 	want := Digest{Said: []string{"It was stopped.", "I am back."}, Files: []string{"/w/one.txt", "/w/two.txt"},
-		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed}, {Command: "test -e again || …", Outcome: OutcomeUnknown},
+		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed},
+			{Command: "test -e again || …", Outcome: OutcomeUnknown},
 			{Command: "test -e again || …", Outcome: OutcomeDone}}}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

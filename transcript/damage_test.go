@@ -47,17 +47,29 @@ func TestDamageIsPassedOver(t *testing.T) {
 		want []string
 	}{
 		{"none", func(*scribe) {}, plainFates},
-		{"a stub that the next record joins", func(s *scribe) { i := at(s, "B"); s.lines[i] = `{"type":"pr-link","prNu` + s.lines[i] }, plainFates},
+		{"a stub that the next record joins", func(s *scribe) {
+			i := at(s, "B")
+			s.lines[i] = `{"type":"pr-link","prNu` + s.lines[i]
+		}, plainFates},
 		{"two stubs and two records on a line", func(s *scribe) {
 			i := at(s, "B")
 			s.lines[i] = `{"type":"pr-link","prNu{"type":"user","mess` + s.lines[i] + s.lines[i+1]
 			s.lines[i+1] = ""
 		}, plainFates},
-		{"a missing line end", func(s *scribe) { i := at(s, "B"); s.lines[i] += s.lines[i+1]; s.lines[i+1] = "" }, plainFates},
-		{"NULs before a record", func(s *scribe) { i := at(s, "B"); s.lines[i] = strings.Repeat("\x00", 4096) + s.lines[i] }, plainFates},
-		{"a record lost within a branch", func(s *scribe) { i := at(s, "u2"); s.lines[i] = `{"parentUuid":"A","type":"attach` }, plainFates},
-		{"the message lost", func(s *scribe) { i := at(s, "B"); s.lines[i] = s.lines[i][:40] }, []string{`A ruled {"n":1}`, "B absent", "C begun"}},
-		{"a cut last line", func(s *scribe) { s.lines = append(s.lines, `{"parentUuid":"u9","type":"assist`) }, plainFates},
+		{"a missing line end", func(s *scribe) { i := at(s, "B"); s.lines[i] += s.lines[i+1]; s.lines[i+1] = "" },
+			plainFates},
+		{"NULs before a record", func(s *scribe) {
+			i := at(s, "B")
+			s.lines[i] = strings.Repeat("\x00", 4096) + s.lines[i]
+		}, plainFates},
+		{"a record lost within a branch", func(s *scribe) {
+			i := at(s, "u2")
+			s.lines[i] = `{"parentUuid":"A","type":"attach`
+		}, plainFates},
+		{"the message lost", func(s *scribe) { i := at(s, "B"); s.lines[i] = s.lines[i][:40] },
+			[]string{`A ruled {"n":1}`, "B absent", "C begun"}},
+		{"a cut last line", func(s *scribe) { s.lines = append(s.lines, `{"parentUuid":"u9","type":"assist`) },
+			plainFates},
 		{"a record twice", func(s *scribe) { s.lines = append(s.lines, s.lines[at(s, "A")]) }, plainFates},
 		{"another session's record", func(s *scribe) { s.lines = append(s.lines, foreign) }, plainFates},
 		{"another session's record within", func(s *scribe) { insert(s, at(s, "B"), foreign) }, plainFates},
@@ -65,7 +77,8 @@ func TestDamageIsPassedOver(t *testing.T) {
 			s.lines = append(s.lines, `{"type":"user","uuid":"S","parentUuid":null,"isSidechain":true,"timestamp":"2027","message":{"role":"user","content":"x"}}`)
 		}, plainFates},
 		{"unknown types", func(s *scribe) {
-			s.lines = append(s.lines, `{"type":"novelty","uuid":"N","parentUuid":"A","timestamp":"2027"}`, `{"no":"type"}`, `[1]`, `null`, `"text"`)
+			s.lines = append(s.lines, `{"type":"novelty","uuid":"N","parentUuid":"A","timestamp":"2027"}`,
+				`{"no":"type"}`, `[1]`, `null`, `"text"`)
 		}, plainFates},
 		{"fields of other types", func(s *scribe) {
 			i := at(s, "B")
@@ -73,7 +86,8 @@ func TestDamageIsPassedOver(t *testing.T) {
 			s.lines = append(s.lines, `{"type":7,"uuid":[],"message":"text"}`)
 		}, plainFates},
 		{"a loop beside the branch", func(s *scribe) {
-			s.lines = append(s.lines, `{"type":"attachment","uuid":"x","parentUuid":"y"}`, `{"type":"attachment","uuid":"y","parentUuid":"x"}`)
+			s.lines = append(s.lines, `{"type":"attachment","uuid":"x","parentUuid":"y"}`,
+				`{"type":"attachment","uuid":"y","parentUuid":"x"}`)
 		}, plainFates},
 		{"blank lines and CRLF", func(s *scribe) {
 			for i := range s.lines {
@@ -106,7 +120,8 @@ func TestLoopOnTheBranch(t *testing.T) {
 func TestDamagedLinesAreCounted(t *testing.T) {
 	s := plain()
 	records := len(s.lines)
-	s.lines = append(s.lines, `{"type":"novelty"}`, "garbage", `{"type":"user","sessionId":"else"}`, `{"type":"last-prompt"}`)
+	s.lines = append(s.lines, `{"type":"novelty"}`, "garbage", `{"type":"user","sessionId":"else"}`,
+		`{"type":"last-prompt"}`)
 	damaged, err := eachRecord(context.Background(), strings.NewReader(s.String()), func(Record) { records-- })
 	if damaged != 1 || records != -3 || err != nil {
 		t.Errorf("damaged %d, more records %d, %v", damaged, -records, err)
@@ -148,7 +163,8 @@ func TestLocate(t *testing.T) {
 	if n := Size(file); n != 15 {
 		t.Errorf("size %d, want the session's and its subagent's", n)
 	}
-	for _, bad := range []string{"", "escape", "../escape", "*", session + "/../" + session, strings.Repeat("?", 36), session[:35]} {
+	for _, bad := range []string{"", "escape", "../escape", "*", session + "/../" + session, strings.Repeat("?", 36),
+		session[:35]} {
 		if got, ok := Locate(config, bad); ok {
 			t.Errorf("session %q was located at %s", bad, got)
 		}
@@ -187,7 +203,8 @@ func FuzzFates(f *testing.F) {
 	f.Add([]byte(`{"type":"pr-link","prNu{"parentUuid":null,"type":"user","uuid":"A"}` + "\n"))
 	f.Add([]byte(`{"type":"user","uuid":"A","message":{"content":"x"}}{"type":"assistant","uuid":"B","parentUuid":"A"}`))
 	f.Add([]byte("\x00\x00\x00{\"type\":\"user\",\"uuid\":\"A\"}\n\x00\n"))
-	f.Add([]byte(`{"type":"user","uuid":"A","parentUuid":"A"}` + "\n" + `{"type":"assistant","uuid":"B","parentUuid":"C"}`))
+	f.Add([]byte(`{"type":"user","uuid":"A","parentUuid":"A"}` + "\n" +
+		`{"type":"assistant","uuid":"B","parentUuid":"C"}`))
 	f.Add([]byte(`{"type":"system","subtype":"compact_boundary","uuid":"A","logicalParentUuid":"B"}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		ids := []string{"A", "B", "C", ""}
@@ -200,7 +217,8 @@ func FuzzFates(f *testing.F) {
 		}
 		got := read(content)
 		for i, fate := range got {
-			valid := fate.State == Absent || fate.State == Seen || fate.State == Begun || fate.State == Ended || fate.State == Ruled
+			valid := fate.State == Absent || fate.State == Seen || fate.State == Begun || fate.State == Ended ||
+				fate.State == Ruled
 			if fate.ID != ids[i] || !valid || (fate.State == Ruled) != (len(fate.Verdict) > 0) {
 				t.Errorf("fate %+v", fate)
 			}

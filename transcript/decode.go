@@ -97,7 +97,8 @@ func (d *Decoder) record(f *fields) Record {
 	case "user":
 		rec = d.user(&r, f, head)
 	case "assistant":
-		rec = &Assistant{Header: head, APIError: r.boolean("isApiErrorMessage", f.apiError), Message: d.message(&r, f, true)}
+		rec = &Assistant{Header: head, APIError: r.boolean("isApiErrorMessage", f.apiError),
+			Message: d.message(&r, f, true)}
 	case "attachment":
 		rec = d.attachment(&r, f, head)
 	case "system":

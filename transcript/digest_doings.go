@@ -41,7 +41,8 @@ func newDoings(limits DigestLimits) *doings {
 
 // readSubagent takes the records of a subagent's transcript that are the session's and
 // not older than since, and hands them to also.
-func (d *doings) readSubagent(ctx context.Context, path, session, since string, also func(Record)) (damaged int, err error) {
+func (d *doings) readSubagent(ctx context.Context, path, session, since string,
+	also func(Record)) (damaged int, err error) {
 	f, err := open(path)
 	if err != nil {
 		return 0, err
@@ -100,7 +101,8 @@ func (d *doings) use(b Block, at string) {
 	var c call
 	switch b.Name {
 	case "Bash":
-		c.command = &Command{Command: cutText(input.Command, d.limits.TextBytes), Outcome: OutcomeUnknown, Timestamp: at}
+		c.command = &Command{Command: cutText(input.Command, d.limits.TextBytes), Outcome: OutcomeUnknown,
+			Timestamp: at}
 		d.commands = latest(d.commands, c.command, d.limits.Commands)
 	case "Edit", "Write", "MultiEdit":
 		c.path = input.File

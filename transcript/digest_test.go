@@ -58,12 +58,16 @@ func TestDigest(t *testing.T) {
 	s.done("t8", "Write", m{"file_path": "/w/a"}, false) // again
 	s.own("API Error: 500", true)
 	s.own("No response requested.", false)
-	s.line(m{"type": "assistant", "isApiErrorMessage": true, "message": m{"id": "e", "model": "opus", "content": []m{text("an error")}}})
-	s.line(m{"type": "assistant", "isApiErrorMessage": "no", "message": m{"id": "o", "model": "opus", "content": []m{text("Odd, and said.")}}})
-	s.says("tool_use", text("  "), text("I go on."), use("t9", "Bash", m{"command": 7}), use("t10", "Write", m{"file_path": strings.Repeat("p", 5000)}))
+	s.line(m{"type": "assistant", "isApiErrorMessage": true,
+		"message": m{"id": "e", "model": "opus", "content": []m{text("an error")}}})
+	s.line(m{"type": "assistant", "isApiErrorMessage": "no",
+		"message": m{"id": "o", "model": "opus", "content": []m{text("Odd, and said.")}}})
+	s.says("tool_use", text("  "), text("I go on."), use("t9", "Bash", m{"command": 7}),
+		use("t10", "Write", m{"file_path": strings.Repeat("p", 5000)}))
 	s.says("tool_use", use("t11", "Bash", m{"command": "make test"}))
-	s.line(m{"type": "user", "message": m{"role": "user", "content": []m{{"type": "tool_result", "tool_use_id": "t11", "is_error": true,
-		"content": []m{text("[Tool call interrupted: the session ended before …")}}}}})
+	s.line(m{"type": "user",
+		"message": m{"role": "user", "content": []m{{"type": "tool_result", "tool_use_id": "t11", "is_error": true,
+			"content": []m{text("[Tool call interrupted: the session ended before …")}}}}})
 	s.done("t12", "Bash", m{"command": "make ok"}, false)
 	s.says("tool_use", use("t13", "Write", m{"file_path": "/w/pending"}), use("t14", "Bash", m{"command": "sleep"}))
 	s.lines = append(s.lines, "garbage", `{"type":"assistant","uuid":"f","sessionId":"else","message":{"content":[{"type":"text","text":"foreign"}]}}`)
@@ -91,14 +95,17 @@ func TestDigestBranch(t *testing.T) {
 	s.done("t0", "Write", m{"file_path": "/w/abandoned"}, false)
 	s.leaf = fork
 	s.prompt("C")
-	call := s.line(m{"type": "assistant", "message": m{"id": "msg_x", "content": []m{use("t1", "Bash", m{"command": "one"})}}})
-	s.line(m{"type": "assistant", "message": m{"id": "msg_x", "content": []m{use("t2", "Write", m{"file_path": "/w/side"})}}})
+	call := s.line(m{"type": "assistant",
+		"message": m{"id": "msg_x", "content": []m{use("t1", "Bash", m{"command": "one"})}}})
+	s.line(m{"type": "assistant",
+		"message": m{"id": "msg_x", "content": []m{use("t2", "Write", m{"file_path": "/w/side"})}}})
 	s.result("t2", false)
 	s.leaf = call
 	s.result("t1", false)
 	s.says("end_turn", text("two"))
 	s.lines = append(s.lines, s.lines[len(s.lines)-1]) // twice in the file
-	want := Digest{Said: []string{"one", "two"}, Files: []string{"/w/side"}, Commands: []Command{{Command: "one", Outcome: OutcomeDone}}}
+	want := Digest{Said: []string{"one", "two"}, Files: []string{"/w/side"},
+		Commands: []Command{{Command: "one", Outcome: OutcomeDone}}}
 	if diff := cmp.Diff(want, digest(t, inFile(t, s.String()), DigestLimits{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -116,7 +123,8 @@ func TestDigestSubagents(t *testing.T) {
 	s.n = inner.n
 	s.done("t2", "Bash", m{"command": "third"}, true)
 	s.done("t3", "Write", m{"file_path": "/w/both"}, false)
-	s.line(m{"type": "assistant", "isSidechain": true, "message": m{"id": "i", "content": []m{use("i1", "Bash", m{"command": "inline"})}}})
+	s.line(m{"type": "assistant", "isSidechain": true,
+		"message": m{"id": "i", "content": []m{use("i1", "Bash", m{"command": "inline"})}}})
 	path := inFile(t, s.String())
 	side := strings.ReplaceAll(inner.String(), `{"parentUuid"`, `{"isSidechain":true,"agentId":"a1","parentUuid"`)
 	subagent(t, path, "agent-a1.jsonl", side+"garbage\n")
@@ -127,14 +135,16 @@ func TestDigestSubagents(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := digest(t, path, DigestLimits{})
-	if len(got.Trouble) != 2 || !strings.Contains(strings.Join(got.Trouble, "\n"), "1 damaged lines in agent-a1.jsonl") ||
+	if len(got.Trouble) != 2 ||
+		!strings.Contains(strings.Join(got.Trouble, "\n"), "1 damaged lines in agent-a1.jsonl") ||
 		!strings.Contains(strings.Join(got.Trouble, "\n"), "agent-link.jsonl: ") {
 		t.Errorf("trouble: %q", got.Trouble)
 	}
 	got.Trouble = nil
 	want := Digest{
 		Files: []string{"/w/sub", "/w/both"},
-		Commands: []Command{{Command: "first", Outcome: OutcomeDone}, {Command: "second", Outcome: OutcomeDone, Subagent: true},
+		Commands: []Command{{Command: "first", Outcome: OutcomeDone},
+			{Command: "second", Outcome: OutcomeDone, Subagent: true},
 			{Command: "third", Outcome: OutcomeFailed}, {Command: "inline", Outcome: OutcomeUnknown, Subagent: true}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -148,7 +158,8 @@ func TestDigestBounds(t *testing.T) {
 	for i := range 50 {
 		s.says("tool_use", text(fmt.Sprintf("text %d %s", i, strings.Repeat("ö", 100))))
 		s.done(fmt.Sprintf("w%d", i), "Write", m{"file_path": fmt.Sprintf("/w/%d", i)}, false)
-		s.done(fmt.Sprintf("b%d", i), "Bash", m{"command": fmt.Sprintf("run %d %s", i, strings.Repeat("x", 100))}, false)
+		s.done(fmt.Sprintf("b%d", i), "Bash", m{"command": fmt.Sprintf("run %d %s", i, strings.Repeat("x", 100))},
+			false)
 	}
 	for i := range 2 * maxWaiting { // never answered
 		s.says("tool_use", use(fmt.Sprintf("p%d", i), "Write", m{"file_path": "/w/pending"}))
@@ -163,15 +174,17 @@ func TestDigestBounds(t *testing.T) {
 	}
 	got := digest(t, path, DigestLimits{Said: 2, TextBytes: 16, Files: 3, Commands: 2, Subagents: 4})
 	want := Digest{Said: []string{"text 48 öö…", "text 49 öö…"}, Files: []string{"/w/47", "/w/48", "/w/49"},
-		Commands: []Command{{Command: "run 48 xxxxxx…", Outcome: OutcomeDone}, {Command: "run 49 xxxxxx…", Outcome: OutcomeDone}},
-		Trouble:  []string{"1 older subagents' transcripts not read"}}
+		Commands: []Command{{Command: "run 48 xxxxxx…", Outcome: OutcomeDone},
+			{Command: "run 49 xxxxxx…", Outcome: OutcomeDone}},
+		Trouble: []string{"1 older subagents' transcripts not read"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestDigestUnreadable(t *testing.T) {
-	if _, err := ReadDigest(context.Background(), filepath.Join(t.TempDir(), session+extension), DigestLimits{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadDigest(context.Background(), filepath.Join(t.TempDir(), session+extension),
+		DigestLimits{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 	given, cancel := context.WithCancel(context.Background())

@@ -49,12 +49,14 @@ func (s *scribe) line(fields map[string]any) string {
 type m = map[string]any
 
 func (s *scribe) prompt(id string) string {
-	s.line(m{"type": "user", "uuid": id, "promptSource": "sdk", "message": m{"role": "user", "content": "words of " + id}})
+	s.line(m{"type": "user", "uuid": id, "promptSource": "sdk",
+		"message": m{"role": "user", "content": "words of " + id}})
 	return s.line(m{"type": "attachment", "attachment": m{"type": "environment"}})
 }
 
 func (s *scribe) says(stop string, blocks ...m) string {
-	return s.line(m{"type": "assistant", "message": m{"id": fmt.Sprintf("msg_%d", s.n), "role": "assistant", "model": "opus", "stop_reason": stop, "content": blocks}})
+	return s.line(m{"type": "assistant", "message": m{"id": fmt.Sprintf("msg_%d", s.n), "role": "assistant",
+		"model": "opus", "stop_reason": stop, "content": blocks}})
 }
 
 func text(t string) m { return m{"type": "text", "text": t} }
@@ -64,7 +66,9 @@ func use(id, name string, input any) m {
 }
 
 func (s *scribe) result(id string, isError bool) string {
-	return s.line(m{"type": "user", "message": m{"role": "user", "content": []m{{"type": "tool_result", "tool_use_id": id, "content": "x", "is_error": isError}}}})
+	return s.line(m{"type": "user",
+		"message": m{"role": "user",
+			"content": []m{{"type": "tool_result", "tool_use_id": id, "content": "x", "is_error": isError}}}})
 }
 
 func (s *scribe) user(t string, meta bool) string {
@@ -73,7 +77,9 @@ func (s *scribe) user(t string, meta bool) string {
 
 // own is the CLI's own words in the assistant's name.
 func (s *scribe) own(t string, apiError bool) string {
-	return s.line(m{"type": "assistant", "isApiErrorMessage": apiError, "message": m{"role": "assistant", "model": "<synthetic>", "stop_reason": "stop_sequence", "content": []m{text(t)}}})
+	return s.line(m{"type": "assistant", "isApiErrorMessage": apiError,
+		"message": m{"role": "assistant", "model": "<synthetic>", "stop_reason": "stop_sequence",
+			"content": []m{text(t)}}})
 }
 
 func (s *scribe) rule(id string, input any) {
@@ -114,8 +120,13 @@ func TestFates(t *testing.T) {
 	}{
 		{"nothing", func(s *scribe) {}, []string{"A absent"}},
 		{"waiting for the API", func(s *scribe) { s.prompt("A") }, []string{"A seen"}},
-		{"closed by a resume", func(s *scribe) { s.prompt("A"); s.own("No response requested.", false); s.prompt("B") }, []string{"A seen", "B seen"}},
-		{"a tool runs", func(s *scribe) { s.prompt("A"); s.says("tool_use", use("t1", "Bash", m{})) }, []string{"A begun"}},
+		{"closed by a resume", func(s *scribe) {
+			s.prompt("A")
+			s.own("No response requested.", false)
+			s.prompt("B")
+		}, []string{"A seen", "B seen"}},
+		{"a tool runs", func(s *scribe) { s.prompt("A"); s.says("tool_use", use("t1", "Bash", m{})) },
+			[]string{"A begun"}},
 		{"a tool ran", func(s *scribe) {
 			s.prompt("A")
 			s.says("tool_use", use("t1", "Bash", m{}))
@@ -130,12 +141,17 @@ func TestFates(t *testing.T) {
 			s.rule("t2", verdict) // B's, not A's
 		}, []string{"A begun", `B ruled {"message":"m"}`}},
 		{"ruled", func(s *scribe) { s.prompt("A"); s.rule("t1", verdict) }, []string{`A ruled {"message":"m"}`}},
-		{"ruled, and more followed", func(s *scribe) { s.prompt("A"); s.rule("t1", verdict); s.prompt("B") }, []string{`A ruled {"message":"m"}`, "B seen"}},
-		{"verdict called only", func(s *scribe) { s.prompt("A"); s.says("tool_use", use("t1", "StructuredOutput", verdict)) }, []string{"A begun"}},
+		{"ruled, and more followed", func(s *scribe) { s.prompt("A"); s.rule("t1", verdict); s.prompt("B") },
+			[]string{`A ruled {"message":"m"}`, "B seen"}},
+		{"verdict called only", func(s *scribe) {
+			s.prompt("A")
+			s.says("tool_use", use("t1", "StructuredOutput", verdict))
+		}, []string{"A begun"}},
 		{"verdict accepted, its result not written", func(s *scribe) {
 			s.prompt("A")
 			s.says("tool_use", use("t1", "StructuredOutput", verdict))
-			s.line(m{"type": "attachment", "attachment": m{"type": "structured_output", "data": m{"message": "m"}, "toolUseID": "t1"}})
+			s.line(m{"type": "attachment", "attachment": m{"type": "structured_output", "data": m{"message": "m"},
+				"toolUseID": "t1"}})
 		}, []string{`A ruled {"message":"m"}`}},
 		{"verdict refused", func(s *scribe) {
 			s.prompt("A")
@@ -154,10 +170,14 @@ func TestFates(t *testing.T) {
 			s.result("t1", true)
 			s.user("[Request interrupted by user for tool use]", false)
 		}, []string{"A ended"}},
-		{"interrupted before the first word", func(s *scribe) { s.prompt("A"); s.user("[Request interrupted by user]", false) }, []string{"A ended"}},
+		{"interrupted before the first word", func(s *scribe) {
+			s.prompt("A")
+			s.user("[Request interrupted by user]", false)
+		}, []string{"A ended"}},
 		{"a message with the words of an interrupt", func(s *scribe) {
 			s.prompt("A")
-			s.line(m{"type": "user", "uuid": "B", "promptSource": "sdk", "message": m{"role": "user", "content": "[Request interrupted by user]"}})
+			s.line(m{"type": "user", "uuid": "B", "promptSource": "sdk",
+				"message": m{"role": "user", "content": "[Request interrupted by user]"}})
 		}, []string{"A seen", "B seen"}},
 		{"API failure", func(s *scribe) { s.prompt("A"); s.own("API Error: 500", true) }, []string{"A ended"}},
 		{"plain text", func(s *scribe) { s.prompt("A"); s.says("end_turn", text("done")) }, []string{"A ended"}},
@@ -207,7 +227,8 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 		t.Errorf("folded in, not answered yet (-want +got):\n%s", diff)
 	}
 	s.rule("t2", m{"n": 1})
-	s.line(m{"type": "user", "uuid": "D", "promptSource": "sdk", "mergedSendUuids": []string{"C"}, "message": m{"role": "user", "content": "c\nd"}})
+	s.line(m{"type": "user", "uuid": "D", "promptSource": "sdk", "mergedSendUuids": []string{"C"},
+		"message": m{"role": "user", "content": "c\nd"}})
 	want := []string{`A ruled {"n":1}`, `B ruled {"n":1}`, "C seen", "D seen", "E absent"}
 	if diff := cmp.Diff(want, fates(t, s.String(), "A", "B", "C", "D", "E")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -215,7 +236,8 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 	s = &scribe{}
 	s.prompt("A")
 	s.says("tool_use", use("t1", "Bash", m{}))
-	s.lines = append(s.lines, `{"type":"queue-operation","operation":"enqueue","content":"left","sessionId":"`+session+`"}`)
+	s.lines = append(s.lines, `{"type":"queue-operation","operation":"enqueue","content":"left","sessionId":"`+session+
+		`"}`)
 	if diff := cmp.Diff([]string{"A begun", "B absent"}, fates(t, s.String(), "A", "B")); diff != "" {
 		t.Errorf("queued, never folded in (-want +got):\n%s", diff)
 	}
@@ -226,8 +248,11 @@ func TestToolsSideBySide(t *testing.T) {
 	// tool's result is the last, and it continues its own call.
 	s := &scribe{}
 	s.prompt("A")
-	call := s.line(m{"type": "assistant", "message": m{"id": "msg_x", "stop_reason": "tool_use", "content": []m{use("t1", "Bash", m{})}}})
-	s.line(m{"type": "assistant", "message": m{"id": "msg_x", "stop_reason": "tool_use", "content": []m{use("t2", "StructuredOutput", m{"n": 1})}}})
+	call := s.line(m{"type": "assistant",
+		"message": m{"id": "msg_x", "stop_reason": "tool_use", "content": []m{use("t1", "Bash", m{})}}})
+	s.line(m{"type": "assistant",
+		"message": m{"id": "msg_x", "stop_reason": "tool_use",
+			"content": []m{use("t2", "StructuredOutput", m{"n": 1})}}})
 	s.result("t2", false)
 	s.leaf = call
 	s.result("t1", false)
@@ -251,7 +276,8 @@ func TestBranches(t *testing.T) {
 	if diff := cmp.Diff(want, fates(t, s.String(), "A", "B", "C")); diff != "" {
 		t.Errorf("the last branch counts (-want +got):\n%s", diff)
 	}
-	s.line(m{"type": "user", "uuid": "D", "parentUuid": fork, "promptSource": "sdk", "timestamp": "2026-11-20T00:00:00.000Z", "message": m{"role": "user", "content": "old"}})
+	s.line(m{"type": "user", "uuid": "D", "parentUuid": fork, "promptSource": "sdk",
+		"timestamp": "2026-11-20T00:00:00.000Z", "message": m{"role": "user", "content": "old"}})
 	if diff := cmp.Diff(append(want, "D absent"), fates(t, s.String(), "A", "B", "C", "D")); diff != "" {
 		t.Errorf("the latest branch counts (-want +got):\n%s", diff)
 	}
@@ -265,8 +291,10 @@ func TestClockThatWentBack(t *testing.T) {
 	for i, l := range s.lines {
 		s.lines[i] = strings.Replace(l, "2026-11-21", "2026-11-22", 1)
 	}
-	s.line(m{"type": "user", "uuid": "B", "promptSource": "sdk", "timestamp": "2026-11-20T00:00:00.000Z", "message": m{"role": "user", "content": "b"}})
-	s.line(m{"type": "assistant", "timestamp": "2026-11-20T00:00:01.000Z", "uuid": "b2", "message": m{"stop_reason": "end_turn", "content": []m{text("x")}}})
+	s.line(m{"type": "user", "uuid": "B", "promptSource": "sdk", "timestamp": "2026-11-20T00:00:00.000Z",
+		"message": m{"role": "user", "content": "b"}})
+	s.line(m{"type": "assistant", "timestamp": "2026-11-20T00:00:01.000Z", "uuid": "b2",
+		"message": m{"stop_reason": "end_turn", "content": []m{text("x")}}})
 	if diff := cmp.Diff([]string{`A ruled {"n":1}`, "B ended"}, fates(t, s.String(), "A", "B")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -277,7 +305,8 @@ func TestCompaction(t *testing.T) {
 	s.prompt("A")
 	last := s.says("tool_use", use("t1", "Bash", m{}))
 	s.line(m{"type": "system", "subtype": "compact_boundary", "parentUuid": nil, "logicalParentUuid": last})
-	s.line(m{"type": "user", "isCompactSummary": true, "message": m{"role": "user", "content": "This session is being continued …"}})
+	s.line(m{"type": "user", "isCompactSummary": true,
+		"message": m{"role": "user", "content": "This session is being continued …"}})
 	s.rule("t2", m{"n": 1})
 	if diff := cmp.Diff([]string{`A ruled {"n":1}`}, fates(t, s.String(), "A")); diff != "" {
 		t.Errorf("compacted in mid-turn (-want +got):\n%s", diff)

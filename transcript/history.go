@@ -160,7 +160,8 @@ func (h *history) user(n *node, r *User) {
 	case r.CompactSummary:
 	case r.PromptSource == "" && strings.HasPrefix(text, interrupted):
 		n.kind = interrupt
-	case r.PromptSource == "" && (strings.HasPrefix(text, "<command-name>") || strings.HasPrefix(text, "<local-command-")):
+	case r.PromptSource == "" &&
+		(strings.HasPrefix(text, "<command-name>") || strings.HasPrefix(text, "<local-command-")):
 	default:
 		n.kind = prompt
 		n.messages = append(slices.Clone(r.Merged), r.UUID)

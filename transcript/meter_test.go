@@ -8,7 +8,8 @@ import (
 )
 
 func reading(id string, tokens int) Sample {
-	return Sample{MessageID: id, Model: "opus", Usage: Usage{Input: 3, CacheRead: tokens - 5, CacheCreation: 2, Output: 1000}}
+	return Sample{MessageID: id, Model: "opus",
+		Usage: Usage{Input: 3, CacheRead: tokens - 5, CacheCreation: 2, Output: 1000}}
 }
 
 func TestMeterReadings(t *testing.T) {
@@ -24,14 +25,22 @@ func TestMeterReadings(t *testing.T) {
 	}{
 		{"none", nil, "", 0},
 		{"output does not count", []Sample{reading("a", 100)}, "+", 100},
-		{"one per message", []Sample{reading("a", 100), reading("a", 100), reading("b", 200), reading("b", 250)}, "+-+-", 200},
-		{"a source that lags behind", []Sample{reading("a", 100), reading("b", 200), reading("a", 100), reading("b", 200), reading("c", 300)}, "++--+", 300},
+		{"one per message", []Sample{reading("a", 100), reading("a", 100), reading("b", 200), reading("b", 250)},
+			"+-+-", 200},
+		{"a source that lags behind",
+			[]Sample{reading("a", 100), reading("b", 200), reading("a", 100), reading("b", 200), reading("c", 300)},
+			"++--+", 300},
 		{"no id", []Sample{reading("", 100), reading("", 120)}, "++", 120},
 		{"a subagent's", []Sample{reading("a", 100), side}, "+-", 100},
 		{"the CLI's own", []Sample{reading("a", 100), own}, "+-", 100},
-		{"nothing used", []Sample{reading("a", 100), {MessageID: "z", Model: "opus"}, {MessageID: "y", Model: "opus", Usage: Usage{Output: 9}}}, "+--", 100},
-		{"below nothing", []Sample{reading("a", 100), {MessageID: "z", Usage: Usage{Input: -5, CacheRead: 50}}}, "+-", 100},
-		{"beyond all windows", []Sample{reading("a", 100), {MessageID: "z", Usage: Usage{Input: math.MaxInt, CacheRead: math.MaxInt}}}, "+-", 100},
+		{"nothing used",
+			[]Sample{reading("a", 100), {MessageID: "z", Model: "opus"},
+				{MessageID: "y", Model: "opus", Usage: Usage{Output: 9}}}, "+--", 100},
+		{"below nothing", []Sample{reading("a", 100), {MessageID: "z", Usage: Usage{Input: -5, CacheRead: 50}}}, "+-",
+			100},
+		{"beyond all windows",
+			[]Sample{reading("a", 100), {MessageID: "z", Usage: Usage{Input: math.MaxInt, CacheRead: math.MaxInt}}},
+			"+-", 100},
 		{"shrunk", []Sample{reading("a", 300), reading("b", 200)}, "++", 200},
 	} {
 		var m Meter
@@ -110,8 +119,10 @@ func TestWindow(t *testing.T) {
 		window Window
 		want   int
 	}{
-		{Window{}, 0}, {Window{Model: 1_000_000}, 1_000_000}, {Window{Model: 1_000_000, Compaction: 967_000, Cap: 300_000}, 300_000},
-		{Window{Model: 200_000, Compaction: 167_000, Cap: 300_000}, 167_000}, {Window{Cap: 5}, 5}, {Window{Model: -1, Compaction: 7}, 7},
+		{Window{}, 0}, {Window{Model: 1_000_000}, 1_000_000},
+		{Window{Model: 1_000_000, Compaction: 967_000, Cap: 300_000}, 300_000},
+		{Window{Model: 200_000, Compaction: 167_000, Cap: 300_000}, 167_000}, {Window{Cap: 5}, 5},
+		{Window{Model: -1, Compaction: 7}, 7},
 	} {
 		if got := test.window.Effective(); got != test.want {
 			t.Errorf("%+v: %d, want %d", test.window, got, test.want)
@@ -153,7 +164,8 @@ func FuzzMeter(f *testing.F) {
 		var m Meter
 		for ; len(program) >= 3; program = program[3:] {
 			op, id, n := program[0], program[1], int(program[2])
-			s := Sample{MessageID: fmt.Sprint(id % 16), Model: "opus", Usage: Usage{Input: n, CacheRead: n * 1000, CacheCreation: int(id)}}
+			s := Sample{MessageID: fmt.Sprint(id % 16), Model: "opus",
+				Usage: Usage{Input: n, CacheRead: n * 1000, CacheCreation: int(id)}}
 			before := m
 			switch op % 8 {
 			case 0, 1:
@@ -183,7 +195,8 @@ func FuzzMeter(f *testing.F) {
 				}
 			}
 			limit := n * 1000
-			if left := m.TurnsLeft(limit); m.Tokens() < 0 || left < 0 || left > limit || len(m.marks) > maxMarks || len(m.recent) > maxRecent {
+			if left := m.TurnsLeft(limit); m.Tokens() < 0 || left < 0 || left > limit || len(m.marks) > maxMarks ||
+				len(m.recent) > maxRecent {
 				t.Fatalf("%+v: %d turns left of %d", m, left, limit)
 			}
 		}

@@ -81,7 +81,8 @@ func (b *backward) load() error {
 		}
 	}
 	kept := int(b.end - b.start)
-	size := int(min(int64(max(b.block, 2*kept)), jsonl.MaxLine+1, b.end)) // a line of jsonl.MaxLine and the end before it
+	// a line of jsonl.MaxLine and the end before it
+	size := int(min(int64(max(b.block, 2*kept)), jsonl.MaxLine+1, b.end))
 	b.block = min(2*b.block, maxBlock)
 	more := size - kept
 	buf := b.buf

@@ -17,7 +17,9 @@ import (
 
 // spent is an assistant's line with usage.
 func (s *scribe) spent(id string, tokens int, more m) string {
-	fields := m{"type": "assistant", "message": m{"id": id, "role": "assistant", "model": "opus", "content": []m{text("x")}, "usage": m{"input_tokens": 1, "cache_read_input_tokens": tokens - 1, "output_tokens": 9}}}
+	fields := m{"type": "assistant",
+		"message": m{"id": id, "role": "assistant", "model": "opus", "content": []m{text("x")},
+			"usage": m{"input_tokens": 1, "cache_read_input_tokens": tokens - 1, "output_tokens": 9}}}
 	for k, v := range more {
 		fields[k] = v
 	}
@@ -25,7 +27,8 @@ func (s *scribe) spent(id string, tokens int, more m) string {
 }
 
 func (s *scribe) compacts(post int) {
-	s.line(m{"type": "system", "subtype": "compact_boundary", "parentUuid": nil, "logicalParentUuid": s.leaf, "compactMetadata": m{"trigger": "auto", "postTokens": post}})
+	s.line(m{"type": "system", "subtype": "compact_boundary", "parentUuid": nil, "logicalParentUuid": s.leaf,
+		"compactMetadata": m{"trigger": "auto", "postTokens": post}})
 }
 
 func inFile(t testing.TB, content string) string {
@@ -47,15 +50,23 @@ func TestNewest(t *testing.T) {
 		{"an empty file", func(s *scribe) {}, "", "nothing"},
 		{"no answer yet", func(s *scribe) { s.prompt("A") }, "", "nothing"},
 		{"the only line", func(s *scribe) { s.spent("m1", 100, nil) }, "", "100"},
-		{"the last of two", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m2", 200, nil); s.result("t", false) }, "", "200"},
+		{"the last of two", func(s *scribe) {
+			s.spent("m1", 100, nil)
+			s.spent("m2", 200, nil)
+			s.result("t", false)
+		}, "", "200"},
 		{"blocks of one message", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m1", 100, nil) }, "", "100"},
-		{"a subagent's", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m2", 900, m{"isSidechain": true}) }, "", "100"},
+		{"a subagent's", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m2", 900, m{"isSidechain": true}) }, "",
+			"100"},
 		{"synthetic", func(s *scribe) { s.spent("m1", 100, nil); s.own("No response requested.", false) }, "", "100"},
 		{"synthetic, with usage", func(s *scribe) {
 			s.spent("m1", 100, nil)
 			s.spent("m2", 9, m{"message": m{"id": "m2", "model": "<synthetic>", "usage": m{"input_tokens": 9}}})
 		}, "", "100"},
-		{"an API error", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m2", 200, m{"isApiErrorMessage": true}) }, "", "100"},
+		{"an API error", func(s *scribe) {
+			s.spent("m1", 100, nil)
+			s.spent("m2", 200, m{"isApiErrorMessage": true})
+		}, "", "100"},
 		{"nothing used", func(s *scribe) {
 			s.spent("m1", 100, nil)
 			s.line(m{"type": "assistant", "message": m{"id": "m2", "model": "opus", "usage": m{"input_tokens": 0}}})
@@ -63,10 +74,15 @@ func TestNewest(t *testing.T) {
 		{"less than nothing", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m2", -50, nil) }, "", "100"},
 		{"no count at all", func(s *scribe) {
 			s.spent("m1", 100, nil)
-			s.line(m{"type": "assistant", "message": m{"id": "m2", "model": "opus", "usage": m{"input_tokens": "many"}}})
+			s.line(m{"type": "assistant",
+				"message": m{"id": "m2", "model": "opus", "usage": m{"input_tokens": "many"}}})
 		}, "", "100"},
-		{"another session's", func(s *scribe) { s.spent("m1", 100, nil); s.spent("m2", 200, m{"sessionId": "else"}) }, "", "100"},
-		{"a compaction", func(s *scribe) { s.spent("m1", 100, nil); s.compacts(42); s.user("summary", false) }, "", "compacted"},
+		{"another session's", func(s *scribe) {
+			s.spent("m1", 100, nil)
+			s.spent("m2", 200, m{"sessionId": "else"})
+		}, "", "100"},
+		{"a compaction", func(s *scribe) { s.spent("m1", 100, nil); s.compacts(42); s.user("summary", false) }, "",
+			"compacted"},
 		{"a subagent's compaction", func(s *scribe) {
 			s.spent("m1", 100, nil)
 			s.line(m{"type": "system", "subtype": "compact_boundary", "isSidechain": true})
@@ -75,11 +91,21 @@ func TestNewest(t *testing.T) {
 			s.spent("m1", 100, nil)
 			s.line(m{"type": "system", "subtype": "compact_boundary", "sessionId": "else"})
 		}, "", "100"},
-		{"read after a compaction", func(s *scribe) { s.spent("m1", 100, nil); s.compacts(42); s.spent("m2", 50, nil) }, "", "50"},
-		{"a cut last line", func(s *scribe) { s.spent("m1", 100, nil) }, `{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7`, "100"},
-		{"a last line without its end", func(s *scribe) { s.spent("m1", 100, nil) }, `{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7}}}`, "100"},
-		{"a cut line as long as many blocks", func(s *scribe) { s.spent("m1", 100, nil) }, strings.Repeat("x", 5<<20), "100"},
-		{"a stub joined with the line", func(s *scribe) { s.spent("m1", 100, nil); s.lines[0] = `{"type":"pr-link","prNu` + s.lines[0] }, "", "100"},
+		{"read after a compaction", func(s *scribe) {
+			s.spent("m1", 100, nil)
+			s.compacts(42)
+			s.spent("m2", 50, nil)
+		}, "", "50"},
+		{"a cut last line", func(s *scribe) { s.spent("m1", 100, nil) },
+			`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7`, "100"},
+		{"a last line without its end", func(s *scribe) { s.spent("m1", 100, nil) },
+			`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7}}}`, "100"},
+		{"a cut line as long as many blocks", func(s *scribe) { s.spent("m1", 100, nil) }, strings.Repeat("x", 5<<20),
+			"100"},
+		{"a stub joined with the line", func(s *scribe) {
+			s.spent("m1", 100, nil)
+			s.lines[0] = `{"type":"pr-link","prNu` + s.lines[0]
+		}, "", "100"},
 		{"two on a line", func(s *scribe) {
 			s.spent("m1", 100, nil)
 			s.spent("m2", 200, nil)
@@ -90,10 +116,14 @@ func TestNewest(t *testing.T) {
 			s.spent("m2", 200, nil)
 			s.lines = []string{s.lines[0] + s.lines[1]}
 		}, "", "200"},
-		{"NULs and garbage behind", func(s *scribe) { s.spent("m1", 100, nil); s.lines = append(s.lines, "\x00\x00", `{"usage"`) }, "", "100"},
+		{"NULs and garbage behind", func(s *scribe) {
+			s.spent("m1", 100, nil)
+			s.lines = append(s.lines, "\x00\x00", `{"usage"`)
+		}, "", "100"},
 		{"a text that quotes a transcript", func(s *scribe) {
 			s.spent("m1", 100, nil)
-			s.user(`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7}}}`+"\n"+`"compact_boundary"`, false)
+			s.user(`{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":7}}}`+"\n"+`"compact_boundary"`,
+				false)
 		}, "", "100"},
 		{"long lines behind", func(s *scribe) {
 			s.spent("m1", 100, nil)
@@ -106,7 +136,11 @@ func TestNewest(t *testing.T) {
 			s.spent("m1", 100, m{"toolUseResult": strings.Repeat("z", 3*maxBlock)})
 			s.prompt("B")
 		}, "", "100"},
-		{"CRLF", func(s *scribe) { s.spent("m1", 100, nil); s.lines[0] += "\r"; s.lines = append(s.lines, "\r", "") }, "", "100"},
+		{"CRLF", func(s *scribe) {
+			s.spent("m1", 100, nil)
+			s.lines[0] += "\r"
+			s.lines = append(s.lines, "\r", "")
+		}, "", "100"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &scribe{}
@@ -123,7 +157,8 @@ func TestNewest(t *testing.T) {
 			switch {
 			case n.Found:
 				got = fmt.Sprint(n.Sample.Usage.Context())
-				if line, _, _ := strings.Cut(content[n.Offset:], "\n"); !strings.Contains(line, n.Sample.MessageID) || n.Offset > 0 && content[n.Offset-1] != '\n' {
+				if line, _, _ := strings.Cut(content[n.Offset:], "\n"); !strings.Contains(line, n.Sample.MessageID) ||
+					n.Offset > 0 && content[n.Offset-1] != '\n' {
 					t.Errorf("offset %d of %+v is no line's", n.Offset, n)
 				}
 			case n.Compacted:
@@ -138,7 +173,8 @@ func TestNewest(t *testing.T) {
 
 // Every line comes back, whole, whatever the sizes of lines and blocks.
 func TestBackwardLines(t *testing.T) {
-	for _, sizes := range [][]int{{}, {0}, {0, 0}, {1}, {firstBlock - 1}, {firstBlock}, {firstBlock + 1}, {firstBlock - 1, 0, firstBlock},
+	for _, sizes := range [][]int{{}, {0}, {0, 0}, {1}, {firstBlock - 1}, {firstBlock}, {firstBlock + 1},
+		{firstBlock - 1, 0, firstBlock},
 		{10, 5 * firstBlock, 10}, {3, maxBlock, maxBlock + 1, 2*maxBlock - 1, 7}, {5 << 20, 1, 5 << 20}} {
 		for _, tail := range []string{"", "cut", strings.Repeat("c", 3*firstBlock)} {
 			var content bytes.Buffer

@@ -65,9 +65,11 @@ func FuzzRecords(f *testing.F) {
 	}
 	for _, line := range []string{
 		`{"type":"assistant","uuid":"a\u0041","message":{"id":"m","model":"x","usage":{"input_tokens":1e2,"output_tokens":-3,"cache_read_input_tokens":007}}}`,
-		`{"type":"pr-link","prNu{"parentUuid":null,"type":"user","uuid":"A"}`, `{"type":"user","uuid":"A"}{"type":"user","uuid":"B"}`,
-		`{"type":"x","a":"\\\\","b":[[],{}],"c":{"d":"}"}} `, `{"a":tru}`, `{"a":1 2}`, `{"a" "b"}`, `{"type":"user",}`, `{"type":"user","x":{]}`, "{\"type\":\"\x00\"}",
-		`{"ty\u0070e":"user","isSidechain":"true","message":null,"message":[],"uuid":"\ud800"}`, "\ufeff{\"type\":\"user\"}", "{\"type\":\"user\",\"uuid\":\"\xff\"}", `null`, `"x"`,
+		`{"type":"pr-link","prNu{"parentUuid":null,"type":"user","uuid":"A"}`,
+		`{"type":"user","uuid":"A"}{"type":"user","uuid":"B"}`, `{"type":"x","a":"\\\\","b":[[],{}],"c":{"d":"}"}} `,
+		`{"a":tru}`, `{"a":1 2}`, `{"a" "b"}`, `{"type":"user",}`, `{"type":"user","x":{]}`, "{\"type\":\"\x00\"}",
+		`{"ty\u0070e":"user","isSidechain":"true","message":null,"message":[],"uuid":"\ud800"}`,
+		"\ufeff{\"type\":\"user\"}", "{\"type\":\"user\",\"uuid\":\"\xff\"}", `null`, `"x"`,
 	} {
 		f.Add([]byte(line))
 	}
@@ -138,7 +140,8 @@ func agree(t *testing.T, o oracle, rec Record) {
 	}
 	if u, ok := rec.(*Other); odd && (!ok || u.Err == nil) {
 		t.Errorf("a field is odd, and the record is %#v", rec)
-	} else if ok && u.Err != nil && !odd && strings.Contains("type uuid parentUuid sessionId timestamp isSidechain", strings.Fields(u.Err.Error())[1]) {
+	} else if ok && u.Err != nil && !odd && strings.Contains("type uuid parentUuid sessionId timestamp isSidechain",
+		strings.Fields(u.Err.Error())[1]) {
 		t.Errorf("no field is odd, and the record says %v", u.Err)
 	}
 }

@@ -22,17 +22,24 @@ func TestDecode(t *testing.T) {
 		want       Record
 	}{
 		{"user", `{"parentUuid":"p","isSidechain":false,"type":"user","message":{"role":"user","content":"hi"},"promptSource":"sdk","mergedSendUuids":["a","b"],` + common + `}`,
-			&User{Header: of("user"), PromptSource: "sdk", Merged: []string{"a", "b"}, Message: Message{Content: json.RawMessage(`"hi"`)}}},
+			&User{Header: of("user"), PromptSource: "sdk", Merged: []string{"a", "b"},
+				Message: Message{Content: json.RawMessage(`"hi"`)}}},
 		{"assistant", `{"message":{"id":"m1","type":"message","role":"assistant","model":"opus","content":[{"type":"text","text":"\"}]"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":100,"output_tokens":9,"cache_creation":{"input_tokens":7}}},"type":"assistant",` + common + `}`,
 			&Assistant{Header: of("assistant"), Message: Message{ID: "m1", Model: "opus", StopReason: "end_turn",
-				Usage: Usage{Input: 3, CacheCreation: 10, CacheRead: 100, Output: 9}, Content: json.RawMessage(`[{"type":"text","text":"\"}]"}]`)}}},
-		{"attachment", `{"type":"attachment","attachment":{"type":"structured_output","toolUseID":"t1","data":{"n":[1]}},` + common + `}`,
-			&Attachment{Header: of("attachment"), Kind: "structured_output", ToolUseID: "t1", Data: json.RawMessage(`{"n":[1]}`)}},
+				Usage:   Usage{Input: 3, CacheCreation: 10, CacheRead: 100, Output: 9},
+				Content: json.RawMessage(`[{"type":"text","text":"\"}]"}]`)}}},
+		{"attachment",
+			`{"type":"attachment","attachment":{"type":"structured_output","toolUseID":"t1","data":{"n":[1]}},` +
+				common + `}`,
+			&Attachment{Header: of("attachment"), Kind: "structured_output", ToolUseID: "t1",
+				Data: json.RawMessage(`{"n":[1]}`)}},
 		{"compaction", `{"type":"system","subtype":"compact_boundary","logicalParentUuid":"l","compactMetadata":{"trigger":"auto","preTokens":180013,"postTokens":2624,"preservedSegment":{"preTokens":1}},` + common + `}`,
-			&System{Header: func() Header { h := of("system"); h.Logical = "l"; return h }(), Subtype: "compact_boundary"}},
+			&System{Header: func() Header { h := of("system"); h.Logical = "l"; return h }(),
+				Subtype: "compact_boundary"}},
 		{"compaction that says nothing", `{"type":"system","subtype":"compact_boundary",` + common + `}`,
 			&System{Header: of("system"), Subtype: "compact_boundary"}},
-		{"compact summary", `{"type":"user","isCompactSummary":true,"message":{"role":"user","content":"x"},` + common + `}`,
+		{"compact summary", `{"type":"user","isCompactSummary":true,"message":{"role":"user","content":"x"},` + common +
+			`}`,
 			&User{Header: of("user"), CompactSummary: true, Message: Message{Content: json.RawMessage(`"x"`)}}},
 		{"queue operation", `{"type":"queue-operation","operation":"enqueue","content":"later",` + common + `}`,
 			&Other{Header: of("queue-operation")}},
@@ -40,7 +47,8 @@ func TestDecode(t *testing.T) {
 			&Other{Header: of("cost-state")}},
 		{"unknown", `{"type":"novelty",` + common + `}`, &Other{Header: of("novelty")}},
 		{"escaped names and values", `{"ty\u0070e":"us\u0065r","uuid":"\u0075","parentUuid":"p","timestamp":"2026-11-21T06:01:00.000Z","sessionId":"` + session + `"}`, &User{Header: of("user")}},
-		{"nulls", `{"type":"user","isMeta":null,"message":null,"agentId":null,"mergedSendUuids":null,` + common + `}`, &User{Header: of("user")}},
+		{"nulls", `{"type":"user","isMeta":null,"message":null,"agentId":null,"mergedSendUuids":null,` + common + `}`,
+			&User{Header: of("user")}},
 		{"names twice", `{"type":"assistant","message":{"id":"no","model":"x","usage":{"input_tokens":1}},"message":{"id":"m","usage":{"output_tokens":1},"usage":{}},` + common + `,"type":"assistant"}`,
 			&Assistant{Header: of("assistant"), Message: Message{ID: "m"}}},
 		{"blanks", " { \"type\" :\t\"user\" , " + common + " , \"x\" : [ 1 , { } ] }\r", &User{Header: of("user")}},
@@ -62,18 +70,22 @@ func TestDecode(t *testing.T) {
 func TestOddFields(t *testing.T) {
 	for name, line := range map[string]string{
 		"isMeta": `{"type":"user","isMeta":"no","uuid":"u"}`, "message": `{"type":"user","message":"text","uuid":"u"}`,
-		"mergedSendUuids": `{"type":"user","mergedSendUuids":7,"uuid":"u"}`,
-		"message.usage":   `{"type":"assistant","message":{"usage":[]},"uuid":"u"}`, "message.id": `{"type":"assistant","message":{"id":{}},"uuid":"u"}`,
+		"mergedSendUuids":            `{"type":"user","mergedSendUuids":7,"uuid":"u"}`,
+		"message.usage":              `{"type":"assistant","message":{"usage":[]},"uuid":"u"}`,
+		"message.id":                 `{"type":"assistant","message":{"id":{}},"uuid":"u"}`,
 		"message.usage.input_tokens": `{"type":"assistant","message":{"usage":{"input_tokens":1.5}},"uuid":"u"}`,
-		"attachment":                 `{"type":"attachment","attachment":[],"uuid":"u"}`, "isSidechain": `{"type":"user","isSidechain":1,"uuid":"u"}`,
-		"subtype": `{"type":"system","subtype":1,"uuid":"u"}`, "parentUuid": `{"type":"system","parentUuid":[],"uuid":"u"}`,
+		"attachment":                 `{"type":"attachment","attachment":[],"uuid":"u"}`,
+		"isSidechain":                `{"type":"user","isSidechain":1,"uuid":"u"}`,
+		"subtype":                    `{"type":"system","subtype":1,"uuid":"u"}`,
+		"parentUuid":                 `{"type":"system","parentUuid":[],"uuid":"u"}`,
 	} {
 		got, whole := decode([]byte(line))
 		if !whole || len(got) != 1 {
 			t.Fatalf("%s: %v, whole %v", name, got, whole)
 		}
 		u, ok := got[0].(*Other)
-		if !ok || u.Err == nil || !strings.HasPrefix(u.Err.Error(), "field "+name+":") || u.Partial == nil || u.Partial.Head().UUID != "u" {
+		if !ok || u.Err == nil || !strings.HasPrefix(u.Err.Error(), "field "+name+":") || u.Partial == nil ||
+			u.Partial.Head().UUID != "u" {
 			t.Errorf("%s: %#v", name, got[0])
 		}
 	}
@@ -84,7 +96,8 @@ func TestOddFields(t *testing.T) {
 }
 
 func TestDamagedLines(t *testing.T) {
-	const a, b = `{"type":"user","uuid":"A","message":{"content":"x"}}`, `{"parentUuid":"A","type":"assistant","uuid":"B","message":{"content":[{"text":"{\"type\":\"user\"}"}]}}`
+	const a, b = `{"type":"user","uuid":"A","message":{"content":"x"}}`,
+		`{"parentUuid":"A","type":"assistant","uuid":"B","message":{"content":[{"text":"{\"type\":\"user\"}"}]}}`
 	for _, test := range []struct{ name, line, want string }{
 		{"a stub", `{"type":"pr-link","prNu` + b, "B"},
 		{"a stub in a nested text", `{"type":"user","message":{"content":[{"te` + b, "B"},
@@ -124,12 +137,14 @@ func TestDamagedLines(t *testing.T) {
 func TestVerdictIsJSON(t *testing.T) {
 	s := &scribe{}
 	s.prompt("A")
-	s.line(m{"type": "attachment", "attachment": m{"type": "structured_output", "toolUseID": "t1", "data": m{"n": true}}})
+	s.line(m{"type": "attachment",
+		"attachment": m{"type": "structured_output", "toolUseID": "t1", "data": m{"n": true}}})
 	s.says("tool_use", use("t1", "StructuredOutput", m{"n": true}))
 	if got := fates(t, s.String(), "A")[0]; got != `A ruled {"n":true}` {
 		t.Fatal(got)
 	}
-	if got := fates(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1), "A")[0]; got != "A begun" {
+	if got := fates(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1),
+		"A")[0]; got != "A begun" {
 		t.Error(got)
 	}
 }

@@ -20,7 +20,8 @@ var (
 )
 
 func newScrubber(home, cwd string) *scrubber {
-	return &scrubber{paths: strings.NewReplacer(cwd, "/w", home, "/home", munged(cwd), "-work", munged(home), "-home"), names: map[string]string{}}
+	return &scrubber{paths: strings.NewReplacer(cwd, "/w", home, "/home", munged(cwd), "-work", munged(home), "-home"),
+		names: map[string]string{}}
 }
 
 // munged is how a directory is named in paths of the CLI's.
@@ -31,7 +32,9 @@ func munged(dir string) string {
 func (s *scrubber) scrub(text string) string {
 	text = s.paths.Replace(text)
 	text = scrubHere.ReplaceAllString(text, `"$1":"x"`)
-	text = scrubLong.ReplaceAllStringFunc(text, func(long string) string { return fmt.Sprintf(`"[%d bytes]"`, len(long)-2) })
+	text = scrubLong.ReplaceAllStringFunc(text, func(long string) string {
+		return fmt.Sprintf(`"[%d bytes]"`, len(long)-2)
+	})
 	return scrubIDs.ReplaceAllStringFunc(text, func(id string) string {
 		if s.names[id] == "" {
 			prefix, _, found := strings.Cut(id, "_")

@@ -91,7 +91,9 @@ func TestWatchOverflow(t *testing.T) {
 func TestWatchLimit(t *testing.T) {
 	n := newFakeNotifier()
 	n.refuse = syscall.ENOSPC
-	w, trouble := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) { return n, nil }})
+	w, trouble := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
+		return n, nil
+	}})
 	path := filepath.Join(t.TempDir(), "f")
 	told := lines(t, w, path)
 	wantNext(t, trouble, true)

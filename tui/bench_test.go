@@ -108,9 +108,13 @@ func event(i int) contract.Event {
 	case 0:
 		return contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The **thread** goes on, and on, and on, over many words, so that it has to be wrapped on most windows that there are."}}
 	case 1:
-		return contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Bash", ToolUse: fmt.Sprint("t", i), Input: []byte(`{"command":"go test ./..."}`)}}
+		return contract.Event{ID: "orch-1",
+			Body: contract.ToolUse{Tool: "Bash", ToolUse: fmt.Sprint("t", i),
+				Input: []byte(`{"command":"go test ./..."}`)}}
 	case 2:
-		return contract.Event{ID: "orch-1", Body: contract.ToolResult{ToolUse: fmt.Sprint("t", i-1), Text: "ok  \tloom/header\t0.012s\nok  \tloom/writer\t0.112s"}}
+		return contract.Event{ID: "orch-1",
+			Body: contract.ToolResult{ToolUse: fmt.Sprint("t", i-1),
+				Text: "ok  \tloom/header\t0.012s\nok  \tloom/writer\t0.112s"}}
 	}
 	return contract.Event{ID: "arbiter", Body: contract.Delta{Text: "word ", Verdict: false}}
 }
@@ -242,7 +246,9 @@ func BenchmarkScrollback(b *testing.B) {
 // tell puts so many messages into the conversation, and waits until they are there.
 func tell(f *Frontend, n int) {
 	for i := range n {
-		f.box.recall(nil, time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The thread goes on, and on."}})
+		f.box.recall(nil, time.Now(),
+			contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human",
+				Kind: "report", Text: "The thread goes on, and on."}})
 	}
 	for f.history.Talk().Len() < n {
 		runtime.Gosched()

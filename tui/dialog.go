@@ -141,7 +141,9 @@ func (ds *dialogs) show(data pages.AskData, answer func(string)) *dialog {
 func (ds *dialogs) tell(title, text string) {
 	text = sanitize.Text(text)
 	ds.show(pages.AskData{
-		Title: title, Tone: render.Alert, Body: func(width int) []render.Line { return render.WrapText(render.Base, text, width) },
+		Title: title, Tone: render.Alert, Body: func(width int) []render.Line {
+			return render.WrapText(render.Base, text, width)
+		},
 		Choices: []pages.Choice{{Value: yes, Key: 'y', Label: "So be it"}},
 	}, func(string) {})
 }
@@ -157,7 +159,8 @@ func (ds *dialogs) askLeave() {
 		ds.d.f.Leave()
 		return
 	}
-	head := []render.Line{render.Of(render.Base, "The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")}
+	head := []render.Line{render.Of(render.Base,
+		"The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")}
 	if ds.d.plan.unsaved() {
 		head = append(head, render.Of(render.Warn, "But for your changes to the plan, which are not saved."))
 	}
@@ -187,7 +190,8 @@ func (ds *dialogs) askKill(id string) {
 	}
 	ds.show(pages.AskData{
 		Title: "End " + ds.d.session.name(id) + "?", Tone: render.Danger,
-		Head: []render.Line{render.Of(render.Base, "Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
+		Head: []render.Line{render.Of(render.Base,
+			"Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
 		Choices: []pages.Choice{
 			{Value: no, Key: 'n', Label: "Let it work"},
 			{Value: yes, Key: 'y', Label: "End it", Grave: true},
@@ -201,12 +205,16 @@ func (ds *dialogs) askKill(id string) {
 
 // askEnd asks before the run is ended.
 func (ds *dialogs) askEnd(title string, do func()) bool {
-	return ds.grave(title, "Every agent is stopped in the midst of what it does, with all that its tools have started. What is in the files stays; what was left half-done is said at the end.", "End it", do)
+	return ds.grave(title,
+		"Every agent is stopped in the midst of what it does, with all that its tools have started. What is in the "+
+			"files stays; what was left half-done is said at the end.", "End it", do)
 }
 
 // askReset asks before the task is dropped.
 func (ds *dialogs) askReset() bool {
-	return ds.grave("Reset?", "Every Orchestrator is released, and the task and the plan are dropped. The Arbiter stays, and asks what is wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
+	return ds.grave("Reset?",
+		"Every Orchestrator is released, and the task and the plan are dropped. The Arbiter stays, and asks what is "+
+			"wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
 }
 
 // grave asks before something is done that cannot be taken back.

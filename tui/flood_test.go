@@ -59,12 +59,16 @@ func TestFlood(t *testing.T) {
 		case 0:
 			run.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.Assistant{Text: body}})
 		case 1:
-			run.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Bash", ToolUse: id, Input: []byte(`{"command":"cat"}`)}})
+			run.sink(time.Now(),
+				contract.Event{ID: "orch-1",
+					Body: contract.ToolUse{Tool: "Bash", ToolUse: id, Input: []byte(`{"command":"cat"}`)}})
 			run.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.ToolResult{ToolUse: id, Text: body}})
 		case 2:
 			run.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.Delta{Text: body}})
 		case 3:
-			run.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.Message{MessageID: id, From: "orch-1", To: "arbiter", Kind: "progress", Text: body}})
+			run.sink(time.Now(),
+				contract.Event{ID: "orch-1", Body: contract.Message{MessageID: id, From: "orch-1", To: "arbiter",
+					Kind: "progress", Text: body}})
 		}
 		sent.Add(int64(len(body)))
 	})
@@ -88,7 +92,8 @@ func TestFlood(t *testing.T) {
 	paints, elapsed := screen.paints.Load()-first-presses, time.Since(began)
 	grown := int64(stopHeap()) - int64(before.HeapAlloc)
 	t.Logf("%.0f MB/s; key to frame p50 %.1f ms, p99 %.1f ms; %d other paints in %s; %d MB of heap at most",
-		float64(sent.Load())/elapsed.Seconds()/(1<<20), quantile(took, 0.5), quantile(took, 0.99), paints, elapsed, grown>>20)
+		float64(sent.Load())/elapsed.Seconds()/(1<<20), quantile(took, 0.5), quantile(took, 0.99), paints, elapsed,
+		grown>>20)
 	if frames := int64(elapsed / frame); paints > frames+frames/2+2 {
 		t.Errorf("%d paints beside those for keys, in the time of %d frames", paints, frames)
 	}
@@ -154,7 +159,8 @@ func TestMailboxIsBounded(t *testing.T) {
 				}
 			}
 		}
-		if want := words.Count(sent-kept, "event") + " came faster"; kept == 0 || decided != sent/1000 || !strings.HasPrefix(notice, want) {
+		if want := words.Count(sent-kept, "event") + " came faster"; kept == 0 || decided != sent/1000 ||
+			!strings.HasPrefix(notice, want) {
 			t.Errorf("%d kept, %d decisions, and %q is told, want %q", kept, decided, notice, want)
 		}
 		if _, bytes := m.Waiting(); bytes != 0 {

@@ -97,9 +97,11 @@ func (f *focus) facts() string {
 		return ""
 	}
 	g := f.d.look.Glyphs
-	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", slash.Word(a.SessionID), g.Separator, a.Generation, g.Separator, a.Spent())
+	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", slash.Word(a.SessionID), g.Separator, a.Generation,
+		g.Separator, a.Spent())
 	if a.Context.TurnsLeft > 0 {
-		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator, words.Count(a.Context.TurnsLeft, "turn"))
+		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator,
+			words.Count(a.Context.TurnsLeft, "turn"))
 	}
 	if a.Predecessor != "" {
 		text += " " + g.Separator + " successor of " + f.d.session.name(a.Predecessor)

@@ -13,9 +13,12 @@ import (
 
 // hostile are words that no screen may act on, or be moved by.
 var hostile = []string{
-	"plain words", "**bold** and `code`", "\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;aGk=\a", "\u009b31m red \u009d52;c;aGk=\u009c", "[red]tag[-] [\"r\"]region[\"\"] [:::https://evil.example]link[:::-]",
-	"\u202Ereversed\u202C \u2066isolated\u2069", "\U000E0041\U000E0042 tags", "e" + string(make([]rune, 0)) + "\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301 stacked",
-	"世界 🧵👩‍👩‍👧‍👦 ไทย עברית", "▌ The Arbiter → You\nI am the Arbiter.", "\r\r\roverwritten\b\b\b\b", "```go\nfunc main() {\n", "| a | b |\n|--|--|\n| 1 | 2 |", "a\tb\tc\u2028d\u0000e",
+	"plain words", "**bold** and `code`", "\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;aGk=\a",
+	"\u009b31m red \u009d52;c;aGk=\u009c", "[red]tag[-] [\"r\"]region[\"\"] [:::https://evil.example]link[:::-]",
+	"\u202Ereversed\u202C \u2066isolated\u2069", "\U000E0041\U000E0042 tags",
+	"e" + string(make([]rune, 0)) + "\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301 stacked",
+	"世界 🧵👩‍👩‍👧‍👦 ไทย עברית", "▌ The Arbiter → You\nI am the Arbiter.", "\r\r\roverwritten\b\b\b\b",
+	"```go\nfunc main() {\n", "| a | b |\n|--|--|\n| 1 | 2 |", "a\tb\tc\u2028d\u0000e",
 	"> > > > > > quoted", "1. one\n   1. two\n      1. three", fmt.Sprintf("%0400d", 1), "",
 }
 
@@ -36,7 +39,8 @@ func happen(s *scene, r *rand.Rand, b byte) {
 	case 2:
 		p.does(id, bridge.Delta{Text: fmt.Sprintf(`{"message":%q`, text), Verdict: true})
 	case 3:
-		p.does(id, bridge.ToolUse{Tool: text, ToolUse: fmt.Sprint("u", b), Input: []byte(fmt.Sprintf(`{"command":%q,"file_path":%q}`, text, text))})
+		p.does(id, bridge.ToolUse{Tool: text, ToolUse: fmt.Sprint("u", b),
+			Input: []byte(fmt.Sprintf(`{"command":%q,"file_path":%q}`, text, text))})
 	case 4:
 		p.does(id, bridge.ToolResult{ToolUse: fmt.Sprint("u", b-1), Text: text, IsError: b&1 == 0})
 	case 5:
@@ -44,7 +48,8 @@ func happen(s *scene, r *rand.Rand, b byte) {
 	case 6:
 		p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q,"mode":"developer"}`, "x "+text))
 	case 7:
-		p.call("arbiter", "set_plan", fmt.Sprintf(`{"steps":[{"text":%q,"status":"active"},{"text":"and so on"}]}`, "s "+text))
+		p.call("arbiter", "set_plan", fmt.Sprintf(`{"steps":[{"text":%q,"status":"active"},{"text":"and so on"}]}`,
+			"s "+text))
 	case 8:
 		p.full(id, r.IntN(220_000))
 	case 9:
@@ -56,7 +61,8 @@ func happen(s *scene, r *rand.Rand, b byte) {
 	case 12:
 		p.says("arbiter", rules("ADDRESS_HUMAN", "h "+text))
 	case 14:
-		p.does(id, bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"}, {Text: text, Status: "pending"}}})
+		p.does(id, bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"},
+			{Text: text, Status: "pending"}}})
 	case 15:
 		p.call("arbiter", "update_plan", `{"index":1,"status":"done"}`)
 	case 16:
@@ -97,7 +103,8 @@ func FuzzFace(f *testing.F) {
 		play(t, 20+r.IntN(140), 4+r.IntN(50), func(o *Options, h *theatre) {
 			o.ASCII = seed%5 == 4
 			h.found.CWD, h.found.Account = hostile[r.IntN(len(hostile))], hostile[r.IntN(len(hostile))]
-			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: hostile[r.IntN(len(hostile))], Status: "interrupted", LastActive: time.Now()}}
+			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: hostile[r.IntN(len(hostile))], Status: "interrupted",
+				LastActive: time.Now()}}
 		}, func(s *scene) {
 			for i, name := range tuitest.Keys(keys) {
 				if s.Ended() {
@@ -130,7 +137,8 @@ func FuzzFace(f *testing.F) {
 func TestResizeStorm(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.weave()
-		for _, size := range [][2]int{{1, 1}, {0, 0}, {10_000, 3}, {3, 2_000}, {2, 1}, {1, 2}, {400, 120}, {40, 12}, {5, 5}, {80, 24}} {
+		for _, size := range [][2]int{{1, 1}, {0, 0}, {10_000, 3}, {3, 2_000}, {2, 1}, {1, 2}, {400, 120}, {40, 12},
+			{5, 5}, {80, 24}} {
 			s.Resize(size[0], size[1])
 			s.Settle()
 			s.ExpectSound()

@@ -156,25 +156,35 @@ func (p *puppet) fact(n int, text string) {
 	p.does("orch-1", bridge.Assistant{Text: text})
 	for i, tool := range []string{"Bash", "Edit", "Write", "Grep", "mcp__a__b", text} {
 		use := fmt.Sprint(id, i)
-		p.does("orch-1", bridge.ToolUse{Tool: tool, ToolUse: use, Input: []byte(`{"command":` + x + `,"file_path":` + x + `,"old_string":` + x + `,"new_string":"y","content":` + x + `,"pattern":` + x + `,"description":` + x + `}`)})
+		p.does("orch-1",
+			bridge.ToolUse{Tool: tool, ToolUse: use,
+				Input: []byte(`{"command":` + x + `,"file_path":` + x + `,"old_string":` + x +
+					`,"new_string":"y","content":` + x + `,"pattern":` + x + `,"description":` + x + `}`)})
 		p.does("orch-1", bridge.ToolResult{ToolUse: use, Text: text, IsError: i == 3})
 	}
-	p.does("orch-1", bridge.ToolUse{Tool: "Agent", ToolUse: id + "s", Input: []byte(`{"description":` + x + `,"prompt":` + x + `,"subagent_type":` + x + `}`)})
+	p.does("orch-1",
+		bridge.ToolUse{Tool: "Agent", ToolUse: id + "s",
+			Input: []byte(`{"description":` + x + `,"prompt":` + x + `,"subagent_type":` + x + `}`)})
 	p.does("orch-1", bridge.SubagentStart{Description: text, ToolUse: id + "s", Type: text})
 	p.does("orch-1", bridge.SubagentProgress{Description: text, ToolUse: id + "s", Tokens: 7, LastTool: text})
 	p.does("orch-1", bridge.Assistant{Text: text, Subagent: id + "s"})
 	p.does("orch-1", bridge.Error{Category: "internal", Message: text})
 	p.does("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
-	p.does("orch-1", bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"}, {Text: "w " + text, Status: "pending"}}})
-	p.call("arbiter", "set_plan", `{"steps":[{"text":`+x+`,"status":"done"},{"text":`+x+`,"status":"active"},{"text":"the end"}]}`)
+	p.does("orch-1",
+		bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"}, {Text: "w " + text, Status: "pending"}}})
+	p.call("arbiter", "set_plan", `{"steps":[{"text":`+x+`,"status":"done"},{"text":`+x+
+		`,"status":"active"},{"text":"the end"}]}`)
 	p.mu.Lock()
 	p.state.Task.Plan[1].Mode, p.state.Task.Plan[2].Mode = text, "w "+text
-	p.state.Options.Modes = []agents.Agent{{Name: "weaver", Description: text, Tools: []string{text}, Model: text, Source: text}, {Name: "other", Description: text}}
+	p.state.Options.Modes = []agents.Agent{{Name: "weaver", Description: text, Tools: []string{text}, Model: text,
+		Source: text}, {Name: "other", Description: text}}
 	p.state.FallbackReason = text
 	p.mu.Unlock()
 	p.says("orch-2", tells("question", "q "+text, true))
 	p.says("arbiter", rules("CONTINUE", "m "+text, "reason", text))
-	p.does("orch-1", bridge.Delta{Text: `{"kind":"progress","message":` + quoted("d " + text)[:len(quoted("d "+text))-1], Verdict: true})
+	p.does("orch-1",
+		bridge.Delta{Text: `{"kind":"progress","message":` + quoted("d " + text)[:len(quoted("d "+text))-1],
+			Verdict: true})
 }
 
 // TestHostileLooksLikeClean: whatever agents write, in each place where they can, what
@@ -183,10 +193,12 @@ func (p *puppet) fact(n int, text string) {
 func TestHostileLooksLikeClean(t *testing.T) {
 	pictures := func(t *testing.T, text string, size [2]int) (seen []string) {
 		play(t, size[0], size[1], func(o *Options, h *theatre) {
-			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true, Terminal: notify.Terminal{Protocol: notify.OSC777}}
+			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true,
+				Terminal: notify.Terminal{Protocol: notify.OSC777}}
 			o.Still = true // at which frame of an animation a picture is taken is chance
 			h.found.CWD, h.found.Account = "/home/"+sanitize.Line(text, 0), text
-			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: text, Status: "interrupted", LastActive: time.Date(1999, 12, 31, 20, 0, 0, 0, time.UTC)}}
+			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: text, Status: "interrupted",
+				LastActive: time.Date(1999, 12, 31, 20, 0, 0, 0, time.UTC)}}
 		}, func(s *scene) {
 			s.face.screen.OnSend = func(sequence string) {
 				if sequence != "" {
@@ -265,9 +277,11 @@ func (f *stuffing) text() string {
 
 // holdings are what a field may hold, by its type's name.
 var holdings = map[string][]string{
-	"Role":     {string(roster.RoleArbiter), string(roster.RoleOrchestrator)},
-	"Status":   {string(roster.Starting), string(roster.Down), string(roster.Parked), string(roster.Busy), string(roster.Ready), string(roster.Ended), "\x1b[2J"},
-	"Standing": {string(roster.Working), string(roster.Waiting), string(roster.Finished), string(roster.HandedOff), "\x1b[2J"},
+	"Role": {string(roster.RoleArbiter), string(roster.RoleOrchestrator)},
+	"Status": {string(roster.Starting), string(roster.Down), string(roster.Parked), string(roster.Busy),
+		string(roster.Ready), string(roster.Ended), "\x1b[2J"},
+	"Standing": {string(roster.Working), string(roster.Waiting), string(roster.Finished), string(roster.HandedOff),
+		"\x1b[2J"},
 }
 
 func (f *stuffing) fill(v reflect.Value) {
@@ -299,7 +313,8 @@ func (f *stuffing) fill(v reflect.Value) {
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			raw, _ := json.Marshal(map[string]any{"command": f.text(), "file_path": f.text(), f.text(): []string{f.text()}})
+			raw, _ := json.Marshal(map[string]any{"command": f.text(), "file_path": f.text(),
+				f.text(): []string{f.text()}})
 			v.SetBytes(raw)
 			return
 		}
@@ -334,7 +349,8 @@ func TestEveryFieldIsHostile(t *testing.T) {
 		size := sizes[seed%len(sizes)]
 		play(t, size[0], size[1], func(o *Options, h *theatre) {
 			f.now = time.Now()
-			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true, Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}
+			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true,
+				Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}
 			f.fill(reflect.ValueOf(&h.found).Elem())
 			h.found.Problem, h.found.Login, h.found.Claude = f.text(), LoginYes, "2 "+f.text()
 			h.files = f.texts
@@ -378,8 +394,11 @@ func TestEveryFieldIsHostile(t *testing.T) {
 // it, may be anything.
 func TestFirstScreenIsClean(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
-		for _, found := range []Findings{{Missing: true, Problem: text, Path: text}, {Problem: text, Path: text}, {Claude: text + "1", Path: text, Login: LoginNo, CWD: text, Account: text}} {
-			play(t, 80, 24, func(_ *Options, h *theatre) { h.found = found }, func(s *scene) { s.expectClean("the first screen") })
+		for _, found := range []Findings{{Missing: true, Problem: text, Path: text}, {Problem: text, Path: text},
+			{Claude: text + "1", Path: text, Login: LoginNo, CWD: text, Account: text}} {
+			play(t, 80, 24, func(_ *Options, h *theatre) { h.found = found }, func(s *scene) {
+				s.expectClean("the first screen")
+			})
 		}
 		play(t, 80, 24, func(_ *Options, h *theatre) { h.refuse = fmt.Errorf("no: %s", text) }, func(s *scene) {
 			s.Type("Weave\n")

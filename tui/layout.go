@@ -84,7 +84,8 @@ func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 // key is told every key press. Pastes come apart from them.
 func (d *app) key(e *tcell.EventKey) {
 	key := keys.Name(e)
-	if a, _ := keys.Look(keys.Everywhere, key); a == keys.Halt { // before all else: it must not be anybody's text or answer
+	// before all else: it must not be anybody's text or answer
+	if a, _ := keys.Look(keys.Everywhere, key); a == keys.Halt {
 		d.session.halt()
 		return
 	}
@@ -102,7 +103,8 @@ func (d *app) key(e *tcell.EventKey) {
 		}
 		// A dialog that came by itself steps back before somebody who begins to write:
 		// the next letters are not answers. It comes again when the input is empty.
-		if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 && d.screen().writes() {
+		if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 &&
+			d.screen().writes() {
 			d.dialogs.open = nil
 			d.prompt.write()
 			if g.typed != 0 {

@@ -40,7 +40,9 @@ func (l *logbook) source() *source {
 	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
 		thread = l.d.f.history.Filter(l.filter)
 	}
-	return &source{thread: thread, render: func(e history.Entry, o eventview.Options) eventview.View { return eventview.Log(e, o, l.raw) }}
+	return &source{thread: thread, render: func(e history.Entry, o eventview.Options) eventview.View {
+		return eventview.Log(e, o, l.raw)
+	}}
 }
 
 // pick shows what another filter picks.
@@ -189,7 +191,8 @@ func parseFilter(text string) history.Filter {
 	var words []string
 	for _, w := range strings.Fields(text) {
 		switch {
-		case f.Agent == "" && (w == contract.Arbiter || w == contract.Human || w == contract.Supervisor || strings.HasPrefix(w, "orch-")):
+		case f.Agent == "" && (w == contract.Arbiter || w == contract.Human || w == contract.Supervisor ||
+			strings.HasPrefix(w, "orch-")):
 			f.Agent = w
 		case slices.Contains(contract.EventNames(), w):
 			f.Kinds = append(f.Kinds, w)

@@ -69,7 +69,8 @@ func TestLastWordsBeforeTheEnd(t *testing.T) {
 		s.host.found = Findings{Missing: true, Problem: "there is no claude"}
 		s.host.mu.Unlock()
 		s.do(func() {
-			for _, b := range []contract.Body{contract.Session{}, contract.Error{Category: "claude_missing", Message: "there is no claude"}} {
+			for _, b := range []contract.Body{contract.Session{},
+				contract.Error{Category: "claude_missing", Message: "there is no claude"}} {
 				s.face.box.put(time.Now(), contract.Event{ID: contract.Supervisor, Body: b})
 			}
 			s.face.post(s.face.root.session.gone)

@@ -10,7 +10,9 @@ import (
 )
 
 // scrutiny are keys that show where most of what agents say is, one screen at a time.
-var scrutiny = [][]string{{"Esc", "G"}, {"z", "g"}, {"q", "F3"}, {"q", "Alt+1"}, {"q", "F2"}, {"z", "G"}, {"q", "Esc", "Alt+p"}, {"Esc", "a"}, {"q", "Esc", "i", "/", "t", "o", " "}, {"Esc", "Ctrl+U", "@"}, {"Esc", "Ctrl+U"}}
+var scrutiny = [][]string{{"Esc", "G"}, {"z", "g"}, {"q", "F3"}, {"q", "Alt+1"}, {"q", "F2"}, {"z", "G"},
+	{"q", "Esc", "Alt+p"}, {"Esc", "a"}, {"q", "Esc", "i", "/", "t", "o", " "}, {"Esc", "Ctrl+U", "@"},
+	{"Esc", "Ctrl+U"}}
 
 // TestModelOutputIsShown: the texts of the corpus in every field of the state, of events
 // and of what is found at the start, a few at a time by turns, on the screens where agents

@@ -35,7 +35,8 @@ func longLog(b *testing.B, events int) string {
 		id, call := fmt.Sprintf("orch-%d", i/4%3), fmt.Sprint("toolu_01A09q90qw90lq9", i/4)
 		body := []contract.Body{
 			contract.Assistant{Text: "I will look at the loom next, then at the thread."},
-			contract.ToolUse{Tool: "Read", ToolUse: call, Input: []byte(`{"file_path":"/home/me/project/internal/weaving/loom.go","offset":120}`)},
+			contract.ToolUse{Tool: "Read", ToolUse: call,
+				Input: []byte(`{"file_path":"/home/me/project/internal/weaving/loom.go","offset":120}`)},
 			contract.ToolResult{ToolUse: call, Text: result},
 			contract.Message{MessageID: call, From: id, To: contract.Human, Kind: "progress", Text: "The loom holds."},
 		}[i%4]
@@ -134,16 +135,17 @@ func BenchmarkResumed(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		before, _, filled := taken(b, Options{Host: pastHost{host.theatre, ""}, Begin: &Begin{Task: "Weave"}}, func(f *Frontend) {
-			_, err := log.Each(b.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
-				told, err := contract.DecodeLine(e.Line)
-				f.box.recall(nil, e.At, told.Event)
-				return err
+		before, _, filled := taken(b, Options{Host: pastHost{host.theatre, ""}, Begin: &Begin{Task: "Weave"}},
+			func(f *Frontend) {
+				_, err := log.Each(b.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
+					told, err := contract.DecodeLine(e.Line)
+					f.box.recall(nil, e.At, told.Event)
+					return err
+				})
+				if err != nil {
+					b.Error(err)
+				}
 			})
-			if err != nil {
-				b.Error(err)
-			}
-		})
 		log.Close()
 		b.ReportMetric(float64(first.Microseconds())/1000, "first-frame-ms")
 		b.ReportMetric(float64(before.Microseconds())/1000, "told-again-ms")

@@ -21,7 +21,8 @@ func longPast(n int) (list []queuedEvent) {
 	for i := range n {
 		call := fmt.Sprint("call-", i)
 		add("orch-1", contract.ToolUse{Tool: "Read", ToolUse: call, Input: []byte(`{"file_path":"loom.go"}`)})
-		add("orch-1", contract.Message{MessageID: fmt.Sprint("m", i), From: "orch-1", To: "human", Kind: "report", Text: fmt.Sprintf("Thread number %d.", i)})
+		add("orch-1", contract.Message{MessageID: fmt.Sprint("m", i), From: "orch-1", To: "human", Kind: "report",
+			Text: fmt.Sprintf("Thread number %d.", i)})
 		add("orch-1", contract.ToolResult{ToolUse: call, Text: "loom"})
 	}
 	return list

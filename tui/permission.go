@@ -134,7 +134,8 @@ func (q *permissions) putAside(id string) {
 func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permit) {
 	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
 	if c.Scope == contract.ScopeAlways {
-		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:", "Rules that deny, or ask, still win."
+		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:",
+			"Rules that deny, or ask, still win."
 	}
 	data := pages.AskData{
 		Title: title, Tone: render.Alert,
@@ -144,7 +145,8 @@ func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permi
 		Note:    "Esc: not now. A rule allows all that it covers. " + note,
 	}
 	for i, rule := range p.Suggestions {
-		data.Choices = append(data.Choices, pages.Choice{Value: rule, Key: rune('2' + i), Label: sanitize.Line(rule, 300), Grave: true})
+		data.Choices = append(data.Choices,
+			pages.Choice{Value: rule, Key: rune('2' + i), Label: sanitize.Line(rule, 300), Grave: true})
 	}
 	g := q.d.dialogs.show(data, func(rule string) {
 		c.Rule = rule
@@ -200,7 +202,8 @@ func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
 		note += fmt.Sprintf(" %d requests wait; Alt+p: the next.", n)
 	}
 	note = strings.TrimSpace(note)
-	return note, strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it was read to its end. " + note)
+	return note, strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it " +
+		"was read to its end. " + note)
 }
 
 // requester says who asks.
@@ -283,7 +286,8 @@ func (q *permissions) judgeNext() {
 	q.dismissed = nil
 	next := 0
 	if g := q.d.dialogs.asking(); g != nil {
-		next = (slices.IndexFunc(waiting, func(p permission.Request) bool { return p.ID == g.request }) + 1) % len(waiting)
+		next = (slices.IndexFunc(waiting, func(p permission.Request) bool { return p.ID == g.request }) +
+			1) % len(waiting)
 	}
 	q.judge(&waiting[next], false)
 }

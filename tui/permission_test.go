@@ -16,7 +16,8 @@ import (
 func (p *puppet) suggests(id, request, raw string, rules ...string) {
 	p.t.Helper()
 	p.do(input.PermissionAsked{
-		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash", Input: json.RawMessage(raw), Subagent: "t2"},
+		Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash",
+			Input: json.RawMessage(raw), Subagent: "t2"},
 		Behavior: "ask", By: "mode", Reason: "no rule allows it", Suggestions: rules,
 	})
 }
@@ -40,17 +41,21 @@ func TestPermissionIsWidened(t *testing.T) {
 		want contract.Permit
 	}{
 		{[]string{"a", "1"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "run"}},
-		{[]string{"a", "2"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "run", Rule: "Bash(go test ./header)"}},
-		{[]string{"w", "3"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"}},
+		{[]string{"a", "2"},
+			contract.Permit{Request: "one", Behavior: "allow", Scope: "run", Rule: "Bash(go test ./header)"}},
+		{[]string{"w", "3"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
+			Rule: "Bash(go test *)"}},
 		{[]string{"w", "Enter"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always"}},
 		{[]string{"w"}, contract.Permit{}},
 		{[]string{"a", "Esc"}, contract.Permit{}},
-		{[]string{"Shift+Tab", "Enter", "Tab", "Enter"}, contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test ./header)"}},
+		{[]string{"Shift+Tab", "Enter", "Tab", "Enter"},
+			contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test ./header)"}},
 	} {
 		play(t, 90, 30, nil, func(s *scene) {
 			s.weave()
 			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
-			s.Expect("Orchestrator I (developer), for a subagent of its own, wants to use Bash", "why    no rule allows it", "where  /home/weaver/loom")
+			s.Expect("Orchestrator I (developer), for a subagent of its own, wants to use Bash",
+				"why    no rule allows it", "where  /home/weaver/loom")
 			s.Advance(2 * time.Second)
 			s.Press("Esc", "Alt+p")
 			s.Press(c.keys...)
@@ -113,7 +118,8 @@ func TestPermissionBySlash(t *testing.T) {
 		s.Press("Esc")
 		s.Type("/allow always Bash(go test *)\n")
 		s.Settle()
-		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test *)"}) {
+		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
+			Rule: "Bash(go test *)"}) {
 			t.Errorf("answered %+v", got)
 		}
 		s.does(func(p *puppet) {
@@ -287,7 +293,8 @@ func TestPermissionsAreChanged(t *testing.T) {
 			}
 		}
 		for typed, shown := range map[string]string{
-			"/allow Bahs": "No tool has the name", "/ask Bash(": "parenthesis is missing", "/deny not that": "Nobody asks leave", "/allow": "Nobody asks leave",
+			"/allow Bahs": "No tool has the name", "/ask Bash(": "parenthesis is missing",
+			"/deny not that": "Nobody asks leave", "/allow": "Nobody asks leave",
 		} {
 			s.Type(typed + "\n")
 			s.Settle()

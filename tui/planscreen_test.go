@@ -132,9 +132,12 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 		s.Expect("Ask the elders", "Sweep the floor", "not saved")
 		s.Press("w")
 		s.expectSaved(
-			contract.Step{Text: "Read the header", Status: "done"}, contract.Step{Text: "Write the header", Status: "done"},
-			contract.Step{Text: "Prove it with fresh eyes", Status: "active"}, contract.Step{Text: "Ask the elders", Status: "pending"},
-			contract.Step{Text: "Tell the human", Status: "done"}, contract.Step{Text: "Sweep the floor", Status: "pending"},
+			contract.Step{Text: "Read the header", Status: "done"},
+			contract.Step{Text: "Write the header", Status: "done"},
+			contract.Step{Text: "Prove it with fresh eyes", Status: "active"},
+			contract.Step{Text: "Ask the elders", Status: "pending"},
+			contract.Step{Text: "Tell the human", Status: "done"},
+			contract.Step{Text: "Sweep the floor", Status: "pending"},
 		)
 	})
 	for answer, want := range map[string]string{"s": "skipped", "t": "", "n": ""} {
@@ -177,7 +180,8 @@ func TestPlanBySlash(t *testing.T) {
 		s.Type("/plan 2 skip\n")
 		s.Settle()
 		plans := s.setPlans()
-		if len(plans) != 2 || len(plans[1].Steps) != 5 || plans[1].Steps[1].Status != "skipped" || plans[1].Steps[4].Text != "Tell the elders" {
+		if len(plans) != 2 || len(plans[1].Steps) != 5 || plans[1].Steps[1].Status != "skipped" ||
+			plans[1].Steps[4].Text != "Tell the elders" {
 			t.Errorf("set %+v", plans)
 		}
 	})
@@ -196,7 +200,9 @@ func TestOwnLists(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
 		s.present(func(st *supervisor.State) {
-			st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}, {Text: "Run all", Status: "pending"}}}}
+			st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1",
+				Items: []contract.Step{{Text: "Find the callers", Status: "done"},
+					{Text: "Change them", Status: "active"}, {Text: "Run all", Status: "pending"}}}}
 		})
 		s.Expect("Orch. I 1/3  Change them")
 		s.ExpectNot("Run all")
@@ -247,10 +253,12 @@ func TestWhoDecides(t *testing.T) {
 		s.ExpectNot("The rules decide")
 		s.does(func(p *puppet) {
 			p.sink(p.Snapshot().LastAt, contract.Event{ID: "arbiter", Body: contract.Decision{
-				Decision: "CONTINUE", Source: "fallback", Reason: "the last step is not done", Number: 7, Warnings: []string{"The Arbiter gave no valid verdict: the rules decide."},
+				Decision: "CONTINUE", Source: "fallback", Reason: "the last step is not done", Number: 7,
+				Warnings: []string{"The Arbiter gave no valid verdict: the rules decide."},
 			}})
 		})
-		s.Expect("by the rules, for want of a valid verdict  no. 7", "The Arbiter gave no valid verdict: the rules decide.")
+		s.Expect("by the rules, for want of a valid verdict  no. 7",
+			"The Arbiter gave no valid verdict: the rules decide.")
 		if strings.Contains(s.Text(), "decide..") {
 			t.Error("a sentence ends twice")
 		}

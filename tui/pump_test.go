@@ -20,8 +20,8 @@ func pumped(events int, each time.Duration) (frames []time.Time) {
 	ctx, cancel := context.WithCancel(context.Background())
 	added, all := 0, make(chan struct{})
 	p := &pump{
-		box: box, changed: func() <-chan struct{} { return nil }, again: make(chan struct{}, 1), motion: func() time.Duration { return 0 },
-		add: func(queuedEvent) {
+		box: box, changed: func() <-chan struct{} { return nil }, again: make(chan struct{}, 1),
+		motion: func() time.Duration { return 0 }, add: func(queuedEvent) {
 			time.Sleep(each)
 			if added++; added == events {
 				close(all)

@@ -46,8 +46,8 @@ const puppetRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
 func newPuppet(t *testing.T, host *theatre, task string, sink runloop.Sink) *puppet {
 	p := &puppet{t: t, host: host, sink: sink, changed: make(chan struct{}, 1), done: make(chan struct{})}
 	o := runconfig.Options{
-		Run: puppetRun, Delimiter: "7f3a9c", CWD: "/home/weaver/loom", HumanPresent: true, Task: task, Permissions: "ask", Version: "1.0.0",
-		CheckTimeout: -1,
+		Run: puppetRun, Delimiter: "7f3a9c", CWD: "/home/weaver/loom", HumanPresent: true, Task: task,
+		Permissions: "ask", Version: "1.0.0", CheckTimeout: -1,
 	}
 	if host.options != nil {
 		host.options(&o)
@@ -82,9 +82,11 @@ func (p *puppet) fold(f input.Fact) {
 	for _, e := range effects { // what the world makes of them comes later
 		switch e := e.(type) {
 		case effect.Spawn:
-			p.fold(input.Spawned{Agent: e.Params.AgentRef, Result: bridge.SpawnResult{SessionID: e.Params.Config.SessionID, Window: 200_000}})
+			p.fold(input.Spawned{Agent: e.Params.AgentRef,
+				Result: bridge.SpawnResult{SessionID: e.Params.Config.SessionID, Window: 200_000}})
 		case effect.Send:
-			p.fold(input.Happened{Event: bridge.Event{AgentRef: e.Params.AgentRef, Body: bridge.Delivered{MessageID: e.Params.MessageID, Proof: "lifecycle"}}})
+			p.fold(input.Happened{Event: bridge.Event{AgentRef: e.Params.AgentRef,
+				Body: bridge.Delivered{MessageID: e.Params.MessageID, Proof: "lifecycle"}}})
 		case effect.Shutdown:
 			p.fold(input.Stopped{})
 		case effect.Kill:
@@ -157,7 +159,8 @@ func (p *puppet) does(id string, b bridge.EventBody) {
 // full fills an agent's context.
 func (p *puppet) full(id string, tokens int) {
 	p.t.Helper()
-	p.does(id, bridge.Context{Tokens: tokens, Window: 200_000, Pct: float64(tokens) / 2000, TurnsLeft: 12, Source: "stream"})
+	p.does(id, bridge.Context{Tokens: tokens, Window: 200_000, Pct: float64(tokens) / 2000, TurnsLeft: 12,
+		Source: "stream"})
 }
 
 // says ends an agent's turn with a verdict.
@@ -167,21 +170,24 @@ func (p *puppet) says(id string, v map[string]any) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.does(id, bridge.Turn{Verdict: raw, MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 0.0125, Usage: bridge.Usage{Input: 1200, Output: 340, CacheRead: 20_000}})
+	p.does(id, bridge.Turn{Verdict: raw, MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 0.0125,
+		Usage: bridge.Usage{Input: 1200, Output: 340, CacheRead: 20_000}})
 }
 
 // calls has an agent call one of arbiter's own tools.
 func (p *puppet) call(id, tool, raw string) {
 	p.t.Helper()
 	p.calls++
-	p.do(input.ToolCalled{Call: fmt.Sprint(p.calls), Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(raw)}})
+	p.do(input.ToolCalled{Call: fmt.Sprint(p.calls),
+		Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(raw)}})
 }
 
 // asks has an agent ask leave.
 func (p *puppet) asks(id, request, tool, raw string) {
 	p.t.Helper()
 	p.do(input.PermissionAsked{
-		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: tool, Input: json.RawMessage(raw)},
+		Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: tool,
+			Input: json.RawMessage(raw)},
 		Behavior: "ask", By: "mode", Reason: "no rule allows it",
 	})
 }
@@ -198,10 +204,13 @@ func tells(kind, message string, expects bool) map[string]any {
 	v := map[string]any{"kind": kind, "message": message, "expects_response": expects}
 	if kind == verdict.KindDone || kind == verdict.KindHandoff {
 		v["handoff"] = verdict.Document{
-			Accomplished: []string{"The parser reads the new header."}, Remaining: []string{"The writer still emits the old one."},
-			KeyContext: "Everything hangs on header.go; port 8080 is taken.", Decisions: []verdict.Decision{{Choice: "one pass", Rejected: "two passes", Why: "memory"}},
-			Constraints: []string{"No new dependency."}, Files: []string{"header.go", "header_test.go"},
-			Checks: []verdict.Check{}, OpenQuestions: []string{"Is version 3 still read?"}, Claims: []verdict.Claim{{Claim: "All tests pass.", Verified: true}},
+			Accomplished: []string{"The parser reads the new header."},
+			Remaining:    []string{"The writer still emits the old one."},
+			KeyContext:   "Everything hangs on header.go; port 8080 is taken.",
+			Decisions:    []verdict.Decision{{Choice: "one pass", Rejected: "two passes", Why: "memory"}},
+			Constraints:  []string{"No new dependency."}, Files: []string{"header.go", "header_test.go"},
+			Checks: []verdict.Check{}, OpenQuestions: []string{"Is version 3 still read?"},
+			Claims: []verdict.Claim{{Claim: "All tests pass.", Verified: true}},
 		}
 	}
 	return v
@@ -352,7 +361,8 @@ func (h *theatre) Documents(context.Context) []Document {
 		}
 		return list
 	}
-	return []Document{{Path: "REQUIREMENTS.md", Bytes: 2048, Title: "What the loom must do"}, {Path: "docs/notes.md", Bytes: 100}}
+	return []Document{{Path: "REQUIREMENTS.md", Bytes: 2048, Title: "What the loom must do"},
+		{Path: "docs/notes.md", Bytes: 100}}
 }
 
 func (h *theatre) ReadDocument(path string) (string, error) { return "# From " + path, nil }

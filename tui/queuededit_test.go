@@ -42,7 +42,8 @@ func TestWordIsChanged(t *testing.T) {
 		s.Press("Up", "Up", "Ctrl+U")
 		s.Type("Use the blue thread\n")
 		s.Settle()
-		if got, ok := s.host.present().took().(contract.EditMessage); !ok || got.Text != "Use the blue thread" || got.MessageID == "" {
+		if got, ok := s.host.present().took().(contract.EditMessage); !ok || got.Text != "Use the blue thread" ||
+			got.MessageID == "" {
 			t.Fatalf("put %+v", s.host.present().took())
 		}
 		s.Expect("Use the blue thread", "edited")
@@ -120,10 +121,14 @@ func TestAnAgentInFocus(t *testing.T) {
 			want contract.CommandBody
 		}{
 			{func() { s.Press("i"); s.Type("a word\n") }, contract.Say{To: "orch-1", Text: "a word"}},
-			{func() { s.Press("Alt+s"); s.Type("quick\n") }, contract.Say{To: "orch-1", Text: "quick", Strength: contract.Steer}},
-			{func() { s.Press("Alt+s", "Alt+s"); s.Type("halt that\n") }, contract.Say{To: "orch-1", Text: "halt that", Strength: contract.Stop}},
-			{func() { s.Type("/steer use make\n") }, contract.Say{To: "orch-1", Text: "use make", Strength: contract.Steer}},
-			{func() { s.Type("/steer orch-2 use make\n") }, contract.Say{To: "orch-2", Text: "use make", Strength: contract.Steer}},
+			{func() { s.Press("Alt+s"); s.Type("quick\n") },
+				contract.Say{To: "orch-1", Text: "quick", Strength: contract.Steer}},
+			{func() { s.Press("Alt+s", "Alt+s"); s.Type("halt that\n") },
+				contract.Say{To: "orch-1", Text: "halt that", Strength: contract.Stop}},
+			{func() { s.Type("/steer use make\n") },
+				contract.Say{To: "orch-1", Text: "use make", Strength: contract.Steer}},
+			{func() { s.Type("/steer orch-2 use make\n") },
+				contract.Say{To: "orch-2", Text: "use make", Strength: contract.Steer}},
 			{func() { s.Type("/stop\n") }, contract.Interrupt{ID: "orch-1"}},
 			{func() { s.Type("/stop orch-2\n") }, contract.Interrupt{ID: "orch-2"}},
 			{func() { s.Press("Esc", "s") }, contract.Interrupt{ID: "orch-1"}},

@@ -93,7 +93,8 @@ func alien(sent []byte, on bool) []string {
 	for _, s := range vt.Sequences(sent) {
 		switch s.Kind {
 		case vt.OSC:
-			known := s.Name == "0" || s.Name == "2" || s.Name == "8" && s.Data == ";" || s.Name == "777" && strings.HasPrefix(s.Data, "notify;") || s.Name == "99" || s.Name == "9"
+			known := s.Name == "0" || s.Name == "2" || s.Name == "8" && s.Data == ";" ||
+				s.Name == "777" && strings.HasPrefix(s.Data, "notify;") || s.Name == "99" || s.Name == "9"
 			if !known || strings.ContainsFunc(s.Data, alienRune) {
 				faults = append(faults, fmt.Sprintf("OSC %s %q", s.Name, s.Data))
 			}
@@ -107,7 +108,8 @@ func alien(sent []byte, on bool) []string {
 }
 
 func alienRune(r rune) bool {
-	return r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Zl, unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	return r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Zl,
+		unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // lying makes hostile texts by a grammar.
@@ -121,7 +123,8 @@ func (l lying) pick(list ...string) string { return list[l.IntN(len(list))] }
 func (l lying) params() string {
 	var b strings.Builder
 	for range l.IntN(5) {
-		fmt.Fprint(&b, l.pick("", "0", "1", "2", "5", "6", "8", "21", "38", "48", "1049", "2004", "99999999999"), l.pick(";", ":", ""))
+		fmt.Fprint(&b, l.pick("", "0", "1", "2", "5", "6", "8", "21", "38", "48", "1049", "2004", "99999999999"),
+			l.pick(";", ":", ""))
 	}
 	return l.pick("", "", "?", ">", "=", "<") + b.String() + l.pick("", "", "", " ", "$", "!", "\"")
 }
@@ -134,19 +137,23 @@ func (l lying) atom() string {
 	case 0:
 		return csi + l.params() + string(rune('@'+l.IntN(63)))
 	case 1:
-		return osc + l.pick("0;", "2;", "8;;https://evil.example", "52;c;?", "52;c;b3duZWQ=", "4;1;?", "10;?", "11;?", "9;", "99;", "777;notify;", "1337;File=:", "") + word + st
+		return osc + l.pick("0;", "2;", "8;;https://evil.example", "52;c;?", "52;c;b3duZWQ=", "4;1;?", "10;?", "11;?",
+			"9;", "99;", "777;notify;", "1337;File=:", "") + word + st
 	case 2:
-		return l.pick("\x1bP", "\u0090", "\x1b_", "\u009f", "\x1b^", "\x1bX", "\u0098") + l.pick("$qm", "+q544e", "q#0", "1$r", "Gf=100;") + word + st
+		return l.pick("\x1bP", "\u0090", "\x1b_", "\u009f", "\x1b^", "\x1bX", "\u0098") +
+			l.pick("$qm", "+q544e", "q#0", "1$r", "Gf=100;") + word + st
 	case 3:
 		return "\x1b" + string(rune(0x20+l.IntN(0x5f)))
 	case 4:
 		return string(rune(l.IntN(0xa0))) // C0, ASCII, C1
 	case 5:
-		return l.pick("[red]", "[-]", "[-:-:-]", `["r"]`, `[""]`, "[:::https://evil.example]", "[:::-]", "[[", "[", "]", "[red[]", "[]", "[#ff0000:blue:b]", `["`) + word
+		return l.pick("[red]", "[-]", "[-:-:-]", `["r"]`, `[""]`, "[:::https://evil.example]", "[:::-]", "[[", "[", "]",
+			"[red[]", "[]", "[#ff0000:blue:b]", `["`) + word
 	case 6:
 		return string(rune(0xe0000+l.IntN(0x200))) + word
 	case 7:
-		return l.pick("\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069", "\u200e", "\u200f", "\u061c") + word
+		return l.pick("\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069",
+			"\u200e", "\u200f", "\u061c") + word
 	case 8:
 		return word + strings.Repeat(l.pick("\u0301", "\u0489", "\ufe0f", "\u200d", "\u200b", "\u20dd"), 1<<l.IntN(8))
 	case 9:
@@ -158,7 +165,8 @@ func (l lying) atom() string {
 		}
 		return string(raw)
 	case 11:
-		return l.pick("\r", "\b\b\b", "\f", "\v", "\r\n", "\n", "\t", "\u2028", "\u2029", "\u0085", "\x00", "\x7f", "\x0e") + word
+		return l.pick("\r", "\b\b\b", "\f", "\v", "\r\n", "\n", "\t", "\u2028", "\u2029", "\u0085", "\x00", "\x7f",
+			"\x0e") + word
 	}
 	known := l.known[l.IntN(len(l.known))]
 	from := l.IntN(len(known) + 1)
@@ -196,8 +204,11 @@ func (r *restless) Changed() <-chan struct{}    { return r.changed }
 
 // wander are keys that lead from screen to screen, a few at a time.
 var wander = [][]string{
-	{"Esc", "g"}, {"z", "G"}, {"K", "Tab"}, {"F3"}, {"G", "e"}, {"Enter"}, {"m", "Down"}, {"Esc", "d"}, {"q", "a"}, {"G"}, {"q", "Alt+c"}, {"Ctrl+C", "n"}, {"Esc", "i", "F1"}, {"q", "F2"}, {"z", "g"},
-	{"PgDn", "d"}, {"q", "F4"}, {"Down"}, {"Esc", "Alt+1"}, {"z", "PgDn"}, {"q", "Alt+0"}, {"q", "Esc", "i", "/", "t", "o", " "}, {"Tab"}, {"Ctrl+U", "@"}, {"Esc", "Ctrl+U", "Ctrl+O"}, {"Esc", "Alt+p"}, {"PgDn"}, {"Esc"},
+	{"Esc", "g"}, {"z", "G"}, {"K", "Tab"}, {"F3"}, {"G", "e"}, {"Enter"}, {"m", "Down"}, {"Esc", "d"}, {"q", "a"},
+	{"G"}, {"q", "Alt+c"}, {"Ctrl+C", "n"}, {"Esc", "i", "F1"}, {"q", "F2"}, {"z", "g"},
+	{"PgDn", "d"}, {"q", "F4"}, {"Down"}, {"Esc", "Alt+1"}, {"z", "PgDn"}, {"q", "Alt+0"},
+	{"q", "Esc", "i", "/", "t", "o", " "}, {"Tab"}, {"Ctrl+U", "@"}, {"Esc", "Ctrl+U", "Ctrl+O"}, {"Esc", "Alt+p"},
+	{"PgDn"}, {"Esc"},
 }
 
 // TestRendersAreClean: hostile texts, made by a grammar and torn anywhere, in every field
@@ -229,7 +240,8 @@ func renderSome(t *testing.T, seed uint64, n *atomic.Int64, most int64) (sent in
 
 // renderTexts fills everything with texts, others before each few keys of a way from
 // screen to screen, and holds what is sent to being ours.
-func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, ways [][]string, n *atomic.Int64, most int64) (sent int) {
+func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, ways [][]string, n *atomic.Int64,
+	most int64) (sent int) {
 	f := &stuffing{texts: texts(), n: int(seed), now: time.Now()}
 	size := sizes[int(seed)%len(sizes)]
 	line := &wire{w: size[0], h: size[1]}
@@ -263,7 +275,8 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 			body := reflect.New(reflect.TypeOf(events[lies.IntN(len(events))])).Elem()
 			f.fill(body)
 			if tell != nil {
-				tell(time.Now(), contract.Event{ID: lies.pick("orch-1", "arbiter", "orch-2", f.text()), Body: body.Interface().(contract.Body)})
+				tell(time.Now(), contract.Event{ID: lies.pick("orch-1", "arbiter", "orch-2", f.text()),
+					Body: body.Interface().(contract.Body)})
 			}
 		}
 		select {
@@ -272,7 +285,9 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 		}
 	}
 	h.strange = func(sink runloop.Sink) Run { tell = sink; stuff(); return run }
-	o := Options{Screen: counting{screen, n}, Host: h, Theme: "dark", Mouse: true, Notify: notify.Options{Bell: true, Desktop: true, Finished: true, Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}}
+	o := Options{Screen: counting{screen, n}, Host: h, Theme: "dark", Mouse: true,
+		Notify: notify.Options{Bell: true, Desktop: true, Finished: true,
+			Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}}
 	face, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -326,11 +341,14 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 // TestAlienIsFound: the automaton refuses what it is there for.
 func TestAlienIsFound(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
-		if strings.ContainsFunc(text, alienRune) && !strings.Contains(text, "777;notify") && alien([]byte(text), true) == nil {
+		if strings.ContainsFunc(text, alienRune) && !strings.Contains(text, "777;notify") &&
+			alien([]byte(text), true) == nil {
 			t.Errorf("%.100q is taken for ours", text)
 		}
 	}
-	for _, text := range []string{"\x1b[6n", "\x1b[c", "\x1b[21t\x1b[5n", "\x1b]52;c;eA==\a", "\x1b]11;?\a", "\x1b]8;;https://x\a", "\x1b]0;a\u202eb\a", "\x1bP$qm\x1b\\", "\u009b31m", "\x9b31m", "\x1b[?1$p", "\U000E0041", "\x1bc", "\x1b]777;x\a", "\x1b[2J", "\x1b[?1049l", "\n", "\r"} {
+	for _, text := range []string{"\x1b[6n", "\x1b[c", "\x1b[21t\x1b[5n", "\x1b]52;c;eA==\a", "\x1b]11;?\a",
+		"\x1b]8;;https://x\a", "\x1b]0;a\u202eb\a", "\x1bP$qm\x1b\\", "\u009b31m", "\x9b31m", "\x1b[?1$p", "\U000E0041",
+		"\x1bc", "\x1b]777;x\a", "\x1b[2J", "\x1b[?1049l", "\n", "\r"} {
 		if alien([]byte(text), true) == nil {
 			t.Errorf("%q is taken for ours", text)
 		}

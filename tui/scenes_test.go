@@ -29,7 +29,8 @@ type scene struct {
 func play(t *testing.T, w, h int, change func(*Options, *theatre), act func(s *scene)) {
 	t.Helper()
 	tuitest.Play(t, w, h, func(stage *tuitest.Stage) {
-		host := &theatre{t: t, found: Findings{Claude: "2.1.329", Path: "/usr/bin/claude", Login: LoginYes, Account: "weaver@loom.example", CWD: "/home/weaver/loom"}}
+		host := &theatre{t: t, found: Findings{Claude: "2.1.329", Path: "/usr/bin/claude", Login: LoginYes,
+			Account: "weaver@loom.example", CWD: "/home/weaver/loom"}}
 		o := Options{Screen: stage.Screen, Host: host, Theme: "dark", Mouse: true, Notify: notify.Options{Bell: true}}
 		if change != nil {
 			change(&o, host)
@@ -68,7 +69,8 @@ func (s *scene) weave() {
 	s.Settle()
 	s.does(func(p *puppet) {
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},{"text":"Write the header","status":"active"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}]}`)
-		p.call("arbiter", "spawn_orchestrator", `{"prompt":"Teach the parser the **new** header. Tests first.","mode":"developer"}`)
+		p.call("arbiter", "spawn_orchestrator",
+			`{"prompt":"Teach the parser the **new** header. Tests first.","mode":"developer"}`)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"Review what the other one wrote.","mode":"reviewer"}`)
 		p.full("arbiter", 31_000)
 		p.says("arbiter", rules("CONTINUE", "The weaving begins."))
@@ -79,13 +81,21 @@ func (s *scene) weave() {
 		p.does("orch-1", bridge.ContextWarning{Pct: 71.5, Level: "warn"})
 		p.full("orch-2", 22_000)
 		p.does("orch-1", bridge.Assistant{Text: "I begin with the tests, as I was told."})
-		p.does("orch-1", bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"go test ./header","description":"Run the tests"}`)})
+		p.does("orch-1",
+			bridge.ToolUse{Tool: "Bash", ToolUse: "t1",
+				Input: []byte(`{"command":"go test ./header","description":"Run the tests"}`)})
 		p.does("orch-1", bridge.ToolResult{ToolUse: "t1", Text: "ok  \tloom/header\t0.012s"})
-		p.does("orch-1", bridge.ToolUse{Tool: "Agent", ToolUse: "t2", Input: []byte(`{"description":"Find the callers","prompt":"Find who reads the header.","subagent_type":"Explore"}`)})
+		p.does("orch-1",
+			bridge.ToolUse{Tool: "Agent", ToolUse: "t2",
+				Input: []byte(`{"description":"Find the callers","prompt":"Find who reads the header.","subagent_type":"Explore"}`)})
 		p.does("orch-1", bridge.SubagentStart{Description: "Find the callers", ToolUse: "t2", Type: "Explore"})
-		p.does("orch-1", bridge.ToolUse{Tool: "Grep", ToolUse: "t3", Input: []byte(`{"pattern":"ReadHeader"}`), Subagent: "t2"})
-		p.does("orch-1", bridge.SubagentProgress{Description: "Find the callers", ToolUse: "t2", Tokens: 18_000, ToolUses: 1, LastTool: "Grep"})
-		p.says("orch-2", tells("question", "May I change `header.go` while the other one works on it?\n\n- yes: at once\n- no: I wait", true))
+		p.does("orch-1", bridge.ToolUse{Tool: "Grep", ToolUse: "t3", Input: []byte(`{"pattern":"ReadHeader"}`),
+			Subagent: "t2"})
+		p.does("orch-1", bridge.SubagentProgress{Description: "Find the callers", ToolUse: "t2", Tokens: 18_000,
+			ToolUses: 1, LastTool: "Grep"})
+		p.says("orch-2",
+			tells("question",
+				"May I change `header.go` while the other one works on it?\n\n- yes: at once\n- no: I wait", true))
 	})
 }
 
@@ -152,8 +162,10 @@ func TestScreens(t *testing.T) {
 	runs := func(_ *Options, h *theatre) {
 		for i, title := range []string{"Teach the loom the new header", "織機に新しいヘッダーを教える", "Count the omens"} {
 			h.found.Runs = append(h.found.Runs, RunInfo{
-				ID: fmt.Sprintf("%08d-0000", i), Title: title, Status: []string{"interrupted", "complete", "needs_input"}[i],
-				LastActive: time.Date(1999, 12, 31, 20-i, 0, 0, 0, time.UTC), Bytes: 12_345 << (4 * i), Rehearsal: i == 2,
+				ID: fmt.Sprintf("%08d-0000", i), Title: title,
+				Status:     []string{"interrupted", "complete", "needs_input"}[i],
+				LastActive: time.Date(1999, 12, 31, 20-i, 0, 0, 0, time.UTC), Bytes: 12_345 << (4 * i),
+				Rehearsal: i == 2,
 			})
 		}
 	}
@@ -186,13 +198,16 @@ func TestScreens(t *testing.T) {
 		"permission": {nil, func(s *scene) {
 			s.weave()
 			s.does(func(p *puppet) {
-				p.asks("orch-1", "perm-1", "Bash", `{"command":"rm -rf build && go build ./...","description":"Build anew"}`)
+				p.asks("orch-1", "perm-1", "Bash",
+					`{"command":"rm -rf build && go build ./...","description":"Build anew"}`)
 			})
 			s.Advance(time.Second)
 		}},
 		"permission-rules": {nil, func(s *scene) {
 			s.weave()
-			s.does(func(p *puppet) { p.suggests("orch-1", "perm-1", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+			s.does(func(p *puppet) {
+				p.suggests("orch-1", "perm-1", goTest, "Bash(go test ./header)", "Bash(go test *)")
+			})
 			s.Press("Alt+p", "w")
 		}},
 		"permission-long": {nil, func(s *scene) {
@@ -207,7 +222,8 @@ func TestScreens(t *testing.T) {
 			s.weave()
 			s.present(func(st *supervisor.State) {
 				st.Agents = slices.Clone(st.Agents)
-				st.Agents[1].Status, st.Agents[1].Takeover = roster.InHand, &takeover.Takeover{Stage: takeover.Open, Since: time.Now()}
+				st.Agents[1].Status, st.Agents[1].Takeover = roster.InHand,
+					&takeover.Takeover{Stage: takeover.Open, Since: time.Now()}
 			})
 		}},
 		"waiting": {nil, func(s *scene) {
@@ -256,7 +272,9 @@ func TestScreens(t *testing.T) {
 		"plan-edited": {nil, func(s *scene) {
 			s.weave()
 			s.present(func(st *supervisor.State) {
-				st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "Find the callers", Status: "done"}, {Text: "Change them", Status: "active"}}}}
+				st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1",
+					Items: []contract.Step{{Text: "Find the callers", Status: "done"},
+						{Text: "Change them", Status: "active"}}}}
 			})
 			s.Press("F3", "j", "s", "m")
 			s.Type("developer\n")

@@ -29,7 +29,8 @@ func TestOverloadIsNoIdleness(t *testing.T) {
 		s.Expect("ponders")
 		s.ExpectNot("API overloaded")
 		s.does(func(p *puppet) {
-			p.does("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "API Error: 529"})
+			p.does("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnFailed,
+				Category: bridge.CatOverloaded, Error: "API Error: 529"})
 		})
 		s.Expect("API overloaded", "API overloaded, again in 0:")
 		s.ExpectNot("listens", "Weighing", "Listening", "Choosing")
@@ -64,7 +65,8 @@ func TestDistrustIsNotBusy(t *testing.T) {
 			p.does("orch-1", bridge.Done{})
 			s.Advance(time.Minute)
 			p.do(input.Rang{Key: "restart/orch-1/1"})
-			p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: "h2"})
+			p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust,
+				Message: "the workspace is not as it was trusted: changed: hook", Trust: "h2"})
 		})
 		s.Expect("needs your trust", "Blocked: the workspace has changed", "A word is awaited")
 		s.ExpectNot("returns", "Weaving")
@@ -72,7 +74,8 @@ func TestDistrustIsNotBusy(t *testing.T) {
 			t.Errorf("nobody is called: %+v", m)
 		}
 		s.does(func(p *puppet) {
-			p.do(input.Commanded{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}}, Channel: input.ChannelScreen})
+			p.do(input.Commanded{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}},
+				Channel: input.ChannelScreen})
 		})
 		s.ExpectNot("needs your trust", "Blocked")
 	})

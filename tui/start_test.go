@@ -40,7 +40,8 @@ func TestFaultBeforeTheFirstFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fault *Fault
-	if err := f.Run(context.Background()); !errors.As(err, &fault) || fault.Panic != "no colours" || len(fault.Stack) == 0 {
+	if err := f.Run(context.Background()); !errors.As(err, &fault) || fault.Panic != "no colours" ||
+		len(fault.Stack) == 0 {
 		t.Errorf("it ends with %v", err)
 	}
 	if screen.ended != 1 {

@@ -14,7 +14,8 @@ import (
 // there, and the help of that screen lists it.
 func TestEveryKeyMeansSomething(t *testing.T) {
 	ways := map[keys.Context]string{
-		keys.Insert: "", keys.Normal: "Esc", keys.Focus: "Alt+1", keys.Logbook: "F2", keys.Plan: "F3", keys.Sessions: "F4", keys.Help: "F1",
+		keys.Insert: "", keys.Normal: "Esc", keys.Focus: "Alt+1", keys.Logbook: "F2", keys.Plan: "F3",
+		keys.Sessions: "F4", keys.Help: "F1",
 	}
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

@@ -23,9 +23,11 @@ func (ds *dialogs) askTrust() {
 		return
 	}
 	ds.trustAsked = true
-	head := "This workspace brings along what can run code, or redirect an agent. Nothing of it is loaded unless you trust it."
+	head := "This workspace brings along what can run code, or redirect an agent. Nothing of it is loaded unless you " +
+		"trust it."
 	if f.Trust.Changed {
-		head = "This workspace is not as you trusted it. Nothing of what it brings along is loaded unless you trust it anew."
+		head = "This workspace is not as you trusted it. Nothing of what it brings along is loaded unless you trust " +
+			"it anew."
 	}
 	items := f.Trust.Items
 	// No key alone trusts: a task may begin with any letter.

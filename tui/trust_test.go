@@ -14,7 +14,8 @@ func brings(changed bool) func(*Options, *theatre) {
 			how = "changed"
 		}
 		h.found.Trust = Trust{Changed: changed, Items: []TrustItem{
-			{Kind: "hook", File: ".claude/settings.json", Name: "SessionStart 1", What: "sh scripts/start.sh \x1b[2J\u202e[red]", How: how},
+			{Kind: "hook", File: ".claude/settings.json", Name: "SessionStart 1",
+				What: "sh scripts/start.sh \x1b[2J\u202e[red]", How: how},
 			{Kind: "script", File: "scripts/start.sh", What: "text, 9 lines"},
 		}}
 	}
@@ -40,7 +41,8 @@ func TestTrustDialog(t *testing.T) {
 		{[]string{"Enter"}, 0, 1, "its own settings are not loaded"}, // what is marked first is the safe one
 	} {
 		play(t, 90, 30, brings(false), func(s *scene) {
-			s.Expect("Trust this workspace?", ".claude/settings.json", "hook SessionStart 1: sh scripts/start.sh", "script: text, 9 lines")
+			s.Expect("Trust this workspace?", ".claude/settings.json", "hook SessionStart 1: sh scripts/start.sh",
+				"script: text, 9 lines")
 			s.expectClean("the list")
 			s.Advance(time.Second)
 			s.Press(c.keys...)

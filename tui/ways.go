@@ -30,8 +30,8 @@ type recovery struct {
 // wayWords say what an option does; one that is not among them is for a person to do,
 // outside of the run.
 var wayWords = map[string]string{
-	"retry": "Try again", "skip": "Skip the step", "fallback": "Go on with another agent", "abort": "Give the task up", "cancel": "End the run",
-	"trust": "Trust the workspace, as it is now", "without": "Go on without its settings",
+	"retry": "Try again", "skip": "Skip the step", "fallback": "Go on with another agent", "abort": "Give the task up",
+	"cancel": "End the run", "trust": "Trust the workspace, as it is now", "without": "Go on without its settings",
 }
 
 // troubled takes an error's ways out over.
@@ -106,13 +106,15 @@ func (rec *recovery) askWay() {
 	for _, o := range choices {
 		key := rune(0)
 		for _, r := range wayWords[o] + o {
-			if r = unicode.ToLower(r); unicode.IsLetter(r) && r != 'j' && r != 'k' && r != 'h' && r != 'l' && !slices.Contains(used, r) {
+			if r = unicode.ToLower(r); unicode.IsLetter(r) && r != 'j' && r != 'k' && r != 'h' && r != 'l' &&
+				!slices.Contains(used, r) {
 				key = r
 				break
 			}
 		}
 		used = append(used, key)
-		data.Choices = append(data.Choices, pages.Choice{Value: o, Key: key, Label: wayWords[o], Grave: o == "cancel" || o == "abort"})
+		data.Choices = append(data.Choices, pages.Choice{Value: o, Key: key, Label: wayWords[o], Grave: o == "cancel" ||
+			o == "abort"})
 	}
 	if len(choices) == 0 {
 		data.Choices = []pages.Choice{{Value: "", Key: 'y', Label: "So be it"}}

@@ -15,7 +15,10 @@ func (s *scene) trip(options ...string) {
 	s.T.Helper()
 	s.present(func(st *supervisor.State) { st.RecoveryOptions = options })
 	s.does(func(p *puppet) {
-		p.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.Error{Category: "crash", Message: "The thread of orch-1 snapped", RecoveryOptions: options}})
+		p.sink(time.Now(),
+			contract.Event{ID: "orch-1",
+				Body: contract.Error{Category: "crash", Message: "The thread of orch-1 snapped",
+					RecoveryOptions: options}})
 	})
 }
 
@@ -39,7 +42,8 @@ func TestWaysOut(t *testing.T) {
 			s.ExpectNot("Ways out", "Alt+c: retry") // put aside
 			s.Press("Alt+c", "t")
 			s.Settle()
-			if diff := cmp.Diff(contract.CommandBody(contract.Choose{Option: "retry"}), s.host.present().took()); diff != "" {
+			if diff := cmp.Diff(contract.CommandBody(contract.Choose{Option: "retry"}),
+				s.host.present().took()); diff != "" {
 				t.Errorf("chosen (-want +got):\n%s", diff)
 			}
 		})

@@ -223,7 +223,8 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 		a.adviser.remind(p.Reminder)
 	}
 	if p.PermissionMode != "" {
-		if _, err := a.calls.do(ctx, controlTimeout, "set_permission_mode", map[string]any{"mode": p.PermissionMode}); err != nil {
+		if _, err := a.calls.do(ctx, controlTimeout, "set_permission_mode",
+			map[string]any{"mode": p.PermissionMode}); err != nil {
 			return err
 		}
 	}

@@ -128,14 +128,19 @@ func (r reply) stream(w http.ResponseWriter, req *http.Request, model any) {
 		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, data)
 		w.(http.Flusher).Flush()
 	}
-	usage := map[string]any{"input_tokens": r.usage[0], "cache_read_input_tokens": r.usage[1], "cache_creation_input_tokens": r.usage[2], "output_tokens": 1}
-	send("message_start", map[string]any{"message": map[string]any{"id": "msg_" + uuid.NewString(), "type": "message", "role": "assistant",
-		"model": model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": usage}})
+	usage := map[string]any{"input_tokens": r.usage[0], "cache_read_input_tokens": r.usage[1],
+		"cache_creation_input_tokens": r.usage[2], "output_tokens": 1}
+	send("message_start",
+		map[string]any{"message": map[string]any{"id": "msg_" + uuid.NewString(), "type": "message",
+			"role": "assistant", "model": model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
+			"usage": usage}})
 	index, stop := 0, "end_turn"
 	if r.text != "" {
-		send("content_block_start", map[string]any{"index": index, "content_block": map[string]any{"type": "text", "text": ""}})
+		send("content_block_start",
+			map[string]any{"index": index, "content_block": map[string]any{"type": "text", "text": ""}})
 		for word := range strings.SplitAfterSeq(r.text, " ") {
-			send("content_block_delta", map[string]any{"index": index, "delta": map[string]any{"type": "text_delta", "text": word}})
+			send("content_block_delta",
+				map[string]any{"index": index, "delta": map[string]any{"type": "text_delta", "text": word}})
 			select {
 			case <-time.After(r.pause):
 			case <-req.Context().Done():
@@ -147,13 +152,19 @@ func (r reply) stream(w http.ResponseWriter, req *http.Request, model any) {
 	}
 	for _, c := range r.tools {
 		input, _ := json.Marshal(c.input)
-		send("content_block_start", map[string]any{"index": index, "content_block": map[string]any{"type": "tool_use", "id": "toolu_" + uuid.NewString(), "name": c.name, "input": map[string]any{}}})
-		send("content_block_delta", map[string]any{"index": index, "delta": map[string]any{"type": "input_json_delta", "partial_json": string(input)}})
+		send("content_block_start",
+			map[string]any{"index": index,
+				"content_block": map[string]any{"type": "tool_use", "id": "toolu_" + uuid.NewString(), "name": c.name,
+					"input": map[string]any{}}})
+		send("content_block_delta",
+			map[string]any{"index": index,
+				"delta": map[string]any{"type": "input_json_delta", "partial_json": string(input)}})
 		send("content_block_stop", map[string]any{"index": index})
 		index++
 		stop = "tool_use"
 	}
-	send("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 7}})
+	send("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil},
+		"usage": map[string]any{"output_tokens": 7}})
 	send("message_stop", map[string]any{})
 }
 

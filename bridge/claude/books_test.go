@@ -26,7 +26,8 @@ func TestTurnsWithSteering(t *testing.T) {
 	if err := begin("c", true); err != nil {
 		t.Errorf("steer: %v", err)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, books.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}})); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"},
+		books.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}})); diff != "" {
 		t.Errorf("first result (-want +got):\n%s", diff)
 	}
 	// No tool was left for c to be folded in behind: the CLI makes it the next turn.
@@ -75,18 +76,21 @@ func TestTurnsWithoutIDs(t *testing.T) {
 func TestGauge(t *testing.T) {
 	g := newGauge(bridge.AgentConfig{ContextCap: 300_000})
 	frame := func(id, model, parent string, tokens int) assistantFrame {
-		return assistantFrame{MessageID: id, Model: model, Parent: parent, Usage: &bridge.Usage{Input: 1, CacheRead: tokens - 3, CacheCreation: 2, Output: 999}}
+		return assistantFrame{MessageID: id, Model: model, Parent: parent,
+			Usage: &bridge.Usage{Input: 1, CacheRead: tokens - 3, CacheCreation: 2, Output: 999}}
 	}
 	for _, test := range []struct {
 		f    assistantFrame
 		want *bridge.Context
 	}{
-		{frame("m1", "opus", "", 30_000), &bridge.Context{Tokens: 30_000, Window: 300_000, Pct: 10, Source: fromStream}},
+		{frame("m1", "opus", "", 30_000),
+			&bridge.Context{Tokens: 30_000, Window: 300_000, Pct: 10, Source: fromStream}},
 		{frame("m1", "opus", "", 30_000), nil}, // the same message's next block
 		{frame("m2", "haiku", "toolu_1", 90_000), nil},
 		{assistantFrame{MessageID: "m3", Model: synthetic, Usage: &bridge.Usage{}}, nil},
 		{assistantFrame{MessageID: "m4", Model: "opus"}, nil},
-		{frame("m5", "opus", "", 60_000), &bridge.Context{Tokens: 60_000, Window: 300_000, Pct: 20, Source: fromStream}},
+		{frame("m5", "opus", "", 60_000),
+			&bridge.Context{Tokens: 60_000, Window: 300_000, Pct: 20, Source: fromStream}},
 	} {
 		got, ok := g.reading(test.f)
 		if ok != (test.want != nil) || ok && got != *test.want {
@@ -120,7 +124,8 @@ func TestSubagentBooks(t *testing.T) {
 		t.Error("started twice")
 	}
 	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t2", Description: "delve"})
-	if stop, ok := s.stop("t1", "completed", 7); !ok || stop != (bridge.SubagentStop{Description: "dig", ToolUse: "t1", Status: "completed", Tokens: 7}) {
+	if stop, ok := s.stop("t1", "completed", 7); !ok ||
+		stop != (bridge.SubagentStop{Description: "dig", ToolUse: "t1", Status: "completed", Tokens: 7}) {
 		t.Errorf("stop: %+v, %v", stop, ok)
 	}
 	if _, ok := s.stop("t1", "completed", 0); ok {

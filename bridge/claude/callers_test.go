@@ -23,11 +23,13 @@ func TestLiveToolCallOfASubagent(t *testing.T) {
 				return reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": who}}}}
 			}
 			model := startAPI(t, report("main"),
-				taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
+				taskCall("Agent",
+					map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
 				report("sub"), report("sub"), reply{text: "tried"}, report("main"), reply{text: "done"})
 			s := prepare(t, spec, model.env())
 			s.cfg.Judged = judged
-			s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report", InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}}}`)}}
+			s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report",
+				InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}}}`)}}
 			var mu sync.Mutex
 			var calls []string
 			s.host.tool = func(_ context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
@@ -44,7 +46,8 @@ func TestLiveToolCallOfASubagent(t *testing.T) {
 			s.turn("go")
 			mu.Lock()
 			defer mu.Unlock()
-			want := []string{`main{"message":"main"}`, `sub{"message":"sub"}`, `sub{"message":"sub"}`, `main{"message":"main"}`}
+			want := []string{`main{"message":"main"}`, `sub{"message":"sub"}`, `sub{"message":"sub"}`,
+				`main{"message":"main"}`}
 			if diff := cmp.Diff(want, calls); diff != "" {
 				t.Errorf("calls, -want +got:\n%s", diff)
 			}

@@ -75,7 +75,8 @@ func (c *calls) request(ctx context.Context, id, subtype string, fields map[stri
 }
 
 // do sends a control request and returns the payload of its answer.
-func (c *calls) do(ctx context.Context, timeout time.Duration, subtype string, fields map[string]any) (json.RawMessage, error) {
+func (c *calls) do(ctx context.Context, timeout time.Duration, subtype string,
+	fields map[string]any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	answer := make(chan controlResponse, 1)

@@ -18,7 +18,8 @@ const (
 )
 
 func weight(u transcript.Usage) float64 {
-	return float64(u.Input) + writeWeight*float64(u.CacheCreation) + readWeight*float64(u.CacheRead) + answerWeight*float64(u.Output)
+	return float64(u.Input) + writeWeight*float64(u.CacheCreation) + readWeight*float64(u.CacheRead) +
+		answerWeight*float64(u.Output)
 }
 
 // accountEvery is how often the costs are asked for while subagents work; also when

@@ -49,7 +49,8 @@ func (r *reader) lifecycle(f lifecycleFrame) {
 		r.delivered(f.UUID, proofLifecycle)
 	case "cancelled":
 		if r.a.turns.drop(f.UUID) {
-			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnInterrupted, Unread: r.unread([]string{f.UUID})})
+			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnInterrupted,
+				Unread: r.unread([]string{f.UUID})})
 		}
 	case "completed": // never started: the session's history knows this id already
 		if r.a.turns.drop(f.UUID) {

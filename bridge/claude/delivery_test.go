@@ -75,7 +75,8 @@ func TestClosedStdin(t *testing.T) {
 	s.turn("go")
 	id := uuid.NewString()
 	for _, size := range []int{10, 1 << 20} {
-		err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", size)})
+		err := s.agent.Message(context.Background(),
+			bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", size)})
 		if errCode(err) != bridge.CodeEnded {
 			t.Errorf("message of %d bytes: %v", size, err)
 		}
@@ -175,13 +176,15 @@ func TestOtherSession(t *testing.T) {
 	if done.SessionID != s.cfg.SessionID || done.Exit.Expected {
 		t.Errorf("done: %+v", done)
 	}
-	if n := of[bridge.Error](s.host); len(n) != 1 || n[0].Category != bridge.CatProtocol || !strings.Contains(n[0].Message, "another session") {
+	if n := of[bridge.Error](s.host); len(n) != 1 || n[0].Category != bridge.CatProtocol ||
+		!strings.Contains(n[0].Message, "another session") {
 		t.Errorf("errors: %+v", n)
 	}
 	if texts := of[bridge.Assistant](s.host); len(texts) > 0 {
 		t.Errorf("routed: %+v", texts)
 	}
-	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeEnded {
+	if err := s.agent.Message(context.Background(),
+		bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeEnded {
 		t.Errorf("message after it: %v", err)
 	}
 }
@@ -192,7 +195,8 @@ func TestLimitAndAuth(t *testing.T) {
 	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "limit:600@1,auth@2"
 	s.launch()
 	soon := time.Now().Add(10 * time.Minute).Unix()
-	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit || turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit ||
+		turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
 		t.Errorf("usage limit: %+v, want until %d or later", turn, soon)
 	}
 	if turn := s.turn("two"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatAuth {
@@ -225,10 +229,12 @@ func TestBrokenHistory(t *testing.T) {
 // what the turn was about.
 func TestRefusedTurnUsesNothing(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		s, _ := stageFor(t, spec, reply{status: 429, kind: "rate_limit_error", say: "Claude AI usage limit reached|1999999999"})
+		s, _ := stageFor(t, spec,
+			reply{status: 429, kind: "rate_limit_error", say: "Claude AI usage limit reached|1999999999"})
 		s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "0"
 		s.launch()
-		if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Usage != (bridge.Usage{}) || turn.Category != bridge.CatUsageLimit {
+		if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Usage != (bridge.Usage{}) ||
+			turn.Category != bridge.CatUsageLimit {
 			t.Errorf("turn: %+v", turn)
 		}
 	})
@@ -262,7 +268,8 @@ func TestResultsMissingAndDoubled(t *testing.T) {
 	s, _ := stageFor(t, standInSpec(t), verdictReply, verdictReply, verdictReply)
 	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "no-result@1,double-result@2"
 	s.launch()
-	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol || !strings.Contains(turn.Error, "without a result") {
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol ||
+		!strings.Contains(turn.Error, "without a result") {
 		t.Errorf("no result: %+v", turn)
 	}
 	for _, text := range []string{"two", "three"} {

@@ -28,7 +28,8 @@ type program struct {
 }
 
 func (p program) key() string {
-	return strings.Join(append([]string{p.Path, strconv.FormatInt(p.MTime, 10), strconv.FormatInt(p.Size, 10)}, p.Args...), "\x00")
+	return strings.Join(append([]string{p.Path, strconv.FormatInt(p.MTime, 10), strconv.FormatInt(p.Size, 10)},
+		p.Args...), "\x00")
 }
 
 // Detect implements bridge.Launcher.
@@ -46,7 +47,10 @@ func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.C
 	}
 	v, parsed := parseVersion(text)
 	if !parsed {
-		return bridge.ClaudeInfo{}, claudeError(bridge.CatUnsupported, "%s is not the Claude CLI: --version printed %.100q; install Claude Code, or name its program with --claude PATH", p.Path, text)
+		return bridge.ClaudeInfo{},
+			claudeError(bridge.CatUnsupported,
+				"%s is not the Claude CLI: --version printed %.100q; install Claude Code, or name its program with "+
+					"--claude PATH", p.Path, text)
 	}
 	if !ok {
 		l.versions.put(cachedVersion{p, text})
@@ -54,7 +58,8 @@ func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.C
 	if err := supported(p.Path, v); err != nil {
 		return bridge.ClaudeInfo{}, err
 	}
-	info := bridge.ClaudeInfo{Path: p.Path, Version: v.String(), StandIn: strings.Contains(strings.ToLower(text), "stand-in")}
+	info := bridge.ClaudeInfo{Path: p.Path, Version: v.String(),
+		StandIn: strings.Contains(strings.ToLower(text), "stand-in")}
 	l.pins.identify(spec.Path, &info)
 	return info, nil
 }

@@ -36,7 +36,8 @@ func TestDetectRemembers(t *testing.T) {
 	detect := func(l *Launcher, wantAsked int) {
 		t.Helper()
 		info, err := l.Detect(context.Background(), bridge.ClaudeSpec{Path: link})
-		if err != nil || info.Version != "2.1.329" || filepath.Base(info.Path) != "claude" || info.Path == link || info.StandIn {
+		if err != nil || info.Version != "2.1.329" || filepath.Base(info.Path) != "claude" || info.Path == link ||
+			info.StandIn {
 			t.Errorf("got %+v, %v", info, err)
 		}
 		if n := asked(); n != wantAsked {
@@ -64,7 +65,8 @@ func TestDetectRemembers(t *testing.T) {
 
 func TestDetectStandInAndStuck(t *testing.T) {
 	path, _ := countedCLI(t, "2.1.329 (Claude Code stand-in)")
-	if info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path}); err != nil || !info.StandIn {
+	if info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path}); err != nil ||
+		!info.StandIn {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	stuck := filepath.Join(t.TempDir(), "claude")
@@ -73,7 +75,8 @@ func TestDetectStandInAndStuck(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := NewLauncher(t.TempDir()).Detect(ctx, bridge.ClaudeSpec{Path: stuck}); errCode(err) != bridge.CodeClaude {
+	if _, err := NewLauncher(t.TempDir()).Detect(ctx,
+		bridge.ClaudeSpec{Path: stuck}); errCode(err) != bridge.CodeClaude {
 		t.Errorf("got %v", err)
 	}
 }

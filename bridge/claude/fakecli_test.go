@@ -156,9 +156,11 @@ func (p *fakeProcess) control(l fakeLine) {
 }
 
 func (p *fakeProcess) context() map[string]any {
-	payload := map[string]any{"totalTokens": 10, "rawMaxTokens": 1000, "autoCompactThreshold": 1000, "isAutoCompactEnabled": true}
+	payload := map[string]any{"totalTokens": 10, "rawMaxTokens": 1000, "autoCompactThreshold": 1000,
+		"isAutoCompactEnabled": true}
 	if p.mode == fakeCounts {
-		payload["apiUsage"] = map[string]any{"input_tokens": 700, "cache_read_input_tokens": 77, "cache_creation_input_tokens": 0}
+		payload["apiUsage"] = map[string]any{"input_tokens": 700, "cache_read_input_tokens": 77,
+			"cache_creation_input_tokens": 0}
 	}
 	return payload
 }

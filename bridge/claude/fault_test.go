@@ -62,8 +62,11 @@ func TestVerdictTooLarge(t *testing.T) {
 		raw := `"` + strings.Repeat("v", bridge.MaxVerdict-2+more) + `"`
 		s.turn(strings.ReplaceAll(fakeTurn, `"result":"fine"`, `"result":"","structured_output":`+raw))
 		turn := of[bridge.Turn](s.host)[0]
-		if more == 0 && (string(turn.Verdict) != raw || turn.Oversize != 0) || more == 1 && (turn.Verdict != nil || turn.Oversize != bridge.MaxVerdict+1 || turn.Outcome != bridge.TurnDone) {
-			t.Errorf("%d beyond: a verdict of %d bytes, oversize %d, %s", more, len(turn.Verdict), turn.Oversize, turn.Outcome)
+		if more == 0 && (string(turn.Verdict) != raw || turn.Oversize != 0) ||
+			more == 1 && (turn.Verdict != nil || turn.Oversize != bridge.MaxVerdict+1 ||
+				turn.Outcome != bridge.TurnDone) {
+			t.Errorf("%d beyond: a verdict of %d bytes, oversize %d, %s", more, len(turn.Verdict), turn.Oversize,
+				turn.Outcome)
 		}
 	}
 }
@@ -86,7 +89,8 @@ func TestStartFailures(t *testing.T) {
 			}
 			err := s.try()
 			rpc, ok := errors.AsType[*bridge.RPCError](err)
-			if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != test.want || !strings.Contains(rpc.Message+rpc.Stderr, test.says) {
+			if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != test.want ||
+				!strings.Contains(rpc.Message+rpc.Stderr, test.says) {
 				t.Errorf("got %+v", err)
 			}
 			if len(of[bridge.Done](s.host)) > 0 {
@@ -146,7 +150,8 @@ func TestWritesLost(t *testing.T) {
 out {"type":"system","subtype":"session_writes_lost","error_code":"ENOSPC","lost":["transcript"],"transcript_session_ids":["s"]}
 `)
 	await(s.host, 1, func(e bridge.Error) bool {
-		return e.Category == bridge.CatResume && strings.Contains(e.Message, "ENOSPC") && strings.Contains(e.Message, "missing")
+		return e.Category == bridge.CatResume && strings.Contains(e.Message, "ENOSPC") &&
+			strings.Contains(e.Message, "missing")
 	})
 	if n := of[bridge.Error](s.host); len(n) != 1 || len(of[bridge.Notice](s.host)) > 0 {
 		t.Errorf("errors %+v, notices %+v", n, of[bridge.Notice](s.host))
@@ -167,7 +172,8 @@ func TestDeathInMidTurn(t *testing.T) {
 		t.Errorf("done: %+v", done)
 	}
 	<-s.agent.Done()
-	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
+	if err := s.agent.Message(context.Background(),
+		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
 		t.Errorf("message: %v", err)
 	}
 	if _, err := s.agent.Interrupt(context.Background()); errCode(err) != bridge.CodeEnded {
@@ -218,7 +224,8 @@ func TestOrderlyStopIsShortened(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = s.agent.Stop(ctx, false) // its deadline leaves no time
-	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
+	if err := s.agent.Message(context.Background(),
+		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
 		t.Errorf("message while stopping: %v", err)
 	}
 	if err := <-orderly; err != nil || !s.agent.(*agent).hurried() {
@@ -257,7 +264,8 @@ func TestStderrFlood(t *testing.T) {
 	if len(lines) > 200 || len(lines) < stderrBurst {
 		t.Errorf("%d stderr events", len(lines))
 	}
-	if done := of[bridge.Done](s.host)[0]; !strings.Contains(done.Exit.Stderr, "trouble 4999") || len(done.Exit.Stderr) > 100_000 {
+	if done := of[bridge.Done](s.host)[0]; !strings.Contains(done.Exit.Stderr, "trouble 4999") ||
+		len(done.Exit.Stderr) > 100_000 {
 		t.Errorf("last words: %d bytes", len(done.Exit.Stderr))
 	}
 }
@@ -294,15 +302,18 @@ out {"type":"result","subtype":"success","is_error":false,"result":"old","total_
 
 func TestDroppedMessages(t *testing.T) {
 	s := fake(t, fakeGood)
-	if turn := s.turn(`out {"type":"command_lifecycle","command_uuid":"$U","state":"completed"}`); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol {
+	if turn := s.turn(
+		`out {"type":"command_lifecycle","command_uuid":"$U","state":"completed"}`); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol {
 		t.Errorf("a repeat: %+v", turn)
 	}
-	if turn := s.turn(`out {"type":"command_lifecycle","command_uuid":"$U","state":"cancelled"}`); turn.Outcome != bridge.TurnInterrupted {
+	if turn := s.turn(
+		`out {"type":"command_lifecycle","command_uuid":"$U","state":"cancelled"}`); turn.Outcome != bridge.TurnInterrupted {
 		t.Errorf("a cancelled one: %+v", turn)
 	}
 	id := s.send(fakeTurn)
 	s.turnOf(id)
-	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: id}); errCode(err) != bridge.CodeRefused {
+	if err := s.agent.Message(context.Background(),
+		bridge.MessageParams{MessageID: id}); errCode(err) != bridge.CodeRefused {
 		t.Errorf("a message again after its turn: %v", err)
 	}
 }
@@ -344,7 +355,8 @@ func TestPermissionDoubtsAreDenials(t *testing.T) {
 		{"wrong type", `"tool_name":7,"input":{}`, "could not be read"},
 		{"no input", `"tool_name":"Bash"`, `"behavior":"allow","updatedInput":{}`},
 		// What was judged is what runs; CLI 2.1.200 refuses an allow without it.
-		{"input named", `"tool_name":"Bash","input":{"z":1,"a":"<b>"}`, `"behavior":"allow","updatedInput":{"z":1,"a":"<b>"}`},
+		{"input named", `"tool_name":"Bash","input":{"z":1,"a":"<b>"}`,
+			`"behavior":"allow","updatedInput":{"z":1,"a":"<b>"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := fake(t, fakeGood)
@@ -357,7 +369,9 @@ func TestPermissionDoubtsAreDenials(t *testing.T) {
 				}
 				return bridge.PermissionResult{Behavior: bridge.Allow}, nil
 			}
-			s.turn(fakeStarted + `out {"type":"control_request","request_id":"p1","request":{"subtype":"can_use_tool",` + test.request + `}}
+			s.turn(fakeStarted +
+				`out {"type":"control_request","request_id":"p1","request":{"subtype":"can_use_tool",` +
+				test.request + `}}
 expect ` + test.want + "\n" + fakeResult)
 		})
 	}
@@ -389,7 +403,8 @@ func TestStopWhileAsked(t *testing.T) {
 
 func TestOtherSessionIsReported(t *testing.T) {
 	s := fake(t, fakeGood)
-	s.turn(`out {"type":"system","subtype":"init","session_id":"0b1f1a6e-0000-4000-8000-000000000000"}` + "\n" + fakeTurn)
+	s.turn(`out {"type":"system","subtype":"init","session_id":"0b1f1a6e-0000-4000-8000-000000000000"}` + "\n" +
+		fakeTurn)
 	await(s.host, 1, func(e bridge.Error) bool {
 		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "0b1f1a6e")
 	})

@@ -133,8 +133,9 @@ func (f *follower) idle() {
 			continue
 		}
 		if _, _, differs := g.sample(d.sample, fromTranscript); differs {
-			f.a.notice("context sources", fmt.Sprintf("the transcript has %d tokens of context where the stream had others; the CLI is asked",
-				d.sample.Usage.Context()))
+			f.a.notice("context sources",
+				fmt.Sprintf("the transcript has %d tokens of context where the stream had others; the CLI is asked",
+					d.sample.Usage.Context()))
 			f.a.reader.verify()
 		}
 	}

@@ -49,7 +49,8 @@ func newFollowing(t testing.TB) *following {
 	f := &following{t: t, host: &contextHost{readings: make(chan bridge.Context, 64), notices: make(chan string, 64)}}
 	session := uuid.NewString()
 	f.path = filepath.Join(config, "projects", "-w", session+".jsonl")
-	f.a = newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: session, ContextCap: 1_000_000}}, "2.1.329", f.host, nil)
+	f.a = newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: session, ContextCap: 1_000_000}}, "2.1.329",
+		f.host, nil)
 	f.a.follow.config = config
 	f.watcher = transcript.NewWatcher(transcript.WatchOptions{})
 	return f
@@ -113,7 +114,8 @@ func TestFollowIsToldTheTranscript(t *testing.T) {
 	t.Parallel()
 	f := newFollowing(t)
 	elsewhere := filepath.Join(t.TempDir(), filepath.Base(f.path))
-	for _, wrong := range []string{"", "relative/" + filepath.Base(f.path), "/etc/passwd", "/tmp/" + uuid.NewString() + ".jsonl"} {
+	for _, wrong := range []string{"", "relative/" + filepath.Base(f.path), "/etc/passwd",
+		"/tmp/" + uuid.NewString() + ".jsonl"} {
 		f.a.follow.found(wrong)
 	}
 	f.a.follow.found(elsewhere)
@@ -137,7 +139,8 @@ func TestFollowWhatCounts(t *testing.T) {
 	<-f.host.readings
 	waitOpen(t, f.path)
 	f.write(f.assistant("m0", 20_000, ""), other, side, f.assistant("err", 700_000, `"isApiErrorMessage":true,`),
-		"garbage\n", `{"type":"assistant","message":`+"\n", f.assistant("m1", 40_000, ""), f.assistant("streamed", 30_000, ""))
+		"garbage\n", `{"type":"assistant","message":`+"\n", f.assistant("m1", 40_000, ""),
+		f.assistant("streamed", 30_000, ""))
 	// Of one look only the last message is the state, and that was told by the stream.
 	f.write(f.assistant("m2", 50_000, ""))
 	for {
@@ -181,7 +184,9 @@ func TestFollowWaitsForTheWindow(t *testing.T) {
 			return f
 		}
 		f := ask()
-		f.a.calls.answered(controlResponse{ID: "arbiter-1", Response: []byte(`{"totalTokens":10,"rawMaxTokens":200000,"autoCompactThreshold":167000,"isAutoCompactEnabled":true}`)})
+		f.a.calls.answered(controlResponse{ID: "arbiter-1",
+			Response: []byte(
+				`{"totalTokens":10,"rawMaxTokens":200000,"autoCompactThreshold":167000,"isAutoCompactEnabled":true}`)})
 		f.look("m1", 50_000)
 		if c := f.expect(50_000); c.Window != 167_000 {
 			t.Errorf("after it: %+v", c)

@@ -216,8 +216,9 @@ func decodeSystem(subtype string, r *fieldReader) frame {
 			Description: r.str("description"), AgentType: r.str("subagent_type")}
 	case "task_progress":
 		usage := r.object("usage")
-		f := taskProgress{ToolUse: r.str("tool_use_id"), LastTool: r.str("last_tool_name"), Tokens: usage.integer("total_tokens"),
-			ToolUses: usage.integer("tool_uses"), DurationMS: int64(usage.number("duration_ms"))}
+		f := taskProgress{ToolUse: r.str("tool_use_id"), LastTool: r.str("last_tool_name"),
+			Tokens: usage.integer("total_tokens"), ToolUses: usage.integer("tool_uses"),
+			DurationMS: int64(usage.number("duration_ms"))}
 		r.join(usage)
 		return f
 	case "task_notification":
@@ -227,7 +228,8 @@ func decodeSystem(subtype string, r *fieldReader) frame {
 		return f
 	case "compact_boundary":
 		meta := r.object("compact_metadata")
-		f := compactBoundary{UUID: r.str("uuid"), Trigger: meta.str("trigger"), Pre: meta.integer("pre_tokens"), Post: meta.integer("post_tokens")}
+		f := compactBoundary{UUID: r.str("uuid"), Trigger: meta.str("trigger"), Pre: meta.integer("pre_tokens"),
+			Post: meta.integer("post_tokens")}
 		r.join(meta)
 		return f
 	case "status":
@@ -287,7 +289,8 @@ func (r *fieldReader) outcomes(f *userFrame) {
 			f.Denied = append(f.Denied, meta.ID)
 		}
 	}
-	if raw := r.obj.get("tool_use_result"); len(f.Blocks) == 1 && len(raw) > 0 && len(raw) <= maxToolResult && raw[0] == '{' {
+	if raw := r.obj.get("tool_use_result"); len(f.Blocks) == 1 && len(raw) > 0 && len(raw) <= maxToolResult &&
+		raw[0] == '{' {
 		f.Result = r.raw("tool_use_result")
 	}
 }

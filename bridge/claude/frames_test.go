@@ -20,18 +20,24 @@ func TestDecode(t *testing.T) {
 		{`{"type":"system","subtype":"init","cwd":"/w","session_id":"bf81","tools":["Task","Bash"],"model":"claude-opus-5-5","permissionMode":"default","capabilities":["msg_lifecycle_v1"]}`,
 			initFrame{SessionID: "bf81"}},
 		{`{"type":"assistant","message":{"id":"msg_1","model":"claude-opus-5-5","content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":3,"cache_read_input_tokens":1000,"cache_creation_input_tokens":20,"output_tokens":1}},"parent_tool_use_id":null,"session_id":"s","uuid":"u"}`,
-			assistantFrame{MessageID: "msg_1", Model: "claude-opus-5-5", Usage: usage, Blocks: []block{{Type: "text", Text: "hi"}}}},
+			assistantFrame{MessageID: "msg_1", Model: "claude-opus-5-5", Usage: usage,
+				Blocks: []block{{Type: "text", Text: "hi"}}}},
 		{`{"type":"assistant","message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"API Error: 529"}]},"parent_tool_use_id":null,"error":"server_error","is_api_error_message":true,"api_error_status":529}`,
-			assistantFrame{MessageID: "x", Model: synthetic, ErrorKind: "server_error", APIStatus: 529, Blocks: []block{{Type: "text", Text: "API Error: 529"}}}},
+			assistantFrame{MessageID: "x", Model: synthetic, ErrorKind: "server_error", APIStatus: 529,
+				Blocks: []block{{Type: "text", Text: "API Error: 529"}}}},
 		{`{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_9","type":"tool_result","content":"sub","is_error":false}]},"parent_tool_use_id":"toolu_2","agent_id":"a9","uuid":"u"}`,
-			userFrame{UUID: "u", Parent: "toolu_2", Blocks: []block{{Type: "tool_result", ToolUseID: "toolu_9", Content: json.RawMessage(`"sub"`)}}}},
+			userFrame{UUID: "u", Parent: "toolu_2",
+				Blocks: []block{{Type: "tool_result", ToolUseID: "toolu_9", Content: json.RawMessage(`"sub"`)}}}},
 		{`{"type":"user","message":{"role":"user","content":"go"},"parent_tool_use_id":null,"uuid":"3a67","isReplay":true}`,
 			userFrame{UUID: "3a67", Replay: true}},
 		{`{"duration_api_ms":67,"stop_reason":"tool_use","session_id":"s","total_cost_usd":0.0009,"usage":{"input_tokens":6,"cache_creation_input_tokens":40,"cache_read_input_tokens":2000,"output_tokens":14},"modelUsage":{"claude-opus-5-5":{"costUSD":0.0009,"contextWindow":1000000}},"terminal_reason":"completed","is_error":false,"num_turns":3,"subtype":"success","api_error_status":null,"result":"{\"verdict\":\"v\"}","structured_output":{"verdict":"v"},"type":"result","duration_ms":150,"user_message_uuids":["b8ec"]}`,
-			resultFrame{Subtype: "success", TerminalReason: "completed", StopReason: "tool_use", Text: `{"verdict":"v"}`, Verdict: json.RawMessage(`{"verdict":"v"}`),
-				MessageUUIDs: []string{"b8ec"}, Usage: bridge.Usage{Input: 6, CacheCreation: 40, CacheRead: 2000, Output: 14}, TotalCost: 0.0009,
-				ModelUsage: map[string]modelUsage{"claude-opus-5-5": {CostUSD: 0.0009, ContextWindow: 1_000_000}}, NumTurns: 3, DurationMS: 150, SessionID: "s"}},
-		{`{"type":"command_lifecycle","command_uuid":"b8ec","state":"started","uuid":"4e11"}`, lifecycleFrame{UUID: "b8ec", State: "started"}},
+			resultFrame{Subtype: "success", TerminalReason: "completed", StopReason: "tool_use",
+				Text: `{"verdict":"v"}`, Verdict: json.RawMessage(`{"verdict":"v"}`), MessageUUIDs: []string{"b8ec"},
+				Usage: bridge.Usage{Input: 6, CacheCreation: 40, CacheRead: 2000, Output: 14}, TotalCost: 0.0009,
+				ModelUsage: map[string]modelUsage{"claude-opus-5-5": {CostUSD: 0.0009, ContextWindow: 1_000_000}},
+				NumTurns:   3, DurationMS: 150, SessionID: "s"}},
+		{`{"type":"command_lifecycle","command_uuid":"b8ec","state":"started","uuid":"4e11"}`,
+			lifecycleFrame{UUID: "b8ec", State: "started"}},
 		{`{"type":"control_response","response":{"subtype":"error","request_id":"x","error":"Unsupported","error_code":"unsupported_request"}}`,
 			controlResponse{ID: "x", Error: "Unsupported", ErrorCode: "unsupported_request"}},
 		{`{"type":"control_response","response":{"subtype":"success","request_id":"y"}}`, controlResponse{ID: "y"}},
@@ -47,7 +53,8 @@ func TestDecode(t *testing.T) {
 		{`{"type":"system","subtype":"status","status":null,"compact_result":"failed","compact_error":"exhausted"}`, compactFailed{Reason: "exhausted"}},
 		{`{"type":"system","subtype":"status","status":"requesting"}`, quiet{}},
 		{`{"type":"tool_progress","tool_use_id":"toolu_X-heartbeat-1","parent_tool_use_id":"toolu_X","heartbeat":true}`, quiet{}},
-		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795300000}}`, rateLimitEvent{Status: "rejected", ResetsAt: 1795300000}},
+		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795300000}}`,
+			rateLimitEvent{Status: "rejected", ResetsAt: 1795300000}},
 		{`{"type":"stream_event","event":{"index":0,"content_block":{"type":"tool_use","id":"t","name":"StructuredOutput","input":{}},"type":"content_block_start"},"parent_tool_use_id":null}`,
 			streamFrame{Event: "content_block_start", BlockType: "tool_use", BlockName: "StructuredOutput"}},
 		{`{"type":"stream_event","event":{"index":1,"delta":{"type":"text_delta","text":"hi"},"type":"content_block_delta"},"parent_tool_use_id":"toolu_2"}`,
@@ -65,7 +72,8 @@ func TestDecode(t *testing.T) {
 			continue
 		}
 		clear(line) // the reader uses it again
-		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(Unknown{}, "Raw", "Err"), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(Unknown{}, "Raw", "Err"),
+			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.line, diff)
 		}
 		if u, ok := got.(Unknown); ok && string(u.Raw) != test.line {
@@ -77,7 +85,8 @@ func TestDecode(t *testing.T) {
 func TestDecodePermissionRequest(t *testing.T) {
 	f, err := decode([]byte(`{"type":"control_request","request_id":"7063","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"touch x"},"blocked_path":"/w/x","tool_use_id":"toolu_3","agent_id":"a0"}}`))
 	req, ok := f.(controlRequest)
-	if err != nil || !ok || req.ID != "7063" || req.Subtype != "can_use_tool" || string(req.Request.get("input")) != `{"command":"touch x"}` {
+	if err != nil || !ok || req.ID != "7063" || req.Subtype != "can_use_tool" ||
+		string(req.Request.get("input")) != `{"command":"touch x"}` {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func messageOf(id string, tokens int) transcript.Sample {
-	return transcript.Sample{MessageID: id, Model: "claude-opus-5-5", Usage: transcript.Usage{Input: 3, CacheRead: tokens - 3}}
+	return transcript.Sample{MessageID: id, Model: "claude-opus-5-5",
+		Usage: transcript.Usage{Input: 3, CacheRead: tokens - 3}}
 }
 
 // drain empties what is to be told.
@@ -35,8 +36,10 @@ func TestGaugeOneReadingPerMessage(t *testing.T) {
 		{messageOf("m3", 30_000), fromStream, true, false},
 		{messageOf("m2", 20_000), fromTranscript, false, false}, // an old one tells nothing anew
 		{messageOf("m3", 33_000), fromTranscript, false, true},
-		{transcript.Sample{MessageID: "m4", Model: synthetic, Usage: transcript.Usage{Input: 9}}, fromTranscript, false, false},
-		{transcript.Sample{MessageID: "m5", Sidechain: true, Usage: transcript.Usage{Input: 900_000}}, fromTranscript, false, false},
+		{transcript.Sample{MessageID: "m4", Model: synthetic, Usage: transcript.Usage{Input: 9}}, fromTranscript, false,
+			false},
+		{transcript.Sample{MessageID: "m5", Sidechain: true, Usage: transcript.Usage{Input: 900_000}}, fromTranscript,
+			false, false},
 	} {
 		if _, fresh, differs := g.sample(test.s, test.source); fresh != test.fresh || differs != test.differs {
 			t.Errorf("%d: fresh %v, differs %v", i, fresh, differs)
@@ -86,9 +89,11 @@ func TestGaugeCompaction(t *testing.T) {
 func TestGaugeCaps(t *testing.T) {
 	cfg := bridge.AgentConfig{Model: "opus", ContextCap: 300_000,
 		ContextCaps: map[string]int{"claude-": 200_000, "claude-opus": 150_000, "claude-sonnet-4-5": 0}}
-	for model, want := range map[string]int{"opus": 300_000, "claude-haiku-4-5": 200_000, "claude-opus-5-5": 150_000, "claude-sonnet-4-5": 967_000} {
+	for model, want := range map[string]int{"opus": 300_000, "claude-haiku-4-5": 200_000, "claude-opus-5-5": 150_000,
+		"claude-sonnet-4-5": 967_000} {
 		g := newGauge(cfg)
-		g.learn(contextUsage{Model: model, RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000, IsAutoCompactEnabled: true})
+		g.learn(contextUsage{Model: model, RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000,
+			IsAutoCompactEnabled: true})
 		if got := g.reach(); got != want {
 			t.Errorf("%s: %d, want %d", model, got, want)
 		}
@@ -104,7 +109,8 @@ func TestGaugeForecast(t *testing.T) {
 	g := newGauge(bridge.AgentConfig{ContextCap: 100_000, Hooks: &bridge.HookConfig{Critical: 80}})
 	var last bridge.Context
 	for i := range 4 {
-		last, _ = g.reading(assistantFrame{MessageID: string(rune('a' + i)), Model: "m", Usage: &bridge.Usage{Input: 10_000 * (i + 1)}})
+		last, _ = g.reading(assistantFrame{MessageID: string(rune('a' + i)), Model: "m",
+			Usage: &bridge.Usage{Input: 10_000 * (i + 1)}})
 		g.turnEnded(nil)
 	}
 	if last.TurnsLeft != 4 { // 40,000 of 80,000, 10,000 a turn

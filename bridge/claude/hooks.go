@@ -39,7 +39,8 @@ func newAdviser(cfg *bridge.HookConfig) *adviser {
 
 // HookPolicy is what an agent's hooks go by.
 func HookPolicy(c bridge.HookConfig) hooks.Policy {
-	return hooks.Policy{Role: c.Role, Warn: c.Warn, Critical: c.Critical, Reminder: c.Reminder, KeepContext: c.KeepContext}
+	return hooks.Policy{Role: c.Role, Warn: c.Warn, Critical: c.Critical, Reminder: c.Reminder,
+		KeepContext: c.KeepContext}
 }
 
 // HookEvent is the event that an effect is to a client; nil for one that is none. The

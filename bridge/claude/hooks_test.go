@@ -37,9 +37,10 @@ func TestHooksNeverFail(t *testing.T) {
 	t.Parallel()
 	s := hooked(t, fakeGood).launch()
 	program := fakeStarted
-	for i, input := range []string{`null`, `[]`, `"x"`, `{}`, `{"hook_event_name":7}`, `{"hook_event_name":"NoSuchEvent"}`,
-		`{"hook_event_name":"PostToolUse","agent_id":[]}`, `{"hook_event_name":"UserPromptSubmit","prompt":"p"}`,
-		`{"hook_event_name":"Stop","stop_hook_active":true}`, `{"hook_event_name":"PreCompact","trigger":null}`} {
+	for i, input := range []string{`null`, `[]`, `"x"`, `{}`, `{"hook_event_name":7}`,
+		`{"hook_event_name":"NoSuchEvent"}`, `{"hook_event_name":"PostToolUse","agent_id":[]}`,
+		`{"hook_event_name":"UserPromptSubmit","prompt":"p"}`, `{"hook_event_name":"Stop","stop_hook_active":true}`,
+		`{"hook_event_name":"PreCompact","trigger":null}`} {
 		program += fakeHook(fmt.Sprintf("h%d", i), input, "{}")
 	}
 	if turn := s.turn(program + fakeResult); turn.Outcome != bridge.TurnDone {
@@ -62,11 +63,16 @@ func TestHooksInOrder(t *testing.T) {
 	boundary := `out {"type":"system","subtype":"compact_boundary","uuid":"b1","compact_metadata":{"trigger":"auto","pre_tokens":870}}` + "\n"
 	s.turn(fakeStarted +
 		fakeMessage("m1", 710) + fakeHook("h1", tool, "{}") + // told by an earlier process
-		fakeMessage("m2", 860) + fakeHook("h2", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+reportedCritical) +
+		fakeMessage("m2", 860) +
+		fakeHook("h2", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+
+			reportedCritical) +
 		fakeHook("h3", compact, `{"decision":"block"`) + fakeHook("h4", compact, `{"decision":"block"`) +
 		fakeHook("h5", `{"hook_event_name":"PostToolUse","tool_name":"Bash","agent_id":"a"}`, "{}") +
-		boundary + fakeHook("h6", `{"hook_event_name":"SessionStart","source":"compact"}`, `{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"`+hooks.MarkReminder) +
-		fakeMessage("m3", 720) + fakeHook("h7", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+reportedWarn) +
+		boundary + fakeHook("h6", `{"hook_event_name":"SessionStart","source":"compact"}`,
+		`{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"`+hooks.MarkReminder) +
+		fakeMessage("m3", 720) +
+		fakeHook("h7", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+
+			reportedWarn) +
 		fakeResult)
 	var got []string
 	for _, e := range s.host.all() {
@@ -94,13 +100,15 @@ func TestHooksOnlyIfWanted(t *testing.T) {
 	}
 	cfg.Hooks = &bridge.HookConfig{}
 	registered, _ := launchPlan(cfg).init["hooks"].(map[string]any)
-	for _, event := range []hooks.Event{hooks.PostToolUse, hooks.UserPromptSubmit, hooks.PreCompact, hooks.SessionStart} {
+	for _, event := range []hooks.Event{hooks.PostToolUse, hooks.UserPromptSubmit, hooks.PreCompact,
+		hooks.SessionStart} {
 		if registered[string(event)] == nil {
 			t.Errorf("%s is not registered", event)
 		}
 	}
 	s := fake(t, fakeGood)
-	s.turn(fakeStarted + `out {"type":"control_request","request_id":"h1","request":{"subtype":"hook_callback","input":{}}}` +
+	s.turn(fakeStarted +
+		`out {"type":"control_request","request_id":"h1","request":{"subtype":"hook_callback","input":{}}}` +
 		"\nexpect \"request_id\":\"h1\",\"error\"\n" + fakeResult)
 }
 
@@ -127,7 +135,8 @@ func TestCompactionFailure(t *testing.T) {
 	t.Parallel()
 	failed := `out {"type":"system","subtype":"status","status":null,"compact_result":"failed","compact_error":"exhausted"}` + "\n"
 	s := hooked(t, fakeGood).launch()
-	s.turn(fakeStarted + fakeHook("h1", `{"hook_event_name":"PreCompact","trigger":"auto"}`, `{"decision"`) + failed + failed + fakeResult)
+	s.turn(fakeStarted + fakeHook("h1", `{"hook_event_name":"PreCompact","trigger":"auto"}`, `{"decision"`) +
+		failed + failed + fakeResult)
 	if errs := of[bridge.Error](s.host); len(errs) != 1 || errs[0].Category != bridge.CatCompaction {
 		t.Errorf("errors: %+v", errs)
 	}
@@ -148,9 +157,12 @@ out {"type":"system","subtype":"task_notification","tool_use_id":"t1","status":"
 	s.turn(fakeStarted + fakeMessage("m1", 100) + frames + fakeMessage("m2", 200) + fakeResult)
 	want := []bridge.EventBody{
 		bridge.SubagentStart{Description: "dig", ToolUse: "t1"},
-		bridge.SubagentProgress{Description: "dig", ToolUse: "t1", Tokens: 900_013, ToolUses: 1, LastTool: "Bash", DurationMS: 52},
-		bridge.SubagentProgress{Description: "dig", ToolUse: "t1", Tokens: 40_000, ToolUses: 2, LastTool: "Read", DurationMS: 99},
-		bridge.SubagentProgress{Description: "dig", ToolUse: "t1", Tokens: 41_000, ToolUses: 2, LastTool: "Read", DurationMS: 99},
+		bridge.SubagentProgress{Description: "dig", ToolUse: "t1", Tokens: 900_013, ToolUses: 1, LastTool: "Bash",
+			DurationMS: 52},
+		bridge.SubagentProgress{Description: "dig", ToolUse: "t1", Tokens: 40_000, ToolUses: 2, LastTool: "Read",
+			DurationMS: 99},
+		bridge.SubagentProgress{Description: "dig", ToolUse: "t1", Tokens: 41_000, ToolUses: 2, LastTool: "Read",
+			DurationMS: 99},
 		bridge.SubagentStop{Description: "dig", ToolUse: "t1", Status: "completed", Tokens: 41_000},
 	}
 	var got []bridge.EventBody
@@ -178,12 +190,14 @@ func TestHookEvents(t *testing.T) {
 	}{
 		{hooks.Told{Level: hooks.LevelCritical, Pct: 86}, bridge.ContextWarning{Pct: 86, Level: "critical"}},
 		{hooks.Told{Level: hooks.LevelCritical, Pct: 88, Again: true}, nil},
-		{hooks.CompactionBlocked{Trigger: "auto", Count: 1}, bridge.Compact{Trigger: "auto", Blocked: true, PreTokens: 172_000}},
+		{hooks.CompactionBlocked{Trigger: "auto", Count: 1},
+			bridge.Compact{Trigger: "auto", Blocked: true, PreTokens: 172_000}},
 		{hooks.CompactionBlocked{Trigger: "auto", Count: 2}, nil},
 		{hooks.CompactionPassed{Trigger: "manual"}, nil},
 		{hooks.Compacted{Trigger: "manual"}, bridge.Compact{Trigger: "manual"}},
 		{hooks.Reminded{}, nil},
-		{hooks.SubagentStarted{ID: "a1", Type: "Explore"}, bridge.SubagentStart{Description: "Explore", ToolUse: "a1", Type: "Explore"}},
+		{hooks.SubagentStarted{ID: "a1", Type: "Explore"},
+			bridge.SubagentStart{Description: "Explore", ToolUse: "a1", Type: "Explore"}},
 		{hooks.SubagentEnded{ID: "a1", Type: "Explore"}, bridge.SubagentStop{Description: "Explore", ToolUse: "a1"}},
 	} {
 		if diff := cmp.Diff(c.want, HookEvent(c.effect, r)); diff != "" {

@@ -133,9 +133,11 @@ type stageOf struct {
 func prepare(t testing.TB, spec bridge.ClaudeSpec, env map[string]string) *stageOf {
 	t.Helper()
 	home, dir := t.TempDir(), t.TempDir()
-	s := &stageOf{t: t, host: newHost(t), l: NewLauncher(filepath.Join(home, "cache")), run: "run-" + uuid.NewString(), dir: dir, spec: spec}
+	s := &stageOf{t: t, host: newHost(t), l: NewLauncher(filepath.Join(home, "cache")), run: "run-" + uuid.NewString(),
+		dir: dir, spec: spec}
 	s.cfg = bridge.AgentConfig{SessionID: uuid.NewString(), CWD: dir, StrictMCP: true,
-		Env: map[string]string{"HOME": home, "ANTHROPIC_API_KEY": "sk-ant-rehearsal-0000", "CLAUDE_CODE_MAX_RETRIES": "0"}}
+		Env: map[string]string{"HOME": home, "ANTHROPIC_API_KEY": "sk-ant-rehearsal-0000",
+			"CLAUDE_CODE_MAX_RETRIES": "0"}}
 	for k, v := range env {
 		s.cfg.Env[k] = v
 	}
@@ -147,7 +149,8 @@ func prepare(t testing.TB, spec bridge.ClaudeSpec, env map[string]string) *stage
 // another version that is not a failure, but worth knowing.
 func (s *stageOf) tellOddities() {
 	for _, n := range of[bridge.Notice](s.host) {
-		if strings.HasPrefix(n.Text, "unknown frame") || strings.HasPrefix(n.Text, "unreadable frame") || strings.HasPrefix(n.Text, "the CLI asked for") {
+		if strings.HasPrefix(n.Text, "unknown frame") || strings.HasPrefix(n.Text, "unreadable frame") ||
+			strings.HasPrefix(n.Text, "the CLI asked for") {
 			s.t.Attr("oddity", n.Text)
 		}
 	}
@@ -156,7 +159,8 @@ func (s *stageOf) tellOddities() {
 func (s *stageOf) try() error {
 	var err error
 	s.agent, err = s.l.Launch(context.Background(), s.run, s.spec,
-		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg, Pending: s.pending}, s.host)
+		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg, Pending: s.pending},
+		s.host)
 	return err
 }
 

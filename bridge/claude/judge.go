@@ -80,7 +80,8 @@ func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	res, err := a.host.Judge(ctx, p)
 	switch {
 	case ctx.Err() != nil:
-		return ruled(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.", a.judgePatience))
+		return ruled(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",
+			a.judgePatience))
 	case err != nil && res.Message != "": // the host's own words
 		return ruled(bridge.Deny, res.Message)
 	case err != nil:

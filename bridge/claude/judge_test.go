@@ -16,7 +16,8 @@ import (
 
 // fakeJudged has the fake CLI call the judge's hook, and hold the answer against text.
 func fakeJudged(id, request, text string) string {
-	return fmt.Sprintf(`out {"type":"control_request","request_id":%q,"request":{"subtype":"hook_callback",%s}}`+"\n", id, request) +
+	return fmt.Sprintf(`out {"type":"control_request","request_id":%q,"request":{"subtype":"hook_callback",%s}}`+"\n",
+		id, request) +
 		fmt.Sprintf("expect \"request_id\":%q,\"response\":%s\n", id, text)
 }
 
@@ -34,7 +35,8 @@ func TestJudgeAnswers(t *testing.T) {
 	seen := make(chan bridge.JudgeParams, 100)
 	s.host.judge = func(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 		seen <- p
-		return bridge.JudgeResult{Behavior: map[string]string{"Bash": bridge.Ask, "Read": bridge.Allow, "Odd": "ALLOW"}[p.Tool]}, nil
+		return bridge.JudgeResult{Behavior: map[string]string{"Bash": bridge.Ask, "Read": bridge.Allow,
+			"Odd": "ALLOW"}[p.Tool]}, nil
 	}
 	s.launch()
 	program, n := fakeStarted, 0
@@ -47,10 +49,14 @@ func TestJudgeAnswers(t *testing.T) {
 	call(of(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"x"}}`), judgeAsks)
 	call(of(`{"hook_event_name":"PreToolUse","tool_name":"Odd"}`), judgeDenies)
 	call(of(`{"hook_event_name":"PreToolUse","tool_name":"Write","Tool_Name":"Read"}`), judgeDenies)
-	call(of(`{"hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_input":{}}`), "{}") // asked for in every mode
-	call(of(`{"hook_event_name":"PreToolUse","tool_name":"EnterPlanMode","tool_input":{}}`), judgeDenies+`,"permissionDecisionReason":"There is no plan mode`)
-	for _, bad := range []string{`null`, `[]`, `"x"`, `{}`, `{"hook_event_name":"PreToolUse"}`, `{"hook_event_name":"PreToolUse","tool_name":""}`, `{"hook_event_name":"PreToolUse","tool_name":7}`,
-		`{"hook_event_name":"PreToolUse","tool_name":["Read"]}`, `{"hook_event_name":"PostToolUse","tool_name":"Read"}`, `{"hook_event_name":"PreToolUse","tool_name":"Read","agent_id":{}}`} {
+	// asked for in every mode
+	call(of(`{"hook_event_name":"PreToolUse","tool_name":"AskUserQuestion","tool_input":{}}`), "{}")
+	call(of(`{"hook_event_name":"PreToolUse","tool_name":"EnterPlanMode","tool_input":{}}`),
+		judgeDenies+`,"permissionDecisionReason":"There is no plan mode`)
+	for _, bad := range []string{`null`, `[]`, `"x"`, `{}`, `{"hook_event_name":"PreToolUse"}`,
+		`{"hook_event_name":"PreToolUse","tool_name":""}`, `{"hook_event_name":"PreToolUse","tool_name":7}`,
+		`{"hook_event_name":"PreToolUse","tool_name":["Read"]}`, `{"hook_event_name":"PostToolUse","tool_name":"Read"}`,
+		`{"hook_event_name":"PreToolUse","tool_name":"Read","agent_id":{}}`} {
 		call(of(bad), judgeDenies)
 	}
 	call(`"input":{"hook_event_name":"PreToolUse","tool_name":"Odd"}`, judgeDenies) // under no name, or another's
@@ -63,7 +69,8 @@ func TestJudgeAnswers(t *testing.T) {
 	for p := range seen {
 		got = append(got, strings.Join([]string{p.String(), p.Tool, string(p.Input), p.ToolUse, p.Subagent}, " "))
 	}
-	want := []string{`orch-1#1 Read {"file_path":"a"} toolu_1 a0`, `orch-1#1 Bash {"command":"x"}  `, `orch-1#1 Odd {}  `, `orch-1#1 Write {}  `, `orch-1#1 Odd {}  `, `orch-1#1 Odd {}  `}
+	want := []string{`orch-1#1 Read {"file_path":"a"} toolu_1 a0`, `orch-1#1 Bash {"command":"x"}  `,
+		`orch-1#1 Odd {}  `, `orch-1#1 Write {}  `, `orch-1#1 Odd {}  `, `orch-1#1 Odd {}  `}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("judged, -want +got:\n%s", diff)
 	}
@@ -131,12 +138,14 @@ func TestNeverBypass(t *testing.T) {
 	}
 	s.cfg.PermissionMode = ""
 	s.launch()
-	if err := s.agent.Configure(t.Context(), bridge.ConfigureParams{PermissionMode: "bypassPermissions"}); errCode(err) != -32602 {
+	if err := s.agent.Configure(t.Context(),
+		bridge.ConfigureParams{PermissionMode: "bypassPermissions"}); errCode(err) != -32602 {
 		t.Errorf("configured: %v", err)
 	}
 	for _, cfg := range []bridge.AgentConfig{{}, {Judged: true}, {Resume: true}, {PermissionMode: "acceptEdits"}} {
 		argv := strings.Join(launchPlan(cfg).args, " ")
-		if strings.Contains(argv, "bypass") || strings.Contains(argv, "dangerously") || !strings.Contains(argv, "--permission-mode ") {
+		if strings.Contains(argv, "bypass") || strings.Contains(argv, "dangerously") ||
+			!strings.Contains(argv, "--permission-mode ") {
 			t.Errorf("argv: %s", argv)
 		}
 	}

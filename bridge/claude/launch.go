@@ -158,12 +158,14 @@ func check(cfg bridge.AgentConfig) error {
 	if !jsonl.IsNull(cfg.JSONSchema) && !json.Valid(cfg.JSONSchema) {
 		return badConfig("json schema is no JSON")
 	}
-	if strings.ContainsRune(strings.Join([]string{cfg.Model, cfg.Effort, cfg.PermissionMode, cfg.SystemPrompt, cfg.AppendSystemPrompt}, ""), 0) {
+	if strings.ContainsRune(strings.Join([]string{cfg.Model, cfg.Effort, cfg.PermissionMode, cfg.SystemPrompt,
+		cfg.AppendSystemPrompt}, ""), 0) {
 		return badConfig("a NUL byte")
 	}
 	return nil
 }
 
 func badConfig(format string, args ...any) error {
-	return &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: "bad configuration: " + fmt.Sprintf(format, args...)}
+	return &bridge.RPCError{Code: jsonrpc.CodeInvalidParams,
+		Message: "bad configuration: " + fmt.Sprintf(format, args...)}
 }

@@ -20,9 +20,11 @@ const someSession = "0b1f1a6e-52c6-4f1c-9a57-3d1f4a0c9b11"
 func TestLaunchPlan(t *testing.T) {
 	full := bridge.AgentConfig{
 		SessionID: someSession, CWD: "/w", Model: "opus", Effort: "high", SystemPrompt: "You are --the one.",
-		Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"}, AllowedTools: []string{"Bash(git log:*)"}, AskTools: []string{"Bash"},
+		Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"},
+		AllowedTools: []string{"Bash(git log:*)"}, AskTools: []string{"Bash"},
 		PermissionMode: "acceptEdits", SettingSources: []string{"user", "project"}, StrictMCP: true,
-		JSONSchema: json.RawMessage(`{"type":"object"}`), MCPTools: []bridge.ToolSpec{{Name: "status"}}, Partial: true, MaxBudgetUSD: 2.5,
+		JSONSchema: json.RawMessage(`{"type":"object"}`), MCPTools: []bridge.ToolSpec{{Name: "status"}}, Partial: true,
+		MaxBudgetUSD: 2.5,
 	}
 	long := strings.Repeat("l", argLimit+1)
 	for _, test := range []struct {
@@ -31,8 +33,10 @@ func TestLaunchPlan(t *testing.T) {
 	}{
 		{"full", full},
 		{"least", bridge.AgentConfig{SessionID: someSession}},
-		{"resume", bridge.AgentConfig{SessionID: someSession, Resume: true, AppendSystemPrompt: "Rules.", Tools: []string{}}},
-		{"long", bridge.AgentConfig{SessionID: someSession, SystemPrompt: long, AppendSystemPrompt: long, JSONSchema: json.RawMessage(`"` + long + `"`)}},
+		{"resume", bridge.AgentConfig{SessionID: someSession, Resume: true, AppendSystemPrompt: "Rules.",
+			Tools: []string{}}},
+		{"long", bridge.AgentConfig{SessionID: someSession, SystemPrompt: long, AppendSystemPrompt: long,
+			JSONSchema: json.RawMessage(`"` + long + `"`)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if err := check(test.cfg); err != nil {
@@ -43,7 +47,8 @@ func TestLaunchPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := strings.Join(p.args, "\n") + "\n\ninitialize " + strings.ReplaceAll(string(init), long, "LONG") + "\n"
+			got := strings.Join(p.args, "\n") + "\n\ninitialize " + strings.ReplaceAll(string(init), long, "LONG") +
+				"\n"
 			golden(t, "launch-"+test.name+".golden", got)
 		})
 	}
@@ -95,21 +100,25 @@ func TestBadConfigurations(t *testing.T) {
 
 func TestEnviron(t *testing.T) {
 	inherited := []string{
-		"HOME=/h", "PATH=/bin", "LC_ALL=C", "LANG=en", "SSH_AUTH_SOCK=/s", "HTTPS_PROXY=p", "https_proxy=q", "SSL_CERT_FILE=c",
-		"ANTHROPIC_API_KEY=k", "AWS_SESSION_TOKEN=t", "GOOGLE_APPLICATION_CREDENTIALS=g", "CLOUD_ML_REGION=r", "VERTEX_REGION_X=v",
-		"CLAUDE_CONFIG_DIR=/c", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=0",
+		"HOME=/h", "PATH=/bin", "LC_ALL=C", "LANG=en", "SSH_AUTH_SOCK=/s", "HTTPS_PROXY=p", "https_proxy=q",
+		"SSL_CERT_FILE=c", "ANTHROPIC_API_KEY=k", "AWS_SESSION_TOKEN=t", "GOOGLE_APPLICATION_CREDENTIALS=g",
+		"CLOUD_ML_REGION=r", "VERTEX_REGION_X=v", "CLAUDE_CONFIG_DIR=/c", "CLAUDE_CODE_USE_BEDROCK=1",
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=0",
 		// Left behind:
-		"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_SESSION_ID=s", "CLAUDE_CODE_PARENT_SESSION_ID=s", "CLAUDE_CODE_MESSAGING_SOCKET=s",
-		"CLAUDE_CODE_MESSAGING_TOKEN=t", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1", "CLAUDE_PID=1",
-		"IS_SANDBOX=1", "GITHUB_TOKEN=t", "ARBITER_RUN=outer", "DATABASE_URL=d", "nonsense",
+		"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_SESSION_ID=s", "CLAUDE_CODE_PARENT_SESSION_ID=s",
+		"CLAUDE_CODE_MESSAGING_SOCKET=s", "CLAUDE_CODE_MESSAGING_TOKEN=t", "CLAUDE_CODE_CHILD_SESSION=1",
+		"CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1", "CLAUDE_PID=1", "IS_SANDBOX=1", "GITHUB_TOKEN=t", "ARBITER_RUN=outer",
+		"DATABASE_URL=d", "nonsense",
 	}
 	want := []string{
-		"ANTHROPIC_API_KEY=k", "AWS_SESSION_TOKEN=t", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=0",
-		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CONFIG_DIR=/c", "CLOUD_ML_REGION=r", "DISABLE_AUTOUPDATER=1",
-		"EXTRA=e", "GOOGLE_APPLICATION_CREDENTIALS=g", "HOME=/other", "HTTPS_PROXY=p", "LANG=en", "LC_ALL=C", "PATH=/bin", "SSH_AUTH_SOCK=/s",
-		"SSL_CERT_FILE=c", "VERTEX_REGION_X=v", "https_proxy=q",
+		"ANTHROPIC_API_KEY=k", "AWS_SESSION_TOKEN=t", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=0", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1",
+		"CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CONFIG_DIR=/c", "CLOUD_ML_REGION=r", "DISABLE_AUTOUPDATER=1",
+		"EXTRA=e", "GOOGLE_APPLICATION_CREDENTIALS=g", "HOME=/other", "HTTPS_PROXY=p", "LANG=en", "LC_ALL=C",
+		"PATH=/bin", "SSH_AUTH_SOCK=/s", "SSL_CERT_FILE=c", "VERTEX_REGION_X=v", "https_proxy=q",
 	}
-	extra := map[string]string{"EXTRA": "e", "HOME": "/other", "DISABLE_AUTOUPDATER": "0", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "0"}
+	extra := map[string]string{"EXTRA": "e", "HOME": "/other", "DISABLE_AUTOUPDATER": "0",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "0"}
 	if diff := cmp.Diff(want, environ(inherited, extra)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

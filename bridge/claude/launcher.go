@@ -45,14 +45,16 @@ func NewLauncher(cacheDir string) *Launcher {
 	if cacheDir != "" {
 		versions, sums = filepath.Join(cacheDir, "claude-versions.json"), filepath.Join(cacheDir, "claude-hashes.json")
 	}
-	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgePatience: bridge.JudgeTimeout, enterPatience: enterPatience}
+	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgePatience: bridge.JudgeTimeout,
+		enterPatience: enterPatience}
 }
 
 // Sweep implements bridge.Launcher.
 func (l *Launcher) Sweep(run string) int { return proctree.Sweep(run, "") }
 
 // Launch implements bridge.Launcher.
-func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.SpawnParams, host bridge.Host) (bridge.Agent, error) {
+func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.SpawnParams,
+	host bridge.Host) (bridge.Agent, error) {
 	info, err := l.Detect(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,8 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	p.Config.Resume = then.resumed
 	launch := launchPlan(p.Config)
 	cmd := command(info, spec, launch.args, p.Config.CWD, env)
-	a, err := l.start(cmd, proctree.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, l.pins.of(spec.Path, info), then, p, host)
+	a, err := l.start(cmd, proctree.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)},
+		l.pins.of(spec.Path, info), then, p, host)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +93,8 @@ func command(info bridge.ClaudeInfo, spec bridge.ClaudeSpec, args []string, dir 
 }
 
 // start starts the process and the agent's goroutines.
-func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then history, p bridge.SpawnParams, host bridge.Host) (*agent, error) {
+func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then history, p bridge.SpawnParams,
+	host bridge.Host) (*agent, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)

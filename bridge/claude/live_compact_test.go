@@ -29,8 +29,8 @@ func full(name string) reply { return reply{tools: touch(name), usage: [3]int{3,
 
 func TestLiveCompactionBlocked(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"), full("c"), full("d"),
-			reply{tools: ruling("handed over"), usage: [3]int{3, 173_000, 500}})
+		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"), full("c"),
+			full("d"), reply{tools: ruling("handed over"), usage: [3]int{3, 173_000, 500}})
 		s.cfg.Hooks.KeepContext = true
 		s.launch()
 		turn := s.turn("go")
@@ -38,7 +38,8 @@ func TestLiveCompactionBlocked(t *testing.T) {
 			t.Errorf("turn: %+v", turn)
 		}
 		compacts := of[bridge.Compact](s.host)
-		if len(compacts) != 1 || !compacts[0].Blocked || compacts[0].Trigger != "auto" || compacts[0].PreTokens != 172_503 {
+		if len(compacts) != 1 || !compacts[0].Blocked || compacts[0].Trigger != "auto" ||
+			compacts[0].PreTokens != 172_503 {
 			t.Errorf("one compaction was to be held back: %+v", compacts)
 		}
 		if errs := of[bridge.Error](s.host); len(errs) > 0 {
@@ -66,7 +67,8 @@ func TestLiveCompaction(t *testing.T) {
 			t.Fatalf("turn: %+v\n%s", turn, s.host.dump())
 		}
 		compacts := of[bridge.Compact](s.host)
-		if len(compacts) != 1 || compacts[0].Blocked || compacts[0].Trigger != "auto" || compacts[0].PreTokens < 172_503 {
+		if len(compacts) != 1 || compacts[0].Blocked || compacts[0].Trigger != "auto" ||
+			compacts[0].PreTokens < 172_503 {
 			t.Errorf("compactions: %+v", compacts)
 		}
 		var tokens []int
@@ -86,7 +88,8 @@ func TestLiveCompaction(t *testing.T) {
 		}
 
 		requests := model.all()
-		if after := requests[3]; !strings.Contains(after, "SHORTENED") || !strings.Contains(after, hooks.MarkReminder) || !strings.Contains(after, "REMEMBER-THE-PLAN") {
+		if after := requests[3]; !strings.Contains(after, "SHORTENED") ||
+			!strings.Contains(after, hooks.MarkReminder) || !strings.Contains(after, "REMEMBER-THE-PLAN") {
 			t.Error("the reminder is not in the request that follows the compaction")
 		}
 		// The levels count anew: what was told before is forgotten.
@@ -104,10 +107,12 @@ func TestLiveCompaction(t *testing.T) {
 func TestLiveRefill(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		sum := reply{text: "<summary>s</summary>", usage: [3]int{3, 172_000, 10}}
-		s, _ := compacting(t, spec, full("a"), full("b"), sum, full("c"), sum, full("d"), sum, full("e"), sum, full("f"), sum)
+		s, _ := compacting(t, spec, full("a"), full("b"), sum, full("c"), sum, full("d"), sum, full("e"), sum,
+			full("f"), sum)
 		s.launch()
 		turn := s.turn("go")
-		if turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatCompaction || turn.Verdict != nil || turn.Reason != "rapid_refill_breaker" {
+		if turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatCompaction || turn.Verdict != nil ||
+			turn.Reason != "rapid_refill_breaker" {
 			t.Errorf("turn: %+v\n%s", turn, s.host.dump())
 		}
 		if n := len(of[bridge.Compact](s.host)); n < 2 {
@@ -118,11 +123,14 @@ func TestLiveRefill(t *testing.T) {
 
 func TestLivePromptTooLong(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{status: 400, kind: "invalid_request_error", say: "prompt is too long: 210000 tokens > 200000 maximum"})
+		model := startAPI(t,
+			reply{status: 400, kind: "invalid_request_error",
+				say: "prompt is too long: 210000 tokens > 200000 maximum"})
 		s := stageWith(t, spec, model)
 		s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 		s.launch()
-		if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatPromptTooLong || turn.Verdict != nil {
+		if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatPromptTooLong ||
+			turn.Verdict != nil {
 			t.Errorf("turn: %+v", turn)
 		}
 	})
@@ -132,7 +140,8 @@ func TestLivePromptTooLong(t *testing.T) {
 // and what it was told before is not told again.
 func TestLiveResumeContext(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{tools: touch("a"), usage: share(167_000, 72)}, reply{text: "one", usage: share(167_000, 72.5)})
+		model := startAPI(t, reply{tools: touch("a"), usage: share(167_000, 72)},
+			reply{text: "one", usage: share(167_000, 72.5)})
 		s := stageWith(t, spec, model)
 		s.cfg.Model = "claude-sonnet-4-5"
 		s.launch()
@@ -150,7 +159,8 @@ func TestLiveResumeContext(t *testing.T) {
 		if got.Tokens != was.Tokens || got.Window != was.Window || got.Pct != was.Pct || got.Source != fromCLI {
 			t.Errorf("right after the resume: %+v, it was %+v", got, was)
 		}
-		model.then(reply{tools: touch("b"), usage: share(167_000, 73)}, reply{tools: touch("c"), usage: share(167_000, 86)}, reply{text: "two", usage: share(167_000, 86)})
+		model.then(reply{tools: touch("b"), usage: share(167_000, 73)},
+			reply{tools: touch("c"), usage: share(167_000, 86)}, reply{text: "two", usage: share(167_000, 86)})
 		next.turn("go on")
 		var levels []string
 		for _, w := range of[bridge.ContextWarning](next.host) {

@@ -39,7 +39,8 @@ func TestLiveAPIErrors(t *testing.T) {
 		want  bridge.Category
 	}{
 		{reply{status: 400, kind: "invalid_request_error", say: "bad thing"}, bridge.CatInvalidRequest},
-		{reply{status: 400, kind: "invalid_request_error", say: "prompt is too long: 300000 tokens > 200000 maximum"}, bridge.CatPromptTooLong},
+		{reply{status: 400, kind: "invalid_request_error", say: "prompt is too long: 300000 tokens > 200000 maximum"},
+			bridge.CatPromptTooLong},
 		{reply{status: 401, kind: "authentication_error", say: "invalid x-api-key"}, bridge.CatAuth},
 		{reply{status: 403, kind: "permission_error", say: "no"}, bridge.CatAuth},
 		{reply{status: 404, kind: "not_found_error", say: "model"}, bridge.CatInvalidRequest},
@@ -51,7 +52,8 @@ func TestLiveAPIErrors(t *testing.T) {
 			s, _ := live(t, test.reply)
 			s.launch()
 			turn := s.turn("go")
-			if turn.Outcome != bridge.TurnFailed || turn.Category != test.want || turn.Error == "" || turn.Verdict != nil {
+			if turn.Outcome != bridge.TurnFailed || turn.Category != test.want || turn.Error == "" ||
+				turn.Verdict != nil {
 				t.Errorf("turn: %+v", turn)
 			}
 			if len(of[bridge.Assistant](s.host)) != 0 || len(of[bridge.Context](s.host)) != 0 {
@@ -67,7 +69,8 @@ func TestLiveRetryIsTold(t *testing.T) {
 	s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
 	s.launch()
 	s.turn("go")
-	if r := await[bridge.Retry](s.host, 1, nil); r.Attempt != 1 || r.MaxRetries != 1 || r.Status != 500 || r.DelayMS <= 0 {
+	if r := await[bridge.Retry](s.host, 1, nil); r.Attempt != 1 || r.MaxRetries != 1 || r.Status != 500 ||
+		r.DelayMS <= 0 {
 		t.Errorf("retry: %+v", r)
 	}
 }
@@ -85,7 +88,8 @@ func TestLiveBudget(t *testing.T) {
 	s, _ := live(t, reply{tools: []call{bash("echo hi")}, usage: [3]int{1000, 0, 0}})
 	s.cfg.MaxBudgetUSD = 0.0001
 	s.launch()
-	if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatBudget || turn.CostUSD <= 0 {
+	if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatBudget ||
+		turn.CostUSD <= 0 {
 		t.Errorf("turn: %+v", turn)
 	}
 }
@@ -97,10 +101,12 @@ func TestLiveSideQuestionAndConfigure(t *testing.T) {
 	if answer, err := s.agent.Ask(context.Background(), "what?"); err != nil || answer != "SIDE" {
 		t.Errorf("ask: %q, %v", answer, err)
 	}
-	if err := s.agent.Configure(context.Background(), bridge.ConfigureParams{Model: "claude-haiku-4-5", PermissionMode: "acceptEdits"}); err != nil {
+	if err := s.agent.Configure(context.Background(),
+		bridge.ConfigureParams{Model: "claude-haiku-4-5", PermissionMode: "acceptEdits"}); err != nil {
 		t.Errorf("configure: %v", err)
 	}
-	if err := s.agent.Configure(context.Background(), bridge.ConfigureParams{PermissionMode: "nonsense"}); errCode(err) != bridge.CodeRefused {
+	if err := s.agent.Configure(context.Background(),
+		bridge.ConfigureParams{PermissionMode: "nonsense"}); errCode(err) != bridge.CodeRefused {
 		t.Errorf("configure nonsense: %v", err)
 	}
 	if turn := s.turn("go"); turn.Text != "two" || !strings.Contains(model.lastRequest(), "claude-haiku-4-5") {
@@ -119,9 +125,10 @@ func TestLiveStop(t *testing.T) {
 			}
 			// A tool that runs, a daemon in a session of its own, and one that hides its mark.
 			// The last is ready once its parent has gone: until then it is found as a child.
-			s, _ := liveAlone(t, reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
-				"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; : > hidden; exec sleep 1001' >/dev/null 2>&1 &); " +
-				"until [ -e far ] && [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'")}})
+			s, _ := liveAlone(t,
+				reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
+					"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; : > hidden; exec sleep 1001' >/dev/null 2>&1 &); " +
+					"until [ -e far ] && [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'")}})
 			s.launch()
 			id := s.send("go")
 			waitFile(t, filepath.Join(s.dir, "ready"))
@@ -167,7 +174,8 @@ func TestLiveCrash(t *testing.T) {
 	if runtime.GOOS == "linux" && done.Exit.Swept == 0 {
 		t.Error("the Bash tool's tree was not swept")
 	}
-	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
+	if err := s.agent.Message(context.Background(),
+		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
 		t.Errorf("message after the end: %v", err)
 	}
 }

@@ -48,8 +48,9 @@ func TestAMessageThatWasInterruptedUnread(t *testing.T) {
 	t.Parallel()
 	s, model := stageFor(t, realSpec(t), verdictReply)
 	begun, goOn := filepath.Join(s.dir, "begun"), filepath.Join(s.dir, "go")
-	settings, err := json.Marshal(map[string]any{"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{
-		"type": "command", "command": "touch " + begun + "; until test -e " + goOn + "; do sleep 0.05; done"}}}}}})
+	settings, err := json.Marshal(map[string]any{
+		"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{
+			"type": "command", "command": "touch " + begun + "; until test -e " + goOn + "; do sleep 0.05; done"}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ func TestLiveSettingsHold(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		text := `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"echo ` + word + ` >> ` + mark + `"}]}]}}`
+		text := `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"echo ` + word + ` >> ` + mark +
+			`"}]}]}}`
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

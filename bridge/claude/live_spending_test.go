@@ -13,7 +13,8 @@ func TestLiveSpending(t *testing.T) {
 	holds := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	var script []reply
 	for _, hold := range holds {
-		script = append(script, reply{tools: look, usage: [3]int{3, 50_000, 1_000}}, reply{text: "done", hold: hold, usage: [3]int{3, 51_000, 1_000}})
+		script = append(script, reply{tools: look, usage: [3]int{3, 50_000, 1_000}},
+			reply{text: "done", hold: hold, usage: [3]int{3, 51_000, 1_000}})
 	}
 	s, _ := live(t, script...)
 	s.cfg.AllowedTools = []string{"Bash"}
@@ -26,7 +27,8 @@ func TestLiveSpending(t *testing.T) {
 		}
 		id := s.send("go on")
 		told := await(s.host, nth, func(bridge.Spent) bool { return true })
-		if told.Usage.CacheRead != 50_000 || told.Usage.CacheCreation != 1_000 || told.Usage.Output == 0 || told.CostUSD <= 0 {
+		if told.Usage.CacheRead != 50_000 || told.Usage.CacheCreation != 1_000 || told.Usage.Output == 0 ||
+			told.CostUSD <= 0 {
 			t.Errorf("turn %d: told %+v", i, told)
 		}
 		close(hold)

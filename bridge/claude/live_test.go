@@ -36,13 +36,14 @@ func TestLiveTextTurn(t *testing.T) {
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap = 100_000
 	s.launch()
-	if info := s.agent.Info(); info.SessionID != s.cfg.SessionID || info.PID == 0 || info.Window != 0 || info.Tokens != 0 {
+	if info := s.agent.Info(); info.SessionID != s.cfg.SessionID || info.PID == 0 || info.Window != 0 ||
+		info.Tokens != 0 {
 		t.Errorf("info: %+v", info)
 	}
 	id := s.send("hi")
 	turn := s.turnOf(id)
-	want := bridge.Turn{Text: "hello", MessageIDs: []string{id}, Outcome: bridge.TurnDone, NumTurns: 1, Reason: "completed",
-		Usage: bridge.Usage{Input: 3, CacheRead: 50_000, CacheCreation: 1_000, Output: 7}}
+	want := bridge.Turn{Text: "hello", MessageIDs: []string{id}, Outcome: bridge.TurnDone, NumTurns: 1,
+		Reason: "completed", Usage: bridge.Usage{Input: 3, CacheRead: 50_000, CacheCreation: 1_000, Output: 7}}
 	if turn.CostUSD <= 0 || turn.DurationMS <= 0 {
 		t.Errorf("cost %v, duration %v", turn.CostUSD, turn.DurationMS)
 	}
@@ -160,7 +161,8 @@ func TestLivePermission(t *testing.T) {
 	if !strings.Contains(model.lastRequest(), "NOT-THIS") {
 		t.Error("the reason did not reach the model")
 	}
-	if len(asked) != 2 || asked[0].Tool != "Bash" || asked[0].ID != "orch-1" || asked[0].ToolUse == "" || asked[0].Request == asked[1].Request {
+	if len(asked) != 2 || asked[0].Tool != "Bash" || asked[0].ID != "orch-1" || asked[0].ToolUse == "" ||
+		asked[0].Request == asked[1].Request {
 		t.Errorf("asked: %+v", asked)
 	}
 	results := of[bridge.ToolResult](s.host)
@@ -175,7 +177,8 @@ func TestLiveMCP(t *testing.T) {
 		reply{tools: []call{{mcpPrefix + "report", map[string]any{"wrong": 1}}}}, reply{text: "second"},
 		reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": "slow"}}}}, reply{text: "third"})
 	s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report", Description: "REPORT-HERE", TimeoutMS: 300,
-		InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`)}}
+		InputSchema: json.RawMessage(
+			`{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`)}}
 	s.host.tool = func(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
 		if strings.Contains(string(p.Input), "slow") {
 			<-ctx.Done()
@@ -208,8 +211,10 @@ func TestLiveMCP(t *testing.T) {
 
 func TestLiveSubagent(t *testing.T) {
 	s, _ := live(t,
-		reply{tools: []call{{"Agent", map[string]any{"description": "dig", "prompt": "p", "subagent_type": "general-purpose"}}}},
-		reply{tools: []call{bash("echo below")}, usage: [3]int{1, 2, 900_000}}, reply{text: "dug"}, reply{text: "all done"})
+		reply{tools: []call{{"Agent",
+			map[string]any{"description": "dig", "prompt": "p", "subagent_type": "general-purpose"}}}},
+		reply{tools: []call{bash("echo below")}, usage: [3]int{1, 2, 900_000}}, reply{text: "dug"},
+		reply{text: "all done"})
 	s.launch()
 	turn := s.turn("go")
 	if turn.Outcome != bridge.TurnDone || turn.Text != "all done" {
@@ -243,7 +248,8 @@ func TestLiveInterrupt(t *testing.T) {
 	}
 	id := s.send("go")
 	await[bridge.ToolUse](s.host, 1, nil)
-	if err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeBusy {
+	if err := s.agent.Message(context.Background(),
+		bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeBusy {
 		t.Errorf("a second message: %v", err)
 	}
 	if _, err := s.agent.Interrupt(context.Background()); err != nil {
@@ -258,7 +264,9 @@ func TestLiveInterrupt(t *testing.T) {
 }
 
 func TestLiveSteer(t *testing.T) {
-	s, model := live(t, reply{tools: []call{bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")}}, reply{text: "end"})
+	s, model := live(t,
+		reply{tools: []call{bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")}},
+		reply{text: "end"})
 	s.launch()
 	first := s.send("go")
 	await[bridge.ToolUse](s.host, 1, nil)
@@ -281,7 +289,8 @@ func TestLiveSteer(t *testing.T) {
 
 func TestLiveQuestionIsDenied(t *testing.T) {
 	question := map[string]any{"questions": []any{map[string]any{"question": "Q?", "header": "h", "multiSelect": false,
-		"options": []any{map[string]any{"label": "a", "description": "d"}, map[string]any{"label": "b", "description": "d"}}}}}
+		"options": []any{map[string]any{"label": "a", "description": "d"},
+			map[string]any{"label": "b", "description": "d"}}}}}
 	s, model := live(t, reply{tools: []call{{"AskUserQuestion", question}}}, reply{text: "end"})
 	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
 		t.Errorf("asked for %s", p.Tool)
@@ -352,7 +361,8 @@ func TestLiveResume(t *testing.T) {
 		t.Errorf("cost of the second turn %v includes the first's %v", second.CostUSD, first.CostUSD)
 	}
 	req := model.lastRequest()
-	if !strings.Contains(req, "REMEMBER-ME") || !strings.Contains(req, "NEW-RULES") || strings.Contains(req, "OLD-RULES") {
+	if !strings.Contains(req, "REMEMBER-ME") || !strings.Contains(req, "NEW-RULES") ||
+		strings.Contains(req, "OLD-RULES") {
 		t.Error("the resumed session has not the old history under the new rules")
 	}
 }

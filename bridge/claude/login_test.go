@@ -17,14 +17,16 @@ func TestLogin(t *testing.T) {
 		script string
 		want   Login
 	}{
-		"in":      {`echo '{"loggedIn":true,"authMethod":"claude.ai","email":"a@b.example"}'`, Login{true, true, "claude.ai", "a@b.example"}},
+		"in": {`echo '{"loggedIn":true,"authMethod":"claude.ai","email":"a@b.example"}'`,
+			Login{true, true, "claude.ai", "a@b.example"}},
 		"out":     {`echo '{"loggedIn":false,"authMethod":"none"}'; exit 1`, Login{Known: true, Method: "none"}},
 		"silent":  {`exit 0`, Login{}},
 		"unknown": {`echo "error: unknown command 'auth'" >&2; exit 1`, Login{}},
 		"prose":   {`echo 'Logged in.'`, Login{}},
 	} {
 		path := filepath.Join(t.TempDir(), "claude")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n[ \"$*\" = 'auth status --json' ] || exit 9\n"+tt.script+"\n"), 0o700); err != nil {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n[ \"$*\" = 'auth status --json' ] || exit 9\n"+tt.script+"\n"),
+			0o700); err != nil {
 			t.Fatal(err)
 		}
 		if got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path}); got != tt.want {
@@ -45,7 +47,8 @@ func TestLiveLogin(t *testing.T) {
 	}
 	for _, key := range []string{"", "sk-ant-rehearsal-0000"} {
 		dir := t.TempDir()
-		script := "#!/bin/sh\nexec env -i HOME=" + strconv.Quote(dir) + " PATH=\"$PATH\" ANTHROPIC_API_KEY=" + strconv.Quote(key) + " " + strconv.Quote(spec.Path) + ` "$@"` + "\n"
+		script := "#!/bin/sh\nexec env -i HOME=" + strconv.Quote(dir) + " PATH=\"$PATH\" ANTHROPIC_API_KEY=" +
+			strconv.Quote(key) + " " + strconv.Quote(spec.Path) + ` "$@"` + "\n"
 		path := filepath.Join(dir, "claude")
 		if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 			t.Fatal(err)

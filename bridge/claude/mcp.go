@@ -39,7 +39,8 @@ type toolServer struct {
 }
 
 // newToolServer checks the tools and opens the session. ctx ends with the agent.
-func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.ToolSpec, host bridge.Host) (*toolServer, error) {
+func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.ToolSpec,
+	host bridge.Host) (*toolServer, error) {
 	s := &toolServer{ref: ref, host: host, conn: newMCPConn()}
 	server := mcp.NewServer(&mcp.Implementation{Name: mcpName, Version: strconv.Itoa(bridge.ProtocolVersion)},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})

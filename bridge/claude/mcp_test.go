@@ -13,14 +13,17 @@ import (
 )
 
 // mcpBubble serves one tool, `work`, inside a synctest bubble.
-func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error), test func(ask func(method, params string) <-chan string, end context.CancelFunc)) {
+func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error),
+	test func(ask func(method, params string) <-chan string, end context.CancelFunc)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		host := newHost(t)
 		host.tool = tool
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		s, err := newToolServer(ctx, bridge.AgentRef{ID: "a"}, []bridge.ToolSpec{{Name: "work", InputSchema: json.RawMessage(`{"type":"object"}`), TimeoutMS: 60_000}}, host)
+		s, err := newToolServer(ctx, bridge.AgentRef{ID: "a"},
+			[]bridge.ToolSpec{{Name: "work", InputSchema: json.RawMessage(`{"type":"object"}`), TimeoutMS: 60_000}},
+			host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +62,8 @@ func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (
 
 func TestMCPTools(t *testing.T) {
 	mcpBubble(t, nil, func(ask func(string, string) <-chan string, _ context.CancelFunc) {
-		if got := <-ask("tools/list", `{}`); !strings.Contains(got, `"anthropic/alwaysLoad":true`) || !strings.Contains(got, `"inputSchema":{"type":"object"}`) {
+		if got := <-ask("tools/list", `{}`); !strings.Contains(got, `"anthropic/alwaysLoad":true`) ||
+			!strings.Contains(got, `"inputSchema":{"type":"object"}`) {
 			t.Errorf("tools: %s", got)
 		}
 		if got := <-ask("tools/call", `{"name":"play","arguments":{}}`); !strings.Contains(got, `"error"`) {
@@ -85,7 +89,8 @@ func TestMCPCallsDoNotWaitForEachOther(t *testing.T) {
 	}
 	mcpBubble(t, tool, func(ask func(string, string) <-chan string, _ context.CancelFunc) {
 		release = make(chan struct{})
-		slow := ask("tools/call", `{"name":"work","arguments":{"slow":1},"_meta":{"claudecode/toolUseId":"toolu_slow"}}`)
+		slow := ask("tools/call",
+			`{"name":"work","arguments":{"slow":1},"_meta":{"claudecode/toolUseId":"toolu_slow"}}`)
 		if got := <-ask("tools/call", `{"name":"work"}`); !strings.Contains(got, `"text":"call-1"`) {
 			t.Errorf("quick one: %s", got)
 		}
@@ -103,7 +108,8 @@ func TestMCPDeadlineAndEnd(t *testing.T) {
 	}
 	mcpBubble(t, tool, func(ask func(string, string) <-chan string, end context.CancelFunc) {
 		began := time.Now()
-		if got := <-ask("tools/call", `{"name":"work"}`); !strings.Contains(got, "No answer within 1m0s") || time.Since(began) != time.Minute {
+		if got := <-ask("tools/call", `{"name":"work"}`); !strings.Contains(got, "No answer within 1m0s") ||
+			time.Since(began) != time.Minute {
 			t.Errorf("after %v: %s", time.Since(began), got)
 		}
 		open := ask("tools/call", `{"name":"work"}`)

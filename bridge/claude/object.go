@@ -134,8 +134,9 @@ func (r *fieldReader) blocks(name string) (list []block) {
 		if !jsonl.IsNull(value) {
 			b.obj, b.err = split(value)
 		}
-		list = append(list, block{Type: b.str("type"), Text: b.str("text"), ID: b.str("id"), Name: b.str("name"), Input: b.raw("input"),
-			ToolUseID: b.str("tool_use_id"), Content: b.raw("content"), IsError: b.boolean("is_error")})
+		list = append(list, block{Type: b.str("type"), Text: b.str("text"), ID: b.str("id"), Name: b.str("name"),
+			Input: b.raw("input"), ToolUseID: b.str("tool_use_id"), Content: b.raw("content"),
+			IsError: b.boolean("is_error")})
 		r.join(b)
 	}) {
 		r.fail(name, errNoList)

@@ -150,8 +150,9 @@ func failureText(f resultFrame) string {
 
 var (
 	resetEpoch = regexp.MustCompile(`limit reached\|(\d{9,13})\b`)
-	resetClock = regexp.MustCompile(`(?i)resets(?: at| on)?(?: (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2}),?(?: at)?)?` +
-		` (\d{1,2})(?::(\d\d))? ?(am|pm)?(?: \(([A-Za-z0-9_+/-]+)\))?`)
+	resetClock = regexp.MustCompile(
+		`(?i)resets(?: at| on)?(?: (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2}),?(?: at)?)?` +
+			` (\d{1,2})(?::(\d\d))? ?(am|pm)?(?: \(([A-Za-z0-9_+/-]+)\))?`)
 	months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 )
 

@@ -56,7 +56,9 @@ func (f files) outputs(session, beside string) (total int64, largest string) {
 		}
 		seen[temp] = true
 		for _, project := range projects {
-			add(filepath.Join(temp, project.Name(), session, "tasks"), func(name string) bool { return strings.HasSuffix(name, ".output") })
+			add(filepath.Join(temp, project.Name(), session, "tasks"), func(name string) bool {
+				return strings.HasSuffix(name, ".output")
+			})
 		}
 	}
 	if beside != "" {

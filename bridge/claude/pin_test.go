@@ -114,20 +114,24 @@ func TestStartIsRecorded(t *testing.T) {
 	s.launch()
 	info := s.agent.Info()
 	after := func(flag string) string { return info.Argv[slices.Index(info.Argv, flag)+1] }
-	if info.Argv[0] != s.spec.Path || info.Argv[1] != fakeArg || after("--session-id") != s.cfg.SessionID || info.CWD != s.dir ||
+	if info.Argv[0] != s.spec.Path || info.Argv[1] != fakeArg || after("--session-id") != s.cfg.SessionID ||
+		info.CWD != s.dir ||
 		info.PermissionMode != "default" || info.Sandbox || info.PID == 0 {
 		t.Errorf("%+v", info)
 	}
-	if got := after("--append-system-prompt"); got != fmt.Sprintf("sha256:%x (300 bytes)", sha256.Sum256([]byte(s.cfg.AppendSystemPrompt))) {
+	if got := after("--append-system-prompt"); got != fmt.Sprintf("sha256:%x (300 bytes)",
+		sha256.Sum256([]byte(s.cfg.AppendSystemPrompt))) {
 		t.Errorf("a long argument: %s", got)
 	}
 	if got := after("--model"); got != "[the value of SOME_TOKEN]" {
 		t.Errorf("a secret: %s", got)
 	}
-	if !slices.Contains(info.Env, "SOME_TOKEN") || !slices.IsSorted(info.Env) || strings.Contains(strings.Join(info.Env, " "), "=") {
+	if !slices.Contains(info.Env, "SOME_TOKEN") || !slices.IsSorted(info.Env) ||
+		strings.Contains(strings.Join(info.Env, " "), "=") {
 		t.Errorf("environment: %v", info.Env)
 	}
-	if diff := cmp.Diff(secretsOf([]string{"ANTHROPIC_API_KEY=sk-12345678", "DEBUG_AUTH=1", "PATH=/usr/bin:/bin"}), map[string]string{"sk-12345678": "ANTHROPIC_API_KEY"}); diff != "" {
+	if diff := cmp.Diff(secretsOf([]string{"ANTHROPIC_API_KEY=sk-12345678", "DEBUG_AUTH=1", "PATH=/usr/bin:/bin"}),
+		map[string]string{"sk-12345678": "ANTHROPIC_API_KEY"}); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -46,7 +46,8 @@ func TestProbe(t *testing.T) {
 		s.cfg.Env["TMPDIR"] = tempDir(t)
 		s.launch()
 		idle := s.probe()
-		if !idle.Answered || idle.Processes < 1 || idle.RSSBytes < 1<<20 || idle.Stopped || idle.TranscriptBytes != 0 || idle.OutputBytes != 0 {
+		if !idle.Answered || idle.Processes < 1 || idle.RSSBytes < 1<<20 || idle.Stopped || idle.TranscriptBytes != 0 ||
+			idle.OutputBytes != 0 {
 			t.Errorf("before the first turn: %+v", idle)
 		}
 		s.turn("go")
@@ -194,7 +195,8 @@ func TestProbeTellsSilencesApart(t *testing.T) {
 			})
 			s.until("time has passed, and what can be busy was", func() bool {
 				second = s.probe()
-				return second.Answered == test.answered && second.SilentMS > first.SilentMS+500 && (!test.busy || second.CPUMS > first.CPUMS+200)
+				return second.Answered == test.answered && second.SilentMS > first.SilentMS+500 &&
+					(!test.busy || second.CPUMS > first.CPUMS+200)
 			})
 			if used := second.CPUMS - first.CPUMS; !test.busy && used > 200 {
 				t.Errorf("%d ms of CPU used by an idle process", used)

@@ -23,13 +23,15 @@ const querySettings = `{"crossSessionInbound":"refuse","disableAllHooks":true}`
 // queryEnv keeps what else the user's settings bring out of the prompt: CLAUDE.md,
 // which is read also beside a system prompt of ours; and, with no tool to search for, the
 // placeholder of the tool search (observed with CLI 2.1.329).
-var queryEnv = []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "ENABLE_TOOL_SEARCH=false"}
+var queryEnv = []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
+	"ENABLE_TOOL_SEARCH=false"}
 
 // errQueryTimeout says that a query took longer than it may.
 var errQueryTimeout = errors.New("no answer in time")
 
 // Query implements bridge.Querier.
-func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.QueryParams) (bridge.QueryResult, error) {
+func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec,
+	p bridge.QueryParams) (bridge.QueryResult, error) {
 	var none bridge.QueryResult
 	info, err := l.Detect(ctx, spec)
 	if err != nil {
@@ -50,7 +52,8 @@ func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
 	defer cancel()
 	cmd := command(info, spec, launch.args, p.CWD, append(l.environ(p.Env), queryEnv...))
-	q, err := startQuery(cmd, proctree.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)}, p.Sandbox, input)
+	q, err := startQuery(cmd, proctree.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)},
+		p.Sandbox, input)
 	if err != nil {
 		return none, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
@@ -138,7 +141,8 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		e.Stderr, e.CostUSD, e.ResetsAt = q.stderr.tail(), f.TotalCost, o.resetsAt
 		return bridge.QueryResult{}, e
 	}
-	r := bridge.QueryResult{Output: f.Verdict, Usage: f.Usage, CostUSD: f.TotalCost, DurationMS: q.took.Milliseconds(), Model: heard.model}
+	r := bridge.QueryResult{Output: f.Verdict, Usage: f.Usage, CostUSD: f.TotalCost, DurationMS: q.took.Milliseconds(),
+		Model: heard.model}
 	if f.Verdict == nil {
 		r.Text = f.Text
 	}

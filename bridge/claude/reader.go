@@ -42,8 +42,9 @@ type reader struct {
 }
 
 func newReader(a *agent) *reader {
-	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume), spending: newSpending(a.cfg.Resume), calls: newToolCalls(),
-		verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{}, echoed: map[string]bool{}}
+	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume), spending: newSpending(a.cfg.Resume),
+		calls: newToolCalls(), verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{},
+		echoed: map[string]bool{}}
 }
 
 // run reads until the end of stdout.
@@ -128,7 +129,8 @@ func (r *reader) handle(f frame) {
 	case controlCancel:
 		a.asks.cancel(f.ID)
 	case apiRetry:
-		a.emit(bridge.Retry{Attempt: f.Attempt, MaxRetries: f.Max, DelayMS: f.DelayMS, Status: f.Status, Reason: f.Reason})
+		a.emit(bridge.Retry{Attempt: f.Attempt, MaxRetries: f.Max, DelayMS: f.DelayMS, Status: f.Status,
+			Reason: f.Reason})
 	case taskStarted:
 		r.startSubagent(f)
 	case taskProgress:
@@ -150,7 +152,9 @@ func (r *reader) handle(f frame) {
 		}
 	case writesLost:
 		if slices.Contains(f.Lost, "transcript") { // its own settings are nobody's work
-			a.emit(bridge.Error{Category: bridge.CatResume, Message: fmt.Sprintf("the CLI could not write all of its transcript (%s): when this session is resumed, part of the conversation may be missing", cut(f.Why, 40))})
+			a.emit(bridge.Error{Category: bridge.CatResume,
+				Message: fmt.Sprintf("the CLI could not write all of its transcript (%s): when this session is "+
+					"resumed, part of the conversation may be missing", cut(f.Why, 40))})
 		}
 	case initFrame:
 		a.turns.enter()
@@ -205,7 +209,8 @@ func (r *reader) assistant(f assistantFrame) {
 		switch b.Type {
 		case "text":
 			if b.Text != "" {
-				r.a.emit(bridge.Assistant{Text: b.Text, ContextPct: r.a.gauge.pct(), MessageID: f.MessageID, Subagent: f.Parent})
+				r.a.emit(bridge.Assistant{Text: b.Text, ContextPct: r.a.gauge.pct(), MessageID: f.MessageID,
+					Subagent: f.Parent})
 			}
 		case "tool_use":
 			r.toolUse(b, f.Parent)

@@ -63,8 +63,9 @@ func (a *agent) takeUp(ctx context.Context) error {
 }
 
 var deliveryNames = map[transcript.State]string{
-	transcript.Absent: bridge.DeliveryAbsent, transcript.Seen: bridge.DeliverySeen, transcript.Begun: bridge.DeliveryBegun,
-	transcript.Ruled: bridge.DeliveryRuled, transcript.Ended: bridge.DeliveryEnded,
+	transcript.Absent: bridge.DeliveryAbsent, transcript.Seen: bridge.DeliverySeen,
+	transcript.Begun: bridge.DeliveryBegun, transcript.Ruled: bridge.DeliveryRuled,
+	transcript.Ended: bridge.DeliveryEnded,
 }
 
 // configDir is where a CLI with this environment keeps its sessions.
@@ -89,7 +90,8 @@ var errForeign = errors.New("the CLI runs another session")
 func (a *agent) quarantine(session string) {
 	a.foreignOnce.Do(func() {
 		a.emit(bridge.Error{Category: bridge.CatProtocol,
-			Message: fmt.Sprintf("the CLI runs another session, %.100s instead of %s: the agent is ended", session, a.cfg.SessionID)})
+			Message: fmt.Sprintf("the CLI runs another session, %.100s instead of %s: the agent is ended", session,
+				a.cfg.SessionID)})
 		a.turns.close(errForeign.Error())
 		close(a.foreign)
 	})

@@ -12,7 +12,8 @@ func TestCapOfALargeWindow(t *testing.T) {
 	const plain = "claude-sonnet-4-5"
 	marked := plain + large
 	for _, said := range []string{marked, plain} {
-		g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000, ContextCaps: map[string]int{marked: 500_000}})
+		g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000,
+			ContextCaps: map[string]int{marked: 500_000}})
 		for range 2 {
 			g.learn(contextUsage{Model: said, RawMaxTokens: 1_000_000})
 			if n := g.reach(); n != 500_000 {

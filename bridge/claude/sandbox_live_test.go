@@ -42,7 +42,8 @@ func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, 
 // TestLiveSandbox: what the CLI needs works, and what its tools must not do does not.
 func TestLiveSandbox(t *testing.T) {
 	tries := "env | grep -c -e API_KEY -e TOOL_SHELL; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat ~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
-	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}}, reply{text: "done", usage: [3]int{1000, 0, 0}})
+	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}},
+		reply{text: "done", usage: [3]int{1000, 0, 0}})
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,8 @@ func TestLiveSandbox(t *testing.T) {
 	s.l.ToolShell(self)
 	s.launch()
 	s.turn("go")
-	if last := model.lastRequest(); strings.Contains(last, "PRIVATE") || !strings.Contains(last, "tried") || !strings.Contains(last, `"0\n`) {
+	if last := model.lastRequest(); strings.Contains(last, "PRIVATE") || !strings.Contains(last, "tried") ||
+		!strings.Contains(last, `"0\n`) {
 		t.Errorf("the model was told: %s", last)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.dir, "here")); err != nil || string(text) != "in\n" {
@@ -85,9 +87,10 @@ func TestLiveSandbox(t *testing.T) {
 // TestLiveSandboxStop: the ladder reaches those who are confined, and what they left.
 func TestLiveSandboxStop(t *testing.T) {
 	// Both are ready once they are in a session of their own: until then they go with the shell's group.
-	s, _, _, _ := liveConfined(t, reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
-		"(setsid env -i sh -c ': > hidden; exec sleep 1001' >/dev/null 2>&1 &); " +
-		"until [ -e far ] && [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'")}})
+	s, _, _, _ := liveConfined(t,
+		reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
+			"(setsid env -i sh -c ': > hidden; exec sleep 1001' >/dev/null 2>&1 &); " +
+			"until [ -e far ] && [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'")}})
 	s.launch()
 	id := s.send("go")
 	waitFile(t, filepath.Join(s.dir, "ready"))
@@ -110,9 +113,11 @@ func TestLiveSandboxStop(t *testing.T) {
 // TestLiveSandboxCrash: a signal that ends the CLI shows as one, and a monitor that is
 // killed leaves nobody.
 func TestLiveSandboxCrash(t *testing.T) {
-	for name, signal := range map[string]string{"the CLI": "kill -9 $CLAUDE_PID", "its monitor": "kill -9 $(ps -o ppid= -p $CLAUDE_PID)"} {
+	for name, signal := range map[string]string{"the CLI": "kill -9 $CLAUDE_PID",
+		"its monitor": "kill -9 $(ps -o ppid= -p $CLAUDE_PID)"} {
 		t.Run(name, func(t *testing.T) {
-			s, _, _, _ := liveConfined(t, reply{tools: []call{bash(signal + "; python3 -c 'import time; time.sleep(100)'")}})
+			s, _, _, _ := liveConfined(t,
+				reply{tools: []call{bash(signal + "; python3 -c 'import time; time.sleep(100)'")}})
 			s.launch()
 			s.send("go")
 			done := await[bridge.Done](s.host, 1, nil)
@@ -130,14 +135,17 @@ func TestLiveKeys(t *testing.T) {
 	if len(realSpec(t).Args) > 0 {
 		t.Skip("the stand-in reads nobody's settings, and its shell forgets its directory")
 	}
-	s, model := live(t, reply{tools: []call{bash(`env | grep -c -e API_KEY -e TOOL_SHELL; echo "it's $ANTHROPIC_BASE_URL"; mkdir sub; cd sub`)}},
+	s, model := live(t,
+		reply{tools: []call{
+			bash(`env | grep -c -e API_KEY -e TOOL_SHELL; echo "it's $ANTHROPIC_BASE_URL"; mkdir sub; cd sub`)}},
 		reply{tools: []call{bash("pwd")}}, reply{text: "done"})
 	config := filepath.Join(s.cfg.Env["HOME"], ".claude")
 	hook := filepath.Join(s.dir, "hook.txt")
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	settings := `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"env > ` + hook + `"}]}]}}`
+	settings := `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"env > ` + hook +
+		`"}]}]}}`
 	if err := os.WriteFile(filepath.Join(config, "settings.json"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +162,8 @@ func TestLiveKeys(t *testing.T) {
 		t.Errorf("the tools said: %s", last)
 	}
 	text, err := os.ReadFile(hook)
-	if err != nil || strings.Contains(string(text), "API_KEY") || !strings.Contains(string(text), "ANTHROPIC_BASE_URL") {
+	if err != nil || strings.Contains(string(text), "API_KEY") ||
+		!strings.Contains(string(text), "ANTHROPIC_BASE_URL") {
 		t.Errorf("the hook had %s, %v", text, err)
 	}
 }

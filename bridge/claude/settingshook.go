@@ -17,7 +17,8 @@ const settingsCallback = "arbiter-settings"
 
 // settingsRegistration registers that hook for every source.
 func settingsRegistration() map[string]any {
-	return map[string]any{"hookCallbackIds": []string{settingsCallback}, "timeout": callbackSeconds, "onFailure": "block"}
+	return map[string]any{"hookCallbackIds": []string{settingsCallback}, "timeout": callbackSeconds,
+		"onFailure": "block"}
 }
 
 // settingsAnswer is what a change is answered.
@@ -28,9 +29,11 @@ type settingsAnswer struct {
 
 // holdSettings keeps changed settings out of the session, and says so.
 func (a *agent) holdSettings(request, file string) {
-	a.asks.say(a.ctx, request, settingsAnswer{Decision: "block", Reason: "settings count from the next start of this agent"})
+	a.asks.say(a.ctx, request,
+		settingsAnswer{Decision: "block", Reason: "settings count from the next start of this agent"})
 	if file == "" {
 		file = "a settings file"
 	}
-	a.emit(bridge.Notice{Text: fmt.Sprintf("%.300s was changed while the agent runs; it counts from its next start, if it is trusted then", file)})
+	a.emit(bridge.Notice{Text: fmt.Sprintf("%.300s was changed while the agent runs; it counts from its next start, "+
+		"if it is trusted then", file)})
 }

@@ -55,7 +55,8 @@ func secretsOf(env []string) map[string]string {
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
 		upper := strings.ToUpper(name)
-		if len(value) >= shortSecret && slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(upper, part) }) {
+		if len(value) >= shortSecret &&
+			slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(upper, part) }) {
 			secrets[value] = name
 		}
 	}

@@ -160,7 +160,9 @@ func exitOf(child *proctree.Child, expected bool, swept int) bridge.Exit {
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Signal = ws.Signal().String()
 	}
-	if sig := e.Code - monitorSignal; child.Confines() && sig > 0 && sig != int(syscall.SIGINT) && sig != int(syscall.SIGTERM) { // which the CLI exits with, too
+	// which the CLI exits with, too
+	if sig := e.Code - monitorSignal; child.Confines() && sig > 0 && sig != int(syscall.SIGINT) &&
+		sig != int(syscall.SIGTERM) {
 		e.Code, e.Signal = -1, syscall.Signal(sig).String()
 	}
 	return e

@@ -51,7 +51,8 @@ func parseVersion(text string) (version, bool) {
 func supported(path string, v version) error {
 	if v.before(numbers(strings.Split(oldest, "."))) {
 		return claudeError(bridge.CatUnsupported,
-			"Claude CLI %s (%s) is too old: Arbiter needs %s or later, and is tested up to %s; run claude update", v, path, oldest, newest)
+			"Claude CLI %s (%s) is too old: Arbiter needs %s or later, and is tested up to %s; run claude update", v,
+			path, oldest, newest)
 	}
 	return nil
 }
@@ -62,7 +63,8 @@ func Untested(v string) string {
 	if parts := strings.Split(v, "."); len(parts) != 3 || !numbers(strings.Split(newest, ".")).before(numbers(parts)) {
 		return ""
 	}
-	return fmt.Sprintf("Claude CLI %s is newer than any that this arbiter was tested with (%s to %s): it is driven as they are; if it misbehaves, update arbiter, or name one of these with --claude PATH", v, oldest, newest)
+	return fmt.Sprintf("Claude CLI %s is newer than any that this arbiter was tested with (%s to %s): it is driven "+
+		"as they are; if it misbehaves, update arbiter, or name one of these with --claude PATH", v, oldest, newest)
 }
 
 // numbers reads three numbers; a part that is none is 0.

@@ -140,11 +140,13 @@ func (l *taskList) recall(config, session string) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !strings.HasSuffix(e.Name(), ".json") || !info.Mode().IsRegular() || info.Size() > maxTaskFile {
+		if err != nil || !strings.HasSuffix(e.Name(), ".json") || !info.Mode().IsRegular() ||
+			info.Size() > maxTaskFile {
 			continue
 		}
 		var t cliTask
-		if data, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil && json.Unmarshal(data, &t) == nil && t.ID != "" {
+		if data, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil && json.Unmarshal(data, &t) == nil &&
+			t.ID != "" {
 			l.put(t.task())
 		}
 	}

@@ -22,18 +22,26 @@ func TestTaskList(t *testing.T) {
 		{"TaskCreate", `{"subject":"a","description":"x"}`, `{"task":{"id":"1","subject":"a"}}`, true, "1 a pending"},
 		{"TaskCreate", `{"subject":"b"}`, `{"task":{"id":"2","subject":"b"}}`, true, "1 a pending, 2 b pending"},
 		{"TaskCreate", `{"subject":"lost"}`, ``, false, "1 a pending, 2 b pending"},
-		{"TaskUpdate", `{"taskId":"1","status":"in_progress"}`, `{"success":true}`, true, "1 a in_progress, 2 b pending"},
-		{"TaskUpdate", `{"taskId":"1","status":"in_progress"}`, `{"success":true}`, false, "1 a in_progress, 2 b pending"},
+		{"TaskUpdate", `{"taskId":"1","status":"in_progress"}`, `{"success":true}`, true,
+			"1 a in_progress, 2 b pending"},
+		{"TaskUpdate", `{"taskId":"1","status":"in_progress"}`, `{"success":true}`, false,
+			"1 a in_progress, 2 b pending"},
 		{"TaskUpdate", `{"taskId":"2","subject":"B","addBlockedBy":["1"]}`, ``, true, "1 a in_progress, 2 B pending"},
-		{"TaskUpdate", `{"taskId":"2","status":"completed"}`, `{"success":false,"error":"no"}`, false, "1 a in_progress, 2 B pending"},
-		{"TaskUpdate", `{"taskId":"9","status":"completed"}`, `{"success":true}`, false, "1 a in_progress, 2 B pending"},
+		{"TaskUpdate", `{"taskId":"2","status":"completed"}`, `{"success":false,"error":"no"}`, false,
+			"1 a in_progress, 2 B pending"},
+		{"TaskUpdate", `{"taskId":"9","status":"completed"}`, `{"success":true}`, false,
+			"1 a in_progress, 2 B pending"},
 		{"TaskUpdate", `{"taskId":"2","status":"deleted"}`, `{"success":true}`, true, "1 a in_progress"},
 		{"TaskUpdate", `[]`, `[]`, false, "1 a in_progress"},
-		{"TaskGet", `{"taskId":"5"}`, `{"task":{"id":"5","subject":"e","status":"completed"}}`, true, "1 a in_progress, 5 e completed"},
-		{"TaskList", `{}`, `{"tasks":[{"id":"3","subject":"c","status":"new"},{"id":"1","subject":"a","status":"completed"}]}`, true, "3 c pending, 1 a completed"},
+		{"TaskGet", `{"taskId":"5"}`, `{"task":{"id":"5","subject":"e","status":"completed"}}`, true,
+			"1 a in_progress, 5 e completed"},
+		{"TaskList", `{}`,
+			`{"tasks":[{"id":"3","subject":"c","status":"new"},{"id":"1","subject":"a","status":"completed"}]}`, true,
+			"3 c pending, 1 a completed"},
 		{"TaskList", `{}`, `{}`, false, "3 c pending, 1 a completed"},
 		{"TaskList", `{}`, `{"tasks":[]}`, true, ""},
-		{"TodoWrite", `{"todos":[{"content":"x","status":"in_progress","activeForm":"X"},{"content":"y","status":"pending"}]}`, ``, true, " x in_progress,  y pending"},
+		{"TodoWrite",
+			`{"todos":[{"content":"x","status":"in_progress","activeForm":"X"},{"content":"y","status":"pending"}]}`, ``, true, " x in_progress,  y pending"},
 		{"TodoWrite", `{}`, ``, false, " x in_progress,  y pending"},
 		{"TodoWrite", `{"todos":[]}`, ``, true, ""},
 	} {
@@ -43,7 +51,8 @@ func TestTaskList(t *testing.T) {
 			got = append(got, item.ID+" "+item.Text+" "+item.Status)
 		}
 		if text := strings.Join(got, ", "); changed != step.changed || text != step.want {
-			t.Errorf("%s %s → %s: %v, %q; want %v, %q", step.tool, step.input, step.result, changed, text, step.changed, step.want)
+			t.Errorf("%s %s → %s: %v, %q; want %v, %q", step.tool, step.input, step.result, changed, text, step.changed,
+				step.want)
 		}
 	}
 }
@@ -75,7 +84,8 @@ func items(list ...bridge.Task) bridge.Tasks { return bridge.Tasks{Items: list} 
 func TestLiveTasks(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t,
-			reply{tools: []call{{"TaskCreate", map[string]any{"subject": "a", "description": "x"}}, {"TaskCreate", map[string]any{"subject": "b", "description": "y"}}}},
+			reply{tools: []call{{"TaskCreate", map[string]any{"subject": "a", "description": "x"}},
+				{"TaskCreate", map[string]any{"subject": "b", "description": "y"}}}},
 			taskCall("TaskUpdate", map[string]any{"taskId": "1", "status": "in_progress"}),
 			taskCall("TaskUpdate", map[string]any{"taskId": "7", "status": "completed"}),
 			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
@@ -86,7 +96,8 @@ func TestLiveTasks(t *testing.T) {
 		s.cfg.Env["CLAUDE_CODE_ENABLE_TODO_TOOLS"] = "1"
 		s.launch()
 		s.turn("plan")
-		a, b, sub := bridge.Task{ID: "1", Text: "a", Status: "pending"}, bridge.Task{ID: "2", Text: "b", Status: "pending"}, bridge.Task{ID: "3", Text: "sub's", Status: "pending"}
+		a, b, sub := bridge.Task{ID: "1", Text: "a", Status: "pending"},
+			bridge.Task{ID: "2", Text: "b", Status: "pending"}, bridge.Task{ID: "3", Text: "sub's", Status: "pending"}
 		begun := a
 		begun.Status = "in_progress"
 		want := []bridge.Tasks{items(a), items(a, b), items(begun, b), items(begun, b, sub), items(begun, sub)}
@@ -114,7 +125,8 @@ func TestLiveTasks(t *testing.T) {
 func TestLiveTodos(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		todos := func(status string) map[string]any {
-			return map[string]any{"todos": []any{map[string]any{"content": "a", "status": status, "activeForm": "doing a"}}}
+			return map[string]any{"todos": []any{map[string]any{"content": "a", "status": status,
+				"activeForm": "doing a"}}}
 		}
 		model := startAPI(t, taskCall("TodoWrite", todos("in_progress")), taskCall("TodoWrite", todos("nonsense")),
 			taskCall("TodoWrite", todos("completed")), reply{text: "done"})
@@ -123,7 +135,8 @@ func TestLiveTodos(t *testing.T) {
 		s.cfg.Env["CLAUDE_CODE_ENABLE_TODO_TOOLS"], s.cfg.Env["CLAUDE_CODE_ENABLE_TASKS"] = "1", "0"
 		s.launch()
 		s.turn("plan")
-		want := []bridge.Tasks{items(bridge.Task{Text: "a", Status: "in_progress"}), items(bridge.Task{Text: "a", Status: "completed"})}
+		want := []bridge.Tasks{items(bridge.Task{Text: "a", Status: "in_progress"}),
+			items(bridge.Task{Text: "a", Status: "completed"})}
 		if diff := cmp.Diff(want, of[bridge.Tasks](s.host)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

@@ -51,7 +51,8 @@ const (
 )
 
 // OpenPTY implements bridge.Terminals.
-func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.PTYOpenParams, host bridge.Host) (bridge.Terminal, error) {
+func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.PTYOpenParams,
+	host bridge.Host) (bridge.Terminal, error) {
 	info, err := l.Detect(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -67,7 +68,8 @@ func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSp
 		return nil, err
 	}
 	if !then.resumed {
-		return nil, claudeError(bridge.CatResume, "session %s has no history that could be taken over", p.Config.SessionID)
+		return nil, claudeError(bridge.CatResume, "session %s has no history that could be taken over",
+			p.Config.SessionID)
 	}
 	cmd := command(info, spec, args, p.Config.CWD, env)
 	if err := ctx.Err(); err != nil {
@@ -93,7 +95,8 @@ func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 		return nil, err
 	}
 	if len(cfg.SystemPrompt) > argLimit || len(cfg.AppendSystemPrompt) > argLimit || len(merged) > argLimit {
-		return nil, badConfig("prompts and settings of a session in a terminal have to fit into an argument, %d bytes", argLimit)
+		return nil, badConfig("prompts and settings of a session in a terminal have to fit into an argument, %d bytes",
+			argLimit)
 	}
 	t := plan{args: []string{
 		"--resume", cfg.SessionID,
@@ -277,7 +280,8 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	swept, err := t.child.Kill(ctx)
 	cancel()
 	if err != nil {
-		t.host.Emit(bridge.Event{Body: bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)}})
+		t.host.Emit(bridge.Event{Body: bridge.Error{Category: bridge.CatInternal,
+			Message: fmt.Sprintf("processes are left over: %v", err)}})
 	}
 	<-t.child.Done() // KILL was sent; the kernel owes the rest
 	// What it wrote last is read to its end, which comes by itself unless somebody whom

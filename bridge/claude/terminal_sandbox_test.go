@@ -27,7 +27,8 @@ func TestTakeoverInASandbox(t *testing.T) {
 	s, model := spokenToAs(t, standInSpec(t), func(c *bridge.AgentConfig) {
 		c.Sandbox = &bridge.SandboxConfig{Program: program, Hide: []string{hidden}}
 		c.AllowedTools = []string{"Bash"}
-	}, reply{tools: []call{bash("cat " + filepath.Join(hidden, "journal") + "; echo x > ~/out; echo in > here; echo tried")}}, reply{text: "Nine-thousand-ninety it is."})
+	}, reply{tools: []call{bash("cat " + filepath.Join(hidden, "journal") +
+		"; echo x > ~/out; echo in > here; echo tried")}}, reply{text: "Nine-thousand-ninety it is."})
 	d := s.sit(nil)
 	d.sees("I am the agent.")
 	n := len(d.shown())

@@ -22,7 +22,8 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Env, cmd.Dir = terminalEnv(environ(nil, map[string]string{"PATH": "/usr/bin:/bin"}), "xterm"), t.TempDir()
 	host := newHost(t)
-	term, err := startTerminal(cmd, proctree.Mark{Run: run, Agent: "orch-1.2"}, bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host)
+	term, err := startTerminal(cmd, proctree.Mark{Run: run, Agent: "orch-1.2"},
+		bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func TestTerminalIsResized(t *testing.T) {
 	if err := term.Resize(132, 43); err != nil {
 		t.Fatal(err)
 	}
-	_ = term.Write(context.Background(), []byte("\r")) // some shells run traps only after a read; the end may come first
+	// some shells run traps only after a read; the end may come first
+	_ = term.Write(context.Background(), []byte("\r"))
 	if done := await[bridge.Done](h, 1, nil); done.Exit.Code != 3 || !strings.Contains(output(h), "43 132") {
 		t.Errorf("%+v %q", done, output(h))
 	}
@@ -101,7 +103,8 @@ func TestTerminalIsResized(t *testing.T) {
 // own. Nothing of it stays.
 func TestTerminalOfAStubbornProgram(t *testing.T) {
 	t.Parallel()
-	term, h, dir := atShell(t, `trap '' HUP TERM INT; setsid sh -c 'trap "" HUP TERM; : >daemon; while :; do sleep 1; done' </dev/null >/dev/null 2>&1 & 
+	term, h, dir := atShell(
+		t, `trap '' HUP TERM INT; setsid sh -c 'trap "" HUP TERM; : >daemon; while :; do sleep 1; done' </dev/null >/dev/null 2>&1 & 
 while [ ! -e daemon ]; do sleep 0.01; done; printf ready; while :; do sleep 1; done`)
 	await(h, 1, func(p bridge.PTY) bool { return bytes.Contains(p.Data, []byte("ready")) })
 	waitFile(t, filepath.Join(dir, "daemon"))

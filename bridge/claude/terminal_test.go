@@ -44,7 +44,8 @@ func (s *stageOf) sit(change func(*bridge.PTYOpenParams)) *desk {
 
 func (s *stageOf) trySit(change func(*bridge.PTYOpenParams)) (*desk, error) {
 	d := &desk{stageOf: s, host: newHost(s.t)}
-	p := bridge.PTYOpenParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Config: s.cfg, Cols: 100, Rows: 30}
+	p := bridge.PTYOpenParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Config: s.cfg, Cols: 100,
+		Rows: 30}
 	if change != nil {
 		change(&p)
 	}
@@ -131,7 +132,8 @@ func spokenTo(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, 
 }
 
 // spokenToAs is spokenTo of an agent that is otherwise configured.
-func spokenToAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentConfig), script ...reply) (*stageOf, *api) {
+func spokenToAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentConfig),
+	script ...reply) (*stageOf, *api) {
 	t.Helper()
 	model := startAPI(t, append([]reply{{text: "I am the agent."}}, script...)...)
 	s := prepare(t, spec, model.env())
@@ -139,7 +141,8 @@ func spokenToAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentC
 	home := s.cfg.Env["HOME"]
 	key := s.cfg.Env["ANTHROPIC_API_KEY"]
 	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true,
-		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}}})
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
+			"rejected": []string{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,15 +173,18 @@ func TestTakeoverInATerminal(t *testing.T) {
 		d.seesAfter(n, "use port 9090")
 		d.types("\r")
 		d.seesAfter(n, "Nine-thousand-ninety")
-		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") || !strings.Contains(sent, "first word") || !strings.Contains(sent, "You are Orchestrator I.") {
+		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") ||
+			!strings.Contains(sent, "first word") || !strings.Contains(sent, "You are Orchestrator I.") {
 			t.Errorf("the human's word went out without the history or the role:\n%.2000s", sent)
 		}
 		d.leave()
 		if e := d.done(); e.Exit.Code != 0 || e.Exit.Expected || e.SessionID != s.cfg.SessionID {
 			t.Errorf("done: %+v", e)
 		}
-		since, err := transcript.ReadSince(context.Background(), s.record(), mark, time.Now(), transcript.DigestLimits{})
-		if err != nil || since.Words != 1 || !cmp.Equal(since.Typed, []string{"use port 9090"}) || !slices.Contains(since.Said, "Nine-thousand-ninety it is.") {
+		since, err := transcript.ReadSince(context.Background(), s.record(), mark, time.Now(),
+			transcript.DigestLimits{})
+		if err != nil || since.Words != 1 || !cmp.Equal(since.Typed, []string{"use port 9090"}) ||
+			!slices.Contains(since.Said, "Nine-thousand-ninety it is.") {
 			t.Errorf("what the transcript has since: %+v, %v", since, err)
 		}
 		// The next supervised process has it in its history.
@@ -190,7 +196,8 @@ func TestTakeoverInATerminal(t *testing.T) {
 		}
 		t.Cleanup(s.stopNow)
 		s.turn("go on")
-		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") || !strings.Contains(sent, "Nine-thousand-ninety") || !strings.Contains(sent, "go on") {
+		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") ||
+			!strings.Contains(sent, "Nine-thousand-ninety") || !strings.Contains(sent, "go on") {
 			t.Errorf("the supervised turn does not know what the human said:\n%.3000s", sent)
 		}
 	})
@@ -243,26 +250,31 @@ func TestTerminalIsClosed(t *testing.T) {
 
 func TestTerminalArguments(t *testing.T) {
 	cfg := bridge.AgentConfig{
-		SessionID: "3f6a1c0e-5d3b-4a52-9a77-0e4d4c1b2a10", CWD: "/w", Model: "opus", StrictMCP: true, SettingSources: []string{"user"},
-		Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"}, AppendSystemPrompt: "role",
-		JSONSchema: json.RawMessage(`{}`), Partial: true, MCPTools: []bridge.ToolSpec{{Name: "x"}}, AskTools: []string{"Bash"},
+		SessionID: "3f6a1c0e-5d3b-4a52-9a77-0e4d4c1b2a10", CWD: "/w", Model: "opus", StrictMCP: true,
+		SettingSources: []string{"user"}, Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"},
+		AppendSystemPrompt: "role", JSONSchema: json.RawMessage(`{}`), Partial: true,
+		MCPTools: []bridge.ToolSpec{{Name: "x"}}, AskTools: []string{"Bash"},
 	}
-	args, err := terminalArgs(bridge.PTYOpenParams{Config: cfg, Settings: `{"hooks":{"Stop":[]},"crossSessionInbound":"allow"}`})
+	args, err := terminalArgs(bridge.PTYOpenParams{Config: cfg,
+		Settings: `{"hooks":{"Stop":[]},"crossSessionInbound":"allow"}`})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := append([]string{
 		"--resume", cfg.SessionID, "--system-prompt-snapshot", "off", "--setting-sources", "user",
 		"--settings", `{"crossSessionInbound":"refuse","hooks":{"Stop":[]},"permissions":{"ask":["Bash"]}}`,
-		"--permission-mode", "default", "--strict-mcp-config", "--model", "opus", "--append-system-prompt", "role", "--tools", "Read,Grep", "--disallowedTools",
+		"--permission-mode", "default", "--strict-mcp-config", "--model", "opus", "--append-system-prompt", "role",
+		"--tools", "Read,Grep", "--disallowedTools",
 	}, append(slices.Clone(offForAll), "Bash(rm *)")...)
 	if diff := cmp.Diff(want, args); diff != "" {
 		t.Error(diff)
 	}
 	for name, change := range map[string]func(*bridge.PTYOpenParams){
-		"settings that are none":  func(p *bridge.PTYOpenParams) { p.Settings = `[1]` },
-		"null settings":           func(p *bridge.PTYOpenParams) { p.Settings = `null` },
-		"a prompt too long":       func(p *bridge.PTYOpenParams) { p.Config.AppendSystemPrompt = strings.Repeat("x", argLimit+1) },
+		"settings that are none": func(p *bridge.PTYOpenParams) { p.Settings = `[1]` },
+		"null settings":          func(p *bridge.PTYOpenParams) { p.Settings = `null` },
+		"a prompt too long": func(p *bridge.PTYOpenParams) {
+			p.Config.AppendSystemPrompt = strings.Repeat("x", argLimit+1)
+		},
 		"a mode that asks nobody": func(p *bridge.PTYOpenParams) { p.Config.PermissionMode = "bypassPermissions" },
 		"no session":              func(p *bridge.PTYOpenParams) { p.Config.SessionID = "--help" },
 	} {
@@ -272,13 +284,15 @@ func TestTerminalArguments(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	env := terminalEnv(environ([]string{"TERM=dumb", "HOME=/h", "SECRET=1"}, map[string]string{"LINES": "3", "A": "b"}), "")
+	env := terminalEnv(environ([]string{"TERM=dumb", "HOME=/h", "SECRET=1"}, map[string]string{"LINES": "3", "A": "b"}),
+		"")
 	for _, entry := range []string{"TERM=xterm-256color", "HOME=/h", "A=b"} {
 		if !slices.Contains(env, entry) {
 			t.Errorf("the environment lacks %s: %v", entry, env)
 		}
 	}
-	if got := fmt.Sprint(env); strings.Contains(got, "SECRET") || strings.Contains(got, "LINES") || strings.Contains(got, "dumb") {
+	if got := fmt.Sprint(env); strings.Contains(got, "SECRET") || strings.Contains(got, "LINES") ||
+		strings.Contains(got, "dumb") {
 		t.Errorf("the environment has too much: %v", env)
 	}
 }

@@ -67,7 +67,8 @@ func (d *toolCalls) call(b block, parent string) {
 }
 
 // attempts are the members of an input that say most about a call, the best first.
-var attempts = []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "description", "prompt", "subject"}
+var attempts = []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "description",
+	"prompt", "subject"}
 
 func attempted(input object, raw json.RawMessage) string {
 	for _, name := range attempts {
@@ -100,8 +101,9 @@ func (d *toolCalls) result(b block, content string, denied bool) (c toolCall, kn
 			d.files = append(d.files, c.path)
 		}
 	case b.IsError && c.main && b.ToolUseID == d.last:
-		d.failed = &bridge.FailedTool{Tool: c.tool, Attempted: c.attempted, Command: c.command, Message: cut(content, maxMessage),
-			Denied: denied || switchedOff(content), InputSize: c.size, Size: len(content)}
+		d.failed = &bridge.FailedTool{Tool: c.tool, Attempted: c.attempted, Command: c.command,
+			Message: cut(content, maxMessage), Denied: denied || switchedOff(content), InputSize: c.size,
+			Size: len(content)}
 	}
 	return c, true
 }

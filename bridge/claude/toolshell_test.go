@@ -21,7 +21,8 @@ func onlyTheCLI(t *testing.T, lacks string) {
 // in which directory.
 func TestLiveToolShell(t *testing.T) {
 	onlyTheCLI(t, "does not keep the shell's directory from one call to the next")
-	s, _ := live(t, reply{tools: []call{bash(`echo "version: $BASH_VERSION"; mkdir sub; cd sub`)}}, reply{tools: []call{bash("pwd -P")}}, reply{text: "done"})
+	s, _ := live(t, reply{tools: []call{bash(`echo "version: $BASH_VERSION"; mkdir sub; cd sub`)}},
+		reply{tools: []call{bash("pwd -P")}}, reply{text: "done"})
 	s.cfg.Judged = true
 	s.cfg.Env["SHELL"] = "/bin/zsh"
 	var asked questions
@@ -34,7 +35,8 @@ func TestLiveToolShell(t *testing.T) {
 	s.launch()
 	s.turn("go")
 	results := of[bridge.ToolResult](s.host)
-	if len(results) != 2 || strings.TrimSpace(results[0].Text) == "version:" || !strings.HasPrefix(results[0].Text, "version: ") {
+	if len(results) != 2 || strings.TrimSpace(results[0].Text) == "version:" ||
+		!strings.HasPrefix(results[0].Text, "version: ") {
 		t.Fatalf("results: %+v of %+v", results, s.host.all())
 	}
 	dir, err := filepath.EvalSymlinks(s.dir)

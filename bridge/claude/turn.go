@@ -50,7 +50,8 @@ func (t *turns) begin(id string, steer bool) (repeat bool, err error) {
 	case t.find(id) != nil:
 		return true, nil
 	case t.over[id]:
-		return false, &bridge.RPCError{Code: bridge.CodeRefused, Message: fmt.Sprintf("message %s has had its turn", id)}
+		return false, &bridge.RPCError{Code: bridge.CodeRefused,
+			Message: fmt.Sprintf("message %s has had its turn", id)}
 	case len(t.open) > 0 && !steer:
 		return false, &bridge.RPCError{Code: bridge.CodeBusy, Message: "a turn is running"}
 	}

@@ -12,12 +12,13 @@ import (
 
 // contextUsage is the answer to get_context_usage.
 type contextUsage struct {
-	TotalTokens          int           `json:"totalTokens"`
-	RawMaxTokens         int           `json:"rawMaxTokens"`
-	AutoCompactThreshold int           `json:"autoCompactThreshold"`
-	IsAutoCompactEnabled bool          `json:"isAutoCompactEnabled"`
-	Model                string        `json:"model"`
-	APIUsage             *bridge.Usage `json:"apiUsage"` // the last call's; absent before the first, and after a compaction
+	TotalTokens          int    `json:"totalTokens"`
+	RawMaxTokens         int    `json:"rawMaxTokens"`
+	AutoCompactThreshold int    `json:"autoCompactThreshold"`
+	IsAutoCompactEnabled bool   `json:"isAutoCompactEnabled"`
+	Model                string `json:"model"`
+	// the last call's; absent before the first, and after a compaction
+	APIUsage *bridge.Usage `json:"apiUsage"`
 }
 
 // floor is more than the CLI's estimate of prompt and tools, below which its total
@@ -208,7 +209,9 @@ func (r *reader) consulted(res controlResponse, asked int) {
 	g.revise()
 	agrees := g.heard(u, asked, r.asking.doubt)
 	if !agrees && r.asking.doubt {
-		r.a.notice("context", fmt.Sprintf("the CLI counts %d tokens of context, which the stream did not show; its word counts", u.called()))
+		r.a.notice("context",
+			fmt.Sprintf("the CLI counts %d tokens of context, which the stream did not show; its word counts",
+				u.called()))
 	}
 	r.asking.again = r.asking.again || !agrees && !r.asking.doubt
 	r.asking.doubt = !agrees && !r.asking.doubt

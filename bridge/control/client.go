@@ -176,7 +176,8 @@ func (c *Client) Write(p []byte) (int, error) {
 
 // Resize tells the terminal's size.
 func (c *Client) Resize(cols, rows int) {
-	_ = c.conn.Notify(context.Background(), MethodResize, Size{Cols: cols, Rows: rows}) // Read tells of a connection that has ended
+	// Read tells of a connection that has ended
+	_ = c.conn.Notify(context.Background(), MethodResize, Size{Cols: cols, Rows: rows})
 }
 
 // EndView has Read return: nobody looks any more.

@@ -27,19 +27,25 @@ func TestJudge(t *testing.T) {
 		free  bool
 		agent string
 	}{
-		"a person's shell":                               {line: plain(300, 200, 1), free: true},
-		"from outside of the container":                  {line: plain(300), free: true},
-		"the arbiter itself":                             {line: plain(arbiter, 1), free: true},
-		"a child":                                        {line: plain(300, arbiter, 1)},
-		"a grandchild that cleared its environment":      {line: plain(400, 300, arbiter, 50, 1)},
-		"one with the mark":                              {line: marked(0, []string{run}, []string{"orch-1"}, 300, 1), agent: "orch-1"},
-		"one whose parent bears it":                      {line: marked(1, []string{run}, []string{"orch-2"}, 300, 250, 1), agent: "orch-2"},
-		"one under a bridge that was left":               {line: marked(2, []string{run}, nil, 300, 250, 240, 1)},
-		"another run's agent":                            {line: marked(1, []string{"run-2"}, nil, 300, 250, 1)},
-		"a person within an outer agent, as we are":      {line: marked(1, []string{"outer"}, nil, 300, 250, 1), marks: []string{"outer"}, free: true},
-		"our agent within an outer one":                  {line: marked(0, []string{"outer", run}, nil, 300, 1), marks: []string{"outer"}},
-		"one that hides its environment":                 {line: []proctree.Ancestor{{PID: 300, Unreadable: true}, {PID: 1}}},
-		"a person's shell under a system we cannot read": {line: []proctree.Ancestor{{PID: 300}, {PID: 1, Unreadable: true}}, free: true},
+		"a person's shell":                          {line: plain(300, 200, 1), free: true},
+		"from outside of the container":             {line: plain(300), free: true},
+		"the arbiter itself":                        {line: plain(arbiter, 1), free: true},
+		"a child":                                   {line: plain(300, arbiter, 1)},
+		"a grandchild that cleared its environment": {line: plain(400, 300, arbiter, 50, 1)},
+		"one with the mark": {line: marked(0, []string{run}, []string{"orch-1"}, 300, 1),
+			agent: "orch-1"},
+		"one whose parent bears it": {line: marked(1, []string{run}, []string{"orch-2"}, 300, 250,
+			1), agent: "orch-2"},
+		"one under a bridge that was left": {line: marked(2, []string{run}, nil, 300, 250, 240, 1)},
+		"another run's agent":              {line: marked(1, []string{"run-2"}, nil, 300, 250, 1)},
+		"a person within an outer agent, as we are": {line: marked(1, []string{"outer"}, nil, 300, 250, 1),
+			marks: []string{"outer"}, free: true},
+		"our agent within an outer one": {line: marked(0, []string{"outer", run}, nil, 300, 1),
+			marks: []string{"outer"}},
+		"one that hides its environment": {line: []proctree.Ancestor{{PID: 300, Unreadable: true},
+			{PID: 1}}},
+		"a person's shell under a system we cannot read": {line: []proctree.Ancestor{{PID: 300},
+			{PID: 1, Unreadable: true}}, free: true},
 	} {
 		trouble, agent := judge(tt.line, arbiter, tt.marks)
 		if (trouble == "") != tt.free || agent != tt.agent {

@@ -145,7 +145,8 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	}
 	if err == nil {
 		method = req.Method
-		answer := jsonrpc2.Response{ID: req.ID, Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Trouble + "; agents have no say here"}}
+		answer := jsonrpc2.Response{ID: req.ID,
+			Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Trouble + "; agents have no say here"}}
 		_ = in.WriteObject(&answer) // it has gone, perhaps
 	}
 	s.mu.Lock()
@@ -153,7 +154,8 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	n := s.refused
 	s.mu.Unlock()
 	if n <= refusals {
-		s.log.Warn("control: refused", "pid", p.PID, "program", p.Name, "agent", p.Agent, "why", p.Trouble, "method", method)
+		s.log.Warn("control: refused", "pid", p.PID, "program", p.Name, "agent", p.Agent, "why", p.Trouble, "method",
+			method)
 	}
 	s.service.Refused(p, method)
 }
@@ -185,7 +187,9 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		return
 	case MethodStatus, MethodCommand, MethodAttach, MethodDetach, MethodHalt:
 	default:
-		c.answer(req, nil, &jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound, Message: fmt.Sprintf("unknown method %.100q", req.Method)})
+		c.answer(req, nil,
+			&jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound,
+				Message: fmt.Sprintf("unknown method %.100q", req.Method)})
 		return
 	}
 	if req.Notif {

@@ -14,10 +14,14 @@ import (
 func TestRefusedWhateverItAsks(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, stranger)
-	methods := []string{MethodStatus, MethodCommand, MethodAttach, MethodWrite, MethodResize, MethodDetach, MethodHalt, "hook", "nothing"}
+	methods := []string{MethodStatus, MethodCommand, MethodAttach, MethodWrite, MethodResize, MethodDetach, MethodHalt,
+		"hook", "nothing"}
 	for _, m := range methods {
-		got := raw(t, path, fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","method":%q,"params":{"agent":"orch-1","cols":80,"rows":24}}`+"\n", m))
-		if !strings.Contains(got, "-32001") || !strings.Contains(got, "an agent started it") || strings.Contains(got, "result") {
+		got := raw(t, path,
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","method":%q,"params":{"agent":"orch-1","cols":80,"rows":24}}`+"\n",
+				m))
+		if !strings.Contains(got, "-32001") || !strings.Contains(got, "an agent started it") ||
+			strings.Contains(got, "result") {
 			t.Errorf("%s: %s", m, got)
 		}
 	}
@@ -67,7 +71,8 @@ func TestProtocol(t *testing.T) {
 		`{}`:       "",
 		`nonsense`: "",
 	} {
-		if got := raw(t, path, line+"\n"); !strings.Contains(got, want) || want == "" && strings.Contains(got, "result") {
+		if got := raw(t, path, line+"\n"); !strings.Contains(got, want) ||
+			want == "" && strings.Contains(got, "result") {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}

@@ -62,9 +62,11 @@ const codeInvalidParams = -32602
 // often. It says nothing about the claim that it was to prove.
 func startError(shell, cwd string, err error) error {
 	if info, statErr := os.Stat(cwd); statErr != nil {
-		return &bridge.RPCError{Code: codeInvalidParams, Message: fmt.Sprintf("the directory %s is not there: %v", cwd, statErr)}
+		return &bridge.RPCError{Code: codeInvalidParams,
+			Message: fmt.Sprintf("the directory %s is not there: %v", cwd, statErr)}
 	} else if !info.IsDir() {
 		return &bridge.RPCError{Code: codeInvalidParams, Message: cwd + " is no directory"}
 	}
-	return &bridge.RPCError{Code: bridge.CodeUnsupported, Message: fmt.Sprintf("no command can be run by %s: %v", shell, err)}
+	return &bridge.RPCError{Code: bridge.CodeUnsupported,
+		Message: fmt.Sprintf("no command can be run by %s: %v", shell, err)}
 }

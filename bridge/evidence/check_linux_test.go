@@ -69,7 +69,8 @@ func TestLongOutput(t *testing.T) {
 func TestOutputThatIsNoText(t *testing.T) {
 	b := newBench(t)
 	r := b.check(bridge.CheckParams{Command: `head -c 100000 /dev/zero | tr '\0' '\377'; printf 'end\n'`})
-	if !utf8.ValidString(r.Output) || len(r.Output) > bridge.CheckOutputCap || !strings.HasSuffix(r.Output, "\uFFFDend\n") {
+	if !utf8.ValidString(r.Output) || len(r.Output) > bridge.CheckOutputCap ||
+		!strings.HasSuffix(r.Output, "\uFFFDend\n") {
 		t.Errorf("%d bytes, ending in %q", len(r.Output), r.Output[max(0, len(r.Output)-20):])
 	}
 	if r.Bytes != 100004 || r.SHA256 != sum(strings.Repeat("\xff", 100000)+"end\n") {
@@ -129,7 +130,8 @@ func TestTimeLimitOfACommandThatObeys(t *testing.T) {
 // A daemon holds the pipe; the check ends when its command does.
 func TestDaemonLeftBehind(t *testing.T) {
 	b := newBench(t)
-	r := b.check(bridge.CheckParams{Command: `setsid sh -c 'echo $$ > daemon; exec sleep 1000' & while ! [ -s daemon ]; do :; done; echo up`})
+	r := b.check(bridge.CheckParams{
+		Command: `setsid sh -c 'echo $$ > daemon; exec sleep 1000' & while ! [ -s daemon ]; do :; done; echo up`})
 	if r.Exit != 0 || r.Output != "up\n" || r.TimedOut {
 		t.Errorf("%+v", r)
 	}
@@ -140,7 +142,9 @@ func TestCancelledInMidRun(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	over := b.start(ctx, bridge.CheckParams{Command: `trap '' TERM; setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 1000; sleep 1000`})
+	over := b.start(ctx,
+		bridge.CheckParams{
+			Command: `trap '' TERM; setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 1000; sleep 1000`})
 	b.up("escaped")
 	cancel()
 	if err := b.ended(over); !errors.Is(err, context.Canceled) {
@@ -153,7 +157,8 @@ func TestCancelledInMidRun(t *testing.T) {
 func TestTwoAtATime(t *testing.T) {
 	b := newBench(t)
 	hold := func(name string) <-chan error {
-		return b.start(t.Context(), bridge.CheckParams{Command: "echo > up." + name + "; while ! [ -e go." + name + " ]; do sleep 0.01; done"})
+		return b.start(t.Context(),
+			bridge.CheckParams{Command: "echo > up." + name + "; while ! [ -e go." + name + " ]; do sleep 0.01; done"})
 	}
 	one, two := hold("1"), hold("2")
 	b.up("up.1")
@@ -211,8 +216,9 @@ func TestWhatCannotBeRun(t *testing.T) {
 
 func TestCredentialsStayBehind(t *testing.T) {
 	secrets := []string{
-		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "GOOGLE_APPLICATION_CREDENTIALS",
-		"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "GITHUB_TOKEN", "OPENAI_API_KEY", "my_token", "ARBITER_AGENT",
+		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE",
+		"GOOGLE_APPLICATION_CREDENTIALS", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "GITHUB_TOKEN",
+		"OPENAI_API_KEY", "my_token", "ARBITER_AGENT",
 	}
 	extra := map[string]string{"PLAIN": "yes"}
 	for _, name := range secrets {

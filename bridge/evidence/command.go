@@ -42,7 +42,8 @@ type command struct {
 // start starts cmd in a session of its own, so that it has no terminal to ask
 // on, with nothing on stdin. Without complain both outputs go to said through one
 // pipe, as on a screen.
-func (w *Collector) start(cmd *exec.Cmd, run string, confined *bridge.SandboxConfig, said, complain io.Writer) (*command, error) {
+func (w *Collector) start(cmd *exec.Cmd, run string, confined *bridge.SandboxConfig,
+	said, complain io.Writer) (*command, error) {
 	c := &command{}
 	outputs := []*os.File{}
 	defer func() {

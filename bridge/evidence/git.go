@@ -74,7 +74,8 @@ func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*brid
 	r.bare = false
 	g.Status = r.lines(maxStatus, "status", "--porcelain", "--ignore-submodules=dirty")
 	if g.Head != "" {
-		stat, err := r.git("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100", "--stat-count=80", "HEAD")
+		stat, err := r.git("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100",
+			"--stat-count=80", "HEAD")
 		r.note("diff", err)
 		g.Stat = lastBytes(stat, maxStat) // its end is the sum
 	}

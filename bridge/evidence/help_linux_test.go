@@ -37,7 +37,8 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{Collector: New(nil), t: t, run: fmt.Sprintf("evidence-%d-%s", os.Getpid(), filepath.Base(t.Name())), cwd: t.TempDir()}
+	b := &bench{Collector: New(nil), t: t, run: fmt.Sprintf("evidence-%d-%s", os.Getpid(), filepath.Base(t.Name())),
+		cwd: t.TempDir()}
 	t.Cleanup(func() { proctree.Sweep(b.run, "") })
 	return b
 }

@@ -40,7 +40,8 @@ func readPast(ctx context.Context, p bridge.InspectParams, r *bridge.InspectResu
 	}
 	r.Said, r.Files = append(r.Said, d.Said...), append(r.Files, d.Files...)
 	for _, c := range d.Commands {
-		r.Commands = append(r.Commands, bridge.RanCommand{Command: c.Command, Outcome: string(c.Outcome), Subagent: c.Subagent})
+		r.Commands = append(r.Commands,
+			bridge.RanCommand{Command: c.Command, Outcome: string(c.Outcome), Subagent: c.Subagent})
 	}
 	return trouble
 }

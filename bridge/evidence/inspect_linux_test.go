@@ -110,7 +110,8 @@ func TestSurveyOfARepository(t *testing.T) {
 	if g == nil || len(trouble) > 0 {
 		t.Fatalf("%+v, %q", g, trouble)
 	}
-	if len(g.Commits) != maxCommits || !strings.HasSuffix(g.Commits[0], " change 11") || !strings.HasPrefix(g.Head, strings.Fields(g.Commits[0])[0]) {
+	if len(g.Commits) != maxCommits || !strings.HasSuffix(g.Commits[0], " change 11") ||
+		!strings.HasPrefix(g.Head, strings.Fields(g.Commits[0])[0]) {
 		t.Errorf("head %s, commits %q", g.Head, g.Commits)
 	}
 	g.Head, g.Commits = "", nil
@@ -143,7 +144,8 @@ func TestSurveyOfEmptyAndBareRepositories(t *testing.T) {
 	b.git("init", "-q", "-b", "main")
 	b.write("a.txt", "one\n")
 	g, trouble := b.state()
-	if diff := cmp.Diff(&bridge.GitState{Branch: "main", Status: []string{"?? a.txt"}}, g); diff != "" || len(trouble) > 0 {
+	if diff := cmp.Diff(&bridge.GitState{Branch: "main", Status: []string{"?? a.txt"}}, g); diff != "" ||
+		len(trouble) > 0 {
 		t.Errorf("before the first commit: %q, -want +got:\n%s", trouble, diff)
 	}
 	b = newBench(t)
@@ -151,7 +153,8 @@ func TestSurveyOfEmptyAndBareRepositories(t *testing.T) {
 	source := b.cwd
 	b.cwd = t.TempDir()
 	b.git("clone", "-q", "--bare", source, ".")
-	if g, trouble := b.state(); g == nil || g.Branch != "main" || len(g.Commits) != 1 || g.Status != nil || len(trouble) > 0 {
+	if g, trouble := b.state(); g == nil || g.Branch != "main" || len(g.Commits) != 1 || g.Status != nil ||
+		len(trouble) > 0 {
 		t.Errorf("bare: %+v, %q", g, trouble)
 	}
 }
@@ -235,7 +238,8 @@ func (b *bench) fake(script string) {
 
 func TestGitThatDoesNotWork(t *testing.T) {
 	cases := []struct{ name, script, trouble string }{
-		{"complains", `echo "fatal: detected dubious ownership" >&2; exit 128`, "git rev-parse: fatal: detected dubious ownership"},
+		{"complains", `echo "fatal: detected dubious ownership" >&2; exit 128`,
+			"git rev-parse: fatal: detected dubious ownership"},
 		{"fails without a word", `exit 9`, "git rev-parse: exit 9 "},
 		{"dies", `kill -9 $$`, "git rev-parse: exit -1 killed"},
 	}
@@ -248,7 +252,8 @@ func TestGitThatDoesNotWork(t *testing.T) {
 	}
 	b := newBench(t)
 	b.Collector.git = "no-such-git"
-	if g, trouble := b.state(); g != nil || len(trouble) != 1 || !strings.Contains(trouble[0], "executable file not found") {
+	if g, trouble := b.state(); g != nil || len(trouble) != 1 ||
+		!strings.Contains(trouble[0], "executable file not found") {
 		t.Errorf("one that is missing: %+v, %q", g, trouble)
 	}
 }
@@ -264,13 +269,15 @@ func TestRepositoryThatWantsThingsRun(t *testing.T) {
 	b.write(".gitattributes", "*.txt diff=trap\n")
 	b.commit("trap")
 	trap := filepath.Join(b.cwd, "trap")
-	for _, key := range []string{"core.fsmonitor", "core.pager", "diff.external", "diff.trap.textconv", "diff.trap.command", "core.editor"} {
+	for _, key := range []string{"core.fsmonitor", "core.pager", "diff.external", "diff.trap.textconv",
+		"diff.trap.command", "core.editor"} {
 		b.git("config", key, trap)
 	}
 	b.git("config", "core.hooksPath", b.cwd)
 	b.write("a.txt", "changed\n")
 	g, trouble := b.state()
-	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || !strings.Contains(g.Stat, "a.txt") || len(trouble) > 0 {
+	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || !strings.Contains(g.Stat, "a.txt") ||
+		len(trouble) > 0 {
 		t.Errorf("%+v, %q", g, trouble)
 	}
 	if b.there("sprung") {
@@ -306,8 +313,10 @@ func TestSurveyOfATranscript(t *testing.T) {
 		line("u1", "null", "user", `{"role":"user","content":"go"}`)+
 			line("a1", `"u1"`, "assistant", `{"id":"m1","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"I test."},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"go test"}}]}`)+
 			line("u2", `"a1"`, "user", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"FAIL","is_error":true}]}`))
-	r, err := b.Inspect(t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd, Env: map[string]string{"CLAUDE_CONFIG_DIR": "config"}})
-	want := bridge.InspectResult{Said: []string{"I test."}, Files: []string{}, Commands: []bridge.RanCommand{{Command: "go test", Outcome: "failed"}}}
+	r, err := b.Inspect(t.Context(),
+		bridge.InspectParams{SessionID: session, CWD: b.cwd, Env: map[string]string{"CLAUDE_CONFIG_DIR": "config"}})
+	want := bridge.InspectResult{Said: []string{"I test."}, Files: []string{},
+		Commands: []bridge.RanCommand{{Command: "go test", Outcome: "failed"}}}
 	if diff := cmp.Diff(want, r); err != nil || diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
@@ -324,7 +333,8 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 	}
 	plant := func(b *bench, config, name string) {
 		b.write(".gitattributes", "* filter=x\n")
-		b.write(config, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = "+b.cwd+"\n[filter \"x\"]\n\tclean = touch "+filepath.Join(out, name)+"; cat\n")
+		b.write(config, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = "+b.cwd+
+			"\n[filter \"x\"]\n\tclean = touch "+filepath.Join(out, name)+"; cat\n")
 	}
 	look := func(b *bench, p bridge.InspectParams) (trouble []string) {
 		p.SessionID, p.CWD = session, b.cwd
@@ -364,7 +374,8 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	trouble := look(b, bridge.InspectParams{Sandbox: &bridge.SandboxConfig{Program: program}, Env: map[string]string{"HOME": t.TempDir()}})
+	trouble := look(b, bridge.InspectParams{Sandbox: &bridge.SandboxConfig{Program: program},
+		Env: map[string]string{"HOME": t.TempDir()}})
 	if slices.ContainsFunc(trouble, func(s string) bool { return strings.HasPrefix(s, "git ") }) {
 		t.Errorf("inside, git did not work: %q", trouble)
 	}

@@ -69,7 +69,8 @@ func transcriptOf(p bridge.InspectParams) (path string, ok bool) {
 }
 
 // sinceSession tells what the session's transcript says.
-func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes, files map[string]bool) (trouble []string) {
+func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes,
+	files map[string]bool) (trouble []string) {
 	path, ok := transcriptOf(p)
 	if !ok {
 		return []string{"transcript: there is none of this session"}
@@ -122,7 +123,8 @@ func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[s
 		}
 	}
 	if m.Partial {
-		r.note("status", errors.New("more files differed from their commit than could be noted: not all that changed is told"))
+		r.note("status",
+			errors.New("more files differed from their commit than could be noted: not all that changed is told"))
 	}
 }
 
@@ -140,8 +142,10 @@ func (r *repository) moved(from, to string, c *bridge.Changes) []string {
 	if _, err := r.git("merge-base", "--is-ancestor", from, to); err != nil {
 		c.Moved = true
 	}
-	c.Commits = r.lines(maxCommits, "log", "-n", fmt.Sprint(maxCommits), "--no-decorate", "--format=%h %s", from+".."+to)
-	list, _ := r.paths("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=dirty", "--name-only", "-z", from, to)
+	c.Commits = r.lines(maxCommits, "log", "-n", fmt.Sprint(maxCommits), "--no-decorate", "--format=%h %s",
+		from+".."+to)
+	list, _ := r.paths("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=dirty",
+		"--name-only", "-z", from, to)
 	return list
 }
 
@@ -149,7 +153,9 @@ func (r *repository) moved(from, to string, c *bridge.Changes) []string {
 func (r *repository) root() (dir string, inside bool) {
 	dir, err := r.git("rev-parse", "--show-toplevel")
 	if err != nil {
-		if said := err.Error(); !strings.Contains(said, "not a git repository") && !strings.Contains(said, "must be run in a work tree") && !strings.Contains(said, "cannot use bare repository") {
+		if said := err.Error(); !strings.Contains(said, "not a git repository") &&
+			!strings.Contains(said, "must be run in a work tree") &&
+			!strings.Contains(said, "cannot use bare repository") {
 			r.note("rev-parse", err)
 		}
 		return "", false
@@ -159,7 +165,8 @@ func (r *repository) root() (dir string, inside bool) {
 
 // dirty lists what differs from HEAD, untracked files one by one, from the root on.
 func (r *repository) dirty(max int) (paths []string, more bool) {
-	entries, cut := r.paths("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
+	entries, cut := r.paths("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
+		"--ignore-submodules=dirty")
 	for _, e := range entries {
 		if len(e) > 3 {
 			paths = append(paths, e[3:])
@@ -208,7 +215,8 @@ func sumOf(path string) string {
 
 // within names a path from a directory on, if it lies there.
 func within(dir, path string) string {
-	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsAbs(path) && rel != ".." && !strings.HasPrefix(rel, "../") {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsAbs(path) && rel != ".." &&
+		!strings.HasPrefix(rel, "../") {
 		return rel
 	}
 	return path

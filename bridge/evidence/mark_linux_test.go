@@ -13,7 +13,9 @@ import (
 
 func (b *bench) mark() *bridge.InspectMark {
 	b.t.Helper()
-	r, err := b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd, Mark: true, Env: map[string]string{"HOME": os.Getenv("HOME")}})
+	r, err := b.Inspect(b.t.Context(),
+		bridge.InspectParams{SessionID: session, CWD: b.cwd, Mark: true,
+			Env: map[string]string{"HOME": os.Getenv("HOME")}})
 	if err != nil || r.Mark == nil || len(r.Trouble) > 0 {
 		b.t.Fatalf("mark: %+v, %v", r, err)
 	}
@@ -22,7 +24,9 @@ func (b *bench) mark() *bridge.InspectMark {
 
 func (b *bench) since(m *bridge.InspectMark) (*bridge.Changes, []string) {
 	b.t.Helper()
-	r, err := b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd, Since: m, Env: map[string]string{"HOME": os.Getenv("HOME")}})
+	r, err := b.Inspect(b.t.Context(),
+		bridge.InspectParams{SessionID: session, CWD: b.cwd, Since: m,
+			Env: map[string]string{"HOME": os.Getenv("HOME")}})
 	if err != nil || r.Changes == nil {
 		b.t.Fatalf("since: %+v, %v", r, err)
 	}
@@ -42,7 +46,8 @@ func (b *bench) says(lines ...string) {
 	}
 	defer f.Close()
 	for i, line := range lines {
-		fmt.Fprintf(f, `{"uuid":"u-%d-%d","sessionId":%q,"timestamp":"2027-01-01T00:00:00.000Z",%s}`+"\n", os.Getpid(), i, session, line)
+		fmt.Fprintf(f, `{"uuid":"u-%d-%d","sessionId":%q,"timestamp":"2027-01-01T00:00:00.000Z",%s}`+"\n", os.Getpid(),
+			i, session, line)
 	}
 }
 
@@ -65,7 +70,8 @@ func TestSinceAMark(t *testing.T) {
 	m := b.mark()
 
 	quiet, trouble := b.since(m)
-	if diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}, quiet); diff != "" || trouble != nil {
+	if diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{},
+		Files: []string{}}, quiet); diff != "" || trouble != nil {
 		t.Fatalf("nothing happened: %s %v", diff, trouble)
 	}
 
@@ -78,11 +84,12 @@ func TestSinceAMark(t *testing.T) {
 	b.write("committed.txt", "c\n")
 	b.git("add", "committed.txt", "dirty.txt")
 	b.git("commit", "-q", "-m", "third")
-	b.says(typedLine("typed", "use port 9090"), typedLine("typed", "<command-name>/exit</command-name>"), typedLine("sdk", "not typed"),
-		`"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"text","text":"Done."},{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/elsewhere/x.go"}}]}`,
+	b.says(typedLine("typed", "use port 9090"), typedLine("typed", "<command-name>/exit</command-name>"),
+		typedLine("sdk", "not typed"), `"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"text","text":"Done."},{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/elsewhere/x.go"}}]}`,
 		`"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}`)
 	c, trouble := b.since(m)
-	want := &bridge.Changes{Words: 1, Typed: []string{"use port 9090"}, Said: []string{"Done."}, Tools: []bridge.ToolCount{{Tool: "Write", Count: 1}},
+	want := &bridge.Changes{Words: 1, Typed: []string{"use port 9090"}, Said: []string{"Done."},
+		Tools: []bridge.ToolCount{{Tool: "Write", Count: 1}},
 		Files: []string{"/elsewhere/x.go", "a.txt", "committed.txt", "gone.txt", "new ä.txt", "untracked.txt"}}
 	commits := c.Commits
 	c.Commits = nil

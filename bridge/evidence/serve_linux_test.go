@@ -17,7 +17,8 @@ func (noAgents) Detect(context.Context, bridge.ClaudeSpec) (bridge.ClaudeInfo, e
 	return bridge.ClaudeInfo{Path: "/none", Version: "0"}, nil
 }
 
-func (noAgents) Launch(context.Context, string, bridge.ClaudeSpec, bridge.SpawnParams, bridge.Host) (bridge.Agent, error) {
+func (noAgents) Launch(context.Context, string, bridge.ClaudeSpec, bridge.SpawnParams,
+	bridge.Host) (bridge.Agent, error) {
 	return nil, errors.New("no agents here")
 }
 

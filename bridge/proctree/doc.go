@@ -53,8 +53,8 @@
 // Without a namespace, if the subreaper and the process above it are killed together, its
 // children are asked to end, and a CLI then ends its tools within seconds. What they have
 // daemonised, what heeds no TERM and what a sandbox's monitor confines lives on: what bears
-// the mark is found at the next start, what cleared its environment is not found again. A process of another user (by sudo) can be neither read nor
-// signalled by an unprivileged leash; a namespace ends it, too. What an agent has
+// the mark is found at the next start, what cleared its environment is not found again. A process of another user (by
+// sudo) can be neither read nor signalled by an unprivileged leash; a namespace ends it, too. What an agent has
 // started through a daemon outside (docker, systemd, at) never was a descendant.
 //
 // # Other systems

@@ -111,7 +111,8 @@ func orphans() int {
 	for _, dir := range dirs {
 		line, _ := os.ReadFile(dir + "/cmdline")
 		env, _ := os.ReadFile(dir + "/environ")
-		if bytes.Contains(line, []byte("\x00escaped\x00")) && bytes.HasPrefix(line, []byte(os.Args[0])) && bytes.HasPrefix(env, []byte("HIDDEN=1")) {
+		if bytes.Contains(line, []byte("\x00escaped\x00")) && bytes.HasPrefix(line, []byte(os.Args[0])) &&
+			bytes.HasPrefix(env, []byte("HIDDEN=1")) {
 			n++
 		}
 	}
@@ -123,7 +124,9 @@ func orphans() int {
 func TestBothKilled(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
-			c, s := curtain(t, home(t, fakeAgents(t.TempDir(), t.Name(), mode, agents).command(proctree.Again(os.Args[0], "arbiter")), t.TempDir()))
+			c, s := curtain(t,
+				home(t, fakeAgents(t.TempDir(), t.Name(), mode, agents).command(proctree.Again(os.Args[0], "arbiter")),
+					t.TempDir()))
 			t.Cleanup(func() { proctree.Sweep(t.Name(), "") })
 			bridge, err := unix.PidfdOpen(s.Bridge, 0)
 			if err != nil {
@@ -136,7 +139,8 @@ func TestBothKilled(t *testing.T) {
 				}
 			}
 			_ = c.Wait()
-			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(bridge), Events: unix.POLLIN}}, int(proctree.Patience.Milliseconds())); err != nil && err != unix.EINTR {
+			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(bridge), Events: unix.POLLIN}},
+				int(proctree.Patience.Milliseconds())); err != nil && err != unix.EINTR {
 				t.Fatal(err)
 			}
 			want := map[string]int{t.Name(): 3 * agents} // those without a mark are their living parents' children
@@ -201,7 +205,8 @@ func TestAgentsDoNotHoldTheLock(t *testing.T) {
 			t.Cleanup(func() {
 				killArbiter(s, c.PID())
 				_ = c.Wait()
-				if err := proctree.Until("the bridge has ended", func() bool { return !proctree.Exists(s.Bridge) }); err != nil {
+				if err := proctree.Until("the bridge has ended",
+					func() bool { return !proctree.Exists(s.Bridge) }); err != nil {
 					t.Error(err)
 				}
 			})

@@ -203,7 +203,8 @@ func starved(args []string) {
 		if n := len(children.pids); n != 0 {
 			return fmt.Errorf("%d children are registered", n)
 		}
-		if err := until("the goroutine that starts has ended", func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
+		if err := until("the goroutine that starts has ended",
+			func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
 			return err
 		}
 		if f := openFiles(); f > files {
@@ -334,7 +335,8 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 	if left := Survivors(t.Name()); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if err := until("all goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
+	if err := until("all goroutines have ended",
+		func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
 		t.Error(err)
 	}
 }

@@ -89,7 +89,8 @@ func arbiter(arg string) error {
 		return err
 	}
 	if p.Say != "" {
-		err := c.Message(context.Background(), bridge.MessageParams{AgentRef: ref(0), MessageID: uuid.NewString(), Content: p.Say})
+		err := c.Message(context.Background(), bridge.MessageParams{AgentRef: ref(0), MessageID: uuid.NewString(),
+			Content: p.Say})
 		if err != nil {
 			return err
 		}

@@ -74,7 +74,8 @@ func ancestors(line []proc) []Ancestor {
 	list := make([]Ancestor, len(line))
 	for i, p := range line {
 		env := environ(p.pid)
-		list[i] = Ancestor{PID: p.pid, Start: p.start, Name: p.name, Runs: runsOf(env), Agents: entriesOf(env, EnvAgent), Unreadable: env == nil}
+		list[i] = Ancestor{PID: p.pid, Start: p.start, Name: p.name, Runs: runsOf(env),
+			Agents: entriesOf(env, EnvAgent), Unreadable: env == nil}
 	}
 	return list
 }

@@ -17,7 +17,8 @@ func TestLineage(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, last := line[0], line[len(line)-1]
-	if first.PID != child.PID() || !slices.Equal(first.Runs, []string{"two"}) || !slices.Equal(first.Agents, []string{"orch-1"}) || first.Unreadable || first.Name != "sleep" {
+	if first.PID != child.PID() || !slices.Equal(first.Runs, []string{"two"}) ||
+		!slices.Equal(first.Agents, []string{"orch-1"}) || first.Unreadable || first.Name != "sleep" {
 		t.Errorf("the process itself: %+v", first)
 	}
 	if line[1].PID != os.Getpid() || last.PID != 1 && len(line) < 2 {
@@ -28,7 +29,8 @@ func TestLineage(t *testing.T) {
 			t.Errorf("%d is younger than its child", line[i].PID)
 		}
 	}
-	if runs := entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun); !slices.Equal(runs, []string{"one", "two"}) {
+	if runs := entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun); !slices.Equal(runs,
+		[]string{"one", "two"}) {
 		t.Errorf("several marks: %q", runs)
 	}
 	if _, err := Lineage(1 << 30); err == nil {

@@ -131,7 +131,8 @@ func EnterNamespace() (Isolation, error) {
 	}
 	_ = os.Unsetenv(EnvNamespace) // the name is well-formed
 	if os.Getpid() != 1 {
-		return Isolation{NoNamespace, "not asked for"}, fmt.Errorf("enter namespace: %s=%q, but this is process %d", EnvNamespace, say, os.Getpid())
+		return Isolation{NoNamespace, "not asked for"},
+			fmt.Errorf("enter namespace: %s=%q, but this is process %d", EnvNamespace, say, os.Getpid())
 	}
 	if kind, ok := strings.CutPrefix(say, stageInside); ok {
 		return Isolation{Kind: Kind(kind)}, nil

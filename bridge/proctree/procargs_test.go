@@ -14,7 +14,8 @@ func TestEnvironOf(t *testing.T) {
 		args []byte
 		want string
 	}{
-		{"usual", args(2, "/bin/sleep\x00\x00\x00\x00sleep\x001000\x00A=1\x00ARBITER_RUN=r\x00\x00ptr_munge=\x00"), "A=1\x00ARBITER_RUN=r\x00"},
+		{"usual", args(2, "/bin/sleep\x00\x00\x00\x00sleep\x001000\x00A=1\x00ARBITER_RUN=r\x00\x00ptr_munge=\x00"),
+			"A=1\x00ARBITER_RUN=r\x00"},
 		{"an empty argument", args(2, "/bin/x\x00\x00x\x00\x00A=1\x00\x00"), "A=1\x00"},
 		{"environment hidden", args(1, "/bin/x\x00x\x00"), ""},
 		{"cut off in the arguments", args(3, "/bin/x\x00x\x00y"), ""},

@@ -92,7 +92,8 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	if list := Strays(over(outer)); len(list) > 0 {
 		t.Errorf("the outer run is over, and strays are %v", list)
 	}
-	attr := &syscall.ProcAttr{Env: append(Mark{Run: outer}.Env(), Mark{Run: inner}.Env()...), Sys: &syscall.SysProcAttr{Setpgid: true}}
+	attr := &syscall.ProcAttr{Env: append(Mark{Run: outer}.Env(), Mark{Run: inner}.Env()...),
+		Sys: &syscall.SysProcAttr{Setpgid: true}}
 	children.mu.Lock() // it is nobody's orphan
 	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "1000"}, attr)
 	children.pids[pid] = true

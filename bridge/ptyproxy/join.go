@@ -104,7 +104,8 @@ func connect(remote Remote) (*remoteLink, error) {
 			return nil, fmt.Errorf("set up a socket: %w", err)
 		}
 	}
-	c := &remoteLink{remote: remote, near: ends[0], far: os.NewFile(uintptr(ends[1]), "remote"), done: make(chan struct{})}
+	c := &remoteLink{remote: remote, near: ends[0], far: os.NewFile(uintptr(ends[1]), "remote"),
+		done: make(chan struct{})}
 	c.work.Go(c.copyOutput)
 	c.work.Go(c.copyInput)
 	return c, nil

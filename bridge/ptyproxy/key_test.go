@@ -45,9 +45,10 @@ func TestKeyIsFound(t *testing.T) {
 
 func TestOtherKeysAreTheChilds(t *testing.T) {
 	for _, typed := range []string{
-		"", "]", "text ]", "\x1b", "\x1b]", "\x1b[", "\x1b[A", "\x1bOP", "\x1b[93u", "\x1b[93;3u", "\x1b[93;5:3u", "\x1b[93;6u", "\x1b[92;5u",
-		"\x1b[27;5;92~", "\x1b[27;5~", "\x1b[5;93~", "\x1b[<0;93;5M", "\x1b[200~\x1b[93;5u \x1d\x1b[201~", "\x1b[?1;2c", "\x1b[;u",
-		"\x1b[" + strings.Repeat("9", 100) + "u", "\x1b[x;5u", "世界\x9d",
+		"", "]", "text ]", "\x1b", "\x1b]", "\x1b[", "\x1b[A", "\x1bOP", "\x1b[93u", "\x1b[93;3u", "\x1b[93;5:3u",
+		"\x1b[93;6u", "\x1b[92;5u", "\x1b[27;5;92~", "\x1b[27;5~", "\x1b[5;93~", "\x1b[<0;93;5M",
+		"\x1b[200~\x1b[93;5u \x1d\x1b[201~", "\x1b[?1;2c", "\x1b[;u", "\x1b[" + strings.Repeat("9", 100) + "u",
+		"\x1b[x;5u", "世界\x9d",
 	} {
 		k := keyWatch{letter: ']'}
 		if got, pressed := k.look([]byte(typed)); pressed || string(got) != typed {

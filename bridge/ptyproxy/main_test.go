@@ -58,7 +58,8 @@ func proxyMain() int {
 		l.Detach = key[0]
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=" + os.Getenv(partEnv), "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "TERM=" + os.Getenv("TERM")}
+	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=" + os.Getenv(partEnv), "PATH=" + os.Getenv("PATH"),
+		"GORACE=atexit_sleep_ms=0", "TERM=" + os.Getenv("TERM")}
 	var exit int
 	var err error
 	if strings.HasPrefix(os.Getenv(partEnv), "far ") {

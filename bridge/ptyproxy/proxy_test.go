@@ -49,7 +49,8 @@ func proxyIn(t *testing.T, size terminal.Size, part string, env ...string) *tena
 	t.Cleanup(cancel)
 	l := &tenancy{t: t, ctx: ctx, result: filepath.Join(t.TempDir(), "result")}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", roleEnv + "=proxy", partEnv + "=" + part, resultEnv + "=" + l.result}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", roleEnv + "=proxy",
+		partEnv + "=" + part, resultEnv + "=" + l.result}, env...)
 	term, err := terminal.Start(cmd, size)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,8 @@ func TestLine(t *testing.T) {
 func TestKeysAreTheChilds(t *testing.T) {
 	l := proxyTo(t, "raw")
 	l.await("ready")
-	for key, want := range map[string]string{"Ctrl+C": "03", "Ctrl+Z": "1a", "Ctrl+\\": "1c", "Ctrl+D": "04", "Ctrl+S": "13", "é": "c3a9", "Up": "1b5b41"} {
+	for key, want := range map[string]string{"Ctrl+C": "03", "Ctrl+Z": "1a", "Ctrl+\\": "1c", "Ctrl+D": "04",
+		"Ctrl+S": "13", "é": "c3a9", "Up": "1b5b41"} {
 		if err := l.Press(key); err != nil {
 			t.Fatal(err)
 		}

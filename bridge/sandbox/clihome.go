@@ -22,8 +22,8 @@ var own = []string{"shell-snapshots", "session-env", "ide", "statsig", "telemetr
 // commanding are the parts of the configuration that name commands or tell sessions
 // what to do.
 var commanding = []string{
-	"settings.json", "settings.local.json", "CLAUDE.md", "agents", "commands", "skills", "hooks", "plugins", "output-styles", "rules", "workflows",
-	"keybindings.json", "remote-settings.json", ".claude.json",
+	"settings.json", "settings.local.json", "CLAUDE.md", "agents", "commands", "skills", "hooks", "plugins",
+	"output-styles", "rules", "workflows", "keybindings.json", "remote-settings.json", ".claude.json",
 }
 
 // login is where the CLI keeps what it logs in with. It is replaced as a whole when a

@@ -27,7 +27,8 @@ func Find() (string, error) {
 	}
 	path, err := exec.LookPath(Name)
 	if err != nil {
-		return "", errors.New("bubblewrap is not installed (apt-get install bubblewrap, or your system's package of that name)")
+		return "", errors.New("bubblewrap is not installed (apt-get install bubblewrap, or your system's package of " +
+			"that name)")
 	}
 	return filepath.Abs(path)
 }

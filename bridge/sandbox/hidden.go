@@ -11,21 +11,22 @@ import (
 // browsers' profiles, and what shells remember.
 var credentials = []string{
 	".ssh", ".aws", ".gnupg", ".netrc", "_netrc", ".docker", ".kube", ".azure", ".oci", ".terraform.d", ".vault-token",
-	".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/op", ".config/sops", ".config/rclone",
-	".config/containers", ".config/helm", ".config/git/credentials", ".git-credentials", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".gem/credentials",
-	".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".composer/auth.json",
-	".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".pki", ".pgpass", ".my.cnf", ".s3cfg", ".boto",
-	".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge",
-	".bash_history", ".zsh_history", ".zhistory", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
-	".sqlite_history", ".local/share/fish/fish_history", ".lesshst", ".viminfo",
+	".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/op", ".config/sops",
+	".config/rclone", ".config/containers", ".config/helm", ".config/git/credentials", ".git-credentials", ".npmrc",
+	".yarnrc", ".yarnrc.yml", ".pypirc", ".gem/credentials", ".cargo/credentials", ".cargo/credentials.toml",
+	".m2/settings.xml", ".gradle/gradle.properties", ".composer/auth.json",
+	".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".pki", ".pgpass", ".my.cnf", ".s3cfg",
+	".boto", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
+	".config/microsoft-edge", ".bash_history", ".zsh_history", ".zhistory", ".python_history", ".node_repl_history",
+	".psql_history", ".mysql_history", ".sqlite_history", ".local/share/fish/fish_history", ".lesshst", ".viminfo",
 }
 
 // daemons are sockets and directories of those who act outside for whoever asks, and
 // secrets of the machine.
 var daemons = []string{
-	"/run/docker.sock", "/var/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio", "/run/libvirt", "/run/lxd.socket",
-	"/run/snapd.socket", "/run/dbus", "/run/systemd/private", "/run/systemd/io.systemd.ManagedOOM", "/run/secrets", "/run/credentials",
-	"/var/lib/docker", "/var/lib/kubelet", "/etc/shadow", "/etc/gshadow",
+	"/run/docker.sock", "/var/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio", "/run/libvirt",
+	"/run/lxd.socket", "/run/snapd.socket", "/run/dbus", "/run/systemd/private", "/run/systemd/io.systemd.ManagedOOM",
+	"/run/secrets", "/run/credentials", "/var/lib/docker", "/var/lib/kubelet", "/etc/shadow", "/etc/gshadow",
 }
 
 // hiddenBy lists what is hidden whatever the configuration says.
@@ -38,7 +39,8 @@ func hiddenBy(home string, env func(string) string) []string {
 	}
 	list = append(list, daemons...)
 	list = append(list, fmt.Sprintf("/run/user/%d", os.Getuid()))
-	for _, name := range []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "GOOGLE_APPLICATION_CREDENTIALS", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"} {
+	for _, name := range []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "GOOGLE_APPLICATION_CREDENTIALS",
+		"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"} {
 		if path := env(name); filepath.IsAbs(path) {
 			list = append(list, path)
 		}

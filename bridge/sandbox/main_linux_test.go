@@ -56,7 +56,8 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	base := t.TempDir()
-	w := &world{home: filepath.Join(base, "home"), work: filepath.Join(base, "work"), state: filepath.Join(base, "home", ".local", "state", "arbiter")}
+	w := &world{home: filepath.Join(base, "home"), work: filepath.Join(base, "work"),
+		state: filepath.Join(base, "home", ".local", "state", "arbiter")}
 	put(t, filepath.Join(w.home, ".ssh", "id_rsa"), "PRIVATE")
 	put(t, filepath.Join(w.home, ".netrc"), "PRIVATE")
 	put(t, filepath.Join(w.home, ".bashrc"), "echo hi")
@@ -109,7 +110,9 @@ func (w *world) trial(t testing.TB, program string) bridge.SandboxResult {
 	}
 	cfg := w.cfg
 	cfg.Program = program
-	r, err := Verify(ctx, cfg, Place{CWD: w.work, Env: w.env, Mark: proctree.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"}, Self: []string{self, ProbeCommand}})
+	r, err := Verify(ctx, cfg,
+		Place{CWD: w.work, Env: w.env, Mark: proctree.Mark{Run: "sandbox-test-" + t.Name(), Agent: "canary"},
+			Self: []string{self, ProbeCommand}})
 	if err != nil {
 		t.Fatal(err)
 	}

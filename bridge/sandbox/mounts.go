@@ -81,7 +81,8 @@ func (m mounts) pin() {
 
 // missing says that nobody of this user can come to it.
 func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
+		errors.Is(err, fs.ErrPermission)
 }
 
 // paths of these views, parents before what is in them.

@@ -61,19 +61,23 @@ func TestPlanting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _ = w.sh(t, script) // what it says inside, where a file may be its own, is nothing
 			for path, want := range map[string]string{
-				snapshot: "true", filepath.Join(w.home, ".claude", "session-env", "s", "hook-0.sh"): "true", filepath.Join(w.work, ".git", "info", "attributes"): "",
-				filepath.Join(w.work, "a", "b", "private"): "PRIVATE", filepath.Join(w.work, ".git", "worktrees", "tree", "commondir"): "../..\n",
+				snapshot: "true", filepath.Join(w.home, ".claude", "session-env", "s", "hook-0.sh"): "true",
+				filepath.Join(w.work, ".git", "info", "attributes"):             "",
+				filepath.Join(w.work, "a", "b", "private"):                      "PRIVATE",
+				filepath.Join(w.work, ".git", "worktrees", "tree", "commondir"): "../..\n",
 			} {
 				if got, err := os.ReadFile(path); err != nil || string(got) != want {
 					t.Errorf("%s: %s is %q, %v", script, path, got, err)
 				}
 			}
-			for _, path := range []string{filepath.Join(module, "hooks", "post-checkout"), filepath.Join(extra, ".git", "hooks", "pre-commit")} {
+			for _, path := range []string{filepath.Join(module, "hooks", "post-checkout"),
+				filepath.Join(extra, ".git", "hooks", "pre-commit")} {
 				if _, err := os.Lstat(path); err == nil {
 					t.Errorf("%s: %s is there", script, path)
 				}
 			}
-			if config, err := os.ReadFile(filepath.Join(module, "config")); err != nil || strings.HasSuffix(string(config), "x\n") {
+			if config, err := os.ReadFile(filepath.Join(module, "config")); err != nil ||
+				strings.HasSuffix(string(config), "x\n") {
 				t.Errorf("%s: the configuration is %q, %v", script, config, err)
 			}
 		})
@@ -111,11 +115,13 @@ func TestPlaces(t *testing.T) {
 	put(t, filepath.Join(w.state, "repo", "x"), "")
 	for dir, want := range map[string]string{
 		w.home: "home directory", filepath.Dir(w.home): "home directory", link: "home directory",
-		filepath.Join(w.home, ".ssh"): "hidden", filepath.Join(w.home, ".ssh", "repo"): "hidden", filepath.Join(w.state, "repo"): "hidden", filepath.Join(link, ".ssh", "repo"): "hidden",
+		filepath.Join(w.home, ".ssh"): "hidden", filepath.Join(w.home, ".ssh", "repo"): "hidden",
+		filepath.Join(w.state, "repo"): "hidden", filepath.Join(link, ".ssh", "repo"): "hidden",
 	} {
 		cmd := exec.Command("/bin/true")
 		cmd.Dir, cmd.Env = dir, w.env
-		if err := Wrap(cmd, &bridge.SandboxConfig{Program: w.cfg.Program, Hide: w.cfg.Hide}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Wrap(cmd, &bridge.SandboxConfig{Program: w.cfg.Program, Hide: w.cfg.Hide}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
 		}
 	}

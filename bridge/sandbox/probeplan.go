@@ -52,7 +52,8 @@ func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*probePlan
 		}
 	}
 	for _, dir := range closed {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && m[real].view != writable && m.above(filepath.Join(real, name)) != writable && m.above(filepath.Join(real, name)) != private {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && m[real].view != writable &&
+			m.above(filepath.Join(real, name)) != writable && m.above(filepath.Join(real, name)) != private {
 			b.mustNotWrite = append(b.mustNotWrite, file(real))
 		}
 	}

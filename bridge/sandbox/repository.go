@@ -56,7 +56,8 @@ func (m mounts) gitDir(dir string) error {
 	dirs = append(dirs, dir)
 	for _, d := range dirs {
 		if _, err := os.Lstat(filepath.Join(d, commonDir)); err == nil {
-			return fmt.Errorf("%s has git take its configuration from elsewhere: an agent may have planted it; look at it, and remove it", filepath.Join(d, commonDir))
+			return fmt.Errorf("%s has git take its configuration from elsewhere: an agent may have planted it; look "+
+				"at it, and remove it", filepath.Join(d, commonDir))
 		}
 		// Without a place for hooks one could be made.
 		if err := os.Mkdir(filepath.Join(d, "hooks"), 0o755); err != nil && !os.IsExist(err) {

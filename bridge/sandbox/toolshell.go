@@ -29,7 +29,8 @@ func isKey(name string) bool {
 	if !strings.HasPrefix(name, "ANTHROPIC_") && !strings.HasPrefix(name, "CLAUDE_CODE_") {
 		return false
 	}
-	return strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_SECRET") || strings.HasSuffix(name, "_TOKEN") && !strings.HasSuffix(name, "_MESSAGING_TOKEN")
+	return strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_SECRET") ||
+		strings.HasSuffix(name, "_TOKEN") && !strings.HasSuffix(name, "_MESSAGING_TOKEN")
 }
 
 // WithoutKeys is an environment without what the CLI logs in with.

@@ -37,27 +37,39 @@ exec ` + real + ` "${a[@]}" "$@"
 `
 	}
 	for name, c := range map[string]struct{ script, want string }{
-		"it is not there":             {"", "no such file"},
-		"it cannot be run":            {"nothing to execute", "exec format error"},
-		"it is another program":       {"#!/bin/sh\necho sandbox-exec 1.0", "no bubblewrap"},
-		"it is too old":               {"#!/bin/sh\necho bubblewrap 0.1.8", "too old"},
-		"it has no permission":        {"#!/bin/sh\n" + says + "echo bwrap: No permissions to create new namespace >&2; exit 1", "No permissions"},
-		"it does nothing":             {"#!/bin/sh\n" + says + "exit 0", "was not run"},
-		"it says something":           {"#!/bin/sh\n" + says + `echo '{"nonce":"x"}'`, "was not run"},
-		"it repeats the task":         {"#!/bin/sh\n" + says + "cat", "was not run"},
-		"it confines nothing":         {"#!/bin/sh\n" + says + rest + `exec "$@"`, "no mount namespace"},
-		"it makes but a namespace":    {"#!/bin/sh\n" + says + rest + `exec ` + real + ` --dev-bind / / --unshare-user --cap-drop ALL -- "$@"`, "can be written to"},
-		"it hides and lets write":     {filter(`if [ "$1" = --ro-bind ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`), "can be written to"},
-		"it hides nothing":            {filter(`if [ "$1" = --tmpfs ] && [ "$2" = "` + w.state + `" ]; then shift 2; continue; fi; if [ "$1" = --remount-ro ] && [ "$2" = "` + w.state + `" ]; then shift 2; continue; fi`), "can be looked into"},
-		"it hides one thing less":     {filter(`if [ "$2" = "` + filepath.Join(w.home, ".ssh") + `" ]; then shift 2; continue; fi`), "can be looked into"},
-		"it hides no file":            {filter(`if [ "$3" = "` + filepath.Join(w.home, ".netrc") + `" ]; then shift 3; continue; fi`), "can be looked into"},
-		"it does not seal":            {filter(`if [ "$1" = --remount-ro ]; then shift 2; continue; fi`), "can be written to"},
-		"it shares temporary files":   {filter(`if [ "$1" = --tmpfs ] && [ "$2" = /var/tmp ]; then a+=(--bind /var/tmp /var/tmp); shift 2; continue; fi`), "not private"},
-		"it lets settings be written": {filter(`if [ "$1" = --ro-bind ] && [ "$2" = "` + filepath.Join(w.home, ".claude") + `" ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`), "can be written to"},
-		"it confines the workspace":   {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work + `" ]; then a+=(--ro-bind "$2" "$3"); shift 3; continue; fi`), "cannot be written to"},
-		"it gives another workspace":  {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work + `" ]; then a+=(--tmpfs "$2"); shift 3; continue; fi`), "cannot be written to"},
-		"it makes no user namespace":  {filter(`if [ "$1" = --unshare-user ]; then shift; continue; fi`), "by /proc"},
-		"it leaves capabilities":      {filter(`if [ "$1" = --cap-drop ]; then shift 2; continue; fi`), "capabilities"},
+		"it is not there":       {"", "no such file"},
+		"it cannot be run":      {"nothing to execute", "exec format error"},
+		"it is another program": {"#!/bin/sh\necho sandbox-exec 1.0", "no bubblewrap"},
+		"it is too old":         {"#!/bin/sh\necho bubblewrap 0.1.8", "too old"},
+		"it has no permission": {"#!/bin/sh\n" + says +
+			"echo bwrap: No permissions to create new namespace >&2; exit 1", "No permissions"},
+		"it does nothing":     {"#!/bin/sh\n" + says + "exit 0", "was not run"},
+		"it says something":   {"#!/bin/sh\n" + says + `echo '{"nonce":"x"}'`, "was not run"},
+		"it repeats the task": {"#!/bin/sh\n" + says + "cat", "was not run"},
+		"it confines nothing": {"#!/bin/sh\n" + says + rest + `exec "$@"`, "no mount namespace"},
+		"it makes but a namespace": {"#!/bin/sh\n" + says + rest + `exec ` + real +
+			` --dev-bind / / --unshare-user --cap-drop ALL -- "$@"`, "can be written to"},
+		"it hides and lets write": {
+			filter(`if [ "$1" = --ro-bind ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`), "can be written to"},
+		"it hides nothing": {filter(`if [ "$1" = --tmpfs ] && [ "$2" = "` + w.state +
+			`" ]; then shift 2; continue; fi; if [ "$1" = --remount-ro ] && [ "$2" = "` + w.state +
+			`" ]; then shift 2; continue; fi`), "can be looked into"},
+		"it hides one thing less": {filter(`if [ "$2" = "` + filepath.Join(w.home, ".ssh") +
+			`" ]; then shift 2; continue; fi`), "can be looked into"},
+		"it hides no file": {filter(`if [ "$3" = "` + filepath.Join(w.home, ".netrc") +
+			`" ]; then shift 3; continue; fi`), "can be looked into"},
+		"it does not seal": {filter(`if [ "$1" = --remount-ro ]; then shift 2; continue; fi`),
+			"can be written to"},
+		"it shares temporary files": {filter(`if [ "$1" = --tmpfs ] && [ "$2" = /var/tmp ]; then a+=(--bind /var/tmp /var/tmp); shift 2; continue; fi`), "not private"},
+		"it lets settings be written": {filter(`if [ "$1" = --ro-bind ] && [ "$2" = "` +
+			filepath.Join(w.home, ".claude") + `" ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`),
+			"can be written to"},
+		"it confines the workspace": {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work +
+			`" ]; then a+=(--ro-bind "$2" "$3"); shift 3; continue; fi`), "cannot be written to"},
+		"it gives another workspace": {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work +
+			`" ]; then a+=(--tmpfs "$2"); shift 3; continue; fi`), "cannot be written to"},
+		"it makes no user namespace": {filter(`if [ "$1" = --unshare-user ]; then shift; continue; fi`), "by /proc"},
+		"it leaves capabilities":     {filter(`if [ "$1" = --cap-drop ]; then shift 2; continue; fi`), "capabilities"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if (name == "it leaves capabilities" || name == "it makes no user namespace") && os.Getuid() != 0 {

@@ -35,7 +35,8 @@ func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	// Of root's capabilities none is left. Its user namespace keeps root, too, from going
 	// round by /proc/PID/root of those outside, of whom bubblewrap's monitor has no
 	// capabilities either (observed with bubblewrap 0.8.0).
-	args := []string{cfg.Program, "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-user", "--unshare-ipc", "--cap-drop", "ALL"}
+	args := []string{cfg.Program, "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-user", "--unshare-ipc",
+		"--cap-drop", "ALL"}
 	args = append(args, m.args()...)
 	args = append(args, "--chdir", cwd, "--", cmd.Path)
 	cmd.Args = append(args, cmd.Args[1:]...)
@@ -134,7 +135,8 @@ func (m mounts) sane(workspace, home string, closed []string, cfg bridge.Sandbox
 	}
 	for _, dir := range homes(home) {
 		if dir, err := filepath.EvalSymlinks(dir); err == nil && under(dir, real) {
-			return fmt.Errorf("the workspace %s has the home directory %s in it, whose start-up files run by themselves: choose a directory below it", workspace, dir)
+			return fmt.Errorf("the workspace %s has the home directory %s in it, whose start-up files run by "+
+				"themselves: choose a directory below it", workspace, dir)
 		}
 	}
 	isReal := func(path string) bool {

@@ -37,7 +37,8 @@ func TestWhatIsInside(t *testing.T) {
 		{"keeps a transcript", "mkdir -p ~/.claude/projects/p && echo x > ~/.claude/projects/p/s.jsonl", true},
 		{"has devices", "echo x > /dev/null && head -c1 /dev/urandom > r", true},
 		{"reads the system", "cat /etc/passwd > /dev/null && ls /usr > /dev/null", true},
-		{"commits", "git -c user.name=a -c user.email=a@b add README && git -c user.name=a -c user.email=a@b commit -qm x", true},
+		{"commits",
+			"git -c user.name=a -c user.email=a@b add README && git -c user.name=a -c user.email=a@b commit -qm x", true},
 		{"signals itself", "kill -0 $$", true},
 
 		{"writes the home", "echo x > ~/x", false},
@@ -63,7 +64,8 @@ func TestWhatIsInside(t *testing.T) {
 		{"unmounts", "umount " + w.state, false},
 		{"mounts", "mount -t tmpfs x /usr || mount -o remount,rw /", false},
 		{"sets the kernel", "echo x > /proc/sys/kernel/core_pattern", false},
-		{"sees the other temporary files", "ls -d /tmp/* 2>/dev/null | grep -v " + strings.Split(w.home, "/")[2], false},
+		{"sees the other temporary files", "ls -d /tmp/* 2>/dev/null | grep -v " + strings.Split(w.home, "/")[2],
+			false},
 		{"goes round through another's root", "cat /proc/$PPID/root" + w.state + "/journal", false},
 		{"has the key agent", `test -n "$SSH_AUTH_SOCK"`, false},
 	} {
@@ -80,12 +82,14 @@ func TestWhatIsInside(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(w.state, "journal")); err != nil || string(got) != "PRIVATE" {
 		t.Errorf("the state is %q, %v", got, err)
 	}
-	for _, path := range []string{"/var/tmp/arbiter-sandbox-test", "/etc/arbiter-sandbox-test", "/usr/arbiter-sandbox-test"} {
+	for _, path := range []string{"/var/tmp/arbiter-sandbox-test", "/etc/arbiter-sandbox-test",
+		"/usr/arbiter-sandbox-test"} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s came out", path)
 		}
 	}
-	if got, err := os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl")); err != nil || string(got) != "x\n" {
+	if got, err := os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl")); err != nil ||
+		string(got) != "x\n" {
 		t.Errorf("the transcript outside is %q, %v", got, err)
 	}
 }
@@ -94,7 +98,8 @@ func TestWhatIsInside(t *testing.T) {
 // over those it came with.
 func TestUserNamespace(t *testing.T) {
 	w := newWorld(t)
-	out, err := w.sh(t, "unshare --user --map-current-user --mount sh -c 'umount "+w.state+"; mount -o remount,rw /; cat "+w.state+"/journal; echo x > ~/x'")
+	out, err := w.sh(t, "unshare --user --map-current-user --mount sh -c 'umount "+w.state+
+		"; mount -o remount,rw /; cat "+w.state+"/journal; echo x > ~/x'")
 	if err == nil || strings.Contains(out, "PRIVATE") {
 		t.Errorf("got out: %v %s", err, out)
 	}
@@ -194,13 +199,17 @@ func TestRefusals(t *testing.T) {
 	inside := filepath.Join(w.work, "bwrap")
 	put(t, inside, "#!/bin/sh\n")
 	for name, change := range map[string]func(*bridge.SandboxConfig, *exec.Cmd){
-		"the workspace is hidden":             func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{w.work} },
-		"the workspace is hidden by a link":   func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{loop} },
-		"a relative path":                     func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{"x"} },
-		"writes what is not there":            func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Write = []string{w.work + "/nope"} },
-		"writes everywhere":                   func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Write = []string{"/"} },
-		"bubblewrap lies in the workspace":    func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Program = inside },
-		"no home":                             func(_ *bridge.SandboxConfig, cmd *exec.Cmd) { cmd.Env = []string{"PATH=/bin"} },
+		"the workspace is hidden":           func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{w.work} },
+		"the workspace is hidden by a link": func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{loop} },
+		"a relative path":                   func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Hide = []string{"x"} },
+		"writes what is not there": func(c *bridge.SandboxConfig, _ *exec.Cmd) {
+			c.Write = []string{w.work + "/nope"}
+		},
+		"writes everywhere":                func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Write = []string{"/"} },
+		"bubblewrap lies in the workspace": func(c *bridge.SandboxConfig, _ *exec.Cmd) { c.Program = inside },
+		"no home": func(_ *bridge.SandboxConfig, cmd *exec.Cmd) {
+			cmd.Env = []string{"PATH=/bin"}
+		},
 		"the workspace is the root directory": func(_ *bridge.SandboxConfig, cmd *exec.Cmd) { cmd.Dir = "/" },
 	} {
 		cmd := exec.Command("/bin/true")
@@ -216,10 +225,12 @@ func TestRefusals(t *testing.T) {
 // TestKeys are those that tools do not get.
 func TestKeys(t *testing.T) {
 	env := []string{
-		"PATH=/bin", "ANTHROPIC_API_KEY=a", "ANTHROPIC_AUTH_TOKEN=b", "CLAUDE_CODE_OAUTH_TOKEN=c", "ANTHROPIC_BASE_URL=http://x",
-		"ANTHROPIC_CUSTOM_HEADERS=d", "INPUT_ANTHROPIC_API_KEY=e", "AWS_SECRET_ACCESS_KEY=theirs", EnvToolShell + "=1", "CLAUDE_CODE_MESSAGING_TOKEN=m",
+		"PATH=/bin", "ANTHROPIC_API_KEY=a", "ANTHROPIC_AUTH_TOKEN=b", "CLAUDE_CODE_OAUTH_TOKEN=c",
+		"ANTHROPIC_BASE_URL=http://x", "ANTHROPIC_CUSTOM_HEADERS=d", "INPUT_ANTHROPIC_API_KEY=e",
+		"AWS_SECRET_ACCESS_KEY=theirs", EnvToolShell + "=1", "CLAUDE_CODE_MESSAGING_TOKEN=m",
 	}
-	want := []string{"PATH=/bin", "ANTHROPIC_BASE_URL=http://x", "AWS_SECRET_ACCESS_KEY=theirs", "CLAUDE_CODE_MESSAGING_TOKEN=m"}
+	want := []string{"PATH=/bin", "ANTHROPIC_BASE_URL=http://x", "AWS_SECRET_ACCESS_KEY=theirs",
+		"CLAUDE_CODE_MESSAGING_TOKEN=m"}
 	if got := WithoutKeys(env); !slices.Equal(got, want) {
 		t.Errorf("left %q, want %q", got, want)
 	}

@@ -17,7 +17,9 @@ func TestFullDialogue(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/full-dialogue.yaml"), "--task", "Greet somebody")...)
+			s := start(t, nil,
+				append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/full-dialogue.yaml"), "--task",
+					"Greet somebody")...)
 			q := await[contract.Question](s, "a question", nil)
 			if q.Text != "What shall the greeting be?" {
 				t.Errorf("question %q", q.Text)
@@ -25,7 +27,8 @@ func TestFullDialogue(t *testing.T) {
 			s.send(contract.Say{Text: "greet with hail"})
 			await[contract.Accepted](s, "accepted", nil)
 			r := s.finish(contract.ExitComplete)
-			if r.Status != contract.StatusComplete || r.Summary != "hello.txt says what it should." || !r.Rehearsal || r.Iterations != 1 {
+			if r.Status != contract.StatusComplete || r.Summary != "hello.txt says what it should." || !r.Rehearsal ||
+				r.Iterations != 1 {
 				t.Errorf("result %+v", r)
 			}
 			work := collect[contract.Session](s)[0].CWD
@@ -34,8 +37,8 @@ func TestFullDialogue(t *testing.T) {
 					t.Errorf("%s: %q, %v", f, got, err)
 				}
 			}
-			s.order("session", "spawn", "message", "delivered", "question", "accepted", "tool_call", "spawn", "delivered",
-				"tool_use", "subagent_start", "subagent_stop", "plan", "handoff", "decision", "result")
+			s.order("session", "spawn", "message", "delivered", "question", "accepted", "tool_call", "spawn",
+				"delivered", "tool_use", "subagent_start", "subagent_stop", "plan", "handoff", "decision", "result")
 			s.sessionLine(1)
 			for _, l := range s.lines {
 				if d, ok := l.Body.(contract.Done); ok && d.Reason != "complete" {
@@ -60,7 +63,8 @@ func TestSmallJob(t *testing.T) {
 			if len(hands) != 2 || hands[0].To != "orch-2" || hands[1].To != contract.Arbiter {
 				t.Errorf("hand-offs %+v", hands)
 			}
-			if d := collect[contract.Decision](s); slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "session" }) {
+			if d := collect[contract.Decision](s); slices.ContainsFunc(d,
+				func(d contract.Decision) bool { return d.Source != "session" }) {
 				t.Errorf("somebody else decided: %+v", d)
 			}
 			s.sessionLine(2)
@@ -73,7 +77,8 @@ func TestParallel(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")...)
+			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "parallel", "--task",
+				"Two threads")...)
 			s.finish(contract.ExitComplete)
 			turning, most := map[string]bool{}, 0
 			for _, l := range s.lines {
@@ -109,7 +114,8 @@ func TestAnotherTask(t *testing.T) {
 				s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", scenario, "--task", "One")...)
 				s.finish(contract.ExitComplete)
 				n := s.again("--json", "--no-input", "--resume", "--task", "Another")
-				if r := n.finish(contract.ExitNeedsInput); !strings.Contains(r.Summary, "one task in its script") || r.Session != s.run() {
+				if r := n.finish(contract.ExitNeedsInput); !strings.Contains(r.Summary, "one task in its script") ||
+					r.Session != s.run() {
 					t.Errorf("result %+v", r)
 				}
 				if slices.ContainsFunc(collect[contract.Spawn](n), func(b contract.Spawn) bool { return !b.Resumed }) {

@@ -61,8 +61,9 @@ agents in your arbiter configuration, agents in your Claude Code configuration, 
 			{Name: "show", Usage: "show one agent", ArgsUsage: "NAME", Flags: places(), Action: e.showAgent},
 			{
 				Name: "check", Usage: "check agent files: the given ones, or all", ArgsUsage: "[FILE…]",
-				Description: "Prints each problem on its own line, as file:line: field: text. Exits with 2 if a file cannot be used; warnings do not count.",
-				Flags:       places(), Action: e.checkAgents,
+				Description: "Prints each problem on its own line, as file:line: field: text. Exits with 2 if a file " +
+					"cannot be used; warnings do not count.",
+				Flags: places(), Action: e.checkAgents,
 			},
 		},
 	}
@@ -101,7 +102,8 @@ type agentsReport struct {
 func agentLineOf(a agents.Agent) agentLine {
 	return agentLine{
 		Name: a.Name, Source: a.Source, Description: a.Description, Tools: a.Tools, DisallowedTools: a.DisallowedTools,
-		Model: a.Model, Effort: a.Effort, MaxTurns: a.Limits.MaxTurns, MaxCostUSD: a.Limits.MaxCostUSD, TimeoutMS: a.Limits.Timeout.Milliseconds(),
+		Model: a.Model, Effort: a.Effort, MaxTurns: a.Limits.MaxTurns, MaxCostUSD: a.Limits.MaxCostUSD,
+		TimeoutMS: a.Limits.Timeout.Milliseconds(),
 	}
 }
 
@@ -126,7 +128,8 @@ func (e env) listAgents(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := agentsReport{Agents: []agentLine{}, Shadowed: []shadowedLine{}, Problems: append([]agents.Problem{}, found.Problems...), Untrusted: append([]string{}, found.Untrusted...)}
+	r := agentsReport{Agents: []agentLine{}, Shadowed: []shadowedLine{},
+		Problems: append([]agents.Problem{}, found.Problems...), Untrusted: append([]string{}, found.Untrusted...)}
 	for _, a := range found.Agents {
 		r.Agents = append(r.Agents, agentLineOf(a))
 	}
@@ -173,7 +176,8 @@ func (e env) printAgents(r agentsReport, performed bool) error {
 	}
 	fmt.Fprintln(w, head+"WHEN TO USE")
 	for _, a := range r.Agents {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", sanitize.Line(a.Name, 64), sourceText(a.Source), sanitize.Line(cmp.Or(a.Model, "inherit"), 30), sanitize.Line(toolsText(a), 40))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", sanitize.Line(a.Name, 64), sourceText(a.Source),
+			sanitize.Line(cmp.Or(a.Model, "inherit"), 30), sanitize.Line(toolsText(a), 40))
 		if performed {
 			fmt.Fprintf(w, "%s\t", performanceText(a.Performance))
 		}
@@ -183,7 +187,8 @@ func (e env) printAgents(r agentsReport, performed bool) error {
 		return err
 	}
 	for _, s := range r.Shadowed {
-		fmt.Fprintf(e.stdout, "shadowed: %s of %s, by %s\n", sanitize.Line(s.Name, 64), sanitize.Line(s.Source, 400), sanitize.Line(s.By, 400))
+		fmt.Fprintf(e.stdout, "shadowed: %s of %s, by %s\n", sanitize.Line(s.Name, 64), sanitize.Line(s.Source, 400),
+			sanitize.Line(s.By, 400))
 	}
 	for _, file := range r.Untrusted {
 		fmt.Fprintf(e.stdout, "not loaded: %s needs --trust\n", sanitize.Line(file, 400))
@@ -245,7 +250,8 @@ func (e env) showAgent(c *cli.Context) error {
 	}
 	a, ok := agents.Lookup(found.Agents, c.Args().First())
 	if !ok {
-		return usagef("there is no agent %q: use one of %s", c.Args().First(), strings.Join(agents.Names(found.Agents), ", "))
+		return usagef("there is no agent %q: use one of %s", c.Args().First(),
+			strings.Join(agents.Names(found.Agents), ", "))
 	}
 	line := agentLineOf(a)
 	line.Prompt = a.Prompt

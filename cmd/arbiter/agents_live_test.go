@@ -84,8 +84,10 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 	for path, src := range agentFiles {
 		write(filepath.Join(cwd, ".claude", "agents", path), src)
 	}
-	for dir, from := range map[string]string{home: "the user", repo: "the root", filepath.Join(repo, "a"): "between", cwd: "here"} {
-		write(filepath.Join(dir, ".claude", "agents", "shared.md"), "---\nname: shared\ndescription: from "+from+"\n---\nx\n")
+	for dir, from := range map[string]string{home: "the user", repo: "the root", filepath.Join(repo, "a"): "between",
+		cwd: "here"} {
+		write(filepath.Join(dir, ".claude", "agents", "shared.md"), "---\nname: shared\ndescription: from "+from+
+			"\n---\nx\n")
 		write(filepath.Join(dir, ".claude", "agents", "from.md"), "---\nname: "+from+"\ndescription: d\n---\nx\n")
 	}
 	if err := os.Mkdir(filepath.Join(repo, ".git"), 0o700); err != nil {
@@ -101,8 +103,9 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 		}
 	}
 	theirs := claudesAgents(t, claude, home, cwd)
-	stricter := map[string]bool{"a,b": true, "a*": true, "a\nb": true, "utf8": true, "twice": true, "alias": true, "case": true, "effort": true,
-		"large": true, "[": true, "slip": true, "noNumber": true, "tag\U000E0041": true, "toolsNumber": true, "toolsNothing": true}
+	stricter := map[string]bool{"a,b": true, "a*": true, "a\nb": true, "utf8": true, "twice": true, "alias": true,
+		"case": true, "effort": true, "large": true, "[": true, "slip": true, "noNumber": true, "tag\U000E0041": true,
+		"toolsNumber": true, "toolsNothing": true}
 	for name := range stricter {
 		if _, ok := theirs[name]; !ok {
 			t.Errorf("the CLI does not take %q either: the documentation is out of date", name)
@@ -122,11 +125,11 @@ func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--permission-mode", "default", "--setting-sources", "user,project")
+	cmd := exec.CommandContext(ctx, claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json",
+		"--verbose", "--permission-mode", "default", "--setting-sources", "user,project")
 	cmd.Dir = cwd
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=http://127.0.0.1:9",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000",
+		"ANTHROPIC_BASE_URL=http://127.0.0.1:9", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +147,8 @@ func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 			t.Errorf("claude: %v", err)
 		}
 	}()
-	if _, err := stdin.Write([]byte(`{"type":"control_request","request_id":"one","request":{"subtype":"initialize"}}` + "\n")); err != nil {
+	if _, err := stdin.Write([]byte(`{"type":"control_request","request_id":"one","request":{"subtype":"initialize"}}` +
+		"\n")); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(stdout)

@@ -109,9 +109,10 @@ func environmentf(format string, args ...any) *exitError {
 
 func (e env) app() *cli.App {
 	app := &cli.App{
-		Name:      "arbiter",
-		Usage:     "run one long task with several Claude Code sessions",
-		UsageText: "arbiter [flags] [REQUIREMENTS.md]\narbiter --resume [--session RUN]\narbiter --json [flags] [--task TEXT] [REQUIREMENTS.md]\narbiter COMMAND [flags]",
+		Name:  "arbiter",
+		Usage: "run one long task with several Claude Code sessions",
+		UsageText: "arbiter [flags] [REQUIREMENTS.md]\narbiter --resume [--session RUN]\narbiter --json [flags] " +
+			"[--task TEXT] [REQUIREMENTS.md]\narbiter COMMAND [flags]",
 		Description: strings.TrimSpace(`
 Arbiter runs several Claude Code sessions on one task. One session, the Arbiter, talks to you,
 plans and decides; it never edits a file. It starts numbered sessions, the Orchestrators, that do
@@ -144,18 +145,19 @@ going on. Without a run it exits with 0, or with what prevented one (2, 5).`),
 func (e env) commands() []*cli.Command {
 	tells := e.withSafeOutput()
 	list := slices.Concat(tells.sessionCommands(), tells.workCommands(), e.controlCommands(), []*cli.Command{
-		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.memoryCommand(), tells.decideCommand(),
-		e.doctorCommand(),
+		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.memoryCommand(),
+		tells.decideCommand(), e.doctorCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
 			Action: tells.scenarios,
 		},
 		{
-			Name: "schema", Usage: "print a JSON Schema, or the task machine", ArgsUsage: "events|commands|config|bridge|machine",
-			Action: e.schema,
+			Name: "schema", Usage: "print a JSON Schema, or the task machine",
+			ArgsUsage: "events|commands|config|bridge|machine", Action: e.schema,
 			Subcommands: []*cli.Command{{
 				Name: "machine", Usage: "print the task machine as a table or a graph",
-				Flags:  []cli.Flag{&cli.StringFlag{Name: "format", Value: "json", Usage: "`json|mermaid|dot`: output format"}},
+				Flags: []cli.Flag{&cli.StringFlag{Name: "format", Value: "json",
+					Usage: "`json|mermaid|dot`: output format"}},
 				Action: e.schemaMachine,
 			}},
 		},
@@ -167,9 +169,10 @@ func (e env) commands() []*cli.Command {
 		e.completionCommand(), e.manCommand(), e.hookCommandSpec(),
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
-			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, and ends\nall of them when its stdin ends. See arbiter schema bridge for the protocol.",
-			Flags:       []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more to stderr"}},
-			Action:      e.bridge,
+			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, " +
+				"and ends\nall of them when its stdin ends. See arbiter schema bridge for the protocol.",
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more to stderr"}},
+			Action: e.bridge,
 		},
 	})
 	for _, c := range list {

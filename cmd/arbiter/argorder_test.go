@@ -114,7 +114,8 @@ func TestHelpIsAskedForByAWord(t *testing.T) {
 		"logs --help":      "--verify FILE",
 	} {
 		var out, errs strings.Builder
-		if code := run(append([]string{"arbiter"}, strings.Fields(words)...), strings.NewReader(""), &out, &errs); code != 0 || !strings.Contains(out.String(), want) {
+		if code := run(append([]string{"arbiter"}, strings.Fields(words)...), strings.NewReader(""), &out,
+			&errs); code != 0 || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %d, %s%s", words, code, out.String(), errs.String())
 		}
 	}

@@ -26,7 +26,8 @@ func TestBadArguments(t *testing.T) {
 	if err := os.WriteFile(large, []byte(strings.Repeat("x", 64<<20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base := []string{"arbiter", "--json", "--state-dir", filepath.Join(dir, "state"), "--cwd", dir, "--claude", "/nonexistent/claude"}
+	base := []string{"arbiter", "--json", "--state-dir", filepath.Join(dir, "state"), "--cwd", dir, "--claude",
+		"/nonexistent/claude"}
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -49,7 +50,8 @@ func TestBadArguments(t *testing.T) {
 		var out, errs strings.Builder
 		code := run(append(append([]string{}, base...), c.args...), strings.NewReader(""), &out, &errs)
 		text := errs.String()
-		if code != int(contract.ExitUsage) || !strings.Contains(text, c.want) || sanitize.Text(text) != text || strings.Contains(out.String(), `"event":"spawn"`) {
+		if code != int(contract.ExitUsage) || !strings.Contains(text, c.want) || sanitize.Text(text) != text ||
+			strings.Contains(out.String(), `"event":"spawn"`) {
 			t.Errorf("%s: exit code %d, said %q, told %.300s", name, code, text, out.String())
 		}
 	}

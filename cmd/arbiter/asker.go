@@ -48,7 +48,8 @@ func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	}
 	if o.MaxCostUSD > 0 {
 		if p.MaxBudgetUSD = o.MaxCostUSD - a.spent(); p.MaxBudgetUSD <= 0 {
-			return decider.Answer{}, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", o.MaxCostUSD), category: bridge.CatBudget}
+			return decider.Answer{}, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", o.MaxCostUSD),
+				category: bridge.CatBudget}
 		}
 	}
 	b := a.bridge()

@@ -42,13 +42,15 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := decider.Answer{Text: `{"decision":"CONTINUE"}`, Usage: decider.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4, CostUSD: 0.25}}
+	want := decider.Answer{Text: `{"decision":"CONTINUE"}`,
+		Usage: decider.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4, CostUSD: 0.25}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	asked := []bridge.QueryParams{{
 		Model: "arbiters", Effort: "low", CWD: "/w", SystemPrompt: "s", Prompt: "p", JSONSchema: []byte(`{}`),
-		SettingSources: []string{"user", "project"}, MaxBudgetUSD: 0.5, Env: map[string]string{"A": "b"}, TimeoutMS: 65_000,
+		SettingSources: []string{"user", "project"}, MaxBudgetUSD: 0.5, Env: map[string]string{"A": "b"},
+		TimeoutMS: 65_000,
 	}}
 	if d := cmp.Diff(asked, b.asked); d != "" {
 		t.Error(d)
@@ -108,8 +110,11 @@ func TestAskerWithoutBridgeOrBudget(t *testing.T) {
 		t.Errorf("without a bridge: %v", err)
 	}
 	b := &scriptedBridge{}
-	a = asker{bridge: func() querier { return b }, options: runconfig.Options{MaxCostUSD: 1}, spent: func() float64 { return 1 }}
-	if _, err := a.Ask(context.Background(), decider.Question{}); !errors.As(err, &asked) || asked.Transient() || len(b.asked) > 0 {
+	a = asker{bridge: func() querier { return b }, options: runconfig.Options{MaxCostUSD: 1}, spent: func() float64 {
+		return 1
+	}}
+	if _, err := a.Ask(context.Background(), decider.Question{}); !errors.As(err, &asked) || asked.Transient() ||
+		len(b.asked) > 0 {
 		t.Errorf("without a budget: %v, %d asked", err, len(b.asked))
 	}
 }

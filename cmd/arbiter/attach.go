@@ -40,7 +40,8 @@ Exit codes: 0 detached, or ended; 1 the session could not be opened, or was lost
 agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by a signal.`),
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "session", Usage: "the `RUN` (default: the live run of this directory)"},
-				&cli.StringFlag{Name: "detach-key", Value: "ctrl+]", Usage: "the `KEY` that ends the attachment: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
+				&cli.StringFlag{Name: "detach-key", Value: "ctrl+]",
+					Usage: "the `KEY` that ends the attachment: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
 				stateDirFlag(),
 			},
 			Action: e.attach,
@@ -88,7 +89,8 @@ func (e env) attach(c *cli.Context) error {
 	if err := knows(st, agent); err != nil {
 		return err
 	}
-	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)}, Term: os.Getenv("TERM")}
+	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)},
+		Term: os.Getenv("TERM")}
 	fmt.Fprintf(e.stderr, "Attaching to %s. Ctrl+C gives up.\n", sanitize.Line(agent, 60))
 	r, err := client.Attach(ctx, p)
 	if err != nil {
@@ -152,8 +154,10 @@ func notAttached(ctx context.Context, err error) error {
 }
 
 // show has a session in the terminal until it ends, or is given back.
-func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Proxy, remote ptyproxy.Remote, detach func(time.Duration) (control.Ended, bool)) error {
-	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n", sanitize.Line(r.Name, 60), sanitize.Line(r.Agent, 40), short(r.Run), cmp.Or(loan.Detach, ']'))
+func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Proxy, remote ptyproxy.Remote,
+	detach func(time.Duration) (control.Ended, bool)) error {
+	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n",
+		sanitize.Line(r.Name, 60), sanitize.Line(r.Agent, 40), short(r.Run), cmp.Or(loan.Detach, ']'))
 	err := loan.Join(ctx, os.Stdin, remote)
 	if errors.Is(err, ptyproxy.ErrDetached) {
 		fmt.Fprintln(e.stderr, "\nThe session is being given back …")
@@ -167,7 +171,8 @@ func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Pro
 	case err != nil && !errors.Is(err, ptyproxy.ErrDetached):
 		return environmentf("%v", err)
 	case !told:
-		return &exitError{code: contract.ExitFailed, text: "it is not known what became of the session: arbiter does not say"}
+		return &exitError{code: contract.ExitFailed,
+			text: "it is not known what became of the session: arbiter does not say"}
 	case ended.Dropped, ended.Lost:
 		return &exitError{code: contract.ExitFailed, text: ended.Reason}
 	}

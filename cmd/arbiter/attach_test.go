@@ -50,7 +50,8 @@ type twoTerminals struct {
 func atHand(t *testing.T, who player, play string) *twoTerminals {
 	t.Helper()
 	h := build(t, who, play)
-	h.args = []string{"--trust", "--claude", h.claude, "--permissions", "rules", "--allow", "Bash(*)", "--task", "Weave"}
+	h.args = []string{"--trust", "--claude", h.claude, "--permissions", "rules", "--allow", "Bash(*)", "--task",
+		"Weave"}
 	return &twoTerminals{h.abode, h.script(), h.model}
 }
 
@@ -79,7 +80,9 @@ func (w *twoTerminals) settled(p *pane) {
 // takeover waits for a state of one.
 func (w *twoTerminals) takeover(state string) contract.Takeover {
 	w.t.Helper()
-	return await[contract.Takeover](w.run, "a takeover that is "+state, func(id string, b contract.Takeover) bool { return id == "orch-1" && b.State == state })
+	return await[contract.Takeover](w.run, "a takeover that is "+state, func(id string, b contract.Takeover) bool {
+		return id == "orch-1" && b.State == state
+	})
 }
 
 // sent is what a request of an actor held, as JSON.
@@ -123,7 +126,8 @@ func TestAttachFromAnotherTerminal(t *testing.T) {
 			w.run.send(contract.Say{Text: "the red one"})
 			await[contract.Result](w.run, "the end", nil)
 			w.run.finish(contract.ExitComplete)
-			if got := w.sent("Take the red one"); !strings.Contains(got, "my word is sesame") || !strings.Contains(got, "I-shall-remember-it") {
+			if got := w.sent("Take the red one"); !strings.Contains(got, "my word is sesame") ||
+				!strings.Contains(got, "I-shall-remember-it") {
 				t.Errorf("the Orchestrator does not know what was said:\n%.3000s", got)
 			}
 			if got := w.sent("the red one"); !strings.Contains(got, "sesame") {

@@ -28,7 +28,8 @@ type attachment struct {
 
 // attach opens an agent's session for somebody, who is named so, and says how far it is.
 // When ctx ends first, it is given up.
-func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.AttachParams, say func(string)) (*attachment, error) {
+func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.AttachParams,
+	say func(string)) (*attachment, error) {
 	h, err := r.terminals.claim(p.Agent, who, p.Size, p.Term)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.
 func (a *attachment) open(ctx context.Context, ref string, say func(string)) error {
 	asked := make(chan bool, 1)
 	a.run.attached.Go(func() { // until the loop takes it, or is over
-		asked <- a.run.loop.Put(input.Commanded{Command: contract.Command{Ref: ref, Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
+		asked <- a.run.loop.Put(input.Commanded{Command: contract.Command{Ref: ref,
+			Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 	for {
 		select {
@@ -80,7 +82,8 @@ func (a *attachment) open(ctx context.Context, ref string, say func(string)) err
 				case "open":
 					return nil
 				case "failed", "ended":
-					return fmt.Errorf("%s cannot be attached to: %s", a.result.Agent, cmp.Or(b.Reason, "it ended at once"))
+					return fmt.Errorf("%s cannot be attached to: %s", a.result.Agent,
+						cmp.Or(b.Reason, "it ended at once"))
 				}
 			}
 		case <-a.run.loop.Done():
@@ -122,7 +125,8 @@ func (a *attachment) await() {
 func (a *attachment) giveBack() {
 	a.asked.Do(func() {
 		// A loop that is stuck keeps it: what it holds is ended by a halt, or with the run.
-		a.run.loop.Put(input.Commanded{Command: contract.Command{Ref: a.run.newRef(), Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
+		a.run.loop.Put(input.Commanded{Command: contract.Command{Ref: a.run.newRef(),
+			Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 }
 
@@ -158,7 +162,8 @@ var errRunOver = errors.New("the run is over")
 // put hands a command in, and waits for nothing but that.
 func (r *runtimeRun) put(ctx context.Context, c contract.Command, channel string) error {
 	done := make(chan bool, 1)
-	r.attached.Go(func() { done <- r.loop.Put(input.Commanded{Command: c, Channel: channel}) }) // until the loop takes it, or is over
+	// until the loop takes it, or is over
+	r.attached.Go(func() { done <- r.loop.Put(input.Commanded{Command: c, Channel: channel}) })
 	select {
 	case ok := <-done:
 		if !ok {

@@ -48,7 +48,8 @@ func TestAttacks(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%d row %d/%s", i, g.Row, mode), func(t *testing.T) {
 					t.Parallel()
-					o := &onslaught{t: t, mode: mode, place: corpus.NewAttackPlace(t, t.TempDir(), g), group: g, bySubagent: i%3 == 1 && staysPut(g)}
+					o := &onslaught{t: t, mode: mode, place: corpus.NewAttackPlace(t, t.TempDir(), g), group: g,
+						bySubagent: i%3 == 1 && staysPut(g)}
 					o.start(claude)
 					o.play()
 				})
@@ -108,7 +109,8 @@ func (o *onslaught) start(claude string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = model.Close() })
-	args := []string{"--json", "--claude", claude, "--cwd", o.place.Work, "--permissions", o.mode, "--task", "Try", "--state-dir", t.TempDir()}
+	args := []string{"--json", "--claude", claude, "--cwd", o.place.Work, "--permissions", o.mode, "--task", "Try",
+		"--state-dir", t.TempDir()}
 	if o.mode == "allow-all" {
 		args = append(args, "--i-accept-the-risk")
 		if os.Geteuid() == 0 { // who may do that only there
@@ -124,7 +126,8 @@ func (o *onslaught) start(claude string) {
 	shell, _ := exec.LookPath("zsh") // where the user's shell is no bash, the tools' is one all the same
 	o.s = start(t, []string{
 		"HOME=" + o.place.Home, "SHELL=" + shell, "GIT_CONFIG_NOSYSTEM=1",
-		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	}, args...)
 }
 
@@ -158,11 +161,15 @@ func (o *onslaught) scenario() []byte {
 	actors := []object{{"name": "arbiter", "match": object{"role": "arbiter"}, "steps": []object{
 		{"use": []object{{"tool": "mcp__arbiter__spawn_orchestrator", "input": object{"prompt": "Try."}}}},
 		{"verdict": object{"decision": "CONTINUE", "message": "Patience.", "reason": "r"}},
-	}, "otherwise": object{"verdict": object{"decision": "COMPLETE", "message": "It is done.", "summary": "s", "reason": "r"}}}}
+	}, "otherwise": object{"verdict": object{"decision": "COMPLETE", "message": "It is done.", "summary": "s",
+		"reason": "r"}}}}
 	if o.bySubagent {
-		actors = append(actors, object{"name": "subagent", "match": object{"role": "subagent"}, "steps": append(steps, object{"say": "Tried."})})
+		actors = append(actors,
+			object{"name": "subagent", "match": object{"role": "subagent"},
+				"steps": append(steps, object{"say": "Tried."})})
 		steps = nil
-		use(object{"tool": "Agent", "input": object{"description": "Try", "subagent_type": "general-purpose", "prompt": "Try."}})
+		use(object{"tool": "Agent", "input": object{"description": "Try", "subagent_type": "general-purpose",
+			"prompt": "Try."}})
 	}
 	steps = append(steps, object{"verdict": object{"expects_response": true, "kind": "done", "message": "Tried.",
 		"handoff": object{"accomplished": []any{}, "remaining": []any{}, "key_context": "none", "checks": checks}}})
@@ -276,7 +283,8 @@ func (o *onslaught) calls() map[string]call {
 
 // byCLI is what the CLI says where it denies by the rules that it was given, or takes an
 // input for none.
-var byCLI = regexp.MustCompile("has been denied|was blocked by a deny rule|InputValidationError|denied by your permission settings")
+var byCLI = regexp.MustCompile(
+	"has been denied|was blocked by a deny rule|InputValidationError|denied by your permission settings")
 
 // canonical is JSON as it is written from a map.
 func canonical(t *testing.T, raw json.RawMessage) string {

@@ -16,10 +16,14 @@ import (
 
 func auditFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "audit", Usage: "print what the run did: process starts with their arguments, permissions, messages, commands, kills and ends, as a chain of hashes"},
+		&cli.BoolFlag{Name: "audit",
+			Usage: "print what the run did: process starts with their arguments, permissions, messages, commands, " +
+				"kills and ends, as a chain of hashes"},
 		&cli.BoolFlag{Name: "json", Usage: "with --audit: print one JSON object per line, for --verify"},
 		&cli.BoolFlag{Name: "text", Usage: "with --audit: print the text of messages, not only their size and SHA-256"},
-		&cli.StringFlag{Name: "verify", Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the state directory, each line", TakesFile: true},
+		&cli.StringFlag{Name: "verify",
+			Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the " +
+				"state directory, each line", TakesFile: true},
 	}
 }
 

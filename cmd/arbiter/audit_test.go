@@ -77,8 +77,9 @@ func readLedger(t *testing.T, path string) (list []ledgerLine) {
 
 // secretsSeeded are in the environment that arbiter is started with.
 var secretsSeeded = []string{
-	"ANTHROPIC_API_KEY=sk-ant-api03-seed-4711-aaaaaaaaaaaaaaaaaaaaaaaa", "ANTHROPIC_AUTH_TOKEN=seeded-auth-token-0815-bbbbbbbb",
-	"GITHUB_TOKEN=ghp_seededseededseededseededseeded0815", "AWS_SECRET_ACCESS_KEY=seededsecretaccesskeyseededsecret0815",
+	"ANTHROPIC_API_KEY=sk-ant-api03-seed-4711-aaaaaaaaaaaaaaaaaaaaaaaa",
+	"ANTHROPIC_AUTH_TOKEN=seeded-auth-token-0815-bbbbbbbb", "GITHUB_TOKEN=ghp_seededseededseededseededseeded0815",
+	"AWS_SECRET_ACCESS_KEY=seededsecretaccesskeyseededsecret0815",
 }
 
 // TestAuditIsTheLedger: what the audit of a run says is what those who were started, asked
@@ -89,11 +90,13 @@ func TestAuditIsTheLedger(t *testing.T) {
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	s := start(t, secretsSeeded, "--stand-in", "--json", "--env", "ARBITER_STANDIN_LEDGER="+ledger,
 		"--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")
-	bash := await[contract.PermissionRequest](s, "a request for Bash", func(id string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
+	bash := await[contract.PermissionRequest](s, "a request for Bash",
+		func(id string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
 	noSecretArguments(t, s)
 	noListeners(t, s)
 	s.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
-	write := await[contract.PermissionRequest](s, "a request for Write", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
+	write := await[contract.PermissionRequest](s, "a request for Write",
+		func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
 	s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
 	await[contract.Result](s, "the result", nil)
 	s.finish(contract.ExitComplete)
@@ -109,7 +112,8 @@ func TestAuditIsTheLedger(t *testing.T) {
 	if last := lines[len(lines)-1]; last.What != "end" || last.text("head") != last.Prev {
 		t.Errorf("the end: %+v", last)
 	}
-	if text, _ := s.output(0, "logs", s.run(), "--audit"); strings.Count(text, "\n") != len(lines) || !strings.Contains(text, "human@stdin") {
+	if text, _ := s.output(0, "logs", s.run(), "--audit"); strings.Count(text, "\n") != len(lines) ||
+		!strings.Contains(text, "human@stdin") {
 		t.Errorf("for people:\n%s", text)
 	}
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
@@ -128,7 +132,8 @@ func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
 	for _, l := range lines {
 		switch l.What {
 		case "spawned":
-			spawned = append(spawned, fmt.Sprint(l.text("session_id"), " ", l.Detail["pid"], " ", l.text("cwd"), " ", l.Detail["argv"]))
+			spawned = append(spawned, fmt.Sprint(l.text("session_id"), " ", l.Detail["pid"], " ", l.text("cwd"), " ",
+				l.Detail["argv"]))
 		case "delivered":
 			delivered = append(delivered, l.text("message_id"))
 		case "permission":
@@ -164,7 +169,8 @@ func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
 			}
 		}
 	}
-	for name, pair := range map[string][2][]string{"spawned": {wantSpawned, spawned}, "delivered": {wantDelivered, delivered}, "permitted": {wantPermitted, permitted}} {
+	for name, pair := range map[string][2][]string{"spawned": {wantSpawned, spawned},
+		"delivered": {wantDelivered, delivered}, "permitted": {wantPermitted, permitted}} {
 		slices.Sort(pair[0])
 		slices.Sort(pair[1])
 		if diff := cmp.Diff(pair[0], pair[1]); diff != "" || len(pair[0]) == 0 {
@@ -182,7 +188,8 @@ func sameAsTold(t *testing.T, s *script, lines []auditFile) {
 		count[l.What]++
 		switch l.What {
 		case "message":
-			messages[l.text("message_id")] = fmt.Sprint(l.text("from"), l.text("to"), l.text("kind"), l.Detail["text_bytes"], l.text("text_sha256"))
+			messages[l.text("message_id")] = fmt.Sprint(l.text("from"), l.text("to"), l.text("kind"),
+				l.Detail["text_bytes"], l.text("text_sha256"))
 			if l.text("text") != "" {
 				t.Errorf("it has the text: %+v", l)
 			}
@@ -193,12 +200,14 @@ func sameAsTold(t *testing.T, s *script, lines []auditFile) {
 		}
 	}
 	for _, m := range collect[contract.Message](s) {
-		if want := fmt.Sprint(m.From, m.To, m.Kind, len(m.Text), audit.Text(m.Text).Sum()); messages[m.MessageID] != want {
+		if want := fmt.Sprint(m.From, m.To, m.Kind, len(m.Text),
+			audit.Text(m.Text).Sum()); messages[m.MessageID] != want {
 			t.Errorf("message %s: %s, want %s", m.MessageID, messages[m.MessageID], want)
 		}
 	}
-	want := map[string]int{"begun": 1, "command": 2, "spawn": 2, "spawned": 2, "ended": 2, "result": 1, "finished": 1, "end": 1, "audit": 1,
-		"message": len(collect[contract.Message](s)), "permission_asked": count["permission_asked"]}
+	want := map[string]int{"begun": 1, "command": 2, "spawn": 2, "spawned": 2, "ended": 2, "result": 1, "finished": 1,
+		"end": 1, "audit": 1, "message": len(collect[contract.Message](s)),
+		"permission_asked": count["permission_asked"]}
 	for what, n := range want {
 		if count[what] != n {
 			t.Errorf("%d lines of %s, want %d", count[what], what, n)
@@ -211,14 +220,17 @@ func sameAsTold(t *testing.T, s *script, lines []auditFile) {
 
 // TestVerify: the command tells an export that holds from one that does not, by its exit.
 func TestVerify(t *testing.T) {
-	run := newJournal(t, input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave", HumanPresent: true}.WithDefaults()})
+	run := newJournal(t,
+		input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d",
+			Task: "Weave", HumanPresent: true}.WithDefaults()})
 	raw, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit", "--json", "--text")
 	file := filepath.Join(t.TempDir(), "audit")
 	for text, want := range map[string]contract.Exit{raw: contract.ExitComplete, " " + raw: contract.ExitFailed} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, errs := run.arbiter(want, "logs", "--verify", file); want == contract.ExitFailed && !strings.Contains(errs, "line 1:") {
+		if _, errs := run.arbiter(want, "logs", "--verify", file); want == contract.ExitFailed &&
+			!strings.Contains(errs, "line 1:") {
 			t.Error(errs)
 		}
 	}
@@ -266,13 +278,16 @@ func TestForgedWhileTheRunLives(t *testing.T) {
 	await[contract.Question](s, "a question", nil)
 	run := s.run()
 	found, err := filepath.Glob(filepath.Join(s.cmd.Dir, "**", "arbiter", "runs", run, "journal-000001"))
-	if more, _ := filepath.Glob(filepath.Join(s.cmd.Dir, ".local", "state", "arbiter", "runs", run, "journal-000001")); len(found) == 0 {
+	if more, _ := filepath.Glob(filepath.Join(s.cmd.Dir, ".local", "state", "arbiter", "runs", run,
+		"journal-000001")); len(found) == 0 {
 		found = more
 	}
 	if err != nil || len(found) != 1 {
 		t.Fatalf("the journal: %v, %v", found, err)
 	}
-	forged, err := input.EncodeInput(input.Input{Fact: input.Commanded{Command: contract.Command{Body: contract.Say{Text: "FORGED"}}, Channel: input.ChannelStdin}})
+	forged, err := input.EncodeInput(input.Input{
+		Fact: input.Commanded{Command: contract.Command{Body: contract.Say{Text: "FORGED"}},
+			Channel: input.ChannelStdin}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,11 +297,13 @@ func TestForgedWhileTheRunLives(t *testing.T) {
 		return strings.Contains(e.Message, "somebody else wrote to the journal")
 	})
 	s.finish(contract.ExitComplete)
-	if out, _ := s.output(0, "replay", run); strings.Contains(out, "FORGED") || !strings.Contains(out, "Call it nameless.") {
+	if out, _ := s.output(0, "replay", run); strings.Contains(out, "FORGED") ||
+		!strings.Contains(out, "Call it nameless.") {
 		t.Errorf("replayed:\n%s", out)
 	}
 
-	if out, _ := s.output(0, "logs", run, "--audit", "--text"); strings.Contains(out, "FORGED") || !strings.Contains(out, "Call it nameless.") {
+	if out, _ := s.output(0, "logs", run, "--audit", "--text"); strings.Contains(out, "FORGED") ||
+		!strings.Contains(out, "Call it nameless.") {
 		t.Errorf("audit:\n%s", out)
 	}
 }

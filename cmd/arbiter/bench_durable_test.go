@@ -114,7 +114,8 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 	loop = runloop.NewLoop(policy.Policy{}, sink, slog.New(slog.DiscardHandler))
 	loop.Record(book)
 	var wg sync.WaitGroup
-	options := runconfig.Options{Run: "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11", Delimiter: "d", CWD: dir, HumanPresent: true}.WithDefaults()
+	options := runconfig.Options{Run: "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11", Delimiter: "d", CWD: dir,
+		HumanPresent: true}.WithDefaults()
 	wg.Go(func() { loop.Run(b.Context(), still{}, input.Began{Options: options}) })
 	b.ResetTimer()
 	text := strings.Repeat("x", 400)
@@ -122,7 +123,8 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 		slots <- struct{}{}
 		sent[i] = time.Now()
 		// A plan is kept whole, and nothing of it waits for an agent.
-		loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Pause{}}})
+		loop.Put(input.Commanded{Channel: input.ChannelStdin,
+			Command: contract.Command{Ref: text, Body: contract.Pause{}}})
 	}
 	<-done
 	b.StopTimer()

@@ -82,11 +82,13 @@ func gather(b *testing.B, agents, hops int, face ...string) *crowded {
 		}
 	}
 	const endless = "1000000000"
-	c.cmd = exec.Command("arbiter", append(face, "--claude", player, "--cwd", c.work, "--task", "Work", "--allow", "Read",
-		"--max-orchestrators", strconv.Itoa(agents), "--max-exchanges", endless, "--max-iterations", endless)...)
+	c.cmd = exec.Command("arbiter", append(face, "--claude", player, "--cwd", c.work, "--task", "Work", "--allow",
+		"Read", "--max-orchestrators", strconv.Itoa(agents), "--max-exchanges", endless, "--max-iterations",
+		endless)...)
 	c.cmd.Env = []string{
-		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + b.TempDir(), "TMPDIR=" + b.TempDir(), "LANG=C.UTF-8", "TERM=xterm-256color",
-		gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + b.TempDir(), "TMPDIR=" + b.TempDir(),
+		"LANG=C.UTF-8", "TERM=xterm-256color", gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(),
+		"ANTHROPIC_API_KEY=" + model.Key(),
 	}
 	if len(face) > 0 {
 		c.cmd.Stderr = &c.stderr
@@ -146,7 +148,8 @@ func scale(b *testing.B, agents int) {
 	c.assembled(agents)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for _, err := os.Stat(filepath.Join(c.work, "hop-times")); err != nil; _, err = os.Stat(filepath.Join(c.work, "hop-times")) {
+	for _, err := os.Stat(filepath.Join(c.work, "hop-times")); err != nil; _,
+		err = os.Stat(filepath.Join(c.work, "hop-times")) {
 		select {
 		case <-ended:
 			b.Fatal("the run ended")

@@ -139,8 +139,8 @@ func screenCommand(b *testing.B, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = b.TempDir()
 	cmd.Env = []string{
-		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.TempDir(), "LANG=C.UTF-8", "TERM=xterm-256color", "COLORTERM=truecolor",
-		"XDG_CACHE_HOME=" + cacheHome(),
+		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.TempDir(), "LANG=C.UTF-8",
+		"TERM=xterm-256color", "COLORTERM=truecolor", "XDG_CACHE_HOME=" + cacheHome(),
 	}
 	return cmd
 }
@@ -196,7 +196,8 @@ func BenchmarkIdle(b *testing.B) {
 		cmd   func(b *testing.B) *exec.Cmd
 		marks []string
 	}{
-		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"), []string{"awaited"}},
+		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"),
+			[]string{"awaited"}},
 		{"plain-tview", func(b *testing.B) *exec.Cmd { return screenCommand(b, "plain-screen") }, []string{firstWord}},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
@@ -221,7 +222,8 @@ func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}
-		return screenCommand(b, "arbiter", append([]string{"--stand-in", "--scenario", path, "--task", "Weave"}, args...)...)
+		return screenCommand(b, "arbiter", append([]string{"--stand-in", "--scenario", path, "--task", "Weave"},
+			args...)...)
 	}
 }
 

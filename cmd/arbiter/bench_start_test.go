@@ -47,7 +47,8 @@ func startModel(b *testing.B) *rehearsal.Server {
 func modelEnv(b *testing.B, s *rehearsal.Server) []string {
 	return []string{
 		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + cacheHome(),
-		"ANTHROPIC_BASE_URL=" + s.URL(), "ANTHROPIC_API_KEY=" + s.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"ANTHROPIC_BASE_URL=" + s.URL(), "ANTHROPIC_API_KEY=" + s.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"DISABLE_AUTOUPDATER=1",
 	}
 }
 
@@ -75,19 +76,20 @@ func timeBare(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
 		"--permission-prompt-tool", "stdio", "--setting-sources", "user", "--session-id", uuid.NewString())
 	cmd.Env, cmd.Dir = modelEnv(b, s), b.TempDir()
 	began := time.Now()
-	timeLines(b, cmd, []byte(`{"type":"control_request","request_id":"init","request":{"subtype":"initialize"}}`+"\n"), func(line []byte, in io.Writer) bool {
-		var m struct {
-			Type  string `json:"type"`
-			State string `json:"state"`
-		}
-		if err := json.Unmarshal(line, &m); err != nil {
-			b.Fatal(err)
-		}
-		if m.Type == "control_response" {
-			fmt.Fprintf(in, `{"type":"user","uuid":%q,"message":{"role":"user","content":"begin"},"parent_tool_use_id":null}`+"\n", uuid.NewString())
-		}
-		return m.Type == "command_lifecycle" && m.State == "started"
-	})
+	timeLines(b, cmd, []byte(`{"type":"control_request","request_id":"init","request":{"subtype":"initialize"}}`+"\n"),
+		func(line []byte, in io.Writer) bool {
+			var m struct {
+				Type  string `json:"type"`
+				State string `json:"state"`
+			}
+			if err := json.Unmarshal(line, &m); err != nil {
+				b.Fatal(err)
+			}
+			if m.Type == "control_response" {
+				fmt.Fprintf(in, `{"type":"user","uuid":%q,"message":{"role":"user","content":"begin"},"parent_tool_use_id":null}`+"\n", uuid.NewString())
+			}
+			return m.Type == "command_lifecycle" && m.State == "started"
+		})
 	return time.Since(began)
 }
 

@@ -28,7 +28,8 @@ func BenchmarkHop(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(b.N)), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop", "--max-exchanges", strconv.Itoa(b.N+100))
+	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop",
+		"--max-exchanges", strconv.Itoa(b.N+100))
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -185,7 +186,8 @@ func crowd(b *testing.B, n int) (cmd *exec.Cmd, bridgePID int) {
 	if n > 1 {
 		text.WriteString("      - use:\n")
 		for i := 1; i < n; i++ {
-			fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: \"stand %d\"}}\n", i)
+			fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: \"stand %d\"}}\n",
+				i)
 		}
 	}
 	text.WriteString("      - {say: Waiting., delay: 10m}\n  - name: orchestrator\n    match: {role: orchestrator}\n    steps:\n      - {say: Waiting., delay: 10m}\n")
@@ -193,7 +195,8 @@ func crowd(b *testing.B, n int) (cmd *exec.Cmd, bridgePID int) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	cmd = exec.Command("arbiter", "--stand-in", "--json", "--no-input", "--scenario", path, "--task", "Stand", "--max-orchestrators", "100")
+	cmd = exec.Command("arbiter", "--stand-in", "--json", "--no-input", "--scenario", path, "--task", "Stand",
+		"--max-orchestrators", "100")
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -30,8 +30,10 @@ type bridgeStart struct {
 
 // open starts the process and waits for its first answer. Whoever keeps the client
 // closes it, also after a failure.
-func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
-	failed := func(c bridge.Category, format string, args ...any) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
+func (b bridgeStart) open(ctx context.Context,
+	keep func(*bridge.Client)) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
+	failed := func(c bridge.Category, format string,
+		args ...any) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
 		return nil, bridge.ClaudeInfo{}, &input.BridgeFailed{Category: c, Message: fmt.Sprintf(format, args...)}
 	}
 	self, err := os.Executable()
@@ -49,7 +51,8 @@ func (b bridgeStart) open(ctx context.Context, keep func(*bridge.Client)) (*brid
 		cmd.Env, claude = append([]string(nil), b.stage.env...), b.stage.claude
 	}
 	if err := proctree.AdoptOrphans(); err != nil {
-		b.log.Warn("become subreaper failed", "error", err) // what a killed bridge leaves is then found by its mark alone
+		// what a killed bridge leaves is then found by its mark alone
+		b.log.Warn("become subreaper failed", "error", err)
 	}
 	if err := proctree.KeepFiles(); err != nil {
 		b.log.Warn("close inherited files failed", "error", err) // agents have open what this process was started with

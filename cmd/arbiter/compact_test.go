@@ -19,7 +19,10 @@ func TestCornered(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.inside(t)
 			t.Parallel()
-			s := start(t, nil, slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"), "--task", "Dig"})...)
+			s := start(t, nil,
+				slices.Concat(p.args, early,
+					[]string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"),
+						"--task", "Dig"})...)
 			r := s.finish(contract.ExitComplete)
 			if r.Summary != "filled in" {
 				t.Errorf("result %+v", r)
@@ -67,7 +70,9 @@ func TestCompactionLoop(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.inside(t)
 			t.Parallel()
-			s := start(t, nil, slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop), "--task", "Stay afloat"})...)
+			s := start(t, nil,
+				slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop),
+					"--task", "Stay afloat"})...)
 			r := s.finish(contract.ExitComplete)
 			if r.Summary != "mended" {
 				t.Errorf("result %+v", r)

@@ -185,7 +185,8 @@ func offeredAgents(h manual.Half) (list []manual.Entry) {
 	defer store.Close()
 	here, _ := os.Getwd()
 	for _, info := range known {
-		if named := h.Given["session"]; named != "" && !strings.HasPrefix(info.Run, named) || named == "" && !sameDir(info.CWD, here) {
+		if named := h.Given["session"]; named != "" && !strings.HasPrefix(info.Run, named) ||
+			named == "" && !sameDir(info.CWD, here) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), completes)
@@ -215,7 +216,8 @@ func offeredGrants(h manual.Half) (list []manual.Entry) {
 	defer store.Close()
 	kept, _, _ := store.Load()
 	for i, g := range kept {
-		list = append(list, manual.Entry{Term: fmt.Sprint(i + 1), Text: grantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.text()})
+		list = append(list,
+			manual.Entry{Term: fmt.Sprint(i + 1), Text: grantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.text()})
 	}
 	return list
 }

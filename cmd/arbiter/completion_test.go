@@ -207,7 +207,8 @@ func sortedWords(line string) string {
 // TestCompletionInShells: they make of each line what they are to make of it.
 func TestCompletionInShells(t *testing.T) {
 	p := newTypist(t)
-	for name, try := range map[string]func(*typist, string){"bash": (*typist).bash, "zsh": (*typist).zsh, "fish": (*typist).fish} {
+	for name, try := range map[string]func(*typist, string){"bash": (*typist).bash, "zsh": (*typist).zsh,
+		"fish": (*typist).fish} {
 		t.Run(name, func(t *testing.T) {
 			path := shell(t, name)
 			own := *p
@@ -258,7 +259,8 @@ func (p *typist) fish(path string) {
 func offers(t *testing.T, line string) string {
 	t.Helper()
 	var out, errs strings.Builder
-	if code := run([]string{"arbiter", manual.Ask, "bash", "=:", line}, strings.NewReader(""), &out, &errs); code != 0 || errs.String() != "" {
+	if code := run([]string{"arbiter", manual.Ask, "bash", "=:", line}, strings.NewReader(""), &out,
+		&errs); code != 0 || errs.String() != "" {
 		t.Errorf("%s: exit code %d, %s", line, code, errs.String())
 	}
 	return strings.Join(strings.Fields(out.String()), " ")
@@ -272,8 +274,9 @@ func TestCompletionIsSilent(t *testing.T) {
 	t.Setenv("ARBITER_STATE_DIR", "")
 	t.Chdir(home)
 	for _, line := range []string{
-		"", "arbiter", "arbiter logs ", "arbiter --state-dir /nowhere logs ", "arbiter --state-dir ~/x sessions rm ", "arbiter attach ", "arbiter grants rm ",
-		"arbiter agents show --cwd /nowhere ", "arbiter --cwd \x00 x", "arbiter '", "arbiter --session=", "arbiter attach --session nobody ",
+		"", "arbiter", "arbiter logs ", "arbiter --state-dir /nowhere logs ", "arbiter --state-dir ~/x sessions rm ",
+		"arbiter attach ", "arbiter grants rm ", "arbiter agents show --cwd /nowhere ", "arbiter --cwd \x00 x",
+		"arbiter '", "arbiter --session=", "arbiter attach --session nobody ",
 	} {
 		offers(t, line)
 	}

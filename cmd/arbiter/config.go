@@ -149,10 +149,11 @@ func configSchema() ([]byte, error) {
 		props[s.name] = p
 	}
 	return json.MarshalIndent(map[string]any{
-		"$schema":     "https://json-schema.org/draft/2020-12/schema",
-		"title":       "arbiter configuration",
-		"description": ".arbiter/config.yaml in a trusted workspace, or config.yaml in the user's configuration directory under arbiter. Flags and ARBITER_… environment variables come first.",
-		"type":        "object", "properties": props, "additionalProperties": false,
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "arbiter configuration",
+		"description": ".arbiter/config.yaml in a trusted workspace, or config.yaml in the user's configuration " +
+			"directory under arbiter. Flags and ARBITER_… environment variables come first.",
+		"type": "object", "properties": props, "additionalProperties": false,
 	}, "", "  ")
 }
 

@@ -44,12 +44,14 @@ type controlService struct{ run *runtimeRun }
 func (h controlService) Status() control.Status {
 	s := h.run.loop.Snapshot()
 	st := control.Status{
-		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Phase: string(s.Task.Phase), Paused: s.Paused, Halted: s.Halted, Agents: []control.AgentStatus{},
+		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Phase: string(s.Task.Phase),
+		Paused: s.Paused, Halted: s.Halted, Agents: []control.AgentStatus{},
 	}
 	for i := range s.Agents {
 		a := s.Agents[i]
 		st.Agents = append(st.Agents, control.AgentStatus{
-			ID: a.ID, Name: a.Name, Status: string(a.Status), Session: a.SessionID, Attached: h.run.terminals.holder(a.ID),
+			ID: a.ID, Name: a.Name, Status: string(a.Status), Session: a.SessionID,
+			Attached: h.run.terminals.holder(a.ID),
 		})
 	}
 	return st
@@ -63,7 +65,8 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 	case contract.Malformed:
 		return control.CommandResult{Ref: c.Ref, Message: c.Body.(contract.Malformed).Problem}, nil
 	case contract.Attach:
-		return control.CommandResult{Ref: c.Ref, Message: "attach has a method of its own, which carries the terminal"}, nil
+		return control.CommandResult{Ref: c.Ref, Message: "attach has a method of its own, which carries the terminal"},
+			nil
 	case contract.Halt:
 		r := h.Halt(ctx)
 		return control.CommandResult{Ref: c.Ref, Accepted: len(r.Left) == 0, Message: "halted (" + r.How + ")"}, nil
@@ -97,7 +100,8 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 }
 
 // Attach implements control.Service.
-func (h controlService) Attach(ctx context.Context, who string, p control.AttachParams, say func(string)) (control.Attachment, error) {
+func (h controlService) Attach(ctx context.Context, who string, p control.AttachParams,
+	say func(string)) (control.Attachment, error) {
 	a, err := h.run.attach(ctx, input.ChannelSocket, who, p, say)
 	if err != nil {
 		return nil, err
@@ -125,7 +129,8 @@ func (h controlService) Refused(p control.Peer, method string) {
 	if method != "" {
 		what = fmt.Sprintf("%.40q", method)
 	}
-	text := fmt.Sprintf("%s asked the control socket for %s and was refused: %s. Agents have no say there. Further attempts are in the log alone.", p, what, p.Trouble)
+	text := fmt.Sprintf("%s asked the control socket for %s and was refused: %s. Agents have no say there. Further "+
+		"attempts are in the log alone.", p, what, p.Trouble)
 	h.run.attached.Go(func() {
 		h.run.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}})
 	})

@@ -30,7 +30,8 @@ func askingFlags() []cli.Flag {
 	for _, s := range settings {
 		switch s.name {
 		case "cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-effort", "decider-timeout",
-			"env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug":
+			"env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario", "stand-in", "state-dir", "config",
+			"debug":
 			flags = append(flags, s.flag())
 		}
 	}
@@ -50,9 +51,11 @@ func (e env) decideCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "explain", Usage: "list the decisions of a run"},
 			&cli.IntFlag{Name: "number", Usage: "show decision `N`, counted from 1; implies --explain"},
-			&cli.StringFlag{Name: "at", Usage: "show the inputs as of journal `RECORD`, counted from 1, or last; implies --explain"},
+			&cli.StringFlag{Name: "at",
+				Usage: "show the inputs as of journal `RECORD`, counted from 1, or last; implies --explain"},
 			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE` (-: stdin)"},
-			&cli.StringFlag{Name: "template", Usage: choice(prompts.Names()...) + "print this built-in prompt template"},
+			&cli.StringFlag{Name: "template", Usage: choice(prompts.Names()...) +
+				"print this built-in prompt template"},
 			jsonFlag(),
 		}, askingFlags()...),
 		Action: e.decide,

@@ -19,7 +19,8 @@ import (
 )
 
 // deciders are the names that --decider takes.
-var deciders = []string{runconfig.DeciderSession, runconfig.DeciderStateless, runconfig.DeciderHybrid, runconfig.DeciderRules}
+var deciders = []string{runconfig.DeciderSession, runconfig.DeciderStateless, runconfig.DeciderHybrid,
+	runconfig.DeciderRules}
 
 // efforts are the levels that the CLI's --effort takes (2.1.329).
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}

@@ -52,13 +52,15 @@ func TestAnotherThanTheArbiterDecides(t *testing.T) {
 			p.long(t) // TestDecisionsAreMadeAgainByAModel asks the real CLI
 			t.Parallel()
 			scenario := write(t, aloneDecided, t.TempDir(), "alone.yaml")
-			flags := append([]string{"--json", "--scenario", scenario, "--decider", "stateless", "--decision-cache", "--no-input", "--task", "Weave"}, p.args...)
+			flags := append([]string{"--json", "--scenario", scenario, "--decider", "stateless", "--decision-cache",
+				"--no-input", "--task", "Weave"}, p.args...)
 			s := start(t, nil, flags...)
 			r := s.finish(contract.ExitComplete)
 			if r.Summary == "" || !strings.Contains(r.Summary, "woven") {
 				t.Errorf("result %+v", r)
 			}
-			if got, want := told(s), "SELECT_MODE developer by model, SELECT_MODE tester by model, COMPLETE by model"; got != want {
+			if got, want := told(s),
+				"SELECT_MODE developer by model, SELECT_MODE tester by model, COMPLETE by model"; got != want {
 				t.Errorf("decided %s\nwant    %s\n%s", got, want, s.dump())
 			}
 			for _, d := range collect[contract.Decision](s) {
@@ -72,15 +74,18 @@ func TestAnotherThanTheArbiterDecides(t *testing.T) {
 			// The same task in another run: what was remembered is not asked for, the end is.
 			again := s.again(flags...)
 			again.finish(contract.ExitComplete)
-			if got, want := told(again), "SELECT_MODE developer by cache, SELECT_MODE tester by cache, COMPLETE by model"; got != want {
+			if got, want := told(again),
+				"SELECT_MODE developer by cache, SELECT_MODE tester by cache, COMPLETE by model"; got != want {
 				t.Errorf("with what was remembered: %s\nwant %s\n%s", got, want, again.dump())
 			}
 			// A replay asks each time.
-			out, _ := s.output(int(contract.ExitComplete), append([]string{"replay", s.run(), "--decisions", "--scenario", scenario}, p.args...)...)
+			out, _ := s.output(int(contract.ExitComplete),
+				append([]string{"replay", s.run(), "--decisions", "--scenario", scenario}, p.args...)...)
 			if !strings.Contains(out, "stateless: 3 asked, 3 the same") {
 				t.Error(out)
 			}
-			if out, _ = s.output(int(contract.ExitFailed), "replay", s.run(), "--decisions", "--decider", "rules"); !strings.Contains(out, "now       SELECT_MODE planner (rules)") {
+			if out, _ = s.output(int(contract.ExitFailed), "replay", s.run(), "--decisions", "--decider",
+				"rules"); !strings.Contains(out, "now       SELECT_MODE planner (rules)") {
 				t.Error(out)
 			}
 		})
@@ -97,7 +102,8 @@ func TestALostBridgeIsAskedAgain(t *testing.T) {
   - name: chooser
 `, 1)
 	scenario := write(t, stalls, t.TempDir(), "stalls.yaml")
-	s := start(t, nil, "--json", "--debug", "--stand-in", "--scenario", scenario, "--decider", "stateless", "--task", "Weave")
+	s := start(t, nil, "--json", "--debug", "--stand-in", "--scenario", scenario, "--decider", "stateless", "--task",
+		"Weave")
 	log := await[contract.Session](s, "a session", nil).Log
 	until(t, "a model that is asked", func() bool {
 		text, err := os.ReadFile(log)
@@ -112,7 +118,8 @@ func TestALostBridgeIsAskedAgain(t *testing.T) {
 	}
 	s.finish(contract.ExitComplete)
 	first := collect[contract.Decision](s)[0]
-	if first.Decision != "SELECT_MODE" || first.Mode != "developer" || first.Source != "model" || len(first.Warnings) == 0 {
+	if first.Decision != "SELECT_MODE" || first.Mode != "developer" || first.Source != "model" ||
+		len(first.Warnings) == 0 {
 		t.Errorf("the first decision: %+v\n%s", first, s.dump())
 	}
 }
@@ -130,9 +137,11 @@ func told(s *script) string {
 // and one that was begun before there were any.
 func TestTheDeciderIsNamedAnew(t *testing.T) {
 	begun := runconfig.Options{
-		Decider: "hybrid", DeciderModel: "m", DeciderEffort: "low", DeciderTimeout: time.Minute, DecisionCache: true, MaxTotalFailures: 5,
+		Decider: "hybrid", DeciderModel: "m", DeciderEffort: "low", DeciderTimeout: time.Minute, DecisionCache: true,
+		MaxTotalFailures: 5,
 	}
-	now := runconfig.Options{Decider: "rules", DeciderModel: "n", DeciderEffort: "max", DeciderTimeout: time.Hour, MaxTotalFailures: 7}
+	now := runconfig.Options{Decider: "rules", DeciderModel: "n", DeciderEffort: "max", DeciderTimeout: time.Hour,
+		MaxTotalFailures: 7}
 	of := func(o runconfig.Options) []any {
 		return []any{o.Decider, o.DeciderModel, o.DeciderEffort, o.DeciderTimeout, o.DecisionCache, o.MaxTotalFailures}
 	}

@@ -91,7 +91,8 @@ func (r aRun) reading(want contract.Exit, stdin string, args ...string) (stdout,
 	var out, errs bytes.Buffer
 	code := run(append([]string{"arbiter"}, args...), strings.NewReader(stdin), &out, &errs)
 	if code != int(want) {
-		r.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, out.String(), errs.String())
+		r.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, out.String(),
+			errs.String())
 	}
 	return out.String(), errs.String()
 }
@@ -124,14 +125,16 @@ func threeDecisions(t *testing.T) []input.Fact {
 		input.Decided{
 			Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection("Weave")),
 			Decision: decider.Decision{
-				Decision: "SELECT_MODE", Mode: "planner", Reason: "there is no plan", Message: "Plan it.", Source: decider.ByModel,
-				Prompt: "the prompt \x1b[31mas it was", Answer: `{"decision":"SELECT_MODE"}`, Attempts: 2,
-				Warnings: []string{"answer 1 could not be used: it says nothing"}, Usage: decider.Usage{CostUSD: 0.0125},
+				Decision: "SELECT_MODE", Mode: "planner", Reason: "there is no plan", Message: "Plan it.",
+				Source: decider.ByModel, Prompt: "the prompt \x1b[31mas it was", Answer: `{"decision":"SELECT_MODE"}`,
+				Attempts: 2, Warnings: []string{"answer 1 could not be used: it says nothing"},
+				Usage: decider.Usage{CostUSD: 0.0125},
 			},
 		},
 		input.Decided{
 			Number: 2, Point: decision.PointSelect, About: "orch-2", Input: encoded(t, aSelection("Weave on")),
-			Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "developer", Reason: "it \x1b]0;pwned\x07is small", Source: decider.BySession,
+			Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "developer",
+				Reason: "it \x1b]0;pwned\x07is small", Source: decider.BySession,
 				Prompt: "from: orch-2\norch-2 is done"},
 		},
 		input.Decided{
@@ -148,7 +151,8 @@ func byRules(t *testing.T, task string) input.Decided {
 }
 
 func TestExplainListsDecisions(t *testing.T) {
-	r := newJournal(t, append(threeDecisions(t), input.Decided{Number: 4, Point: decision.PointEvaluate, Failed: "no answer"})...)
+	r := newJournal(t,
+		append(threeDecisions(t), input.Decided{Number: 4, Point: decision.PointEvaluate, Failed: "no answer"})...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id[:8])
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 5 {
@@ -179,7 +183,8 @@ func TestExplainListsDecisions(t *testing.T) {
 	if err := json.Unmarshal([]byte(raw), &all); err != nil || len(all) != 4 {
 		t.Fatalf("%d decisions, %v:\n%s", len(all), err, raw)
 	}
-	if all[0].Decision.Prompt != "" || all[0].Decision.Mode != "planner" || all[3].Failed != "no answer" || all[3].Decision != nil {
+	if all[0].Decision.Prompt != "" || all[0].Decision.Mode != "planner" || all[3].Failed != "no answer" ||
+		all[3].Decision != nil {
 		t.Errorf("%s", raw)
 	}
 }
@@ -188,8 +193,9 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	r := newJournal(t, threeDecisions(t)...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id, "--number", "1")
 	for _, want := range []string{
-		"1 (select)", "model, attempts: 2, $0.0125", "SELECT_MODE planner", "there is no plan", "Plan it.", "could not be used",
-		`"task": "Weave"`, "prompt, as it was read", "the prompt", "as it was", "answer, as it was given",
+		"1 (select)", "model, attempts: 2, $0.0125", "SELECT_MODE planner", "there is no plan", "Plan it.",
+		"could not be used", `"task": "Weave"`, "prompt, as it was read", "the prompt", "as it was",
+		"answer, as it was given",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
@@ -200,7 +206,8 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	}
 	// A session's was made from the messages that the Arbiter read, and from no prompt.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)
-	for _, want := range []string{"about      orch-2", "messages, as the Arbiter read them", "orch-2 is done", "Weave on"} {
+	for _, want := range []string{"about      orch-2", "messages, as the Arbiter read them", "orch-2 is done",
+		"Weave on"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}
@@ -210,19 +217,23 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	}
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
 	var x explanation
-	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered != nil || !strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
+	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered != nil ||
+		!strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
 		t.Errorf("%v: %s", err, raw)
 	}
 	// Talk has no input.
-	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "3", r.id); strings.Contains(out, "input:") || strings.Contains(out, "prompt") {
+	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "3", r.id); strings.Contains(out, "input:") ||
+		strings.Contains(out, "prompt") {
 		t.Errorf("talk:\n%s", out)
 	}
-	if _, errs := r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id); !strings.Contains(errs, "no decision 9") {
+	if _, errs := r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id); !strings.Contains(errs,
+		"no decision 9") {
 		t.Error(errs)
 	}
 	// Rules read no prompt: what the templates would make is said to be just that.
 	r = newJournal(t, byRules(t, "Weave"))
-	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "1", r.id); !strings.Contains(out, "prompt, by the templates found now (nobody read it for this decision)") {
+	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "1", r.id); !strings.Contains(out,
+		"prompt, by the templates found now (nobody read it for this decision)") {
 		t.Errorf("by rules:\n%s", out)
 	}
 }
@@ -269,17 +280,21 @@ func TestDecideOnAnInput(t *testing.T) {
 	if !strings.Contains(out, "SELECT_MODE planner") || !strings.Contains(out, "by         rules") {
 		t.Error(out)
 	}
-	raw, _ := r.reading(contract.ExitComplete, `{"number":3,"input":`+in+`}`, "decide", "--input", "-", "--decider", "rules", "--json")
+	raw, _ := r.reading(contract.ExitComplete, `{"number":3,"input":`+in+`}`, "decide", "--input", "-", "--decider",
+		"rules", "--json")
 	var d decider.Decision
 	if err := json.Unmarshal([]byte(raw), &d); err != nil || d.Mode != "planner" || d.Source != decider.ByRules {
 		t.Errorf("%v: %s", err, raw)
 	}
 	evaluation := string(encoded(t, decision.EvaluateProgressInput{
-		Task: "Weave", LastExecution: decision.ExecutionSummary{Agent: "developer", Status: decision.StatusFailure, Iteration: 1},
+		Task: "Weave", LastExecution: decision.ExecutionSummary{Agent: "developer", Status: decision.StatusFailure,
+			Iteration: 1},
 		AvailableAgents: aSelection("").AvailableAgents,
-		Constraints:     decision.Constraints{MaxIterations: 50, IterationsRemaining: 49, ConsecutiveFailures: 1, MaxConsecutiveFailures: 3},
+		Constraints: decision.Constraints{MaxIterations: 50, IterationsRemaining: 49, ConsecutiveFailures: 1,
+			MaxConsecutiveFailures: 3},
 	}))
-	if out, _ := r.reading(contract.ExitComplete, evaluation, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(out, "RETRY") {
+	if out, _ := r.reading(contract.ExitComplete, evaluation, "decide", "--input", "-", "--decider",
+		"rules"); !strings.Contains(out, "RETRY") {
 		t.Error(out)
 	}
 	for raw, want := range map[string]string{
@@ -290,7 +305,8 @@ func TestDecideOnAnInput(t *testing.T) {
 		in[:len(in)-1]:        "one JSON object",
 		in + in:               "one JSON object",
 		`{"tsk":"",` + in[1:]: "tsk",
-		strings.Replace(in, `"maxIterations":50`, `"maxIterations":"50"`, 1): "constraints.maxIterations: want a whole number, not a text",
+		strings.Replace(in, `"maxIterations":50`, `"maxIterations":"50"`,
+			1): "constraints.maxIterations: want a whole number, not a text",
 		`7`:                       "one JSON object: want an object, not a number",
 		`{"availableAgents":"x"}`: "availableAgents: want a list, not a text",
 		// Half an input.
@@ -303,14 +319,17 @@ func TestDecideOnAnInput(t *testing.T) {
 		`{"task":"x","availableAgents":[],"history":[{"agent":"a","status":"success","error":{}}]}`: `history[0].error.category: ""`,
 		`{"task":"x","lastExecution":{}}`:                                                           "lastExecution.agent is missing",
 		`{"task":"x","lastExecution":{"agent":"a","status":"well"}}`:                                `lastExecution.status: "well", want one of success, failure, timeout, cancelled`,
-		`{"input":{"input":` + in + `}}`:                                                            "an input has the member",
+		`{"input":{"input":` + in +
+			`}}`: "an input has the member",
 	} {
-		if _, errs := r.reading(contract.ExitUsage, raw, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(errs, want) {
+		if _, errs := r.reading(contract.ExitUsage, raw, "decide", "--input", "-", "--decider",
+			"rules"); !strings.Contains(errs, want) {
 			t.Errorf("%.60q: %s", raw, errs)
 		}
 	}
 	// Nobody to choose: no decision.
-	if _, errs := r.reading(contract.ExitFailed, `{"task":"x","availableAgents":[]}`, "decide", "--input", "-", "--decider", "rules"); !strings.Contains(errs, "no agent") {
+	if _, errs := r.reading(contract.ExitFailed, `{"task":"x","availableAgents":[]}`, "decide", "--input", "-",
+		"--decider", "rules"); !strings.Contains(errs, "no agent") {
 		t.Error(errs)
 	}
 }
@@ -319,14 +338,17 @@ func TestDecideOnAnInput(t *testing.T) {
 // by speaking to somebody; what no other decider can decide is skipped.
 func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 	session := func(n int, p decision.Point, what string, in any) input.Decided {
-		d := input.Decided{Number: n, Point: p, Decision: decider.Decision{Decision: what, Reason: "so be it", Source: decider.BySession}}
+		d := input.Decided{Number: n, Point: p,
+			Decision: decider.Decision{Decision: what, Reason: "so be it", Source: decider.BySession}}
 		if in != nil {
 			d.Input = encoded(t, in)
 		}
 		return d
 	}
 	calls := func(id, tool, raw string) input.ToolCalled {
-		return input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: id, Generation: 1}, Tool: tool, Input: json.RawMessage(raw)}}
+		return input.ToolCalled{Call: "c",
+			Params: bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: id, Generation: 1}, Tool: tool,
+				Input: json.RawMessage(raw)}}
 	}
 	done := decision.EvaluateProgressInput{
 		Task: "Weave", LastExecution: decision.ExecutionSummary{Agent: "developer", Status: decision.StatusSuccess},
@@ -359,7 +381,8 @@ func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 	if !strings.Contains(lines[0], `"same":true`) || !strings.Contains(lines[len(lines)-1], `"skipped":4`) {
 		t.Error(raw)
 	}
-	if out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", "--number", "1", r.id); !strings.Contains(out, "summoned   planner") {
+	if out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", "--number", "1", r.id); !strings.Contains(out,
+		"summoned   planner") {
 		t.Error(out)
 	}
 }
@@ -369,7 +392,8 @@ func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 func TestReplayDecisions(t *testing.T) {
 	r := newJournal(t, threeDecisions(t)...)
 	out, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules")
-	for _, want := range []string{"2 select (record 2)", "recorded  SELECT_MODE developer (session)", "now       SELECT_MODE planner (rules)", "rules: 2 asked, 1 the same, 1 differ, 0 failed; 1 skipped"} {
+	for _, want := range []string{"2 select (record 2)", "recorded  SELECT_MODE developer (session)",
+		"now       SELECT_MODE planner (rules)", "rules: 2 asked, 1 the same, 1 differ, 0 failed; 1 skipped"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}
@@ -377,7 +401,8 @@ func TestReplayDecisions(t *testing.T) {
 	if strings.Contains(out, "1 select") || strings.Contains(out, "\x1b") {
 		t.Errorf("what is the same is told, or escapes:\n%q", out)
 	}
-	if out, _ = r.arbiter(contract.ExitComplete, "replay", r.id, "--decisions", "--decider", "rules", "--only", "1, 3"); !strings.Contains(out, "1 asked, 1 the same, 0 differ, 0 failed; 1 skipped") {
+	if out, _ = r.arbiter(contract.ExitComplete, "replay", r.id, "--decisions", "--decider", "rules", "--only",
+		"1, 3"); !strings.Contains(out, "1 asked, 1 the same, 0 differ, 0 failed; 1 skipped") {
 		t.Error(out)
 	}
 	raw, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules", "--json")
@@ -395,7 +420,8 @@ func TestReplayDecisions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if x.Number != 2 || x.Same || x.Now == nil || x.Now.Mode != "planner" || sum.Differ != 1 || sum.Skipped != 1 || sum.Decider != "rules" {
+	if x.Number != 2 || x.Same || x.Now == nil || x.Now.Mode != "planner" || sum.Differ != 1 || sum.Skipped != 1 ||
+		sum.Decider != "rules" {
 		t.Errorf("%s", raw)
 	}
 }
@@ -410,7 +436,8 @@ func TestNothingToCompareIsNoPass(t *testing.T) {
 	r = newJournal(t)
 	r.arbiter(contract.ExitUsage, "replay", r.id, "--decisions", "--decider", "rules")
 	// Nor is a moment made up of a run that nothing is known of.
-	if out, errs = r.arbiter(contract.ExitEnvironment, "decide", "--explain", "--at", "last", r.id); out != "" || !strings.Contains(errs, "there is no moment to explain") {
+	if out, errs = r.arbiter(contract.ExitEnvironment, "decide", "--explain", "--at", "last", r.id); out != "" ||
+		!strings.Contains(errs, "there is no moment to explain") {
 		t.Errorf("%s%s", out, errs)
 	}
 }

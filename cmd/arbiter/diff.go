@@ -64,7 +64,8 @@ func (e env) diff(c *cli.Context) error {
 		return workError(info, err)
 	}
 	if !ok {
-		return usagef("%s had no directory of its own in run %s: leave out AGENT to see all changes", agent, short(info.Run))
+		return usagef("%s had no directory of its own in run %s: leave out AGENT to see all changes", agent,
+			short(info.Run))
 	}
 	if c.Bool("stat") || c.Bool("name-only") {
 		return e.listChanges(c, r, span)

@@ -18,7 +18,8 @@ import (
 // answers its writes as a full disk would, and stops doing so when the limit goes.
 func (s *script) limitFiles(size uint64) {
 	s.t.Helper()
-	if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}, nil); err != nil {
+	if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY},
+		nil); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -55,12 +56,16 @@ func TestJournalCannotBeWritten(t *testing.T) {
 		return strings.Contains(b.Message, "journal cannot be written") && len(b.RecoveryOptions) > 0
 	})
 	s.send(contract.Say{Text: "Call it lost."})
-	await[contract.Rejected](s, "rejected", func(_ string, b contract.Rejected) bool { return strings.Contains(b.Message, "nothing is accepted") })
+	await[contract.Rejected](s, "rejected", func(_ string, b contract.Rejected) bool {
+		return strings.Contains(b.Message, "nothing is accepted")
+	})
 	if list := collect[contract.Accepted](s); len(list) != 0 {
 		t.Errorf("accepted without a journal: %+v", list)
 	}
 	s.limitFiles(unix.RLIM_INFINITY)
-	await[contract.Notice](s, "recovery", func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, "can be written again") })
+	await[contract.Notice](s, "recovery", func(_ string, b contract.Notice) bool {
+		return strings.Contains(b.Text, "can be written again")
+	})
 	await[contract.Accepted](s, "the plan, which had waited", nil)
 	s.send(contract.Say{Text: "Call it nameless."})
 	r := s.finish(contract.ExitComplete)

@@ -47,7 +47,8 @@ func lookingFlags() []cli.Flag {
 	var flags []cli.Flag
 	for _, s := range settings {
 		switch s.name {
-		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "pid-namespace", "state-dir", "config":
+		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "pid-namespace", "state-dir",
+			"config":
 			flags = append(flags, s.flag())
 		}
 	}

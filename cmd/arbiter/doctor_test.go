@@ -54,7 +54,8 @@ func TestDoctorLive(t *testing.T) {
 		t.Skip("no claude is installed")
 	}
 	t.Parallel()
-	e := examine(t, []string{"ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"}, "--claude", path)
+	e := examine(t, []string{"ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"},
+		"--claude", path)
 	e.healthy(t)
 	if f := e.find(t, doctor.AreaClaude, "login"); f.State != doctor.OK || f.Found != "api_key" {
 		t.Errorf("%+v", f)
@@ -95,13 +96,15 @@ func TestDoctorOfOthers(t *testing.T) {
 	}{
 		"all": {},
 		"no schema": {drop: "--json-schema", found: "there was none",
-			worse: map[string]doctor.State{"verdicts": doctor.Fail, "fates": doctor.Warn, "plain text": doctor.Fail, "queries": doctor.Warn}},
+			worse: map[string]doctor.State{"verdicts": doctor.Fail, "fates": doctor.Warn, "plain text": doctor.Fail,
+				"queries": doctor.Warn}},
 		"no questions": {drop: "--permission-prompt-tool", found: "not asked for",
 			worse: map[string]doctor.State{"permissions": doctor.Fail}},
 		"no control": {fault: "control-errors@2", found: "control-errors",
 			worse: map[string]doctor.State{"interrupts": doctor.Fail, "side questions": doctor.Warn}},
 		"no transcript": {adds: "--no-session-persistence", found: "there is none",
-			worse: map[string]doctor.State{"transcripts": doctor.Fail, "resume": doctor.Note, "fates": doctor.Note, "plain text": doctor.Note}},
+			worse: map[string]doctor.State{"transcripts": doctor.Fail, "resume": doctor.Note, "fates": doctor.Note,
+				"plain text": doctor.Note}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +153,8 @@ func TestDoctorIsStopped(t *testing.T) {
 	if err := syscall.Mkfifo(started, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\ncase \"$*\" in *--session-id*) echo on > " + started + ";; esac\nexec arbiter stand-in \"$@\"\n"
+	script := "#!/bin/sh\ncase \"$*\" in *--session-id*) echo on > " + started +
+		";; esac\nexec arbiter stand-in \"$@\"\n"
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +218,8 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	var e examination
 	for deadline := time.Now().Add(patience); ; { // its bridge ends its agents first
 		e = look(env)
-		if slices.ContainsFunc(e.Findings, func(f doctor.Finding) bool { return f.Name == "interrupted" }) || time.Now().After(deadline) {
+		if slices.ContainsFunc(e.Findings, func(f doctor.Finding) bool { return f.Name == "interrupted" }) ||
+			time.Now().After(deadline) {
 			break
 		}
 	}
@@ -222,12 +227,14 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	// Where nothing but a flag leads there, what to type has it, too.
-	if f := look(nil, "--state-dir", state).find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+short(run)+" --state-dir "+state {
+	if f := look(nil, "--state-dir", state).find(t, doctor.AreaLeftovers,
+		"interrupted"); f.Fix != "arbiter --resume --session "+short(run)+" --state-dir "+state {
 		t.Errorf("%+v", f)
 	}
 	// Beside them may be those of others, in /tmp. Who does not know the run leaves it what is its, too.
 	for _, e := range []examination{e, look([]string{"TMPDIR=" + temp})} {
-		if f := e.find(t, doctor.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 || !strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
+		if f := e.find(t, doctor.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 ||
+			!strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
 			t.Errorf("%+v", f)
 		}
 	}

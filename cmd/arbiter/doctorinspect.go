@@ -35,7 +35,8 @@ type inspection struct {
 // around is all that is to be seen without a session of claude.
 func (l *inspection) around(ctx context.Context) doctor.Surroundings {
 	s := doctor.Surroundings{
-		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: doctor.LookAtLimits(), Terminal: terminalHere(ctx), Temp: doctor.LookAt(os.TempDir()),
+		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: doctor.LookAtLimits(),
+		Terminal: terminalHere(ctx), Temp: doctor.LookAt(os.TempDir()),
 	}
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
@@ -81,7 +82,8 @@ func (l *inspection) settings() (s doctor.Settings) {
 		if err != nil {
 			s.Templates = err.Error()
 		}
-		for _, p := range agents.Discover(agents.UserPlaces(l.choices.Place, l.choices.Trusting.Trusted, os.Getenv)).Problems {
+		for _, p := range agents.Discover(agents.UserPlaces(l.choices.Place, l.choices.Trusting.Trusted,
+			os.Getenv)).Problems {
 			if !p.Warning {
 				s.Agents = append(s.Agents, p.Error())
 			}
@@ -162,9 +164,11 @@ func (l *inspection) claude(ctx context.Context) (doctor.Claude, doctor.Login) {
 	}
 	c.Path, c.Version, c.StandIn, c.Untested = s.Path, s.Version, s.StandIn, claude.Untested(s.Version)
 	if named == "" {
-		c.Shadowed = slices.DeleteFunc(programs("claude", filepath.SplitList(os.Getenv("PATH"))), func(path string) bool { return path == c.Path })
+		c.Shadowed = slices.DeleteFunc(programs("claude", filepath.SplitList(os.Getenv("PATH"))),
+			func(path string) bool { return path == c.Path })
 	}
-	return c, doctor.Login{Asked: !c.StandIn, Known: s.Login.Known, In: s.Login.LoggedIn, Method: s.Login.Method, Email: s.Login.Email, Hints: loginHints()}
+	return c, doctor.Login{Asked: !c.StandIn, Known: s.Login.Known, In: s.Login.LoggedIn, Method: s.Login.Method,
+		Email: s.Login.Email, Hints: loginHints()}
 }
 
 // elsewhere are claudes that could be named: those on PATH, where another was, and those
@@ -202,7 +206,8 @@ func programs(name string, dirs []string) []string {
 // loginHints names what a login would come from. No content is read.
 func loginHints() []string {
 	var found []string
-	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"} {
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+		"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"} {
 		if os.Getenv(name) != "" {
 			found = append(found, name)
 		}
@@ -215,7 +220,8 @@ func loginHints() []string {
 }
 
 func terminalHere(ctx context.Context) doctor.Terminal {
-	t := doctor.Terminal{Stdin: term.IsTerminal(int(os.Stdin.Fd())), Stdout: term.IsTerminal(int(os.Stdout.Fd())), UTF8: speaksUTF8(os.Getenv)}
+	t := doctor.Terminal{Stdin: term.IsTerminal(int(os.Stdin.Fd())), Stdout: term.IsTerminal(int(os.Stdout.Fd())),
+		UTF8: speaksUTF8(os.Getenv)}
 	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		t.Width, t.Height = w, h
 	}

@@ -87,7 +87,8 @@ func (e env) explain(c *cli.Context) error {
 		}
 	}
 	if len(found) == 0 {
-		return usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s%s lists them)", short(info.Run), c.Int("number"), len(list), short(info.Run), stateForCommand(store.root))
+		return usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s%s lists them)",
+			short(info.Run), c.Int("number"), len(list), short(info.Run), stateForCommand(store.root))
 	}
 	if c.Bool("json") {
 		found = found[len(found)-1:] // an earlier one only says why somebody else had to
@@ -231,7 +232,8 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 		e.sayDamaged(list)
 	}
 	if all, err := store.Read(run, nil); err == nil && last.Seq == 0 && all.Records >= upTo {
-		return usagef("the journal of run %s keeps its last states only, up to record %d, and not that after record %d: name a later one", short(run), all.Records, upTo)
+		return usagef("the journal of run %s keeps its last states only, up to record %d, and not that after record "+
+			"%d: name a later one", short(run), all.Records, upTo)
 	}
 	if last.Seq == 0 {
 		return environmentf("nothing can be read of run %s: there is no moment to explain", short(run))

@@ -37,8 +37,9 @@ func (e env) listDecisions(c *cli.Context, run string, list []decisionlog.Decisi
 		if r.Failed != "" {
 			why = r.Failed
 		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Record, r.At.Local().Format(time.TimeOnly), sanitize.Line(string(r.Point), 20),
-			sanitize.Line(r.By(), 20), sanitize.Line(decisionlog.Text(r.Decision), 40), summonedText(r.Summoned), sanitize.Line(why, 80))
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Record, r.At.Local().Format(time.TimeOnly),
+			sanitize.Line(string(r.Point), 20), sanitize.Line(r.By(), 20),
+			sanitize.Line(decisionlog.Text(r.Decision), 40), summonedText(r.Summoned), sanitize.Line(why, 80))
 	}
 	return w.Flush()
 }
@@ -57,7 +58,8 @@ func (e env) printExplanation(c *cli.Context, x explanation) error {
 		return json.NewEncoder(e.stdout).Encode(x)
 	}
 	if x.Number > 0 {
-		word(e.stdout, "decision", "%d (%s), record %d, %s", x.Number, x.Point, x.Record, x.Time.Local().Format(time.DateTime))
+		word(e.stdout, "decision", "%d (%s), record %d, %s", x.Number, x.Point, x.Record,
+			x.Time.Local().Format(time.DateTime))
 	} else {
 		word(e.stdout, "moment", "after record %d, %s: %s", x.Record, x.Time.Local().Format(time.DateTime), x.Point)
 	}
@@ -98,7 +100,8 @@ func printDecision(w io.Writer, d decider.Decision) {
 	if d.Decision != "" {
 		word(w, "decided", "%s", decisionlog.Text(d))
 	}
-	for _, x := range []struct{ name, text string }{{"reason", d.Reason}, {"message", d.Message}, {"summary", d.Summary}} {
+	for _, x := range []struct{ name, text string }{{"reason", d.Reason}, {"message", d.Message},
+		{"summary", d.Summary}} {
 		if x.text != "" {
 			word(w, x.name, "%s", x.text)
 		}

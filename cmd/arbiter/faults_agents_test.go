@@ -34,7 +34,8 @@ func TestAgentDies(t *testing.T) {
 			if list := s.reasons(); len(list) == 1 && !strings.Contains(list[0], c.reason) {
 				t.Errorf("reason %q, want %q", list[0], c.reason)
 			}
-			if !slices.ContainsFunc(collect[contract.Done](s), func(d contract.Done) bool { return d.Reason == string(bridge.CatCrash) }) {
+			if !slices.ContainsFunc(collect[contract.Done](s),
+				func(d contract.Done) bool { return d.Reason == string(bridge.CatCrash) }) {
 				t.Errorf("nobody is said to have crashed\n%s", s.dump())
 			}
 		})
@@ -56,7 +57,9 @@ func TestStubbornAgents(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.fault})
-			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool {
+				return id == "orch-1"
+			})
 			awaitCrowd(t, s.run(), c.least)
 			s.send(contract.SetPlan{Steps: []contract.Step{}})
 			await[contract.Accepted](s, "an answer in the midst of it", nil)
@@ -96,7 +99,8 @@ func TestStoppedAgent(t *testing.T) {
 				}
 				onlyLinux(t)
 				t.Parallel()
-				s := start(t, nil, append(p.args, "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task", "Name it")...)
+				s := start(t, nil, append(p.args, "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task",
+					"Name it")...)
 				await[contract.Question](s, "a question", nil)
 				pid := agentPID(t, s.run(), "arbiter.1")
 				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -138,8 +142,11 @@ func TestProgramGone(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			claude := sickClaude(t, nil)
-			s := start(t, nil, "--rehearse", "--claude", claude, "--json", "--scenario", scenarioFile(t, spin("touch up.txt; exec tail -f /dev/null")), "--task", "Weave")
-			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+			s := start(t, nil, "--rehearse", "--claude", claude, "--json", "--scenario",
+				scenarioFile(t, spin("touch up.txt; exec tail -f /dev/null")), "--task", "Weave")
+			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool {
+				return id == "orch-1"
+			})
 			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 			pid := agentPID(t, s.run(), "orch-1.1")
 			if err := c.do(claude); err != nil {
@@ -188,7 +195,8 @@ echo tried`
 			if want := b2n(mode == "never" || os.Getuid() != 0); r.Crashes != want || len(s.reasons()) != want {
 				t.Errorf("%d crashes, want %d, restarts %q\n%s", r.Crashes, want, s.reasons(), s.dump())
 			}
-			if list := s.reasons(); len(list) > 0 && !strings.Contains(list[0], "the bridge") || len(list) > 0 && !strings.Contains(list[0], "signal: killed") {
+			if list := s.reasons(); len(list) > 0 && !strings.Contains(list[0], "the bridge") ||
+				len(list) > 0 && !strings.Contains(list[0], "signal: killed") {
 				t.Errorf("the cause is not named: %q", list)
 			}
 		})
@@ -255,7 +263,8 @@ func TestGreedyAgents(t *testing.T) {
 			// The files stay when the process goes: somebody has to make room, or the next
 			// one is over the limit, too.
 			const tidy = `sh:rm -rf "${TMPDIR:?}"/claude-*/*/*/tasks`
-			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over, "orch-1.2": tidy}, "--watch-every", "500ms", c.limit)
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over, "orch-1.2": tidy}, "--watch-every", "500ms",
+				c.limit)
 			if n := s.told("is started again"); !strings.Contains(n.Text, c.what) {
 				t.Errorf("notice %q", n.Text)
 			}

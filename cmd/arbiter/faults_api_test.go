@@ -38,13 +38,17 @@ func TestSilentAgent(t *testing.T) {
 		onlyLinux(t)
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"orch-1.1": "quiet"}, "--watch-every", "500ms", "--debug")
-		await[contract.ToolResult](s, "the last word before the silence", func(id string, _ contract.ToolResult) bool { return id == "orch-1" })
+		await[contract.ToolResult](s, "the last word before the silence", func(id string, _ contract.ToolResult) bool {
+			return id == "orch-1"
+		})
 		s.awaitLooks(20) // of both agents: far more than flag a silent one
 		for _, n := range collect[contract.Notice](s) {
 			t.Errorf("notice %q", n.Text)
 		}
 		s.send(contract.Interrupt{ID: "orch-1"})
-		await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool { return id == "orch-1" && b.Outcome == bridge.TurnInterrupted })
+		await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool {
+			return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
+		})
 		if r := s.finish(contract.ExitComplete); r.Summary != "spun" || len(s.spawns("orch-1")) != 1 {
 			t.Errorf("result %+v", r)
 		}
@@ -144,13 +148,15 @@ func TestSwallowed(t *testing.T) {
 // something – is given up with its cause, and never counts as at work.
 func TestNeverReady(t *testing.T) {
 	t.Parallel()
-	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "15s") // which the well have, however busy the machine is
+	// which the well have, however busy the machine is
+	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "15s")
 	r := s.finish(contract.ExitComplete)
 	if r.Summary != "without it" || len(s.spawns("orch-1")) != 1 {
 		t.Errorf("result %+v\n%s", r, s.dump())
 	}
 	s.oneError(bridge.CatStart)
-	if slices.ContainsFunc(s.lines, func(l contract.Line) bool { _, ok := l.Body.(contract.Delivered); return ok && l.ID == "orch-1" }) {
+	if slices.ContainsFunc(s.lines,
+		func(l contract.Line) bool { _, ok := l.Body.(contract.Delivered); return ok && l.ID == "orch-1" }) {
 		t.Error("a message was called delivered")
 	}
 }
@@ -198,7 +204,8 @@ func TestUsageLimit(t *testing.T) {
 // nothing is started any more.
 func TestKeyRefusedInParallel(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"orch-*": "auth"}), "--json", "--scenario", "parallel", "--task", "Two threads")
+	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"orch-*": "auth"}), "--json", "--scenario",
+		"parallel", "--task", "Two threads")
 	s.offScript = true
 	s.finish(contract.ExitEnvironment)
 	s.oneError(bridge.CatAuth)
@@ -217,8 +224,9 @@ func TestCutStream(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
 			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--max-iterations", "1",
-				"--scenario", faultScenario(t, "{cut_after: 4, repeat: forever}"), "--task", "Speak")...)
+			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+				append(p.args, "--json", "--no-input", "--max-iterations", "1",
+					"--scenario", faultScenario(t, "{cut_after: 4, repeat: forever}"), "--task", "Speak")...)
 			if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
 				t.Errorf("result %+v", r)
 			}
@@ -227,7 +235,8 @@ func TestCutStream(t *testing.T) {
 					t.Errorf("error %+v", e)
 				}
 			}
-			if d := collect[contract.Decision](s); len(d) == 0 || slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "fallback" }) {
+			if d := collect[contract.Decision](s); len(d) == 0 ||
+				slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "fallback" }) {
 				t.Errorf("decisions %+v", d)
 			}
 		})
@@ -245,7 +254,8 @@ func TestMoneyIsSpentOnce(t *testing.T) {
 		t.Errorf("result %+v", r)
 	}
 	n := s.again("--json", "--resume")
-	if r := n.finish(contract.ExitLimit); !strings.Contains(r.Summary, "--max-cost") || len(n.spawns(contract.Arbiter)) != 0 {
+	if r := n.finish(contract.ExitLimit); !strings.Contains(r.Summary, "--max-cost") ||
+		len(n.spawns(contract.Arbiter)) != 0 {
 		t.Errorf("result %+v, spawned %+v", r, n.spawns(contract.Arbiter))
 	}
 	m := s.again("--json", "--resume", "--max-cost", "100")

@@ -113,13 +113,17 @@ func sickClaude(t *testing.T, ills sick) string {
 // perform starts a rehearsal with such a claude.
 func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
 	t.Helper()
-	return start(t, nil, append([]string{"--rehearse", "--claude", sickClaude(t, ills), "--json", "--scenario", scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
+	return start(t, nil,
+		append([]string{"--rehearse", "--claude", sickClaude(t, ills), "--json", "--scenario",
+			scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
 }
 
 // told waits for a notice that holds a text.
 func (s *script) told(text string) contract.Notice {
 	s.t.Helper()
-	return await[contract.Notice](s, "a notice of "+text, func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, text) })
+	return await[contract.Notice](s, "a notice of "+text, func(_ string, b contract.Notice) bool {
+		return strings.Contains(b.Text, text)
+	})
 }
 
 // aliveAs lists the pids of a run's processes by the incarnation they belong to.

@@ -28,19 +28,24 @@ func TestImpatientSignals(t *testing.T) {
 		signals int
 		asked   []input.Signalled
 	}{
-		{"once", 1, []input.Signalled{{Signal: "INT"}}}, {"twice", 2, []input.Signalled{{Signal: "INT"}, {Signal: "INT", Fast: true}}},
+		{"once", 1, []input.Signalled{{Signal: "INT"}}},
+		{"twice", 2, []input.Signalled{{Signal: "INT"}, {Signal: "INT", Fast: true}}},
 		{"ten times", 10, nil}, // the third asks nobody
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": "ignore-term,hang"})
-			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool {
+				return id == "orch-1"
+			})
 			for range c.signals {
 				if s.cmd.Process.Signal(syscall.SIGINT) != nil {
 					break // it has ended
 				}
-				await[contract.State](s, "the first one's effect", func(_ string, b contract.State) bool { return b.To == "cancelled" })
+				await[contract.State](s, "the first one's effect", func(_ string, b contract.State) bool {
+					return b.To == "cancelled"
+				})
 			}
 			<-s.ended
 			if c.signals < 3 {
@@ -178,11 +183,15 @@ func TestWordsAtOddTimes(t *testing.T) {
 		await[contract.Spawn](s, "the spawn", func(id string, _ contract.Spawn) bool { return id == "orch-1" })
 		s.send(contract.Say{Text: "Hear me.", To: "orch-1"})
 		await[contract.Accepted](s, "accepted", nil)
-		said := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool { return b.Text == "Hear me." })
+		said := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
+			return b.Text == "Hear me."
+		})
 		if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		await[contract.Delivered](s, "its delivery", func(_ string, b contract.Delivered) bool { return b.MessageID == said.MessageID })
+		await[contract.Delivered](s, "its delivery", func(_ string, b contract.Delivered) bool {
+			return b.MessageID == said.MessageID
+		})
 		s.finish(contract.ExitComplete)
 	})
 	t.Run("leaving, gone, and nobody", func(t *testing.T) {
@@ -231,13 +240,19 @@ func TestCommandsAreNotTalk(t *testing.T) {
 	accepted(2)
 	s.send(contract.Interrupt{ID: "orch-1"})
 	accepted(3)
-	await[contract.Turn](s, "the turn's end", func(id string, b contract.Turn) bool { return id == "orch-1" && b.Outcome == bridge.TurnInterrupted })
-	said := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool { return b.Text == "Patience, all." })
+	await[contract.Turn](s, "the turn's end", func(id string, b contract.Turn) bool {
+		return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
+	})
+	said := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
+		return b.Text == "Patience, all."
+	})
 	if slices.Contains(collect[contract.Delivered](s), contract.Delivered{MessageID: said.MessageID}) {
 		t.Error("delivered under the pause")
 	}
 	s.send(contract.Continue{})
-	await[contract.Delivered](s, "the delivery", func(_ string, b contract.Delivered) bool { return b.MessageID == said.MessageID })
+	await[contract.Delivered](s, "the delivery", func(_ string, b contract.Delivered) bool {
+		return b.MessageID == said.MessageID
+	})
 	s.finish(contract.ExitComplete)
 	for _, m := range collect[contract.Message](s) {
 		if m.From == contract.Human && m.Kind != "task" && m.Text != "Patience, all." {
@@ -310,7 +325,8 @@ func TestFlood(t *testing.T) {
 	await[contract.Question](s, "the first question", nil)
 	var all strings.Builder
 	for i := range words {
-		line, err := contract.MarshalCommand(contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: fmt.Sprintf("word %d", i)}})
+		line, err := contract.MarshalCommand(contract.Command{Ref: fmt.Sprint(i),
+			Body: contract.Say{Text: fmt.Sprintf("word %d", i)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +339,9 @@ func TestFlood(t *testing.T) {
 	n := 0
 	await[contract.Accepted](s, "all answers", func(string, contract.Accepted) bool { n++; return n == words })
 	t.Logf("accepted in %s", time.Since(began))
-	await[contract.Message](s, "the last of them", func(_ string, b contract.Message) bool { return b.Text == fmt.Sprintf("word %d", words-1) })
+	await[contract.Message](s, "the last of them", func(_ string, b contract.Message) bool {
+		return b.Text == fmt.Sprintf("word %d", words-1)
+	})
 	for i, a := range collect[contract.Accepted](s) {
 		if a.Ref != fmt.Sprint(i) {
 			t.Fatalf("answer %d is to %s", i, a.Ref)

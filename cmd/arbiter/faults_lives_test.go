@@ -31,10 +31,12 @@ func TestPanic(t *testing.T) {
 	bin := crashingArbiter(t)
 	// The point of a key, and made up.
 	const secret = "sk-ant-api03-QkW7xPz4TnL9vRb2MdYc8HgJf5sKa1Ue6Wo3Ip0Zx7Nq4Bt9Vl2Cm5Dy8Eg"
-	for _, at := range []string{"loop.apply:30", "loop.append:30", "loop.send:2", "loop.spawned:2", "loop.emit:30", "shutdown.step"} {
+	for _, at := range []string{"loop.apply:30", "loop.append:30", "loop.send:2", "loop.spawned:2", "loop.emit:30",
+		"shutdown.step"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			s := prepare(t, []string{"ARBITER_CRASH_AT=panic:arbiter/" + at}, "--stand-in", "--json", "--scenario", "parallel", "--task", "Two threads, and the key is "+secret)
+			s := prepare(t, []string{"ARBITER_CRASH_AT=panic:arbiter/" + at}, "--stand-in", "--json", "--scenario",
+				"parallel", "--task", "Two threads, and the key is "+secret)
 			s.cmd.Path = bin
 			s.launch()
 			s.gone()
@@ -55,7 +57,8 @@ func TestPanic(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, point := string(raw), strings.Split(at, ":")[0]
-			for _, want := range []string{"panic: crash point " + point, "goroutine ", "crashpoint.Here", `"event":"session"`, "Two threads"} {
+			for _, want := range []string{"panic: crash point " + point, "goroutine ", "crashpoint.Here",
+				`"event":"session"`, "Two threads"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in the report:\n%.3000s", want, text)
 				}
@@ -83,7 +86,8 @@ func TestResumeWhileTheOldBridgeLives(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
-			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=ignore-term", "--pid-namespace", "never", "--json", "--scenario", "dialogue", "--task", "Name it")
+			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=ignore-term", "--pid-namespace", "never",
+				"--json", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)
 			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
 			if !ok {
@@ -165,7 +169,8 @@ func (s *script) interruptAfter(lines int) {
 	s.gone()
 	state := s.cmd.ProcessState
 	// Before arbiter minds the signal, it ends as any program does.
-	if ws := state.Sys().(syscall.WaitStatus); !(ws.Signaled() && lines == 0) && state.ExitCode() != int(contract.ExitInterrupted) {
+	if ws := state.Sys().(syscall.WaitStatus); !(ws.Signaled() && lines == 0) &&
+		state.ExitCode() != int(contract.ExitInterrupted) {
 		s.t.Errorf("ended with %v\n%s", state, s.dump())
 	}
 }
@@ -182,7 +187,8 @@ func (s *script) nothingOrResumable() {
 		return
 	}
 	n.gone()
-	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) || !strings.Contains(n.stderr.String(), "nothing to resume") {
+	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) ||
+		!strings.Contains(n.stderr.String(), "nothing to resume") {
 		s.t.Errorf("exit code %d: %s", got, n.stderr.String())
 	}
 }
@@ -191,7 +197,8 @@ func (s *script) nothingOrResumable() {
 // last is so by the clock of the world, not by that on the wall.
 func TestTimeZones(t *testing.T) {
 	t.Parallel()
-	s := start(t, []string{"TZ=Pacific/Kiritimati"}, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	s := start(t, []string{"TZ=Pacific/Kiritimati"}, "--stand-in", "--json", "--scenario", "dialogue", "--task",
+		"Name it")
 	await[contract.Question](s, "a question", nil)
 	s.mustSignal(syscall.SIGINT)
 	<-s.ended // the end of the input would be news, too
@@ -233,8 +240,8 @@ func TestHostileRunNames(t *testing.T) {
 	before := tree(t, filepath.Dir(filepath.Dir(dir)))
 	names := []string{
 		"", " ", ".", "..", "../..", "../runs/" + s.run(), "/etc/passwd", dir, "*", "?", "-", "--", "%00", "~", "$HOME",
-		"\n", "a\tb", "\x1b[2J", "\xff\xfe", "⟦", strings.Repeat("a", 1<<16), s.run() + "/", s.run() + "0", strings.ToUpper(s.run()) + " ",
-		"00000000-0000-0000-0000-000000000000",
+		"\n", "a\tb", "\x1b[2J", "\xff\xfe", "⟦", strings.Repeat("a", 1<<16), s.run() + "/", s.run() + "0",
+		strings.ToUpper(s.run()) + " ", "00000000-0000-0000-0000-000000000000",
 	}
 	for _, name := range names {
 		_, stderr := s.output(int(contract.ExitUsage), "--json", "--no-input", "--session="+name, "--task", "x")

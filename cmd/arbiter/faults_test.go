@@ -39,8 +39,9 @@ func TestAPIFaults(t *testing.T) {
 					p.long(t)
 				}
 				t.Parallel()
-				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-iterations", "1", "--max-wait", "0s",
-					"--scenario", faultScenario(t, c.fault), "--task", "Speak")...)
+				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+					append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-iterations", "1", "--max-wait",
+						"0s", "--scenario", faultScenario(t, c.fault), "--task", "Speak")...)
 				s.finish(c.exit)
 				s.oneError(c.category)
 			})
@@ -97,7 +98,8 @@ func TestTroubleThatPasses(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
 			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+				append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
 			s.finish(contract.ExitComplete)
 			if r := collect[contract.Retry](s); len(r) == 0 {
 				t.Error("no retry event")
@@ -146,7 +148,8 @@ func TestCLIFaults(t *testing.T) {
 			if c.exit == contract.ExitLimit {
 				limit = "4s"
 			}
-			args := []string{"--stand-in", "--env", "ARBITER_STANDIN_FAULT=" + c.fault, "--timeout", limit, "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads"}
+			args := []string{"--stand-in", "--env", "ARBITER_STANDIN_FAULT=" + c.fault, "--timeout", limit, "--json",
+				"--no-input", "--scenario", "parallel", "--task", "Two threads"}
 			if c.category == bridge.CatStart { // a machine at work starts the others late
 				args = append(args, "--start-timeout", "3s")
 			}
@@ -259,7 +262,8 @@ func (s *script) restartedOnce(agent string) {
 			s.t.Errorf("error %+v", b)
 		}
 	}
-	if restarts != 1 || told > 1 || len(spawns) != 2 || spawns[1].Generation != 2 || !spawns[1].Resumed || spawns[0].SessionID != spawns[1].SessionID {
+	if restarts != 1 || told > 1 || len(spawns) != 2 || spawns[1].Generation != 2 || !spawns[1].Resumed ||
+		spawns[0].SessionID != spawns[1].SessionID {
 		s.t.Errorf("%d restarts, told %d times, spawned %+v", restarts, told, spawns)
 	}
 }
@@ -270,7 +274,8 @@ func agentPID(t *testing.T, run, agent string) int {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, d := range dirs {
 		env, err := os.ReadFile(d + "/environ")
-		if err != nil || !bytes.Contains(env, []byte("ARBITER_RUN="+run)) || !bytes.Contains(env, []byte("ARBITER_AGENT="+agent)) {
+		if err != nil || !bytes.Contains(env, []byte("ARBITER_RUN="+run)) ||
+			!bytes.Contains(env, []byte("ARBITER_AGENT="+agent)) {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(d))
@@ -288,7 +293,8 @@ func agentPID(t *testing.T, run, agent string) int {
 // TestSignals: one Ctrl-C ends the run in order, with the last line and 130.
 func TestSignals(t *testing.T) {
 	for sig, want := range map[syscall.Signal]contract.Exit{
-		syscall.SIGINT: contract.ExitInterrupted, syscall.SIGTERM: contract.ExitTerminated, syscall.SIGHUP: contract.ExitTerminated,
+		syscall.SIGINT: contract.ExitInterrupted, syscall.SIGTERM: contract.ExitTerminated,
+		syscall.SIGHUP: contract.ExitTerminated,
 	} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			t.Parallel()
@@ -297,7 +303,8 @@ func TestSignals(t *testing.T) {
 			if err := s.cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			if r := s.finish(want); r.Status != contract.StatusCancelled || r.Summary != "stopped by "+unix.SignalName(sig) {
+			if r := s.finish(want); r.Status != contract.StatusCancelled || r.Summary != "stopped by "+
+				unix.SignalName(sig) {
 				t.Errorf("result %+v", r)
 			}
 		})

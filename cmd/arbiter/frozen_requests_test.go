@@ -96,7 +96,8 @@ func TestFrozenRequests(t *testing.T) {
 		t.Error("two Orchestrators have different tools")
 	}
 	one, two := f.prompt(first["first"]), f.prompt(first["second"])
-	if diff := cmp.Diff(strings.ReplaceAll(one, "Orchestrator I (orch-1)", "NAME"), strings.ReplaceAll(two, "Orchestrator II (orch-2)", "NAME")); diff != "" {
+	if diff := cmp.Diff(strings.ReplaceAll(one, "Orchestrator I (orch-1)", "NAME"),
+		strings.ReplaceAll(two, "Orchestrator II (orch-2)", "NAME")); diff != "" {
 		t.Errorf("two Orchestrators have different prompts:\n%s", diff)
 	}
 	pinned, err := os.ReadFile("../../scripts/claude.version")
@@ -108,7 +109,8 @@ func TestFrozenRequests(t *testing.T) {
 	}
 	for _, actor := range order {
 		if actor != "second" { // who has what the first has
-			fmt.Fprintf(&out, "# %s: prompt\n\n%s\n\n# %s: tools\n\n%s\n", actor, f.prompt(last[actor]), actor, f.tools(t, last[actor]))
+			fmt.Fprintf(&out, "# %s: prompt\n\n%s\n\n# %s: tools\n\n%s\n", actor, f.prompt(last[actor]), actor,
+				f.tools(t, last[actor]))
 		}
 		fmt.Fprintf(&out, "# %s: history\n\n%s\n", actor, f.history(t, last[actor]))
 	}
@@ -118,7 +120,8 @@ func TestFrozenRequests(t *testing.T) {
 // beginsWith checks that a request goes on from an earlier one.
 func beginsWith(t *testing.T, actor string, before, now requestBody) {
 	t.Helper()
-	if !reflect.DeepEqual(before.System, now.System) || !reflect.DeepEqual(before.Tools, now.Tools) || !reflect.DeepEqual(before.Thinking, now.Thinking) {
+	if !reflect.DeepEqual(before.System, now.System) || !reflect.DeepEqual(before.Tools, now.Tools) ||
+		!reflect.DeepEqual(before.Thinking, now.Thinking) {
 		t.Errorf("%s: what stands before the history has changed:\n%s", actor, cmp.Diff(before.System, now.System))
 	}
 	if len(now.Messages) < len(before.Messages) {

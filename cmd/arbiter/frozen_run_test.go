@@ -100,11 +100,17 @@ func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 	s := h.script("--allow", "Bash(cat *)")
 	await[contract.Question](s, "the name asked for", nil)
 	s.send(contract.Say{Text: "call it dawn"})
-	bash := await(s, "a request for Bash", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
+	bash := await(s, "a request for Bash", func(_ string, r contract.PermissionRequest) bool {
+		return r.Tool == "Bash"
+	})
 	s.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
-	write := await(s, "a request for Write", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
+	write := await(s, "a request for Write", func(_ string, r contract.PermissionRequest) bool {
+		return r.Tool == "Write"
+	})
 	s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
-	await(s, "the colour asked for", func(_ string, q contract.Question) bool { return q.Text == "Which colour shall it have?" })
+	await(s, "the colour asked for", func(_ string, q contract.Question) bool {
+		return q.Text == "Which colour shall it have?"
+	})
 	p := h.take("orch-2")
 	p.Type("my word is sesame")
 	p.await("my word is sesame")
@@ -120,7 +126,9 @@ func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 		_, measured := l.Body.(contract.Context)
 		return again > 0 && measured && l.ID == "orch-2"
 	})
-	await(s, "the colour asked for again", func(_ string, q contract.Question) bool { return q.Text == "Once more: which colour?" })
+	await(s, "the colour asked for again", func(_ string, q contract.Question) bool {
+		return q.Text == "Once more: which colour?"
+	})
 	s.send(contract.Say{To: "orch-9", Text: "is anybody there?"})
 	await[contract.Rejected](s, "a refusal", nil)
 	s.say("pause", `{"type":"pause","ref":"pause"}`)
@@ -188,7 +196,8 @@ func TestFrozenRun(t *testing.T) {
 			Time            time.Time
 			Level, Msg, Run string
 		}
-		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Time.IsZero() || l.Level == "" || l.Msg == "" || l.Run != run {
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Time.IsZero() || l.Level == "" || l.Msg == "" ||
+			l.Run != run {
 			t.Errorf("a line of the log, %v: %s", err, line)
 		}
 	}
@@ -223,7 +232,8 @@ func (f *freezer) name(lines []contract.Line) {
 }
 
 var (
-	idInText   = regexp.MustCompile(`\b(?:perm-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\btoolu_[0-9A-Z]+\b`)
+	idInText = regexp.MustCompile(
+		`\b(?:perm-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\btoolu_[0-9A-Z]+\b`)
 	fleetingIn = []struct {
 		found *regexp.Regexp
 		put   string
@@ -268,8 +278,9 @@ func (f *freezer) text(text string) string {
 }
 
 // measured are fields whose values are measured, or depend on the machine.
-var measured = regexp.MustCompile(`^(time|seq|cost_usd|run_cost_usd|usage|tokens|pct|context_pct|duration_ms|record|timeElapsedMs|` +
-	`began|last_active|.*bytes|.*sha256|hash|prev|claude_identity|argv|version|arbiter_version|action|pid|message_time|at)$`)
+var measured = regexp.MustCompile(
+	`^(time|seq|cost_usd|run_cost_usd|usage|tokens|pct|context_pct|duration_ms|record|timeElapsedMs|` +
+		`began|last_active|.*bytes|.*sha256|hash|prev|claude_identity|argv|version|arbiter_version|action|pid|message_time|at)$`)
 
 // value is what a JSON text holds, without what differs.
 func (f *freezer) value(v any) any {
@@ -381,7 +392,8 @@ func (f *freezer) sameAudit(t *testing.T, text, raw string) {
 		if l.Channel != "" {
 			who += "@" + l.Channel
 		}
-		if !strings.Contains(people[i], who) || !strings.Contains(people[i], " "+l.What+" ") || !strings.Contains(people[i], l.About) {
+		if !strings.Contains(people[i], who) || !strings.Contains(people[i], " "+l.What+" ") ||
+			!strings.Contains(people[i], l.About) {
 			t.Errorf("line %d is for people\n%s\nand for programs\n%s", i+1, people[i], line)
 		}
 	}

@@ -45,7 +45,8 @@ var windows = []struct {
 	{"200K", 167_000, []string{"--model", "claude-sonnet-4-5"}},
 	{"1M with the ceiling", 300_000, []string{"--model", "claude-opus-5-5"}},
 	{"1M without", 967_000, []string{"--model", "claude-opus-5-5", "--context-tokens", "0"}},
-	{"1M with a ceiling of its own", 120_000, []string{"--model", "claude-opus-5-5", "--context-tokens-for", "claude-opus=120000"}},
+	{"1M with a ceiling of its own", 120_000,
+		[]string{"--model", "claude-opus-5-5", "--context-tokens-for", "claude-opus=120000"}},
 }
 
 // TestGenerations: each Orchestrator is warned and hands off, each successor receives a
@@ -61,7 +62,8 @@ func TestGenerations(t *testing.T) {
 					p.long(t)
 				}
 				t.Parallel()
-				args := slices.Concat(p.args, w.args, []string{"--json", "--no-input", "--scenario", generations(t, w.window), "--task", "Weave three"})
+				args := slices.Concat(p.args, w.args,
+					[]string{"--json", "--no-input", "--scenario", generations(t, w.window), "--task", "Weave three"})
 				s := start(t, nil, args...)
 				r := s.finish(contract.ExitComplete)
 				if r.Iterations != 3 || r.Crashes != 0 {
@@ -104,7 +106,8 @@ func checkGenerations(t *testing.T, s *script, window int) {
 			t.Errorf("line %d: %+v", l.Seq, b)
 		}
 	}
-	want := map[string][]string{"orch-1": {"warn", "critical"}, "orch-2": {"critical"}, "arbiter": {"critical", "critical"}}
+	want := map[string][]string{"orch-1": {"warn", "critical"}, "orch-2": {"critical"},
+		"arbiter": {"critical", "critical"}}
 	for id, list := range want {
 		if !slices.Equal(levels[id], list) {
 			t.Errorf("%s was warned %v, want %v", id, levels[id], list)
@@ -117,7 +120,8 @@ func checkGenerations(t *testing.T, s *script, window int) {
 			t.Errorf("drawn up: %+v", h)
 		}
 	}
-	if want := []string{"orch-1 to orch-2", "arbiter to arbiter", "orch-2 to orch-3", "arbiter to arbiter", "orch-3 to arbiter"}; !slices.Equal(ways, want) {
+	if want := []string{"orch-1 to orch-2", "arbiter to arbiter", "orch-2 to orch-3", "arbiter to arbiter",
+		"orch-3 to arbiter"}; !slices.Equal(ways, want) {
 		t.Errorf("documents went %v", ways)
 	}
 	again := 0
@@ -152,19 +156,27 @@ func TestGenerationsOverKills(t *testing.T) {
 		{name: "a check has run", real: true, wait: func(s *script) { await[contract.Check](s, "a check", nil) }},
 		{name: "the document was passed on", wait: func(s *script) { await[contract.Handoff](s, "a hand-off", nil) }},
 		{name: "the Arbiter is asked to hand off", wait: func(s *script) {
-			await[contract.Message](s, "a renewal", func(_ string, m contract.Message) bool { return m.Kind == "renewal" })
+			await[contract.Message](s, "a renewal", func(_ string, m contract.Message) bool {
+				return m.Kind == "renewal"
+			})
 		}},
 		{name: "the Arbiter has handed off", real: true, wait: func(s *script) {
-			await[contract.Decision](s, "a HANDOFF", func(_ string, d contract.Decision) bool { return d.Decision == "HANDOFF" })
+			await[contract.Decision](s, "a HANDOFF", func(_ string, d contract.Decision) bool {
+				return d.Decision == "HANDOFF"
+			})
 		}},
 		{name: "its process has ended", wait: func(s *script) {
 			await[contract.Done](s, "the end", func(id string, _ contract.Done) bool { return id == contract.Arbiter })
 		}},
 		{name: "its successor is started", real: true, wait: func(s *script) {
-			await[contract.Spawn](s, "a second Arbiter", func(id string, b contract.Spawn) bool { return id == contract.Arbiter && b.Generation == 2 })
+			await[contract.Spawn](s, "a second Arbiter", func(id string, b contract.Spawn) bool {
+				return id == contract.Arbiter && b.Generation == 2
+			})
 		}},
 		{name: "its successor has ruled", wait: func(s *script) {
-			await[contract.Message](s, "a ruling", func(_ string, m contract.Message) bool { return m.Text == "Begin the second." })
+			await[contract.Message](s, "a ruling", func(_ string, m contract.Message) bool {
+				return m.Text == "Begin the second."
+			})
 		}},
 	}
 	for _, p := range players(t) {
@@ -176,8 +188,11 @@ func TestGenerationsOverKills(t *testing.T) {
 				p.long(t)
 				t.Parallel()
 				// However late the kill, the second Orchestrator has not been warned by then.
-				play := generations(t, 167_000, "command: echo two > two.txt,", `command: "echo two > two.txt; until [ -e gate ]; do sleep 0.1; done",`)
-				args := slices.Concat(p.args, []string{"--json", "--no-input", "--model", "claude-sonnet-4-5", "--scenario", play, "--task", "Weave three"})
+				play := generations(t, 167_000, "command: echo two > two.txt,",
+					`command: "echo two > two.txt; until [ -e gate ]; do sleep 0.1; done",`)
+				args := slices.Concat(p.args,
+					[]string{"--json", "--no-input", "--model", "claude-sonnet-4-5", "--scenario", play, "--task",
+						"Weave three"})
 				s := start(t, nil, args...)
 				moment.wait(s)
 				_ = s.cmd.Process.Kill()
@@ -196,7 +211,8 @@ func TestGenerationsOverKills(t *testing.T) {
 					t.Errorf("%d sessions of the Arbiter ruled", got)
 				}
 				for _, name := range []string{"one", "two", "three"} {
-					if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil || string(got) != name+"\n" {
+					if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil ||
+						string(got) != name+"\n" {
 						t.Errorf("%s: %q, %v", name, got, err)
 					}
 				}

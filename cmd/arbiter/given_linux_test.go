@@ -15,13 +15,17 @@ import (
 // hostileEnvironment is what a shell, another tool or an enclosing session may have left, and
 // what would change the agents, load code into them, or be read by them.
 var hostileEnvironment = []string{
-	"NODE_OPTIONS=--require /tmp/x.js", "NODE_PATH=/tmp", "BUN_OPTIONS=--preload /tmp/x.js", "ELECTRON_RUN_AS_NODE=1", "LD_PRELOAD=", "LD_AUDIT=", "LD_LIBRARY_PATH=/nowhere",
-	"DYLD_INSERT_LIBRARIES=/tmp/x.dylib", "BASH_ENV=/tmp/x.sh", "ENV=/tmp/x.sh", "PROMPT_COMMAND=id", "BASH_FUNC_ls%%=() { id; }", "SHELLOPTS=xtrace", "PS4=$(id)",
-	"GIT_SSH_COMMAND=id", "GIT_EXTERNAL_DIFF=id", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.pager", "GIT_CONFIG_VALUE_0=id", "GIT_DIR=/tmp",
-	"PYTHONSTARTUP=/tmp/x.py", "PYTHONPATH=/tmp", "PERL5OPT=-Mx", "RUBYOPT=-rx", "JAVA_TOOL_OPTIONS=-javaagent:x", "EDITOR=id", "VISUAL=id", "PAGER=id", "BROWSER=id",
-	"GITHUB_TOKEN=ghp_0", "NPM_TOKEN=n", "DATABASE_URL=postgres://u:p@h/d", "KUBECONFIG=/tmp/k", "DOCKER_HOST=tcp://h", "SUDO_ASKPASS=/tmp/x", "DBUS_SESSION_BUS_ADDRESS=unix:path=/x",
-	"CLAUDECODE=1", "CLAUDE_PID=1", "CLAUDE_ENV_FILE=/tmp/x", "CLAUDE_PROJECT_DIR=/tmp", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_SESSION_ID=s", "CLAUDE_CODE_SSE_PORT=1",
-	"CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_MESSAGING_SOCKET=s", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1", "CLAUDE_CODE_TASK_LIST_ID=l",
+	"NODE_OPTIONS=--require /tmp/x.js", "NODE_PATH=/tmp", "BUN_OPTIONS=--preload /tmp/x.js", "ELECTRON_RUN_AS_NODE=1",
+	"LD_PRELOAD=", "LD_AUDIT=", "LD_LIBRARY_PATH=/nowhere", "DYLD_INSERT_LIBRARIES=/tmp/x.dylib", "BASH_ENV=/tmp/x.sh",
+	"ENV=/tmp/x.sh", "PROMPT_COMMAND=id", "BASH_FUNC_ls%%=() { id; }", "SHELLOPTS=xtrace", "PS4=$(id)",
+	"GIT_SSH_COMMAND=id", "GIT_EXTERNAL_DIFF=id", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.pager",
+	"GIT_CONFIG_VALUE_0=id", "GIT_DIR=/tmp", "PYTHONSTARTUP=/tmp/x.py", "PYTHONPATH=/tmp", "PERL5OPT=-Mx",
+	"RUBYOPT=-rx", "JAVA_TOOL_OPTIONS=-javaagent:x", "EDITOR=id", "VISUAL=id", "PAGER=id", "BROWSER=id",
+	"GITHUB_TOKEN=ghp_0", "NPM_TOKEN=n", "DATABASE_URL=postgres://u:p@h/d", "KUBECONFIG=/tmp/k", "DOCKER_HOST=tcp://h",
+	"SUDO_ASKPASS=/tmp/x", "DBUS_SESSION_BUS_ADDRESS=unix:path=/x", "CLAUDECODE=1", "CLAUDE_PID=1",
+	"CLAUDE_ENV_FILE=/tmp/x", "CLAUDE_PROJECT_DIR=/tmp", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_SESSION_ID=s",
+	"CLAUDE_CODE_SSE_PORT=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_MESSAGING_SOCKET=s",
+	"CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1", "CLAUDE_CODE_TASK_LIST_ID=l",
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=0", "DISABLE_AUTOUPDATER=0", "IS_SANDBOX=1",
 	"ARBITER_LOCK_FD=9", "ARBITER_HOOK_TOKEN=t", "ARBITER_HOOK_SOCKET=/tmp/s",
 }
@@ -46,7 +50,8 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json", "--claude", claude, "--task", "Weave")
+	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json",
+		"--claude", claude, "--task", "Weave")
 	for range 3 { // as a shell leaves them that was told so
 		f, err := os.Open(secret)
 		if err != nil {
@@ -75,14 +80,17 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 	}
 	slices.Sort(names)
 	want := []string{
-		"ANTHROPIC_API_KEY", "ARBITER_AGENT", "ARBITER_RUN", "ARBITER_TOOL_SHELL", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX", "DISABLE_AUTOUPDATER", "HOME", "LANG", "PATH", "TMPDIR",
+		"ANTHROPIC_API_KEY", "ARBITER_AGENT", "ARBITER_RUN", "ARBITER_TOOL_SHELL",
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+		"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX", "DISABLE_AUTOUPDATER",
+		"HOME", "LANG", "PATH", "TMPDIR",
 	}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Errorf("variables, -want +got:\n%s", d)
 	}
 	arguments := read("arguments")
-	for _, pair := range [][2]string{{"--setting-sources", "user"}, {"--permission-prompt-tool", "stdio"}, {"--permission-mode", "default"}} {
+	for _, pair := range [][2]string{{"--setting-sources", "user"}, {"--permission-prompt-tool", "stdio"},
+		{"--permission-mode", "default"}} {
 		if at := slices.Index(arguments, pair[0]); at < 0 || at+1 >= len(arguments) || arguments[at+1] != pair[1] {
 			t.Errorf("%s is not %s: %q", pair[0], pair[1], arguments)
 		}

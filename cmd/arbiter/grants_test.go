@@ -26,7 +26,8 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	give := func() {
 		t.Helper()
 		for _, g := range []grants.Grant{
-			{Rule: "Bash(git *)", Run: "d4a65516-1d04-49dd-95ac-721a5047b226", At: at}, {Rule: "Edit(src/**)", At: at}, {Action: action, Tool: "Bash", At: at},
+			{Rule: "Bash(git *)", Run: "d4a65516-1d04-49dd-95ac-721a5047b226", At: at}, {Rule: "Edit(src/**)", At: at},
+			{Action: action, Tool: "Bash", At: at},
 		} {
 			if err := store.Add(g); err != nil {
 				t.Fatal(err)
@@ -38,14 +39,16 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		t.Helper()
 		var out, errs strings.Builder
 		args = append(append([]string{"arbiter", "grants"}, args...), "--state-dir", state, "--cwd", work)
-		if code := run(args, strings.NewReader(""), &out, &errs); code != int(want) || !strings.Contains(out.String()+errs.String(), says) {
+		if code := run(args, strings.NewReader(""), &out, &errs); code != int(want) ||
+			!strings.Contains(out.String()+errs.String(), says) {
 			t.Errorf("%v: code %d, %s%s", args[1:], code, out.String(), errs.String())
 		}
 		return out.String()
 	}
 	try(contract.ExitComplete, "in run d4a65516 (arbiter logs d4a65516 --audit --state-dir "+state+" tells")
 	var r grantsReport
-	if err := json.Unmarshal([]byte(try(contract.ExitComplete, "", "ls", "--json")), &r); err != nil || len(r.Grants) != 3 || r.Grants[2].Action != action {
+	if err := json.Unmarshal([]byte(try(contract.ExitComplete, "", "ls", "--json")), &r); err != nil ||
+		len(r.Grants) != 3 || r.Grants[2].Action != action {
 		t.Errorf("%v, %+v", err, r)
 	}
 	for says, args := range map[string][]string{
@@ -91,7 +94,8 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	}
 	try(contract.ExitEnvironment, "not safe to use", "rm", "--all")
 	var errs strings.Builder
-	if code := run([]string{"arbiter", "grants", "--cwd", work + "/none"}, nil, &errs, &errs); code != int(contract.ExitUsage) {
+	if code := run([]string{"arbiter", "grants", "--cwd", work + "/none"}, nil, &errs,
+		&errs); code != int(contract.ExitUsage) {
 		t.Errorf("of no workspace: %d, %s", code, errs.String())
 	}
 }
@@ -102,12 +106,14 @@ func TestRulesForNobody(t *testing.T) {
 		t.Helper()
 		var out, errs strings.Builder
 		args = append([]string{"arbiter"}, args...)
-		if code := run(args, strings.NewReader(""), &out, &errs); code != int(want) || !strings.Contains(errs.String(), says) {
+		if code := run(args, strings.NewReader(""), &out, &errs); code != int(want) ||
+			!strings.Contains(errs.String(), says) {
 			t.Errorf("%v: code %d, %s", args[1:], code, errs.String())
 		}
 	}
 	state := t.TempDir()
-	p, err := rulesOf(runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"}, Ask: []string{"NotebookEdit", "Raed"}})
+	p, err := rulesOf(runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"},
+		Ask: []string{"NotebookEdit", "Raed"}})
 	if got := strangers(p); err != nil || !strings.HasSuffix(got, "hold for nothing: --deny Bsh, --ask Raed") {
 		t.Errorf("%v, %q", err, got)
 	}

@@ -20,7 +20,8 @@ func (e env) grantsCommand() *cli.Command {
 or no such entry; 5 the workspace or the file cannot be read or written.`
 	return &cli.Command{
 		Name: "grants", Usage: "list or remove what a workspace always allows",
-		Description: "A grant is your answer \"always\" to a permission request: a rule, or one exact action. Every later\n" +
+		Description: "A grant is your answer \"always\" to a permission request: a rule, or one exact action. Every " +
+			"later\n" +
 			"run in the workspace uses it, unless a --deny or --ask rule covers the same action.\n\n" +
 			"  arbiter grants\n  arbiter grants rm 2\n  arbiter grants rm 'Bash(git *)'\n\n" + codes,
 		Flags: list,
@@ -35,8 +36,9 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 			{
 				Name: "rm", Usage: "remove grants by number or rule", ArgsUsage: "NUMBER|RULE…",
 				Description: "A live run keeps the grants that it started with.\n\n" + codes,
-				Flags:       []cli.Flag{flagOf("cwd"), stateDirFlag(), &cli.BoolFlag{Name: "all", Usage: "remove all grants, the invalid ones too"}},
-				Action:      e.removeGrants,
+				Flags: []cli.Flag{flagOf("cwd"), stateDirFlag(),
+					&cli.BoolFlag{Name: "all", Usage: "remove all grants, the invalid ones too"}},
+				Action: e.removeGrants,
 			},
 		},
 	}
@@ -115,7 +117,9 @@ func (e env) listGrants(c *cli.Context) error {
 		e.tellGrants(r, stateForCommand(state))
 	}
 	if len(problems) > 0 {
-		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("%d entries of %s are not believed (arbiter grants rm --all removes them with the rest)", len(problems), store.Path())}
+		return &exitError{code: contract.ExitFailed,
+			text: fmt.Sprintf("%d entries of %s are not believed (arbiter grants rm --all removes them with the rest)",
+				len(problems), store.Path())}
 	}
 	return nil
 }
@@ -124,7 +128,8 @@ func (e env) listGrants(c *cli.Context) error {
 func (e env) tellGrants(r grantsReport, named string) {
 	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
-		fmt.Fprintf(e.stdout, "%3d  %s\n     since %s%s\n", g.Number, g.text(), g.At.Local().Format("2006-01-02 15:04"), g.origin(named))
+		fmt.Fprintf(e.stdout, "%3d  %s\n     since %s%s\n", g.Number, g.text(), g.At.Local().Format("2006-01-02 15:04"),
+			g.origin(named))
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(e.stdout, "  ✗  "+sanitize.Line(p, 400))

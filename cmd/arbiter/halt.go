@@ -94,10 +94,13 @@ func (e env) haltRun(store *runs, info journal.Info) *exitError {
 	case err != nil:
 		return e.haltSilent(store, info, err)
 	case len(r.Left) > 0:
-		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(r.Left, ", "))}
+		return &exitError{code: contract.ExitFailed,
+			text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(r.Left, ", "))}
 	}
-	how := map[string]string{"loop": "halted", "bridge": "halted by its bridge: the run itself did not answer", "killed": "halted by force: neither the run nor its bridge answered"}
-	fmt.Fprintf(e.stderr, "Run %s is %s. No agent is alive; continue starts them again.\n", short(info.Run), cmp.Or(how[r.How], sanitize.Line(r.How, 40)))
+	how := map[string]string{"loop": "halted", "bridge": "halted by its bridge: the run itself did not answer",
+		"killed": "halted by force: neither the run nor its bridge answered"}
+	fmt.Fprintf(e.stderr, "Run %s is %s. No agent is alive; continue starts them again.\n", short(info.Run),
+		cmp.Or(how[r.How], sanitize.Line(r.How, 40)))
 	return nil
 }
 
@@ -120,14 +123,16 @@ func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
 	if anAgents(info.PID) {
 		return usagef("refused: an agent started this process, and agents may not halt or attach")
 	}
-	fmt.Fprintf(e.stderr, "The arbiter of run %s (process %d) does not answer: %s. Its bridge is killed.\n", short(info.Run), info.PID, sanitize.Line(why.Error(), 200))
+	fmt.Fprintf(e.stderr, "The arbiter of run %s (process %d) does not answer: %s. Its bridge is killed.\n",
+		short(info.Run), info.PID, sanitize.Line(why.Error(), 200))
 	killed, left, err := killBridge(store.Dir(info.Run), info.Run)
 	if len(left) > 0 {
 		var names []string
 		for _, p := range left {
 			names = append(names, fmt.Sprintf("%s (%d)", sanitize.Line(p.Name, 40), p.PID))
 		}
-		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(names, ", "))}
+		return &exitError{code: contract.ExitFailed,
+			text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(names, ", "))}
 	}
 	if err != nil {
 		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: %v", short(info.Run), err)}

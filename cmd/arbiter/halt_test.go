@@ -32,7 +32,8 @@ func stick() {
 
 // deafPlay is a play whose Orchestrator is at a command that does not end, and that heeds
 // neither TERM nor the end of its terminal.
-var deafPlay = spin("trap '' TERM HUP INT; echo begun > begun; while [ ! -e go ]; do sleep 0.05; done; echo spun > went")
+var deafPlay = spin(
+	"trap '' TERM HUP INT; echo begun > begun; while [ ! -e go ]; do sleep 0.05; done; echo spun > went")
 
 // busy is a run whose Orchestrator is at work, and can be made to stand still.
 type busy struct {
@@ -45,7 +46,8 @@ func atWork(t *testing.T, who player, args ...string) *busy {
 	t.Helper()
 	onlyLinux(t)
 	mark := filepath.Join(t.TempDir(), "stuck")
-	s := prepare(t, []string{stuckVariable + "=" + mark}, append(append(who.args, "--json", "--scenario", scenarioFile(t, deafPlay), "--task", "Weave"), args...)...)
+	s := prepare(t, []string{stuckVariable + "=" + mark},
+		append(append(who.args, "--json", "--scenario", scenarioFile(t, deafPlay), "--task", "Weave"), args...)...)
 	s.launch()
 	first := await[contract.Session](s, "the session", nil)
 	b := &busy{script: s, home: s.cmd.Dir, work: first.CWD, run: first.Session, mark: mark}
@@ -230,7 +232,8 @@ env -i PATH="$PATH" HOME="$HOME" $A halt --all --state-dir ` + state + `; echo "
 script -qec "$A attach arbiter --state-dir ` + state + ` --session $ARBITER_RUN; echo attach \$?" /dev/null < /dev/null
 wait; cat later
 } > tries 2>&1; echo done > tried`
-	s := prepare(t, nil, append(players(t)[0].args, "--json", "--state-dir", state, "--scenario", scenarioFile(t, spin(tries)), "--task", "Weave")...)
+	s := prepare(t, nil, append(players(t)[0].args, "--json", "--state-dir", state, "--scenario",
+		scenarioFile(t, spin(tries)), "--task", "Weave")...)
 	s.cmd.Dir = home
 	s.launch()
 	first := await[contract.Session](s, "the session", nil)

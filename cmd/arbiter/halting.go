@@ -113,7 +113,8 @@ func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResu
 	for _, p := range r.agentsAlive() {
 		result.Left = append(result.Left, fmt.Sprintf("%s (%d)", p.Name, p.PID))
 	}
-	r.log.Warn("halted", "by", channel, "how", result.How, "swept", result.Swept, "left", result.Left, "told", result.Halted)
+	r.log.Warn("halted", "by", channel, "how", result.How, "swept", result.Swept, "left", result.Left, "told",
+		result.Halted)
 	return result
 }
 

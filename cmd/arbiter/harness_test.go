@@ -86,7 +86,8 @@ func pinnedClaude() (string, error) {
 	if err != nil {
 		return "", nil
 	}
-	path := filepath.Join(cache, "arbiter", "claude", strings.TrimSpace(string(pinned)), "node_modules", ".bin", "claude")
+	path := filepath.Join(cache, "arbiter", "claude", strings.TrimSpace(string(pinned)), "node_modules", ".bin",
+		"claude")
 	if _, err := os.Stat(path); err != nil {
 		return "", nil
 	}
@@ -136,7 +137,8 @@ func prepare(t *testing.T, env []string, args ...string) *script {
 	s.cmd = exec.Command("arbiter", args...)
 	home := t.TempDir()
 	s.cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(), "LANG=C.UTF-8",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(),
+		"LANG=C.UTF-8",
 	}, env...)
 	s.cmd.Dir = home
 	s.cmd.Stderr = &s.stderr

@@ -110,7 +110,8 @@ func readCommands(stdin io.Reader, r *runtimeRun) {
 		return loop.Put(input.Commanded{Command: c, Channel: input.ChannelStdin})
 	})
 	if err != nil && !errors.Is(err, os.ErrClosed) {
-		loop.Put(input.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}}, Channel: input.ChannelStdin})
+		loop.Put(input.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}},
+			Channel: input.ChannelStdin})
 	}
 	loop.Put(input.InputEnded{})
 }

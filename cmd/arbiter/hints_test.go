@@ -26,7 +26,8 @@ func after(t *testing.T, text, mark string) string {
 func TestResumesAsPrinted(t *testing.T) {
 	t.Parallel()
 	const mark = "To resume: "
-	s := start(t, nil, "--stand-in", "--json", "--state-dir", "it's here", "--scenario", "dialogue", "--task", "Name it")
+	s := start(t, nil, "--stand-in", "--json", "--state-dir", "it's here", "--scenario", "dialogue", "--task",
+		"Name it")
 	run := await[contract.Session](s, "the beginning", nil).Session
 	await[contract.Question](s, "a question", nil)
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -34,7 +35,8 @@ func TestResumesAsPrinted(t *testing.T) {
 	}
 	s.finish(contract.ExitInterrupted)
 	line := after(t, s.stderr.String(), mark)
-	if shown, _ := s.output(0, "sessions", "show", "--state-dir", "it's here", short(run)); after(t, shown, mark) != line {
+	if shown, _ := s.output(0, "sessions", "show", "--state-dir", "it's here", short(run)); after(t, shown,
+		mark) != line {
 		t.Errorf("shown:\n%s\nwant %s", shown, line)
 	}
 	shell := func(line string) (string, string) {
@@ -91,8 +93,9 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 		"own file, flag":    {state: usual, files: map[string]string{own: "state-dir: " + other}, names: resumes},
 		"own file, beneath": {state: usual, variable: usual, files: map[string]string{own: "state-dir: " + other}},
 		"broken file":       {state: usual, files: map[string]string{own: "state-dir: ["}, names: resumes},
-		"not trusted":       {state: other, files: map[string]string{works: "state-dir: " + other}, names: resumes | commands},
-		"trusted":           {state: other, files: map[string]string{works: "state-dir: " + other}, names: commands | trusts},
+		"not trusted": {state: other, files: map[string]string{works: "state-dir: " + other},
+			names: resumes | commands},
+		"trusted": {state: other, files: map[string]string{works: "state-dir: " + other}, names: commands | trusts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("HOME", home)
@@ -114,7 +117,8 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = os.RemoveAll(usual) })
 			}
-			for does, said := range map[int]string{resumes: stateForResume(tt.state), commands: stateForCommand(tt.state)} {
+			for does, said := range map[int]string{resumes: stateForResume(tt.state),
+				commands: stateForCommand(tt.state)} {
 				want := ""
 				if tt.names&does != 0 {
 					want = " --state-dir " + tt.state

@@ -35,8 +35,9 @@ func BenchmarkHook(b *testing.B) {
 	server, err := hooksocket.Serve(dir, hooksocket.Service{
 		Agent: func(string) (hooksocket.Agent, bool) { // a new one each time, so that it is told
 			return hooksocket.Agent{
-				AgentRef: bridge.AgentRef{ID: "orch-1", Generation: int(generation.Add(1))}, Session: session, Window: 200_000,
-				Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85, KeepContext: true},
+				AgentRef: bridge.AgentRef{ID: "orch-1", Generation: int(generation.Add(1))}, Session: session,
+				Window: 200_000, Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,
+					KeepContext: true},
 			}, true
 		},
 		Token:   func(_, secret string) bool { return secret == token },
@@ -48,7 +49,8 @@ func BenchmarkHook(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = server.Close() })
-	event := string(hooks.Input{Event: hooks.PostToolUse, SessionID: session, Tool: "Bash", TranscriptPath: "/h/.claude/projects/-w/" + session + ".jsonl"}.JSON())
+	event := string(hooks.Input{Event: hooks.PostToolUse, SessionID: session, Tool: "Bash",
+		TranscriptPath: "/h/.claude/projects/-w/" + session + ".jsonl"}.JSON())
 	nobody := filepath.Join(dir, "nobody")
 	kinds := []struct {
 		name string

@@ -44,7 +44,8 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = model.Close() })
-	agent := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(), Window: 200_000, Policy: policy}
+	agent := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(),
+		Window: 200_000, Policy: policy}
 	told := make(chan hooks.Effect, 100)
 	// The session is a descendant of ours, as one in a terminal of the run: its hooks show
 	// the token that they have from the CLI's environment.
@@ -72,14 +73,15 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, claude, append(args, "-p", "--session-id", agent.Session, "--model", "claude-opus-5-5",
-		"--setting-sources", "", "--strict-mcp-config", "--allowedTools=Bash(*)",
-		"--settings", string(hooks.Settings(hooksocket.CommandLine(arbiter, server.Path()))), "Go on.")...)
+	cmd := exec.CommandContext(ctx, claude,
+		append(args, "-p", "--session-id", agent.Session, "--model", "claude-opus-5-5",
+			"--setting-sources", "", "--strict-mcp-config", "--allowedTools=Bash(*)",
+			"--settings", string(hooks.Settings(hooksocket.CommandLine(arbiter, server.Path()))), "Go on.")...)
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), patience
 	cmd.Env = []string{
-		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + model.Key(), "ANTHROPIC_BASE_URL=" + model.URL(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
-		hooksocket.TokenEnv + "=" + token,
+		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + model.Key(),
+		"ANTHROPIC_BASE_URL=" + model.URL(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", hooksocket.TokenEnv + "=" + token,
 	}
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "It is done." {
 		t.Fatalf("claude: %v\n%s", err, out)
@@ -106,7 +108,9 @@ func (m terminal) effects() (list []hooks.Effect) {
 // how often the last one does.
 func (m terminal) first(text string) (at, times int) {
 	at = -1
-	main := slices.DeleteFunc(m.model.Requests(), func(r rehearsal.Request) bool { return r.Role != rehearsal.RoleMain })
+	main := slices.DeleteFunc(m.model.Requests(), func(r rehearsal.Request) bool {
+		return r.Role != rehearsal.RoleMain
+	})
 	for i, r := range main {
 		times = strings.Count(string(r.Messages), text)
 		if at < 0 && times > 0 {
@@ -141,7 +145,8 @@ func TestTerminalIsWarned(t *testing.T) {
 		{"critical: 86 % full, 171,000 of 200,000 tokens", 4},
 	} {
 		if at, times := m.first(hooks.MarkContext + " " + c.text); at != c.after+1 || times != 1 {
-			t.Errorf("%q is in request %d first, and %d times in the last; want request %d, and once", c.text, at, times, c.after+1)
+			t.Errorf("%q is in request %d first, and %d times in the last; want request %d, and once", c.text, at,
+				times, c.after+1)
 		}
 	}
 	var levels []hooks.Level
@@ -177,7 +182,8 @@ const compacting = `
 // TestTerminalIsNotCompacted: the compaction is held back, and the model is told so
 // with its next call.
 func TestTerminalIsNotCompacted(t *testing.T) {
-	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 99, Critical: 99.5, KeepContext: true}, compacting, "--autocompact", "200000")
+	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 99, Critical: 99.5, KeepContext: true},
+		compacting, "--autocompact", "200000")
 	for _, r := range m.model.Requests() {
 		if r.Role == rehearsal.RoleSide {
 			t.Errorf("a summary was asked for: %.200s", r.Incoming)
@@ -196,7 +202,8 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 // TestTerminalIsReminded: a compaction that happens is told once, and the reminder
 // comes with the very next request.
 func TestTerminalIsReminded(t *testing.T) {
-	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85, Reminder: "Edit no files yourself."}, compacting, "--autocompact", "200000")
+	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,
+		Reminder: "Edit no files yourself."}, compacting, "--autocompact", "200000")
 	at, times := m.first(hooks.MarkReminder)
 	if at != 2 || times != 1 {
 		t.Errorf("reminded with request %d, %d times in the last", at, times)
@@ -207,7 +214,8 @@ func TestTerminalIsReminded(t *testing.T) {
 			happened = append(happened, e)
 		}
 	}
-	want := []hooks.Effect{hooks.CompactionPassed{Trigger: hooks.TriggerAuto}, hooks.Compacted{Trigger: hooks.TriggerAuto}, hooks.Reminded{}}
+	want := []hooks.Effect{hooks.CompactionPassed{Trigger: hooks.TriggerAuto},
+		hooks.Compacted{Trigger: hooks.TriggerAuto}, hooks.Reminded{}}
 	if !slices.Equal(happened, want) {
 		t.Errorf("effects %+v, want %+v", happened, want)
 	}

@@ -28,9 +28,12 @@ func TestHookAsksTheRun(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--state-dir", state, "--scenario", scenario, "--task", "Speak")
 	await[contract.Question](s, "a question", nil)
 	session := await[contract.Spawn](s, "the Arbiter's session", nil).SessionID
-	window := await[contract.Context](s, "a reading", func(_ string, c contract.Context) bool { return c.Window > 0 }).Window
+	window := await[contract.Context](s, "a reading", func(_ string, c contract.Context) bool {
+		return c.Window > 0
+	}).Window
 
-	cmd := exec.Command("arbiter", "hook", "--settings", "--state-dir", state, "--session", collect[contract.Session](s)[0].Session)
+	cmd := exec.Command("arbiter", "hook", "--settings", "--state-dir", state, "--session",
+		collect[contract.Session](s)[0].Session)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +49,8 @@ func TestHookAsksTheRun(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command("sh", "-c", settings.Hooks["PostToolUse"][0].Hooks[0].Command)
 		cmd.Stdin = strings.NewReader(string(hooks.Input{
-			Event: hooks.PostToolUse, SessionID: session, Tool: "Read", TranscriptPath: writeTranscript(t, session, tokens),
+			Event: hooks.PostToolUse, SessionID: session, Tool: "Read",
+			TranscriptPath: writeTranscript(t, session, tokens),
 		}.JSON()))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -54,7 +58,8 @@ func TestHookAsksTheRun(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := answer(); !strings.Contains(got, hooks.MarkContext+" warn: 80 % full") || !strings.Contains(got, "HANDOFF") {
+	if got := answer(); !strings.Contains(got, hooks.MarkContext+" warn: 80 % full") ||
+		!strings.Contains(got, "HANDOFF") {
 		t.Errorf("answer %q", got)
 	}
 	await[contract.ContextWarning](s, "the warning", func(id string, w contract.ContextWarning) bool {

@@ -104,8 +104,9 @@ func TestHookFailsSafe(t *testing.T) {
 		"answer is null":    {[]string{"--socket", saying(t, "null")}, event(), "no JSON object"},
 		"answer is a list":  {[]string{"--socket", saying(t, "[]")}, event(), "no JSON object"},
 		"answer is cut":     {[]string{"--socket", saying(t, `{"decision":"blo`)}, event(), "no JSON object"},
-		"answer too large":  {[]string{"--socket", saying(t, `{"a":"`+strings.Repeat("x", 256<<10)+`"}`)}, event(), "larger than"},
-		"nothing to say":    {[]string{"--socket", saying(t, "{}\n"), "--what-is-this", "x"}, event(), ""},
+		"answer too large": {[]string{"--socket", saying(t, `{"a":"`+strings.Repeat("x", 256<<10)+`"}`)}, event(),
+			"larger than"},
+		"nothing to say": {[]string{"--socket", saying(t, "{}\n"), "--what-is-this", "x"}, event(), ""},
 	}
 	t.Cleanup(func() { close(quit) }) // before the sockets end, which wait for those they serve
 	for name, c := range cases {
@@ -118,7 +119,8 @@ func TestHookFailsSafe(t *testing.T) {
 			if out.Len() > 0 {
 				t.Errorf("stdout %q", out.String())
 			}
-			if said := errs.String(); (c.reason == "") != (said == "") || !strings.Contains(said, c.reason) || strings.Count(said, "\n") > 1 {
+			if said := errs.String(); (c.reason == "") != (said == "") || !strings.Contains(said, c.reason) ||
+				strings.Count(said, "\n") > 1 {
 				t.Errorf("stderr %q, want one line with %q", said, c.reason)
 			}
 		})
@@ -134,7 +136,8 @@ func (zeroes) Read(p []byte) (int, error) {
 
 func TestHookIsSilentWithoutDebug(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run([]string{"arbiter", "hook", "--socket", "/nowhere/s"}, strings.NewReader(hookEventText), &out, &errs); code != 0 || out.Len()+errs.Len() > 0 {
+	if code := run([]string{"arbiter", "hook", "--socket", "/nowhere/s"}, strings.NewReader(hookEventText), &out,
+		&errs); code != 0 || out.Len()+errs.Len() > 0 {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, out.String(), errs.String())
 	}
 }
@@ -202,9 +205,11 @@ func TestHookSettings(t *testing.T) {
 
 func TestHookSettingsWithoutArbiter(t *testing.T) {
 	t.Setenv("ARBITER_STATE_DIR", t.TempDir())
-	for _, args := range []string{"--settings", "--settings --session 1234", "--settings --socket /nowhere/s", "--settings x", "--settings --no-such"} {
+	for _, args := range []string{"--settings", "--settings --session 1234", "--settings --socket /nowhere/s",
+		"--settings x", "--settings --no-such"} {
 		var out, errs bytes.Buffer
-		if code := run(append([]string{"arbiter", "hook"}, strings.Fields(args)...), nil, &out, &errs); code != 2 || out.Len() > 0 || errs.Len() == 0 {
+		if code := run(append([]string{"arbiter", "hook"}, strings.Fields(args)...), nil, &out, &errs); code != 2 ||
+			out.Len() > 0 || errs.Len() == 0 {
 			t.Errorf("%s: exit %d, stdout %q, stderr %q", args, code, out.String(), errs.String())
 		}
 	}

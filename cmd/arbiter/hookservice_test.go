@@ -20,17 +20,23 @@ func TestHookAgents(t *testing.T) {
 		Options: runconfig.Options{ContextWarn: 60, ContextCritical: 80},
 		Roster: roster.Roster{Agents: []*roster.Agent{
 			{
-				AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Role: roster.RoleArbiter, SessionID: "a"},
-				AgentProcess:  roster.AgentProcess{Status: roster.Ready},
-				AgentContext:  roster.AgentContext{Context: bridge.Context{Window: 300_000}, NotifiedLevel: "warn"},
+				AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3},
+					Role: roster.RoleArbiter, SessionID: "a"},
+				AgentProcess: roster.AgentProcess{Status: roster.Ready},
+				AgentContext: roster.AgentContext{Context: bridge.Context{Window: 300_000}, NotifiedLevel: "warn"},
 			},
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Role: roster.RoleOrchestrator, SessionID: "b"}, AgentProcess: roster.AgentProcess{Status: roster.Ended}},
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Role: roster.RoleOrchestrator, SessionID: "c"}, AgentProcess: roster.AgentProcess{Status: roster.Parked}},
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1}, Role: roster.RoleOrchestrator}, AgentProcess: roster.AgentProcess{Status: roster.Starting}},
+			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+				Role: roster.RoleOrchestrator, SessionID: "b"},
+				AgentProcess: roster.AgentProcess{Status: roster.Ended}},
+			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1},
+				Role: roster.RoleOrchestrator, SessionID: "c"},
+				AgentProcess: roster.AgentProcess{Status: roster.Parked}},
+			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1},
+				Role: roster.RoleOrchestrator}, AgentProcess: roster.AgentProcess{Status: roster.Starting}},
 		}},
 	}
-	want := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000, Spent: "warn",
-		Policy: hooks.Policy{Role: hooks.RoleArbiter, Warn: 60, Critical: 80, KeepContext: true}}
+	want := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000,
+		Spent: "warn", Policy: hooks.Policy{Role: hooks.RoleArbiter, Warn: 60, Critical: 80, KeepContext: true}}
 	got, ok := hookAgentOf(state, "a")
 	if !strings.Contains(got.Policy.Reminder, "You are the Arbiter") {
 		t.Errorf("its reminder: %q", got.Policy.Reminder)

@@ -27,9 +27,11 @@ longer than 2 s: without an answer the session continues as if there were no hoo
 
   claude --resume ID --settings "$(arbiter hook --settings)"`),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "socket", Usage: "`PATH` of the running arbiter's socket", EnvVars: []string{hooksocket.PathEnv}},
+			&cli.StringFlag{Name: "socket", Usage: "`PATH` of the running arbiter's socket",
+				EnvVars: []string{hooksocket.PathEnv}},
 			&cli.BoolFlag{Name: "settings", Usage: "print the Claude Code settings that call this command"},
-			&cli.StringFlag{Name: "session", Usage: "with --settings: the `RUN` (default: the live run of this directory)"},
+			&cli.StringFlag{Name: "session",
+				Usage: "with --settings: the `RUN` (default: the live run of this directory)"},
 			&cli.BoolFlag{Name: "debug", Usage: "print to stderr why there was no answer"},
 			stateDirFlag(),
 		},

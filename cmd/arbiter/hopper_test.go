@@ -74,7 +74,8 @@ func (h *hopping) line(line []byte) {
 		if m.Request.Subtype == "get_context_usage" {
 			payload = `{"totalTokens":10,"maxTokens":200000,"rawMaxTokens":200000,"isAutoCompactEnabled":false}`
 		}
-		fmt.Fprintf(h.out, `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`+"\n", m.ID, payload)
+		fmt.Fprintf(h.out, `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`+
+			"\n", m.ID, payload)
 	case "user":
 		if !h.wrote.IsZero() && !h.asked {
 			h.times = append(h.times, came.Sub(h.wrote))

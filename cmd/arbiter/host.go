@@ -213,7 +213,8 @@ func (h *host) Inspect(ctx context.Context) tui.Findings {
 	for _, i := range list {
 		if line := lineOf(i); line.Resumable && sameDir(i.CWD, h.choices.Place) {
 			f.Runs = append(f.Runs, tui.RunInfo{
-				ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes, Rehearsal: i.Rehearsal,
+				ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
+				Rehearsal: i.Rehearsal,
 			})
 		}
 	}
@@ -268,7 +269,8 @@ func (h *host) end(signal string) tui.Outcome {
 		if !l.stopping() { // else it would be a second one, that hurries
 			l.stop(signal)
 		}
-		fmt.Fprintln(h.env.stderr, "The run is being stopped, so that it can be taken up again. Another Ctrl+C hurries it.")
+		fmt.Fprintln(h.env.stderr,
+			"The run is being stopped, so that it can be taken up again. Another Ctrl+C hurries it.")
 		<-l.done
 	}
 	h.mu.Lock()

@@ -39,7 +39,8 @@ func (h *host) Files(ctx context.Context, prefix string) []string {
 		if ctx.Err() != nil || len(list) == maxListed {
 			break
 		}
-		if !strings.HasPrefix(strings.ToLower(name), strings.ToLower(base)) || strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") {
+		if !strings.HasPrefix(strings.ToLower(name), strings.ToLower(base)) ||
+			strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") {
 			continue
 		}
 		if path := dir + name; e.IsDir() {
@@ -80,7 +81,8 @@ func (h *host) Documents(ctx context.Context) []tui.Document {
 			return nil
 		case walked > maxWalked || len(list) == maxDocuments || ctx.Err() != nil:
 			return fs.SkipAll
-		case e.IsDir() && rel != "." && (strings.HasPrefix(e.Name(), ".") || slices.Contains(skipped, e.Name()) || strings.Count(rel, string(filepath.Separator)) >= maxDepth):
+		case e.IsDir() && rel != "." && (strings.HasPrefix(e.Name(), ".") || slices.Contains(skipped, e.Name()) ||
+			strings.Count(rel, string(filepath.Separator)) >= maxDepth):
 			return fs.SkipDir
 		case e.Type().IsRegular() && slices.Contains([]string{".md", ".markdown"}, strings.ToLower(filepath.Ext(path))):
 			if info, err := e.Info(); err == nil {

@@ -32,12 +32,14 @@ func findingsOf(t trustState) tui.Trust {
 	for _, c := range t.Changed {
 		how[key{c.Item.Kind, c.Item.File, c.Item.Name}] = c.How
 		if c.How == trust.Removed {
-			f.Items = append(f.Items, tui.TrustItem{Kind: c.Item.Kind, File: c.Item.File, Name: c.Item.Name, What: c.Item.What, How: c.How})
+			f.Items = append(f.Items, tui.TrustItem{Kind: c.Item.Kind, File: c.Item.File, Name: c.Item.Name,
+				What: c.Item.What, How: c.How})
 		}
 	}
 	for _, i := range t.Listing.Items {
 		if i.Counts() {
-			f.Items = append(f.Items, tui.TrustItem{Kind: i.Kind, File: i.File, Name: i.Name, What: i.What, How: how[key{i.Kind, i.File, i.Name}]})
+			f.Items = append(f.Items, tui.TrustItem{Kind: i.Kind, File: i.File, Name: i.Name, What: i.What,
+				How: how[key{i.Kind, i.File, i.Name}]})
 		}
 	}
 	return f
@@ -66,8 +68,10 @@ func (h *host) Trust(context.Context) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.choices.Trusting, h.choices.Options.Trusted, h.choices.Options.TrustHash = t, c.Options.Trusted, c.Options.TrustHash
-	h.choices.Options.Modes, h.choices.Options.Templates, h.choices.Notice = c.Options.Modes, c.Options.Templates, c.Notice
+	h.choices.Trusting, h.choices.Options.Trusted, h.choices.Options.TrustHash = t, c.Options.Trusted,
+		c.Options.TrustHash
+	h.choices.Options.Modes, h.choices.Options.Templates, h.choices.Notice = c.Options.Modes, c.Options.Templates,
+		c.Notice
 	return nil
 }
 

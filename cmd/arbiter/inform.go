@@ -89,7 +89,8 @@ func (e env) schema(c *cli.Context) error {
 		return usagef("schema: give one of events, commands, config, bridge, machine")
 	}
 	if print == nil {
-		return usagef("schema: there is no schema %q: use one of events, commands, config, bridge, machine", c.Args().First())
+		return usagef("schema: there is no schema %q: use one of events, commands, config, bridge, machine",
+			c.Args().First())
 	}
 	raw, err := print()
 	if err != nil {
@@ -173,7 +174,8 @@ func (e env) bridge(c *cli.Context) error {
 	if self, err := os.Executable(); err == nil {
 		launcher.ToolShell(self)
 	}
-	server := bridge.NewServer(launcher, bridge.ServerOptions{Version: version(), Logger: log, Evidence: evidence.New(log)})
+	server := bridge.NewServer(launcher,
+		bridge.ServerOptions{Version: version(), Logger: log, Evidence: evidence.New(log)})
 	err = server.Serve(c.Context, bridge.Stdio())
 	var unstopped *bridge.UnstoppedError
 	if errors.As(err, &unstopped) {

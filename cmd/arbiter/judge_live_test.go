@@ -17,7 +17,8 @@ import (
 // know them.
 func lenient(t *testing.T) string {
 	dir := t.TempDir()
-	write(t, `{"permissions":{"allow":["Bash","Write","Edit"],"defaultMode":"bypassPermissions"}}`, dir, "settings.json")
+	write(t, `{"permissions":{"allow":["Bash","Write","Edit"],"defaultMode":"bypassPermissions"}}`, dir,
+		"settings.json")
 	return "CLAUDE_CONFIG_DIR=" + dir
 }
 
@@ -57,7 +58,8 @@ func TestRulesHoldOverTheUsersSettings(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s, model := hired(t, p, overreach, map[string]string{"kept": "x\n"}, "--no-input", "--env", lenient(t), "--permissions", "rules", "--deny", "Bash(rm *)", "--task", "Try")
+			s, model := hired(t, p, overreach, map[string]string{"kept": "x\n"}, "--no-input", "--env", lenient(t),
+				"--permissions", "rules", "--deny", "Bash(rm *)", "--task", "Try")
 			s.finish(contract.ExitComplete)
 			if list := model.Problems(); len(list) > 0 {
 				t.Errorf("the play left its script: %v\n%s", list, s.dump())
@@ -77,7 +79,8 @@ func TestRulesHoldOverTheUsersSettings(t *testing.T) {
 				}
 				got = append(got, fmt.Sprintf("%s %s by %s%s", b.Tool, b.Behavior, b.By, who))
 			}
-			want := []string{"Bash deny by mode", "Bash deny by rule", "Write deny by mode", "Bash deny by mode to a subagent"}
+			want := []string{"Bash deny by mode", "Bash deny by rule", "Write deny by mode",
+				"Bash deny by mode to a subagent"}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("permissions, -want +got:\n%s\n%s", diff, s.dump())
 			}
@@ -121,9 +124,13 @@ func TestAnAnswerWithARule(t *testing.T) {
 			one := await[contract.PermissionRequest](s, "a request", nil)
 			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: strings.Repeat("0", 64)})
 			await[contract.Rejected](s, "another action is rejected", nil)
-			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Scope: contract.ScopeRun, Rule: "Bash(git *)"})
-			await(s, "a rule that does not cover it is rejected", func(_ string, r contract.Rejected) bool { return strings.Contains(r.Message, "does not cover") })
-			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: one.Action, Scope: contract.ScopeRun, Rule: "Bash(touch *)"})
+			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Scope: contract.ScopeRun,
+				Rule: "Bash(git *)"})
+			await(s, "a rule that does not cover it is rejected", func(_ string, r contract.Rejected) bool {
+				return strings.Contains(r.Message, "does not cover")
+			})
+			s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: one.Action,
+				Scope: contract.ScopeRun, Rule: "Bash(touch *)"})
 			four := await(s, "what the rule does not cover", func(_ string, r contract.PermissionRequest) bool {
 				var input struct{ Command string }
 				return json.Unmarshal(r.Input, &input) == nil && strings.Contains(input.Command, "four")
@@ -141,7 +148,8 @@ func TestAnAnswerWithARule(t *testing.T) {
 			for _, b := range collect[contract.Permission](s) {
 				got = append(got, fmt.Sprintf("%s by %s %s %s", b.Behavior, b.By, b.Rule, b.Scope))
 			}
-			want := []string{"allow by human Bash(touch *) run", "allow by human Bash(touch *) ", "allow by human Bash(touch *) ", "deny by human  "}
+			want := []string{"allow by human Bash(touch *) run", "allow by human Bash(touch *) ",
+				"allow by human Bash(touch *) ", "deny by human  "}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("permissions, -want +got:\n%s\n%s", diff, s.dump())
 			}
@@ -159,7 +167,8 @@ func TestAlwaysHere(t *testing.T) {
 	args := func(cwd string) []string { return []string{"--state-dir", state, "--cwd", cwd, "--task", "Touch"} }
 	s, _ := hired(t, p, touching, nil, args(work)...)
 	one := await[contract.PermissionRequest](s, "a request", nil)
-	s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Scope: contract.ScopeAlways, Rule: "Bash(touch *)"})
+	s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Scope: contract.ScopeAlways,
+		Rule: "Bash(touch *)"})
 	four := await(s, "another", func(_ string, r contract.PermissionRequest) bool { return r.Request != one.Request })
 	s.send(contract.Permit{Request: four.Request, Behavior: bridge.Deny, Message: "not that"})
 	await[contract.Result](s, "the result", nil)
@@ -181,7 +190,8 @@ func TestAlwaysHere(t *testing.T) {
 	s.files(map[string]bool{"one": false, "two": false, "three": false})
 
 	var out strings.Builder
-	if code := run([]string{"arbiter", "grants", "rm", "Bash(touch *)", "--state-dir", state, "--cwd", work}, strings.NewReader(""), &out, &out); code != 0 {
+	if code := run([]string{"arbiter", "grants", "rm", "Bash(touch *)", "--state-dir", state, "--cwd", work},
+		strings.NewReader(""), &out, &out); code != 0 {
 		t.Fatalf("taken back: %d, %s", code, out.String())
 	}
 	s, _ = hired(t, p, touching, nil, append(args(work), "--permissions", "rules", "--no-input")...)

@@ -64,7 +64,8 @@ func (e env) land(c *cli.Context) error {
 	case err != nil:
 		return environmentf("land run %s: %v", short(info.Run), err)
 	case result.Status == merge.Nothing:
-		fmt.Fprintf(e.stdout, "%s has the work of run %s already\n", strings.TrimPrefix(result.Branch, "refs/heads/"), short(info.Run))
+		fmt.Fprintf(e.stdout, "%s has the work of run %s already\n", strings.TrimPrefix(result.Branch, "refs/heads/"),
+			short(info.Run))
 	default:
 		fmt.Fprintf(e.stdout, "%s is now %s\n", strings.TrimPrefix(result.Branch, "refs/heads/"), short(result.Head))
 	}

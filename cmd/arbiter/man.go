@@ -14,27 +14,42 @@ import (
 var preface = manual.Words{
 	Exits: exitCodes(),
 	Signals: []manual.Entry{
-		{Term: "SIGINT, SIGTERM, SIGHUP", Text: "The first signal ends the run in order, the second quickly, the third at once. --resume continues the run. Arbiter ignores a signal that it was started to ignore, as nohup does with SIGHUP."},
-		{Term: "SIGQUIT", Text: "With the screen and with --plain, it stops every agent at once, like arbiter halt. With --json, it ends arbiter at once, and the bridge ends the agents."},
+		{Term: "SIGINT, SIGTERM, SIGHUP",
+			Text: "The first signal ends the run in order, the second quickly, the third at once. --resume continues " +
+				"the run. Arbiter ignores a signal that it was started to ignore, as nohup does with SIGHUP."},
+		{Term: "SIGQUIT",
+			Text: "With the screen and with --plain, it stops every agent at once, like arbiter halt. With --json, " +
+				"it ends arbiter at once, and the bridge ends the agents."},
 	},
 	Environment: []manual.Entry{
-		{Term: "ARBITER_…", Text: "Settings, under the name that the help gives with each flag. Flags win over variables, and variables over configuration files. Repeatable flags have no variable."},
+		{Term: "ARBITER_…",
+			Text: "Settings, under the name that the help gives with each flag. Flags win over variables, and " +
+				"variables over configuration files. Repeatable flags have no variable."},
 		{Term: "XDG_STATE_HOME, XDG_CONFIG_HOME, HOME", Text: "Where arbiter keeps runs and configuration; see FILES."},
-		{Term: "CLAUDE_CONFIG_DIR", Text: "Where Claude Code keeps its login, settings and transcripts, instead of ~/.claude."},
+		{Term: "CLAUDE_CONFIG_DIR",
+			Text: "Where Claude Code keeps its login, settings and transcripts, instead of ~/.claude."},
 		{Term: "VISUAL, EDITOR", Text: "The editor that Ctrl+G and arbiter memory edit open (default: vi)."},
-		{Term: "TERM, COLORTERM, COLORFGBG, NO_COLOR", Text: "What the terminal can show, and its background. NO_COLOR turns colours off."},
+		{Term: "TERM, COLORTERM, COLORFGBG, NO_COLOR",
+			Text: "What the terminal can show, and its background. NO_COLOR turns colours off."},
 		{Term: "LC_ALL, LC_CTYPE, LANG", Text: "If they do not name UTF-8, arbiter draws the screen in ASCII."},
 	},
 	Files: []manual.Entry{
-		{Term: "$XDG_STATE_HOME/arbiter, else ~/.local/state/arbiter", Text: "The state directory: runs with their journals and logs, trusted workspaces, and grants. Only you can read it."},
-		{Term: "$XDG_CONFIG_HOME/arbiter/config.yaml, else ~/.config/arbiter/config.yaml", Text: "Settings; arbiter schema config lists them. On macOS: ~/Library/Application Support/arbiter."},
-		{Term: "agents/*.md and prompts/*.md beside config.yaml", Text: "Your own agents, and prompt templates that replace the built-in ones."},
-		{Term: ".arbiter/config.yaml, .arbiter/agents/*.md, .arbiter/prompts/*.md", Text: "The same for one workspace, if you trust it."},
+		{Term: "$XDG_STATE_HOME/arbiter, else ~/.local/state/arbiter",
+			Text: "The state directory: runs with their journals and logs, trusted workspaces, and grants. Only you " +
+				"can read it."},
+		{Term: "$XDG_CONFIG_HOME/arbiter/config.yaml, else ~/.config/arbiter/config.yaml",
+			Text: "Settings; arbiter schema config lists them. On macOS: ~/Library/Application Support/arbiter."},
+		{Term: "agents/*.md and prompts/*.md beside config.yaml",
+			Text: "Your own agents, and prompt templates that replace the built-in ones."},
+		{Term: ".arbiter/config.yaml, .arbiter/agents/*.md, .arbiter/prompts/*.md",
+			Text: "The same for one workspace, if you trust it."},
 	},
 	Examples: []manual.Entry{
 		{Term: "arbiter REQUIREMENTS.md", Text: "Start a run with the requirements in a file."},
-		{Term: "arbiter --json --rehearse --task \"Anything\"", Text: "Rehearse with a scripted model: no login, no network, no cost."},
-		{Term: "arbiter --json --allow 'Bash(*)' --allow Edit --task \"Say hi in hello.txt\"", Text: "Run without a screen; allow edits and all shell commands."},
+		{Term: "arbiter --json --rehearse --task \"Anything\"",
+			Text: "Rehearse with a scripted model: no login, no network, no cost."},
+		{Term: "arbiter --json --allow 'Bash(*)' --allow Edit --task \"Say hi in hello.txt\"",
+			Text: "Run without a screen; allow edits and all shell commands."},
 		{Term: "arbiter --resume", Text: "Resume the latest run of this directory."},
 		{Term: "arbiter sessions", Text: "List all runs."},
 	},
@@ -59,7 +74,8 @@ func exitCodes() (list []manual.Entry) {
 func (e env) manCommand() *cli.Command {
 	return &cli.Command{
 		Name: "man", Usage: "print the manual page",
-		Description: "The page is for man, groff or mandoc.\n\n  arbiter man | man -l -\n  arbiter man > ~/.local/share/man/man1/arbiter.1",
+		Description: "The page is for man, groff or mandoc.\n\n  arbiter man | man -l -\n  arbiter man > " +
+			"~/.local/share/man/man1/arbiter.1",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return usagef("man takes no argument: leave out %s", c.Args().First())

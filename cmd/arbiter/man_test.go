@@ -18,7 +18,8 @@ import (
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs strings.Builder
-	if code := run(append([]string{"arbiter"}, args...), strings.NewReader(""), &out, &errs); code != 0 || errs.String() != "" {
+	if code := run(append([]string{"arbiter"}, args...), strings.NewReader(""), &out, &errs); code != 0 ||
+		errs.String() != "" {
 		t.Fatalf("arbiter %s: exit code %d, %s", strings.Join(args, " "), code, errs.String())
 	}
 	return out.String()
@@ -54,8 +55,9 @@ func TestHelpOfEveryCommand(t *testing.T) {
 }
 
 // kinds are the words for what flags and arguments take: what completes a line goes by them.
-var kinds = strings.Fields("TEXT N TIME RUN DIR FILE PATH REQUIREMENTS.md AGENT NAME SCENARIO RULE NUMBER MODEL RECORD WAYS KEY " +
-	"NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND -")
+var kinds = strings.Fields(
+	"TEXT N TIME RUN DIR FILE PATH REQUIREMENTS.md AGENT NAME SCENARIO RULE NUMBER MODEL RECORD WAYS KEY " +
+		"NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND -")
 
 // TestEveryFlagIsTold: each has a text, a known kind of value, and the variable and heading
 // that the table of settings gives it.
@@ -95,7 +97,8 @@ func TestEveryFlagIsTold(t *testing.T) {
 	for i, f := range manual.Of(env{}.app()).Told() {
 		s := settings[i]
 		property, known := schema.Properties[s.name]
-		if f.Name != s.name || known == s.flagged || known && (property.Description != f.About || !slices.Equal(property.Enum, manual.Choices(f.Value))) {
+		if f.Name != s.name || known == s.flagged ||
+			known && (property.Description != f.About || !slices.Equal(property.Enum, manual.Choices(f.Value))) {
 			t.Errorf("--%s: the schema of the configuration says %+v", s.name, property)
 		}
 		want := "ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
@@ -120,9 +123,11 @@ func TestChoicesAreTaken(t *testing.T) {
 		for _, word := range append(words, "nonsense") {
 			// No terminal is there, so a screen is refused, after all that was said was read.
 			var out, errs strings.Builder
-			code := run([]string{"arbiter", "--i-accept-the-risk", "--" + f.Name, word}, strings.NewReader(""), &out, &errs)
+			code := run([]string{"arbiter", "--i-accept-the-risk", "--" + f.Name, word}, strings.NewReader(""), &out,
+				&errs)
 			refused := strings.Contains(errs.String(), fmt.Sprintf("--%s %q", f.Name, word))
-			if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) || refused != (word == "nonsense") {
+			if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) ||
+				refused != (word == "nonsense") {
 				t.Errorf("--%s %s: exit code %d, %s", f.Name, word, code, errs.String())
 			}
 		}
@@ -135,7 +140,8 @@ func TestManualPage(t *testing.T) {
 	if i := strings.IndexFunc(page, func(r rune) bool { return r >= utf8.RuneSelf }); i >= 0 {
 		t.Errorf("not ASCII, which groff by itself needs: %.40q", page[i:])
 	}
-	plain := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`, `\fB`, "", `\fR`, "").Replace(page)
+	plain := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`, `\fB`, "",
+		`\fR`, "").Replace(page)
 	for _, c := range manual.All(env{}.app()) {
 		if len(c.Path) > 1 && !strings.Contains(plain, ".SS \""+c.Name()+"\"\n") {
 			t.Errorf("%s is missing", c.Name())
@@ -146,7 +152,8 @@ func TestManualPage(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "SIGNALS", "ENVIRONMENT", "FILES", "EXAMPLES"} {
+	for _, want := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "SIGNALS",
+		"ENVIRONMENT", "FILES", "EXAMPLES"} {
 		if !strings.Contains(page, ".SH \""+want+"\"\n") {
 			t.Errorf("no %s", want)
 		}

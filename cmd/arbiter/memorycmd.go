@@ -24,7 +24,8 @@ func (e env) memoryCommand() *cli.Command {
 no such lesson; 5 the workspace or the file cannot be read or written.`
 	return &cli.Command{
 		Name: "memory", Usage: "list, edit or remove what earlier runs in a workspace have learned",
-		Description: "Lessons are what runs have reported. They are kept in the state directory, at most 50 for a workspace,\n" +
+		Description: "Lessons are what runs have reported. They are kept in the state directory, at most 50 for a " +
+			"workspace,\n" +
 			"masked like logs.\n\n  arbiter memory\n  arbiter memory edit\n  arbiter memory rm 2\n\n" + codes,
 		Flags: list,
 		Action: func(c *cli.Context) error {
@@ -37,8 +38,9 @@ no such lesson; 5 the workspace or the file cannot be read or written.`
 			{Name: "ls", Usage: "list the lessons with their numbers", Flags: list, Action: e.listMemory},
 			{
 				Name: "edit", Usage: "edit the lessons in $VISUAL or $EDITOR", ArgsUsage: "[FILE]",
-				Description: "With FILE, the editor opens that text: the one that an earlier edit was refused for.\n\n" + codes,
-				Flags:       place, Action: e.editMemory,
+				Description: "With FILE, the editor opens that text: the one that an earlier edit was refused for.\n\n" +
+					codes,
+				Flags: place, Action: e.editMemory,
 			},
 			{
 				Name: "rm", Usage: "remove lessons by number", ArgsUsage: "NUMBER…", Description: codes,

@@ -18,7 +18,8 @@ import (
 // file but their pipes and the run's lock.
 func TestModesOfARun(t *testing.T) {
 	t.Parallel()
-	s := prepare(t, nil, "--stand-in", "--json", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files", "--debug")
+	s := prepare(t, nil, "--stand-in", "--json", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task",
+		"Two files", "--debug")
 	program, err := exec.LookPath("arbiter")
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,9 @@ func TestModesOfARun(t *testing.T) {
 	s.launch()
 	state := filepath.Join(s.cmd.Dir, ".local", "state", "arbiter")
 	for _, tool := range []string{"Bash", "Write"} {
-		asked := await[contract.PermissionRequest](s, "a request", func(_ string, r contract.PermissionRequest) bool { return r.Tool == tool })
+		asked := await[contract.PermissionRequest](s, "a request", func(_ string, r contract.PermissionRequest) bool {
+			return r.Tool == tool
+		})
 		oursAlone(t, state)
 		agents := 0
 		for pid := range survivors(s.run()) {
@@ -42,7 +45,8 @@ func TestModesOfARun(t *testing.T) {
 			open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 			for _, fd := range open {
 				target, _ := os.Readlink(fd)
-				if strings.HasPrefix(target, state) && !strings.Contains(filepath.Base(target), "lock") && !strings.Contains(target, "/home/") {
+				if strings.HasPrefix(target, state) && !strings.Contains(filepath.Base(target), "lock") &&
+					!strings.Contains(target, "/home/") {
 					t.Errorf("agent %d has %s: %s", pid, fd, target)
 				}
 			}

@@ -37,7 +37,8 @@ func (c choices) faceFlag() string {
 func (e env) printStart(r *runtimeRun) {
 	o := r.choices.Options
 	if r.stage != nil {
-		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n", sanitize.Line(o.Scenario, 100), sanitize.Line(o.CWD, 400))
+		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n",
+			sanitize.Line(o.Scenario, 100), sanitize.Line(o.CWD, 400))
 	} else if line := r.choices.Trusting.greeting(); line != "" {
 		fmt.Fprintln(e.stderr, line)
 	}
@@ -45,7 +46,8 @@ func (e env) printStart(r *runtimeRun) {
 		fmt.Fprintln(e.stderr, "WARNING: every agent may run anything without asking (--permissions allow-all).")
 	}
 	if r.choices.Sandbox.Mode == sandboxOff && r.stage == nil {
-		fmt.Fprintln(e.stderr, "Agents run without a sandbox: their commands can do what you can do (--sandbox on confines them).")
+		fmt.Fprintln(e.stderr,
+			"Agents run without a sandbox: their commands can do what you can do (--sandbox on confines them).")
 	}
 	if r.notice != "" {
 		fmt.Fprintln(e.stderr, "arbiter: "+sanitize.Line(r.notice, 1000))

@@ -240,7 +240,9 @@ func TestOverridesWhileOneWorks(t *testing.T) {
 			s.moves("executing", "idle", "RESET")
 			s.aPlan()
 			for _, id := range []string{"orch-1", "orch-2"} {
-				await(s, "the end of "+id, func(who string, d contract.Done) bool { return who == id && d.Reason == "reset by the human" })
+				await(s, "the end of "+id, func(who string, d contract.Done) bool {
+					return who == id && d.Reason == "reset by the human"
+				})
 			}
 			s.rejects(contract.SkipStep{}, "no step", "set_plan")
 			s.rejects(contract.RetryLast{}, "no living Orchestrator")
@@ -251,7 +253,8 @@ func TestOverridesWhileOneWorks(t *testing.T) {
 			s.accepts(contract.ForceAgent{Mode: "planner"}, "orch-")
 			s.accepts(contract.Cancel{})
 			s.moves("executing", "cancelled", "CANCEL")
-			if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled || !strings.Contains(r.Summary, "by the human") {
+			if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled ||
+				!strings.Contains(r.Summary, "by the human") {
 				t.Errorf("result %+v", r)
 			}
 		})
@@ -277,7 +280,8 @@ func TestOverridesInEvaluation(t *testing.T) {
 		if len(r.HalfDone) != 1 {
 			t.Fatalf("half done: %q", r.HalfDone)
 		}
-		s.holds("half done", r.HalfDone[0], []string{"Orchestrator I (orch-1) was at Bash `exec sleep 1000` for", "step 1 of the plan: spin"})
+		s.holds("half done", r.HalfDone[0], []string{"Orchestrator I (orch-1) was at Bash `exec sleep 1000` for",
+			"step 1 of the plan: spin"})
 	})
 	t.Run("another", func(t *testing.T) {
 		t.Parallel()
@@ -289,7 +293,8 @@ func TestOverridesInEvaluation(t *testing.T) {
 		s.accepts(contract.Kill{ID: "orch-2"}, "orch-2")
 		s.moves("executing", "evaluating", "AGENT_STOPPED")
 		await(s, "what is left half-done", func(_ string, m contract.Message) bool {
-			return m.To == contract.Arbiter && strings.Contains(m.Text, "Left half-done: Orchestrator II (orch-2) was at Bash `exec sleep 1000` for")
+			return m.To == contract.Arbiter &&
+				strings.Contains(m.Text, "Left half-done: Orchestrator II (orch-2) was at Bash `exec sleep 1000` for")
 		})
 		s.accepts(contract.Cancel{})
 		s.finish(contract.ExitFailed)

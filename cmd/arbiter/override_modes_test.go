@@ -88,7 +88,8 @@ func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script
 		claude = standInProgram(t)
 	}
 	return start(t, []string{
-		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	}, append([]string{"--json", "--claude", claude, "--cwd", work}, args...)...), model
 }
 
@@ -101,7 +102,8 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 			p.long(t) // the driver's TestLiveDeniedTools and TestLiveAskTools hold the real CLI to its tools
 			t.Parallel()
 			s, model := hired(t, p, bounded, map[string]string{".claude/agents/clerk.md": clerk, "kept": "x\n"},
-				"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow", "Edit", "--task", "Keep the books")
+				"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow",
+				"Edit", "--task", "Keep the books")
 			await[contract.Result](s, "the result", nil)
 			s.finish(contract.ExitComplete)
 			if list := model.Problems(); len(list) > 0 {
@@ -117,7 +119,9 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 			}
 			cwd := collect[contract.Session](s)[0].CWD
 			left, _ := filepath.Glob(filepath.Join(cwd, "*"))
-			if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" || len(left) != 2 { // and .claude
+			// and .claude
+			if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" ||
+				len(left) != 2 {
 				t.Errorf("kept: %q, %v; files %v", kept, err, left)
 			}
 			asked := map[string]string{}
@@ -136,7 +140,8 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 					t.Errorf("%s is offered %v", r.Actor, offered)
 				}
 			}
-			for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5", "arbiter": "sonnet-4-5"} {
+			for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5",
+				"arbiter": "sonnet-4-5"} {
 				if !strings.Contains(asked[actor], want) {
 					t.Errorf("the model of %s is %q, want %s", actor, asked[actor], want)
 				}
@@ -165,7 +170,8 @@ func TestModesOfAWorkspace(t *testing.T) {
 				s.accepts(contract.ForceAgent{Mode: "clerk"}, "as clerk")
 				s.told("seer.md")
 			} else {
-				s.rejects(contract.ForceAgent{Mode: "clerk"}, `no mode "clerk"; modes: developer, planner, reviewer, tester`)
+				s.rejects(contract.ForceAgent{Mode: "clerk"},
+					`no mode "clerk"; modes: developer, planner, reviewer, tester`)
 			}
 			s.accepts(contract.Cancel{})
 			s.finish(contract.ExitFailed)
@@ -192,18 +198,23 @@ actors:
       - FIRST
 `
 	for _, c := range []struct{ name, limit, first, why string }{
-		{"turns", "maxTurns: 1", "{verdict: {expects_response: false, kind: progress, message: On and on.}}", "it has answered 1 message,"},
-		{"time", "timeout: 1s", "{use: [{tool: Bash, input: {command: exec sleep 1000, description: Sleep}}]}", "its time of 1s is over"},
+		{"turns", "maxTurns: 1", "{verdict: {expects_response: false, kind: progress, message: On and on.}}",
+			"it has answered 1 message,"},
+		{"time", "timeout: 1s", "{use: [{tool: Bash, input: {command: exec sleep 1000, description: Sleep}}]}",
+			"its time of 1s is over"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, _ := hired(t, player{args: []string{"--stand-in"}}, strings.Replace(limited, "FIRST", c.first, 1),
-				map[string]string{".arbiter/agents/brief.md": "---\nname: brief\ndescription: to be brief\n" + c.limit + "\n---\nBe brief.\n"},
+				map[string]string{".arbiter/agents/brief.md": "---\nname: brief\ndescription: to be brief\n" + c.limit +
+					"\n---\nBe brief.\n"},
 				"--trust", "--allow", "Bash(*)", "--task", "Be brief")
 			await(s, "the limit", func(_ string, m contract.Message) bool {
 				return m.To == contract.Arbiter && strings.Contains(m.Text, "has reached a limit of its mode: "+c.why)
 			})
-			await(s, "a document", func(id string, m contract.Message) bool { return id == "orch-1" && m.Kind == "handoff" })
+			await(s, "a document", func(id string, m contract.Message) bool {
+				return id == "orch-1" && m.Kind == "handoff"
+			})
 			s.moves("executing", "evaluating", "AGENT_COMPLETE")
 			s.accepts(contract.Cancel{})
 			s.finish(contract.ExitFailed)

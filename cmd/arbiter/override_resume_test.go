@@ -95,7 +95,8 @@ func TestKilledInEachState(t *testing.T) {
 			s.accepts(contract.Reset{})
 			await[contract.Question](s, "a question", nil)
 		}},
-		{name: "selecting, stateless", play: pondering("chooser"), args: []string{"--decider", "stateless"}, real: true},
+		{name: "selecting, stateless", play: pondering("chooser"), args: []string{"--decider", "stateless"},
+			real: true},
 		{name: "evaluating, stateless", play: pondering("judge"), args: []string{"--decider", "stateless"}},
 		{name: "evaluating, hybrid", play: pondering("evaluating"), args: []string{"--decider", "hybrid"}},
 	} {
@@ -107,7 +108,8 @@ func TestKilledInEachState(t *testing.T) {
 				p.long(t) // TestCutAndTakenUp kills with the real CLI
 				t.Parallel()
 				scenario := scenarioFile(t, c.play)
-				s := start(t, nil, append(append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin"), c.args...)...)
+				s := start(t, nil, append(append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin"),
+					c.args...)...)
 				state, _, asked := strings.Cut(c.name, ",")
 				if state != "idle" {
 					await(s, "the state "+state, func(_ string, b contract.State) bool { return b.To == state })
@@ -209,7 +211,8 @@ func (s *script) goesOnFrom(state string) {
 func TestALostBridgeLeavesTheState(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
-	s := start(t, nil, "--stand-in", "--json", "--scenario", scenarioFile(t, pondering("", "WORK", once)), "--task", "Spin")
+	s := start(t, nil, "--stand-in", "--json", "--scenario", scenarioFile(t, pondering("", "WORK", once)), "--task",
+		"Spin")
 	s.atOnce("orch-1")
 	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
 	if !ok {

@@ -35,7 +35,8 @@ func TestUnreadableWord(t *testing.T) {
 	for _, who := range players(t) {
 		for _, c := range []struct{ name, fault, word, told string }{
 			{"413", "status: 413", "POISON", "was set aside"},
-			{"too long", "status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'", "POISON", "was set aside"},
+			{"too long", "status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'", "POISON",
+				"was set aside"},
 			{"large", "status: 413", strings.Repeat("long ", 20_000) + "POISON", "is its beginning"},
 		} {
 			t.Run(who.name+"/"+c.name, func(t *testing.T) {
@@ -44,7 +45,8 @@ func TestUnreadableWord(t *testing.T) {
 				}
 				t.Parallel()
 				play := strings.NewReplacer("FAULT", c.fault, "TOLD", c.told).Replace(poisoned)
-				s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, play), "--task", "Make a thing")...)
+				s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, play), "--task",
+					"Make a thing")...)
 				s.offScript = true // the CLI may ask once more for what was refused
 				await[contract.Question](s, "a question", nil)
 				s.send(contract.Say{Text: c.word})
@@ -52,10 +54,13 @@ func TestUnreadableWord(t *testing.T) {
 				if e.Category != bridge.CatPromptTooLong || !strings.Contains(e.Message, "too large to be read") {
 					t.Errorf("told %+v", e)
 				}
-				await[contract.Question](s, "the successor's question", func(_ string, b contract.Question) bool { return strings.Contains(b.Text, "otherwise") })
+				await[contract.Question](s, "the successor's question", func(_ string, b contract.Question) bool {
+					return strings.Contains(b.Text, "otherwise")
+				})
 				s.send(contract.Say{Text: "once more"})
 				s.finish(contract.ExitComplete)
-				if slices.ContainsFunc(collect[contract.Decision](s), func(b contract.Decision) bool { return b.Source != "session" }) {
+				if slices.ContainsFunc(collect[contract.Decision](s),
+					func(b contract.Decision) bool { return b.Source != "session" }) {
 					t.Errorf("rules decided\n%s", s.dump())
 				}
 			})
@@ -69,7 +74,8 @@ func TestWordTooLarge(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
 	s.send(contract.Say{Text: strings.Repeat("<", 4*supervisor.MaxCommandText)})
-	if b := await[contract.Rejected](s, "a refusal", nil); !strings.Contains(b.Message, "at most 1,048,576 can be sent; put it into files") {
+	if b := await[contract.Rejected](s, "a refusal", nil); !strings.Contains(b.Message,
+		"at most 1,048,576 can be sent; put it into files") {
 		t.Errorf("refused with %q", b.Message)
 	}
 	s.send(contract.Say{Text: "Call it nameless."})

@@ -74,7 +74,8 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 var plainHere map[string]func(l *session, s *supervisor.State, c editor.Command) string
 
 func init() { // not at once: help leads back to it
-	played := func(do func(l *session, c editor.Command) string) func(*session, *supervisor.State, editor.Command) string {
+	played := func(do func(l *session,
+		c editor.Command) string) func(*session, *supervisor.State, editor.Command) string {
 		return func(l *session, _ *supervisor.State, c editor.Command) string {
 			if l == nil {
 				return "There is no run yet. Say what is to be done, and one begins."
@@ -83,7 +84,8 @@ func init() { // not at once: help leads back to it
 		}
 	}
 	permit := played(func(*session, editor.Command) string {
-		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
+		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, " +
+			"that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
 	plainHere = map[string]func(*session, *supervisor.State, editor.Command) string{
 		"help": func(*session, *supervisor.State, editor.Command) string { return plainHelp() },
@@ -99,7 +101,8 @@ func init() { // not at once: help leads back to it
 		"allow": permit,
 		"deny":  permit,
 		"attach": played(func(l *session, c editor.Command) string {
-			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " + short(l.ID()) + stateForCommand(l.run.choices.StateDir)
+			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
+				short(l.ID()) + stateForCommand(l.run.choices.StateDir)
 		}),
 	}
 }

@@ -16,7 +16,8 @@ func TestReadFile(t *testing.T) {
 	if raw, err := readFile(path, 3000); err != nil || len(raw) != 3000 {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}
-	if _, err := readFile(path, 2999); err == nil || !strings.Contains(err.Error(), "task.md has 3,000 bytes, at most 2,999 are read") {
+	if _, err := readFile(path, 2999); err == nil ||
+		!strings.Contains(err.Error(), "task.md has 3,000 bytes, at most 2,999 are read") {
 		t.Error(err)
 	}
 	if _, err := readFile(path+"x", 1); !os.IsNotExist(err) {

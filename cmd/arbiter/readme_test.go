@@ -94,7 +94,8 @@ func (w written) parse() error {
 	var reached string
 	app := recorded(&reached)
 	h := manual.Read(app, w.words, "")
-	if err := app.RunContext(context.Background(), flagsFirst(append([]string{"arbiter"}, w.words...), app)); err != nil {
+	if err := app.RunContext(context.Background(),
+		flagsFirst(append([]string{"arbiter"}, w.words...), app)); err != nil {
 		return err
 	}
 	path := h.Command.Path
@@ -107,10 +108,12 @@ func (w written) parse() error {
 			return fmt.Errorf("--%s takes %s", f.Name, f.Value)
 		}
 	}
-	if takes := strings.Fields(h.Command.Args); len(h.Args) > 0 && !strings.Contains(h.Command.Args, "…") && len(h.Args) > len(takes) {
+	if takes := strings.Fields(h.Command.Args); len(h.Args) > 0 && !strings.Contains(h.Command.Args, "…") &&
+		len(h.Args) > len(takes) {
 		return fmt.Errorf("takes %q, not %q", h.Command.Args, h.Args)
 	}
-	if words := manual.Choices(strings.Trim(h.Command.Args, "[]")); words != nil && (len(h.Args) != 1 || !slices.Contains(words, h.Args[0])) {
+	if words := manual.Choices(strings.Trim(h.Command.Args, "[]")); words != nil &&
+		(len(h.Args) != 1 || !slices.Contains(words, h.Args[0])) {
 		return fmt.Errorf("takes %q, not %q", h.Command.Args, h.Args)
 	}
 	return nil
@@ -121,9 +124,9 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
 	for _, name := range []string{
-		"README.md", "docs/README.md", "docs/getting-started.md", "docs/screen.md", "docs/scripting.md", "docs/permissions.md",
-		"docs/resume.md", "docs/handoffs.md", "docs/deciders.md", "docs/agents.md", "docs/configuration.md", "docs/commands.md",
-		"docs/contract.md", "docs/security.md", "docs/troubleshooting.md",
+		"README.md", "docs/README.md", "docs/getting-started.md", "docs/screen.md", "docs/scripting.md",
+		"docs/permissions.md", "docs/resume.md", "docs/handoffs.md", "docs/deciders.md", "docs/agents.md",
+		"docs/configuration.md", "docs/commands.md", "docs/contract.md", "docs/security.md", "docs/troubleshooting.md",
 	} {
 		text, err := os.ReadFile("../../" + name)
 		if err != nil {
@@ -155,7 +158,9 @@ func allWritten(t *testing.T) (lines []written) {
 		}
 		for _, m := range flagInText.FindAllStringSubmatch(all[name], -1) {
 			if !slices.ContainsFunc(manual.All(env{}.app()), func(c manual.Command) bool {
-				return m[1] == "--help" || slices.ContainsFunc(c.Told(), func(f manual.Flag) bool { return "--"+f.Name == m[1] })
+				return m[1] == "--help" || slices.ContainsFunc(c.Told(), func(f manual.Flag) bool {
+					return "--"+f.Name == m[1]
+				})
 			}) && m[1] != "--" {
 				t.Errorf("%s: there is no flag %s", name, m[1])
 			}
@@ -167,8 +172,10 @@ func allWritten(t *testing.T) (lines []written) {
 	for _, c := range manual.All(env{}.app()) {
 		for line := range strings.Lines(c.Description) {
 			code, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
-			for _, part := range strings.FieldsFunc(code, func(r rune) bool { return r == '|' || r == '>' || r == ')' }) {
-				if m := programAt.FindStringSubmatch(strings.TrimSpace(part)); strings.HasPrefix(line, "  ") && m != nil {
+			for _, part := range strings.FieldsFunc(code,
+				func(r rune) bool { return r == '|' || r == '>' || r == ')' }) {
+				if m := programAt.FindStringSubmatch(strings.TrimSpace(part)); strings.HasPrefix(line, "  ") &&
+					m != nil {
 					lines = append(lines, written{c.Name() + " --help", shellWords(m[1])})
 				}
 			}
@@ -189,7 +196,8 @@ func TestSlashCommandsOfThePages(t *testing.T) {
 		for _, m := range slashInText.FindAllStringSubmatch(text, -1) {
 			count++
 			// exit is a command of Claude Code, in an attached session.
-			if m[1] != "exit" && !slices.ContainsFunc(editor.Commands, func(s editor.Spec) bool { return s.Name == m[1] }) {
+			if m[1] != "exit" &&
+				!slices.ContainsFunc(editor.Commands, func(s editor.Spec) bool { return s.Name == m[1] }) {
 				t.Errorf("%s: there is no command /%s", name, m[1])
 			}
 		}
@@ -206,7 +214,8 @@ func TestWrittenLinesAreRead(t *testing.T) {
 			t.Errorf("%s: arbiter %s: %v", strings.TrimSpace(w.where), w, err)
 		}
 	}
-	for _, bad := range []string{"--nonsense", "sessions frob x y", "--theme pink", "schema nothing", "logs --audti RUN", "attach orch-1 orch-2"} {
+	for _, bad := range []string{"--nonsense", "sessions frob x y", "--theme pink", "schema nothing",
+		"logs --audti RUN", "attach orch-1 orch-2"} {
 		if (written{words: strings.Fields(bad)}).parse() == nil {
 			t.Errorf("%s is taken for a line that can be typed", bad)
 		}
@@ -254,7 +263,8 @@ func TestWrittenLinesAreRun(t *testing.T) {
 	}
 	arbiter := func(input string, args ...string) (string, int) {
 		cmd := exec.Command("arbiter", args...)
-		cmd.Dir, cmd.Env = first.cmd.Dir, append(slices.Clone(first.cmd.Env), "VISUAL=true") // vi would wait for a human
+		// vi would wait for a human
+		cmd.Dir, cmd.Env = first.cmd.Dir, append(slices.Clone(first.cmd.Env), "VISUAL=true")
 		cmd.Stdin = strings.NewReader(input)
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
@@ -298,8 +308,10 @@ func TestWrittenLinesAreRun(t *testing.T) {
 		}
 		try := func(t *testing.T) {
 			out, code := arbiter(input, args...)
-			if want >= 0 && code != want || !strings.Contains(out, says) || code == int(contract.ExitBug) || want < 0 && code == int(contract.ExitUsage) {
-				t.Errorf("%s: arbiter %s: exit code %d, %.600s", strings.TrimSpace(w.where), strings.Join(args, " "), code, out)
+			if want >= 0 && code != want || !strings.Contains(out, says) || code == int(contract.ExitBug) ||
+				want < 0 && code == int(contract.ExitUsage) {
+				t.Errorf("%s: arbiter %s: exit code %d, %.600s", strings.TrimSpace(w.where), strings.Join(args, " "),
+					code, out)
 			}
 		}
 		if !begins {

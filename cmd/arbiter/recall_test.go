@@ -33,7 +33,8 @@ func TestALessonReachesTheNextRun(t *testing.T) {
 			work, state := t.TempDir(), t.TempDir()
 			const lesson = "The looms need oil."
 			asked := func(args ...string) string {
-				s, model := hiredIn(t, p, learning, work, append([]string{"--no-input", "--state-dir", state, "--task", "Weave"}, args...)...)
+				s, model := hiredIn(t, p, learning, work,
+					append([]string{"--no-input", "--state-dir", state, "--task", "Weave"}, args...)...)
 				s.finish(contract.ExitComplete)
 				var all strings.Builder
 				for _, r := range model.Requests() {

@@ -79,7 +79,8 @@ func configurationPage() string {
 		if s.flagged {
 			file = "–"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", cell(f.Term()), file, code(f.Env), code(f.Default), cell(about(f)))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", cell(f.Term()), file, code(f.Env), code(f.Default),
+			cell(about(f)))
 	}
 	return b.String()
 }

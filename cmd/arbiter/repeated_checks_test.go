@@ -67,7 +67,8 @@ func TestWhatWasProvedIsProvedAgain(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
 			t.Parallel()
-			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", scenarioFile(t, overwriting), "--task", "Weave")...)
+			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario",
+				scenarioFile(t, overwriting), "--task", "Weave")...)
 			r := s.finish(contract.ExitComplete)
 			if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 2}) || len(r.Failing) > 0 {
 				t.Errorf("result %+v, %+v", r, r.Checks)
@@ -78,7 +79,8 @@ func TestWhatWasProvedIsProvedAgain(t *testing.T) {
 					again = append(again, c.Receipt.Command+" "+c.Receipt.Result)
 				}
 			}
-			want := []string{"cat cloth.txt failed", "grep -c blue cloth.txt passed", "cat cloth.txt passed", "grep -c blue cloth.txt passed"}
+			want := []string{"cat cloth.txt failed", "grep -c blue cloth.txt passed", "cat cloth.txt passed",
+				"grep -c blue cloth.txt passed"}
 			if !slices.Equal(again, want) {
 				t.Errorf("repeated %q, want %q\n%s", again, want, s.dump())
 			}

@@ -21,7 +21,8 @@ import (
 func (e env) replayCommand() *cli.Command {
 	return &cli.Command{
 		Name: "replay", Usage: "print a run's events again, or repeat its decisions", ArgsUsage: "RUN",
-		Description: "Prints every event of a run, from its event log, without the pieces of text that were streamed.\n" +
+		Description: "Prints every event of a run, from its event log, without the pieces of text that were " +
+			"streamed.\n" +
 			"No agent starts and nothing is sent.\n\n" +
 			"--decisions asks a decider again for each recorded input and prints the decisions that differ: a\n" +
 			"regression test for prompts and models. It compares decisions and agent names, and shows reasons.\n" +
@@ -34,7 +35,8 @@ func (e env) replayCommand() *cli.Command {
 			&cli.Float64Flag{Name: "pace", Usage: "print events `N` times as fast as they came (0: all at once)"},
 			&cli.BoolFlag{Name: "decisions", Usage: "repeat the decisions, and print those that differ"},
 			&cli.StringFlag{Name: "only", Usage: "with --decisions: repeat only decisions `N,N`, counted from 1"},
-			&cli.BoolFlag{Name: "json", Usage: "with --decisions: print one JSON object per decision, and a last one with totals"},
+			&cli.BoolFlag{Name: "json",
+				Usage: "with --decisions: print one JSON object per decision, and a last one with totals"},
 		}, askingFlags()...),
 		Action: e.replay,
 	}
@@ -82,7 +84,8 @@ func (e env) replayDecisions(c *cli.Context) error {
 	}
 	for _, n := range only {
 		if !slices.ContainsFunc(list, func(r decisionlog.Decision) bool { return r.Number == n }) {
-			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)", short(info.Run), n, short(info.Run), stateForCommand(store.root))
+			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)",
+				short(info.Run), n, short(info.Run), stateForCommand(store.root))
 		}
 	}
 	ctx, stop := interruptible(c.Context, false)
@@ -118,7 +121,8 @@ func (e env) replayDecisions(c *cli.Context) error {
 		return err
 	}
 	// A test that tests nothing has not passed.
-	return usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide --explain %s%s lists them)", short(info.Run), t.Skipped, short(info.Run), stateForCommand(store.root))
+	return usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide --explain "+
+		"%s%s lists them)", short(info.Run), t.Skipped, short(info.Run), stateForCommand(store.root))
 }
 
 // judge compares and counts.
@@ -148,7 +152,8 @@ func (e env) printRedecision(c *cli.Context, x redecision) error {
 	}
 	fmt.Fprintf(e.stdout, "%d %s (record %d)\n", x.Number, sanitize.Line(string(x.Point), 20), x.Record)
 	line := func(name string, d decider.Decision) {
-		fmt.Fprintf(e.stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(decisionlog.Text(d), 60), sanitize.Line(string(d.Source), 20), sanitize.Line(d.Reason, 300))
+		fmt.Fprintf(e.stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(decisionlog.Text(d), 60),
+			sanitize.Line(string(d.Source), 20), sanitize.Line(d.Reason, 300))
 	}
 	line("recorded", x.Recorded)
 	if x.Now == nil {

@@ -25,8 +25,8 @@ func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *sha
 	}
 	tmp := r.t.TempDir()
 	cmd = exec.Command("arbiter", args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "XDG_CACHE_HOME=" + cacheHome(),
-		"TMPDIR=" + tmp, "LANG=C.UTF-8", "CLAUDE_CODE_MAX_RETRIES=0"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"),
+		"XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + tmp, "LANG=C.UTF-8", "CLAUDE_CODE_MAX_RETRIES=0"}
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = home, strings.NewReader(stdin), patience
 	out, errs = new(shared), new(shared)
 	cmd.Stdout, cmd.Stderr = out, errs
@@ -53,7 +53,8 @@ func (r aRun) asking(want contract.Exit, stdin string, args ...string) (stdout, 
 // conversation of its own, also when the same is asked again with a correction.
 func decidingBy(t *testing.T, steps string) []string {
 	t.Helper()
-	script := "name: decider\ntitle: Somebody decides\nactors:\n" + corrected + "  - name: decider\n    match: {role: main}\n    steps:\n" + steps
+	script := "name: decider\ntitle: Somebody decides\nactors:\n" + corrected +
+		"  - name: decider\n    match: {role: main}\n    steps:\n" + steps
 	return []string{"--scenario", write(t, script, t.TempDir(), "decider.yaml")}
 }
 
@@ -74,7 +75,8 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			r := newJournal(t, threeDecisions(t)...)
-			args := append(append([]string{"replay", r.id, "--decisions", "--json"}, decidingBy(t, choosesPlanner)...), p.args...)
+			args := append(append([]string{"replay", r.id, "--decisions", "--json"}, decidingBy(t, choosesPlanner)...),
+				p.args...)
 			out, errs := r.asking(contract.ExitFailed, "", args...)
 			lines := strings.Split(strings.TrimSpace(out), "\n")
 			if len(lines) != 3 {
@@ -91,7 +93,8 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 			if !first.Same || first.Now.Source != decider.ByModel || !strings.Contains(first.Now.Prompt, "| Weave") {
 				t.Errorf("the first: %s", lines[0])
 			}
-			if sum.Decider != "stateless" || sum.Asked != 2 || sum.Same != 1 || sum.Differ != 1 || sum.Skipped != 1 || sum.CostUSD <= 0 {
+			if sum.Decider != "stateless" || sum.Asked != 2 || sum.Same != 1 || sum.Differ != 1 || sum.Skipped != 1 ||
+				sum.CostUSD <= 0 {
 				t.Errorf("the figures: %s", lines[2])
 			}
 			if strings.Contains(errs, "PROBLEM") {
@@ -144,7 +147,8 @@ func TestAskingIsCalledOff(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			r := newJournal(t, threeDecisions(t)...)
-			args := append(append([]string{"replay", r.id, "--decisions", "--debug"}, decidingBy(t, "      - {fault: {stall: 300s}}\n")...), p.args...)
+			args := append(append([]string{"replay", r.id, "--decisions", "--debug"},
+				decidingBy(t, "      - {fault: {stall: 300s}}\n")...), p.args...)
 			cmd, _, errs := r.aside("", args...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -205,7 +209,8 @@ func TestMomentsAreExplained(t *testing.T) {
 		if err := json.Unmarshal(line, &x); err != nil {
 			t.Fatal(err)
 		}
-		if x.Rules == nil || x.Rendered == nil || x.Rendered.Problem != "" || !strings.Contains(string(x.Input), "Weave it") {
+		if x.Rules == nil || x.Rendered == nil || x.Rendered.Problem != "" ||
+			!strings.Contains(string(x.Input), "Weave it") {
 			t.Errorf("%s", line)
 		}
 		points = append(points, string(x.Point))
@@ -213,11 +218,13 @@ func TestMomentsAreExplained(t *testing.T) {
 	if strings.Join(points, " ") != "select evaluate" {
 		t.Errorf("points %q:\n%s", points, out)
 	}
-	if out, _ = s.output(int(contract.ExitComplete), "decide", "--explain", "--at", "1", s.run()); !strings.Contains(out, "after record 1") || strings.Contains(out, "evaluate") {
+	if out, _ = s.output(int(contract.ExitComplete), "decide", "--explain", "--at", "1",
+		s.run()); !strings.Contains(out, "after record 1") || strings.Contains(out, "evaluate") {
 		t.Error(out)
 	}
 	// And what was decided.
-	if out, _ = s.output(int(contract.ExitComplete), "decide", "--explain"); !strings.Contains(out, "session") || !strings.Contains(out, "COMPLETE") {
+	if out, _ = s.output(int(contract.ExitComplete), "decide", "--explain"); !strings.Contains(out, "session") ||
+		!strings.Contains(out, "COMPLETE") {
 		t.Error(out)
 	}
 }

@@ -51,7 +51,10 @@ actors:
 				_, ok := l.Body.(contract.Delivered)
 				return ok && l.ID == "orch-1"
 			})
-			open := slices.IndexFunc(n.lines, func(l contract.Line) bool { _, ok := l.Body.(contract.PermissionRequest); return ok })
+			open := slices.IndexFunc(n.lines, func(l contract.Line) bool {
+				_, ok := l.Body.(contract.PermissionRequest)
+				return ok
+			})
 			if spoken < 0 || open < spoken {
 				t.Errorf("it is told as open (line %d) before anybody asks again (line %d)", open, spoken)
 			}

@@ -35,7 +35,8 @@ func (s *script) output(want int, args ...string) (stdout, stderr string) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run()
 	if got := cmd.ProcessState.ExitCode(); got != want {
-		s.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
+		s.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, want, out.String(),
+			errs.String())
 	}
 	return out.String(), errs.String()
 }
@@ -140,7 +141,8 @@ func TestResume(t *testing.T) {
 					t.Errorf("result %+v", r)
 				}
 				first, second := s.spawns("arbiter"), n.spawns("arbiter")
-				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID || !second[0].Resumed || second[0].Generation != 2 {
+				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
+					!second[0].Resumed || second[0].Generation != 2 {
 					t.Errorf("the Arbiter was spawned as %+v, and then as %+v", first, second)
 				}
 				n.sameInReplay(s)
@@ -153,7 +155,8 @@ func TestResume(t *testing.T) {
 func (s *script) anotherTask(run string) {
 	s.t.Helper()
 	same := s.again("--json", "--resume")
-	if r := same.finish(contract.ExitComplete); r.Status != contract.StatusComplete || len(same.spawns("arbiter")) != 0 {
+	if r := same.finish(contract.ExitComplete); r.Status != contract.StatusComplete ||
+		len(same.spawns("arbiter")) != 0 {
 		s.t.Errorf("the result, asked for again: %+v, %+v", r, same.spawns("arbiter"))
 	}
 	n := s.again("--json", "--session", run[:8], "--task", "Another")
@@ -161,7 +164,9 @@ func (s *script) anotherTask(run string) {
 	if !e.Resumed || e.Session != run {
 		s.t.Errorf("session %+v", e)
 	}
-	await[contract.Message](n, "the task", func(_ string, b contract.Message) bool { return b.Kind == "task" && b.Text == "Another" })
+	await[contract.Message](n, "the task", func(_ string, b contract.Message) bool {
+		return b.Kind == "task" && b.Text == "Another"
+	})
 	await[contract.Question](n, "that the script is played", nil)
 	n.send(contract.Cancel{})
 	n.finish(contract.ExitFailed)
@@ -226,7 +231,9 @@ func TestStrays(t *testing.T) {
 	for name, clear := range map[string]func(t *testing.T, s *script, run string){
 		"resume": func(t *testing.T, s *script, _ string) {
 			n := s.again("--json", "--resume")
-			await[contract.Notice](n, "the count", func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, one) })
+			await[contract.Notice](n, "the count", func(_ string, b contract.Notice) bool {
+				return strings.Contains(b.Text, one)
+			})
 			n.send(contract.Say{Text: "Call it nameless."})
 			n.finish(contract.ExitComplete)
 		},
@@ -244,7 +251,8 @@ func TestStrays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=orphan", "--json", "--pid-namespace", "never", "--scenario", "dialogue", "--task", "Name it")
+			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=orphan", "--json", "--pid-namespace",
+				"never", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)
 			run := s.run()
 			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
@@ -252,11 +260,13 @@ func TestStrays(t *testing.T) {
 				t.Skip("no /proc here")
 			}
 			agent := agentPID(t, run, "arbiter.1")
-			if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP); err != nil { // so that it does not start another bridge
+			// so that it does not start another bridge
+			if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range []int{pid, s.cmd.Process.Pid, agent} {
-				if err := syscall.Kill(p, syscall.SIGKILL); err != nil && err != syscall.ESRCH { // the agent was asked to end by then
+				// the agent was asked to end by then
+				if err := syscall.Kill(p, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 					t.Fatal(err)
 				}
 			}
@@ -299,7 +309,8 @@ func TestOneAtATime(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
 	run := s.run()
-	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, run[:8]) || !strings.Contains(stderr, "process") {
+	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, run[:8]) ||
+		!strings.Contains(stderr, "process") {
 		t.Errorf("resume of a live run: %s", stderr)
 	}
 	if _, stderr := s.output(2, "sessions", "rm", run); !strings.Contains(stderr, "process") {
@@ -373,7 +384,9 @@ func TestDamagedJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := s.again("--json", "--resume")
-	await[contract.Notice](n, "the damage", func(_ string, b contract.Notice) bool { return strings.Contains(b.Text, "journal was damaged") })
+	await[contract.Notice](n, "the damage", func(_ string, b contract.Notice) bool {
+		return strings.Contains(b.Text, "journal was damaged")
+	})
 	if aside, _ := filepath.Glob(filepath.Join(dir, "damaged-*")); len(aside) == 0 {
 		t.Error("nothing was put aside")
 	}

@@ -16,7 +16,8 @@ import (
 // is not taken up, and stays as it is; what happened in it can be read all the same.
 func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	run := newJournal(t,
-		input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d", Task: "Weave", HumanPresent: true}.WithDefaults()},
+		input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d",
+			Task: "Weave", HumanPresent: true}.WithDefaults()},
 	)
 	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")
 	store, err := journal.OpenStore(state)

@@ -18,7 +18,9 @@ func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
 	case policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits:
 	case policy.ModeAllowAll:
 		if !c.Bool("i-accept-the-risk") {
-			return policy.Policy{}, usagef("--permissions allow-all lets every agent run anything without asking: add --i-accept-the-risk to confirm")
+			return policy.Policy{},
+				usagef("--permissions allow-all lets every agent run anything without asking: add " +
+					"--i-accept-the-risk to confirm")
 		}
 	default:
 		return policy.Policy{}, usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
@@ -87,5 +89,6 @@ func refuseUser(o runconfig.Options, rehearse bool, uid int) error {
 	if uid != 0 || rehearse || policy.Mode(o.Permissions) != policy.ModeAllowAll || o.Sandbox != nil {
 		return nil
 	}
-	return usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another user, add --sandbox on, or use --permissions ask with --allow rules")
+	return usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another " +
+		"user, add --sandbox on, or use --permissions ask with --allow rules")
 }

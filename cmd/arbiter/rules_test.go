@@ -34,7 +34,8 @@ func TestRootMayNotAllowAll(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		var e *exitError
-		if err != nil && (!errors.As(err, &e) || e.code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
+		if err != nil &&
+			(!errors.As(err, &e) || e.code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

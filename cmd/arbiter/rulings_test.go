@@ -63,7 +63,8 @@ var plays = []struct {
 `,
 		exit: contract.ExitNeedsInput,
 		check: func(t *testing.T, s *script, r contract.Result) {
-			if r.Status != contract.StatusNeedsInput || r.Summary != "But which?" || len(collect[contract.Question](s)) != 2 {
+			if r.Status != contract.StatusNeedsInput || r.Summary != "But which?" ||
+				len(collect[contract.Question](s)) != 2 {
 				t.Errorf("result %+v", r)
 			}
 		},
@@ -158,7 +159,8 @@ var plays = []struct {
 func TestRulings(t *testing.T) {
 	for _, c := range plays {
 		path := filepath.Join(t.TempDir(), "play.yaml")
-		text := "name: play\ntitle: A play\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:" + c.steps
+		text := "name: play\ntitle: A play\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:" +
+			c.steps
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +168,9 @@ func TestRulings(t *testing.T) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
 				p.long(t) // what they ask of the CLI is shown by the driver's tests and the stand-in's
 				t.Parallel()
-				s := start(t, nil, slices.Concat(p.args, []string{"--json", "--no-input", "--scenario", path, "--task", "Rule"}, c.args)...)
+				s := start(t, nil,
+					slices.Concat(p.args, []string{"--json", "--no-input", "--scenario", path, "--task", "Rule"},
+						c.args)...)
 				c.check(t, s, s.finish(c.exit))
 			})
 		}

@@ -106,7 +106,8 @@ func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *input.
 		case !result.Holds:
 			reason = result.Reason
 		}
-		r.log.Info("sandbox", "program", cfg.Program, "version", result.Version, "holds", reason == "", "reason", reason)
+		r.log.Info("sandbox", "program", cfg.Program, "version", result.Version, "holds", reason == "", "reason",
+			reason)
 	}
 	if reason == "" {
 		o.Sandbox, o.SandboxReason = &cfg, ""
@@ -130,7 +131,8 @@ func (r *runtimeRun) sandbox() (cfg bridge.SandboxConfig, reason string) {
 	if err != nil {
 		return cfg, err.Error()
 	}
-	cfg = bridge.SandboxConfig{Program: program, Write: r.choices.Sandbox.Write, Hide: slices.Clone(r.choices.Sandbox.Hide)}
+	cfg = bridge.SandboxConfig{Program: program, Write: r.choices.Sandbox.Write,
+		Hide: slices.Clone(r.choices.Sandbox.Hide)}
 	cfg.Hide = append(cfg.Hide, r.choices.StateDir)
 	if dir, err := os.UserConfigDir(); err == nil {
 		cfg.Hide = append(cfg.Hide, filepath.Join(dir, "arbiter"))

@@ -50,7 +50,8 @@ func TestSandboxedRun(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, append([]string{"--json", "--no-input", "--task", "Do it", "--sandbox", "on"}, p.args...)...)
+			s := start(t, nil, append([]string{"--json", "--no-input", "--task", "Do it", "--sandbox", "on"},
+				p.args...)...)
 			s.finish(contract.ExitComplete)
 			if got := sessionLast(s); got.Sandbox != "bubblewrap" || got.SandboxReason != "" {
 				t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
@@ -95,7 +96,8 @@ func TestSandboxThatDoesNotHold(t *testing.T) {
 	t.Run("auto", func(t *testing.T) {
 		s := start(t, []string{path}, "--json", "--no-input", "--task", "Do it", "--stand-in", "--sandbox", "auto")
 		s.finish(contract.ExitComplete)
-		if got := sessionLast(s); got.Sandbox != "unsandboxed" || !strings.Contains(got.SandboxReason, "no mount namespace") {
+		if got := sessionLast(s); got.Sandbox != "unsandboxed" ||
+			!strings.Contains(got.SandboxReason, "no mount namespace") {
 			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
 		}
 	})
@@ -109,7 +111,8 @@ func TestSandboxSettings(t *testing.T) {
 		"--sandbox-hide=":             "is empty",
 	} {
 		var out, errs strings.Builder
-		code := run([]string{"arbiter", "--json", "--no-input", "--stand-in", "--task", "x", "--state-dir", t.TempDir(), args}, strings.NewReader(""), &out, &errs)
+		code := run([]string{"arbiter", "--json", "--no-input", "--stand-in", "--task", "x", "--state-dir", t.TempDir(),
+			args}, strings.NewReader(""), &out, &errs)
 		if code != int(contract.ExitUsage) || !strings.Contains(errs.String(), want) {
 			t.Errorf("%s: exit %d, %s", args, code, errs.String())
 		}

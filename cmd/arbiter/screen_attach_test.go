@@ -12,7 +12,8 @@ import (
 
 // handOnScreen is the play hand for somebody who looks on: the Arbiter takes up its question again
 // when it hears of what was done.
-var handOnScreen = strings.Replace(hand, "      - {expect: Which thread,", `      - {expect: took the session of, verdict: {decision: ADDRESS_HUMAN, message: And which thread now?, reason: r}}
+var handOnScreen = strings.Replace(hand,
+	"      - {expect: Which thread,", `      - {expect: took the session of, verdict: {decision: ADDRESS_HUMAN, message: And which thread now?, reason: r}}
       - {expect: Which thread,`, 1)
 
 // TestAttachFromTheScreen: A opens an agent's session in the terminal of the screen, with nothing asked before it
@@ -33,7 +34,8 @@ func TestAttachFromTheScreen(t *testing.T) {
 			p.press("A")
 			if who.real { // which clears the screen
 				p.await("Claude Code v", "Spin it.", "for shortcuts")
-			} else if s := p.await("This is the session of Orchestrator I", "Ctrl+] gives it back", "> "); s.Alt() || s.Mouse() {
+			} else if s := p.await("This is the session of Orchestrator I", "Ctrl+] gives it back", "> "); s.Alt() ||
+				s.Mouse() {
 				t.Errorf("it got a terminal with %v", s.Leftovers())
 			}
 			second := h.open("attach", "orch-1")
@@ -61,7 +63,8 @@ func TestAttachFromTheScreen(t *testing.T) {
 			h.ended(p, contract.ExitComplete)
 			var told string
 			for _, l := range h.replayed() {
-				if m, ok := l.Body.(contract.Message); ok && m.To == "arbiter" && strings.Contains(m.Text, "took the session of") {
+				if m, ok := l.Body.(contract.Message); ok && m.To == "arbiter" &&
+					strings.Contains(m.Text, "took the session of") {
 					told = m.Text
 				}
 			}

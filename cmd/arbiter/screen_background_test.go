@@ -16,10 +16,12 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 	title := func(set string, fits func(pty.Color) bool) pty.Color {
 		// Whoever starts arbiter here paints the terminal's background first.
 		script := filepath.Join(t.TempDir(), "start")
-		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"), 0o700); err != nil {
+		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"),
+			0o700); err != nil {
 			t.Fatal(err)
 		}
-		p := showProgram(t, script, pty.Size{Columns: 90, Rows: 30}, foreignDir(t), []string{"COLORFGBG="}, "--stand-in", "--rehearse")
+		p := showProgram(t, script, pty.Size{Columns: 90, Rows: 30}, foreignDir(t), []string{"COLORFGBG="},
+			"--stand-in", "--rehearse")
 		var color pty.Color
 		p.until(func(s pty.Screen) bool {
 			x, y, ok := s.Find("T H E")

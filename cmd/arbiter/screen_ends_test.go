@@ -31,13 +31,15 @@ func TestEveryWayToLeave(t *testing.T) {
 		do   func(p *pane)
 		exit contract.Exit
 	}{
-		{"Ctrl+C and yes", func(p *pane) { p.press("Ctrl+C"); p.await("Leave?"); p.press("y") }, contract.ExitInterrupted},
+		{"Ctrl+C and yes", func(p *pane) { p.press("Ctrl+C"); p.await("Leave?"); p.press("y") },
+			contract.ExitInterrupted},
 		{"Ctrl+C twice", func(p *pane) { p.press("Ctrl+C", "Ctrl+C") }, contract.ExitInterrupted},
 		{"Ctrl+C many times", func(p *pane) {
 			p.press("Ctrl+C", "Ctrl+C", "Ctrl+C", "Ctrl+C", "Ctrl+C")
 		}, contract.ExitInterrupted},
 		{"quit", func(p *pane) { p.Type("/quit\n"); p.await("Leave?"); p.press("y") }, contract.ExitInterrupted},
-		{"q", func(p *pane) { p.press("Esc"); p.await("NORMAL"); p.press("q"); p.await("Leave?"); p.press("y") }, contract.ExitInterrupted},
+		{"q", func(p *pane) { p.press("Esc"); p.await("NORMAL"); p.press("q"); p.await("Leave?"); p.press("y") },
+			contract.ExitInterrupted},
 		{"cancel", func(p *pane) {
 			p.Type("/cancel\n")
 			p.await("End the run?")
@@ -123,7 +125,8 @@ func TestOneSignalIsOrderly(t *testing.T) {
 	}
 	h.ended(p, contract.ExitTerminated)
 	want := []input.Signalled{{Signal: "TERM"}}
-	if diff := cmp.Diff(want, signalled(t, filepath.Join(h.home, ".local", "state", "arbiter"), h.runs()[0])); diff != "" {
+	if diff := cmp.Diff(want,
+		signalled(t, filepath.Join(h.home, ".local", "state", "arbiter"), h.runs()[0])); diff != "" {
 		t.Errorf("the run was asked to end (-want +got):\n%s", diff)
 	}
 }
@@ -181,7 +184,8 @@ func TestImpatience(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if code := contract.Exit(state.ExitCode()); code != contract.ExitInterrupted && code != contract.ExitTerminated {
+			if code := contract.Exit(state.ExitCode()); code != contract.ExitInterrupted &&
+				code != contract.ExitTerminated {
 				t.Errorf("it ended with %v", state)
 			}
 			h.restored(p)

@@ -42,7 +42,8 @@ func showProgram(t *testing.T, program string, size pty.Size, dir string, env []
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(), "LANG=C.UTF-8", "COLORFGBG=15;0", "GORACE=atexit_sleep_ms=0",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(),
+		"LANG=C.UTF-8", "COLORFGBG=15;0", "GORACE=atexit_sleep_ms=0",
 	}, env...)
 	term, err := pty.Start(cmd, size)
 	if err != nil {
@@ -136,7 +137,8 @@ func TestHugePaste(t *testing.T) {
 	began := time.Now()
 	p.Send(part + "\x1b[201~")
 	s := p.await("› [paste 1: ", "MB]")
-	t.Logf("the second half took %v; %d MB at most, %d MB before", time.Since(began).Round(time.Millisecond), peak(t, p.Process().Pid)>>20, before>>20)
+	t.Logf("the second half took %v; %d MB at most, %d MB before", time.Since(began).Round(time.Millisecond),
+		peak(t, p.Process().Pid)>>20, before>>20)
 	if grown := peak(t, p.Process().Pid) - before; grown > 150<<20 {
 		t.Errorf("it took %d MB", grown>>20)
 	}

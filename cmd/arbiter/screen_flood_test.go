@@ -31,7 +31,8 @@ actors:
 // pouring are the arguments of an arbiter in which three agents say as much as they can.
 func pouring(t testing.TB) []string {
 	words := strings.Repeat("more words, and more, \\e[31mand\\e[0m more of them\\n", 10<<10)
-	return []string{"--stand-in", "--scenario", scenarioFile(t, strings.Replace(torrent, "WORDS", `"`+words+`"`, 1)), "--task", "Pour"}
+	return []string{"--stand-in", "--scenario", scenarioFile(t, strings.Replace(torrent, "WORDS", `"`+words+`"`, 1)),
+		"--task", "Pour"}
 }
 
 // TestFloodOnTheScreen: three agents say as much as they can, through all of the program. Every

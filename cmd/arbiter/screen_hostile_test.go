@@ -53,7 +53,8 @@ func hostilePlace(t *testing.T, fit func(string) string) string {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"a\x1b]0;owned\ab.md", "[red]c[-].md", "d\ne\r\u009b2J.md", "\u202Efdm.md", "\xff\xfe.md"} {
+	for _, name := range []string{"a\x1b]0;owned\ab.md", "[red]c[-].md", "d\ne\r\u009b2J.md", "\u202Efdm.md",
+		"\xff\xfe.md"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("# "+some+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -73,12 +74,15 @@ func (p *pane) harmless(where string, s pty.Screen) {
 		p.t.Fatalf("%s: sent %q", where, faults)
 	}
 	for _, q := range pty.Sequences(out) {
-		if q.Kind == pty.OSC && !(q.Name == "2" && strings.Contains(q.Data, "arbiter – ") || q.Name == "8" && q.Data == ";" || q.Name == "777" && strings.HasPrefix(q.Data, "notify;A word is awaited;")) {
+		if q.Kind == pty.OSC &&
+			!(q.Name == "2" && strings.Contains(q.Data, "arbiter – ") || q.Name == "8" && q.Data == ";" ||
+				q.Name == "777" && strings.HasPrefix(q.Data, "notify;A word is awaited;")) {
 			p.t.Fatalf("%s: sent %v", where, q)
 		}
 	}
 	if len(p.Answers()) > 0 || s.Clipboard != "" || strings.Contains(s.Title, "\x1b") {
-		p.t.Fatalf("%s: the terminal answered %q, has %q on its clipboard and the title %q", where, p.Answers(), s.Clipboard, s.Title)
+		p.t.Fatalf("%s: the terminal answered %q, has %q on its clipboard and the title %q", where, p.Answers(),
+			s.Clipboard, s.Title)
 	}
 	for y, row := range s.Rows() {
 		if sanitize.Text(row) != row {
@@ -176,12 +180,14 @@ func TestHostileAgents(t *testing.T) {
 			want, q := playHostile(t, who, sanitize.Text)
 			q.leave()
 			if a, b := ruleOf(got), ruleOf(want); a == 0 || a != b {
-				t.Fatalf("the conversation begins in row %d, and in row %d without hostile text\n%s\n%s", a, b, got.Text(), want.Text())
+				t.Fatalf("the conversation begins in row %d, and in row %d without hostile text\n%s\n%s", a, b,
+					got.Text(), want.Text())
 			}
 			same := func(y, columns int) { // without what tells the time
 				for x := range columns {
 					if g, w := got.Cells[y][x], want.Cells[y][x]; g != w {
-						t.Errorf("row %d, column %d: %+v, and %+v without hostile text\n%s\n%s", y, x, g, w, got.Row(y), want.Row(y))
+						t.Errorf("row %d, column %d: %+v, and %+v without hostile text\n%s\n%s", y, x, g, w, got.Row(y),
+							want.Row(y))
 						return
 					}
 				}
@@ -198,7 +204,8 @@ func TestHostileAgents(t *testing.T) {
 // TestHostileTitles: a run that bears a hostile title is listed, taken up and left.
 func TestHostileTitles(t *testing.T) {
 	t.Parallel()
-	p := show(t, pty.Size{Columns: 100, Rows: 30}, hostilePlace(t, func(s string) string { return s }), nil, "--stand-in", "--scenario", scenarioFile(t, brief), "--task", some)
+	p := show(t, pty.Size{Columns: 100, Rows: 30}, hostilePlace(t, func(s string) string { return s }), nil,
+		"--stand-in", "--scenario", scenarioFile(t, brief), "--task", some)
 	p.harmless("the end", p.await("It is woven.", "It is done"))
 	p.leave()
 	next := show(t, pty.Size{Columns: 100, Rows: 30}, p.cmd.Dir, p.cmd.Env, "--stand-in", "--rehearse")
@@ -213,7 +220,9 @@ func TestHostileTitles(t *testing.T) {
 // TestHostilePlain: the lines of --plain, and what arbiter says beside them.
 func TestHostilePlain(t *testing.T) {
 	t.Parallel()
-	s := prepare(t, nil, "--plain", "--stand-in", "--scenario", hostilePlay(t, func(text string) string { return text }), "--task", some, "--allow", "Write")
+	s := prepare(t, nil, "--plain", "--stand-in", "--scenario", hostilePlay(t, func(text string) string {
+		return text
+	}), "--task", some, "--allow", "Write")
 	s.cmd.Dir = hostilePlace(t, func(text string) string { return text })
 	var out bytes.Buffer
 	s.cmd.Stdout = &out

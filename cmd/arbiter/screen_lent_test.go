@@ -199,7 +199,8 @@ esac
 func TestLoggedOut(t *testing.T) {
 	t.Parallel()
 	h := settle(t, player{})
-	claude := program(t, "claude", `case "$1" in --version) echo "2.1.329 (Claude Code)" ;; *) echo '{"loggedIn":false,"authMethod":"none"}'; exit 1 ;; esac
+	claude := program(t,
+		"claude", `case "$1" in --version) echo "2.1.329 (Claude Code)" ;; *) echo '{"loggedIn":false,"authMethod":"none"}'; exit 1 ;; esac
 `)
 	p := h.open("--claude", claude)
 	p.await("Log in", "Rehearse")

@@ -42,8 +42,10 @@ esac
 	}},
 	// It does not look at its terminal, as the window of a graphical editor.
 	{"deaf editor", true, func(h *abode, hup string) *pane {
-		h.env = append(h.env, "EDITOR="+program(h.t, "edit", "trap '' HUP\necho '[editing]'\nexec sleep 1000 <&- >&- 2>&-\n"))
-		p := h.openWith(hup, append(h.rehearsing(absolute(h.t, "testdata/scenarios/screen.yaml")), "--task", "Make a thing")...)
+		h.env = append(h.env,
+			"EDITOR="+program(h.t, "edit", "trap '' HUP\necho '[editing]'\nexec sleep 1000 <&- >&- 2>&-\n"))
+		p := h.openWith(hup, append(h.rehearsing(absolute(h.t, "testdata/scenarios/screen.yaml")), "--task",
+			"Make a thing")...)
 		p.await("What shall it be called?", "The Arbiter awaits your answer.")
 		p.press("Ctrl+G")
 		p.await("[editing]")
@@ -63,7 +65,8 @@ esac
 	{"session that is being opened", true, func(h *abode, hup string) *pane {
 		onlyLinux(h.t)
 		claude := sickClaude(h.t, sick{"orch-1.1": `sh:trap '' TERM INT HUP; $standin "$@"; exec sleep 1000`})
-		p := h.openWith(hup, "--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, deafPlay), "--task", "Weave")
+		p := h.openWith(hup, "--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, deafPlay), "--task",
+			"Weave")
 		p.await("THE WEAVING", "Orchestrator I", "Bash")
 		p.Type("/attach orch-1\n")
 		p.await("Attaching to orch-1")

@@ -63,7 +63,8 @@ func TestScreenWaysOutOfAFailure(t *testing.T) {
 			p.await("It is done.", "Speak again, or depart.")
 			p.press("Ctrl+C")
 			h.ended(p, contract.ExitComplete)
-			want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting", "AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
+			want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting",
+				"AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
 			if diff := cmp.Diff(want, tasksStates(h.replayed())); diff != "" {
 				t.Errorf("the task went (-want +got):\n%s", diff)
 			}
@@ -127,7 +128,8 @@ func TestPlainTellsWhatIsHalfDone(t *testing.T) {
 		return false
 	})
 	p.press("Ctrl+C")
-	if text := h.ended(p, contract.ExitInterrupted); !strings.Contains(text, "Left half-done:") || !strings.Contains(text, "(orch-1) was at Bash") {
+	if text := h.ended(p, contract.ExitInterrupted); !strings.Contains(text, "Left half-done:") ||
+		!strings.Contains(text, "(orch-1) was at Bash") {
 		t.Errorf("it says:\n%s", text)
 	}
 }

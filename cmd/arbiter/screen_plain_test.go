@@ -70,7 +70,8 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 func TestPlainIsInterrupted(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
-	p := h.open(append([]string{"--plain", "--task", "Make a thing"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
+	p := h.open(append([]string{"--plain", "--task", "Make a thing"},
+		h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
 	p.await("What shall it be called?")
 	p.press("Ctrl+C")
 	if text := h.ended(p, contract.ExitInterrupted); !strings.Contains(text, "arbiter --plain --resume --session") {
@@ -95,7 +96,8 @@ func TestPlainInput(t *testing.T) {
 		{"nothing", "parallel", "", "there is no task", nil, contract.ExitUsage},
 		{"a task", "parallel", "Two threads\n", "It is done.", nil, contract.ExitComplete},
 		{"a task without its newline", "parallel", "Two threads", "It is done.", nil, contract.ExitComplete},
-		{"a task on the command line", "parallel", "", "It is done.", []string{"--task", "Two threads"}, contract.ExitComplete},
+		{"a task on the command line", "parallel", "", "It is done.", []string{"--task", "Two threads"},
+			contract.ExitComplete},
 		{"nobody to ask", scenarioFile(t, talk), "Make a thing\n", "And then?", nil, contract.ExitNeedsInput},
 	} {
 		cmd := exec.Command("arbiter", append(append(h.rehearsing(tt.scenario), "--plain"), tt.args...)...)

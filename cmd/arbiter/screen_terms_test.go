@@ -43,10 +43,12 @@ func foreignDir(t *testing.T) string {
 func TestTerminals(t *testing.T) {
 	t.Parallel()
 	script := scenarioFile(t, brief)
-	for _, term := range []string{"xterm-256color", "xterm", "screen", "screen-256color", "tmux-256color", "linux", "vt100", "vt220", "dumb", "", "unknown-term"} {
+	for _, term := range []string{"xterm-256color", "xterm", "screen", "screen-256color", "tmux-256color", "linux",
+		"vt100", "vt220", "dumb", "", "unknown-term"} {
 		foremost := term == "xterm-256color" || os.Getenv("ARBITER_LONG") != ""
 		for _, lang := range []string{"C", "POSIX", "en_US.ISO-8859-1", "C.UTF-8"} {
-			for _, colour := range [][]string{nil, {"NO_COLOR=1"}, {"COLORTERM=truecolor"}, {"NO_COLOR=1", "COLORTERM=truecolor"}} {
+			for _, colour := range [][]string{nil, {"NO_COLOR=1"}, {"COLORTERM=truecolor"},
+				{"NO_COLOR=1", "COLORTERM=truecolor"}} {
 				switch {
 				case colour != nil && lang != "C.UTF-8":
 					continue // colours are not a matter of the locale
@@ -55,8 +57,9 @@ func TestTerminals(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s,%s,%s", term, lang, strings.Join(colour, "+")), func(t *testing.T) {
 					t.Parallel()
-					p := show(t, pty.Size{Columns: 90, Rows: 26}, foreignDir(t), append([]string{"LANG=" + lang, "TERM=" + term}, colour...),
-						"--stand-in", "--scenario", script, "--task", "Wéave 世界")
+					p := show(t, pty.Size{Columns: 90, Rows: 26}, foreignDir(t),
+						append([]string{"LANG=" + lang, "TERM=" + term}, colour...), "--stand-in", "--scenario", script,
+						"--task", "Wéave 世界")
 					switch term {
 					case "dumb", "":
 						p.refused(contract.ExitUsage)
@@ -64,7 +67,8 @@ func TestTerminals(t *testing.T) {
 						p.refused(contract.ExitEnvironment)
 					default:
 						p.readable(lang == "C.UTF-8", strings.HasPrefix(term, "xterm"))
-						p.coloured(len(colour) > 0 && colour[0] == "NO_COLOR=1", term == "xterm-256color" && len(colour) == 1 && colour[0] == "COLORTERM=truecolor")
+						p.coloured(len(colour) > 0 && colour[0] == "NO_COLOR=1", term == "xterm-256color" &&
+							len(colour) == 1 && colour[0] == "COLORTERM=truecolor")
 					}
 				})
 			}
@@ -79,7 +83,8 @@ func (p *pane) refused(want contract.Exit) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if text := p.Screen().Text(); state.ExitCode() != int(want) || !strings.Contains(text, "--plain") || !strings.Contains(text, "TERM") {
+	if text := p.Screen().Text(); state.ExitCode() != int(want) || !strings.Contains(text, "--plain") ||
+		!strings.Contains(text, "TERM") {
 		p.t.Errorf("%v, want exit status %d and what to do:\n%s", state, want, text)
 	}
 	if faults := pty.Lines.Check(p.Output()); faults != nil {
@@ -94,7 +99,8 @@ func (p *pane) readable(utf bool, modern bool) {
 	out := p.Output()
 	switch i := bytes.IndexFunc(out, func(r rune) bool { return r >= utf8.RuneSelf }); {
 	case !utf && i >= 0:
-		p.t.Errorf("sent what the locale has no character for, at byte %d: %q", i, out[max(i-20, 0):min(i+20, len(out))])
+		p.t.Errorf("sent what the locale has no character for, at byte %d: %q", i,
+			out[max(i-20, 0):min(i+20, len(out))])
 	case !utf && (!s.Shows("> Speak") || !s.Shows(`"well" .`)):
 		p.t.Errorf("not readable:\n%s", s.Text())
 	case utf && (!utf8.Valid(out) || !s.Shows("世界 é “well” …") || !s.Shows("› Speak")):
@@ -144,7 +150,8 @@ func TestPaddedTitle(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p := show(t, pty.Size{Columns: 90, Rows: 26}, dir, []string{"TERM=tmux-256color"}, "--stand-in", "--scenario", scenarioFile(t, brief), "--task", "Weave")
+	p := show(t, pty.Size{Columns: 90, Rows: 26}, dir, []string{"TERM=tmux-256color"}, "--stand-in", "--scenario",
+		scenarioFile(t, brief), "--task", "Weave")
 	p.await("It is woven.")
 	p.until(func(s pty.Screen) bool { return strings.HasSuffix(s.Title, "$ <99999999>x") })
 	p.leave()
@@ -161,7 +168,8 @@ type multiplexer struct {
 func (m *multiplexer) do(args ...string) string {
 	m.t.Helper()
 	cmd := exec.CommandContext(m.ctx, m.path, append([]string{"-S", m.socket, "-f", "/dev/null"}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(m.socket), "LANG=C.UTF-8", "TERM=xterm-256color", "SHELL=/bin/sh"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(m.socket), "LANG=C.UTF-8",
+		"TERM=xterm-256color", "SHELL=/bin/sh"}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		m.t.Fatalf("tmux %v: %v\n%s", args, err, out)
@@ -225,7 +233,8 @@ func TestInsideTmux(t *testing.T) {
 	}
 	shown := m.until("a screen of 90 columns and 26 rows", func(shown string) bool {
 		rows := strings.Split(strings.TrimRight(shown, "\n"), "\n")
-		return len(rows) == 26 && strings.HasPrefix(rows[0], "THE WEAVING  Weave") && len(rows[25]) > 80 && strings.HasSuffix(rows[25], "F1 help")
+		return len(rows) == 26 && strings.HasPrefix(rows[0], "THE WEAVING  Weave") && len(rows[25]) > 80 &&
+			strings.HasSuffix(rows[25], "F1 help")
 	})
 	if !strings.Contains(shown, "\n▌ ✓ It is done. ") || !strings.Contains(shown, "\n▌ It is woven. 世界 é “well” …") {
 		t.Errorf("after the resizes:\n%s", shown)

@@ -36,8 +36,8 @@ func settle(t *testing.T, p player) *abode {
 		t.Fatal(err)
 	}
 	return &abode{t: t, home: home, work: work, player: p, env: []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(), "LANG=C.UTF-8", "COLORFGBG=15;0", "SHELL=/bin/sh",
-		"GORACE=atexit_sleep_ms=0",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(),
+		"LANG=C.UTF-8", "COLORFGBG=15;0", "SHELL=/bin/sh", "GORACE=atexit_sleep_ms=0",
 	}}
 }
 
@@ -47,7 +47,8 @@ const theTitle = "a shell"
 // open starts arbiter in a terminal that has a title already.
 func (h *abode) open(args ...string) *pane {
 	h.t.Helper()
-	return h.run(exec.Command("/bin/sh", append([]string{"-c", `printf '\033]2;` + theTitle + `\007'; exec arbiter "$@"`, "sh"}, args...)...))
+	return h.run(exec.Command("/bin/sh",
+		append([]string{"-c", `printf '\033]2;` + theTitle + `\007'; exec arbiter "$@"`, "sh"}, args...)...))
 }
 
 // play starts a rehearsal of a scenario there.
@@ -325,7 +326,8 @@ func TestScreenAfterItsDeath(t *testing.T) {
 // TestScreenWithRequirements: a file on the command line is the first word.
 func TestScreenWithRequirements(t *testing.T) {
 	h := settle(t, players(t)[0])
-	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "REQUIREMENTS.md")

@@ -26,7 +26,8 @@ func (h *host) Attach(agent string) error {
 	defer stop()
 	defer h.withTerminal(stop)()
 	h.env.progress("Attaching to " + agent + ". Ctrl+C gives up.")
-	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)}, Term: os.Getenv("TERM")}
+	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)},
+		Term: os.Getenv("TERM")}
 	a, err := l.run.attach(ctx, input.ChannelScreen, "the screen", p, h.env.progress)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -24,7 +24,8 @@ type face struct {
 // readFace reads the settings of the screen.
 func readFace(c *cli.Context) (face, error) {
 	f := face{
-		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"), Mouse: !c.Bool("no-mouse"),
+		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
+		Mouse: !c.Bool("no-mouse"),
 	}
 	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
 		return f, usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
@@ -74,8 +75,9 @@ func (e env) screenCommand(c choices) error {
 	}
 	h := newHost(e, c)
 	options := tui.Options{
-		Host: h, Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still, Mouse: c.Face.Mouse, Notify: c.Face.Notify,
-		Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Painting: painting,
+		Host: h, Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still,
+		Mouse: c.Face.Mouse, Notify: c.Face.Notify, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
+		Painting: painting,
 	}
 	// Beside the runs, because /tmp may be memory; the files have no names.
 	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {

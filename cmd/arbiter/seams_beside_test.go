@@ -53,7 +53,9 @@ var beside = []besides{
 			done()
 			done = func() {}
 		}
-		await(s, "the question of trust", func(_ string, b contract.Error) bool { return b.Category == bridge.CatTrust })
+		await(s, "the question of trust", func(_ string, b contract.Error) bool {
+			return b.Category == bridge.CatTrust
+		})
 		s.send(contract.Choose{Option: "without"})
 		done()
 		return nil
@@ -64,15 +66,16 @@ var beside = []besides{
 		done()
 		return nil
 	}},
-	{name: "the cost is reached", args: []string{"--max-cost", "1"}, play: func(h *dwelling, s *script, done func()) []*script {
-		s.send(contract.Say{Text: "spend it"})
-		await[contract.Result](s, "the end", nil)
-		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
-			h.t.Errorf("result %+v", r)
-		}
-		done()
-		return []*script{s, s.again("--json", "--resume", "--max-cost", "100")}
-	}},
+	{name: "the cost is reached", args: []string{"--max-cost", "1"},
+		play: func(h *dwelling, s *script, done func()) []*script {
+			s.send(contract.Say{Text: "spend it"})
+			await[contract.Result](s, "the end", nil)
+			if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
+				h.t.Errorf("result %+v", r)
+			}
+			done()
+			return []*script{s, s.again("--json", "--resume", "--max-cost", "100")}
+		}},
 }
 
 // said waits for the message that a text became, and returns its id.
@@ -116,7 +119,9 @@ func (m moment) besides(t *testing.T, who player, b besides) {
 	}
 	if m.name != aCheckRuns {
 		last := lives[len(lives)-1]
-		ended := func(_ string, b contract.Takeover) bool { return slices.Contains([]string{"ended", "failed"}, b.State) }
+		ended := func(_ string, b contract.Takeover) bool {
+			return slices.Contains([]string{"ended", "failed"}, b.State)
+		}
 		await(last, "the end of the takeover", ended)
 		if !strings.HasPrefix(b.name, "pause") { // which has answered it
 			await[contract.Question](last, "a question", nil)

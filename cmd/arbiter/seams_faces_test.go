@@ -80,12 +80,16 @@ func (f *scripted) say(to, strength, text string) {
 
 func (f *scripted) asked(text string) {
 	f.t.Helper()
-	await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool { return strings.Contains(string(b.Input), text) })
+	await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool {
+		return strings.Contains(string(b.Input), text)
+	})
 }
 
 func (f *scripted) allow(text string) {
 	f.t.Helper()
-	ask := await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool { return strings.Contains(string(b.Input), text) })
+	ask := await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool {
+		return strings.Contains(string(b.Input), text)
+	})
 	f.run.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
 }
 
@@ -93,7 +97,9 @@ func (f *scripted) allow(text string) {
 func (f *scripted) open(texts []string) (last contract.PermissionRequest) {
 	f.t.Helper()
 	for _, text := range texts {
-		last = await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool { return strings.Contains(string(b.Input), text) })
+		last = await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool {
+			return strings.Contains(string(b.Input), text)
+		})
 	}
 	return last
 }

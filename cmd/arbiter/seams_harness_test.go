@@ -42,15 +42,17 @@ func build(t *testing.T, who player, play string) *dwelling {
 	}
 	key := model.Key()
 	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true,
-		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}}})
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
+			"rejected": []string{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h.env = append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+key, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		"CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
+	h.env = append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+key,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
 	args := []string{"--trust", "--claude", claude, "--model", "claude-sonnet-4-5", "--task", "Weave"}
 	for _, rule := range sc.Allow() {
 		args = append(args, "--allow", rule)
@@ -140,7 +142,8 @@ func (h *dwelling) sound(lives ...*script) {
 			}
 			for request, tool := range open {
 				if !again[request] {
-					h.t.Errorf("the request %s for %s was open when life %d ended, and is not asked again", request, tool, n+1)
+					h.t.Errorf("the request %s for %s was open when life %d ended, and is not asked again", request,
+						tool, n+1)
 				}
 			}
 			continue
@@ -159,7 +162,8 @@ func (h *dwelling) sound(lives ...*script) {
 
 // passes reports whether an end is one after which a process follows.
 func passes(reason string) bool {
-	return slices.Contains([]string{"crash", "takeover", "halted", "renewed", "hung", "resource", "invalid_resume", "trust"}, reason)
+	return slices.Contains([]string{"crash", "takeover", "halted", "renewed", "hung", "resource", "invalid_resume",
+		"trust"}, reason)
 }
 
 // envelopeName finds the ids of messages in a history.

@@ -56,7 +56,8 @@ actors:
 		f.say("", "", "it may go")
 	},
 	first: []string{
-		`spawned, generation 1, successor of "", resumed: false`, "hands to arbiter: unpicked, proofs [], drawn up: false", "ends: complete",
+		`spawned, generation 1, successor of "", resumed: false`,
+		"hands to arbiter: unpicked, proofs [], drawn up: false", "ends: complete",
 	},
 }
 
@@ -92,7 +93,8 @@ actors:
 		}
 	},
 	first: []string{
-		`spawned, generation 1, successor of "", resumed: false`, "hands to arbiter: spun, proofs [], drawn up: false", "ends: complete",
+		`spawned, generation 1, successor of "", resumed: false`, "hands to arbiter: spun, proofs [], drawn up: false",
+		"ends: complete",
 	},
 }
 
@@ -116,7 +118,9 @@ actors:
 			s := h.script()
 			asked := func(text string) {
 				t.Helper()
-				await(s, "the question "+text, func(_ string, q contract.Question) bool { return strings.Contains(q.Text, text) })
+				await(s, "the question "+text, func(_ string, q contract.Question) bool {
+					return strings.Contains(q.Text, text)
+				})
 			}
 			asked("Speak.")
 			for n := range 3 {
@@ -125,7 +129,9 @@ actors:
 				asked(fmt.Sprintf("Heard to %d.", n))
 			}
 			s.send(contract.Say{Text: "Remember the last."})
-			last := await(s, "the last word", func(_ string, m contract.Message) bool { return m.Text == "Remember the last." })
+			last := await(s, "the last word", func(_ string, m contract.Message) bool {
+				return m.Text == "Remember the last."
+			})
 			for at := len(collect[contract.Turn](s)); ; at++ {
 				s.send(contract.Interrupt{})
 				until(t, "an interrupted turn", func() bool { return len(collect[contract.Turn](s)) > at })
@@ -133,7 +139,9 @@ actors:
 					break
 				}
 				// It was that of a word that "Heed" had overtaken and that was sent again.
-				await(s, "the last word's delivery", func(_ string, d contract.Delivered) bool { return d.MessageID == last.MessageID })
+				await(s, "the last word's delivery", func(_ string, d contract.Delivered) bool {
+					return d.MessageID == last.MessageID
+				})
 			}
 			asked("was interrupted")
 			s.send(contract.Say{Text: "That is all."})
@@ -144,7 +152,8 @@ actors:
 					latest = r
 				}
 			}
-			for _, word := range []string{"Remember word 0.", "Remember word 1.", "Remember word 2.", "Remember the last."} {
+			for _, word := range []string{"Remember word 0.", "Remember word 1.", "Remember word 2.",
+				"Remember the last."} {
 				if n := strings.Count(string(latest.Messages), word); n != 1 {
 					t.Errorf("the model read %q %d times", word, n)
 				}

@@ -22,7 +22,8 @@ type moment struct {
 	args       []string
 	begin      func(h *dwelling, s *script) // until there
 	end        func(h *dwelling, s *script) // from there, in the life that lives then
-	real       string                       // the victim with the real CLI wherever it is played, if any; the others are long ones
+	// the victim with the real CLI wherever it is played, if any; the others are long ones
+	real string
 }
 
 // cutPlay is the play of all moments: one Orchestrator, with an Arbiter that waits for it.
@@ -67,7 +68,10 @@ func freshRequest(s *script) string {
 			return false
 		}
 		id = b.Request
-		return !slices.ContainsFunc(s.lines, func(l contract.Line) bool { p, ok := l.Body.(contract.Permission); return ok && p.Request == id })
+		return !slices.ContainsFunc(s.lines, func(l contract.Line) bool {
+			p, ok := l.Body.(contract.Permission)
+			return ok && p.Request == id
+		})
 	})
 	return id
 }
@@ -122,7 +126,9 @@ var moments = []moment{
 		args: []string{"--decider", "stateless"},
 		begin: func(h *dwelling, _ *script) {
 			until(h.t, "a model that is asked", func() bool {
-				return slices.ContainsFunc(h.model.Requests(), func(r rehearsal.Request) bool { return r.Actor == "thinker" })
+				return slices.ContainsFunc(h.model.Requests(), func(r rehearsal.Request) bool {
+					return r.Actor == "thinker"
+				})
 			})
 			h.touch("go")
 		},
@@ -155,7 +161,9 @@ var moments = []moment{
 		begin: func(h *dwelling, s *script) {
 			await[contract.Spawn](s, "the Arbiter", nil)
 			h.configure(tampered)
-			await(s, "the question of trust", func(_ string, b contract.Error) bool { return b.Category == bridge.CatTrust })
+			await(s, "the question of trust", func(_ string, b contract.Error) bool {
+				return b.Category == bridge.CatTrust
+			})
 			h.touch("go")
 		},
 		end: func(_ *dwelling, s *script) {
@@ -194,7 +202,8 @@ func (m moment) stage(t *testing.T, who player, args ...string) (*dwelling, *scr
 	if strings.HasPrefix(m.name, "trust") {
 		pause = "3s" // there is time to tamper before another agent is started
 	}
-	text := strings.NewReplacer("CHECKS", checks, "AGAIN", m.again, "PAUSE", pause, "SOON", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)).Replace(strings.Replace(cutPlay, "WORK", m.work, 1))
+	text := strings.NewReplacer("CHECKS", checks, "AGAIN", m.again, "PAUSE", pause, "SOON",
+		strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)).Replace(strings.Replace(cutPlay, "WORK", m.work, 1))
 	h := build(t, who, text)
 	h.configure(`{"hooks":{}}`)
 	s := h.script(slices.Concat(m.args, args)...)

@@ -73,7 +73,8 @@ func taleOf(lines []contract.Line) tale {
 	// Rulings that are about nobody in particular, and the supervisor's own words, follow what
 	// independent parties did.
 	for who, list := range t {
-		if who == "decisions about" || strings.HasSuffix(who, subagents) || strings.HasPrefix(who, contract.Supervisor+" to ") {
+		if who == "decisions about" || strings.HasSuffix(who, subagents) ||
+			strings.HasPrefix(who, contract.Supervisor+" to ") {
 			slices.Sort(list)
 		}
 	}
@@ -140,28 +141,35 @@ func TestTales(t *testing.T) {
 	}
 	spawn := func(id string, n int) contract.Line { return line(id, contract.Spawn{Generation: n, SessionID: west}) }
 	ask := func(request string) contract.Line {
-		return line("orch-1", contract.PermissionRequest{Request: request, Tool: "Bash", Input: json.RawMessage(`{"command":"true"}`)})
+		return line("orch-1",
+			contract.PermissionRequest{Request: request, Tool: "Bash", Input: json.RawMessage(`{"command":"true"}`)})
 	}
 	answer := func(request, behavior, by string) contract.Line {
 		return line("orch-1", contract.Permission{Request: request, Tool: "Bash", Behavior: behavior, By: by})
 	}
 	base := []contract.Line{
-		line("supervisor", contract.Session{CWD: "/tmp/a"}), spawn("orch-1", 1), spawn("orch-2", 1), said("orch-1", "arbiter", "in /tmp/a at 10:11:12?"),
-		said("orch-2", "arbiter", "left?"), ask("p1"), answer("p1", "allow", "human"),
-		line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 3}), line("orch-1", contract.Done{Reason: "released"}),
+		line("supervisor", contract.Session{CWD: "/tmp/a"}), spawn("orch-1", 1), spawn("orch-2", 1),
+		said("orch-1", "arbiter", "in /tmp/a at 10:11:12?"), said("orch-2", "arbiter", "left?"), ask("p1"),
+		answer("p1", "allow", "human"),
+		line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 3}),
+		line("orch-1", contract.Done{Reason: "released"}),
 		line("supervisor", contract.Result{Status: "complete", Summary: "done", CostUSD: 1}),
 	}
 	change := func(at int, with ...contract.Line) []contract.Line {
 		return slices.Replace(slices.Clone(base), at, at+len(with), with...)
 	}
 	for name, other := range map[string][]contract.Line{
-		"place and time":      append([]contract.Line{line("supervisor", contract.Session{CWD: "/tmp/b"})}, change(3, said("orch-1", "arbiter", "in /tmp/b at 11:11:12?"))[1:]...),
-		"spawned in between":  change(1, spawn("orch-2", 1), spawn("orch-1", 1)),
-		"said in between":     change(3, base[4], base[3]),
-		"other names":         change(5, ask("p9"), answer("p9", "allow", "human")),
-		"figures":             change(9, line("supervisor", contract.Result{Status: "complete", Summary: "done", CostUSD: 2})),
-		"what only narrates":  append(slices.Clone(base), line("orch-1", contract.Assistant{Text: "hm"}), line("orch-1", contract.Context{Tokens: 4})),
-		"decided and numbers": change(7, line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 4})),
+		"place and time": append([]contract.Line{line("supervisor", contract.Session{CWD: "/tmp/b"})},
+			change(3, said("orch-1", "arbiter", "in /tmp/b at 11:11:12?"))[1:]...),
+		"spawned in between": change(1, spawn("orch-2", 1), spawn("orch-1", 1)),
+		"said in between":    change(3, base[4], base[3]),
+		"other names":        change(5, ask("p9"), answer("p9", "allow", "human")),
+		"figures": change(9,
+			line("supervisor", contract.Result{Status: "complete", Summary: "done", CostUSD: 2})),
+		"what only narrates": append(slices.Clone(base), line("orch-1", contract.Assistant{Text: "hm"}),
+			line("orch-1", contract.Context{Tokens: 4})),
+		"decided and numbers": change(7,
+			line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 4})),
 	} {
 		if diff := cmp.Diff(taleOf(base).told(), taleOf(other).told()); diff != "" {
 			t.Errorf("%s makes another tale:\n%s", name, diff)

@@ -158,8 +158,9 @@ allow: [Write, "Bash(cat *)", Agent]
 		f.say("", "", "all is woven")
 	},
 	first: []string{
-		`spawned, generation 1, successor of "", resumed: false`, "asks for Bash touch east.txt", "allow of Bash touch east.txt by human",
-		"hands to orch-4: half of the east, proofs [], drawn up: false", "ends: succeeded by orch-4",
+		`spawned, generation 1, successor of "", resumed: false`, "asks for Bash touch east.txt",
+		"allow of Bash touch east.txt by human", "hands to orch-4: half of the east, proofs [], drawn up: false",
+		"ends: succeeded by orch-4",
 	},
 	under: []string{"allow of Bash touch looked.txt by human", "asks for Bash touch looked.txt"},
 }
@@ -205,13 +206,16 @@ actors:
 		f.allowFromNowOn("Bash(mkdir *)", "mkdir north", "mkdir east", "mkdir south", "mkdir west")
 	},
 	first: []string{
-		`spawned, generation 1, successor of "", resumed: false`, "hands to arbiter: all four, proofs [], drawn up: false", "ends: enough",
+		`spawned, generation 1, successor of "", resumed: false`,
+		"hands to arbiter: all four, proofs [], drawn up: false", "ends: enough",
 	},
 	under: []string{
-		"allow of Bash mkdir east by rule", "allow of Bash mkdir north by rule", "allow of Bash mkdir south by rule", "allow of Bash mkdir west by rule",
-		"allow of Bash touch east.txt by human", "allow of Bash touch north.txt by human", "allow of Bash touch south.txt by human", "allow of Bash touch west.txt by human",
-		"asks for Bash mkdir east", "asks for Bash mkdir north", "asks for Bash mkdir south", "asks for Bash mkdir west",
-		"asks for Bash touch east.txt", "asks for Bash touch north.txt", "asks for Bash touch south.txt", "asks for Bash touch west.txt",
+		"allow of Bash mkdir east by rule", "allow of Bash mkdir north by rule", "allow of Bash mkdir south by rule",
+		"allow of Bash mkdir west by rule", "allow of Bash touch east.txt by human",
+		"allow of Bash touch north.txt by human", "allow of Bash touch south.txt by human",
+		"allow of Bash touch west.txt by human", "asks for Bash mkdir east", "asks for Bash mkdir north",
+		"asks for Bash mkdir south", "asks for Bash mkdir west", "asks for Bash touch east.txt",
+		"asks for Bash touch north.txt", "asks for Bash touch south.txt", "asks for Bash touch west.txt",
 	},
 }
 
@@ -295,9 +299,10 @@ actors:
 		f.say("", "", "all is woven")
 	},
 	first: []string{
-		`spawned, generation 1, successor of "", resumed: false`, "takeover began: , 0 words", "ends: takeover", "takeover open: , 0 words",
-		"takeover ended: the human gave it back, 1 words", `spawned, generation 3, successor of "", resumed: true`,
-		"takeover began: , 0 words", "ends: takeover", "takeover open: , 0 words", `hands to orch-2: half, proofs ["verified"], drawn up: false`,
+		`spawned, generation 1, successor of "", resumed: false`, "takeover began: , 0 words", "ends: takeover",
+		"takeover open: , 0 words", "takeover ended: the human gave it back, 1 words",
+		`spawned, generation 3, successor of "", resumed: true`, "takeover began: , 0 words", "ends: takeover",
+		"takeover open: , 0 words", `hands to orch-2: half, proofs ["verified"], drawn up: false`,
 		"takeover ended: the human gave it back, 0 words", "ends: succeeded by orch-2",
 	},
 }
@@ -339,7 +344,10 @@ allow: ["Bash(*)"]
 `, time.Now().Add(time.Hour).Unix())
 	},
 	human: func(h *dwelling, f guise) {
-		f.await("a wait for the limit", func(l contract.Line) bool { _, ok := l.Body.(contract.Retry); return ok && l.ID == "orch-1" })
+		f.await("a wait for the limit", func(l contract.Line) bool {
+			_, ok := l.Body.(contract.Retry)
+			return ok && l.ID == "orch-1"
+		})
 		awaitFile(h.t, filepath.Join(h.work, "begun"))
 		f.say("orch-2", contract.Steer, "mind the edge")
 		f.await("the word on its way", func(l contract.Line) bool {
@@ -352,5 +360,6 @@ allow: ["Bash(*)"]
 		saysTo(f, "arbiter", "human", "Is it well?")
 		f.say("", "", "all is woven")
 	},
-	first: []string{`spawned, generation 1, successor of "", resumed: false`, "hands to arbiter: east, proofs [], drawn up: false", "ends: enough"},
+	first: []string{`spawned, generation 1, successor of "", resumed: false`,
+		"hands to arbiter: east, proofs [], drawn up: false", "ends: enough"},
 }

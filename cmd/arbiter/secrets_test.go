@@ -22,11 +22,15 @@ func secretsTold() []string {
 	hex := func(n int) string { return strings.Repeat("0f7e3a9c1b", n/10+1)[:n] }
 	big := func(n int) string { return strings.Repeat("Q7ZX9K2MVB", n/10+1)[:n] }
 	return []string{
-		"sk-ant-" + mix(40), "sk-or-" + mix(40), "sk-proj-" + mix(40), "sk-svcacct-" + mix(40), "sk-" + mix(48), "AKIA" + big(16), "ASIA" + big(16),
-		"ghp_" + mix(36), "gho_" + mix(36), "ghu_" + mix(36), "ghs_" + mix(36), "ghr_" + mix(36), "github_pat_" + mix(60), "glpat-" + mix(20), "gldt-" + mix(20), "glrt-" + mix(20),
-		"xoxb-" + mix(40), "xoxp-" + mix(40), "xapp-" + mix(40), "sk_live_" + mix(24), "rk_live_" + mix(24), "whsec_" + mix(32), "AIza" + mix(35), "GOCSPX-" + mix(28), "ya29." + mix(60),
-		"npm_" + mix(36), "pypi-" + mix(60), "rubygems_" + hex(48), "dckr_pat_" + mix(27), "SK" + hex(32), "SG." + mix(64), "key-" + hex(32), "dop_v1_" + hex(64), "hf_" + mix(34), "r8_" + mix(37),
-		"gsk_" + mix(48), "xai-" + mix(60), "shpat_" + hex(32), "dapi" + hex(32), "lin_api_" + mix(40), "PMAK-" + hex(58), "hvs." + mix(40), "tskey-" + mix(30), "CCIPAT_" + mix(44), "dp.pt." + mix(40),
+		"sk-ant-" + mix(40), "sk-or-" + mix(40), "sk-proj-" + mix(40), "sk-svcacct-" + mix(40), "sk-" + mix(48),
+		"AKIA" + big(16), "ASIA" + big(16), "ghp_" + mix(36), "gho_" + mix(36), "ghu_" + mix(36), "ghs_" + mix(36),
+		"ghr_" + mix(36), "github_pat_" + mix(60), "glpat-" + mix(20), "gldt-" + mix(20), "glrt-" + mix(20),
+		"xoxb-" + mix(40), "xoxp-" + mix(40), "xapp-" + mix(40), "sk_live_" + mix(24), "rk_live_" + mix(24),
+		"whsec_" + mix(32), "AIza" + mix(35), "GOCSPX-" + mix(28), "ya29." + mix(60),
+		"npm_" + mix(36), "pypi-" + mix(60), "rubygems_" + hex(48), "dckr_pat_" + mix(27), "SK" + hex(32),
+		"SG." + mix(64), "key-" + hex(32), "dop_v1_" + hex(64), "hf_" + mix(34), "r8_" + mix(37),
+		"gsk_" + mix(48), "xai-" + mix(60), "shpat_" + hex(32), "dapi" + hex(32), "lin_api_" + mix(40),
+		"PMAK-" + hex(58), "hvs." + mix(40), "tskey-" + mix(30), "CCIPAT_" + mix(44), "dp.pt." + mix(40),
 		"eyJ" + mix(33) + ".eyJ" + mix(60) + "." + mix(43),
 	}
 }
@@ -83,18 +87,24 @@ func TestSecretsAreNotKept(t *testing.T) {
 		}
 	}
 	all := strings.Join(secretsTold(), " ")
-	claude := sickClaude(t, sick{"orch-1.1": "sh: for s in " + all + "; do echo \"leaked $s\" >&2; done; export ARBITER_STANDIN_FAULT=die-mid-turn"})
-	args := []string{"--rehearse", "--claude", claude, "--scenario", spilling(t), "--task", "Weave", "--env", "ARBITER_STANDIN_TOKEN=" + nameless, "--debug"}
+	claude := sickClaude(t,
+		sick{"orch-1.1": "sh: for s in " + all +
+			"; do echo \"leaked $s\" >&2; done; export ARBITER_STANDIN_FAULT=die-mid-turn"})
+	args := []string{"--rehearse", "--claude", claude, "--scenario", spilling(t), "--task", "Weave", "--env",
+		"ARBITER_STANDIN_TOKEN=" + nameless, "--debug"}
 	for _, face := range []string{"--json", "--plain"} {
 		t.Run(face, func(t *testing.T) {
 			t.Parallel()
-			s := prepare(t, append([]string{"ANTHROPIC_API_KEY=" + secretsTold()[0]}, secretsSeeded[1:]...), append(args, face)...)
+			s := prepare(t, append([]string{"ANTHROPIC_API_KEY=" + secretsTold()[0]}, secretsSeeded[1:]...),
+				append(args, face)...)
 			var out string
 			if face == "--json" {
 				s.launch()
 				for _, tool := range []string{"Bash", "Write"} {
-					asked := await[contract.PermissionRequest](s, "a request", func(_ string, r contract.PermissionRequest) bool { return r.Tool == tool })
-					if found := spill(string(asked.Input)); found != nil || !strings.Contains(string(asked.Input), "redacted") {
+					asked := await[contract.PermissionRequest](s, "a request",
+						func(_ string, r contract.PermissionRequest) bool { return r.Tool == tool })
+					if found := spill(string(asked.Input)); found != nil ||
+						!strings.Contains(string(asked.Input), "redacted") {
 						t.Errorf("asked with %q: %s", found, asked.Input)
 					}
 					if runtime.GOOS == "linux" {
@@ -105,7 +115,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 							}
 						}
 					}
-					s.send(contract.Permit{Request: asked.Request, Behavior: bridge.Allow, Action: asked.Action, Scope: contract.ScopeRun})
+					s.send(contract.Permit{Request: asked.Request, Behavior: bridge.Allow, Action: asked.Action,
+						Scope: contract.ScopeRun})
 				}
 				await[contract.Result](s, "the result", nil)
 				s.finish(contract.ExitComplete)
@@ -114,14 +125,17 @@ func TestSecretsAreNotKept(t *testing.T) {
 					t.Fatal(err)
 				}
 				out = string(raw)
-				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"}, {"sessions"}, {"sessions", "show", s.run()}, {"decide", s.run(), "--explain"}, {"decide", s.run(), "--number", "1"}} {
+				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"},
+					{"sessions"}, {"sessions", "show", s.run()}, {"decide", s.run(), "--explain"},
+					{"decide", s.run(), "--number", "1"}} {
 					text, errs := s.output(0, args...)
 					if found := spill(text + errs); found != nil || text == "" {
 						t.Errorf("arbiter %v: %q\n%s", args, found, errs)
 					}
 				}
 				// What was allowed was done, and not something that only looks like it.
-				if done, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "spilled.txt")); err != nil || len(spill(string(done))) != len(secretsTold())+1 {
+				if done, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD,
+					"spilled.txt")); err != nil || len(spill(string(done))) != len(secretsTold())+1 {
 					t.Errorf("the file: %v, %d secrets", err, len(spill(string(done))))
 				}
 			} else {

@@ -37,7 +37,8 @@ func (e env) sessionCommands() []*cli.Command {
 	return []*cli.Command{
 		{
 			Name: "sessions", Usage: "list, show or delete runs",
-			Flags: []cli.Flag{stateDirFlag(), jsonFlag(), &cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
+			Flags: []cli.Flag{stateDirFlag(), jsonFlag(),
+				&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 			Action: func(c *cli.Context) error {
 				if c.NArg() > 0 {
 					return noSuchCommand(c)
@@ -47,7 +48,8 @@ func (e env) sessionCommands() []*cli.Command {
 			Subcommands: []*cli.Command{
 				{
 					Name: "ls", Usage: "list runs, the most recent first", Action: e.listSessions,
-					Flags: []cli.Flag{stateDirFlag(), jsonFlag(), &cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
+					Flags: []cli.Flag{stateDirFlag(), jsonFlag(),
+						&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 				},
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "RUN",
@@ -186,8 +188,9 @@ func (e env) listSessions(c *cli.Context) error {
 	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tLAST ACTIVE\tSIZE\tDIRECTORY\tTASK")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", short(l.Run), l.Status, l.LastActive.Local().Format("2006-01-02 15:04"),
-			words.Size(l.Bytes), sanitize.Line(l.CWD, 60), sanitize.Line(l.Title, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", short(l.Run), l.Status,
+			l.LastActive.Local().Format("2006-01-02 15:04"), words.Size(l.Bytes), sanitize.Line(l.CWD, 60),
+			sanitize.Line(l.Title, 60))
 	}
 	return w.Flush()
 }

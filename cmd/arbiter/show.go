@@ -83,7 +83,8 @@ func (e env) showSession(c *cli.Context) error {
 		sessionLine: lineOf(info), Phase: string(s.Task.Phase), Task: s.Task.Text, Plan: s.Task.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Conversation.Ledger,
 		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Task.Iterations, Crashes: s.Crashes, Lives: s.ProcessRuns,
-		Damage: append(audit.JournalDamage(recovery), audit.Damage(health)...), Reports: append([]string{}, reports...), Log: filepath.Join(dir, crashlog.LogName),
+		Damage: append(audit.JournalDamage(recovery), audit.Damage(health)...), Reports: append([]string{}, reports...),
+		Log: filepath.Join(dir, crashlog.LogName),
 	}
 	r.Resumable = r.Resumable && s.Reached()
 	if q := s.OpenQuestion(); q != nil {
@@ -109,8 +110,10 @@ func (e env) printSession(r sessionReport, state string) {
 	line("run", "%s (%s)", r.Run, r.Status)
 	line("directory", "%s", r.CWD)
 	line("task", "%s", words.Title(r.Task))
-	line("began", "%s, last active %s, lives: %d", r.Began.Local().Format(time.DateTime), r.LastActive.Local().Format(time.DateTime), r.Lives)
-	line("state", "%s; %s, %s, $%.4f", r.Phase, words.Count(r.Iterations, "iteration"), words.Count(r.Crashes, "crash"), r.CostUSD)
+	line("began", "%s, last active %s, lives: %d", r.Began.Local().Format(time.DateTime),
+		r.LastActive.Local().Format(time.DateTime), r.Lives)
+	line("state", "%s; %s, %s, $%.4f", r.Phase, words.Count(r.Iterations, "iteration"), words.Count(r.Crashes, "crash"),
+		r.CostUSD)
 	if r.Question != "" {
 		line("question", "%s", r.Question)
 	}
@@ -121,9 +124,11 @@ func (e env) printSession(r sessionReport, state string) {
 		line("plan", "%d. [%s] %s", i+1, s.Status, s.Text)
 	}
 	l := r.Ledger
-	line("messages", "%d posted, %d sent, %d seen, %d sent again, %d swallowed, %d requeued, %d returned", l.Posted, l.Sent, l.Seen, l.Resent, l.Swallowed, l.Requeued, l.Returned)
+	line("messages", "%d posted, %d sent, %d seen, %d sent again, %d swallowed, %d requeued, %d returned", l.Posted,
+		l.Sent, l.Seen, l.Resent, l.Swallowed, l.Requeued, l.Returned)
 	for _, m := range r.Messages {
-		line("", "%s %-9s %s to %s, %s: %s", m.At.Local().Format(time.TimeOnly), m.Status, m.From, m.To, m.Kind, sanitize.Line(m.Text, 80))
+		line("", "%s %-9s %s to %s, %s: %s", m.At.Local().Format(time.TimeOnly), m.Status, m.From, m.To, m.Kind,
+			sanitize.Line(m.Text, 80))
 	}
 	for _, d := range r.Damage {
 		line("damage", "%s", d)

@@ -58,14 +58,16 @@ func TestARunRecordsItsChanges(t *testing.T) {
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "mine.txt": "mine\n"})
 			repo.Write("mine.txt", "mine, changed before the run\n")
 			private := repo.Private()
-			s, _ := hiredIn(t, p, sharedFile, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit", "--task", "Weave")
+			s, _ := hiredIn(t, p, sharedFile, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+				"--task", "Weave")
 			result := await[contract.Result](s, "the result", nil)
 			s.finish(contract.ExitComplete)
 			if c := result.Changes; c == nil || c.Files != 2 || c.Added != 2 || c.Deleted != 1 || c.Head == "" {
 				t.Errorf("the result's changes are %+v\n%s", c, s.dump())
 			}
 			for _, w := range collect[contract.Workspace](s) {
-				if w.Dir != repo.Path || w.Isolation != "shared" || w.Base != repo.Git("rev-parse", "refs/arbiter/"+result.Session[:8]+"/base") {
+				if w.Dir != repo.Path || w.Isolation != "shared" ||
+					w.Base != repo.Git("rev-parse", "refs/arbiter/"+result.Session[:8]+"/base") {
 					t.Errorf("an agent works in %+v", w)
 				}
 			}
@@ -75,7 +77,8 @@ func TestARunRecordsItsChanges(t *testing.T) {
 					files[f.Path] = f.Agents
 				}
 			}
-			if !slices.Equal(files["cloth.txt"], []string{"orch-1", "orch-2"}) || files["old.txt"] == nil || files["mine.txt"] != nil {
+			if !slices.Equal(files["cloth.txt"], []string{"orch-1", "orch-2"}) || files["old.txt"] == nil ||
+				files["mine.txt"] != nil {
 				t.Errorf("changes are %v", files)
 			}
 			want := []contract.Overlap{{Path: "cloth.txt", Agents: []string{"orch-1", "orch-2"}}}
@@ -131,7 +134,8 @@ func TestACriterionRejectsComplete(t *testing.T) {
 			p.long(t)
 			t.Parallel()
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-			s, _ := hiredIn(t, p, halfDone, repo.Path, "--no-input", "--allow", "Write", "--accept", "grep -q weft weft.txt", "--task", "Weave")
+			s, _ := hiredIn(t, p, halfDone, repo.Path, "--no-input", "--allow", "Write", "--accept",
+				"grep -q weft weft.txt", "--task", "Weave")
 			result := await[contract.Result](s, "the result", nil)
 			s.finish(contract.ExitComplete)
 			var judged []string

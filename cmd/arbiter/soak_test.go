@@ -115,12 +115,13 @@ func soak(t testing.TB) *soaking {
 		t.Fatal(err)
 	}
 	const endless = "1000000000"
-	s.cmd = exec.Command("arbiter", "--json", "--no-input", "--claude", player, "--cwd", work, "--state-dir", s.state, "--task", "Weave",
-		"--allow", "Bash(*)", "--allow", "Read", "--max-exchanges", endless, "--max-iterations", endless, "--max-failures", endless)
+	s.cmd = exec.Command("arbiter", "--json", "--no-input", "--claude", player, "--cwd", work, "--state-dir", s.state,
+		"--task", "Weave", "--allow", "Bash(*)", "--allow", "Read", "--max-exchanges", endless, "--max-iterations",
+		endless, "--max-failures", endless)
 	home := t.TempDir()
 	s.cmd.Env = []string{
-		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), gaugeVariable + "=" + gauges,
-		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
+		gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
 	}
 	var stderr shared
 	s.cmd.Stderr = &stderr
@@ -175,7 +176,8 @@ type sample struct {
 
 func (s *soaking) sample(began time.Time) sample {
 	s.t.Helper()
-	x := sample{turns: s.turns, arbiter: readings(s.t, s.gauges, "arbiter"), bridge: readings(s.t, s.gauges, "bridge"), at: time.Since(began)}
+	x := sample{turns: s.turns, arbiter: readings(s.t, s.gauges, "arbiter"), bridge: readings(s.t, s.gauges, "bridge"),
+		at: time.Since(began)}
 	err := filepath.WalkDir(s.state, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && (strings.HasPrefix(d.Name(), "journal-") || d.Name() == eventlog.Name) {
 			info, err := d.Info()
@@ -205,7 +207,8 @@ func TestSoak(t *testing.T) {
 	for i := 1; i <= looks; i++ {
 		s.until(*soakTurns * i / looks)
 		x := s.sample(began)
-		t.Logf("%6d turns %6.1fs  arbiter %+v  bridge %+v  journal %d B/turn", x.turns, x.at.Seconds(), x.arbiter, x.bridge, x.journal/int64(x.turns))
+		t.Logf("%6d turns %6.1fs  arbiter %+v  bridge %+v  journal %d B/turn", x.turns, x.at.Seconds(), x.arbiter,
+			x.bridge, x.journal/int64(x.turns))
 		all = append(all, x)
 	}
 	early, late := all[looks/4:looks/2], all[looks*3/4:]
@@ -218,10 +221,11 @@ func TestSoak(t *testing.T) {
 		times float64
 		more  float64
 	}{
-		"MB of arbiter's heap":     {func(x sample) float64 { return x.arbiter.Heap }, 1.1, 1},
-		"MB of the bridge's heap":  {func(x sample) float64 { return x.bridge.Heap }, 1.1, 1},
-		"goroutines of arbiter":    {func(x sample) float64 { return float64(x.arbiter.Goroutines) }, 1, 6},
-		"goroutines of the bridge": {func(x sample) float64 { return float64(x.bridge.Goroutines) }, 1, 24}, // an agent has a dozen
+		"MB of arbiter's heap":    {func(x sample) float64 { return x.arbiter.Heap }, 1.1, 1},
+		"MB of the bridge's heap": {func(x sample) float64 { return x.bridge.Heap }, 1.1, 1},
+		"goroutines of arbiter":   {func(x sample) float64 { return float64(x.arbiter.Goroutines) }, 1, 6},
+		// an agent has a dozen
+		"goroutines of the bridge": {func(x sample) float64 { return float64(x.bridge.Goroutines) }, 1, 24},
 		"files of arbiter":         {func(x sample) float64 { return float64(x.arbiter.Files) }, 1, 3},
 		"files of the bridge":      {func(x sample) float64 { return float64(x.bridge.Files) }, 1, 8},
 		"watches of the bridge":    {func(x sample) float64 { return float64(x.bridge.Watches) }, 1, 4},
@@ -234,7 +238,8 @@ func TestSoak(t *testing.T) {
 	}
 	fmt.Printf("%d turns, %d hand-offs in %s: ", s.turns, s.passed, time.Since(began).Round(time.Second))
 	last := all[looks-1]
-	fmt.Printf("arbiter %+v, bridge %+v, %d bytes of journal a turn\n", last.arbiter, last.bridge, last.journal/int64(last.turns))
+	fmt.Printf("arbiter %+v, bridge %+v, %d bytes of journal a turn\n", last.arbiter, last.bridge,
+		last.journal/int64(last.turns))
 }
 
 func median(of []sample, figure func(sample) float64) float64 {

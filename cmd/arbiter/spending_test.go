@@ -37,11 +37,13 @@ func TestCostsAreSharedWhileTheyArise(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t) // the driver's TestLiveSpending counts what the real CLI tells
 			t.Parallel()
-			one := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin")...)
+			one := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task",
+				"Spin")...)
 			one.offScript = true // its commands are cut off
-			ofOne := await[contract.Cost](one, "the cost of an Orchestrator's turn", func(id string, b contract.Cost) bool {
-				return strings.HasPrefix(id, "orch-") && b.CostUSD > 0.1
-			})
+			ofOne := await[contract.Cost](one, "the cost of an Orchestrator's turn",
+				func(id string, b contract.Cost) bool {
+					return strings.HasPrefix(id, "orch-") && b.CostUSD > 0.1
+				})
 			if ofOne.Usage.CacheCreation < 150_000 || ofOne.RunCostUSD < ofOne.CostUSD {
 				t.Errorf("told %+v", ofOne)
 			}
@@ -49,10 +51,12 @@ func TestCostsAreSharedWhileTheyArise(t *testing.T) {
 			one.finish(contract.ExitFailed)
 
 			limit := ofOne.CostUSD * 1.8
-			both := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin", "--max-cost", fmt.Sprintf("%.4f", limit))...)
+			both := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin",
+				"--max-cost", fmt.Sprintf("%.4f", limit))...)
 			both.offScript = true
 			r := both.finish(contract.ExitLimit)
-			if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "the cost reached") || r.CostUSD < limit || r.CostUSD > 2*limit {
+			if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "the cost reached") ||
+				r.CostUSD < limit || r.CostUSD > 2*limit {
 				t.Errorf("limit %v, result %+v", limit, r)
 			}
 			for _, b := range collect[contract.Cost](both) {

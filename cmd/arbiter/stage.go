@@ -153,7 +153,8 @@ func stageEnv(home string, s *rehearsal.Server) []string {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost",
 	}
-	for _, name := range []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR", "CLAUDE_CODE_MAX_RETRIES"} {
+	for _, name := range []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR",
+		"CLAUDE_CODE_MAX_RETRIES"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}
@@ -171,7 +172,8 @@ func settleIn(home, key string) error {
 	}
 	text, err := json.Marshal(map[string]any{
 		"hasCompletedOnboarding": true,
-		"customApiKeyResponses":  map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}},
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
+			"rejected": []string{}},
 	})
 	if err != nil {
 		return err

@@ -22,7 +22,8 @@ func endStrays(store *journal.Store) (told string) {
 	if total == 0 {
 		return ""
 	}
-	return fmt.Sprintf("ended what %s had left behind: %s", words.Count(runs, "earlier run"), words.Count(total, "process"))
+	return fmt.Sprintf("ended what %s had left behind: %s", words.Count(runs, "earlier run"),
+		words.Count(total, "process"))
 }
 
 // over tells which runs of a store nobody plays: not here, and not in the place that the

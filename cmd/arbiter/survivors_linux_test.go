@@ -45,7 +45,8 @@ func awaitGone(t *testing.T, run string) {
 			if err != nil {
 				continue // gone meanwhile
 			}
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(deadline).Milliseconds()))
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}},
+				int(time.Until(deadline).Milliseconds()))
 			_ = unix.Close(fd)
 			if err != unix.EINTR && n == 0 {
 				t.Fatalf("still alive: %v", left)

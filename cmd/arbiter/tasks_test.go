@@ -20,10 +20,12 @@ func TestTaskFromStdin(t *testing.T) {
 		args           []string
 		exit           contract.Exit
 	}{
-		{"headless", "# Two threads\n\nSpin them.\n", `"text":"# Two threads\n\nSpin them."`, []string{"--json"}, contract.ExitComplete},
+		{"headless", "# Two threads\n\nSpin them.\n", `"text":"# Two threads\n\nSpin them."`, []string{"--json"},
+			contract.ExitComplete},
 		{"plain", "Two threads\n", "It is done.", []string{"--plain"}, contract.ExitComplete},
 		{"nothing", " \n", "stdin is empty", []string{"--json"}, contract.ExitUsage},
-		{"too much", strings.Repeat("x", maxTask+1), "the task on stdin has more than 1,048,576 bytes", []string{"--json"}, contract.ExitUsage},
+		{"too much", strings.Repeat("x", maxTask+1), "the task on stdin has more than 1,048,576 bytes",
+			[]string{"--json"}, contract.ExitUsage},
 		{"the screen", "Two threads", "add --plain or --json", nil, contract.ExitUsage},
 	} {
 		cmd := exec.Command("arbiter", append(append(h.rehearsing("parallel"), tt.args...), "--task", "-")...)
@@ -74,7 +76,8 @@ func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 	_ = n.stdin.Close()
 	<-n.ended
 	_ = n.cmd.Wait()
-	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) || !strings.Contains(n.stderr.String(), "has no task") {
+	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) ||
+		!strings.Contains(n.stderr.String(), "has no task") {
 		t.Errorf("exit code %d, said %q", got, n.stderr.String())
 	}
 }
@@ -99,7 +102,8 @@ func TestLeftIsNotCancelled(t *testing.T) {
 // TestRequirementsNameTheRun: a run is called by the heading of its file, also in lists.
 func TestRequirementsNameTheRun(t *testing.T) {
 	h := settle(t, players(t)[0])
-	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be tall.\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be tall.\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	h.output(append(h.rehearsing("parallel"), "--json", "--no-input", "REQUIREMENTS.md")...)

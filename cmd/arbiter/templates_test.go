@@ -53,13 +53,21 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		make func(t *testing.T, dir string)
 		want []string
 	}{
-		{"syntax", func(t *testing.T, dir string) { write(t, "fine\n{{.Task", dir, "select.md") }, []string{"select.md", ":2"}},
-		{"no such member", func(t *testing.T, dir string) { write(t, "one\ntwo\n{{.Tusk}}", dir, "evaluate.md") }, []string{"evaluate.md", ":3", "Tusk"}},
-		{"unknown name", func(t *testing.T, dir string) { write(t, "x", dir, "selekt.md") }, []string{"selekt.md", "brief.md, evaluate.md, select.md, state.md"}},
-		{"too large", func(t *testing.T, dir string) { write(t, strings.Repeat("x", maxTemplate+1), dir, "select.md") }, []string{"select.md", "65536 bytes"}},
-		{"no text", func(t *testing.T, dir string) { write(t, "Schl\xfcssel {{.Task}}", dir, "select.md") }, []string{"select.md", "not UTF-8"}},
-		{"empty", func(t *testing.T, dir string) { write(t, "", dir, "select.md") }, []string{"select.md", "renders nothing"}},
-		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") }, []string{"select.md", "not a regular file"}},
+		{"syntax", func(t *testing.T, dir string) { write(t, "fine\n{{.Task", dir, "select.md") },
+			[]string{"select.md", ":2"}},
+		{"no such member", func(t *testing.T, dir string) { write(t, "one\ntwo\n{{.Tusk}}", dir, "evaluate.md") },
+			[]string{"evaluate.md", ":3", "Tusk"}},
+		{"unknown name", func(t *testing.T, dir string) { write(t, "x", dir, "selekt.md") },
+			[]string{"selekt.md", "brief.md, evaluate.md, select.md, state.md"}},
+		{"too large", func(t *testing.T, dir string) {
+			write(t, strings.Repeat("x", maxTemplate+1), dir, "select.md")
+		}, []string{"select.md", "65536 bytes"}},
+		{"no text", func(t *testing.T, dir string) { write(t, "Schl\xfcssel {{.Task}}", dir, "select.md") },
+			[]string{"select.md", "not UTF-8"}},
+		{"empty", func(t *testing.T, dir string) { write(t, "", dir, "select.md") },
+			[]string{"select.md", "renders nothing"}},
+		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") },
+			[]string{"select.md", "not a regular file"}},
 		{"a pipe", func(t *testing.T, dir string) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
@@ -79,14 +87,16 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newJournal(t)
 			c.make(t, filepath.Join(".arbiter", "prompts"))
-			_, ofDecide := r.reading(contract.ExitUsage, string(encoded(t, aSelection("x"))), "decide", "--trust", "--input", "-", "--decider", "rules")
+			_, ofDecide := r.reading(contract.ExitUsage, string(encoded(t, aSelection("x"))), "decide", "--trust",
+				"--input", "-", "--decider", "rules")
 			here, err := os.Getwd()
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := prepare(t, nil)
 			s.cmd.Dir = here
-			_, ofRun := s.output(int(contract.ExitUsage), "--json", "--stand-in", "--trust", "--no-input", "--task", "Weave")
+			_, ofRun := s.output(int(contract.ExitUsage), "--json", "--stand-in", "--trust", "--no-input", "--task",
+				"Weave")
 			for _, want := range c.want {
 				if !strings.Contains(ofDecide, want) || !strings.Contains(ofRun, want) {
 					t.Errorf("lacks %q:\n%s\n%s", want, ofDecide, ofRun)
@@ -103,7 +113,8 @@ func TestTheBuiltInTemplatesAreToldAndTaken(t *testing.T) {
 		text, _ := r.arbiter(contract.ExitComplete, "decide", "--template", name)
 		write(t, text, ".arbiter", "prompts", name)
 	}
-	r.reading(contract.ExitComplete, string(encoded(t, aSelection("x"))), "decide", "--trust", "--input", "-", "--decider", "rules")
+	r.reading(contract.ExitComplete, string(encoded(t, aSelection("x"))), "decide", "--trust", "--input", "-",
+		"--decider", "rules")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -115,7 +126,8 @@ func TestTheBuiltInTemplatesAreToldAndTaken(t *testing.T) {
 		{[]string{"select.md", "--number", "1"}, "takes no other flag"},
 		{[]string{"select.md", "run"}, "takes no other flag"},
 	} {
-		if _, errs := r.arbiter(contract.ExitUsage, append([]string{"decide", "--template"}, c.args...)...); !strings.Contains(errs, c.want) {
+		if _, errs := r.arbiter(contract.ExitUsage,
+			append([]string{"decide", "--template"}, c.args...)...); !strings.Contains(errs, c.want) {
 			t.Errorf("%q: %s", c.args, errs)
 		}
 	}

@@ -39,7 +39,8 @@ func (t *terminals) claim(agent, who string, size control.Size, term string) (*c
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if h := t.holds[agent]; h != nil {
-		return nil, fmt.Errorf("%s is attached already: %s has it since %s", agent, h.who, h.since.Local().Format("15:04:05"))
+		return nil, fmt.Errorf("%s is attached already: %s has it since %s", agent, h.who,
+			h.since.Local().Format("15:04:05"))
 	}
 	if t.holds == nil {
 		t.holds = map[string]*claim{}
@@ -97,7 +98,8 @@ func (h *claim) opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenPa
 	now := h.size
 	h.mu.Unlock()
 	if now.Cols != p.Cols || now.Rows != p.Rows {
-		_ = c.PTYResize(ctx, bridge.PTYResizeParams{AgentRef: p.AgentRef, Cols: now.Cols, Rows: now.Rows}) // it may have ended
+		// it may have ended
+		_ = c.PTYResize(ctx, bridge.PTYResizeParams{AgentRef: p.AgentRef, Cols: now.Cols, Rows: now.Rows})
 	}
 }
 

@@ -62,7 +62,8 @@ func (e env) trust(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return usagef("trust takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
 	}
-	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) || c.Bool("show") && c.Bool("yes") {
+	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) ||
+		c.Bool("show") && c.Bool("yes") {
 		return usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")
 	}
 	place, err := workspace(c)
@@ -137,8 +138,9 @@ func (e env) revoke(state, place string) error {
 
 func (e env) trustJSON(t trustState) error {
 	r := trustReport{
-		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
-		Items: append([]trust.Item{}, t.Listing.Items...), Changes: append([]trust.Change{}, t.Changed...),
+		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded,
+		Problem: t.Problem, Items: append([]trust.Item{}, t.Listing.Items...),
+		Changes: append([]trust.Change{}, t.Changed...),
 	}
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -40,7 +40,8 @@ func newLoom(t *testing.T) loom {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = model.Close() })
-	l.env = []string{"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ARBITER_STATE_DIR=" + l.state}
+	l.env = []string{"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ARBITER_STATE_DIR=" + l.state}
 	return l
 }
 
@@ -64,7 +65,8 @@ func (l loom) marks() int {
 // begin starts a run and waits for the Arbiter's question, so that one session was begun.
 func (l loom) begin(more ...string) *script {
 	l.t.Helper()
-	args := append([]string{"--json", "--claude", l.claude, "--cwd", l.work, "--allow", "Bash(*)", "--allow", "Edit", "--task", "Greet somebody"}, more...)
+	args := append([]string{"--json", "--claude", l.claude, "--cwd", l.work, "--allow", "Bash(*)", "--allow", "Edit",
+		"--task", "Greet somebody"}, more...)
 	s := start(l.t, l.env, args...)
 	await[contract.Question](s, "a question", nil)
 	return s
@@ -123,7 +125,8 @@ func TestTrustOfHooks(t *testing.T) {
 	stop(s)
 	want("changed by a byte", 2)
 	errors := collect[contract.Error](s)
-	if len(errors) != 1 || errors[0].Category != bridge.CatTrust || !strings.Contains(errors[0].Message, "changed: script scripts/start.sh") {
+	if len(errors) != 1 || errors[0].Category != bridge.CatTrust ||
+		!strings.Contains(errors[0].Message, "changed: script scripts/start.sh") {
 		t.Errorf("errors %+v", errors)
 	}
 	if session := collect[contract.Session](s)[0]; session.Trusted {
@@ -141,7 +144,9 @@ func TestTrustInTheRun(t *testing.T) {
 			s := l.begin("--trust")
 			l.write("scripts/start.sh", "echo ran  >> "+l.mark+"\n")
 			s.send(contract.Say{Text: "greet with hail"})
-			e := await[contract.Error](s, "the question of trust", func(_ string, e contract.Error) bool { return e.Category == bridge.CatTrust })
+			e := await[contract.Error](s, "the question of trust", func(_ string, e contract.Error) bool {
+				return e.Category == bridge.CatTrust
+			})
 			if !strings.Contains(e.Message, "changed: script scripts/start.sh") || len(e.RecoveryOptions) != 3 {
 				t.Errorf("error %+v", e)
 			}

@@ -61,6 +61,7 @@ func (e env) undo(c *cli.Context) error {
 	for _, k := range result.Kept {
 		fmt.Fprintf(e.stdout, "kept %s: %s\n", fileName(k.Path), k.Reason)
 	}
-	fmt.Fprintf(e.stderr, "%s of run %s, %d kept.\n", words.Count(len(result.Reverted), "file"), short(info.Run), len(result.Kept))
+	fmt.Fprintf(e.stderr, "%s of run %s, %d kept.\n", words.Count(len(result.Reverted), "file"), short(info.Run),
+		len(result.Kept))
 	return nil
 }

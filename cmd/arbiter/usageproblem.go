@@ -43,7 +43,8 @@ func usageProblem(c *cli.Context, err error, _ bool) error {
 }
 
 // badVariable is how the parser refuses an environment variable.
-var badVariable = regexp.MustCompile(`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
+var badVariable = regexp.MustCompile(
+	`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
 
 // wanted names what a flag takes.
 func wanted(flags []cli.Flag, name string) string {

@@ -18,12 +18,15 @@ func TestPermissionsAreAskedAndAnswered(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")...)
-			bash := await[contract.PermissionRequest](s, "a request for Bash", func(id string, r contract.PermissionRequest) bool {
-				return id == "orch-1" && r.Tool == "Bash"
-			})
+			s := start(t, nil, append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"),
+				"--task", "Two files")...)
+			bash := await[contract.PermissionRequest](s, "a request for Bash",
+				func(id string, r contract.PermissionRequest) bool {
+					return id == "orch-1" && r.Tool == "Bash"
+				})
 			s.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
-			write := await[contract.PermissionRequest](s, "a request for Write", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
+			write := await[contract.PermissionRequest](s, "a request for Write",
+				func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
 			s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
 			await[contract.Result](s, "the result", nil)
 			s.finish(contract.ExitComplete)
@@ -38,7 +41,9 @@ func TestNobodyThereIsADeny(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
 			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")...)
+			s := start(t, nil,
+				append(p.args, "--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"),
+					"--task", "Two files")...)
 			s.finish(contract.ExitComplete)
 			s.files(map[string]bool{"one.txt": false, "two.txt": false})
 			if n := len(collect[contract.PermissionRequest](s)); n != 0 {
@@ -54,8 +59,9 @@ func TestRules(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
 			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--permissions", "rules", "--allow", "Bash(touch *)", "--allow", "Write", "--deny", "Write(**/two.txt)",
-				"--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")...)
+			s := start(t, nil, append(p.args, "--json", "--no-input", "--permissions", "rules", "--allow",
+				"Bash(touch *)", "--allow", "Write", "--deny", "Write(**/two.txt)", "--scenario",
+				absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")...)
 			s.finish(contract.ExitComplete)
 			s.files(map[string]bool{"one.txt": true, "two.txt": false})
 		})
@@ -80,7 +86,8 @@ func TestSteering(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/steering.yaml"), "--task", "/clear @/etc/hostname")...)
+			s := start(t, nil, append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/steering.yaml"),
+				"--task", "/clear @/etc/hostname")...)
 			bash := func(n int) func(string, contract.Permission) bool {
 				return func(id string, p contract.Permission) bool {
 					if id == "orch-1" {
@@ -91,11 +98,15 @@ func TestSteering(t *testing.T) {
 			}
 			await(s, "the first tool", bash(0))
 			s.send(contract.Say{Text: "how goes it?"})
-			await(s, "a report, not a question", func(_ string, m contract.Message) bool { return m.To == contract.Human && m.Kind == "report" })
+			await(s, "a report, not a question", func(_ string, m contract.Message) bool {
+				return m.To == contract.Human && m.Kind == "report"
+			})
 			s.send(contract.Say{Text: "turn left", To: "orch-1", Strength: contract.Steer})
 			await[contract.Accepted](s, "accepted", nil)
 			work := collect[contract.Session](s)[0].CWD
-			await(s, "the steered word's delivery or its tool", func(id string, m contract.Message) bool { return m.To == "orch-1" && m.Text == "turn left" })
+			await(s, "the steered word's delivery or its tool", func(id string, m contract.Message) bool {
+				return m.To == "orch-1" && m.Text == "turn left"
+			})
 			if err := os.WriteFile(filepath.Join(work, "gate.txt"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -26,8 +26,9 @@ type worked struct {
 
 func newWorked(t *testing.T) worked {
 	t.Helper()
-	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "A",
-		"GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "C", "GIT_COMMITTER_EMAIL": "c@example.com"} {
+	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "C",
+		"GIT_COMMITTER_EMAIL": "c@example.com"} {
 		t.Setenv(name, value)
 	}
 	w := worked{Dir: gittest.New(t, map[string]string{"a": "1\n", "gone": "1\n", "mine": "1\n"}), state: t.TempDir()}
@@ -124,7 +125,8 @@ func TestWorkOnABranch(t *testing.T) {
 	w.Git("checkout", "-q", "a")
 	w.says("--message is empty", contract.ExitUsage, "land", "--message", " ")
 	out, _ := w.arbiter(contract.ExitComplete, "land", "--squash", "--message", "All of it")
-	if out != "trunk is now "+short(w.Git("rev-parse", "trunk"))+"\n" || w.Git("log", "-1", "--format=%s %an", "trunk") != "All of it A" {
+	if out != "trunk is now "+short(w.Git("rev-parse", "trunk"))+"\n" ||
+		w.Git("log", "-1", "--format=%s %an", "trunk") != "All of it A" {
 		t.Errorf("%q; %s", out, w.Git("log", "-1", "trunk"))
 	}
 	w.Git("checkout", "-q", "--detach")

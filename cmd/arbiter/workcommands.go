@@ -72,7 +72,8 @@ func workOf(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
 // workError says why there is nothing to compare.
 func workError(info journal.Info, err error) error {
 	if errors.Is(err, workspaces.ErrNoSnapshot) {
-		return refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter were removed",
+		return refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
+			"were removed",
 			short(info.Run), info.CWD)
 	}
 	return environmentf("run %s: %v", short(info.Run), err)

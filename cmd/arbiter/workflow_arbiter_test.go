@@ -33,10 +33,12 @@ func TestAnArbiterThatRulesWrongly(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
 			t.Parallel()
-			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", workflow(t, wrongRuler), "--task", "Weave")...)
+			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario",
+				workflow(t, wrongRuler), "--task", "Weave")...)
 			s.decidesThrice()
 			r := s.finish(contract.ExitComplete)
-			if diff := cmp.Diff(taskRulings("fallback", "fallback", "session", "fallback", "session", "session"), rulingsOf(s)); diff != "" {
+			if diff := cmp.Diff(taskRulings("fallback", "fallback", "session", "fallback", "session", "session"),
+				rulingsOf(s)); diff != "" {
 				t.Errorf("decisions (-want +got):\n%s\n%s", diff, s.dump())
 			}
 			var corrections []string
@@ -45,7 +47,8 @@ func TestAnArbiterThatRulesWrongly(t *testing.T) {
 					corrections = append(corrections, m.Text)
 				}
 			}
-			want := []string{`no mode "wizard"`, `no mode "wizard"`, "no verdict", "no verdict", "(orch-1) is gone", "(orch-1) is gone"}
+			want := []string{`no mode "wizard"`, `no mode "wizard"`, "no verdict", "no verdict", "(orch-1) is gone",
+				"(orch-1) is gone"}
 			for i, text := range want {
 				if len(corrections) != len(want) || !strings.Contains(corrections[i], text) {
 					t.Fatalf("corrections %q", corrections)
@@ -53,7 +56,8 @@ func TestAnArbiterThatRulesWrongly(t *testing.T) {
 			}
 			told := 0
 			for _, e := range collect[contract.Error](s) {
-				if e.Category == bridge.CatVerdict && strings.Contains(e.Message, "3 times") && strings.Contains(e.Message, "the rules decide") {
+				if e.Category == bridge.CatVerdict && strings.Contains(e.Message, "3 times") &&
+					strings.Contains(e.Message, "the rules decide") {
 					told++
 				}
 			}
@@ -86,8 +90,10 @@ func TestTheArbiterIsLost(t *testing.T) {
 		category     bridge.Category
 		why          string
 	}{
-		{"babbles", "\n  - {name: babbler, match: {role: arbiter}, otherwise: {say: Hm.}}\n", nil, false, nil, bridge.CatVerdict, "no valid verdict 3 times"},
-		{"is down", "\n  - {name: down, match: {role: arbiter}, otherwise: {fault: {status: 503}}}\n" + steady, nil, true, []string{"--max-failures", "2"}, bridge.CatServer, "503"},
+		{"babbles", "\n  - {name: babbler, match: {role: arbiter}, otherwise: {say: Hm.}}\n", nil, false, nil,
+			bridge.CatVerdict, "no valid verdict 3 times"},
+		{"is down", "\n  - {name: down, match: {role: arbiter}, otherwise: {fault: {status: 503}}}\n" + steady, nil,
+			true, []string{"--max-failures", "2"}, bridge.CatServer, "503"},
 		{"dies", "", sick{"arbiter.*": "die-mid-turn"}, false, nil, bridge.CatCrash, "parked"},
 	} {
 		for _, p := range players(t) {
@@ -102,10 +108,12 @@ func TestTheArbiterIsLost(t *testing.T) {
 					args = []string{"--rehearse", "--claude", sickClaude(t, c.ills)}
 				}
 				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-					slices.Concat(args, c.args, []string{"--json", "--no-input", "--scenario", workflow(t, c.actors), "--task", "Weave"})...)
+					slices.Concat(args, c.args, []string{"--json", "--no-input", "--scenario", workflow(t, c.actors),
+						"--task", "Weave"})...)
 				s.decidesThrice()
 				r := s.finish(contract.ExitComplete)
-				if r.Status != contract.StatusComplete || !strings.Contains(r.Summary, "The rules led here") || !strings.Contains(r.Summary, c.why) {
+				if r.Status != contract.StatusComplete || !strings.Contains(r.Summary, "The rules led here") ||
+					!strings.Contains(r.Summary, c.why) {
 					t.Errorf("result %+v", r)
 				}
 				s.told("The Arbiter rules no more: ")
@@ -115,10 +123,12 @@ func TestTheArbiterIsLost(t *testing.T) {
 						t.Errorf("decision %+v", one)
 					}
 				}
-				if n := len(d); n == 0 || !strings.Contains(d[n-1].Warnings[0], c.why) || d[n-1].Decision != "COMPLETE" {
+				if n := len(d); n == 0 || !strings.Contains(d[n-1].Warnings[0], c.why) ||
+					d[n-1].Decision != "COMPLETE" {
 					t.Errorf("%d decisions, the last %+v", n, d[n-1])
 				}
-				if !slices.ContainsFunc(collect[contract.Error](s), func(e contract.Error) bool { return e.Category == c.category }) {
+				if !slices.ContainsFunc(collect[contract.Error](s),
+					func(e contract.Error) bool { return e.Category == c.category }) {
 					t.Errorf("no error says so\n%s", s.dump())
 				}
 			})
@@ -130,7 +140,8 @@ func TestTheArbiterIsLost(t *testing.T) {
 // was decided, and decides what is left.
 func TestTheArbiterIsBroughtBack(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"arbiter.[1-5]": "die-mid-turn"}), "--json", "--task", "Weave", "--scenario", workflow(t, `
+	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"arbiter.[1-5]": "die-mid-turn"}), "--json",
+		"--task", "Weave", "--scenario", workflow(t, `
   - name: patient # so that somebody works when it is brought back
     match: {role: orchestrator, contains: "You work as `+"`tester`"+`"}
     steps:
@@ -138,7 +149,9 @@ func TestTheArbiterIsBroughtBack(t *testing.T) {
     otherwise:
       verdict: {expects_response: true, kind: done, message: The loom was tried., handoff: {accomplished: [tried], remaining: [], key_context: none}}
 `))
-	await[contract.Decision](s, "a tester chosen by the rules", func(_ string, d contract.Decision) bool { return d.Mode == "tester" && d.Source == "fallback" })
+	await[contract.Decision](s, "a tester chosen by the rules", func(_ string, d contract.Decision) bool {
+		return d.Mode == "tester" && d.Source == "fallback"
+	})
 	if q := collect[contract.Question](s); len(q) != 0 {
 		t.Errorf("questions %+v", q)
 	}
@@ -147,7 +160,8 @@ func TestTheArbiterIsBroughtBack(t *testing.T) {
 	s.letGo()
 	r := s.finish(contract.ExitComplete)
 	d := collect[contract.Decision](s)
-	if last := d[len(d)-1]; last.Source != "session" || last.Decision != "COMPLETE" || strings.Contains(r.Summary, "The rules led here") || r.Crashes != 5 {
+	if last := d[len(d)-1]; last.Source != "session" || last.Decision != "COMPLETE" ||
+		strings.Contains(r.Summary, "The rules led here") || r.Crashes != 5 {
 		t.Errorf("the last decision %+v, result %+v", last, r)
 	}
 	if n := len(s.spawns(contract.Arbiter)); n != 6 {

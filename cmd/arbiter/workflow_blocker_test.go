@@ -88,7 +88,8 @@ func TestAReviewersBlocker(t *testing.T) {
 			t.Run(by+"/"+p.name, func(t *testing.T) {
 				p.long(t) // with the real CLI, TestWorkflow leads a task
 				t.Parallel()
-				s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--max-orchestrators", "8", "--scenario", workflow(t, blocker+arbiterMends[1:]), "--task", "Weave", "--decider", by)...)
+				s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--max-orchestrators", "8",
+					"--scenario", workflow(t, blocker+arbiterMends[1:]), "--task", "Weave", "--decider", by)...)
 				s.finish(contract.ExitComplete)
 				var modes []string
 				for _, d := range collect[contract.Decision](s) {
@@ -126,7 +127,8 @@ func (s *script) blockerExplained() {
 		s.t.Fatalf("%v: %s", err, out)
 	}
 	read, session := x.Decision.Prompt, x.Decision.Source == decider.BySession
-	if x.Decision.Source != decider.ByRules && !strings.Contains(read, "BLOCKER: the selvage is missing") || session != strings.Contains(read, "| kind: done |") {
+	if x.Decision.Source != decider.ByRules && !strings.Contains(read, "BLOCKER: the selvage is missing") ||
+		session != strings.Contains(read, "| kind: done |") {
 		s.t.Errorf("by %s, read:\n%s", x.Decision.Source, read)
 	}
 	if session && x.Rendered != nil {
@@ -137,7 +139,8 @@ func (s *script) blockerExplained() {
 		len(d.Checks) != 1 || d.Checks[0].Result != "passed" || len(d.Claims) != 1 || d.Claims[0].Proof != "verified" {
 		s.t.Errorf("the document in the input: %+v", d)
 	}
-	if o := x.Input.OpenPoints; len(o) != 1 || o[0].Agent != "reviewer" || !strings.HasPrefix(o[0].Remaining[0], "BLOCKER") {
+	if o := x.Input.OpenPoints; len(o) != 1 || o[0].Agent != "reviewer" ||
+		!strings.HasPrefix(o[0].Remaining[0], "BLOCKER") {
 		s.t.Errorf("open points: %+v", o)
 	}
 }

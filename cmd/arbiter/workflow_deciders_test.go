@@ -63,7 +63,8 @@ func TestWorkflowByDeciders(t *testing.T) {
 			t.Run(c.decider+"/"+p.name, func(t *testing.T) {
 				p.long(t)
 				t.Parallel()
-				flags := append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task", "Weave", "--decider", c.decider, "--decision-cache")
+				flags := append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
+					"Weave", "--decider", c.decider, "--decision-cache")
 				s := start(t, nil, flags...)
 				s.decidesThrice()
 				r := s.finish(contract.ExitComplete)
@@ -78,7 +79,8 @@ func TestWorkflowByDeciders(t *testing.T) {
 						t.Errorf("the Arbiter was spoken to\n%s", s.dump())
 					}
 				}
-				if diff := cmp.Diff([]string{"ppp", "app", "dpp", "dap", "ddp", "dda", "ddd"}, planned(s)); diff != "" || r.Iterations != 4 {
+				if diff := cmp.Diff([]string{"ppp", "app", "dpp", "dap", "ddp", "dda", "ddd"},
+					planned(s)); diff != "" || r.Iterations != 4 {
 					t.Errorf("result %+v, plan (-want +got):\n%s", r, diff)
 				}
 				s.billed(r)
@@ -97,7 +99,8 @@ func remembers(t *testing.T, s *script, flags []string) {
 	t.Helper()
 	again := s.again(flags...)
 	r := again.finish(contract.ExitComplete)
-	if diff := cmp.Diff(taskRulings("cache", "cache", "cache", "cache", "cache", "model"), rulingsOf(again)); diff != "" {
+	if diff := cmp.Diff(taskRulings("cache", "cache", "cache", "cache", "cache", "model"),
+		rulingsOf(again)); diff != "" {
 		t.Errorf("with what was remembered (-want +got):\n%s", diff)
 	}
 	again.billed(r)
@@ -147,12 +150,15 @@ func TestDecidersThatAnswerBadly(t *testing.T) {
 			warnings := make([][]string, 6)
 			warnings[1] = []string{"answer 1 could not be used", "answer 2 could not be used"}
 			if !p.real { // to which they are answers like any other
-				actors, sources = badAnswers+worseAnswers[1:], taskRulings("model", "model", "fallback", "fallback", "model", "model")
-				warnings[2] = []string{"answer 1 could not be used", "answer 2 could not be used", "none of 3 answers could be used"}
+				actors, sources = badAnswers+worseAnswers[1:],
+					taskRulings("model", "model", "fallback", "fallback", "model", "model")
+				warnings[2] = []string{"answer 1 could not be used", "answer 2 could not be used",
+					"none of 3 answers could be used"}
 				warnings[3] = []string{"asked again", "asked again", "the rules decide: "}
 			}
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", workflow(t, actors),
-				"--task", "Weave", "--decider", "stateless")...)
+			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+				append(slices.Clone(p.args), "--json", "--no-input", "--scenario", workflow(t, actors),
+					"--task", "Weave", "--decider", "stateless")...)
 			s.decidesThrice()
 			r := s.finish(contract.ExitComplete)
 			if diff := cmp.Diff(sources, rulingsOf(s)); diff != "" {
@@ -181,15 +187,16 @@ func TestDecidersThatAnswerBadly(t *testing.T) {
 // TestTheDeciderIsSilent: its time runs out once, and the rules decide.
 func TestTheDeciderIsSilent(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--no-input", "--task", "Weave", "--decider", "hybrid", "--decider-timeout", "5s",
-		"--scenario", workflow(t, `
+	s := start(t, nil, "--stand-in", "--json", "--no-input", "--task", "Weave", "--decider", "hybrid",
+		"--decider-timeout", "5s", "--scenario", workflow(t, `
   - name: silent
     match: {role: main, contains: "# The last error"}
     otherwise: {fault: {stall: 300s}}
 `))
 	s.finish(contract.ExitComplete)
 	d := collect[contract.Decision](s)
-	if len(d) != 6 || d[2].Decision != "RETRY" || d[2].Source != "fallback" || len(d[2].Warnings) != 1 || !strings.Contains(d[2].Warnings[0], "no answer within 5s") {
+	if len(d) != 6 || d[2].Decision != "RETRY" || d[2].Source != "fallback" || len(d[2].Warnings) != 1 ||
+		!strings.Contains(d[2].Warnings[0], "no answer within 5s") {
 		t.Errorf("decisions %+v", d)
 	}
 }

@@ -26,24 +26,30 @@ func TestWorkflowLimits(t *testing.T) {
 		told   []string // in the summary
 	}{
 		{
-			name: "iterations", args: []string{"--max-iterations", "2"}, exit: contract.ExitLimit, status: contract.StatusLimit,
-			moves: []string{"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED complete"}, plan: "dpp",
-			told: []string{"2 Orchestrators summoned", "--max-iterations", "1 of 3 steps", "At hand: tester: Prove that it weaves.", "Executions: 3, the last by orch-2 (developer, success): The loom is built"},
+			name: "iterations", args: []string{"--max-iterations", "2"}, exit: contract.ExitLimit,
+			status: contract.StatusLimit,
+			moves:  []string{"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED complete"}, plan: "dpp",
+			told: []string{"2 Orchestrators summoned", "--max-iterations", "1 of 3 steps",
+				"At hand: tester: Prove that it weaves.",
+				"Executions: 3, the last by orch-2 (developer, success): The loom is built"},
 		},
 		{
-			name: "failures in a row", args: []string{"--max-failures", "1"}, exit: contract.ExitFailed, status: contract.StatusFailed,
-			moves: []string{"selecting AGENT_SELECTED executing", "executing ARBITER_DECISION failed"}, plan: "app",
-			told: []string{"1 execution in a row failed", "warp.txt", "0 of 3 steps", "At hand: developer: Build the loom", "(developer, failure)"},
+			name: "failures in a row", args: []string{"--max-failures", "1"}, exit: contract.ExitFailed,
+			status: contract.StatusFailed,
+			moves:  []string{"selecting AGENT_SELECTED executing", "executing ARBITER_DECISION failed"}, plan: "app",
+			told: []string{"1 execution in a row failed", "warp.txt", "0 of 3 steps",
+				"At hand: developer: Build the loom", "(developer, failure)"},
 		},
 		{
-			name: "failures in all", args: []string{"--max-total-failures", "1"}, exit: contract.ExitFailed, status: contract.StatusFailed,
-			moves: []string{"selecting AGENT_SELECTED executing", "executing ARBITER_DECISION failed"}, plan: "app",
+			name: "failures in all", args: []string{"--max-total-failures", "1"}, exit: contract.ExitFailed,
+			status: contract.StatusFailed,
+			moves:  []string{"selecting AGENT_SELECTED executing", "executing ARBITER_DECISION failed"}, plan: "app",
 			told: []string{"1 execution of this task failed", "--max-total-failures", "0 of 3 steps"},
 		},
 		{
 			name: "cost", args: []string{"--max-cost", "0.09"}, exit: contract.ExitLimit, status: contract.StatusLimit,
-			moves: []string{"executing LIMIT complete"}, plan: "dpp", told: []string{"the cost reached $", "of $0.0900", "1 of 3 steps"},
-			actors: `
+			moves: []string{"executing LIMIT complete"}, plan: "dpp",
+			told: []string{"the cost reached $", "of $0.0900", "1 of 3 steps"}, actors: `
   - name: dear
     match: {role: orchestrator, contains: Try loom\.txt by command}
     steps:
@@ -60,7 +66,8 @@ func TestWorkflowLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, append(slices.Clone(c.args), "--stand-in", "--json", "--no-input", "--scenario", workflow(t, c.actors), "--task", "Weave")...)
+			s := start(t, nil, append(slices.Clone(c.args), "--stand-in", "--json", "--no-input", "--scenario",
+				workflow(t, c.actors), "--task", "Weave")...)
 			r := s.finish(c.exit)
 			if r.Status != c.status {
 				t.Errorf("result %+v", r)
@@ -94,8 +101,9 @@ func TestTroubleOfAnOrchestratorPasses(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
 			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"}, append(slices.Clone(p.args), "--json", "--no-input", "--task", "Weave", "--max-failures", "1",
-				"--decider", "rules", "--scenario", workflow(t, `
+			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+				append(slices.Clone(p.args), "--json", "--no-input", "--task", "Weave", "--max-failures", "1",
+					"--decider", "rules", "--scenario", workflow(t, `
   - name: hurried
     match: {role: orchestrator, contains: "You work as `+"`developer`"+`"}
     steps:

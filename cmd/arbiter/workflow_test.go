@@ -42,10 +42,11 @@ func moves(s *script) []string {
 var taskMoves = []string{
 	"idle START_TASK selecting",
 	"selecting AGENT_SELECTED executing", "executing AGENT_COMPLETE evaluating",
-	"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED executing", "executing AGENT_COMPLETE evaluating",
-	"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED executing", "executing AGENT_COMPLETE evaluating",
-	"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED executing", "executing AGENT_COMPLETE evaluating",
-	"evaluating ARBITER_DECISION complete",
+	"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED executing",
+	"executing AGENT_COMPLETE evaluating", "evaluating ARBITER_DECISION selecting",
+	"selecting AGENT_SELECTED executing", "executing AGENT_COMPLETE evaluating",
+	"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED executing",
+	"executing AGENT_COMPLETE evaluating", "evaluating ARBITER_DECISION complete",
 }
 
 // rulingsOf are the run's decisions in a few words, with number, point and source.
@@ -91,7 +92,8 @@ func TestWorkflow(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task", "Weave")...)
+			s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
+				"Weave")...)
 			s.decidesThrice()
 			r := s.finish(contract.ExitComplete)
 			if r.Status != contract.StatusComplete || r.Iterations != 4 || r.Crashes != 0 {
@@ -101,8 +103,9 @@ func TestWorkflow(t *testing.T) {
 				t.Errorf("states (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([]string{
-				"1 select session: SELECT_MODE planner", "2 evaluate session: SELECT_MODE developer", "3 select session: RETRY orch-2",
-				"4 evaluate session: SELECT_MODE tester", "5 evaluate session: SELECT_MODE reviewer", "6 evaluate session: COMPLETE",
+				"1 select session: SELECT_MODE planner", "2 evaluate session: SELECT_MODE developer",
+				"3 select session: RETRY orch-2", "4 evaluate session: SELECT_MODE tester",
+				"5 evaluate session: SELECT_MODE reviewer", "6 evaluate session: COMPLETE",
 			}, rulingsOf(s)); diff != "" {
 				t.Errorf("decisions (-want +got):\n%s", diff)
 			}
@@ -141,8 +144,10 @@ func explainsTheFailure(t *testing.T, s *script) {
 	var third decision.SelectAgentInput
 	read("3", &third)
 	e := third.LastError
-	if e == nil || e.Agent != "developer" || e.Tool != "Bash" || e.PlanStep != 1 || e.Category != decision.ToolFailure ||
-		!strings.Contains(e.Attempted, "warp.txt") || !strings.Contains(e.Message, "No such file") || !strings.Contains(e.Context.CommandExecuted, "warp.txt > loom.txt") {
+	if e == nil || e.Agent != "developer" || e.Tool != "Bash" || e.PlanStep != 1 ||
+		e.Category != decision.ToolFailure ||
+		!strings.Contains(e.Attempted, "warp.txt") || !strings.Contains(e.Message, "No such file") ||
+		!strings.Contains(e.Context.CommandExecuted, "warp.txt > loom.txt") {
 		t.Fatalf("the last error: %+v", e)
 	}
 	var actions []decision.Action
@@ -164,13 +169,16 @@ func explainsTheFailure(t *testing.T, s *script) {
 	if diff := cmp.Diff([]string{"planner 1 success", "developer 2 failure", "developer 2 success"}, done); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	if failed := fourth.History[1].Error; failed == nil || failed.Tool != "Bash" || failed.Category != decision.ToolFailure || failed.Step != 1 || len(failed.RecoveryOptions) == 0 {
+	if failed := fourth.History[1].Error; failed == nil || failed.Tool != "Bash" ||
+		failed.Category != decision.ToolFailure || failed.Step != 1 || len(failed.RecoveryOptions) == 0 {
 		t.Errorf("the failed execution: %+v", failed)
 	}
-	if fourth.LastExecution.Agent != "developer" || fourth.LastExecution.Error != nil || fourth.Constraints.ConsecutiveFailures != 0 {
+	if fourth.LastExecution.Agent != "developer" || fourth.LastExecution.Error != nil ||
+		fourth.Constraints.ConsecutiveFailures != 0 {
 		t.Errorf("what is judged: %+v", fourth.LastExecution)
 	}
-	if out, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3"); !strings.Contains(out, "tool_failure") || !strings.Contains(out, "RETRY") {
+	if out, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3"); !strings.Contains(out, "tool_failure") ||
+		!strings.Contains(out, "RETRY") {
 		t.Errorf("in prose:\n%s", out)
 	}
 }

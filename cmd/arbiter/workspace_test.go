@@ -15,7 +15,8 @@ func TestWorkspaceBelongsToOneRun(t *testing.T) {
 	claude := standInProgram(t)
 	s := start(t, nil, "--json", "--claude", claude)
 	await[contract.Session](s, "the session", nil)
-	other := []string{"--json", "--no-input", "--claude", claude, "--task", "Another", "--state-dir", filepath.Join(t.TempDir(), "other")}
+	other := []string{"--json", "--no-input", "--claude", claude, "--task", "Another", "--state-dir",
+		filepath.Join(t.TempDir(), "other")}
 	if _, stderr := s.output(2, other...); !strings.Contains(stderr, "of another state directory") {
 		t.Errorf("a run of another state directory: %s", stderr)
 	}
@@ -40,12 +41,14 @@ func TestCopiedStateDirectory(t *testing.T) {
 			if err := os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))); err != nil {
 				t.Fatal(err)
 			}
-			for _, dir := range []string{copied, filepath.Join(copied, "runs"), filepath.Join(copied, "runs", s.run())} {
+			for _, dir := range []string{copied, filepath.Join(copied, "runs"),
+				filepath.Join(copied, "runs", s.run())} {
 				if err := os.Chmod(dir, 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir", copied); !strings.Contains(stderr, "of another state directory") {
+			if _, stderr := s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
+				copied); !strings.Contains(stderr, "of another state directory") {
 				t.Errorf("resumed from the copy: %s", stderr)
 			}
 			s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)

@@ -17,10 +17,11 @@ import (
 func TestEnviron(t *testing.T) {
 	got := Environ([]string{
 		"HOME=/h", "PATH=/bin", "GIT_DIR=/x", "GIT_INDEX_FILE=/x", "GIT_CONFIG_PARAMETERS='a=b'", "GIT_CONFIG_COUNT=1",
-		"GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "ANTHROPIC_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k", "GIT_SSH_COMMAND=x",
-		"GIT_EXTERNAL_DIFF=x", "GIT_EDITOR=x", "LC_ALL=de_DE", "HTTPS_PROXY=p",
+		"GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "ANTHROPIC_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k",
+		"GIT_SSH_COMMAND=x", "GIT_EXTERNAL_DIFF=x", "GIT_EDITOR=x", "LC_ALL=de_DE", "HTTPS_PROXY=p",
 	})
-	want := append([]string{"HOME=/h", "PATH=/bin", "GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "LC_ALL=de_DE", "HTTPS_PROXY=p"}, Variables()...)
+	want := append([]string{"HOME=/h", "PATH=/bin", "GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "LC_ALL=de_DE",
+		"HTTPS_PROXY=p"}, Variables()...)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -46,7 +47,8 @@ func TestParseVersion(t *testing.T) {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
-	if (Version{2, 38}).Before(Needed) || !(Version{2, 37}).Before(Needed) || !(Version{1, 99}).Before(Needed) || (Version{3, 0}).Before(Needed) {
+	if (Version{2, 38}).Before(Needed) || !(Version{2, 37}).Before(Needed) || !(Version{1, 99}).Before(Needed) ||
+		(Version{3, 0}).Before(Needed) {
 		t.Error("versions are compared wrongly")
 	}
 }
@@ -64,13 +66,16 @@ func program(t *testing.T, script string) Runner {
 func TestDo(t *testing.T) {
 	ctx := context.Background()
 	steps := []string{}
-	r := program(t, `case "$*" in *fail*) echo "what is wrong" >&2; exit 3;; *flood*) yes;; *) cat; printf '%s\n' "$*";; esac`)
+	r := program(t,
+		`case "$*" in *fail*) echo "what is wrong" >&2; exit 3;; *flood*) yes;; *) cat; printf '%s\n' "$*";; esac`)
 	r.Step = func(name string) { steps = append(steps, name) }
 	out, err := r.Do(ctx, Call{Args: []string{"add", "x"}, Stdin: []byte("in "), Writes: true})
-	if err != nil || !bytes.HasPrefix(out, []byte("in ")) || !bytes.HasSuffix(out, []byte(" add x\n")) || !bytes.Contains(out, []byte("gc.auto=0")) {
+	if err != nil || !bytes.HasPrefix(out, []byte("in ")) || !bytes.HasSuffix(out, []byte(" add x\n")) ||
+		!bytes.Contains(out, []byte("gc.auto=0")) {
 		t.Errorf("%q, %v", out, err)
 	}
-	if text, err := r.Text(ctx, "log"); err != nil || !strings.HasSuffix(text, " log") || strings.Contains(text, "gc.auto") ||
+	if text, err := r.Text(ctx, "log"); err != nil || !strings.HasSuffix(text, " log") ||
+		strings.Contains(text, "gc.auto") ||
 		!strings.Contains(text, "core.hooksPath="+os.DevNull) {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -130,7 +135,8 @@ func TestOperation(t *testing.T) {
 	if got := Operation(dir); got != "" {
 		t.Errorf("%q", got)
 	}
-	for file, want := range map[string]string{"rebase-apply": "rebase", "MERGE_HEAD": "merge", "REVERT_HEAD": "revert"} {
+	for file, want := range map[string]string{"rebase-apply": "rebase", "MERGE_HEAD": "merge",
+		"REVERT_HEAD": "revert"} {
 		path := filepath.Join(dir, file)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -38,7 +38,8 @@ var ErrTooLarge = errors.New("the file is too large")
 type UnsafeError struct{ Path, Reason string }
 
 func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("%s is not safe to use: %s; look at it, then remove it or give it back to you alone (chmod go= %[1]s)",
+	return fmt.Sprintf("%s is not safe to use: %s; look at it, then remove it or give it back to you alone (chmod "+
+		"go= %[1]s)",
 		e.Path, e.Reason)
 }
 
@@ -78,7 +79,8 @@ func (d *Dir) Dir(name string) (*Dir, error) {
 	return open(name, d.Lstat, d.OpenRoot, d.Path(name))
 }
 
-func open(name string, stat func(string) (fs.FileInfo, error), root func(string) (*os.Root, error), path string) (*Dir, error) {
+func open(name string, stat func(string) (fs.FileInfo, error), root func(string) (*os.Root, error),
+	path string) (*Dir, error) {
 	before, err := stat(name)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,8 @@ func TestModes(t *testing.T) {
 		must(t, err, os.Chmod(sub.Path("b"), 0o644))
 		_, err = sub.Read("b", 0)
 		must(t, err)
-		for name, want := range map[string]fs.FileMode{"": 0o700, "sub": 0o700, "sub/a": 0o600, "sub/b": 0o600, "sub/lock": 0o600} {
+		for name, want := range map[string]fs.FileMode{"": 0o700, "sub": 0o700, "sub/a": 0o600, "sub/b": 0o600,
+			"sub/lock": 0o600} {
 			if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode().Perm() != want {
 				t.Errorf("umask %o: %q is %v, %v; want %v", umask, name, info.Mode().Perm(), err, want)
 			}
@@ -151,7 +152,8 @@ func TestReplacedWhileRead(t *testing.T) {
 // TestReplaceLocked: the piece that a killed writer left is removed, and not written through.
 func TestReplaceLocked(t *testing.T) {
 	d := openDir(t, t.TempDir())
-	must(t, d.Replace("target", []byte("mine")), os.Symlink("target", d.Path("f.tmp")), d.ReplaceLocked("f", "f.tmp", []byte("new")))
+	must(t, d.Replace("target", []byte("mine")), os.Symlink("target", d.Path("f.tmp")),
+		d.ReplaceLocked("f", "f.tmp", []byte("new")))
 	if b, err := d.Read("target", 10); string(b) != "mine" || err != nil {
 		t.Errorf("it wrote through a link: %q, %v", b, err)
 	}

@@ -99,7 +99,8 @@ func (r *Repo) locate(ctx context.Context) error {
 	args := [][]string{
 		{"--show-toplevel"}, {"--show-prefix"}, {"--absolute-git-dir"}, {"--path-format=absolute", "--git-common-dir"},
 	}
-	out, err := r.Git.Text(ctx, slices.Concat([]string{"rev-parse", "--is-inside-work-tree"}, slices.Concat(args...))...)
+	out, err := r.Git.Text(ctx,
+		slices.Concat([]string{"rev-parse", "--is-inside-work-tree"}, slices.Concat(args...))...)
 	if err != nil {
 		return r.noRepository(ctx, err)
 	}

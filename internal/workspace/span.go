@@ -22,8 +22,8 @@ var ErrNoSnapshot = errors.New("the run has no snapshot in this repository")
 // Span is work: what differs between two commits or trees.
 type Span struct{ From, To string }
 
-// Work returns what the run changed: in the user's work tree if its agents worked there (there is a snapshot [End]), else
-// on the run branch. If there is neither, the run has just begun, and its work is what the files are now.
+// Work returns what the run changed: in the user's work tree if its agents worked there (there is a snapshot [End]),
+// else on the run branch. If there is neither, the run has just begun, and its work is what the files are now.
 func (r *Repo) Work(ctx context.Context) (Span, error) {
 	found, err := r.Commits(ctx, r.Ref(Base), r.Ref(End), r.Branch(Main))
 	if err != nil {
@@ -43,8 +43,8 @@ func (r *Repo) Work(ctx context.Context) (Span, error) {
 	return Span{base, tree}, err
 }
 
-// WorkOf returns what an Orchestrator changed in a directory of its own: from the commit that its last branch began at, to
-// the head of that branch, with the uncommitted work that was saved on top of it. ok is false if it had no such
+// WorkOf returns what an Orchestrator changed in a directory of its own: from the commit that its last branch began at,
+// to the head of that branch, with the uncommitted work that was saved on top of it. ok is false if it had no such
 // directory.
 func (r *Repo) WorkOf(ctx context.Context, orchestrator int) (s Span, ok bool, err error) {
 	name := fmt.Sprintf("orch-%d", orchestrator)

@@ -264,7 +264,8 @@ func TestSnapshots(t *testing.T) {
 			if wantTrouble := name == "nested repositories"; wantTrouble != (len(s.Trouble) > 0) {
 				t.Errorf("trouble: %q", s.Trouble)
 			}
-			if s.Head != d.Git("rev-parse", "HEAD") || d.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/base^1") != s.Head {
+			if s.Head != d.Git("rev-parse", "HEAD") ||
+				d.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/base^1") != s.Head {
 				t.Error("the snapshot is not on top of HEAD")
 			}
 			got := d.Tree(s.Commit.Tree)
@@ -369,7 +370,8 @@ func TestMove(t *testing.T) {
 	if err := r.Move(ctx, "t", workspace.Update{Ref: ref, New: two}); !errors.Is(err, workspace.ErrMoved) {
 		t.Errorf("created twice: %v", err)
 	}
-	err := r.Move(ctx, "t", workspace.Update{Ref: r.Ref("z"), New: two}, workspace.Update{Ref: ref, Old: strings.Repeat("1", len(one)), New: two})
+	err := r.Move(ctx, "t", workspace.Update{Ref: r.Ref("z"), New: two},
+		workspace.Update{Ref: ref, Old: strings.Repeat("1", len(one)), New: two})
 	if !errors.Is(err, workspace.ErrMoved) {
 		t.Errorf("moved: %v", err)
 	}

@@ -136,7 +136,8 @@ func NewAttackPlace(t testing.TB, dir string, g AttackGroup) AttackPlace {
 	}
 	p.git(t, "init", "-q", "--template=", "--bare", "-b", "main", "../remote.git")
 	p.git(t, "init", "-q", "--template=", "-b", "main")
-	for _, entry := range [][2]string{{"user.name", "a"}, {"user.email", "a@example.org"}, {"push.default", "current"}} {
+	for _, entry := range [][2]string{{"user.name", "a"}, {"user.email", "a@example.org"},
+		{"push.default", "current"}} {
 		p.git(t, "config", entry[0], entry[1])
 	}
 	p.git(t, "remote", "add", "origin", "../remote.git")

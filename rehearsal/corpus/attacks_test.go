@@ -19,7 +19,8 @@ func TestAttacksAreReal(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash on PATH")
 	}
-	if out, err := exec.Command(bash, "-c", "echo $((BASH_VERSINFO[0]*10+BASH_VERSINFO[1]))").Output(); err != nil || string(out) < "52" {
+	if out, err := exec.Command(bash, "-c", "echo $((BASH_VERSINFO[0]*10+BASH_VERSINFO[1]))").Output(); err != nil ||
+		string(out) < "52" {
 		t.Skipf("the list is of bash 5.2 (%s, %v)", out, err)
 	}
 	groups := Attacks(t, "../..")
@@ -39,7 +40,9 @@ func TestAttacksAreReal(t *testing.T) {
 // triedBefore reports whether the same was tried under other rules, of which bash knows nothing.
 func triedBefore(groups []AttackGroup, a Attack) bool {
 	return slices.ContainsFunc(groups, func(g AttackGroup) bool {
-		return slices.ContainsFunc(g.Attacks, func(b Attack) bool { return a.Line == b.Line && a.Check == b.Check && a.CWD == b.CWD })
+		return slices.ContainsFunc(g.Attacks, func(b Attack) bool {
+			return a.Line == b.Line && a.Check == b.Check && a.CWD == b.CWD
+		})
 	})
 }
 
@@ -60,7 +63,8 @@ func attack(t *testing.T, bash string, p AttackPlace, a Attack) {
 	// As the CLI has it run.
 	cmd := exec.CommandContext(ctx, bash, "-c", `shopt -u extglob; shopt -s expand_aliases; eval "$ATTACK" </dev/null`)
 	cmd.Dir = filepath.Join(p.Work, a.CWD)
-	cmd.Env = []string{"ATTACK=" + a.Line + a.Check, "PATH=" + os.Getenv("PATH"), "HOME=" + p.Home, "GIT_CONFIG_NOSYSTEM=1"}
+	cmd.Env = []string{"ATTACK=" + a.Line + a.Check, "PATH=" + os.Getenv("PATH"), "HOME=" + p.Home,
+		"GIT_CONFIG_NOSYSTEM=1"}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if harm := p.Harm(a, string(out)); (harm == "") != a.Harmless {

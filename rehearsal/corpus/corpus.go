@@ -55,7 +55,8 @@ func ModelOutput(t testing.TB, root string) []Case {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, Case{strings.TrimSuffix(filepath.Base(path), ".txt"), strings.ReplaceAll(string(raw), "{{}}", "")})
+		list = append(list,
+			Case{strings.TrimSuffix(filepath.Base(path), ".txt"), strings.ReplaceAll(string(raw), "{{}}", "")})
 	}
 	return list
 }

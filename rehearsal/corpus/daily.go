@@ -90,11 +90,14 @@ func (d Daily) Write(t testing.TB, root string) {
 func DailyPlace(t testing.TB, dir string) {
 	t.Helper()
 	for path, text := range map[string]string{
-		"README.md": "# Sample\n\nmain is the branch.\n", "README.old.md": "# Sample\n", "go.mod": "module example.org/app\n\ngo 1.24\n",
-		"cmd/app/main.go": "package main\n\nfunc main() {}\n", "internal/store/store.go": "package store\n\n// TODO: parseConfig\nfunc Open() {}\n",
-		"internal/store/store_test.go": "package store\n", "internal/old.go": "package internal\n", "package.json": "{\"name\":\"app\",\"version\":\"1.0.0\"}\n",
-		"web/package.json": "{}\n", "src/utils/date.test.ts": "", "app/main.py": "import os\n", "tests/test_api.py": "def test_login(): pass\n",
-		"scripts/run.sh": "echo run\n", ".env.example": "A=1\n", "Makefile": "test:\n\ttrue\n", "a.txt": "a\n", "b.txt": "b\n", "data.csv": "a,b\n", "files.txt": "README.md\n",
+		"README.md": "# Sample\n\nmain is the branch.\n", "README.old.md": "# Sample\n",
+		"go.mod": "module example.org/app\n\ngo 1.24\n", "cmd/app/main.go": "package main\n\nfunc main() {}\n",
+		"internal/store/store.go":      "package store\n\n// TODO: parseConfig\nfunc Open() {}\n",
+		"internal/store/store_test.go": "package store\n", "internal/old.go": "package internal\n",
+		"package.json": "{\"name\":\"app\",\"version\":\"1.0.0\"}\n", "web/package.json": "{}\n",
+		"src/utils/date.test.ts": "", "app/main.py": "import os\n", "tests/test_api.py": "def test_login(): pass\n",
+		"scripts/run.sh": "echo run\n", ".env.example": "A=1\n", "Makefile": "test:\n\ttrue\n", "a.txt": "a\n",
+		"b.txt": "b\n", "data.csv": "a,b\n", "files.txt": "README.md\n",
 	} {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -106,7 +109,8 @@ func DailyPlace(t testing.TB, dir string) {
 	}
 	p := AttackPlace{Work: dir, Home: dir}
 	for _, args := range [][]string{
-		{"init", "-q", "--template=", "-b", "main"}, {"config", "user.name", "a"}, {"config", "user.email", "a@example.org"},
+		{"init", "-q", "--template=", "-b", "main"}, {"config", "user.name", "a"},
+		{"config", "user.email", "a@example.org"},
 		{"add", "."}, {"commit", "-q", "-m", "one"}, {"commit", "-q", "--allow-empty", "-m", "two"},
 	} {
 		p.git(t, args...)

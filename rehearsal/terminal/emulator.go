@@ -174,7 +174,8 @@ func (e *vtEmulator) screen() Screen {
 		s.Cells[y] = make([]Cell, w)
 		for x := range w {
 			if c := e.vt.CellAt(x, y); c != nil { // the library takes a link's URL for its parameters
-				s.Cells[y][x] = Cell{Text: c.Content, Width: c.Width, Style: style(c.Style), Link: unshield(c.Link.Params)}
+				s.Cells[y][x] = Cell{Text: c.Content, Width: c.Width, Style: style(c.Style),
+					Link: unshield(c.Link.Params)}
 			}
 		}
 		mend(s.Cells[y])
@@ -205,8 +206,9 @@ func style(s uv.Style) Style {
 	on := func(a uint8) bool { return s.Attrs&a != 0 }
 	return Style{
 		Fg: colour(s.Fg), Bg: colour(s.Bg),
-		Bold: on(uv.AttrBold), Faint: on(uv.AttrFaint), Italic: on(uv.AttrItalic), Underline: s.Underline != uv.UnderlineNone,
-		Blink: on(uv.AttrBlink) || on(uv.AttrRapidBlink), Reverse: on(uv.AttrReverse), Conceal: on(uv.AttrConceal), Strikeout: on(uv.AttrStrikethrough),
+		Bold: on(uv.AttrBold), Faint: on(uv.AttrFaint), Italic: on(uv.AttrItalic),
+		Underline: s.Underline != uv.UnderlineNone, Blink: on(uv.AttrBlink) || on(uv.AttrRapidBlink),
+		Reverse: on(uv.AttrReverse), Conceal: on(uv.AttrConceal), Strikeout: on(uv.AttrStrikethrough),
 	}
 }
 

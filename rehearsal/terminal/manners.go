@@ -30,8 +30,8 @@ var FullScreen = Manners{
 		"t", ">t", // the title kept and put back
 	},
 	Modes: []int{
-		ModeCursorKeys, ModeWrap, 12, ModeCursor, ModeMouseClicks, ModeMouseDrags, ModeMouseMoves, ModeFocus, ModeMouseSGR,
-		ModeAltScreen, ModeBracketedPaste, ModeSynchronised, 9001,
+		ModeCursorKeys, ModeWrap, 12, ModeCursor, ModeMouseClicks, ModeMouseDrags, ModeMouseMoves, ModeFocus,
+		ModeMouseSGR, ModeAltScreen, ModeBracketedPaste, ModeSynchronised, 9001,
 	},
 	OSC: []string{"0", "2", "8", "11", "52", "99", "777"}, // 11: what is your background?
 }

@@ -35,7 +35,8 @@ func open(size Size) (master, slave *os.File, err error) {
 
 func setSize(master *os.File, size Size) error {
 	err := withFD(master, func(fd int) error {
-		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(size.Columns), Row: uint16(size.Rows)})
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ,
+			&unix.Winsize{Col: uint16(size.Columns), Row: uint16(size.Rows)})
 	})
 	if err != nil {
 		return fmt.Errorf("resize terminal: %w", err)

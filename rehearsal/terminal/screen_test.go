@@ -34,7 +34,8 @@ func TestStyles(t *testing.T) {
 	for _, c := range s.Cells[0][:8] {
 		got = append(got, c.Text+" "+c.Style.String())
 	}
-	want := []string{"a plain", "b fg=1 bold", "c bg=200 italic underline", "d fg=#010203 reverse strikeout", "e fg=15 faint blink", "世 plain", " plain", "f plain"}
+	want := []string{"a plain", "b fg=1 bold", "c bg=200 italic underline", "d fg=#010203 reverse strikeout",
+		"e fg=15 faint blink", "世 plain", " plain", "f plain"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -191,8 +192,10 @@ func TestManners(t *testing.T) {
 
 // TestTitlesBeyondASCII: a byte of a character is not the end of a string.
 func TestTitlesBeyondASCII(t *testing.T) {
-	s := seen(small, "\x1b]2;✓ 100% 日本 %41\x1b\\ok✓\x1b]8;;https://example.org/✓%20\x1b\\link\x1b]8;;\x1b\\\x1b]777;notify;✗;b\a")
-	if s.Title != "✓ 100% 日本 %41" || s.Row(0) != "ok✓link" || s.Cells[0][3].Link != "https://example.org/✓%20" || !slices.Equal(s.Notices, []string{"notify;✗;b"}) {
+	s := seen(small,
+		"\x1b]2;✓ 100% 日本 %41\x1b\\ok✓\x1b]8;;https://example.org/✓%20\x1b\\link\x1b]8;;\x1b\\\x1b]777;notify;✗;b\a")
+	if s.Title != "✓ 100% 日本 %41" || s.Row(0) != "ok✓link" || s.Cells[0][3].Link != "https://example.org/✓%20" ||
+		!slices.Equal(s.Notices, []string{"notify;✗;b"}) {
 		t.Errorf("title %q, row %q, link %q, notices %q", s.Title, s.Row(0), s.Cells[0][3].Link, s.Notices)
 	}
 }

@@ -33,7 +33,8 @@ var blocks = map[rune][]block{
 	'█': {{0, 0, 8, 8}}, '▀': {{0, 0, 8, 4}}, '▐': {{4, 0, 4, 8}}, '▔': {{0, 0, 8, 1}}, '▕': {{7, 0, 1, 8}},
 	'▖': {{0, 4, 4, 4}}, '▗': {{4, 4, 4, 4}}, '▘': {{0, 0, 4, 4}}, '▝': {{4, 0, 4, 4}},
 	'▚': {{0, 0, 4, 4}, {4, 4, 4, 4}}, '▞': {{4, 0, 4, 4}, {0, 4, 4, 4}},
-	'▙': {{0, 0, 4, 8}, {4, 4, 4, 4}}, '▛': {{0, 0, 4, 8}, {4, 0, 4, 4}}, '▜': {{0, 0, 8, 4}, {4, 4, 4, 4}}, '▟': {{4, 0, 4, 8}, {0, 4, 4, 4}},
+	'▙': {{0, 0, 4, 8}, {4, 4, 4, 4}}, '▛': {{0, 0, 4, 8}, {4, 0, 4, 4}}, '▜': {{0, 0, 8, 4}, {4, 4, 4, 4}},
+	'▟': {{4, 0, 4, 8}, {0, 4, 4, 4}},
 }
 
 var shades = map[rune]string{'░': "0.25", '▒': "0.5", '▓': "0.75"}
@@ -60,7 +61,8 @@ func (d *drawing) shape(x, y int, text string, cells int, fill string) bool {
 	case arms[r] != "":
 		d.arms(x, y, arms[r], fill)
 	case round[r] != "":
-		d.printf(`<path transform="translate(%d %d)" d="%s" fill="none" stroke-width="1.4" %s/>`+"\n", x*cellWidth, y*cellHeight, round[r], stroke(fill))
+		d.printf(`<path transform="translate(%d %d)" d="%s" fill="none" stroke-width="1.4" %s/>`+"\n", x*cellWidth,
+			y*cellHeight, round[r], stroke(fill))
 	case r >= '▁' && r <= '▇': // from the bottom
 		n := float64(r - '▁' + 1)
 		d.block(x, y, block{0, 8 - n, wide, n}, fill)
@@ -125,7 +127,8 @@ func (d *drawing) braille(x, y int, cells []Cell, fill string) {
 		r, _ := utf8.DecodeRuneInString(c.Text)
 		for bit, at := range [8][2]float64{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}, {0, 3}, {1, 3}} {
 			if (r-0x2800)&(1<<bit) != 0 {
-				fmt.Fprintf(&dots, "M%g %gh0", float64((x+i)*cellWidth)+2.25+4.5*at[0], float64(y*cellHeight)+2.5+5*at[1])
+				fmt.Fprintf(&dots, "M%g %gh0", float64((x+i)*cellWidth)+2.25+4.5*at[0],
+					float64(y*cellHeight)+2.5+5*at[1])
 			}
 		}
 	}

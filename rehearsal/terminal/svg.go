@@ -61,7 +61,8 @@ func (s Screen) SVG(p Picture) string {
 		d.row(y, row)
 	}
 	if c := s.Cursor; c.Visible {
-		d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s" fill-opacity="0.55"/>`+"\n", c.X*cellWidth, c.Y*cellHeight, cellWidth, cellHeight, d.fg)
+		d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s" fill-opacity="0.55"/>`+"\n", c.X*cellWidth,
+			c.Y*cellHeight, cellWidth, cellHeight, d.fg)
 	}
 	d.printf("</g>\n</svg>\n")
 	return d.String()
@@ -81,7 +82,8 @@ func (d *drawing) window(w int, titles ...string) {
 	}
 	for _, title := range titles {
 		if title != "" {
-			d.printf(`<text x="%d" y="%d" text-anchor="middle" font-size="13" fill="%s" fill-opacity="0.7">%s</text>`+"\n", w/2, bar/2+7, d.fg, escapeXML(title))
+			d.printf(`<text x="%d" y="%d" text-anchor="middle" font-size="13" fill="%s" fill-opacity="0.7">%s</text>`+
+				"\n", w/2, bar/2+7, d.fg, escapeXML(title))
 			break
 		}
 	}
@@ -123,7 +125,8 @@ func (d *drawing) grounds(y int, row []Cell) {
 			end++
 		}
 		if bg != "" {
-			d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", x*cellWidth, y*cellHeight, (end-x)*cellWidth, cellHeight, bg)
+			d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", x*cellWidth, y*cellHeight,
+				(end-x)*cellWidth, cellHeight, bg)
 		}
 		x = end
 	}
@@ -149,7 +152,8 @@ func (d *drawing) row(y int, row []Cell) {
 func joins(first, c Cell) bool {
 	ascii := len(first.Text) == 1 && len(c.Text) == 1
 	dots := isBraille(first.Text) && isBraille(c.Text)
-	return first.Style == c.Style && first.Link == c.Link && (ascii || dots || level(first.Text) && first.Text == c.Text)
+	return first.Style == c.Style && first.Link == c.Link &&
+		(ascii || dots || level(first.Text) && first.Text == c.Text)
 }
 
 func (d *drawing) run(x, y int, cells []Cell) {
@@ -178,7 +182,8 @@ func (d *drawing) run(x, y int, cells []Cell) {
 	// Blanks at the ends would be part of the length, and some viewers drop them.
 	width -= len(text) - len(inner)
 	x += strings.Index(text, inner)
-	d.printf(`<text x="%d" y="%d" textLength="%d" lengthAdjust="spacingAndGlyphs" xml:space="preserve" %s%s>%s</text>`+"\n",
+	d.printf(`<text x="%d" y="%d" textLength="%d" lengthAdjust="spacingAndGlyphs" xml:space="preserve" %s%s>%s</text>`+
+		"\n",
 		x*cellWidth, y*cellHeight+baseline, width*cellWidth, fill, font(style), escapeXML(inner))
 }
 
@@ -205,7 +210,8 @@ func (d *drawing) lines(x, y, width int, s Style, fill string) {
 
 // rect draws a rectangle by its place in a cell.
 func (d *drawing) rect(x, y int, dx, dy, w, h float64, fill string) {
-	d.printf(`<rect x="%g" y="%g" width="%g" height="%g" %s/>`+"\n", float64(x*cellWidth)+dx, float64(y*cellHeight)+dy, w, h, fill)
+	d.printf(`<rect x="%g" y="%g" width="%g" height="%g" %s/>`+"\n", float64(x*cellWidth)+dx, float64(y*cellHeight)+dy,
+		w, h, fill)
 }
 
 // escapeXML makes text of what may stand in it; characters that XML does not know at

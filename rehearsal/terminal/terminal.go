@@ -291,7 +291,8 @@ func (t *Terminal) Exit(ctx context.Context) (*os.ProcessState, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for the program's end: %w with the screen\n%s", context.Cause(ctx), t.Screen().Text())
+			return nil, fmt.Errorf("wait for the program's end: %w with the screen\n%s", context.Cause(ctx),
+				t.Screen().Text())
 		}
 	}
 	return t.cmd.ProcessState, nil

@@ -84,7 +84,8 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
-	if _, err := term.Wait(short, Shows("never")); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "ready") {
+	if _, err := term.Wait(short, Shows("never")); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "ready") {
 		t.Errorf("the wait ended with %v", err)
 	}
 	if _, err := term.Exit(short); !errors.Is(err, context.DeadlineExceeded) {

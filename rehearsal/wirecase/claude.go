@@ -19,7 +19,8 @@ func Find(root string) string {
 		return p
 	}
 	if v, err := os.ReadFile(filepath.Join(root, "scripts", "claude.version")); err == nil {
-		p := filepath.Join(os.Getenv("HOME"), ".cache", "arbiter", "claude", strings.TrimSpace(string(v)), "node_modules", ".bin", "claude")
+		p := filepath.Join(os.Getenv("HOME"), ".cache", "arbiter", "claude", strings.TrimSpace(string(v)),
+			"node_modules", ".bin", "claude")
 		if _, err := os.Stat(p); err == nil {
 			return p
 		}

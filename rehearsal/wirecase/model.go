@@ -93,8 +93,9 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if isProbe(string(body)) {
 		w.Header().Set("content-type", "application/json")
-		fmt.Fprint(w, `{"id":"msg_probe","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"Hi"}],`+
-			`"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`)
+		fmt.Fprint(w,
+			`{"id":"msg_probe","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"Hi"}],`+
+				`"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`)
 		return
 	}
 	reply, n, release := m.next(string(body))
@@ -104,7 +105,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("content-type", "application/json")
 		w.WriteHeader(reply.Status)
-		json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]string{"type": reply.Type, "message": reply.Message}})
+		json.NewEncoder(w).Encode(map[string]any{"type": "error",
+			"error": map[string]string{"type": reply.Type, "message": reply.Message}})
 		return
 	}
 	(&answerStream{w: w, r: r, n: n, release: release}).write(reply)
@@ -209,7 +211,8 @@ func (s *answerStream) write(r Reply) {
 	s.event("message_start", map[string]any{"message": map[string]any{
 		"id": fmt.Sprintf("msg_%03d", s.n), "type": "message", "role": "assistant", "model": "claude-opus-5-5",
 		"content": []any{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": map[string]int{"input_tokens": u.Input, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1},
+		"usage": map[string]int{"input_tokens": u.Input, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+			"output_tokens": 1},
 	}})
 	stop := "end_turn"
 	for i, b := range r.Blocks {
@@ -223,7 +226,8 @@ func (s *answerStream) write(r Reply) {
 	if r.Stop != "" {
 		stop = r.Stop
 	}
-	s.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]int{"output_tokens": u.Output}})
+	s.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil},
+		"usage": map[string]int{"output_tokens": u.Output}})
 	s.event("message_stop", map[string]any{})
 }
 

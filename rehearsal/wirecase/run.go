@@ -104,8 +104,9 @@ func (h *host) start(p Program, pr Process) {
 	h.cmd = exec.Command(p.Path, args...)
 	h.cmd.Dir = h.cwd
 	h.cmd.Env = append([]string{
-		"HOME=" + h.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=" + h.model.url,
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		"HOME=" + h.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000",
+		"ANTHROPIC_BASE_URL=" + h.model.url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
 	}, p.Env...)
 	h.cmd.Env = append(h.cmd.Env, pr.Env...)
 	var err error
@@ -165,7 +166,8 @@ func (h *host) step(s Step) {
 	arg := s.Arg
 	fail := func(format string, args ...any) {
 		h.t.Helper()
-		h.t.Fatalf("host line %d: %s %s: "+format+"\n%s", append(append([]any{s.Line, s.Op, s.Arg}, args...), h.story())...)
+		h.t.Fatalf("host line %d: %s %s: "+format+"\n%s",
+			append(append([]any{s.Line, s.Op, s.Arg}, args...), h.story())...)
 	}
 	switch s.Op {
 	case ">":

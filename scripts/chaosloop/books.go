@@ -148,7 +148,9 @@ func (r *round) checkReceipts(books []contract.Line) {
 				again = b.Number
 				continue
 			}
-			n := slices.IndexFunc(running, func(p paper) bool { return p.author == l.ID && p.of == b.Of && len(p.receipts) == b.Number-1 })
+			n := slices.IndexFunc(running, func(p paper) bool {
+				return p.author == l.ID && p.of == b.Of && len(p.receipts) == b.Number-1
+			})
 			if n < 0 {
 				if n = len(running); b.Number != 1 {
 					bad(l, "what comes before this check was not told")
@@ -172,14 +174,16 @@ func (r *round) checkReceipts(books []contract.Line) {
 			if len(b.Receipts) == 0 && !slices.ContainsFunc(whole, theirs) {
 				continue // a successor was named while they ran
 			}
-			if !slices.ContainsFunc(whole, func(p paper) bool { return theirs(p) && slices.Equal(p.receipts, b.Receipts) }) {
+			if !slices.ContainsFunc(whole,
+				func(p paper) bool { return theirs(p) && slices.Equal(p.receipts, b.Receipts) }) {
 				bad(l, "the document lacks the receipts that were told")
 			}
 		}
 	}
 	for _, p := range running {
 		r.f.unkept++
-		r.fail("of a document by %s %d of %d checks were told, and no more: %v", p.author, len(p.receipts), p.of, p.receipts)
+		r.fail("of a document by %s %d of %d checks were told, and no more: %v", p.author, len(p.receipts), p.of,
+			p.receipts)
 	}
 }
 
@@ -233,7 +237,8 @@ func (r *round) checkDocuments(books []contract.Line, requests []rehearsal.Reque
 			continue
 		}
 		r.f.undelivered++
-		r.fail("the document of %s to %s was had by %d of its sessions, in message %s (%s)", h.From, h.To, len(had), m.MessageID, status[m.MessageID])
+		r.fail("the document of %s to %s was had by %d of its sessions, in message %s (%s)", h.From, h.To, len(had),
+			m.MessageID, status[m.MessageID])
 	}
 }
 
@@ -253,7 +258,8 @@ func heardBy(requests []rehearsal.Request, message string, sessions []string) []
 	var had []string
 	mark := "| id: " + message
 	for _, q := range requests {
-		if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) && strings.Contains(q.Incoming, mark) {
+		if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
+			strings.Contains(q.Incoming, mark) {
 			had = append(had, q.Session)
 		}
 	}

@@ -64,16 +64,23 @@ func TestReceiptsAreKept(t *testing.T) {
 		books  []contract.Line
 		unkept int
 	}{
-		"done":               {book(of("a", check(1, 2, "x")), of("b", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y")), of("b", check(2, 2, "x")), of("b", handoff("b", "arbiter", "x", "x"))), 0},
-		"passed on later":    {book(of("a", check(1, 1, "x")), of("a", gives), of("c", contract.Spawn{}), of("a", handoff("a", "c", "x"))), 0},
-		"no checks":          {book(of("a", handoff("a", "arbiter"))), 0},
-		"one ran twice":      {book(of("a", check(1, 2, "x")), of("a", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 1},
-		"two at once":        {book(of("a", check(1, 2, "x")), of("a", check(1, 1, "z")), of("a", check(2, 2, "y")), of("a", gives), of("a", handoff("a", "arbiter", "z"))), 0},
-		"not the first":      {book(of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 2},
-		"never ended":        {book(of("a", check(1, 2, "x"))), 1},
-		"one is lost":        {book(of("a", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x"))), 1},
-		"another's":          {book(of("a", check(1, 1, "x")), of("a", handoff("a", "arbiter", "y"))), 1},
-		"once more":          {book(of("a", again(1, 2)), of("b", again(2, 2)), of("a", again(1, 2)), of("b", again(2, 2))), 0},
+		"done": {book(of("a", check(1, 2, "x")), of("b", check(1, 2, "x")), of("a", check(2, 2, "y")),
+			of("a", handoff("a", "arbiter", "x", "y")), of("b", check(2, 2, "x")),
+			of("b", handoff("b", "arbiter", "x", "x"))), 0},
+		"passed on later": {book(of("a", check(1, 1, "x")), of("a", gives), of("c", contract.Spawn{}),
+			of("a", handoff("a", "c", "x"))), 0},
+		"no checks": {book(of("a", handoff("a", "arbiter"))), 0},
+		"one ran twice": {book(of("a", check(1, 2, "x")), of("a", check(1, 2, "x")), of("a", check(2, 2, "y")),
+			of("a", handoff("a", "arbiter", "x", "y"))), 1},
+		"two at once": {book(of("a", check(1, 2, "x")), of("a", check(1, 1, "z")), of("a", check(2, 2, "y")),
+			of("a", gives), of("a", handoff("a", "arbiter", "z"))), 0},
+		"not the first": {book(of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 2},
+		"never ended":   {book(of("a", check(1, 2, "x"))), 1},
+		"one is lost": {book(of("a", check(1, 2, "x")), of("a", check(2, 2, "y")),
+			of("a", handoff("a", "arbiter", "x"))), 1},
+		"another's": {book(of("a", check(1, 1, "x")), of("a", handoff("a", "arbiter", "y"))), 1},
+		"once more": {book(of("a", again(1, 2)), of("b", again(2, 2)), of("a", again(1, 2)),
+			of("b", again(2, 2))), 0},
 		"once more, a gap":   {book(of("a", again(1, 3)), of("b", again(3, 3))), 1},
 		"the document's way": {book(of("a", check(1, 1, "x")), of("a", contract.Spawn{})), 1},
 	} {
@@ -87,7 +94,8 @@ func TestReceiptsAreKept(t *testing.T) {
 func TestDocumentsArrive(t *testing.T) {
 	books := book(
 		of("orch-1", contract.Spawn{SessionID: "one"}), of("orch-2", contract.Spawn{SessionID: "two"}),
-		of("orch-1", handoff("orch-1", "orch-2")), of("arbiter", contract.Message{MessageID: "m", To: "orch-2", Kind: "brief"}),
+		of("orch-1", handoff("orch-1", "orch-2")),
+		of("arbiter", contract.Message{MessageID: "m", To: "orch-2", Kind: "brief"}),
 	)
 	had := func(session string) rehearsal.Request {
 		return rehearsal.Request{Session: session, Incoming: "⟦k | from: arbiter | kind: brief | id: m⟧\nx"}
@@ -111,31 +119,36 @@ func TestDocumentsArrive(t *testing.T) {
 }
 
 func TestOneArbiterAtATime(t *testing.T) {
-	const inherits, one, two = "⟦k | from: supervisor | kind: inheritance⟧\nx\n⟦k | end⟧\n", "⟦k | from: human | kind: task | id: a-1⟧\nx", "⟦k | from: human | kind: message | id: a-2⟧\nx"
+	const inherits, one, two = "⟦k | from: supervisor | kind: inheritance⟧\nx\n⟦k | end⟧\n",
+		"⟦k | from: human | kind: task | id: a-1⟧\nx", "⟦k | from: human | kind: message | id: a-2⟧\nx"
 	sits := func(s string) contract.Event { return of(contract.Arbiter, contract.Spawn{SessionID: s}) }
 	hears := of(contract.Arbiter, contract.Delivered{})
 	rules := func(d string) contract.Event {
 		return of(contract.Arbiter, contract.Decision{Decision: d, Source: "session"})
 	}
 	leaves := of(contract.Arbiter, handoff(contract.Arbiter, contract.Arbiter))
-	sound := book(sits("a"), hears, rules("CONTINUE"), rules(verdict.Handoff), leaves, sits("b"), hears, rules("COMPLETE"))
+	sound := book(sits("a"), hears, rules("CONTINUE"), rules(verdict.Handoff), leaves, sits("b"), hears,
+		rules("COMPLETE"))
 	asked := []rehearsal.Request{history(t, "a", one), history(t, "b", inherits+two)}
 	for name, tt := range map[string]struct {
 		books         []contract.Line
 		requests      []rehearsal.Request
 		usurped, lost int
 	}{
-		"renewed":            {sound, asked, 0, 0},
-		"not yet heard":      {book(sits("a"), hears, rules(verdict.Handoff), leaves, sits("x"), sits("b"), hears, rules("COMPLETE")), asked, 0, 0},
-		"history lost":       {book(sits("a"), hears, rules("CONTINUE"), sits("b"), hears, rules("COMPLETE")), []rehearsal.Request{history(t, "a", one), history(t, "b", one)}, 0, 1},
+		"renewed": {sound, asked, 0, 0},
+		"not yet heard": {book(sits("a"), hears, rules(verdict.Handoff), leaves, sits("x"), sits("b"), hears,
+			rules("COMPLETE")), asked, 0, 0},
+		"history lost": {book(sits("a"), hears, rules("CONTINUE"), sits("b"), hears, rules("COMPLETE")),
+			[]rehearsal.Request{history(t, "a", one), history(t, "b", one)}, 0, 1},
 		"the end came first": {book(sits("a"), hears, rules(verdict.Handoff), leaves), asked[:1], 0, 0},
-		"rules from beyond":  {book(sits("a"), hears, rules(verdict.Handoff), rules("CONTINUE"), leaves, sits("b"), hears, rules("COMPLETE")), asked, 1, 0},
-		"asks from beyond":   {sound, []rehearsal.Request{asked[0], asked[1], asked[0]}, 1, 0},
-		"inherits nothing":   {sound, []rehearsal.Request{asked[0], history(t, "b", two)}, 1, 0},
-		"inherits twice":     {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+two, inherits)}, 1, 0},
-		"told again":         {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+one)}, 1, 0},
-		"never asked":        {sound, asked[:1], 1, 0},
-		"two documents":      {book(sits("a"), hears, leaves, leaves, sits("b"), hears, rules("COMPLETE")), asked, 1, 0},
+		"rules from beyond": {book(sits("a"), hears, rules(verdict.Handoff), rules("CONTINUE"), leaves, sits("b"),
+			hears, rules("COMPLETE")), asked, 1, 0},
+		"asks from beyond": {sound, []rehearsal.Request{asked[0], asked[1], asked[0]}, 1, 0},
+		"inherits nothing": {sound, []rehearsal.Request{asked[0], history(t, "b", two)}, 1, 0},
+		"inherits twice":   {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+two, inherits)}, 1, 0},
+		"told again":       {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+one)}, 1, 0},
+		"never asked":      {sound, asked[:1], 1, 0},
+		"two documents":    {book(sits("a"), hears, leaves, leaves, sits("b"), hears, rules("COMPLETE")), asked, 1, 0},
 	} {
 		r := &round{f: newFigures()}
 		if lost := r.checkChairs(tt.books, tt.requests); r.f.usurped != tt.usurped || lost != tt.lost {
@@ -163,14 +176,16 @@ func TestHumanSaid(t *testing.T) {
 func TestWhoIsAtWork(t *testing.T) {
 	r := &round{at: map[string]int{}}
 	for _, e := range []contract.Event{
-		of("orch-1", contract.Spawn{}), of("orch-1", contract.Delivered{}), of("orch-1", contract.Message{Kind: verdict.KindDone}), of("orch-1", contract.Delivered{}),
+		of("orch-1", contract.Spawn{}), of("orch-1", contract.Delivered{}),
+		of("orch-1", contract.Message{Kind: verdict.KindDone}), of("orch-1", contract.Delivered{}),
 		of("orch-2", contract.Spawn{}), of("orch-2", contract.Delivered{}), of("orch-3", contract.Spawn{}),
 		of("orch-4", contract.Spawn{}), of("orch-4", contract.Delivered{}), of("orch-4", contract.Done{}),
 		of(contract.Arbiter, contract.Delivered{}),
 	} {
 		r.follow(contract.Line{Event: e})
 	}
-	if r.at["orch-1"] != finished || r.at["orch-2"] != atWork || r.at["orch-3"] != summoned || r.at["orch-4"] != down || len(r.at) != 4 {
+	if r.at["orch-1"] != finished || r.at["orch-2"] != atWork || r.at["orch-3"] != summoned || r.at["orch-4"] != down ||
+		len(r.at) != 4 {
 		t.Errorf("%v", r.at)
 	}
 }

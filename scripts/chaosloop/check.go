@@ -70,7 +70,8 @@ func (r *round) beginAnew(l *life) bool {
 			return false
 		}
 	}
-	if !strings.Contains(l.stderr.String(), "nothing to resume") && !strings.Contains(l.stderr.String(), "there is no run") {
+	if !strings.Contains(l.stderr.String(), "nothing to resume") &&
+		!strings.Contains(l.stderr.String(), "there is no run") {
 		r.f.failedResumes++
 		r.fail("refused to resume\n%s", l.dump())
 		return false
@@ -109,7 +110,8 @@ func (r *round) checkGone(ended time.Time) {
 		if since > allGone {
 			r.f.orphans += len(left)
 			for _, p := range left {
-				r.fail("alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid, p.parent, p.state, p.agent(), strings.Join(p.args, " "))
+				r.fail("alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid,
+					p.parent, p.state, p.agent(), strings.Join(p.args, " "))
 			}
 			return
 		}
@@ -130,7 +132,8 @@ func (r *round) checkSessions() {
 			continue
 		}
 		r.f.twice++
-		r.fail("two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)", a.session(), a.pid, a.parent, a.state, b.pid, b.parent, b.state)
+		r.fail("two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)", a.session(), a.pid, a.parent,
+			a.state, b.pid, b.parent, b.state)
 	}
 }
 
@@ -166,7 +169,8 @@ func (r *round) check() {
 		if !asked {
 			queue, asked = r.queue(), true
 		}
-		if slices.ContainsFunc(queue, func(text string) bool { return strings.Contains(text, token) }) || s.text == closing && closed {
+		if slices.ContainsFunc(queue, func(text string) bool { return strings.Contains(text, token) }) ||
+			s.text == closing && closed {
 			r.f.queued++
 			continue
 		}
@@ -216,7 +220,8 @@ func (r *round) queue() []string {
 	var waiting []string
 	open := stillUnderWay(r.readBooks())
 	for _, m := range r.messages() {
-		if open[m.ID] || m.Status == conversation.MessageWaiting || m.Status == conversation.MessageSent || m.Status == conversation.MessageReturned {
+		if open[m.ID] || m.Status == conversation.MessageWaiting || m.Status == conversation.MessageSent ||
+			m.Status == conversation.MessageReturned {
 			waiting = append(waiting, m.Text)
 		}
 	}

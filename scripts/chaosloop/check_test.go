@@ -36,7 +36,8 @@ func history(t *testing.T, session string, texts ...string) rehearsal.Request {
 }
 
 func TestDoubledMessagesAreFound(t *testing.T) {
-	const one, two = "⟦k3x | from: human | kind: task | id: a-1⟧\nDo it.", "⟦k3x | from: orch-1 | kind: done | id: a-2⟧\nDone."
+	const one, two = "⟦k3x | from: human | kind: task | id: a-1⟧\nDo it.",
+		"⟦k3x | from: orch-1 | kind: done | id: a-2⟧\nDone."
 	for _, tt := range []struct {
 		name          string
 		requests      []rehearsal.Request
@@ -52,7 +53,8 @@ func TestDoubledMessagesAreFound(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &round{f: newFigures()}
-			if seen := r.checkDoubled(tt.requests); seen != tt.seen || r.f.doubled != tt.doubled || len(r.problems) != tt.doubled {
+			if seen := r.checkDoubled(tt.requests); seen != tt.seen || r.f.doubled != tt.doubled ||
+				len(r.problems) != tt.doubled {
 				t.Errorf("%d seen, %d doubled, %q; want %d and %d", seen, r.f.doubled, r.problems, tt.seen, tt.doubled)
 			}
 		})
@@ -64,9 +66,15 @@ func TestLedgerIsRead(t *testing.T) {
 		text              string
 		doubled, problems int
 	}{
-		"sound":        {`{"event":"start","session":"s","pid":1}` + "\n" + `{"event":"took","session":"s","message":"a"}` + "\n" + `{"event":"took","session":"u","message":"a"}` + "\n", 0, 0},
-		"doubled":      {`{"event":"took","session":"s","message":"a"}` + "\n" + `{"event":"ended","session":"s","message":"a"}` + "\n" + `{"event":"took","session":"s","message":"a"}` + "\n", 1, 1},
-		"to the grave": {`{"event":"took","session":"s","message":"a"}` + "\n" + `{"event":"took","session":"s","message":"a"}` + "\n" + `{"event":"ended","session":"s","message":"a"}` + "\n", 0, 0},
+		"sound": {`{"event":"start","session":"s","pid":1}` + "\n" +
+			`{"event":"took","session":"s","message":"a"}` + "\n" + `{"event":"took","session":"u","message":"a"}` +
+			"\n", 0, 0},
+		"doubled": {`{"event":"took","session":"s","message":"a"}` + "\n" +
+			`{"event":"ended","session":"s","message":"a"}` + "\n" + `{"event":"took","session":"s","message":"a"}` +
+			"\n", 1, 1},
+		"to the grave": {`{"event":"took","session":"s","message":"a"}` + "\n" +
+			`{"event":"took","session":"s","message":"a"}` + "\n" + `{"event":"ended","session":"s","message":"a"}` +
+			"\n", 0, 0},
 		"without ids":  {`{"event":"took","session":"s"}` + "\n" + `{"event":"took","session":"s"}` + "\n", 0, 0},
 		"not a ledger": {"what?\n", 0, 1},
 	} {

@@ -214,7 +214,8 @@ func (r *round) checkLeave(all []contract.Line) {
 		case contract.Session:
 			for request, what := range open {
 				if !asksAgain(all[i+1:], request) {
-					r.fail("the request %s for %s was open when a life ended, and is not asked for again", request, what)
+					r.fail("the request %s for %s was open when a life ended, and is not asked for again", request,
+						what)
 				}
 			}
 			clear(open)

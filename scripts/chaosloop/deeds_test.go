@@ -9,8 +9,10 @@ import (
 
 func TestLeaveIsGiven(t *testing.T) {
 	begin := of("supervisor", contract.Session{})
-	ask, again := of("a", contract.PermissionRequest{Request: "p", Tool: "Write"}), of("a", contract.Permission{Request: "p", Behavior: "allow"})
-	spawn, released, crash := of("a", contract.Spawn{}), of("a", contract.Done{Reason: "All is woven."}), of("a", contract.Done{Reason: "crash"})
+	ask, again := of("a", contract.PermissionRequest{Request: "p", Tool: "Write"}),
+		of("a", contract.Permission{Request: "p", Behavior: "allow"})
+	spawn, released, crash := of("a", contract.Spawn{}), of("a", contract.Done{Reason: "All is woven."}),
+		of("a", contract.Done{Reason: "crash"})
 	result := of("supervisor", contract.Result{Status: contract.StatusComplete})
 	for name, tt := range map[string]struct {
 		all []contract.Line
@@ -69,15 +71,18 @@ func TestRoundsOfSeams(t *testing.T) {
 		}
 		return n
 	}
-	if one, some, none, must := count(1, ""), count(5, ""), count(0, ""), count(1, "loop.kill"); one != 20 || some != 4 || none != 0 || must != 0 {
+	if one, some, none, must := count(1, ""), count(5, ""), count(0, ""), count(1, "loop.kill"); one != 20 ||
+		some != 4 || none != 0 || must != 0 {
 		t.Errorf("%d, %d, %d, %d rounds of 20", one, some, none, must)
 	}
 }
 
 func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
 	given := func(id string) contract.Event { return of(contract.Arbiter, contract.Delivered{MessageID: id}) }
-	turn, failed := of(contract.Arbiter, contract.Turn{Outcome: "done"}), of(contract.Arbiter, contract.Turn{Outcome: "failed"})
-	got := stillUnderWay(book(given("one"), turn, given("two"), failed, of("orch-1", contract.Turn{Outcome: "done"}), of("orch-1", contract.Delivered{MessageID: "three"})))
+	turn, failed := of(contract.Arbiter, contract.Turn{Outcome: "done"}),
+		of(contract.Arbiter, contract.Turn{Outcome: "failed"})
+	got := stillUnderWay(book(given("one"), turn, given("two"), failed, of("orch-1", contract.Turn{Outcome: "done"}),
+		of("orch-1", contract.Delivered{MessageID: "three"})))
 	if len(got) != 1 || !got["two"] {
 		t.Errorf("under way: %v", got)
 	}

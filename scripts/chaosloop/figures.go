@@ -22,8 +22,9 @@ type figures struct {
 	failed                             int // rounds
 	checks, documents, returned        int // of documents: on their way, and of those without a reader
 	renewals, lostHistories            int // of the Arbiter
-	flipped, harmed                    int // bits of journals, on purpose, and messages or work lost or given again over that
-	gone                               []time.Duration
+	// bits of journals, on purpose, and messages or work lost or given again over that
+	flipped, harmed int
+	gone            []time.Duration
 }
 
 func newFigures() *figures {
@@ -44,7 +45,8 @@ func (f *figures) add(g *figures) {
 	} {
 		*pair[0] += *pair[1]
 	}
-	for _, pair := range [][2]map[string]int{{f.killed, g.killed}, {f.deeds, g.deeds}, {f.hit, g.hit}, {f.died, g.died}} {
+	for _, pair := range [][2]map[string]int{{f.killed, g.killed}, {f.deeds, g.deeds}, {f.hit, g.hit},
+		{f.died, g.died}} {
 		for k, n := range pair[1] {
 			pair[0][k] += n
 		}
@@ -76,20 +78,26 @@ func (f *figures) print(w io.Writer, points []string) {
 	}
 	fmt.Fprintf(w, "deeds of the human beside them: %s\n", strings.Join(done, ", "))
 	never, spared := f.unmet(points)
-	fmt.Fprintf(w, "crash points reached: %d of %d, died at: %d\n", len(points)-len(never), len(points), len(points)-len(never)-len(spared))
+	fmt.Fprintf(w, "crash points reached: %d of %d, died at: %d\n", len(points)-len(never), len(points),
+		len(points)-len(never)-len(spared))
 	if len(spared) > 0 {
 		fmt.Fprintf(w, "  reached, not died at: %s\n", strings.Join(spared, " "))
 	}
 	if len(never) > 0 && len(f.hit) > 0 {
 		fmt.Fprintf(w, "  never: %s\n", strings.Join(never, " "))
 	}
-	fmt.Fprintf(w, "messages accepted %d, seen by their session %d, still queued at the end %d\n", f.accepted, f.seen, f.queued)
-	fmt.Fprintf(w, "bits of journals flipped on purpose %d, messages lost or given again over that %d\n", f.flipped, f.harmed)
-	fmt.Fprintf(w, "documents passed on %d (%d had no reader any more), checks run for them %d; renewals of the Arbiter %d, histories of it lost %d\n",
+	fmt.Fprintf(w, "messages accepted %d, seen by their session %d, still queued at the end %d\n", f.accepted, f.seen,
+		f.queued)
+	fmt.Fprintf(w, "bits of journals flipped on purpose %d, messages lost or given again over that %d\n", f.flipped,
+		f.harmed)
+	fmt.Fprintf(w, "documents passed on %d (%d had no reader any more), checks run for them %d; renewals of the "+
+		"Arbiter %d, histories of it lost %d\n",
 		f.documents, f.returned, f.checks, f.renewals, f.lostHistories)
 	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
-	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong files %d, deadlines missed %d, receipts unkept %d, documents undelivered %d, chairs usurped %d\n",
-		f.lost, f.doubled, f.orphans, f.twice, f.failedResumes, f.untrue, f.wrong, f.late, f.unkept, f.undelivered, f.usurped)
+	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong "+
+		"files %d, deadlines missed %d, receipts unkept %d, documents undelivered %d, chairs usurped %d\n",
+		f.lost, f.doubled, f.orphans, f.twice, f.failedResumes, f.untrue, f.wrong, f.late, f.unkept, f.undelivered,
+		f.usurped)
 }
 
 // unmet are the crash points that were never reached, and those reached that nobody

@@ -32,8 +32,9 @@ const (
 // helpFor names what a crash point needs; "" is for those that are passed anyway.
 func helpFor(point string) string {
 	for prefix, help := range map[string]string{
-		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter, "journal.events.cut.": byTear,
-		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove, "loop.survey": byHuman, "loop.decide": byDecider,
+		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
+		"journal.events.cut.": byTear, "journal.commit.truncate.": byDisk, "journal.remove.": byRemove,
+		"loop.survey": byHuman, "loop.decide": byDecider,
 	} {
 		if strings.HasPrefix(point, prefix) {
 			return help
@@ -151,7 +152,8 @@ func (r *round) remove() {
 	state := filepath.Join(r.dir, "state")
 	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
 	rm := []string{"sessions", "rm", "--state-dir", state, r.run}
-	if _, errs, code := r.command([]string{"ARBITER_CRASH_AT=" + at, "ARBITER_CRASH_LOG=" + r.hits}, rm...); code != -1 {
+	if _, errs, code := r.command([]string{"ARBITER_CRASH_AT=" + at, "ARBITER_CRASH_LOG=" + r.hits},
+		rm...); code != -1 {
 		r.fail("removal under %s ended with %d: %s", at, code, errs)
 		return
 	}

@@ -14,7 +14,8 @@ func TestParseAt(t *testing.T) {
 	if point, n, life, err := parseAt("a.b:2:3", all); err != nil || point != "a.b" || n != 2 || life != 2 {
 		t.Errorf("%s, %d, %d, %v", point, n, life, err)
 	}
-	for _, text := range []string{"", "a.b", "a.b:1", "c.d:1:1", "a.b:0:1", "a.b:1:0", "a.b:x:1", "a.b:1:y", "a.b:1:1:1"} {
+	for _, text := range []string{"", "a.b", "a.b:1", "c.d:1:1", "a.b:0:1", "a.b:1:0", "a.b:x:1", "a.b:1:y",
+		"a.b:1:1:1"} {
 		if _, _, _, err := parseAt(text, all); err == nil {
 			t.Errorf("%q is taken", text)
 		}
@@ -37,7 +38,8 @@ func TestHelpIsKnown(t *testing.T) {
 // TestFlippedIsCountedApart: what a flipped bit costs is no loss of arbiter's, and
 // what comes after it is.
 func TestFlippedIsCountedApart(t *testing.T) {
-	r := &round{f: newFigures(), dir: t.TempDir(), run: "r", sent: map[string]*spoken{}, rnd: rand.New(rand.NewPCG(1, 1))}
+	r := &round{f: newFigures(), dir: t.TempDir(), run: "r", sent: map[string]*spoken{},
+		rnd: rand.New(rand.NewPCG(1, 1))}
 	dir := r.runDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -56,8 +56,9 @@ func (b *lockedBuffer) String() string {
 func (r *round) start(crashAt string) (*life, error) {
 	args := []string{"--json", "--state-dir", filepath.Join(r.dir, "state")}
 	if r.run == "" {
-		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)", "--max-failures", "20",
-			"--env", "ARBITER_STANDIN_LEDGER="+r.ledger, "--task", "Weave two threads. "+r.token())
+		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)",
+			"--max-failures", "20", "--env", "ARBITER_STANDIN_LEDGER="+r.ledger, "--task",
+			"Weave two threads. "+r.token())
 		if r.seams() {
 			if err := r.tamper(); err != nil {
 				return nil, err

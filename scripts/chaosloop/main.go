@@ -56,11 +56,15 @@ func main() {
 	flag.IntVar(&o.perJob, "per-job", 4, "kills in one job at most")
 	flag.IntVar(&o.rounds, "rounds", 0, "end after so many jobs (0: when there were enough kills)")
 	flag.IntVar(&o.parallel, "parallel", 4, "jobs at a time")
-	flag.StringVar(&o.points, "points", "some", "crash points: none, some (at random), all (each once at least), or one's name")
-	flag.StringVar(&o.at, "at", "", "the first round's crash point, as `POINT:N:LIFE`: the Nth time it is passed, in that life (both from 1)")
+	flag.StringVar(&o.points, "points", "some",
+		"crash points: none, some (at random), all (each once at least), or one's name")
+	flag.StringVar(&o.at, "at", "",
+		"the first round's crash point, as `POINT:N:LIFE`: the Nth time it is passed, in that life (both from 1)")
 	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
-	flag.Uint64Var(&o.deeds, "deeds", 5, "in one of so many rounds the human takes sessions over, halts, pauses, steers, changes words and settings, too (0: in none)")
+	flag.Uint64Var(&o.deeds, "deeds", 5,
+		"in one of so many rounds the human takes sessions over, halts, pauses, steers, changes words and settings, "+
+			"too (0: in none)")
 	flag.BoolVar(&o.verbose, "v", false, "tell of every life")
 	flag.Parse()
 	switch {
@@ -93,7 +97,8 @@ func run(o options) (bool, error) {
 		return false, err
 	}
 	bin := filepath.Join(dir, "arbiter")
-	build := exec.Command("go", "build", "-tags", "crashpoints", "-o", bin, "github.com/arbiter-cli/arbiter/cmd/arbiter")
+	build := exec.Command("go", "build", "-tags", "crashpoints", "-o", bin,
+		"github.com/arbiter-cli/arbiter/cmd/arbiter")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return false, fmt.Errorf("build arbiter: %w", err)
@@ -111,7 +116,8 @@ func run(o options) (bool, error) {
 		return false, err
 	}
 	f.print(os.Stdout, all)
-	if never, spared := f.unmet(all); o.points == "all" && o.rounds == 0 && f.failed == 0 && len(never)+len(spared) > 0 {
+	if never, spared := f.unmet(all); o.points == "all" && o.rounds == 0 && f.failed == 0 &&
+		len(never)+len(spared) > 0 {
 		fmt.Println("not every crash point was died at")
 		return false, os.RemoveAll(dir)
 	}

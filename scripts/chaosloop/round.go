@@ -112,7 +112,9 @@ func (r *round) report() {
 		if r.must != "" {
 			tried = fmt.Sprintf(" -at %s:%d:%d", r.must, r.mustN, r.mustAt+1)
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -deeds %d -points %s%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.deeds, r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -deeds %d -points %s%s):\n  %s\n",
+			filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.deeds, r.o.randomPoints(), tried,
+			strings.Join(r.problems, "\n  "))
 	} else if err := os.RemoveAll(r.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
@@ -161,7 +163,8 @@ func (r *round) prepare() error {
 		r.player = filepath.Join(r.dir, "claude")
 		limit := ""
 		if r.seams() {
-			limit = fmt.Sprintf("export ARBITER_STANDIN_FAULT=limit:1@2 ARBITER_STANDIN_FAULT_ONCE='%s'\n", filepath.Join(r.dir, "tmp"))
+			limit = fmt.Sprintf("export ARBITER_STANDIN_FAULT=limit:1@2 ARBITER_STANDIN_FAULT_ONCE='%s'\n",
+				filepath.Join(r.dir, "tmp"))
 		}
 		text := fmt.Sprintf("#!/bin/sh\n%sexec '%s' stand-in \"$@\"\n", limit, r.bin)
 		if err := os.WriteFile(r.player, []byte(text), 0o700); err != nil {
@@ -176,7 +179,8 @@ func (r *round) prepare() error {
 		r.mark, "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
 		"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8",
 		"ANTHROPIC_BASE_URL=" + r.api.URL(), "ANTHROPIC_API_KEY=" + r.api.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_PROXY=127.0.0.1",
+		"no_proxy=127.0.0.1",
 	}
 	return nil
 }

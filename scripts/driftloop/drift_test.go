@@ -74,8 +74,9 @@ func TestLook(t *testing.T) {
 	look(raw, seen)
 	want := []string{
 		"`Bash` among tools", "`Read` among tools", "`capabilities` in answer", "`capabilities` in frame system/init",
-		"`input` in request can_use_tool", "`interrupt_receipt_v1` among capabilities", "`pid` in answer", "`result` in frame result",
-		"`session_id` in frame system/init", "`subtype` in frame result", "`subtype` in frame system/init", "`subtype` in request can_use_tool",
+		"`input` in request can_use_tool", "`interrupt_receipt_v1` among capabilities", "`pid` in answer",
+		"`result` in frame result", "`session_id` in frame system/init", "`subtype` in frame result",
+		"`subtype` in frame system/init", "`subtype` in request can_use_tool",
 		"`tools` in frame system/init", "`type` in frame result", "`type` in frame system/init",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
@@ -88,8 +89,10 @@ func TestLook(t *testing.T) {
 func TestTable(t *testing.T) {
 	fine := map[string]cell{"TestLiveAPIErrors": {State: ok}, "TestLiveTextTurn": {State: ok}}
 	table := table{pinned: "2.0.1", versions: []string{"2.0.0", "2.0.1"}, found: []findings{
-		{cells: map[string]map[string]cell{"The driver": canned(t, "live.json", false).cells}, wire: map[string]bool{"`a` in answer": true}},
-		{cells: map[string]map[string]cell{"The driver": fine}, wire: map[string]bool{"`a` in answer": true, "`b` in answer": true}},
+		{cells: map[string]map[string]cell{"The driver": canned(t, "live.json", false).cells},
+			wire: map[string]bool{"`a` in answer": true}},
+		{cells: map[string]map[string]cell{"The driver": fine},
+			wire: map[string]bool{"`a` in answer": true, "`b` in answer": true}},
 	}}
 	got := table.render()
 	for _, want := range []string{
@@ -113,8 +116,10 @@ func TestTable(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for name, want := range map[string]string{
-		"TestLiveAPIErrors": "api errors", "TestLiveMCP": "mcp", "TestLiveNotLoggedIn": "not logged in", "TestAnotherThanTheArbiterDecides": "another than the arbiter decides",
-		"hooks-eof": "hooks eof", "every frame is known": "every frame is known", "TestLiveQueryWithoutAVerdict": "query without a verdict", "api-400": "api 400",
+		"TestLiveAPIErrors": "api errors", "TestLiveMCP": "mcp", "TestLiveNotLoggedIn": "not logged in",
+		"TestAnotherThanTheArbiterDecides": "another than the arbiter decides",
+		"hooks-eof":                        "hooks eof", "every frame is known": "every frame is known",
+		"TestLiveQueryWithoutAVerdict": "query without a verdict", "api-400": "api 400",
 	} {
 		if got := words(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -130,8 +135,8 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, from := range map[string]string{
-		"claude.json": "live.json", "claude-again.json": "again.json", "fakecli.json": "cases.json", "arbiter.json": "live.json",
-		"captures.json": "live.json", "small-job-arbiter.wire": "play.wire",
+		"claude.json": "live.json", "claude-again.json": "again.json", "fakecli.json": "cases.json",
+		"arbiter.json": "live.json", "captures.json": "live.json", "small-job-arbiter.wire": "play.wire",
 	} {
 		raw, err := os.ReadFile(filepath.Join("testdata", from))
 		if err == nil {
@@ -141,7 +146,8 @@ func TestKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "parallel.err"), []byte("exit status 6:\narbiter: no\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "parallel.err"), []byte("exit status 6:\narbiter: no\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(out, keep, "2.0.0", true, trial{short: true}, []string{"2.0.0=/nowhere"}); err != nil {
@@ -151,7 +157,8 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"`scripts/drift -short`", "| stop | ok (2nd try) |", "| api 400 | ok |", "| parallel | differs: exit status 6: arbiter: no |", "| small job | ok |"} {
+	for _, want := range []string{"`scripts/drift -short`", "| stop | ok (2nd try) |", "| api 400 | ok |",
+		"| parallel | differs: exit status 6: arbiter: no |", "| small job | ok |"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the table has no %q:\n%s", want, text)
 		}

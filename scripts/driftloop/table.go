@@ -80,7 +80,8 @@ func (t table) wire(b *strings.Builder) {
 	if len(differ)+same == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## What the CLI says\n\nSeen in the recorded plays: fields of frames, of requests and of answers to ours, tools, capabilities; and what the\n"+
+	fmt.Fprintf(b, "\n## What the CLI says\n\nSeen in the recorded plays: fields of frames, of requests and of "+
+		"answers to ours, tools, capabilities; and what the\n"+
 		"driver did not know, in any test. %d are the same in all of these versions; the others:\n\n", same)
 	t.header(b, "what")
 	for _, fact := range differ {
@@ -93,7 +94,8 @@ func (t table) wire(b *strings.Builder) {
 }
 
 func (t table) header(b *strings.Builder, first string) {
-	fmt.Fprintf(b, "| %s | %s |\n|%s\n", first, strings.Join(t.versions, " | "), strings.Repeat("---|", len(t.versions)+1))
+	fmt.Fprintf(b, "| %s | %s |\n|%s\n", first, strings.Join(t.versions, " | "),
+		strings.Repeat("---|", len(t.versions)+1))
 }
 
 func good(c cell) bool { return c.State == ok || c.State == second }
@@ -120,7 +122,8 @@ func words(name string) string {
 		switch {
 		case r == '-' || r == '_':
 			r = ' '
-		case i > 0 && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+		case i > 0 && unicode.IsUpper(r) &&
+			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
 			b.WriteByte(' ')
 		}
 		b.WriteRune(unicode.ToLower(r))

@@ -56,7 +56,8 @@ func build() (programs, error) {
 	}
 	p.root = strings.TrimSpace(string(root))
 	ldflags := "-X github.com/arbiter-cli/arbiter/bridge/claude.oldest=0.0.0"
-	builds := [][]string{{"build", "-o", p.path("arbiter"), "./cmd/arbiter"}, {"build", "-o", p.path("record"), "./scripts/record"}}
+	builds := [][]string{{"build", "-o", p.path("arbiter"), "./cmd/arbiter"},
+		{"build", "-o", p.path("record"), "./scripts/record"}}
 	for _, s := range suites {
 		builds = append(builds, []string{"test", "-c", "-o", p.path(s.pkg), s.pkg})
 	}
@@ -120,7 +121,8 @@ func (t trial) run() error {
 	}
 	for _, s := range scenarios {
 		t.say("recording %s", s)
-		if err := t.command(t.root, s+".out", t.path("record"), "-arbiter", t.path("arbiter"), "-claude", t.claude, "-out", t.dir, s); err != nil {
+		if err := t.command(t.root, s+".out", t.path("record"), "-arbiter", t.path("arbiter"), "-claude", t.claude,
+			"-out", t.dir, s); err != nil {
 			if err := os.WriteFile(filepath.Join(t.dir, s+".err"), []byte(err.Error()), 0o644); err != nil {
 				return err
 			}
@@ -173,7 +175,8 @@ func (t trial) command(dir, file, name string, args ...string) error {
 	defer out.Close()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_LONG=1", "ARBITER_CAPTURES="+t.dir)
+	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_LONG=1",
+		"ARBITER_CAPTURES="+t.dir)
 	var errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &errs
 	if err := cmd.Run(); err != nil {

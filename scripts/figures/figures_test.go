@@ -33,14 +33,19 @@ func TestRows(t *testing.T) {
 		row  row
 		want line
 	}{
-		{row{what: "hop", ours: "Hop hop-p50-ns", base: "Hop echo-p50-ns", than: "an echo", most: 1e6}, line{"hop", "620 µs", "an echo: 34 µs", "18.2 ×", "≤ 1 ms"}},
+		{row{what: "hop", ours: "Hop hop-p50-ns", base: "Hop echo-p50-ns", than: "an echo", most: 1e6},
+			line{"hop", "620 µs", "an echo: 34 µs", "18.2 ×", "≤ 1 ms"}},
 		{row{what: "hop", ours: "Hop hop-p50-ns", most: 6e5}, line{"hop", "620 µs", "", "", "≤ 600 µs **missed**"}},
-		{row{what: "edit", ours: "Decide/mixed/rules=1000/Edit ns/op", base: "Decide/mixed/rules=1000/Edit plain-ns/op", than: "texts", times: 3}, line{"edit", "4.01 µs", "texts: 1.3 µs", "3.09 ×", "≤ 3 × **missed**"}},
-		{row{what: "heap", ours: "Scrollback MB-at-1,000,000", base: "Scrollback MB-at-100,000", than: "fewer", least: 0.5}, line{"heap", "6.25 MB", "fewer: 6.5 MB", "0.962 ×", "≥ 0.5 ×"}},
+		{row{what: "edit", ours: "Decide/mixed/rules=1000/Edit ns/op", base: "Decide/mixed/rules=1000/Edit plain-ns/op",
+			than: "texts", times: 3}, line{"edit", "4.01 µs", "texts: 1.3 µs", "3.09 ×", "≤ 3 × **missed**"}},
+		{row{what: "heap", ours: "Scrollback MB-at-1,000,000", base: "Scrollback MB-at-100,000", than: "fewer",
+			least: 0.5}, line{"heap", "6.25 MB", "fewer: 6.5 MB", "0.962 ×", "≥ 0.5 ×"}},
 		{row{what: "text", ours: "Text/ascii MB/s"}, line{"text", "1.89 GB/s", "", "", ""}},
-		{row{what: "rest", ours: "Hop hop-p50-ns", base: "Text/ascii B/op", than: "nothing"}, line{"rest", "620 µs", "nothing: 0", "", ""}},
+		{row{what: "rest", ours: "Hop hop-p50-ns", base: "Text/ascii B/op", than: "nothing"},
+			line{"rest", "620 µs", "nothing: 0", "", ""}},
 		// Another unit of the same measure.
-		{row{what: "mixed", ours: "Text/ascii ns/op", base: "Hop hop-p50-ns", than: "a hop"}, line{"mixed", "20.1 µs", "a hop: 620 µs", "0.0324 ×", ""}},
+		{row{what: "mixed", ours: "Text/ascii ns/op", base: "Hop hop-p50-ns", than: "a hop"},
+			line{"mixed", "20.1 µs", "a hop: 620 µs", "0.0324 ×", ""}},
 	} {
 		got, err := tt.row.read(list)
 		if err != nil {
@@ -49,7 +54,8 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", tt.row.ours, diff)
 		}
 	}
-	for of, want := range map[string]string{"Hop p99-ns": "no p99-ns told by BenchmarkHop", "Probe ns/op": "no run of BenchmarkProbe"} {
+	for of, want := range map[string]string{"Hop p99-ns": "no p99-ns told by BenchmarkHop",
+		"Probe ns/op": "no run of BenchmarkProbe"} {
 		if _, err := (row{ours: of}).read(list); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", of, err, want)
 		}
@@ -57,12 +63,15 @@ func TestRows(t *testing.T) {
 }
 
 func TestDigits(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 0.0321: "0.0321", 0.0004912: "0.000491", 0.5: "0.5", 6.25: "6.25", 34: "34", 99.96: "100", 100: "100", 1234567: "1,234,567", 74128.4: "74,128"} {
+	for n, want := range map[float64]string{0: "0", 0.0321: "0.0321", 0.0004912: "0.000491", 0.5: "0.5", 6.25: "6.25",
+		34: "34", 99.96: "100", 100: "100", 1234567: "1,234,567", 74128.4: "74,128"} {
 		if got := digits(n); got != want {
 			t.Errorf("%v: %s, want %s", n, got, want)
 		}
 	}
-	for unit, want := range map[string]string{"ns/op": "ns", "hop-p99-ns": "ns", "p50_µs": "µs", "plain-tview-p99-ms": "ms", "events/s": "/s", "wc-MB/s": "MB/s", "%-of-a-cpu": "%", "x-raw": "", "kB/agent": "kB", "files/agent": "", "anew-µs/delta": "µs"} {
+	for unit, want := range map[string]string{"ns/op": "ns", "hop-p99-ns": "ns", "p50_µs": "µs",
+		"plain-tview-p99-ms": "ms", "events/s": "/s", "wc-MB/s": "MB/s", "%-of-a-cpu": "%", "x-raw": "",
+		"kB/agent": "kB", "files/agent": "", "anew-µs/delta": "µs"} {
 		if got := size(unit); got != want {
 			t.Errorf("%s: %q, want %q", unit, got, want)
 		}
@@ -119,7 +128,8 @@ func benchmarks(t *testing.T) map[string]string {
 		if !strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", path), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", path), nil,
+			parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}

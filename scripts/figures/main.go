@@ -52,7 +52,8 @@ func figures(w io.Writer, short bool, only string) error {
 			lines = append(lines, l)
 		}
 	}
-	head := fmt.Sprintf("%d processors, %s, %s/%s, %s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, commit())
+	head := fmt.Sprintf("%d processors, %s, %s/%s, %s", runtime.NumCPU(), runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, commit())
 	if short {
 		head += ", a quick look"
 	}

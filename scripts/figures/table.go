@@ -140,7 +140,8 @@ func digits(n float64) string {
 // table prints lines as Markdown.
 func table(w io.Writer, head string, lines []line) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Figures\n\nPrinted by `scripts/bench` on %s. The ratio is ours to the baseline of the same run; figures of two machines compare by it alone.\n\n", head)
+	fmt.Fprintf(&b, "# Figures\n\nPrinted by `scripts/bench` on %s. The ratio is ours to the baseline of the same "+
+		"run; figures of two machines compare by it alone.\n\n", head)
 	b.WriteString("| what | ours | baseline | ratio | aim |\n|---|---|---|---|---|\n")
 	for _, l := range lines {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", l.what, l.ours, l.base, l.ratio, l.aim)

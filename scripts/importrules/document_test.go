@@ -88,11 +88,13 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 				t.Errorf("%s names %s, which is not there", page, name)
 			}
 		}
-		for _, m := range regexp.MustCompile("`([A-Za-z.]+)` \\(`(?:[a-z]+/)*([a-z_]+\\.go)`").FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile("`([A-Za-z.]+)` \\(`(?:[a-z]+/)*([a-z_]+\\.go)`").FindAllStringSubmatch(
+			text, -1) {
 			places = append(places, place{page, m[1], m[2]})
 		}
 	}
-	for _, m := range regexp.MustCompile("[^`a-z]([a-z_]+\\.go) ((?:`[A-Za-z.]+`(?:, )?)+)").FindAllStringSubmatch(walks, -1) {
+	for _, m := range regexp.MustCompile("[^`a-z]([a-z_]+\\.go) ((?:`[A-Za-z.]+`(?:, )?)+)").FindAllStringSubmatch(
+		walks, -1) {
 		for _, name := range regexp.MustCompile("[A-Za-z.]+").FindAllString(m[2], -1) {
 			places = append(places, place{"docs/walkthroughs.md", name, m[1]})
 		}
@@ -130,7 +132,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s: %v", page, m[1], err)
 			} else if fragment != "" && !slices.Contains(anchors(read(t, target)), fragment) {
-				t.Errorf("%s links to %s: %s has no such heading, it has %q", page, m[1], target, anchors(read(t, target)))
+				t.Errorf("%s links to %s: %s has no such heading, it has %q", page, m[1], target,
+					anchors(read(t, target)))
 			}
 		}
 	}

@@ -115,8 +115,9 @@ func missingTest(tree fs.FS, name string) string {
 // TestFaultTableIsRead breaks the table in every way that is to be found.
 func TestFaultTableIsRead(t *testing.T) {
 	tree := fstest.MapFS{
-		"a/b/x_test.go": {Data: []byte("package b\n\nfunc TestOne(t *testing.T) {}\nfunc FuzzTwo(f *testing.F) {}\n// func TestThree(t) {}\n")},
-		"scripts/run":   {Data: []byte("#!\n")},
+		"a/b/x_test.go": {
+			Data: []byte("package b\n\nfunc TestOne(t *testing.T) {}\nfunc FuzzTwo(f *testing.F) {}\n// func TestThree(t) {}\n")},
+		"scripts/run": {Data: []byte("#!\n")},
 	}
 	var sound strings.Builder
 	for _, r := range faultRows {
@@ -144,7 +145,8 @@ func TestFaultTableIsRead(t *testing.T) {
 		p1 + "| Q1 | it breaks | a/b.TestOne | |\n":         "Q1 is no row",
 	} {
 		table := strings.Replace(sound.String(), p1, broken, 1)
-		if problems := checkFaults(table, tree); !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, want) }) {
+		if problems := checkFaults(table, tree); !slices.ContainsFunc(problems,
+			func(p string) bool { return strings.Contains(p, want) }) {
 			t.Errorf("%q: found %q, want %q", broken, problems, want)
 		}
 	}

@@ -38,7 +38,9 @@ func goFiles(t *testing.T, f func(name string, text []byte)) {
 			return err
 		}
 		if d.IsDir() {
-			if name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "bin") {
+			if name != root &&
+				(strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" ||
+					d.Name() == "bin") {
 				return fs.SkipDir
 			}
 			return nil
@@ -131,7 +133,8 @@ func TestSleepsAreFound(t *testing.T) {
 
 // TestScriptsRun: what is called as a command can be called as one.
 func TestScriptsRun(t *testing.T) {
-	for _, name := range []string{"scripts/setup", "scripts/packages", "scripts/demo", "scripts/test", "scripts/bench", "scripts/chaos", "scripts/soak", "scripts/drift", "scripts/docs", ".ci/run"} {
+	for _, name := range []string{"scripts/setup", "scripts/packages", "scripts/demo", "scripts/test", "scripts/bench",
+		"scripts/chaos", "scripts/soak", "scripts/drift", "scripts/docs", ".ci/run"} {
 		text, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {
 			t.Error(err)

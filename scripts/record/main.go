@@ -68,7 +68,8 @@ func record(arbiter, claude, out, scenario string) error {
 	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
 		return err
 	}
-	cmd := exec.Command(arbiter, "--json", "--no-input", "--scenario", scenario, "--claude", wrapper, "--task", "Weave", "--state-dir", dir)
+	cmd := exec.Command(arbiter, "--json", "--no-input", "--scenario", scenario, "--claude", wrapper, "--task", "Weave",
+		"--state-dir", dir)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return err

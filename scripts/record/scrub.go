@@ -9,7 +9,8 @@ import (
 
 // ids are renamed in the order they appear, so that what refers to each other
 // still does.
-var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|toolu_[0-9A-Za-z]+|msg_[0-9A-Za-z]+|req_[0-9A-Za-z]+`)
+var ids = regexp.MustCompile(
+	`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|toolu_[0-9A-Za-z]+|msg_[0-9A-Za-z]+|req_[0-9A-Za-z]+`)
 
 // fixed are figures and paths that say nothing about the wire.
 var fixed = []struct {
@@ -19,7 +20,8 @@ var fixed = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-01-01T00:00:00.000Z"},
 	{regexp.MustCompile(`/[^" ]*arbiter-rehearsal-\d+`), "/rehearsal"},
 	{regexp.MustCompile(`-[-a-zA-Z0-9]*arbiter-rehearsal-\d+`), "-rehearsal"},
-	{regexp.MustCompile(`("(?:duration_ms|duration_api_ms|ttft_ms|total_cost_usd|costUSD|pid|cost_usd|time_to_request_ms|[a-z_]*_ms)"):[0-9.e-]+`), "$1:0"},
+	{regexp.MustCompile(
+		`("(?:duration_ms|duration_api_ms|ttft_ms|total_cost_usd|costUSD|pid|cost_usd|time_to_request_ms|[a-z_]*_ms)"):[0-9.e-]+`), "$1:0"},
 	{regexp.MustCompile(`"messaging_socket_path":"[^"]*"`), `"messaging_socket_path":"/socket"`},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:1"},
 	{regexp.MustCompile(`⟦[a-z2-7]{16} `), "⟦delimiter "},

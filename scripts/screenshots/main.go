@@ -22,7 +22,8 @@ func main() {
 	arbiter := flag.String("arbiter", "bin/arbiter", "the arbiter to run")
 	claude := flag.String("claude", os.Getenv("ARBITER_CLAUDE"), "the Claude CLI it drives")
 	out := flag.String("out", "testdata/pictures", "directory of the pictures")
-	home := flag.String("home", filepath.Join(os.TempDir(), "loom"), "`DIR` that each scene makes, plays in and removes; its name is seen in pictures")
+	home := flag.String("home", filepath.Join(os.TempDir(), "loom"),
+		"`DIR` that each scene makes, plays in and removes; its name is seen in pictures")
 	list := flag.Bool("list", false, "name the scenes")
 	flag.Parse()
 	all := scenes()
@@ -34,7 +35,8 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := playAll(ctx, all, flag.Args(), theatre{arbiter: *arbiter, claude: *claude, out: *out, home: *home}); err != nil {
+	if err := playAll(ctx, all, flag.Args(),
+		theatre{arbiter: *arbiter, claude: *claude, out: *out, home: *home}); err != nil {
 		fmt.Fprintln(os.Stderr, "screenshots:", err)
 		os.Exit(1)
 	}

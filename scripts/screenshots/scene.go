@@ -63,8 +63,9 @@ func (sc scene) play(ctx context.Context, th theatre) error {
 	cmd := exec.Command(th.arbiter, sc.args...)
 	cmd.Dir = place
 	cmd.Env = append([]string{
-		"HOME=" + th.home, "TMPDIR=" + th.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color", "COLORTERM=truecolor",
-		"ARBITER_CLAUDE=" + th.claude, "ARBITER_STATE_DIR=" + filepath.Join(th.home, "state"),
+		"HOME=" + th.home, "TMPDIR=" + th.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC",
+		"TERM=xterm-256color", "COLORTERM=truecolor", "ARBITER_CLAUDE=" + th.claude,
+		"ARBITER_STATE_DIR=" + filepath.Join(th.home, "state"),
 	}, sc.env...)
 	term, err := terminal.Start(cmd, sc.size)
 	if err != nil {

@@ -179,7 +179,8 @@ func (s *State) AskHow() string {
 		return ""
 	}
 	s.AskedHow = true
-	return "COMPLETE did not take effect yet: no command proves these acceptance criteria, and the human is shown them as " +
+	return "COMPLETE did not take effect yet: no command proves these acceptance criteria, and the human is shown " +
+		"them as " +
 		"unproven. Rule COMPLETE again and say in `summary` how each of them holds.\n" + strings.Join(open, "\n")
 }
 

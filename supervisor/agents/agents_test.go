@@ -61,7 +61,8 @@ func TestParse(t *testing.T) {
 	if !errors.As(err, &p) || p.Field != "description" || a.Name != "" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[1], "x.md:3: maxTurns: ") {
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 ||
+		!strings.HasPrefix(lines[1], "x.md:3: maxTurns: ") {
 		t.Errorf("%v", err)
 	}
 }

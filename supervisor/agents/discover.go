@@ -54,7 +54,8 @@ type finding struct {
 func (f *finding) look(d dir, allowed bool) {
 	t, err := openTree(d)
 	if err != nil {
-		f.Problems = append(f.Problems, Problem{File: d.path, Text: fmt.Sprintf("cannot be looked at: %v", reason(err))})
+		f.Problems = append(f.Problems,
+			Problem{File: d.path, Text: fmt.Sprintf("cannot be looked at: %v", reason(err))})
 		return
 	}
 	defer t.close()
@@ -114,7 +115,9 @@ func (f *finding) add(a Agent, place string) {
 	}
 	size := len(a.Prompt) + len(a.Description)
 	if place != "" && (len(f.Agents) == maxAgents || f.total+size > maxTotal) {
-		f.Problems = append(f.Problems, Problem{File: a.Source, Text: fmt.Sprintf("left out: a run has %d agents of %d MiB in all, at most", maxAgents, maxTotal>>20)})
+		f.Problems = append(f.Problems,
+			Problem{File: a.Source, Text: fmt.Sprintf("left out: a run has %d agents of %d MiB in all, at most",
+				maxAgents, maxTotal>>20)})
 		return
 	}
 	f.total += size

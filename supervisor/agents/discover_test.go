@@ -83,7 +83,8 @@ func TestPrecedence(t *testing.T) {
 	h.want("repo/a/b", true)
 	h.agent(".claude/agents/u.md", "x")
 	h.agent(".config/arbiter/agents/u.md", "x")
-	h.want("repo/a/b", true, "x .config/arbiter/agents/u.md", "x .claude/agents/u.md behind .config/arbiter/agents/u.md")
+	h.want("repo/a/b", true, "x .config/arbiter/agents/u.md",
+		"x .claude/agents/u.md behind .config/arbiter/agents/u.md")
 	h.agent("repo/.claude/agents/u.md", "x")
 	h.agent("repo/a/.claude/agents/deep/down/u.md", "x")
 	h.agent("repo/.arbiter/agents/u.md", "x")
@@ -99,7 +100,8 @@ func TestPrecedence(t *testing.T) {
 	h.want("repo/a/b", false,
 		"x .config/arbiter/agents/u.md",
 		"x .claude/agents/u.md behind .config/arbiter/agents/u.md",
-		"? repo/a/b/.arbiter/agents/t.md", "? repo/.arbiter/agents/u.md", "? repo/a/.claude/agents/deep/down/u.md", "? repo/.claude/agents/u.md")
+		"? repo/a/b/.arbiter/agents/t.md", "? repo/.arbiter/agents/u.md", "? repo/a/.claude/agents/deep/down/u.md",
+		"? repo/.claude/agents/u.md")
 }
 
 // TestHomeIsNoWorkspace: whoever works in the home directory need not trust it.
@@ -109,13 +111,15 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 	h.want("", false, "x .claude/agents/u.md")
 	h.agent("other/.claude/agents/o.md", "above")
 	h.agent("other/dir/.claude/agents/o.md", "here")
-	h.want("other/dir", true, "here other/dir/.claude/agents/o.md", "x .claude/agents/u.md") // no repository: nothing above
+	// no repository: nothing above
+	h.want("other/dir", true, "here other/dir/.claude/agents/o.md", "x .claude/agents/u.md")
 }
 
 func TestEnvironment(t *testing.T) {
 	env := map[string]string{"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c", "XDG_CONFIG_HOME": "/x"}
 	get := func(k string) string { return env[k] }
-	if diff := cmp.Diff(Places{CWD: "/w", Config: "/x/arbiter", Claude: "/c"}, UserPlaces("/w", false, get)); diff != "" {
+	if diff := cmp.Diff(Places{CWD: "/w", Config: "/x/arbiter", Claude: "/c"},
+		UserPlaces("/w", false, get)); diff != "" {
 		t.Error(diff)
 	}
 	env = map[string]string{"XDG_CONFIG_HOME": "relative"}
@@ -181,7 +185,8 @@ func TestStrangeEntries(t *testing.T) {
 		"! repo/.claude/agents/outdir.md: cannot be looked at: a link leads out of the workspace",
 		"! repo/.claude/agents/pipe.md: is no regular file",
 		"! repo/.claude/agents/big.md: the file has more than 64 KiB, the most an agent file may have; the file is not used")
-	if got := CheckFile(filepath.Join(h.root, "repo/.claude/agents/pipe.md")); len(got) != 1 || !strings.Contains(got[0].Text, "no regular file") {
+	if got := CheckFile(filepath.Join(h.root, "repo/.claude/agents/pipe.md")); len(got) != 1 ||
+		!strings.Contains(got[0].Text, "no regular file") {
 		t.Error(got)
 	}
 }
@@ -204,7 +209,8 @@ func TestManyFiles(t *testing.T) {
 	}
 	h.agent(".claude/agents/"+strings.Repeat("d/", maxDown+1)+"deep.md", "deep")
 	got := h.find("repo", false)
-	for _, want := range []string{"a199 ", "a200.md: left out", "a499.md: left out", "holds 501 agent files", "more than 8 directories deep"} {
+	for _, want := range []string{"a199 ", "a200.md: left out", "a499.md: left out", "holds 501 agent files",
+		"more than 8 directories deep"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -217,7 +223,8 @@ func TestManyFiles(t *testing.T) {
 func TestLargeFiles(t *testing.T) {
 	h := newHome(t)
 	for i := range 40 {
-		h.write(fmt.Sprintf(".claude/agents/a%02d.md", i), fmt.Sprintf("---\nname: a%02d\ndescription: d\n---\n", i)+strings.Repeat("x", 60<<10))
+		h.write(fmt.Sprintf(".claude/agents/a%02d.md", i), fmt.Sprintf("---\nname: a%02d\ndescription: d\n---\n", i)+
+			strings.Repeat("x", 60<<10))
 	}
 	if got := h.find("repo", false); !strings.Contains(got, "a33 ") || !strings.Contains(got, "a34.md: left out") {
 		t.Error(got)

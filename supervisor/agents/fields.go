@@ -88,7 +88,9 @@ func (r *reader) others(given map[string]yamldoc.Field) {
 			r.warn(line, clip(name), "no such field, neither of arbiter nor of Claude Code as far as arbiter knows")
 		}
 	}
-	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Field, b.Field)) })
+	slices.SortStableFunc(r.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Field, b.Field))
+	})
 }
 
 // nearest is the field somebody meant who wrote disallowed-tools or Max_Turns. Such a
@@ -97,7 +99,8 @@ func nearest(name string) string {
 	plain := func(s string) string {
 		return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s))
 	}
-	aliases := map[string]string{"allowedtools": "tools", "deniedtools": "disallowedTools", "tool": "tools", "disallowedtool": "disallowedTools"}
+	aliases := map[string]string{"allowedtools": "tools", "deniedtools": "disallowedTools", "tool": "tools",
+		"disallowedtool": "disallowedTools"}
 	if near := aliases[plain(name)]; near != "" {
 		return near
 	}
@@ -169,11 +172,14 @@ func (r *reader) model(line int, v yamldoc.Value) {
 	}
 	plain, _, _ := strings.Cut(model, "[") // sonnet[1m]
 	switch {
-	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, func(c rune) bool { return c <= ' ' || c > '~' }):
+	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, func(c rune) bool {
+		return c <= ' ' || c > '~'
+	}):
 		r.problem(line, "model", "%s is no model's name: want sonnet, opus, haiku, inherit or a full id", clip(model))
 		return
 	case !slices.Contains(families, plain) && !strings.ContainsAny(plain, "-.:/"):
-		r.warn(line, "model", "%s is no model that arbiter knows: sonnet, opus, haiku, inherit or a full id", clip(model))
+		r.warn(line, "model", "%s is no model that arbiter knows: sonnet, opus, haiku, inherit or a full id",
+			clip(model))
 	}
 	r.agent.Model = model
 }

@@ -41,7 +41,8 @@ func (r *reader) checkName(line int, name string) {
 		r.problem(line, "name", "%s ends in a blank: %s", clip(name), want)
 		return
 	}
-	if numbered.MatchString(name) || slices.ContainsFunc(reserved, func(who string) bool { return strings.EqualFold(name, who) }) {
+	if numbered.MatchString(name) ||
+		slices.ContainsFunc(reserved, func(who string) bool { return strings.EqualFold(name, who) }) {
 		r.problem(line, "name", "%s is one who speaks in a run; choose another name", clip(name))
 		return
 	}
@@ -70,11 +71,12 @@ func lookalike(name string) string {
 
 // confusable are letters and digits that are drawn like Latin letters.
 var confusable = strings.NewReplacer(
-	"а", "a", "в", "b", "с", "c", "ԁ", "d", "е", "e", "ё", "e", "һ", "h", "і", "i", "ї", "i", "ј", "j", "к", "k", "ӏ", "l", "м", "m", "п", "n", "о", "o", "р", "p",
-	"ԛ", "q", "г", "r", "ѕ", "s", "т", "t", "ц", "u", "ѵ", "v", "ѡ", "w", "х", "x", "у", "y", "ԝ", "w",
-	"α", "a", "β", "b", "ε", "e", "η", "n", "ι", "i", "κ", "k", "ν", "v", "ο", "o", "ρ", "p", "τ", "t", "υ", "u", "χ", "x", "γ", "y",
-	"ı", "i", "ɑ", "a", "ɡ", "g", "ⅼ", "l", "ⅰ", "i", "օ", "o", "ո", "n", "ս", "u", "հ", "h",
-	"0", "o", "1", "l", "3", "e", "5", "s", "rn", "m", "vv", "w", "-", "", "_", "", ".", "", " ", "",
+	"а", "a", "в", "b", "с", "c", "ԁ", "d", "е", "e", "ё", "e", "һ", "h", "і", "i", "ї", "i", "ј", "j", "к", "k", "ӏ",
+	"l", "м", "m", "п", "n", "о", "o", "р", "p", "ԛ", "q", "г", "r", "ѕ", "s", "т", "t", "ц", "u", "ѵ", "v", "ѡ", "w",
+	"х", "x", "у", "y", "ԝ", "w", "α", "a", "β", "b", "ε", "e", "η", "n", "ι", "i", "κ", "k", "ν", "v", "ο", "o", "ρ",
+	"p", "τ", "t", "υ", "u", "χ", "x", "γ", "y", "ı", "i", "ɑ", "a", "ɡ", "g", "ⅼ", "l", "ⅰ", "i", "օ", "o", "ո", "n",
+	"ս", "u", "հ", "h", "0", "o", "1", "l", "3", "e", "5", "s", "rn", "m", "vv", "w", "-", "", "_", "", ".", "", " ",
+	"",
 )
 
 // skeleton is what a name looks like: in small letters, without marks and separators.

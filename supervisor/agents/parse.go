@@ -69,7 +69,8 @@ func (r *reader) problem(line int, field, format string, args ...any) {
 }
 
 func (r *reader) warn(line int, field, format string, args ...any) {
-	r.problems = append(r.problems, Problem{File: r.file, Line: line, Field: field, Text: fmt.Sprintf(format, args...), Warning: true})
+	r.problems = append(r.problems, Problem{File: r.file, Line: line, Field: field, Text: fmt.Sprintf(format, args...),
+		Warning: true})
 }
 
 // readable refuses what is no text.
@@ -179,7 +180,8 @@ func quoted(front string) string {
 	for i, line := range lines {
 		field, value, ok := strings.Cut(line, ": ")
 		value = strings.TrimSpace(value)
-		if !ok || field == "" || strings.ContainsAny(field, " \t\"'#-[]{}") || value == "" || strings.ContainsRune("\"'[{|>&*!#%@`", rune(value[0])) {
+		if !ok || field == "" || strings.ContainsAny(field, " \t\"'#-[]{}") || value == "" ||
+			strings.ContainsRune("\"'[{|>&*!#%@`", rune(value[0])) {
 			continue
 		}
 		lines[i] = field + ": '" + strings.ReplaceAll(value, "'", "''") + "'"

@@ -76,7 +76,8 @@ func (r *reader) checkTool(line int, field, text string) {
 	case isAgent(rule.Tool()) && strings.Contains(text, ","):
 		r.problem(line, field, "%s: name each type of subagent in an entry of its own", clip(text))
 	case !rule.Known():
-		r.warn(line, field, "%s is no tool that arbiter knows; an MCP server's are called mcp__server__tool", clip(rule.Tool()))
+		r.warn(line, field, "%s is no tool that arbiter knows; an MCP server's are called mcp__server__tool",
+			clip(rule.Tool()))
 	}
 }
 

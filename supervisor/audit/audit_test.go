@@ -55,8 +55,10 @@ func recorded(t *testing.T, facts ...input.Fact) *eventlog.Log {
 // TestAuditIsTamperProof: whatever is done to an export, it is seen, with its line.
 func TestAuditIsTamperProof(t *testing.T) {
 	log := recorded(t,
-		input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff", HumanPresent: true}.WithDefaults()},
-		input.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}}, Channel: input.ChannelStdin},
+		input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff",
+			HumanPresent: true}.WithDefaults()},
+		input.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}},
+			Channel: input.ChannelStdin},
 		input.Signalled{Signal: "INT"},
 	)
 	var lines []string

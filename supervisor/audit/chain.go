@@ -57,7 +57,8 @@ func firstLink(run string) string {
 
 // begin writes the first line.
 func (a *auditor) begin() error {
-	return a.add(Line{Deed: Deed{What: "audit", Detail: map[string]any{"run": a.run, "v": version, "with_text": a.text}}})
+	return a.add(Line{Deed: Deed{What: "audit",
+		Detail: map[string]any{"run": a.run, "v": version, "with_text": a.text}}})
 }
 
 // take writes the lines of one entry of the log. What the loop said by itself is none of an

@@ -71,7 +71,8 @@ func deedsOfFact(f input.Fact) (d deeds) {
 	case input.Resumed:
 		d.life("resumed", f.Options, f.Claude)
 	case input.BridgeBack:
-		d.add("bridge_back", "", "claude", f.Claude.Path, "claude_version", f.Claude.Version, "claude_sha256", f.Claude.SHA256, "swept", f.Swept)
+		d.add("bridge_back", "", "claude", f.Claude.Path, "claude_version", f.Claude.Version, "claude_sha256",
+			f.Claude.SHA256, "swept", f.Swept)
 	case input.BridgeLost:
 		d.add("bridge_lost", "", "reason", f.Message, "halted", haltedText(f.Halted))
 	case input.NoBridge:
@@ -82,21 +83,25 @@ func deedsOfFact(f input.Fact) (d deeds) {
 		d.add("signal", "", "signal", f.Signal, "fast", f.Fast)
 	case input.Spawned:
 		x := f.Result
-		d.add("spawned", f.Agent.ID, "session_id", x.SessionID, "generation", f.Agent.Generation, "pid", x.PID, "argv", x.Argv, "cwd", x.CWD,
-			"permission_mode", x.PermissionMode, "sandbox", x.Sandbox, "env", x.Env, "claude_version", x.ClaudeVersion,
-			"claude_sha256", x.ClaudeSHA256, "resumed", x.Resumed)
+		d.add("spawned", f.Agent.ID, "session_id", x.SessionID, "generation", f.Agent.Generation, "pid", x.PID, "argv",
+			x.Argv, "cwd", x.CWD, "permission_mode", x.PermissionMode, "sandbox", x.Sandbox, "env", x.Env,
+			"claude_version", x.ClaudeVersion, "claude_sha256", x.ClaudeSHA256, "resumed", x.Resumed)
 	case input.NotSpawned:
-		d.add("not_spawned", f.Agent.ID, "generation", f.Agent.Generation, "category", string(f.Category), "reason", f.Message)
+		d.add("not_spawned", f.Agent.ID, "generation", f.Agent.Generation, "category", string(f.Category), "reason",
+			f.Message)
 	case input.PTYOpened:
 		x := f.Result
-		d.add("terminal_opened", f.Agent.ID, "generation", f.Agent.Generation, "failed", f.Failed, "pid", x.PID, "argv", x.Argv, "cwd", x.CWD, "sandbox", x.Sandbox)
+		d.add("terminal_opened", f.Agent.ID, "generation", f.Agent.Generation, "failed", f.Failed, "pid", x.PID, "argv",
+			x.Argv, "cwd", x.CWD, "sandbox", x.Sandbox)
 	case input.NotSent:
 		d.add("not_sent", f.Agent.ID, "wire_id", f.MessageID, "reason", f.Message)
 	case input.ToolCalled:
-		d.add("tool_called", f.Params.ID, "tool", f.Params.Tool, "call", f.Params.Call, "input", Text(f.Params.Input), "subagent", f.Params.Subagent)
+		d.add("tool_called", f.Params.ID, "tool", f.Params.Tool, "call", f.Params.Call, "input", Text(f.Params.Input),
+			"subagent", f.Params.Subagent)
 	case input.PermissionAsked:
 		d.add("permission_asked", f.Params.ID, "request", f.Params.Request, "tool", f.Params.Tool, "action", f.Action,
-			"subagent", f.Params.Subagent, "rules_say", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason", f.Reason)
+			"subagent", f.Params.Subagent, "rules_say", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason",
+			f.Reason)
 	case input.PermissionWithdrawn:
 		d.add("permission_withdrawn", "", "request", f.Request)
 	case input.Judged:
@@ -112,8 +117,8 @@ func deedsOfFact(f input.Fact) (d deeds) {
 		d.add("stopped", "", "unstopped", f.Unstopped)
 	case input.Happened:
 		if x, ok := f.Event.Body.(bridge.Done); ok {
-			d.add("ended", f.Event.ID, "session_id", x.SessionID, "generation", f.Event.Generation, "exit_code", x.Exit.Code,
-				"signal", x.Exit.Signal, "expected", x.Exit.Expected, "swept", x.Exit.Swept)
+			d.add("ended", f.Event.ID, "session_id", x.SessionID, "generation", f.Event.Generation, "exit_code",
+				x.Exit.Code, "signal", x.Exit.Signal, "expected", x.Exit.Expected, "swept", x.Exit.Swept)
 		}
 	}
 	return d
@@ -126,11 +131,13 @@ func (d *deeds) life(what string, o runconfig.Options, c bridge.ClaudeInfo) {
 		sandbox = "bubblewrap"
 	}
 	d.add(what, "",
-		"cwd", o.CWD, "arbiter_version", o.Version, "claude", c.Path, "claude_version", c.Version, "claude_sha256", c.SHA256, "claude_identity", c.Identity,
-		"permissions", o.Permissions, "allow", o.Allow, "deny", o.Deny, "ask", o.Ask, "sandbox", sandbox, "sandbox_reason", o.SandboxReason,
-		"trusted", o.Trusted, "trust_hash", o.TrustHash, "task", Text(o.Task), "rehearsal", o.Rehearsal, "stand_in", c.StandIn, "human_present", o.HumanPresent,
+		"cwd", o.CWD, "arbiter_version", o.Version, "claude", c.Path, "claude_version", c.Version, "claude_sha256",
+		c.SHA256, "claude_identity", c.Identity, "permissions", o.Permissions, "allow", o.Allow, "deny", o.Deny, "ask",
+		o.Ask, "sandbox", sandbox, "sandbox_reason", o.SandboxReason, "trusted", o.Trusted, "trust_hash", o.TrustHash,
+		"task", Text(o.Task), "rehearsal", o.Rehearsal, "stand_in", c.StandIn, "human_present", o.HumanPresent,
 		"max_orchestrators", o.MaxOrchestrators, "max_iterations", o.MaxIterations, "max_failures", o.MaxFailures,
-		"max_cost_usd", fmt.Sprint(o.MaxCostUSD), "timeout", duration(o.Timeout), "permission_wait", duration(o.PermissionWait))
+		"max_cost_usd", fmt.Sprint(o.MaxCostUSD), "timeout", duration(o.Timeout), "permission_wait",
+		duration(o.PermissionWait))
 }
 
 func duration(t time.Duration) string {
@@ -172,10 +179,12 @@ func (d *deeds) command(c contract.Command) {
 func deedsOfEffect(e effect.Effect, after *supervisor.State) (d deeds) {
 	switch e := e.(type) {
 	case effect.Spawn:
-		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID, "resume", e.Params.Config.Resume)
+		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID,
+			"resume", e.Params.Config.Resume)
 	case effect.Send:
 		m, _ := after.Conversation.SentAs(e.Params.MessageID)
-		d.add("sent", e.Params.ID, "message_id", m.ID, "wire_id", e.Params.MessageID, "generation", e.Params.Generation, "content", Text(e.Params.Content), "steer", e.Params.Steer)
+		d.add("sent", e.Params.ID, "message_id", m.ID, "wire_id", e.Params.MessageID, "generation", e.Params.Generation,
+			"content", Text(e.Params.Content), "steer", e.Params.Steer)
 	case effect.Interrupt:
 		d.add("interrupt", e.Agent.ID, "generation", e.Agent.Generation)
 	case effect.Kill:
@@ -202,24 +211,28 @@ func deedsOfEffect(e effect.Effect, after *supervisor.State) (d deeds) {
 func deedsOfEvent(e contract.Event) (d deeds) {
 	switch b := e.Body.(type) {
 	case contract.Message:
-		d.add("message", "", "message_id", b.MessageID, "from", b.From, "to", b.To, "kind", b.Kind, "text", Text(b.Text), "edited", b.Edited)
+		d.add("message", "", "message_id", b.MessageID, "from", b.From, "to", b.To, "kind", b.Kind, "text",
+			Text(b.Text), "edited", b.Edited)
 	case contract.Delivered:
-		d.add("delivered", e.ID, "message_id", b.MessageID, "from", b.From, "session_id", b.SessionID, "generation", b.Generation, "sequence", b.Sequence)
+		d.add("delivered", e.ID, "message_id", b.MessageID, "from", b.From, "session_id", b.SessionID, "generation",
+			b.Generation, "sequence", b.Sequence)
 	case contract.Withdrawn:
 		d.add("withdrawn", "", "message_id", b.MessageID)
 	case contract.Permission:
-		d.add("permission", e.ID, "request", b.Request, "behavior", b.Behavior, "decided_by", b.By, "tool", b.Tool, "rule", b.Rule,
-			"action", b.Action, "scope", b.Scope, "reason", b.Reason, "subagent", b.Subagent)
+		d.add("permission", e.ID, "request", b.Request, "behavior", b.Behavior, "decided_by", b.By, "tool", b.Tool,
+			"rule", b.Rule, "action", b.Action, "scope", b.Scope, "reason", b.Reason, "subagent", b.Subagent)
 	case contract.Halted:
 		d.add("halt", "", "channel", b.By)
 	case contract.Takeover:
-		d.add("takeover", e.ID, "state", b.State, "reason", b.Reason, "words", b.Words, "files", b.Files, "digest", Text(b.Digest))
+		d.add("takeover", e.ID, "state", b.State, "reason", b.Reason, "words", b.Words, "files", b.Files, "digest",
+			Text(b.Digest))
 	case contract.Error:
 		d.add("error", e.ID, "category", string(b.Category), "reason", b.Message)
 	case contract.Rejected:
 		d.add("rejected", "", "ref", b.Ref, "reason", b.Message)
 	case contract.Result:
-		d.add("result", "", "status", b.Status, "summary", Text(b.Summary), "iterations", b.Iterations, "crashes", b.Crashes)
+		d.add("result", "", "status", b.Status, "summary", Text(b.Summary), "iterations", b.Iterations, "crashes",
+			b.Crashes)
 	}
 	return d
 }

@@ -59,7 +59,8 @@ func (r *run) record(paths []string) []contract.Event {
 	before := r.s
 	kept := slices.Clone(before.Files)
 	r.s.Recorded(&r.out, repository, taken)
-	if !slices.EqualFunc(kept, before.Files, func(a, b File) bool { return a.Path == b.Path && slices.Equal(a.Known, b.Known) }) {
+	if !slices.EqualFunc(kept, before.Files,
+		func(a, b File) bool { return a.Path == b.Path && slices.Equal(a.Known, b.Known) }) {
 		r.t.Error("the state before was written to")
 	}
 	var events []contract.Event
@@ -116,13 +117,16 @@ func TestTwoAtWork(t *testing.T) {
 		t.Errorf("overlaps are %v", found)
 	}
 	r.out = effect.Collector{}
-	r.s.TurnEnded(&r.out, repository, Turn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive}, nil)
+	r.s.TurnEnded(&r.out, repository, Turn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive},
+		nil)
 	record := r.asked()
-	taken := Recorded{Serial: record.Serial, Commit: "c2", Files: []contract.FileChange{{Path: "a.go"}, {Path: "b.go"}, {Path: "c.go"}}}
+	taken := Recorded{Serial: record.Serial, Commit: "c2",
+		Files: []contract.FileChange{{Path: "a.go"}, {Path: "b.go"}, {Path: "c.go"}}}
 	r.out = effect.Collector{}
 	r.s.Recorded(&r.out, repository, taken)
 	files = r.out.Effects()[0].(effect.Emit).Event.Body.(contract.Changes).Files
-	if len(files) != 2 || files[0].Path != "b.go" || !slices.Equal(files[0].Agents, []string{"orch-2"}) || files[1].Path != "c.go" {
+	if len(files) != 2 || files[0].Path != "b.go" || !slices.Equal(files[0].Agents, []string{"orch-2"}) ||
+		files[1].Path != "c.go" {
 		t.Errorf("changes of the second are %+v", files)
 	}
 }
@@ -183,7 +187,8 @@ func TestLast(t *testing.T) {
 	}
 	total := &contract.ResultChanges{Files: 2, Head: "end"}
 	r.out = effect.Collector{}
-	if o := r.s.Recorded(&r.out, repository, Recorded{Serial: last.Serial, Total: total}); !o.Final || r.s.Total != total || r.asked() != nil {
+	if o := r.s.Recorded(&r.out, repository, Recorded{Serial: last.Serial, Total: total}); !o.Final ||
+		r.s.Total != total || r.asked() != nil {
 		t.Errorf("%+v, %+v", o, r.s)
 	}
 }
@@ -205,7 +210,8 @@ func TestTroubleIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestResumed: what a process was asked for that is gone is asked for again, but not the last snapshot: the run goes on.
+// TestResumed: what a process was asked for that is gone is asked for again, but not the last snapshot: the run goes
+// on.
 func TestResumed(t *testing.T) {
 	r := begin(t, "orch-1")
 	r.s.TurnEnded(&r.out, repository, Turn{Agent: "orch-1", Alive: r.alive}, nil)

@@ -11,7 +11,9 @@ import (
 // sleepyClock is a clock whose machine sleeps when the test says so.
 func sleepyClock() (c *Clock, sleep func(time.Duration)) {
 	var slept atomic.Int64
-	return Start(func() time.Duration { return time.Duration(slept.Load()) }), func(d time.Duration) { slept.Add(int64(d)) }
+	return Start(func() time.Duration { return time.Duration(slept.Load()) }), func(d time.Duration) {
+		slept.Add(int64(d))
+	}
 }
 
 // TestClock follows the machine's sleep, and nothing else that moves the wall clock:
@@ -55,7 +57,8 @@ func TestClock(t *testing.T) {
 func TestOrder(t *testing.T) {
 	var c Clock
 	at := time.Unix(1_800_000_000, 0)
-	for _, x := range []struct{ in, out time.Duration }{{0, 0}, {2, 2}, {1, 2}, {-time.Hour, 2}, {3, 3}, {365 * 24 * time.Hour, 365 * 24 * time.Hour}, {4, 365 * 24 * time.Hour}} {
+	for _, x := range []struct{ in, out time.Duration }{{0, 0}, {2, 2}, {1, 2}, {-time.Hour, 2}, {3, 3},
+		{365 * 24 * time.Hour, 365 * 24 * time.Hour}, {4, 365 * 24 * time.Hour}} {
 		if got := c.Order(at.Add(x.in)); !got.Equal(at.Add(x.out)) {
 			t.Errorf("%s became %s", x.in, got.Sub(at))
 		}

@@ -11,7 +11,8 @@ import (
 func newNap() func() time.Duration {
 	return func() time.Duration {
 		var boot, mono unix.Timespec
-		if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil {
+		if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil ||
+			unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil {
 			return 0
 		}
 		return time.Duration(boot.Nano() - mono.Nano())

@@ -84,7 +84,9 @@ func document(t *testing.T) string {
 	}
 	b.WriteString("\n## Commands\n\nA command names its `type`. It may carry a `ref`, a text or a number, that the answer repeats. Fields in *italics* are optional. Arbiter rejects unknown fields.\n")
 	for _, f := range forms {
-		define(t, &b, f.body.CommandType(), documents().commands, func(f string) bool { return f != "type" && f != "ref" })
+		define(t, &b, f.body.CommandType(), documents().commands, func(f string) bool {
+			return f != "type" && f != "ref"
+		})
 	}
 	return b.String()
 }

@@ -29,16 +29,20 @@ func TestEncodeLine(t *testing.T) {
 		{"nil steps", Event{Supervisor, Plan{}}, `"id":"supervisor","event":"plan","steps":[]}`},
 		{"nil options", Event{Arbiter, Error{Category: "auth", Message: "x"}},
 			`"id":"arbiter","event":"error","category":"auth","message":"x","recovery_options":[]}`},
-		{"nil input", Event{Arbiter, ToolCall{Tool: "status"}}, `"id":"arbiter","event":"tool_call","tool":"status","input":{}}`},
+		{"nil input", Event{Arbiter, ToolCall{Tool: "status"}},
+			`"id":"arbiter","event":"tool_call","tool":"status","input":{}}`},
 		{"nil document", Event{"orch-1", Handoff{From: "orch-1", To: Arbiter}},
 			`"id":"orch-1","event":"handoff","from":"orch-1","to":"arbiter","document":{"accomplished":[],"remaining":[],"key_context":"","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}}`},
 		{"terminal controls", Event{"o\x1b", Notice{Text: "\x1b[2J\x7f\u009b31m\u202e\u2028\U000e0041é\u200d✓"}},
-			`"id":"o\u001b","event":"notice","text":"\u001b[2J\u007f\u009b31m\u202e\u2028\udb40\udc41é` + "\u200d" + `✓"}`},
-		{"terminal controls in raw input", Event{Arbiter, ToolUse{Tool: "Bash", Input: json.RawMessage("{\"a\":\"\u009b\xff<\u2066\"}")}},
+			`"id":"o\u001b","event":"notice","text":"\u001b[2J\u007f\u009b31m\u202e\u2028\udb40\udc41é` + "\u200d" +
+				`✓"}`},
+		{"terminal controls in raw input",
+			Event{Arbiter, ToolUse{Tool: "Bash", Input: json.RawMessage("{\"a\":\"\u009b\xff<\u2066\"}")}},
 			`"id":"arbiter","event":"tool_use","tool":"Bash","input":{"a":"\u009b\ufffd<\u2066"}}`},
 		{"newlines in raw input", Event{Arbiter, ToolUse{Tool: "Bash", Input: json.RawMessage("{\n\"a\":\r\n1}")}},
 			`"id":"arbiter","event":"tool_use","tool":"Bash","input":{"a":1}}`},
-		{"invalid UTF-8", Event{Arbiter, Question{Text: "a\xffb"}}, `"id":"arbiter","event":"question","text":"a\ufffdb"}`},
+		{"invalid UTF-8", Event{Arbiter, Question{Text: "a\xffb"}},
+			`"id":"arbiter","event":"question","text":"a\ufffdb"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,20 +107,26 @@ func TestDecodeLine(t *testing.T) {
 		err        string
 	}{
 		{name: "known", line: head + `"event":"notice","text":"t"}`, want: Notice{Text: "t"}},
-		{name: "fields of a newer version", line: head + `"event":"notice","text":"t","new":1}`, want: Notice{Text: "t"}},
+		{name: "fields of a newer version", line: head + `"event":"notice","text":"t","new":1}`,
+			want: Notice{Text: "t"}},
 		{name: "folded field", line: head + `"event":"notice","text":"t","TEXT":"u"}`, want: Notice{Text: "t"}},
-		{name: "unknown event", line: head + `"event":"new","b":[1],"a":{}}`, want: Unknown{Name: "new", Raw: json.RawMessage(`{"b":[1],"a":{}}`)}},
+		{name: "unknown event", line: head + `"event":"new","b":[1],"a":{}}`,
+			want: Unknown{Name: "new", Raw: json.RawMessage(`{"b":[1],"a":{}}`)}},
 		{name: "wrong type", line: head + `"event":"notice","text":1}`,
-			want: Unknown{Name: "notice", Raw: json.RawMessage(`{"text":1}`), Problem: "json: cannot unmarshal number into Go struct field Notice.text of type string"}},
+			want: Unknown{Name: "notice", Raw: json.RawMessage(`{"text":1}`),
+				Problem: "json: cannot unmarshal number into Go struct field Notice.text of type string"}},
 		{name: "no JSON", line: `hello`, err: "not valid JSON"},
 		{name: "torn", line: head + `"event":"notice"`, err: "ends too early"},
 		{name: "array", line: `[]`, err: "expected a JSON object, got an array"},
 		{name: "two", line: head + `"event":"plan"}{}`, err: "something follows"},
 		{name: "no event", line: `{"v":1,"seq":3,"time":"2026-11-21T04:05:06Z","id":"x"}`, err: `"event" is missing`},
 		{name: "two ids", line: head + `"id":"human","event":"notice"}`, err: `"id" is given twice`},
-		{name: "null id", line: `{"v":1,"seq":3,"time":"2026-11-21T04:05:06Z","id":null,"event":"plan"}`, err: `"id" is null`},
-		{name: "newer version", line: `{"v":2,"seq":3,"time":"2026-11-21T04:05:06Z","id":"x","event":"plan"}`, err: "version 2"},
-		{name: "negative seq", line: `{"v":1,"seq":-3,"time":"2026-11-21T04:05:06Z","id":"x","event":"plan"}`, err: `field "seq"`},
+		{name: "null id", line: `{"v":1,"seq":3,"time":"2026-11-21T04:05:06Z","id":null,"event":"plan"}`,
+			err: `"id" is null`},
+		{name: "newer version", line: `{"v":2,"seq":3,"time":"2026-11-21T04:05:06Z","id":"x","event":"plan"}`,
+			err: "version 2"},
+		{name: "negative seq", line: `{"v":1,"seq":-3,"time":"2026-11-21T04:05:06Z","id":"x","event":"plan"}`,
+			err: `field "seq"`},
 		{name: "bad time", line: `{"v":1,"seq":3,"time":"yesterday","id":"x","event":"plan"}`, err: "yesterday"},
 	}
 	for _, tt := range tests {
@@ -165,7 +175,8 @@ func TestRoundTrip(t *testing.T) {
 
 // TestDecodeWritten: what EncodeLine wrote is the same in both ways of reading it.
 func TestDecodeWritten(t *testing.T) {
-	list := append(samples(), Event{"o\"\\\x1b", Notice{Text: "an id that is escaped"}}, Event{"x", Unknown{Name: "new", Raw: json.RawMessage(`{"a":1}`)}})
+	list := append(samples(), Event{"o\"\\\x1b", Notice{Text: "an id that is escaped"}},
+		Event{"x", Unknown{Name: "new", Raw: json.RawMessage(`{"a":1}`)}})
 	for _, e := range list {
 		line, err := EncodeLine(nil, 7, someTime, e)
 		if err != nil {
@@ -183,7 +194,8 @@ func TestDecodeWritten(t *testing.T) {
 			t.Errorf("%s: the event is called %q", line, name)
 		}
 	}
-	for _, line := range []string{"", "{}", `{"v":2,"seq":1,"time":"2026-11-21T03:05:06.789Z","id":"x","event":"notice","text":"t"}`} {
+	for _, line := range []string{"", "{}",
+		`{"v":2,"seq":1,"time":"2026-11-21T03:05:06.789Z","id":"x","event":"notice","text":"t"}`} {
 		if e, err := DecodeWritten([]byte(line)); err == nil {
 			t.Errorf("%q is read as %+v", line, e)
 		}
@@ -311,7 +323,8 @@ func TestMoneyAndPercentagesAreRounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(line); !strings.Contains(got, ":0.005351,") && !strings.Contains(got, ":0.005351}") && !strings.Contains(got, ":0.95,") && !strings.Contains(got, ":0.95}") {
+		if got := string(line); !strings.Contains(got, ":0.005351,") && !strings.Contains(got, ":0.005351}") &&
+			!strings.Contains(got, ":0.95,") && !strings.Contains(got, ":0.95}") {
 			t.Errorf("%s", got)
 		}
 	}

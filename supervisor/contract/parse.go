@@ -43,13 +43,18 @@ var forms = []form{
 	{Say{}, "A human's message, to the Arbiter or to the agent named.", []field{
 		{name: "text", required: true, about: "What is said; 1 MiB at most."},
 		{name: "to", about: "An agent's id, such as orch-1; absent: the Arbiter."},
-		{name: "strength", enum: []string{Note, Steer, Stop}, about: "note: the next turn (default); steer: folded into the running turn after the tool at hand; stop: the running turn is interrupted first."},
+		{name: "strength", enum: []string{Note, Steer, Stop},
+			about: "note: the next turn (default); steer: folded into the running turn after the tool at hand; stop: " +
+				"the running turn is interrupted first."},
 	}},
 	{Permit{}, "The answer to a permission_request.", []field{
 		{name: "request", required: true, about: "The id of the permission_request."},
 		{name: "behavior", required: true, enum: []string{bridge.Allow, bridge.Deny}, about: "The answer."},
-		{name: "scope", enum: []string{ScopeOnce, ScopeRun, ScopeAlways}, about: "With allow: once (default); run: not asked for again in this run; always: nor in later runs in this workspace."},
-		{name: "rule", about: "With run or always: the permission rule that is allowed, such as one of the request's suggestions; it must cover the request. Absent: the same action alone."},
+		{name: "scope", enum: []string{ScopeOnce, ScopeRun, ScopeAlways},
+			about: "With allow: once (default); run: not asked for again in this run; always: nor in later runs in " +
+				"this workspace."},
+		{name: "rule", about: "With run or always: the permission rule that is allowed, such as one of the request's " +
+			"suggestions; it must cover the request. Absent: the same action alone."},
 		{name: "action", about: "The request's action, a SHA-256; if given, it must be the same."},
 		{name: "message", about: "With deny: what the agent is told."},
 	}},
@@ -60,7 +65,8 @@ var forms = []form{
 	{WithdrawMessage{}, "Takes back a message of the human's that was not sent yet.", []field{
 		{name: "message_id", required: true, about: "The id of the message event."},
 	}},
-	{Attach{}, "Hands an agent's session to the human: its process is stopped in order, messages to it wait, and `arbiter attach` or the screen shows its terminal.", []field{
+	{Attach{}, "Hands an agent's session to the human: its process is stopped in order, messages to it wait, and " +
+		"`arbiter attach` or the screen shows its terminal.", []field{
 		{name: "id", required: true, about: "The agent's id."},
 	}},
 	{Detach{}, "Gives it back: the session is resumed, and the Arbiter is told what the human did.", []field{
@@ -82,22 +88,29 @@ var forms = []form{
 	{RetryLast{}, "Asks the last agent to try again.", nil},
 	{Reset{}, "Releases the Orchestrators and returns to idle.", nil},
 	{SetPlan{}, "Replaces the plan.", []field{
-		{name: "steps", required: true, items: stepFields, item: Step{Status: StepPending}, about: "The whole plan, in order; empty: no plan."},
+		{name: "steps", required: true, items: stepFields, item: Step{Status: StepPending},
+			about: "The whole plan, in order; empty: no plan."},
 	}},
-	{SetAcceptance{}, "Replaces the acceptance criteria, the Arbiter's too. Only a human can drop or change what a human set.", []field{
-		{name: "criteria", required: true, items: criterionFields, item: AcceptanceCriterion{}, about: "All criteria, in order; empty: none."},
-	}},
+	{SetAcceptance{},
+		"Replaces the acceptance criteria, the Arbiter's too. Only a human can drop or change what a human set.",
+		[]field{
+			{name: "criteria", required: true, items: criterionFields, item: AcceptanceCriterion{},
+				about: "All criteria, in order; empty: none."},
+		}},
 	{Choose{}, "Takes one of the recovery options last offered.", []field{
 		{name: "option", required: true, about: "The option, as in the error's recovery_options."},
 	}},
-	{Configure{}, "Changes one setting of the run, at once and for later lives of it: a model, how permissions are decided, or one permission rule more. Requests that wait are decided by it, too.", []field{
+	{Configure{}, "Changes one setting of the run, at once and for later lives of it: a model, how permissions are " +
+		"decided, or one permission rule more. Requests that wait are decided by it, too.", []field{
 		{name: "id", about: "With model: the agent's id; absent: all, and those to come."},
 		{name: "model", about: "The model's name or alias, as the CLI takes it."},
-		{name: "permissions", enum: fieldEnums["session.permissions"], about: "What becomes of a tool call that no rule is about. allow-all needs i_accept_the_risk."},
+		{name: "permissions", enum: fieldEnums["session.permissions"],
+			about: "What becomes of a tool call that no rule is about. allow-all needs i_accept_the_risk."},
 		{name: "allow", about: "A permission rule of what is allowed."},
 		{name: "ask", about: "A permission rule of what is asked for; it comes before allow."},
 		{name: "deny", about: "A permission rule of what is denied; it comes before ask and allow."},
-		{name: "i_accept_the_risk", flag: true, about: "With permissions allow-all, which lets every agent run anything unasked: that this is meant."},
+		{name: "i_accept_the_risk", flag: true,
+			about: "With permissions allow-all, which lets every agent run anything unasked: that this is meant."},
 	}},
 	{Cancel{}, "Ends the run.", nil},
 }
@@ -105,7 +118,8 @@ var forms = []form{
 // stepFields are those of one step of set_plan.
 var stepFields = []field{
 	{name: "text", required: true, about: "What is to be done."},
-	{name: "status", enum: []string{StepPending, StepActive, StepDone, StepFailed, StepSkipped}, about: "How far it is; absent: pending."},
+	{name: "status", enum: []string{StepPending, StepActive, StepDone, StepFailed, StepSkipped},
+		about: "How far it is; absent: pending."},
 	{name: "agent", about: "The agent it belongs to."},
 	{name: "mode", about: "The mode it is meant for."},
 }
@@ -114,7 +128,9 @@ var stepFields = []field{
 var criterionFields = []field{
 	{name: "text", required: true, about: "What must hold before the task is complete."},
 	{name: "command", about: "A shell command that proves it by exit code 0; absent: nothing proves it."},
-	{name: "by", enum: []string{"human", "arbiter"}, about: "human (default), or arbiter: it stays a criterion that the Arbiter set, whose command needs permission."},
+	{name: "by", enum: []string{"human", "arbiter"},
+		about: "human (default), or arbiter: it stays a criterion that the Arbiter set, whose command " +
+			"needs permission."},
 }
 
 // rawKept bounds what a Malformed keeps of its line.
@@ -266,7 +282,8 @@ func take(kind, name string, f field, value json.RawMessage) (any, error) {
 // takeItems is the value of a field that is an array of objects: a slice of the type of f.item.
 func takeItems(kind, name string, f field, value json.RawMessage) (any, error) {
 	if kindOf(value) != "an array" {
-		return nil, fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name, kindOf(value))
+		return nil, fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name,
+			kindOf(value))
 	}
 	var raw []json.RawMessage
 	if err := json.Unmarshal(value, &raw); err != nil {

@@ -26,21 +26,31 @@ func TestReadCommands(t *testing.T) {
 		{"CRLF", "{\"type\":\"pause\"}\r\n{\"type\":\"cancel\"}\r\n", []string{"pause", "cancel"}},
 		{"BOM", "\xef\xbb\xbf{\"type\":\"pause\"}\n", []string{"pause"}},
 		{"only a BOM", "\xef\xbb\xbf", nil},
-		{"BOM later", "{\"type\":\"pause\"}\n\xef\xbb\xbf{\"type\":\"pause\"}\n", []string{"pause", "malformed line 2: not valid JSON"}},
-		{"garbage between", `{"type":"pause"}` + "\nhello\n" + `{"type":"cancel"}` + "\n", []string{"pause", "malformed line 2: not valid JSON", "cancel"}},
-		{"NUL", "{\"type\":\"pause\"}\x00\n{\"type\":\"cancel\"}\n\x00\x00\n", []string{"malformed line 1: not valid JSON", "cancel", "malformed line 3: not valid JSON"}},
+		{"BOM later", "{\"type\":\"pause\"}\n\xef\xbb\xbf{\"type\":\"pause\"}\n",
+			[]string{"pause", "malformed line 2: not valid JSON"}},
+		{"garbage between", `{"type":"pause"}` + "\nhello\n" + `{"type":"cancel"}` + "\n",
+			[]string{"pause", "malformed line 2: not valid JSON", "cancel"}},
+		{"NUL", "{\"type\":\"pause\"}\x00\n{\"type\":\"cancel\"}\n\x00\x00\n",
+			[]string{"malformed line 1: not valid JSON", "cancel", "malformed line 3: not valid JSON"}},
 		{"as long as allowed", exact + "\r\n" + `{"type":"cancel"}`, []string{"message", "cancel"}},
-		{"one byte too long", exact + " \n" + `{"type":"cancel"}`, []string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
-		{"too long", long + "\n" + `{"type":"cancel"}` + "\n", []string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
-		{"too long at the end", `{"type":"cancel"}` + "\n" + long, []string{"cancel", "malformed line 2: the line is longer than 100 bytes"}},
-		{"endless carriage returns", strings.Repeat("\r", 300_000) + "\n" + `{"type":"cancel"}`, []string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
-		{"longer than the buffer", strings.Repeat("x", 300_000) + "\n" + `{"type":"cancel"}`, []string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
+		{"one byte too long", exact + " \n" + `{"type":"cancel"}`,
+			[]string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
+		{"too long", long + "\n" + `{"type":"cancel"}` + "\n",
+			[]string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
+		{"too long at the end", `{"type":"cancel"}` + "\n" + long,
+			[]string{"cancel", "malformed line 2: the line is longer than 100 bytes"}},
+		{"endless carriage returns", strings.Repeat("\r", 300_000) + "\n" + `{"type":"cancel"}`,
+			[]string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
+		{"longer than the buffer", strings.Repeat("x", 300_000) + "\n" + `{"type":"cancel"}`,
+			[]string{"malformed line 1: the line is longer than 100 bytes", "cancel"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, r := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in)), iotest.DataErrReader(strings.NewReader(tt.in))} {
+			for _, r := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in)),
+				iotest.DataErrReader(strings.NewReader(tt.in))} {
 				var got []string
-				if err := ReadCommands(r, 100, func(c Command) bool { got = append(got, word(c)); return true }); err != nil {
+				if err := ReadCommands(r, 100,
+					func(c Command) bool { got = append(got, word(c)); return true }); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(tt.want, got); diff != "" {

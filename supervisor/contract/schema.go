@@ -28,7 +28,8 @@ type schemas struct {
 var documents = sync.OnceValue(func() schemas {
 	s := schemas{
 		events: union("Events of arbiter --json",
-			"One JSON object a line on stdout. Events and fields may be added in later versions, none is renamed: skip what you do not know."),
+			"One JSON object a line on stdout. Events and fields may be added in later versions, none is renamed: "+
+				"skip what you do not know."),
 		commands: union("Commands of arbiter --json",
 			"One JSON object a line on stdin. Each is answered by accepted or rejected, which echo ref."),
 	}
@@ -61,10 +62,11 @@ func render(doc *jsonschema.Schema) []byte {
 
 func eventSchema(b Body, about string) *jsonschema.Schema {
 	name := b.EventName()
-	s, err := jsonschema.ForType(reflect.TypeOf(b), &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		// A tool's input is the model's and has any shape.
-		reflect.TypeFor[json.RawMessage](): {},
-	}})
+	s, err := jsonschema.ForType(reflect.TypeOf(b),
+		&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+			// A tool's input is the model's and has any shape.
+			reflect.TypeFor[json.RawMessage](): {},
+		}})
 	if err != nil {
 		panic(fmt.Sprintf("contract: schema of event %s: %v", name, err))
 	}
@@ -84,9 +86,12 @@ func eventSchema(b Body, about string) *jsonschema.Schema {
 		schema *jsonschema.Schema
 	}{
 		{"v", constant(Version, "The version of the contract.")},
-		{"seq", &jsonschema.Schema{Type: "integer", Minimum: jsonschema.Ptr(1.0), Description: "Counts this process's lines from 1, without gaps."}},
-		{"time", &jsonschema.Schema{Type: "string", Format: "date-time", Description: "RFC 3339 with milliseconds, UTC."}},
-		{"id", &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1), Description: "Whom the event is about: arbiter, orch-1 …, human, supervisor."}},
+		{"seq", &jsonschema.Schema{Type: "integer", Minimum: jsonschema.Ptr(1.0),
+			Description: "Counts this process's lines from 1, without gaps."}},
+		{"time", &jsonschema.Schema{Type: "string", Format: "date-time",
+			Description: "RFC 3339 with milliseconds, UTC."}},
+		{"id", &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1),
+			Description: "Whom the event is about: arbiter, orch-1 …, human, supervisor."}},
 		{"event", constant(name, "Which event it is.")},
 	}
 	if s.Properties == nil {
@@ -122,7 +127,8 @@ func commandSchema(f form) *jsonschema.Schema {
 	kind := f.body.CommandType()
 	s := object(f.about, f.fields)
 	s.Properties["type"] = constant(kind, "Which command it is.")
-	s.Properties["ref"] = &jsonschema.Schema{Types: []string{"string", "number"}, Description: "Echoed in accepted or rejected."}
+	s.Properties["ref"] = &jsonschema.Schema{Types: []string{"string", "number"},
+		Description: "Echoed in accepted or rejected."}
 	s.PropertyOrder = append([]string{"type", "ref"}, s.PropertyOrder...)
 	s.Required = append([]string{"type"}, s.Required...)
 	return s

@@ -50,8 +50,8 @@ func (s *State) inLine(to string) int {
 	return n
 }
 
-// fallBehind puts a human's message into the backlog if enough wait before it, and reports whether it did. Messages that
-// something is waiting for, or that do not wait for their turn, stay in reach.
+// fallBehind puts a human's message into the backlog if enough wait before it, and reports whether it did. Messages
+// that something is waiting for, or that do not wait for their turn, stay in reach.
 func (s *State) fallBehind(m Mail) bool {
 	plain := m.Kind == KindMessage || m.Kind == KindInterjection || m.Kind == KindInstruction || m.Kind == KindAnswer
 	if m.From != contract.Human || !plain || m.Strength != "" && m.Strength != contract.Note {
@@ -300,7 +300,8 @@ func (s *State) PostAhead(m Mail) {
 	s.Ahead(m)
 }
 
-// Waiting returns the index in Mail of a message that waits; -1: it does not wait. One of the backlog is brought into reach.
+// Waiting returns the index in Mail of a message that waits; -1: it does not wait. One of the backlog is brought into
+// reach.
 func (s *State) Waiting(id string) int {
 	for _, m := range s.Queue()[len(s.Mail):] {
 		if m.ID == id {

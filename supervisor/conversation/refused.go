@@ -2,8 +2,9 @@ package conversation
 
 import "slices"
 
-// A message that the CLI has taken up is in the session's history, but no model has read it if the API refused the turn:
-// the supervisor has the agent take it up again later. An Orchestrator that is released before that never reads it.
+// A message that the CLI has taken up is in the session's history, but no model has read it if the API refused the
+// turn: the supervisor has the agent take it up again later. An Orchestrator that is released before that never reads
+// it.
 
 // MarkRefused keeps a message whose turn the API refused until a model has answered in a later one.
 func (s *State) MarkRefused(wire string) {

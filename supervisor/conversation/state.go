@@ -11,10 +11,11 @@ import (
 // State is the conversation part of a run: messages on their way, and what was said. It is a value that is
 // copied with the state of the run; the mail and the work log are shared between copies until they are written.
 type State struct {
-	Mail              []Mail              // messages that are not delivered yet, oldest first
-	Backlog           []Backlog           `json:",omitempty"` // of a human's messages, behind those
-	InTurn            []Mail              // delivered, and their turn is not over, or was refused by the API
-	Unanswered        []string            // ids of messages that were delivered, and whose readers were released before a model answered
+	Mail    []Mail    // messages that are not delivered yet, oldest first
+	Backlog []Backlog `json:",omitempty"` // of a human's messages, behind those
+	InTurn  []Mail    // delivered, and their turn is not over, or was refused by the API
+	// ids of messages that were delivered, and whose readers were released before a model answered
+	Unanswered        []string
 	RecentMessages    []*contract.Message // what was said last, oldest first
 	Ledger            Ledger
 	WorkLog           []Entry // reports that wait for a message to travel with
@@ -67,23 +68,26 @@ func (s *State) Correct(id string, change func(*contract.Message)) {
 
 // Unsay removes a message from what the conversation remembers.
 func (s *State) Unsay(id string) {
-	s.RecentMessages = slices.DeleteFunc(slices.Clone(s.RecentMessages), func(x *contract.Message) bool { return x.MessageID == id })
+	s.RecentMessages = slices.DeleteFunc(slices.Clone(s.RecentMessages), func(x *contract.Message) bool {
+		return x.MessageID == id
+	})
 }
 
 // Mail is a message on its way to an agent. It stays until it is delivered.
 type Mail struct {
-	ID           string
-	From, To     string
-	Kind         string
-	Text         string
-	At           time.Time
-	Strength     string     // of a human's word: note, steer, stop
-	Sent         bool       // written to the agent, no proof yet
-	Wire         string     // the id it went out under; another one after its process died
-	Content      string     // as it was sent: sent again, it is the same
-	Resent       bool       // written twice under the same id
-	Told         bool       // the `delivered` event was emitted
-	Refused      bool       `json:",omitempty"` // the API refused the turn it was taken up for: no model has answered it yet
+	ID       string
+	From, To string
+	Kind     string
+	Text     string
+	At       time.Time
+	Strength string // of a human's word: note, steer, stop
+	Sent     bool   // written to the agent, no proof yet
+	Wire     string // the id it went out under; another one after its process died
+	Content  string // as it was sent: sent again, it is the same
+	Resent   bool   // written twice under the same id
+	Told     bool   // the `delivered` event was emitted
+	// the API refused the turn it was taken up for: no model has answered it yet
+	Refused      bool       `json:",omitempty"`
 	Tries        int        // sends that failed
 	Carries      []string   // work log entries that travel with it
 	CarriesBrief bool       // the hand-off brief of the Arbiter travels with it

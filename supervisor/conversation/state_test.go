@@ -23,7 +23,8 @@ func TestCopiesAreIndependent(t *testing.T) {
 	after.PostAhead(Mail{ID: "m0", To: "orch-1"})
 	after.Unsend("m1")
 	after.AddEntry(Entry{ID: "e2"})
-	if len(before.Mail) != 1 || !before.Mail[0].Sent || before.Mail[0].Content != "begin" || before.WorkLog[0].Carrier != "m1" || len(before.WorkLog) != 1 {
+	if len(before.Mail) != 1 || !before.Mail[0].Sent || before.Mail[0].Content != "begin" ||
+		before.WorkLog[0].Carrier != "m1" || len(before.WorkLog) != 1 {
 		t.Errorf("the copy before was written to: %+v", before)
 	}
 	var order []string
@@ -49,7 +50,8 @@ func TestDeliverAndRequeue(t *testing.T) {
 	if !ok || m.ID != "m1" || len(s.Mail) != 0 || !s.IsInTurn("m1") || s.Ledger.Seen != 1 {
 		t.Fatalf("after delivery: %+v, %v, %+v", m, ok, s)
 	}
-	if _, ok := s.Requeue("m1", "w2"); !ok || len(s.Mail) != 1 || s.Mail[0].Wire != "w2" || s.Mail[0].Sent || s.IsInTurn("m1") {
+	if _, ok := s.Requeue("m1", "w2"); !ok || len(s.Mail) != 1 || s.Mail[0].Wire != "w2" || s.Mail[0].Sent ||
+		s.IsInTurn("m1") {
 		t.Fatalf("after the process died: %+v", s)
 	}
 	s.Mail[0].Sent = true

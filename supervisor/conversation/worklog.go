@@ -17,7 +17,8 @@ func (s *State) Shelve(taken func(*Mail) bool) {
 		if !taken(&m) {
 			continue
 		}
-		s.WorkLog = append(s.EditLog(), Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: words.Head(m.Text, shelvedText), At: m.At, Shelved: true})
+		s.WorkLog = append(s.EditLog(),
+			Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: words.Head(m.Text, shelvedText), At: m.At, Shelved: true})
 		s.Mail = slices.DeleteFunc(s.EditMail(), func(x Mail) bool { return x.ID == m.ID })
 		if !m.Told {
 			s.Ledger.Shelved++

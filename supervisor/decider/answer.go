@@ -132,7 +132,8 @@ func (c *complaints) check(d *Decision, p decision.Point, agents []decision.Agen
 	case d.Mode == "":
 		c.add("`mode` is missing: SELECT_MODE needs one of %s.", strings.Join(names(agents), ", "))
 	case !known(agents, d.Mode):
-		c.add("`mode` is %s, and there is no such agent: give one of %s.", quote(d.Mode), strings.Join(names(agents), ", "))
+		c.add("`mode` is %s, and there is no such agent: give one of %s.", quote(d.Mode),
+			strings.Join(names(agents), ", "))
 	}
 }
 
@@ -149,7 +150,8 @@ func findObject(text string) map[string]json.RawMessage {
 		text = text[at:]
 		end := closing(text)
 		var object map[string]json.RawMessage
-		if strings.Contains(text[:end], name) && json.Unmarshal([]byte(text[:end]), &object) == nil && object["decision"] != nil {
+		if strings.Contains(text[:end], name) && json.Unmarshal([]byte(text[:end]), &object) == nil &&
+			object["decision"] != nil {
 			found, text = object, text[end:]
 			continue
 		}

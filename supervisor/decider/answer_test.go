@@ -31,17 +31,25 @@ func TestParseDecisionTolerates(t *testing.T) {
 		"several":             {`{"decision":"RETRY","reason":"No."} or rather ` + goesOn, on},
 		"another object last": {goesOn + ` {"note":"that was it"}`, on},
 		"inside another":      {`{"answer":` + goesOn + `}`, on},
-		"one in a string":     {`{"decision":"CONTINUE","reason":"It is right.","message":"Say {\"decision\":\"RETRY\"} } {"}`, Decision{Decision: Continue, Reason: "It is right.", Message: `Say {"decision":"RETRY"} } {`}},
-		"a quote in a string": {`{"decision":"CONTINUE","reason":"It is right.","message":"an inch (\") and a }"}`, Decision{Decision: Continue, Reason: "It is right.", Message: `an inch (") and a }`}},
-		"one inside":          {`{"decision":"CONTINUE","reason":"It is right.","was":{"decision":"RETRY","reason":"No."}}`, on},
-		"unknown members":     {`{"confidence":0.9,"decision":"CONTINUE","reason":" It is right. "}`, on},
-		"null":                {`{"decision":"CONTINUE","mode":null,"reason":"It is right.","summary":null}`, on},
-		"a mode for nothing":  {`{"decision":"CONTINUE","mode":"wizard","summary":"so far","reason":"It is right."}`, on},
-		"a mode":              {`{"decision":"SELECT_MODE","mode":" tester ","reason":"Test."}`, Decision{Decision: SelectMode, Mode: tester, Reason: "Test."}},
-		"no summary":          {`{"decision":"COMPLETE","reason":"All done."}`, Decision{Decision: Complete, Reason: "All done.", Summary: "All done."}},
-		"no reason":           {`{"decision":"COMPLETE","summary":"All done."}`, Decision{Decision: Complete, Reason: "All done.", Summary: "All done."}},
-		"escapes":             {`{"decision":"CONTINUE","reason":"It is\u0020right."}`, on},
-		"a broken one first":  {`{"decision":"RETRY",} ` + goesOn, on},
+		"one in a string": {
+			`{"decision":"CONTINUE","reason":"It is right.","message":"Say {\"decision\":\"RETRY\"} } {"}`,
+			Decision{Decision: Continue, Reason: "It is right.", Message: `Say {"decision":"RETRY"} } {`}},
+		"a quote in a string": {`{"decision":"CONTINUE","reason":"It is right.","message":"an inch (\") and a }"}`,
+			Decision{Decision: Continue, Reason: "It is right.", Message: `an inch (") and a }`}},
+		"one inside": {
+			`{"decision":"CONTINUE","reason":"It is right.","was":{"decision":"RETRY","reason":"No."}}`, on},
+		"unknown members": {`{"confidence":0.9,"decision":"CONTINUE","reason":" It is right. "}`, on},
+		"null":            {`{"decision":"CONTINUE","mode":null,"reason":"It is right.","summary":null}`, on},
+		"a mode for nothing": {`{"decision":"CONTINUE","mode":"wizard","summary":"so far","reason":"It is right."}`,
+			on},
+		"a mode": {`{"decision":"SELECT_MODE","mode":" tester ","reason":"Test."}`,
+			Decision{Decision: SelectMode, Mode: tester, Reason: "Test."}},
+		"no summary": {`{"decision":"COMPLETE","reason":"All done."}`,
+			Decision{Decision: Complete, Reason: "All done.", Summary: "All done."}},
+		"no reason": {`{"decision":"COMPLETE","summary":"All done."}`,
+			Decision{Decision: Complete, Reason: "All done.", Summary: "All done."}},
+		"escapes":            {`{"decision":"CONTINUE","reason":"It is\u0020right."}`, on},
+		"a broken one first": {`{"decision":"RETRY",} ` + goesOn, on},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseDecision(c.raw, decision.PointEvaluate, builtIn())
@@ -61,25 +69,30 @@ func TestParseDecisionRefuses(t *testing.T) {
 		point decision.Point
 		want  string
 	}{
-		"nothing":           {" \n", decision.PointSelect, "empty"},
-		"prose":             {"I would go on.", decision.PointSelect, "no valid JSON object"},
-		"no decision":       {`{"reason":"x"}`, decision.PointSelect, "no valid JSON object"},
-		"cut short":         {goesOn[:30], decision.PointSelect, "no valid JSON object"},
-		"a trailing comma":  {`{"decision":"RETRY","reason":"x",}`, decision.PointSelect, "no valid JSON object"},
-		"another point's":   {goesOn, decision.PointSelect, "`decision` is \"CONTINUE\": give one of SELECT_MODE, COMPLETE, RETRY."},
-		"lower case":        {`{"decision":"retry","reason":"x"}`, decision.PointEvaluate, "give one of CONTINUE, COMPLETE, RETRY, SELECT_MODE."},
+		"nothing":          {" \n", decision.PointSelect, "empty"},
+		"prose":            {"I would go on.", decision.PointSelect, "no valid JSON object"},
+		"no decision":      {`{"reason":"x"}`, decision.PointSelect, "no valid JSON object"},
+		"cut short":        {goesOn[:30], decision.PointSelect, "no valid JSON object"},
+		"a trailing comma": {`{"decision":"RETRY","reason":"x",}`, decision.PointSelect, "no valid JSON object"},
+		"another point's": {goesOn, decision.PointSelect,
+			"`decision` is \"CONTINUE\": give one of SELECT_MODE, COMPLETE, RETRY."},
+		"lower case": {`{"decision":"retry","reason":"x"}`, decision.PointEvaluate,
+			"give one of CONTINUE, COMPLETE, RETRY, SELECT_MODE."},
 		"another's case":    {`{"Decision":"RETRY","reason":"x"}`, decision.PointEvaluate, "no valid JSON object"},
 		"an empty decision": {`{"decision":null,"reason":"x"}`, decision.PointEvaluate, "`decision` is empty"},
 		"a number":          {`{"decision":1,"reason":"x"}`, decision.PointEvaluate, "`decision` is not a string"},
 		"no reason":         {`{"decision":"RETRY","reason":"  "}`, decision.PointEvaluate, "`reason` is missing"},
 		"neither":           {`{"decision":"COMPLETE"}`, decision.PointEvaluate, "`reason` is missing"},
-		"no mode":           {`{"decision":"SELECT_MODE","reason":"x"}`, decision.PointSelect, "`mode` is missing: SELECT_MODE needs one of developer, planner"},
-		"an unknown mode":   {`{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, decision.PointSelect, "`mode` is \"wizard\", and there is no such agent"},
-		"a long reason":     {`{"decision":"RETRY","reason":"` + strings.Repeat("ü", maxReason+1) + `"}`, decision.PointSelect, "longer than 2000 characters"},
-		"a long answer":     {strings.Repeat(" ", maxAnswer) + goesOn, decision.PointEvaluate, "longer than 262144 bytes"},
-		"bytes":             {"\xff" + goesOn, decision.PointEvaluate, "not valid UTF-8"},
-		"all at once":       {`{"decision":"GO","mode":"wizard"}`, decision.PointEvaluate, "`reason` is missing"},
-		"no question":       {goesOn, decision.PointTalk, "nothing is decided"},
+		"no mode": {`{"decision":"SELECT_MODE","reason":"x"}`, decision.PointSelect,
+			"`mode` is missing: SELECT_MODE needs one of developer, planner"},
+		"an unknown mode": {`{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, decision.PointSelect,
+			"`mode` is \"wizard\", and there is no such agent"},
+		"a long reason": {`{"decision":"RETRY","reason":"` + strings.Repeat("ü", maxReason+1) + `"}`,
+			decision.PointSelect, "longer than 2000 characters"},
+		"a long answer": {strings.Repeat(" ", maxAnswer) + goesOn, decision.PointEvaluate, "longer than 262144 bytes"},
+		"bytes":         {"\xff" + goesOn, decision.PointEvaluate, "not valid UTF-8"},
+		"all at once":   {`{"decision":"GO","mode":"wizard"}`, decision.PointEvaluate, "`reason` is missing"},
+		"no question":   {goesOn, decision.PointTalk, "nothing is decided"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseDecision(c.raw, c.point, builtIn())
@@ -104,7 +117,8 @@ func TestParseDecisionIsBounded(t *testing.T) {
 	if _, err := parseDecision(deep, decision.PointEvaluate, builtIn()); err == nil {
 		t.Error("nothing but open braces is a decision")
 	}
-	if n := testing.AllocsPerRun(1, func() { _, _ = parseDecision(deep, decision.PointEvaluate, builtIn()) }); n > 100*maxStarts {
+	if n := testing.AllocsPerRun(1,
+		func() { _, _ = parseDecision(deep, decision.PointEvaluate, builtIn()) }); n > 100*maxStarts {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -150,7 +164,8 @@ func TestClip(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"thread", 6, "thread"}, {"threads", 6, "threa…"}, {"fäden", 5, "fäden"}, {"fädens", 5, "fäde…"}, {"a b c", 3, "a…"}, {"", 3, ""},
+		{"thread", 6, "thread"}, {"threads", 6, "threa…"}, {"fäden", 5, "fäden"}, {"fädens", 5, "fäde…"},
+		{"a b c", 3, "a…"}, {"", 3, ""},
 	} {
 		if got := clip(c.in, c.n); got != c.want {
 			t.Errorf("clip(%q, %d) = %q, want %q", c.in, c.n, got, c.want)
@@ -159,7 +174,9 @@ func TestClip(t *testing.T) {
 }
 
 func FuzzParseDecision(f *testing.F) {
-	for _, s := range []string{goesOn, "```json\n" + goesOn + "\n```", `{"a":{"decision":"RETRY","reason":"}"}}`, "{{{", `{"decision":"COMPLETE","summary":"x"}`, `{"decision":"SELECT_MODE","mode":"tester","reason":"\ud800"}`, "\xff"} {
+	for _, s := range []string{goesOn, "```json\n" + goesOn + "\n```", `{"a":{"decision":"RETRY","reason":"}"}}`, "{{{",
+		`{"decision":"COMPLETE","summary":"x"}`, `{"decision":"SELECT_MODE","mode":"tester","reason":"\ud800"}`,
+		"\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

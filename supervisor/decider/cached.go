@@ -59,7 +59,8 @@ func (c Cached) key(p decision.Point, input string) string {
 }
 
 // hit takes nothing on trust: a store may be shared, and older than this program.
-func (c Cached) hit(ctx context.Context, key string, p decision.Point, agents []decision.AgentDescription) (Decision, bool) {
+func (c Cached) hit(ctx context.Context, key string, p decision.Point,
+	agents []decision.AgentDescription) (Decision, bool) {
 	if ctx.Err() != nil {
 		return Decision{}, false
 	}
@@ -80,5 +81,6 @@ func (c Cached) keep(key string, d Decision, err error) {
 
 // essence is a decision without how it came about.
 func essence(d Decision) Decision {
-	return Decision{Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Message: d.Message, Summary: d.Summary, Source: d.Source}
+	return Decision{Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Message: d.Message, Summary: d.Summary,
+		Source: d.Source}
 }

@@ -67,7 +67,8 @@ func TestCachedKeys(t *testing.T) {
 	}
 	// One answer is another under each of these.
 	salts := map[string]bool{}
-	for _, o := range []Options{{}, {Model: "a"}, {Effort: "a"}, {Templates: "a"}, {Model: "a\" \"b"}, {Model: "a", Effort: "b"}} {
+	for _, o := range []Options{{}, {Model: "a"}, {Effort: "a"}, {Templates: "a"}, {Model: "a\" \"b"},
+		{Model: "a", Effort: "b"}} {
 		o.Store = NewMemoryStore(1)
 		salts[o.model().(Cached).Salt] = true
 	}
@@ -98,7 +99,8 @@ func TestCachedKeepsNothingDoubtful(t *testing.T) {
 func TestCachedTrustsNoStore(t *testing.T) {
 	in := decision.Select(record(ran(developer, 1, ok)))
 	for _, found := range []Decision{
-		{}, {Decision: SelectMode, Mode: "wizard", Reason: "x"}, {Decision: Continue, Reason: "x"}, {Decision: Complete, Reason: "x", Summary: "x"}, {Decision: Retry},
+		{}, {Decision: SelectMode, Mode: "wizard", Reason: "x"}, {Decision: Continue, Reason: "x"},
+		{Decision: Complete, Reason: "x", Summary: "x"}, {Decision: Retry},
 	} {
 		asker := says(test)
 		c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: holding{found}}
@@ -172,7 +174,8 @@ func conforming(t *testing.T) map[string]Decider {
 	for _, name := range []string{"stateless", "hybrid", "rules", "unknown"} {
 		list[name] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}})
 		list[name+", cached"] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}, Store: NewMemoryStore(0)})
-		list[name+", in trouble"] = Build(Options{Name: name, Ask: &script{replies: []reply{{err: errBroken}}}, Prompts: plain{}})
+		list[name+", in trouble"] = Build(Options{Name: name, Ask: &script{replies: []reply{{err: errBroken}}},
+			Prompts: plain{}})
 		list[name+", with nonsense"] = Build(Options{Name: name, Ask: says("nonsense"), Prompts: plain{}})
 	}
 	store, err := OpenDirStore(t.TempDir(), 0, func(err error) { t.Error(err) })
@@ -180,7 +183,8 @@ func conforming(t *testing.T) map[string]Decider {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	list["stateless, cached on disk"] = Build(Options{Name: "stateless", Ask: says(test), Prompts: plain{}, Store: store})
+	list["stateless, cached on disk"] = Build(Options{Name: "stateless", Ask: says(test), Prompts: plain{},
+		Store: store})
 	return list
 }
 

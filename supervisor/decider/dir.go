@@ -81,7 +81,8 @@ func (s *DirStore) Get(key string) (Decision, bool) {
 	}
 	var e entry
 	var d Decision
-	if json.Unmarshal(text, &e) != nil || e.Key != key || e.Sum != sum(e.Decision) || json.Unmarshal(e.Decision, &d) != nil {
+	if json.Unmarshal(text, &e) != nil || e.Key != key || e.Sum != sum(e.Decision) ||
+		json.Unmarshal(e.Decision, &d) != nil {
 		return Decision{}, false
 	}
 	now := time.Now()

@@ -29,7 +29,8 @@ func keyNumber(i int) string { return Cached{}.key(decision.PointSelect, fmt.Spr
 
 func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "decisions")
-	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Täst <it>.", Message: "Run them all.", Source: ByModel}
+	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Täst <it>.", Message: "Run them all.",
+		Source: ByModel}
 	first := openDir(t, dir, 0)
 	first.Put(keyNumber(1), Decision{Reason: "before"})
 	first.Put(keyNumber(1), want)
@@ -50,7 +51,8 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%d files, %v; want one", len(files), err)
 	}
-	for path, mode := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, filepath.Join(dir, files[0].Name()): 0o600} {
+	for path, mode := range map[string]os.FileMode{dir: 0o700 | os.ModeDir,
+		filepath.Join(dir, files[0].Name()): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
 			t.Errorf("%s has mode %v, %v; want %v", path, info.Mode(), err, mode)
 		}

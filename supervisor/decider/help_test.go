@@ -25,10 +25,12 @@ func builtIn() []decision.AgentDescription {
 
 // ran is an execution under a summon of its own.
 func ran(agent string, iteration int, status decision.Status) decision.Execution {
-	e := decision.Execution{Agent: agent, Iteration: iteration, Status: status, StartedAt: epoch.Add(time.Duration(iteration) * time.Minute)}
+	e := decision.Execution{Agent: agent, Iteration: iteration, Status: status,
+		StartedAt: epoch.Add(time.Duration(iteration) * time.Minute)}
 	e.CompletedAt = e.StartedAt.Add(time.Second)
 	if e.Failed() {
-		e.Error = &decision.Failure{Agent: agent, Tool: "Bash", Message: "exit status 1", Category: decision.ToolFailure, At: e.CompletedAt}
+		e.Error = &decision.Failure{Agent: agent, Tool: "Bash", Message: "exit status 1",
+			Category: decision.ToolFailure, At: e.CompletedAt}
 	}
 	return e
 }

@@ -35,7 +35,8 @@ func known(agents []decision.AgentDescription, name string) bool {
 
 // actionable reports whether a decision can be acted on at a point.
 func actionable(d Decision, p decision.Point, agents []decision.AgentDescription) bool {
-	return slices.Contains(kinds(p), d.Decision) && d.Reason != "" && (d.Decision != SelectMode || known(agents, d.Mode))
+	return slices.Contains(kinds(p), d.Decision) && d.Reason != "" &&
+		(d.Decision != SelectMode || known(agents, d.Mode))
 }
 
 func names(agents []decision.AgentDescription) []string {

@@ -52,18 +52,23 @@ func (e *InvalidError) Unwrap() error { return e.Err }
 
 // SelectAgent implements [Decider].
 func (m Model) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
-	return m.decide(ctx, decision.PointSelect, in.AvailableAgents, func(p Prompts) (string, string, error) { return p.Select(in) })
+	return m.decide(ctx, decision.PointSelect, in.AvailableAgents, func(p Prompts) (string, string, error) {
+		return p.Select(in)
+	})
 }
 
 // EvaluateProgress implements [Decider].
 func (m Model) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
-	return m.decide(ctx, decision.PointEvaluate, in.AvailableAgents, func(p Prompts) (string, string, error) { return p.Evaluate(in) })
+	return m.decide(ctx, decision.PointEvaluate, in.AvailableAgents, func(p Prompts) (string, string, error) {
+		return p.Evaluate(in)
+	})
 }
 
 // rendering takes an input's two prompts from where they are rendered.
 type rendering func(Prompts) (system, prompt string, err error)
 
-func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.AgentDescription, render rendering) (Decision, error) {
+func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.AgentDescription,
+	render rendering) (Decision, error) {
 	asked := Decision{Source: ByModel}
 	system, prompt, err := m.render(render, &asked)
 	if err != nil {
@@ -87,7 +92,8 @@ func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.A
 		if !errors.As(err, &wrong) || correction == maxCorrections {
 			return asked, &InvalidError{Attempts: correction + 1, Answer: answer.Text, Err: err}
 		}
-		asked.Warnings = append(asked.Warnings, fmt.Sprintf("answer %d could not be used: %s", correction+1, wrong.Problem))
+		asked.Warnings = append(asked.Warnings,
+			fmt.Sprintf("answer %d could not be used: %s", correction+1, wrong.Problem))
 		asked.Prompt = corrected(prompt, answer.Text, wrong.Problem)
 	}
 }

@@ -25,7 +25,8 @@ func TestModelDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByModel,
-		Prompt: "select " + in.Key(), Answer: "Well. " + test, Attempts: 1, Usage: Usage{Input: 10, Output: 1, CostUSD: 0.5}}
+		Prompt: "select " + in.Key(), Answer: "Well. " + test, Attempts: 1,
+		Usage: Usage{Input: 10, Output: 1, CostUSD: 0.5}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -108,8 +109,10 @@ func TestModelGivesUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asker := &script{replies: []reply{c.reply}}
-				got, err := Model{Ask: asker, Prompts: plain{}, Timeout: time.Minute}.SelectAgent(t.Context(), decision.Select(record()))
-				if !errors.Is(err, c.is) || asker.count() != c.attempts || got.Attempts != c.attempts || got.Decision != "" {
+				got, err := Model{Ask: asker, Prompts: plain{}, Timeout: time.Minute}.SelectAgent(t.Context(),
+					decision.Select(record()))
+				if !errors.Is(err, c.is) || asker.count() != c.attempts || got.Attempts != c.attempts ||
+					got.Decision != "" {
 					t.Errorf("after %d attempts %+v, %v; want %d and %v", asker.count(), got, err, c.attempts, c.is)
 				}
 			})
@@ -148,7 +151,8 @@ func TestModelIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	asker := says(test)
-	if _, err := (Model{Ask: asker, Prompts: plain{}}).SelectAgent(ctx, decision.Select(record())); !errors.Is(err, context.Canceled) || asker.count() != 0 {
+	if _, err := (Model{Ask: asker, Prompts: plain{}}).SelectAgent(ctx, decision.Select(record())); !errors.Is(err,
+		context.Canceled) || asker.count() != 0 {
 		t.Errorf("cancelled before: %v after %d questions", err, asker.count())
 	}
 }
@@ -159,8 +163,10 @@ func TestModelPrompts(t *testing.T) {
 	if !errors.Is(err, errBroken) {
 		t.Errorf("error %v, want the template's", err)
 	}
-	got, err := Model{Ask: says(test), Prompts: plain{errBroken}, BuiltIn: plain{}}.SelectAgent(context.Background(), in)
-	if err != nil || got.Mode != tester || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], errBroken.Error()) {
+	got, err := Model{Ask: says(test), Prompts: plain{errBroken}, BuiltIn: plain{}}.SelectAgent(context.Background(),
+		in)
+	if err != nil || got.Mode != tester || len(got.Warnings) != 1 ||
+		!strings.Contains(got.Warnings[0], errBroken.Error()) {
 		t.Errorf("decided %+v, %v; want the built-in prompt's decision with a warning", got, err)
 	}
 	task := record(ran(developer, 1, bad))

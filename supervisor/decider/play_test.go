@@ -118,7 +118,8 @@ func random(t *testing.T, rnd *rand.Rand) *game {
 	}
 	failing, progress, loyal := rnd.IntN(100), rnd.IntN(100), rnd.IntN(100)
 	g := &game{t: t, alive: func() bool { return rnd.IntN(100) < loyal }}
-	g.task = decision.Record{Task: "Weave", Agents: agents, MaxIterations: 1 + rnd.IntN(30), MaxFailures: 1 + rnd.IntN(5)}
+	g.task = decision.Record{Task: "Weave", Agents: agents, MaxIterations: 1 + rnd.IntN(30),
+		MaxFailures: 1 + rnd.IntN(5)}
 	modes := []string{"", developer, planner, tester, reviewer, "wizard", "writer"}
 	if rnd.IntN(2) == 0 {
 		for range rnd.IntN(6) {
@@ -166,10 +167,15 @@ func TestRulesLead(t *testing.T) {
 	}{
 		{name: "no plan", path: []string{planner, developer, tester, reviewer}, ends: "complete"},
 		{name: "a plan", plan: plan, path: []string{planner, developer, developer, tester}, ends: "complete"},
-		{name: "one failure", plan: plan, fails: map[int]bool{2: true}, path: []string{planner, developer, developer, developer, tester}, ends: "complete"},
-		{name: "two failures", plan: plan, fails: map[int]bool{2: true, 3: true}, path: []string{planner, developer, developer, planner, developer, developer, tester}, ends: "complete"},
-		{name: "failures without an end", fails: map[int]bool{1: true, 2: true, 3: true}, path: []string{planner, planner, developer}, ends: "failed"},
-		{name: "an unmarked plan", plan: plan[:1], stuck: true, path: []string{planner, developer, developer, developer, developer, developer, developer, developer, developer, developer, developer, developer, developer}, ends: "limit"},
+		{name: "one failure", plan: plan, fails: map[int]bool{2: true},
+			path: []string{planner, developer, developer, developer, tester}, ends: "complete"},
+		{name: "two failures", plan: plan, fails: map[int]bool{2: true, 3: true},
+			path: []string{planner, developer, developer, planner, developer, developer, tester}, ends: "complete"},
+		{name: "failures without an end", fails: map[int]bool{1: true, 2: true, 3: true},
+			path: []string{planner, planner, developer}, ends: "failed"},
+		{name: "an unmarked plan", plan: plan[:1], stuck: true,
+			path: []string{planner, developer, developer, developer, developer, developer, developer, developer,
+				developer, developer, developer, developer, developer}, ends: "limit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := &game{t: t, alive: func() bool { return true }}

@@ -51,25 +51,51 @@ func TestRulesSelect(t *testing.T) {
 	overload := decision.Failure{Agent: developer, Category: decision.ProviderError, Transient: true, Message: "529"}
 	for _, c := range []rulingCase{
 		{"nothing done", record(), ruling{SelectMode, planner, true}, []string{"no plan", "nothing has been done"}},
-		{"no planner", with(record(), func(r *decision.Record) { r.Agents = agentsNamed("coder", developer) }), ruling{SelectMode, developer, false}, nil},
-		{"strangers", with(record(), func(r *decision.Record) { r.Agents = agentsNamed("coder", "writer") }), ruling{SelectMode, "coder", false}, nil},
-		{"a plan by the human", planned(record(), step("pending", tester)), ruling{SelectMode, tester, false}, []string{"Step 1", tester}},
-		{"a step that names its agent", planned(record(ran(planner, 1, ok)), step("complete", planner), step("pending", tester)), ruling{SelectMode, tester, true}, []string{"Step 2"}},
-		{"the same after a failure got over", with(planned(record(ran(planner, 1, ok), ran(developer, 2, bad)), step("skipped", ""), step("pending", tester)), func(r *decision.Record) { r.Error = nil }), ruling{SelectMode, tester, false}, nil},
-		{"a step that names nobody", planned(record(ran(planner, 1, ok)), step("pending", "")), ruling{SelectMode, developer, false}, []string{"Step 1", "names no agent"}},
-		{"a step that names a stranger", planned(record(ran(planner, 1, ok)), step("pending", "wizard")), ruling{SelectMode, developer, false}, []string{"names no agent"}},
+		{"no planner", with(record(), func(r *decision.Record) { r.Agents = agentsNamed("coder", developer) }),
+			ruling{SelectMode, developer, false}, nil},
+		{"strangers", with(record(), func(r *decision.Record) { r.Agents = agentsNamed("coder", "writer") }),
+			ruling{SelectMode, "coder", false}, nil},
+		{"a plan by the human", planned(record(), step("pending", tester)), ruling{SelectMode, tester, false},
+			[]string{"Step 1", tester}},
+		{"a step that names its agent",
+			planned(record(ran(planner, 1, ok)), step("complete", planner), step("pending", tester)),
+			ruling{SelectMode, tester, true}, []string{"Step 2"}},
+		{"the same after a failure got over",
+			with(planned(record(ran(planner, 1, ok), ran(developer, 2, bad)), step("skipped", ""),
+				step("pending", tester)), func(r *decision.Record) { r.Error = nil }),
+			ruling{SelectMode, tester, false}, nil},
+		{"a step that names nobody", planned(record(ran(planner, 1, ok)), step("pending", "")),
+			ruling{SelectMode, developer, false}, []string{"Step 1", "names no agent"}},
+		{"a step that names a stranger", planned(record(ran(planner, 1, ok)), step("pending", "wizard")),
+			ruling{SelectMode, developer, false}, []string{"names no agent"}},
 		{"an error", record(ran(developer, 1, bad)), ruling{Retry, "", false}, []string{developer, "tool_failure"}},
 		{"an error before any plan", record(ran(planner, 1, bad)), ruling{Retry, "", false}, []string{planner}},
-		{"an error that passes", erring(record(ran(developer, 1, bad)), overload), ruling{Retry, "", true}, []string{"provider", "passes"}},
-		{"an error that does not", erring(record(ran(developer, 1, bad)), decision.Failure{Agent: developer, Category: decision.ProviderError}), ruling{SelectMode, planner, false}, []string{"trying again helps nothing"}},
-		{"two in a row", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) { r.MaxFailures = 9 }), ruling{SelectMode, planner, false}, []string{"failed 2 times in a row"}},
-		{"failures forgiven", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) { r.Failures = 0 }), ruling{Retry, "", false}, []string{developer}},
-		{"nobody else", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) { r.Agents = agentsNamed(developer) }), ruling{Retry, "", false}, []string{"2 failures in a row"}},
-		{"an agent that is gone", with(record(ran("wizard", 1, bad)), func(r *decision.Record) { r.MaxFailures = 9 }), ruling{SelectMode, developer, false}, []string{"wizard", "not there any more"}},
-		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(planner, 3, bad)), ruling{Retry, "", false}, []string{"3 failures in a row", "limit"}},
-		{"a whole plan, unchecked", planned(record(ran(developer, 1, ok)), step("complete", "")), ruling{SelectMode, tester, false}, []string{"Every step", "nobody has checked"}},
-		{"a whole plan, checked", planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", "")), ruling{Complete, "", false}, []string{"Every step"}},
-		{"one that was stopped", record(ran(planner, 1, cut)), ruling{SelectMode, planner, false}, []string{"nothing has succeeded"}},
+		{"an error that passes", erring(record(ran(developer, 1, bad)), overload), ruling{Retry, "", true},
+			[]string{"provider", "passes"}},
+		{"an error that does not",
+			erring(record(ran(developer, 1, bad)),
+				decision.Failure{Agent: developer, Category: decision.ProviderError}),
+			ruling{SelectMode, planner, false}, []string{"trying again helps nothing"}},
+		{"two in a row", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) {
+			r.MaxFailures = 9
+		}), ruling{SelectMode, planner, false}, []string{"failed 2 times in a row"}},
+		{"failures forgiven", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) {
+			r.Failures = 0
+		}), ruling{Retry, "", false}, []string{developer}},
+		{"nobody else", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) {
+			r.Agents = agentsNamed(developer)
+		}), ruling{Retry, "", false}, []string{"2 failures in a row"}},
+		{"an agent that is gone", with(record(ran("wizard", 1, bad)), func(r *decision.Record) {
+			r.MaxFailures = 9
+		}), ruling{SelectMode, developer, false}, []string{"wizard", "not there any more"}},
+		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(planner, 3, bad)),
+			ruling{Retry, "", false}, []string{"3 failures in a row", "limit"}},
+		{"a whole plan, unchecked", planned(record(ran(developer, 1, ok)), step("complete", "")),
+			ruling{SelectMode, tester, false}, []string{"Every step", "nobody has checked"}},
+		{"a whole plan, checked", planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", "")),
+			ruling{Complete, "", false}, []string{"Every step"}},
+		{"one that was stopped", record(ran(planner, 1, cut)), ruling{SelectMode, planner, false},
+			[]string{"nothing has succeeded"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, clear := Rules{}.Select(decision.Select(c.task))
@@ -79,38 +105,71 @@ func TestRulesSelect(t *testing.T) {
 }
 
 func TestRulesEvaluate(t *testing.T) {
-	twoFailures := with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) { r.MaxFailures = 9 })
+	twoFailures := with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) {
+		r.MaxFailures = 9
+	})
 	overloaded := ran(developer, 1, bad)
-	overloaded.Error = &decision.Failure{Agent: developer, Category: decision.ProviderError, Transient: true, Message: "overloaded"}
+	overloaded.Error = &decision.Failure{Agent: developer, Category: decision.ProviderError, Transient: true,
+		Message: "overloaded"}
 	stretch := ran(developer, 1, ok)
 	for _, c := range []rulingCase{
-		{"a planner without a plan", record(ran(planner, 1, ok)), ruling{SelectMode, developer, false}, []string{"no plan"}},
-		{"then the developer", record(ran(planner, 1, ok), ran(developer, 2, ok)), ruling{SelectMode, tester, false}, []string{"tested"}},
-		{"then the tester", record(ran(developer, 2, ok), ran(tester, 3, ok)), ruling{SelectMode, reviewer, false}, []string{"reviewed"}},
-		{"then the reviewer", record(ran(tester, 3, ok), ran(reviewer, 4, ok)), ruling{Complete, "", false}, []string{reviewer}},
-		{"no tester", with(record(ran(developer, 1, ok)), func(r *decision.Record) { r.Agents = agentsNamed(developer, reviewer) }), ruling{SelectMode, reviewer, false}, nil},
-		{"nobody to check", with(record(ran("coder", 1, ok)), func(r *decision.Record) { r.Agents = agentsNamed("coder") }), ruling{Complete, "", false}, []string{"coder"}},
+		{"a planner without a plan", record(ran(planner, 1, ok)), ruling{SelectMode, developer, false},
+			[]string{"no plan"}},
+		{"then the developer", record(ran(planner, 1, ok), ran(developer, 2, ok)), ruling{SelectMode, tester, false},
+			[]string{"tested"}},
+		{"then the tester", record(ran(developer, 2, ok), ran(tester, 3, ok)), ruling{SelectMode, reviewer, false},
+			[]string{"reviewed"}},
+		{"then the reviewer", record(ran(tester, 3, ok), ran(reviewer, 4, ok)), ruling{Complete, "", false},
+			[]string{reviewer}},
+		{"no tester", with(record(ran(developer, 1, ok)), func(r *decision.Record) {
+			r.Agents = agentsNamed(developer, reviewer)
+		}), ruling{SelectMode, reviewer, false}, nil},
+		{"nobody to check", with(record(ran("coder", 1, ok)), func(r *decision.Record) {
+			r.Agents = agentsNamed("coder")
+		}), ruling{Complete, "", false}, []string{"coder"}},
 		{"no mode at all", record(ran(modeless, 1, ok)), ruling{SelectMode, tester, false}, []string{modeless}},
-		{"the next step is the same agent's", planned(record(ran(developer, 1, ok)), step("complete", developer), step("pending", developer)), ruling{Continue, "", true}, []string{"Step 2", "goes on"}},
-		{"the next step is another's", planned(record(ran(developer, 1, ok)), step("complete", developer), step("pending", reviewer)), ruling{SelectMode, reviewer, true}, []string{"Step 2", reviewer}},
-		{"the next step names nobody", planned(record(ran(developer, 1, ok)), step("pending", "")), ruling{Continue, "", false}, []string{"Step 1"}},
-		{"a modeless agent goes on", planned(record(ran(modeless, 1, ok)), step("pending", "")), ruling{Continue, "", false}, nil},
-		{"a planner hands over", planned(record(ran(planner, 1, ok)), step("pending", "")), ruling{SelectMode, developer, false}, nil},
-		{"a tester hands back", planned(record(ran(tester, 1, ok)), step("complete", ""), step("failed", "")), ruling{SelectMode, developer, false}, nil},
-		{"whole and unchecked", planned(record(ran(developer, 1, ok)), step("complete", ""), step("skipped", "")), ruling{SelectMode, tester, false}, nil},
-		{"whole and checked", planned(record(ran(developer, 1, ok), ran(reviewer, 2, ok)), step("complete", "")), ruling{Complete, "", false}, nil},
-		{"checked before the last change", planned(record(ran(tester, 1, ok), ran(developer, 2, ok)), step("complete", "")), ruling{SelectMode, tester, false}, nil},
-		{"a failure", record(ran(developer, 1, bad)), ruling{Retry, "", false}, []string{developer, "1 failure in a row of 3"}},
+		{"the next step is the same agent's", planned(record(ran(developer, 1, ok)), step("complete", developer),
+			step("pending", developer)), ruling{Continue, "", true}, []string{"Step 2", "goes on"}},
+		{"the next step is another's", planned(record(ran(developer, 1, ok)), step("complete", developer),
+			step("pending", reviewer)), ruling{SelectMode, reviewer, true}, []string{"Step 2", reviewer}},
+		{"the next step names nobody", planned(record(ran(developer, 1, ok)), step("pending", "")),
+			ruling{Continue, "", false}, []string{"Step 1"}},
+		{"a modeless agent goes on", planned(record(ran(modeless, 1, ok)), step("pending", "")),
+			ruling{Continue, "", false}, nil},
+		{"a planner hands over", planned(record(ran(planner, 1, ok)), step("pending", "")),
+			ruling{SelectMode, developer, false}, nil},
+		{"a tester hands back", planned(record(ran(tester, 1, ok)), step("complete", ""), step("failed", "")),
+			ruling{SelectMode, developer, false}, nil},
+		{"whole and unchecked", planned(record(ran(developer, 1, ok)), step("complete", ""), step("skipped", "")),
+			ruling{SelectMode, tester, false}, nil},
+		{"whole and checked", planned(record(ran(developer, 1, ok), ran(reviewer, 2, ok)), step("complete", "")),
+			ruling{Complete, "", false}, nil},
+		{"checked before the last change",
+			planned(record(ran(tester, 1, ok), ran(developer, 2, ok)), step("complete", "")),
+			ruling{SelectMode, tester, false}, nil},
+		{"a failure", record(ran(developer, 1, bad)), ruling{Retry, "", false},
+			[]string{developer, "1 failure in a row of 3"}},
 		{"a failure that passes", record(overloaded), ruling{Retry, "", true}, []string{"provider"}},
 		{"out of time", record(ran(developer, 1, late)), ruling{Retry, "", false}, nil},
-		{"the second failure of an agent", twoFailures, ruling{SelectMode, planner, false}, []string{"2 times in a row"}},
-		{"the last but one", record(ran(developer, 1, bad), ran(tester, 2, bad)), ruling{SelectMode, planner, false}, []string{"one failure left"}},
-		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(developer, 3, bad)), ruling{Retry, "", false}, []string{"limit"}},
-		{"the limit of all", with(record(ran(developer, 1, bad)), func(r *decision.Record) { r.MaxTotalFailures = 1 }), ruling{Retry, "", false}, []string{"1 in all"}},
-		{"a failure in a whole plan", planned(record(ran(tester, 1, bad)), step("complete", "")), ruling{Retry, "", false}, nil},
-		{"stopped", planned(record(ran(developer, 1, cut)), step("pending", developer)), ruling{SelectMode, developer, false}, nil},
-		{"too long under one summon", planned(record(stretch, stretch, stretch, stretch), step("pending", developer)), ruling{SelectMode, developer, false}, []string{"4 times under one summon"}},
-		{"failing too long under one summon", with(record(stretch, stretch, stretch, ran(developer, 1, bad)), func(r *decision.Record) { r.Agents = agentsNamed(developer) }),
+		{"the second failure of an agent", twoFailures, ruling{SelectMode, planner, false},
+			[]string{"2 times in a row"}},
+		{"the last but one", record(ran(developer, 1, bad), ran(tester, 2, bad)), ruling{SelectMode, planner, false},
+			[]string{"one failure left"}},
+		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(developer, 3, bad)),
+			ruling{Retry, "", false}, []string{"limit"}},
+		{"the limit of all", with(record(ran(developer, 1, bad)), func(r *decision.Record) {
+			r.MaxTotalFailures = 1
+		}), ruling{Retry, "", false}, []string{"1 in all"}},
+		{"a failure in a whole plan", planned(record(ran(tester, 1, bad)), step("complete", "")),
+			ruling{Retry, "", false}, nil},
+		{"stopped", planned(record(ran(developer, 1, cut)), step("pending", developer)),
+			ruling{SelectMode, developer, false}, nil},
+		{"too long under one summon", planned(record(stretch, stretch, stretch, stretch), step("pending", developer)),
+			ruling{SelectMode, developer, false}, []string{"4 times under one summon"}},
+		{"failing too long under one summon",
+			with(record(stretch, stretch, stretch, ran(developer, 1, bad)), func(r *decision.Record) {
+				r.Agents = agentsNamed(developer)
+			}),
 			ruling{SelectMode, developer, false}, []string{"4 times under one summon", "no other agent"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +225,8 @@ func TestRulesSummary(t *testing.T) {
 	e := ran(reviewer, 2, ok)
 	e.Output, e.Files = "All is\nwell", []string{"a.go", "b.go"}
 	d, _ := Rules{}.Evaluate(decision.Evaluate(planned(record(e), step("complete", ""), step("skipped", ""))))
-	for _, fact := range []string{"Of 2 steps 1 were completed and 1 skipped", "weave a thread (skipped)", "All is well", "a.go, b.go"} {
+	for _, fact := range []string{"Of 2 steps 1 were completed and 1 skipped", "weave a thread (skipped)",
+		"All is well", "a.go, b.go"} {
 		if !strings.Contains(d.Summary, fact) {
 			t.Errorf("the summary %q does not tell %q", d.Summary, fact)
 		}

@@ -16,7 +16,8 @@ const maxStretches = 4
 // Select chooses the agent that works next. Clear says that nobody has to think about it;
 // a decision without one means that there is no agent.
 func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
-	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints, failed: in.FailedChecks, limits: in.Constraints}.whole()
+	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints,
+		failed: in.FailedChecks, limits: in.Constraints}.whole()
 	if len(s.agents) == 0 {
 		return Decision{}, false
 	}
@@ -33,7 +34,8 @@ func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool
 	if n := len(history); last.Agent != "" && (n == 0 || !same(history[n-1], last)) {
 		history = append(history[:n:n], last)
 	}
-	s := standing{plan: in.Plan, history: history, agents: in.AvailableAgents, open: in.OpenPoints, failed: in.FailedChecks, limits: in.Constraints}.whole()
+	s := standing{plan: in.Plan, history: history, agents: in.AvailableAgents, open: in.OpenPoints,
+		failed: in.FailedChecks, limits: in.Constraints}.whole()
 	if failed(last.Status) {
 		return s.recover(troubleIn(last))
 	}
@@ -50,7 +52,8 @@ func same(a, b decision.ExecutionSummary) bool {
 // recover rules on a failure.
 func (s standing) recover(t trouble) (d Decision, clear bool) {
 	if s.spent() {
-		return retry(t, fmt.Sprintf("%s in a row and %d in all are the limit: whether it is tried once more is for the task machine to say.",
+		return retry(t, fmt.Sprintf("%s in a row and %d in all are the limit: whether it is tried once more is for "+
+			"the task machine to say.",
 			words.Count(s.limits.ConsecutiveFailures, "failure"), s.limits.TotalFailures)), false
 	}
 	again := 0 // failures in a row of the same agent
@@ -63,20 +66,27 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 	gone := t.agent != "" && t.agent != modeless && !s.has(t.agent)
 	switch other := s.other(t.agent); {
 	case s.stretches() >= maxStretches:
-		return s.instead(other, t, fmt.Sprintf("%s has worked %s under one summon, and failed at last", nameOf(t.agent), words.Count(s.stretches(), "time")))
+		return s.instead(other, t, fmt.Sprintf("%s has worked %s under one summon, and failed at last", nameOf(t.agent),
+			words.Count(s.stretches(), "time")))
 	case t.passes():
-		return retry(t, fmt.Sprintf("The provider failed under %s, and that passes: it tries again.", nameOf(t.agent))), true
+		return retry(t, fmt.Sprintf("The provider failed under %s, and that passes: it tries again.", nameOf(t.agent))),
+			true
 	case gone && other != "":
 		return s.instead(other, t, fmt.Sprintf("%s failed, and is not there any more", nameOf(t.agent)))
 	case again >= 2 && other != "":
-		return s.instead(other, t, fmt.Sprintf("%s has failed %s in a row", nameOf(t.agent), words.Count(again, "time")))
+		return s.instead(other, t,
+			fmt.Sprintf("%s has failed %s in a row", nameOf(t.agent), words.Count(again, "time")))
 	case !t.retry && other != "":
-		return s.instead(other, t, fmt.Sprintf("%s failed (%s), where trying again helps nothing", nameOf(t.agent), t.category))
-	case s.limits.MaxConsecutiveFailures > 0 && s.limits.ConsecutiveFailures >= s.limits.MaxConsecutiveFailures-1 && other != "":
-		return s.instead(other, t, fmt.Sprintf("%s failed, with one failure left to the limit of %d in a row", nameOf(t.agent), s.limits.MaxConsecutiveFailures))
+		return s.instead(other, t, fmt.Sprintf("%s failed (%s), where trying again helps nothing", nameOf(t.agent),
+			t.category))
+	case s.limits.MaxConsecutiveFailures > 0 && s.limits.ConsecutiveFailures >= s.limits.MaxConsecutiveFailures-1 &&
+		other != "":
+		return s.instead(other, t, fmt.Sprintf("%s failed, with one failure left to the limit of %d in a row",
+			nameOf(t.agent), s.limits.MaxConsecutiveFailures))
 	}
 	return retry(t, fmt.Sprintf("%s failed (%s), with %s in a row of %d allowed: it tries again, otherwise.",
-		nameOf(t.agent), t.category, words.Count(s.limits.ConsecutiveFailures, "failure"), s.limits.MaxConsecutiveFailures)), false
+		nameOf(t.agent), t.category, words.Count(s.limits.ConsecutiveFailures, "failure"),
+		s.limits.MaxConsecutiveFailures)), false
 }
 
 // instead has another agent go on where one failed; the same anew where there is no other.
@@ -91,7 +101,8 @@ func (s standing) instead(other string, t trouble, why string) (Decision, bool) 
 	default:
 		why += fmt.Sprintf(": %s is to look at it", other)
 	}
-	return Decision{Decision: SelectMode, Mode: other, Reason: why + ".", Message: message + t.told(), Source: ByRules}, false
+	return Decision{Decision: SelectMode, Mode: other, Reason: why + ".", Message: message + t.told(), Source: ByRules},
+		false
 }
 
 func retry(t trouble, reason string) Decision {
@@ -128,7 +139,8 @@ func (s standing) onward(current string) (d Decision, clear bool) {
 	case step != nil:
 		return s.unnamed(step, current)
 	case s.plan != nil && !s.checked():
-		return s.first(s.pick(tester, reviewer), current, "Every step of the plan is over, and nobody has checked the result since the last change.")
+		return s.first(s.pick(tester, reviewer), current,
+			"Every step of the plan is over, and nobody has checked the result since the last change.")
 	case s.plan != nil:
 		return s.finish("Every step of the plan is over"), false
 	}
@@ -160,11 +172,14 @@ func (s standing) planless(current string) (d Decision, clear bool) {
 	case done == planner && s.worker() != "":
 		return s.first(s.worker(), current, "The planner has left no plan to follow: the task itself is next.")
 	case done != tester && done != reviewer && done != planner && s.has(tester):
-		return s.first(tester, current, fmt.Sprintf("There is no plan, and %s has worked: the result is to be tested.", nameOf(done)))
+		return s.first(tester, current, fmt.Sprintf("There is no plan, and %s has worked: the result is to be tested.",
+			nameOf(done)))
 	case done != reviewer && s.has(reviewer):
-		return s.first(reviewer, current, fmt.Sprintf("There is no plan, and %s has worked: the result is to be reviewed.", nameOf(done)))
+		return s.first(reviewer, current,
+			fmt.Sprintf("There is no plan, and %s has worked: the result is to be reviewed.", nameOf(done)))
 	default:
-		return s.finish(fmt.Sprintf("There is no plan, and after %s nobody is left who has something to do", nameOf(done))), false
+		return s.finish(fmt.Sprintf("There is no plan, and after %s nobody is left who has something to do",
+			nameOf(done))), false
 	}
 }
 
@@ -193,8 +208,10 @@ func (s standing) hand(name, current, reason string) (d Decision, whole bool) {
 			if name == "" {
 				return Decision{}, false
 			}
-			reason += fmt.Sprintf(" %s has worked %s under one summon, and is followed by another.", current, words.Count(n, "time"))
-			return Decision{Decision: SelectMode, Mode: name, Reason: reason, Message: s.brief(name), Source: ByRules}, false
+			reason += fmt.Sprintf(" %s has worked %s under one summon, and is followed by another.", current,
+				words.Count(n, "time"))
+			return Decision{Decision: SelectMode, Mode: name, Reason: reason, Message: s.brief(name), Source: ByRules},
+				false
 		}
 		reason += fmt.Sprintf(" %s has succeeded so far, and goes on.", name)
 		return Decision{Decision: Continue, Reason: reason, Message: s.brief(name), Source: ByRules}, true

@@ -184,7 +184,8 @@ type trouble struct {
 }
 
 func troubleOf(e *decision.ErrorContext) trouble {
-	t := trouble{agent: e.Agent, message: e.Message, tool: e.Tool, category: e.Category, retry: len(e.RecoveryOptions) == 0}
+	t := trouble{agent: e.Agent, message: e.Message, tool: e.Tool, category: e.Category,
+		retry: len(e.RecoveryOptions) == 0}
 	for _, o := range e.RecoveryOptions {
 		t.retry = t.retry || o.Action == decision.Retry
 	}

@@ -25,10 +25,13 @@ func looks(agent string) bool { return agent == tester || agent == reviewer }
 // model may know better, so the decision is not clear.
 func (s standing) settle(p *decision.OpenPoint, current string) (d Decision, clear bool) {
 	mended := slices.ContainsFunc(p.Since, func(agent string) bool { return agent != planner && !looks(agent) })
-	name, reason := p.Agent, fmt.Sprintf("%s left work open, and others have worked since: it is to look again.", p.Agent)
-	message := "When you last handed over, or another " + p.Agent + " did, this was left open. See whether it is settled, and what else is wrong or missing:" + told(p.Remaining)
+	name, reason := p.Agent, fmt.Sprintf("%s left work open, and others have worked since: it is to look again.",
+		p.Agent)
+	message := "When you last handed over, or another " + p.Agent +
+		" did, this was left open. See whether it is settled, and what else is wrong or missing:" + told(p.Remaining)
 	if !mended || !s.has(p.Agent) {
-		name, reason = s.mender(p.Agent), fmt.Sprintf("%s left work open, which is to be done before the task is complete.", p.Agent)
+		name, reason = s.mender(p.Agent),
+			fmt.Sprintf("%s left work open, which is to be done before the task is complete.", p.Agent)
 		message = "The " + p.Agent + " has left this open. Do it, and prove that it is done:" + told(p.Remaining)
 	}
 	d, _ = s.hand(name, current, reason)
@@ -43,7 +46,8 @@ func (s standing) mend(current string) (d Decision, clear bool) {
 		points[i] = fmt.Sprintf("%s, of a document of %s: %s", c.Command, nameOf(c.Agent), c.Why)
 	}
 	d, _ = s.hand(s.mender(""), current, "Checks that proved the work fail at the end.")
-	d.Message, d.Aside = "The supervisor has run the checks of the task's documents once more, and these fail. Find out what broke them, and put it right:"+told(points), true
+	d.Message, d.Aside = "The supervisor has run the checks of the task's documents once more, and these fail. Find "+
+		"out what broke them, and put it right:"+told(points), true
 	return d, false
 }
 

@@ -10,7 +10,8 @@ import (
 // TestRulesNeverCompleteOverOpenWork of a tester or reviewer: it is done, and then looked at
 // again by the one who found it. What others leave open does not keep a task from its end.
 func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
-	done := &decision.Plan{Steps: []decision.Step{{Index: 1, Status: "complete"}}, CurrentStepIndex: 1, IsComplete: true}
+	done := &decision.Plan{Steps: []decision.Step{{Index: 1, Status: "complete"}}, CurrentStepIndex: 1,
+		IsComplete: true}
 	all := []string{"planner", "developer", "tester", "reviewer"}
 	blocker := []string{"BLOCKER: it loses data"}
 	for _, c := range []struct {
@@ -25,35 +26,47 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 	}{
 		{"nothing is open", all, done, []string{"developer", "tester", "reviewer"}, nil, "COMPLETE", "", false},
 		{"the reviewer's blocker", all, done, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer", "BLOCKER: it loses data", true},
+			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer",
+			"BLOCKER: it loses data", true},
 		{"without a plan", all, nil, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer", "BLOCKER: it loses data", true},
+			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer",
+			"BLOCKER: it loses data", true},
 		{"somebody has worked since", all, done, []string{"reviewer", "developer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}}, "SELECT_MODE reviewer", "BLOCKER: it loses data", true},
+			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}},
+			"SELECT_MODE reviewer", "BLOCKER: it loses data", true},
 		{"somebody has only looked since", all, done, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "tester", Remaining: blocker, Since: []string{"reviewer"}}}, "SELECT_MODE developer", "BLOCKER: it loses data", true},
-		{"before the next step", all, &decision.Plan{Steps: []decision.Step{{Index: 1, Status: "complete"}, {Index: 2, Mode: "reviewer", Status: "pending"}}, CurrentStepIndex: 1},
-			[]string{"developer", "tester"}, []decision.OpenPoint{{Agent: "tester", Remaining: blocker}}, "SELECT_MODE developer", "BLOCKER: it loses data", true},
+			[]decision.OpenPoint{{Agent: "tester", Remaining: blocker, Since: []string{"reviewer"}}},
+			"SELECT_MODE developer", "BLOCKER: it loses data", true},
+		{"before the next step", all,
+			&decision.Plan{Steps: []decision.Step{{Index: 1, Status: "complete"},
+				{Index: 2, Mode: "reviewer", Status: "pending"}}, CurrentStepIndex: 1},
+			[]string{"developer", "tester"}, []decision.OpenPoint{{Agent: "tester", Remaining: blocker}},
+			"SELECT_MODE developer", "BLOCKER: it loses data", true},
 		{"nobody else is there", []string{"reviewer"}, done, []string{"reviewer"},
 			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "CONTINUE", "BLOCKER: it loses data", true},
 		{"who looked is not there any more", []string{"developer"}, done, []string{"developer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}}, "CONTINUE", "BLOCKER: it loses data", true},
+			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}}, "CONTINUE",
+			"BLOCKER: it loses data", true},
 		{"the developer's remark", all, done, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "developer", Remaining: []string{"docs"}}}, "COMPLETE", "docs (developer)", false},
+			[]decision.OpenPoint{{Agent: "developer", Remaining: []string{"docs"}}}, "COMPLETE", "docs (developer)",
+			false},
 		{"a reviewer's question", all, done, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "reviewer", OpenQuestions: []string{"Is it wanted?"}}}, "COMPLETE", "Is it wanted? (reviewer)", false},
+			[]decision.OpenPoint{{Agent: "reviewer", OpenQuestions: []string{"Is it wanted?"}}}, "COMPLETE",
+			"Is it wanted? (reviewer)", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := decision.EvaluateProgressInput{Task: "t", Plan: c.plan, OpenPoints: c.open}
 			for i, name := range c.worked {
-				in.History = append(in.History, decision.ExecutionSummary{Agent: name, Iteration: i + 1, Status: decision.StatusSuccess})
+				in.History = append(in.History,
+					decision.ExecutionSummary{Agent: name, Iteration: i + 1, Status: decision.StatusSuccess})
 			}
 			in.LastExecution = in.History[len(in.History)-1]
 			for _, name := range c.agents {
 				in.AvailableAgents = append(in.AvailableAgents, decision.AgentDescription{Name: name})
 			}
 			evaluated, clear := Rules{}.Evaluate(in)
-			if got := strings.TrimSpace(evaluated.Decision + " " + evaluated.Mode); got != c.want || evaluated.Aside != c.aside {
+			if got := strings.TrimSpace(evaluated.Decision + " " + evaluated.Mode); got != c.want ||
+				evaluated.Aside != c.aside {
 				t.Errorf("evaluated: %s, aside %v (%s), want %s", got, evaluated.Aside, evaluated.Reason, c.want)
 			}
 			if clear {
@@ -62,7 +75,8 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 			if said := evaluated.Message + evaluated.Summary; !strings.Contains(said, c.says) {
 				t.Errorf("it says %q, and not %q", said, c.says)
 			}
-			selected, _ := Rules{}.Select(decision.SelectAgentInput{Task: "t", Plan: c.plan, History: in.History, OpenPoints: c.open, AvailableAgents: in.AvailableAgents})
+			selected, _ := Rules{}.Select(decision.SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
+				OpenPoints: c.open, AvailableAgents: in.AvailableAgents})
 			if (selected.Decision == Complete) != (c.want == Complete) {
 				t.Errorf("selected: %+v", selected)
 			}

@@ -20,7 +20,8 @@ func (s standing) brief(agent string) string {
 	}
 	switch agent {
 	case planner:
-		return "Make a plan of the task: steps in order that can each be done and proved by one agent, with the agent that is to do each."
+		return "Make a plan of the task: steps in order that can each be done and proved by one agent, with the " +
+			"agent that is to do each."
 	case tester:
 		return "Test what was done: run it and its tests, and report what fails."
 	case reviewer:
@@ -84,7 +85,8 @@ func reached(p *decision.Plan) string {
 		}
 		steps = append(steps, text)
 	}
-	return fmt.Sprintf("Of %d steps %d were completed and %d skipped: %s.", len(p.Steps), done, skipped, clip(strings.Join(steps, "; "), 600))
+	return fmt.Sprintf("Of %d steps %d were completed and %d skipped: %s.", len(p.Steps), done, skipped,
+		clip(strings.Join(steps, "; "), 600))
 }
 
 // files are those changed within the window, each once, in the order of the changes.

@@ -48,21 +48,25 @@ func TestHybrid(t *testing.T) {
 	ctx := context.Background()
 	calls := 0
 	h := Hybrid{Rest: fixed{d: Decision{Decision: Retry, Reason: "x", Source: ByModel}, calls: &calls}}
-	if d, err := h.SelectAgent(ctx, decision.Select(record())); err != nil || d.Mode != planner || d.Source != ByRules || calls != 0 {
+	if d, err := h.SelectAgent(ctx, decision.Select(record())); err != nil || d.Mode != planner ||
+		d.Source != ByRules || calls != 0 {
 		t.Errorf("a clear case: %+v, %v after %d calls; want the rules'", d, err, calls)
 	}
-	if d, err := h.SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); err != nil || d.Source != ByModel || calls != 1 {
+	if d, err := h.SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); err != nil ||
+		d.Source != ByModel || calls != 1 {
 		t.Errorf("an unclear case: %+v, %v after %d calls; want the other's", d, err, calls)
 	}
 	clear := planned(record(ran(developer, 1, ok)), step("complete", ""), step("pending", tester))
-	if d, err := h.EvaluateProgress(ctx, decision.Evaluate(clear)); err != nil || d.Mode != tester || d.Source != ByRules || calls != 1 {
+	if d, err := h.EvaluateProgress(ctx, decision.Evaluate(clear)); err != nil || d.Mode != tester ||
+		d.Source != ByRules || calls != 1 {
 		t.Errorf("a clear evaluation: %+v, %v after %d calls; want the rules'", d, err, calls)
 	}
 	over := planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", ""))
 	if d, err := h.EvaluateProgress(ctx, decision.Evaluate(over)); err != nil || d.Source != ByModel || calls != 2 {
 		t.Errorf("an end: %+v, %v after %d calls; want the other's: a model has to look", d, err, calls)
 	}
-	if _, err := (Hybrid{}).SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); !errors.Is(err, errUnclear) {
+	if _, err := (Hybrid{}).SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); !errors.Is(err,
+		errUnclear) {
 		t.Errorf("with nobody else: %v, want ErrUnclear", err)
 	}
 	if _, err := (Hybrid{}).EvaluateProgress(ctx, decision.Evaluate(over)); !errors.Is(err, errUnclear) {
@@ -72,7 +76,8 @@ func TestHybrid(t *testing.T) {
 
 func TestFallback(t *testing.T) {
 	in := decision.Select(record(ran(developer, 1, bad)))
-	spent := Decision{Source: ByModel, Prompt: "p", Answer: "a", Attempts: 3, Warnings: []string{"first"}, Usage: Usage{CostUSD: 2}}
+	spent := Decision{Source: ByModel, Prompt: "p", Answer: "a", Attempts: 3, Warnings: []string{"first"},
+		Usage: Usage{CostUSD: 2}}
 	var told []string
 	f := Fallback{First: fixed{d: spent, err: errBroken}, Warn: func(s string) { told = append(told, s) }}
 	got, err := f.SelectAgent(context.Background(), in)
@@ -126,7 +131,8 @@ func TestBuildUnknown(t *testing.T) {
 	if err != nil || got.Source != ByFallback || !strings.Contains(strings.Join(got.Warnings, " "), `"oracle"`) {
 		t.Errorf("decided %+v, %v; want the rules, and a warning", got, err)
 	}
-	if _, err := Build(Options{Name: "oracle", Strict: true}).SelectAgent(context.Background(), decision.Select(record())); err == nil {
+	if _, err := Build(Options{Name: "oracle", Strict: true}).SelectAgent(context.Background(),
+		decision.Select(record())); err == nil {
 		t.Error("strict: want an error")
 	}
 }

@@ -15,8 +15,10 @@ func busy(n int) (Record, []Execution) {
 	r.History = History{}
 	all := make([]Execution, 0, n)
 	for i := range n {
-		e := worked(n-i, []string{"developer", "tester"}[i%2], []Status{StatusSuccess, StatusSuccess, StatusSuccess, StatusFailure}[(n-i)%4])
-		e.Output = strings.Repeat("Looked at the handler and changed it as the plan says. ", 20) + "\nModified auth/login.go\nPASS: 12 passed\n"
+		e := worked(n-i, []string{"developer", "tester"}[i%2],
+			[]Status{StatusSuccess, StatusSuccess, StatusSuccess, StatusFailure}[(n-i)%4])
+		e.Output = strings.Repeat("Looked at the handler and changed it as the plan says. ", 20) +
+			"\nModified auth/login.go\nPASS: 12 passed\n"
 		e.Files = []string{"auth/login.go"}
 		r.History, all = r.History.Add(e), append(all, e)
 	}
@@ -46,7 +48,8 @@ func BenchmarkSelect(b *testing.B) {
 			for b.Loop() {
 				in := Select(Record{Task: r.Task, Steps: r.Steps, Error: r.Error})
 				in.History = asSpecified(all, selectWindow)
-				in.AvailableAgents = []AgentDescription{{Name: "developer", RecentPerformance: figuresAsSpecified(all, "developer")}}
+				in.AvailableAgents = []AgentDescription{{Name: "developer",
+					RecentPerformance: figuresAsSpecified(all, "developer")}}
 			}
 			if base := cost["of20"]; base > 0 {
 				b.ReportMetric(perOp(b)/base, "x_of20")

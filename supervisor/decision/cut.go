@@ -162,9 +162,11 @@ func around(s string, at, most int) string {
 
 // What lines tell of, in the words they tell it with: errors above files above steps.
 var (
-	errorWords = []string{"error", "fail", "panic", "fatal", "exception", "denied", "not found", "cannot ", "timed out", "refused"}
-	fileWords  = []string{"created ", "modified ", "wrote ", "edited ", "changed ", "deleted ", "renamed ", "added ", "updated "}
-	stepWords  = []string{"step ", "[x]", "✓", "✔", "completed", "passed", "remaining", "todo"}
+	errorWords = []string{"error", "fail", "panic", "fatal", "exception", "denied", "not found", "cannot ", "timed out",
+		"refused"}
+	fileWords = []string{"created ", "modified ", "wrote ", "edited ", "changed ", "deleted ", "renamed ", "added ",
+		"updated "}
+	stepWords = []string{"step ", "[x]", "✓", "✔", "completed", "passed", "remaining", "todo"}
 )
 
 // worth says what a line is worth keeping, and where the word is that tells it.

@@ -96,7 +96,8 @@ func Handed(d *verdict.Document, receipts []verdict.Receipt) *Document {
 
 // Ran is a check with its receipt.
 func Ran(c verdict.Check, r verdict.Receipt) Check {
-	x := Check{Command: short(c.Command, otherRunes), Expect: short(c.Expect, otherRunes), Result: r.Result, Why: short(r.Why, otherRunes)}
+	x := Check{Command: short(c.Command, otherRunes), Expect: short(c.Expect, otherRunes), Result: r.Result,
+		Why: short(r.Why, otherRunes)}
 	if r.Result != verdict.CheckPassed {
 		x.Output = short(r.Output, checkOutputRunes)
 	}
@@ -127,7 +128,8 @@ func items(list []string, most, runes int) []string {
 
 // nothingWords are what models write into a list that should be empty.
 var nothingWords = []string{
-	"none", "nothing", "nothing remains", "nothing is left", "nothing left", "no remaining work", "none remaining", "n/a", "no open questions", "no",
+	"none", "nothing", "nothing remains", "nothing is left", "nothing left", "no remaining work", "none remaining",
+	"n/a", "no open questions", "no",
 }
 
 // meant leaves out of a list what says that there is nothing.
@@ -170,8 +172,10 @@ func (d *Document) equal(o *Document) bool {
 	if d == nil || o == nil {
 		return d == o
 	}
-	return d == o || d.KeyContext == o.KeyContext && slices.Equal(d.Accomplished, o.Accomplished) && slices.Equal(d.Remaining, o.Remaining) &&
-		slices.Equal(d.OpenQuestions, o.OpenQuestions) && slices.Equal(d.Choices, o.Choices) && slices.Equal(d.Constraints, o.Constraints) &&
+	return d == o || d.KeyContext == o.KeyContext && slices.Equal(d.Accomplished, o.Accomplished) &&
+		slices.Equal(d.Remaining, o.Remaining) &&
+		slices.Equal(d.OpenQuestions, o.OpenQuestions) && slices.Equal(d.Choices, o.Choices) &&
+		slices.Equal(d.Constraints, o.Constraints) &&
 		slices.Equal(d.Files, o.Files) && slices.Equal(d.Claims, o.Claims) && slices.Equal(d.Checks, o.Checks)
 }
 

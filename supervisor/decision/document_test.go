@@ -16,28 +16,33 @@ import (
 // document of each mode.
 func TestDocumentsReachBothInputs(t *testing.T) {
 	given := &verdict.Document{
-		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data", " None. "}, OpenQuestions: []string{"Which format?", "n/a"},
-		KeyContext: "the port is 8080", Decisions: []verdict.Decision{{Choice: "a table", Rejected: "a switch", Why: "speed"}},
+		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data", " None. "},
+		OpenQuestions: []string{"Which format?", "n/a"}, KeyContext: "the port is 8080",
+		Decisions:   []verdict.Decision{{Choice: "a table", Rejected: "a switch", Why: "speed"}},
 		Constraints: []string{"under 20 ms"}, Files: []string{"a.go"},
 		Checks: []verdict.Check{{Command: "make test", Expect: "exit 0"}, {Command: "make lint", Expect: "exit 0"}},
 		Claims: []verdict.Claim{{Claim: "tests pass", Check: 1}, {Claim: "lint is clean", Check: 2}},
 	}
 	receipts := []verdict.Receipt{
-		{Result: verdict.CheckPassed, Output: "ok", SHA256: "ab"}, {Result: verdict.CheckFailed, Why: "exit code 1, expected 0", Output: "a.go:1: no"},
+		{Result: verdict.CheckPassed, Output: "ok", SHA256: "ab"},
+		{Result: verdict.CheckFailed, Why: "exit code 1, expected 0", Output: "a.go:1: no"},
 	}
 	whole := &Document{
-		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data"}, OpenQuestions: []string{"Which format?"},
-		KeyContext: "the port is 8080", Choices: []string{"a table — rejected: a switch — why: speed"}, Constraints: []string{"under 20 ms"}, Files: []string{"a.go"},
-		Claims: []Claim{{"tests pass", "verified"}, {"lint is clean", "refuted"}},
+		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data"},
+		OpenQuestions: []string{"Which format?"}, KeyContext: "the port is 8080",
+		Choices: []string{"a table — rejected: a switch — why: speed"}, Constraints: []string{"under 20 ms"},
+		Files: []string{"a.go"}, Claims: []Claim{{"tests pass", "verified"}, {"lint is clean", "refuted"}},
 		Checks: []Check{
 			{Command: "make test", Expect: "exit 0", Result: "passed"},
-			{Command: "make lint", Expect: "exit 0", Result: "failed", Why: "exit code 1, expected 0", Output: "a.go:1: no"},
+			{Command: "make lint", Expect: "exit 0", Result: "failed", Why: "exit code 1, expected 0",
+				Output: "a.go:1: no"},
 		},
 	}
 	brief := &Document{
 		Remaining: whole.Remaining, OpenQuestions: whole.OpenQuestions, KeyContext: whole.KeyContext,
 		Claims: []Claim{{"lint is clean", "refuted"}},
-		Checks: []Check{{Command: "make test", Result: "passed"}, {Command: "make lint", Result: "failed", Why: "exit code 1, expected 0"}},
+		Checks: []Check{{Command: "make test", Result: "passed"},
+			{Command: "make lint", Result: "failed", Why: "exit code 1, expected 0"}},
 	}
 	r := full()
 	r.History = History{}
@@ -48,7 +53,8 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 	}
 	r.History = r.History.Add(one)
 	r.Judged = one.ID
-	open := []OpenPoint{{Agent: "reviewer", Iteration: one.Iteration, Remaining: whole.Remaining, OpenQuestions: whole.OpenQuestions}}
+	open := []OpenPoint{{Agent: "reviewer", Iteration: one.Iteration, Remaining: whole.Remaining,
+		OpenQuestions: whole.OpenQuestions}}
 	s, e := Select(r), Evaluate(r)
 	for what, d := range map[string]string{
 		"what is judged":            cmp.Diff(whole, e.LastExecution.Document),
@@ -73,7 +79,8 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 		t.Errorf("one that was followed by another (-want +got):\n%s", diff)
 	}
 	again := worked(1, "reviewer", StatusSuccess)
-	again.Document = Handed(&verdict.Document{Accomplished: []string{"looked again"}, Remaining: []string{"Nothing."}}, nil)
+	again.Document = Handed(&verdict.Document{Accomplished: []string{"looked again"}, Remaining: []string{"Nothing."}},
+		nil)
 	r.History = r.History.Add(again)
 	if got := Evaluate(r).OpenPoints; got != nil {
 		t.Errorf("still open: %+v", got)
@@ -105,10 +112,12 @@ func TestDocumentsAreBounded(t *testing.T) {
 	d := &verdict.Document{KeyContext: long}
 	for i := range 100 {
 		text := fmt.Sprint(i, " ", long)
-		d.Remaining, d.OpenQuestions, d.Accomplished = append(d.Remaining, text), append(d.OpenQuestions, text), append(d.Accomplished, text)
+		d.Remaining, d.OpenQuestions, d.Accomplished = append(d.Remaining, text), append(d.OpenQuestions, text),
+			append(d.Accomplished, text)
 		d.Constraints, d.Files = append(d.Constraints, text), append(d.Files, text)
 		d.Decisions = append(d.Decisions, verdict.Decision{Choice: text})
-		d.Claims, d.Checks = append(d.Claims, verdict.Claim{Claim: text}), append(d.Checks, verdict.Check{Command: text})
+		d.Claims, d.Checks = append(d.Claims, verdict.Claim{Claim: text}),
+			append(d.Checks, verdict.Check{Command: text})
 	}
 	r := full()
 	r.History = History{}

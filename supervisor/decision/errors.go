@@ -50,7 +50,8 @@ func RecoveryOptions(f Failure) []RecoveryOption {
 	}
 	switch f.category() {
 	case ToolFailure:
-		add(Retry, "Try the same again with different parameters", "What made the tool fail may have passed, or be avoided")
+		add(Retry, "Try the same again with different parameters",
+			"What made the tool fail may have passed, or be avoided")
 		add(Skip, "Skip this step and go on with the next", "The step may not be needed for the task")
 	case ProviderError:
 		if f.Transient {
@@ -76,10 +77,12 @@ func RecoveryOptions(f Failure) []RecoveryOption {
 
 // Words that tell why a tool failed, in its message.
 var (
-	deniedWords = []string{"permission denied", "permission to use", "operation not permitted", "access denied", "access is denied", "eacces", "eperm", "not allowed to",
-		"requested permissions", "requires approval", "has been denied"}
+	deniedWords = []string{"permission denied", "permission to use", "operation not permitted", "access denied",
+		"access is denied", "eacces", "eperm", "not allowed to", "requested permissions", "requires approval",
+		"has been denied"}
 	timeoutWords = []string{"timed out", "timeout", "deadline exceeded", "etimedout"}
-	invalidWords = []string{"inputvalidationerror", "invalid tool input", "validation error", "invalid arguments", "required parameter"}
+	invalidWords = []string{"inputvalidationerror", "invalid tool input", "validation error", "invalid arguments",
+		"required parameter"}
 )
 
 // ToolCategory classifies a failed tool call by what it said, and by whether it was denied.

@@ -12,10 +12,13 @@ import (
 func full() Record {
 	h := made(12, func(i int) Status { return []Status{StatusSuccess, StatusFailure}[i%2] })
 	return Record{
-		Task: "the task <&>", Steps: []Step{{Description: "one", Status: "done", Mode: "developer", AgentUsed: "orch-1"}, {Description: "two"}},
-		History: h, Error: &Failure{Agent: "developer", Tool: "Bash", Step: 2, Attempted: "make", Command: "make", Message: "exit 1",
-			Category: ToolFailure, At: start, Files: []string{"a.go"}, InputSize: 1, OutputSize: 2},
-		Agents:    []AgentDescription{{Name: "developer", WhenToUse: "always", Tools: ToolLists{Allowed: []string{"Read"}, Blocked: []string{"Write"}}}},
+		Task: "the task <&>",
+		Steps: []Step{{Description: "one", Status: "done", Mode: "developer", AgentUsed: "orch-1"},
+			{Description: "two"}},
+		History: h, Error: &Failure{Agent: "developer", Tool: "Bash", Step: 2, Attempted: "make", Command: "make",
+			Message: "exit 1", Category: ToolFailure, At: start, Files: []string{"a.go"}, InputSize: 1, OutputSize: 2},
+		Agents: []AgentDescription{{Name: "developer", WhenToUse: "always",
+			Tools: ToolLists{Allowed: []string{"Read"}, Blocked: []string{"Write"}}}},
 		Iteration: 12, MaxIterations: 50, Failures: 1, MaxFailures: 3, TotalFailures: 6, MaxTotalFailures: 20,
 		TokensUsed: 100, CostUSD: 0.5, MaxCostUSD: 2, Elapsed: time.Minute, Timeout: time.Hour,
 	}
@@ -52,7 +55,8 @@ func TestKeysAreOfTheSituation(t *testing.T) {
 	if Select(r).Key() == Evaluate(r).Key() || (SelectAgentInput{}).Key() == (EvaluateProgressInput{}).Key() {
 		t.Error("both points have one key")
 	}
-	if a, b := (SelectAgentInput{}), (SelectAgentInput{History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{}}); a.Key() != b.Key() {
+	if a, b := (SelectAgentInput{}),
+		(SelectAgentInput{History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{}}); a.Key() != b.Key() {
 		t.Error("an absent list and an empty one differ")
 	}
 }
@@ -127,8 +131,9 @@ func TestEveryMemberIsInTheKey(t *testing.T) {
 
 func walk(v reflect.Value, path string, measure bool, leaf func(string, reflect.Value, bool)) {
 	measures := map[string]bool{
-		"DurationMS": true, "StartedAt": true, "CompletedAt": true, "Timestamp": true, "TimeElapsedMS": true, "EstimatedTimeRemaining": true,
-		"EstimatedTokensUsed": true, "CostUSD": true, "Tokens": true, "LastSuccess": true, "LastFailure": true,
+		"DurationMS": true, "StartedAt": true, "CompletedAt": true, "Timestamp": true, "TimeElapsedMS": true,
+		"EstimatedTimeRemaining": true, "EstimatedTokensUsed": true, "CostUSD": true, "Tokens": true,
+		"LastSuccess": true, "LastFailure": true,
 	}
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -69,7 +69,8 @@ func (e *Execution) Duration() time.Duration {
 
 // Add returns the history with one more execution. It costs what is kept, not what was.
 func (h History) Add(e Execution) History {
-	k := &kept{Execution: e, summary: strings.Clone(Cut(e.Output, SummaryRunes)), brief: e.Document.brief()} // a part would keep the whole in memory
+	// a part would keep the whole in memory
+	k := &kept{Execution: e, summary: strings.Clone(Cut(e.Output, SummaryRunes)), brief: e.Document.brief()}
 	next := h
 	next.count++
 	next.recent = push(h.recent, k, keptExecutions)
@@ -82,7 +83,8 @@ func (h History) Add(e Execution) History {
 		next.failures = push(h.failures, numbered{h.count, k}, keptFailures)
 	}
 	next.agents = count(h.agents, &e, h.count)
-	next.tokens = Tokens{h.tokens.Input + e.Tokens.Input, h.tokens.Output + e.Tokens.Output, h.tokens.Total + e.Tokens.Total}
+	next.tokens = Tokens{h.tokens.Input + e.Tokens.Input, h.tokens.Output + e.Tokens.Output,
+		h.tokens.Total + e.Tokens.Total}
 	if d := e.Duration(); d > 0 {
 		next.worked += d
 		next.timed++
@@ -101,7 +103,9 @@ func count(agents []tally, e *Execution, at int) []tally {
 	if e.Status == StatusCancelled {
 		return agents // says nothing about the agent
 	}
-	i, known := slices.BinarySearchFunc(agents, e.Agent, func(t tally, name string) int { return strings.Compare(t.agent, name) })
+	i, known := slices.BinarySearchFunc(agents, e.Agent, func(t tally, name string) int {
+		return strings.Compare(t.agent, name)
+	})
 	agents = slices.Clone(agents)
 	if !known {
 		agents = slices.Insert(agents, i, tally{agent: e.Agent})
@@ -170,7 +174,9 @@ func (h History) Mean() time.Duration {
 // Performance is how an agent has done; nil if it has not worked yet. What was cancelled
 // does not count.
 func (h History) Performance(agent string) *Performance {
-	i, known := slices.BinarySearchFunc(h.agents, agent, func(t tally, name string) int { return strings.Compare(t.agent, name) })
+	i, known := slices.BinarySearchFunc(h.agents, agent, func(t tally, name string) int {
+		return strings.Compare(t.agent, name)
+	})
 	if !known {
 		return nil
 	}
@@ -241,7 +247,8 @@ func (t tally) equal(o tally) bool {
 }
 
 func (e *kept) equal(o *kept) bool {
-	return e == o || e.Agent == o.Agent && e.ID == o.ID && e.Iteration == o.Iteration && e.Status == o.Status && e.Output == o.Output &&
+	return e == o || e.Agent == o.Agent && e.ID == o.ID && e.Iteration == o.Iteration && e.Status == o.Status &&
+		e.Output == o.Output &&
 		e.Tokens == o.Tokens && e.StartedAt.Equal(o.StartedAt) && e.CompletedAt.Equal(o.CompletedAt) &&
 		slices.Equal(e.Files, o.Files) && e.Error.equal(o.Error) && e.Document.equal(o.Document)
 }
@@ -250,7 +257,8 @@ func (f *Failure) equal(o *Failure) bool {
 	if f == nil || o == nil {
 		return f == o
 	}
-	return f.Agent == o.Agent && f.Tool == o.Tool && f.Step == o.Step && f.Attempted == o.Attempted && f.Command == o.Command &&
+	return f.Agent == o.Agent && f.Tool == o.Tool && f.Step == o.Step && f.Attempted == o.Attempted &&
+		f.Command == o.Command &&
 		f.Message == o.Message && f.Category == o.Category && f.Transient == o.Transient && f.At.Equal(o.At) &&
 		slices.Equal(f.Files, o.Files) && f.InputSize == o.InputSize && f.OutputSize == o.OutputSize
 }

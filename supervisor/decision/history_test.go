@@ -147,8 +147,12 @@ func TestEqualSeesEveryDifference(t *testing.T) {
 		"agent": func(e *Execution) { e.Agent = "x" }, "id": func(e *Execution) { e.ID = "x" },
 		"iteration": func(e *Execution) { e.Iteration++ }, "status": func(e *Execution) { e.Status = StatusCancelled },
 		"output": func(e *Execution) { e.Output = "x" }, "files": func(e *Execution) { e.Files = []string{"x"} },
-		"tokens": func(e *Execution) { e.Tokens.Input++ }, "began": func(e *Execution) { e.StartedAt = start.Add(-time.Hour) },
-		"completed": func(e *Execution) { e.CompletedAt = time.Time{} }, "no error": func(e *Execution) { e.Error = nil },
+		"tokens": func(e *Execution) { e.Tokens.Input++ }, "began": func(e *Execution) {
+			e.StartedAt = start.Add(-time.Hour)
+		},
+		"completed": func(e *Execution) { e.CompletedAt = time.Time{} }, "no error": func(e *Execution) {
+			e.Error = nil
+		},
 		"message":   func(e *Execution) { f := *e.Error; f.Message = "x"; e.Error = &f },
 		"transient": func(e *Execution) { f := *e.Error; f.Transient = true; e.Error = &f },
 	} {
@@ -225,7 +229,8 @@ func TestFiguresAgreeWithAllThatWas(t *testing.T) {
 				t.Fatalf("after %d: %s succeeds at %v %%, want %v", i+1, name, got.SuccessRate, want)
 			}
 			if succeeded > 0 && got.IterationAverage != tenth(float64(untilSuccess)/float64(succeeded)) {
-				t.Fatalf("after %d: %s needs %v to a success, want %d/%d", i+1, name, got.IterationAverage, untilSuccess, succeeded)
+				t.Fatalf("after %d: %s needs %v to a success, want %d/%d", i+1, name, got.IterationAverage,
+					untilSuccess, succeeded)
 			}
 		}
 		failed := slices.DeleteFunc(slices.Clone(all), func(e Execution) bool { return !e.Failed() })

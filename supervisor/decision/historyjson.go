@@ -50,7 +50,8 @@ func (h History) MarshalJSON() ([]byte, error) {
 	}
 	for _, t := range h.agents {
 		j.Agents = append(j.Agents, tallyJSON{
-			t.agent, t.succeeded, t.failed, t.tries, t.triesToSuccess, t.lastSuccess, t.lastFailure, t.succeededAt, t.left, t.leftAt, t.leftIteration,
+			t.agent, t.succeeded, t.failed, t.tries, t.triesToSuccess, t.lastSuccess, t.lastFailure, t.succeededAt,
+			t.left, t.leftAt, t.leftIteration,
 		})
 	}
 	return json.Marshal(j)
@@ -71,7 +72,8 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	}
 	for _, t := range j.Agents {
 		h.agents = append(h.agents, tally{
-			t.Agent, t.Succeeded, t.Failed, t.Tries, t.TriesToSuccess, t.LastSuccess, t.LastFailure, t.SucceededAt, t.Left, t.LeftAt, t.LeftIteration,
+			t.Agent, t.Succeeded, t.Failed, t.Tries, t.TriesToSuccess, t.LastSuccess, t.LastFailure, t.SucceededAt,
+			t.Left, t.LeftAt, t.LeftIteration,
 		})
 	}
 	return nil

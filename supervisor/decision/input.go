@@ -39,9 +39,10 @@ type EvaluateProgressInput struct {
 
 // Plan is a plan with where it stands.
 type Plan struct {
-	Steps            []Step `json:"steps"`
-	CurrentStepIndex int    `json:"currentStepIndex"` // from 0: the first step that is not over; len(Steps) when all are
-	IsComplete       bool   `json:"isComplete"`
+	Steps []Step `json:"steps"`
+	// from 0: the first step that is not over; len(Steps) when all are
+	CurrentStepIndex int  `json:"currentStepIndex"`
+	IsComplete       bool `json:"isComplete"`
 }
 
 // Step is one of its steps.

@@ -98,7 +98,8 @@ func summary(e numbered) ExecutionSummary {
 		s.Output = &Output{Summary: e.summary, FilesModified: files(e.Files)}
 	}
 	if f := e.Error; f != nil {
-		s.Error = &ErrorSummary{Message: Cut(f.Message, SummaryRunes), Category: f.category(), Step: f.Step, Tool: f.Tool}
+		s.Error = &ErrorSummary{Message: Cut(f.Message, SummaryRunes), Category: f.category(), Step: f.Step,
+			Tool: f.Tool}
 		for _, o := range RecoveryOptions(*f) {
 			s.Error.RecoveryOptions = append(s.Error.RecoveryOptions, string(o.Action)+": "+o.Description)
 		}

@@ -36,9 +36,12 @@ func TestWindows(t *testing.T) {
 		{"none", 0, succeeding, []int{}, []int{}},
 		{"few", 3, succeeding, []int{1, 2, 3}, []int{1, 2, 3}},
 		{"many", 30, succeeding, []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{26, 27, 28, 29, 30}},
-		{"two failures do not widen", 30, failing(1, 2, 3, 29, 30), []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{26, 27, 28, 29, 30}},
-		{"three bring the last five", 30, failing(2, 4, 6, 28, 29, 30), []int{4, 6, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{4, 6, 26, 27, 28, 29, 30}},
-		{"failures before the small window", 30, failing(22, 23, 24, 30), []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{26, 27, 28, 29, 30}},
+		{"two failures do not widen", 30, failing(1, 2, 3, 29, 30), []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30},
+			[]int{26, 27, 28, 29, 30}},
+		{"three bring the last five", 30, failing(2, 4, 6, 28, 29, 30),
+			[]int{4, 6, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{4, 6, 26, 27, 28, 29, 30}},
+		{"failures before the small window", 30, failing(22, 23, 24, 30), []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30},
+			[]int{26, 27, 28, 29, 30}},
 		{"none is dropped that is in the window", 30, failing(21, 22, 23, 24, 25, 26, 27, 28, 29, 30),
 			[]int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{26, 27, 28, 29, 30}},
 		{"timeouts are failures", 30, func(i int) Status {
@@ -82,7 +85,8 @@ func TestOutputsByTheirReader(t *testing.T) {
 		text string
 		most int
 	}{
-		"summary": {last.Output.Summary, 300}, "full output": {last.Output.Full, 2000}, "message": {last.Error.Message, 300},
+		"summary": {last.Output.Summary, 300}, "full output": {last.Output.Full, 2000},
+		"message": {last.Error.Message, 300},
 	} {
 		if n := len([]rune(c.text)); n > c.most || n < c.most*3/4 {
 			t.Errorf("the %s has %d runes, want about %d", what, n, c.most)
@@ -96,7 +100,8 @@ func TestOutputsByTheirReader(t *testing.T) {
 	if diff := cmp.Diff(&Tokens{2, 1, 3}, last.Tokens); diff != "" {
 		t.Errorf("tokens (-want +got):\n%s", diff)
 	}
-	if n := len(last.Output.FilesModified); n != filesListed+1 || last.Output.FilesModified[filesListed] != "… and 10 more" {
+	if n := len(last.Output.FilesModified); n != filesListed+1 ||
+		last.Output.FilesModified[filesListed] != "… and 10 more" {
 		t.Errorf("%d files are listed, the last %q", n, last.Output.FilesModified[n-1])
 	}
 	for _, s := range slices.Concat(in.History, Select(r).History) {
@@ -140,10 +145,12 @@ func TestPlans(t *testing.T) {
 		}
 		p := Select(r).Plan
 		if p.CurrentStepIndex != c.current || p.IsComplete != c.complete {
-			t.Errorf("%s: at %d, complete %v; want %d, %v", c.statuses, p.CurrentStepIndex, p.IsComplete, c.current, c.complete)
+			t.Errorf("%s: at %d, complete %v; want %d, %v", c.statuses, p.CurrentStepIndex, p.IsComplete, c.current,
+				c.complete)
 		}
 		for i, s := range p.Steps {
-			if s.Index != i+1 || !slices.Contains([]string{"pending", "in_progress", "complete", "failed", "skipped"}, s.Status) {
+			if s.Index != i+1 || !slices.Contains([]string{"pending", "in_progress", "complete", "failed", "skipped"},
+				s.Status) {
 				t.Errorf("%s: step %d is %d, %s", c.statuses, i, s.Index, s.Status)
 			}
 		}
@@ -189,7 +196,8 @@ func TestAgentsAreSortedAndBounded(t *testing.T) {
 		History: made(3, succeeding),
 	}
 	got := Select(r).AvailableAgents
-	if got[0].Name != "developer" || got[1].DisplayName != "tester" || r.Agents[0].Name != "tester" || r.Agents[0].DisplayName != "" {
+	if got[0].Name != "developer" || got[1].DisplayName != "tester" || r.Agents[0].Name != "tester" ||
+		r.Agents[0].DisplayName != "" {
 		t.Errorf("agents: %+v; the record's: %+v", got, r.Agents)
 	}
 	if got[0].RecentPerformance.SuccessRate != 100 || got[1].RecentPerformance != nil {
@@ -215,15 +223,21 @@ func TestConstraints(t *testing.T) {
 		{"fresh", Record{MaxIterations: 50}, 50, 0, 0, 0},
 		{"beyond the limit", Record{MaxIterations: 5, Iteration: 7}, 0, 0, 0, 0},
 		{"two steps are left", Record{Steps: open, History: h}, 0, 2000, 0, 0},
-		{"the timeout bounds it", Record{Steps: open, History: h, Timeout: 10 * time.Second, Elapsed: 9 * time.Second}, 0, 1000, 9000, 0},
-		{"the timeout is over", Record{Steps: open, History: h, Timeout: time.Second, Elapsed: 9 * time.Second}, 0, 0, 9000, 0},
-		{"clocks went backwards", Record{Steps: open, History: h, Timeout: 10 * time.Second, Elapsed: -time.Hour, TokensUsed: -1}, 0, 2000, 0, 0},
+		{"the timeout bounds it", Record{Steps: open, History: h, Timeout: 10 * time.Second, Elapsed: 9 * time.Second},
+			0, 1000, 9000, 0},
+		{"the timeout is over", Record{Steps: open, History: h, Timeout: time.Second, Elapsed: 9 * time.Second}, 0, 0,
+			9000, 0},
+		{"clocks went backwards", Record{Steps: open, History: h, Timeout: 10 * time.Second, Elapsed: -time.Hour,
+			TokensUsed: -1}, 0, 2000, 0, 0},
 		{"nothing to estimate from", Record{Steps: open, Timeout: time.Hour}, 0, 0, 0, 0},
 		{"nothing is left to do", Record{Steps: []Step{{Status: "done"}}, History: h}, 0, 0, 0, 0},
-		{"for ever", Record{Steps: open, History: History{}.Add(Execution{StartedAt: start, CompletedAt: start.Add(1<<63 - 1)})}, 0, (1<<63 - 1) / 1_000_000, 0, 0},
+		{"for ever", Record{Steps: open,
+			History: History{}.Add(Execution{StartedAt: start, CompletedAt: start.Add(1<<63 - 1)})}, 0,
+			(1<<63 - 1) / 1_000_000, 0, 0},
 	} {
 		got := Select(c.r).Constraints
-		if got.IterationsRemaining != c.remaining || got.EstimatedTimeRemaining != c.estimate || got.TimeElapsedMS != c.elapsed || int64(got.EstimatedTokensUsed) != c.tk {
+		if got.IterationsRemaining != c.remaining || got.EstimatedTimeRemaining != c.estimate ||
+			got.TimeElapsedMS != c.elapsed || int64(got.EstimatedTokensUsed) != c.tk {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
@@ -231,12 +245,15 @@ func TestConstraints(t *testing.T) {
 
 func TestNothingHostileBreaksAnInput(t *testing.T) {
 	bad := "a\xffb"
-	e := Execution{Agent: "developer", Status: StatusFailure, Output: bad, Error: &Failure{Message: bad, Attempted: bad, Command: bad}}
-	r := Record{Task: bad, Steps: []Step{{Description: bad}}, History: History{}.Add(e), Error: e.Error, Agents: []AgentDescription{{Name: "x", WhenToUse: bad}}}
+	e := Execution{Agent: "developer", Status: StatusFailure, Output: bad,
+		Error: &Failure{Message: bad, Attempted: bad, Command: bad}}
+	r := Record{Task: bad, Steps: []Step{{Description: bad}}, History: History{}.Add(e), Error: e.Error,
+		Agents: []AgentDescription{{Name: "x", WhenToUse: bad}}}
 	in, eval := Select(r), Evaluate(r)
 	for _, text := range []string{
-		in.Task, eval.Task, in.Plan.Steps[0].Description, in.History[0].Output.Summary, in.History[0].Error.Message, eval.LastExecution.Output.Full,
-		in.LastError.Attempted, in.LastError.Message, in.LastError.Context.CommandExecuted, in.AvailableAgents[0].WhenToUse,
+		in.Task, eval.Task, in.Plan.Steps[0].Description, in.History[0].Output.Summary, in.History[0].Error.Message,
+		eval.LastExecution.Output.Full, in.LastError.Attempted, in.LastError.Message,
+		in.LastError.Context.CommandExecuted, in.AvailableAgents[0].WhenToUse,
 	} {
 		if text != "a\uFFFDb" {
 			t.Errorf("%q, want the wrong byte replaced", text)

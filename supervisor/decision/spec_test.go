@@ -32,9 +32,15 @@ func TestSituationsOfTheSpecification(t *testing.T) {
 		input any
 		read  func() (system, prompt string, err error)
 	}{
-		{"1-planning", decision.Select(first), func() (string, string, error) { return set.Select(decision.Select(first)) }},
-		{"2-error", decision.Select(second), func() (string, string, error) { return set.Select(decision.Select(second)) }},
-		{"3-evaluation", decision.Evaluate(third), func() (string, string, error) { return set.Evaluate(decision.Evaluate(third)) }},
+		{"1-planning", decision.Select(first), func() (string, string, error) {
+			return set.Select(decision.Select(first))
+		}},
+		{"2-error", decision.Select(second), func() (string, string, error) {
+			return set.Select(decision.Select(second))
+		}},
+		{"3-evaluation", decision.Evaluate(third), func() (string, string, error) {
+			return set.Evaluate(decision.Evaluate(third))
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := json.MarshalIndent(c.input, "", "  ")
@@ -52,7 +58,8 @@ func TestSituationsOfTheSpecification(t *testing.T) {
 	}
 	for name, r := range map[string]decision.Record{"1-planning": first, "2-error": second} {
 		mode := map[string]string{"1-planning": "planner", "2-error": "developer"}[name]
-		brief, err := set.Brief(prompts.Brief{Input: decision.Select(r), Mode: mode, Reason: "It is next.", Message: "Find out why first."})
+		brief, err := set.Brief(prompts.Brief{Input: decision.Select(r), Mode: mode, Reason: "It is next.",
+			Message: "Find out why first."})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,9 +97,11 @@ func planning() decision.Record {
 	return decision.Record{
 		Task: "Implement user authentication",
 		Agents: []decision.AgentDescription{
-			{Name: "planner", DisplayName: "Planning Agent", WhenToUse: "Use this agent when starting a new task that needs analysis...",
-				Tools: decision.ToolLists{Blocked: []string{"Edit", "Write"}}},
-			{Name: "developer", DisplayName: "Development Agent", WhenToUse: "Use when code modifications are required..."},
+			{Name: "planner", DisplayName: "Planning Agent",
+				WhenToUse: "Use this agent when starting a new task that needs analysis...",
+				Tools:     decision.ToolLists{Blocked: []string{"Edit", "Write"}}},
+			{Name: "developer", DisplayName: "Development Agent",
+				WhenToUse: "Use when code modifications are required..."},
 		},
 		Iteration: 1, MaxIterations: 50, MaxFailures: 3,
 	}
@@ -109,13 +118,14 @@ func failing() decision.Record {
 		{Description: "Documentation"},
 	}
 	r.Error = &decision.Failure{
-		Agent: "developer", Tool: "Bash", Step: 2, Attempted: "npm install jsonwebtoken", Command: "npm install jsonwebtoken",
-		Message: "Command failed with exit code 1", Category: decision.ToolFailure, At: began.Add(170 * time.Second),
-		Files: []string{"package.json"}, InputSize: 24, OutputSize: 310,
+		Agent: "developer", Tool: "Bash", Step: 2, Attempted: "npm install jsonwebtoken",
+		Command: "npm install jsonwebtoken", Message: "Command failed with exit code 1", Category: decision.ToolFailure,
+		At: began.Add(170 * time.Second), Files: []string{"package.json"}, InputSize: 24, OutputSize: 310,
 	}
 	r.History = r.History.
 		Add(executed("planner", 1, 0, 45*time.Second, "Analysis complete. Created 5-step plan...")).
-		Add(executed("developer", 2, 50*time.Second, 90*time.Second, "Middleware created successfully...", "src/auth/middleware.ts"))
+		Add(executed("developer", 2, 50*time.Second, 90*time.Second, "Middleware created successfully...",
+			"src/auth/middleware.ts"))
 	broke := executed("developer", 3, 145*time.Second, 25*time.Second, "Failed at import statement...")
 	broke.Status, broke.Error = decision.StatusFailure, r.Error
 	r.History = r.History.Add(broke)
@@ -136,9 +146,11 @@ func evaluating() decision.Record {
 	return r
 }
 
-func executed(agent string, iteration int, after, took time.Duration, output string, files ...string) decision.Execution {
+func executed(agent string, iteration int, after, took time.Duration, output string,
+	files ...string) decision.Execution {
 	return decision.Execution{
 		Agent: agent, Iteration: iteration, Status: decision.StatusSuccess, Output: output, Files: files,
-		StartedAt: began.Add(after), CompletedAt: began.Add(after + took), Tokens: decision.Tokens{Input: 2100, Output: 1230, Total: 3330},
+		StartedAt: began.Add(after), CompletedAt: began.Add(after + took),
+		Tokens: decision.Tokens{Input: 2100, Output: 1230, Total: 3330},
 	}
 }

@@ -65,7 +65,8 @@ func split(delimiter, text string) (marks, gaps []string, err error) {
 		}
 		gap := text[:at]
 		mark, after, ok := strings.Cut(text[at+len(open):], closing)
-		if !ok || strings.Contains(mark, "\n") || gap != "" && !strings.HasSuffix(gap, "\n") || after != "" && after[0] != '\n' {
+		if !ok || strings.Contains(mark, "\n") || gap != "" && !strings.HasSuffix(gap, "\n") ||
+			after != "" && after[0] != '\n' {
 			return nil, nil, errors.New("a mark is not a line of its own")
 		}
 		if indexFold(gap, delimiter) >= 0 || indexFold(mark, delimiter) >= 0 {

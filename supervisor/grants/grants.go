@@ -61,7 +61,8 @@ type UnsafeError = statedir.UnsafeError
 type CorruptError struct{ Path, Reason string }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s cannot be read: %s; what was always allowed in this workspace is asked for again; look at the file, then remove it", e.Path, e.Reason)
+	return fmt.Sprintf("%s cannot be read: %s; what was always allowed in this workspace is asked for again; look at "+
+		"the file, then remove it", e.Path, e.Reason)
 }
 
 const (

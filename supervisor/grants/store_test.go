@@ -161,7 +161,8 @@ func TestModesUnderAnyUmask(t *testing.T) {
 		}
 		unix.Umask(old)
 		must(t, err)
-		for name, want := range map[string]fs.FileMode{".": 0o700, "grants": 0o700, "grants/" + s.name + ".json": 0o600, "grants/" + s.name + ".lock": 0o600} {
+		for name, want := range map[string]fs.FileMode{".": 0o700, "grants": 0o700, "grants/" + s.name + ".json": 0o600,
+			"grants/" + s.name + ".lock": 0o600} {
 			info, err := os.Stat(filepath.Join(state, name))
 			must(t, err)
 			if got := info.Mode().Perm(); got != want {
@@ -236,10 +237,12 @@ func TestUnsafeDirectories(t *testing.T) {
 	cwd := t.TempDir()
 	for _, where := range []string{"state", "state/grants"} {
 		for name, put := range map[string]func(path string) error{
-			"link":      func(path string) error { return os.Symlink(t.TempDir(), path) },
-			"file":      func(path string) error { return os.WriteFile(path, nil, 0o600) },
-			"pipe":      func(path string) error { return unix.Mkfifo(path, 0o600) },
-			"another's": func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chown(path, 4242, -1)) },
+			"link": func(path string) error { return os.Symlink(t.TempDir(), path) },
+			"file": func(path string) error { return os.WriteFile(path, nil, 0o600) },
+			"pipe": func(path string) error { return unix.Mkfifo(path, 0o600) },
+			"another's": func(path string) error {
+				return errors.Join(os.Mkdir(path, 0o700), os.Chown(path, 4242, -1))
+			},
 		} {
 			if name == "another's" && os.Geteuid() != 0 {
 				continue
@@ -258,7 +261,8 @@ func TestUnsafeDirectories(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "grants"), 0o700), os.Chmod(filepath.Join(dir, "grants"), 0o777), os.Chmod(dir, 0o755))
+	must(t, os.Mkdir(filepath.Join(dir, "grants"), 0o700), os.Chmod(filepath.Join(dir, "grants"), 0o777),
+		os.Chmod(dir, 0o755))
 	open(t, dir, cwd)
 	for _, path := range []string{dir, filepath.Join(dir, "grants")} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
@@ -290,7 +294,8 @@ func TestCorruptFiles(t *testing.T) {
 		must(t, os.WriteFile(s.Path(), []byte(text), 0o600))
 		var corrupt *CorruptError
 		list, _, err := s.Load()
-		if list != nil || !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), s.Path()) {
+		if list != nil || !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), s.Path()) {
 			t.Errorf("%.40q loads %v, %v, want %q", text, list, err, want)
 		}
 		if err := s.Add(byHash); !errors.As(err, &corrupt) {
@@ -305,10 +310,12 @@ func TestCorruptFiles(t *testing.T) {
 // TestEntriesNotBelieved are reported, allow nothing, and stay where they are.
 func TestEntriesNotBelieved(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
-	bad := []string{`7`, `{}`, `{"rule":"Bash(","by":"human"}`, `{"rule":"Bash"}`, `{"rule":"Bash","by":"arbiter"}`, `{"rule":"Bash","by":"human","also":1}`, `{"action":"00","tool":"Bash","by":"human"}`, `null`}
+	bad := []string{`7`, `{}`, `{"rule":"Bash(","by":"human"}`, `{"rule":"Bash"}`, `{"rule":"Bash","by":"arbiter"}`,
+		`{"rule":"Bash","by":"human","also":1}`, `{"action":"00","tool":"Bash","by":"human"}`, `null`}
 	cwd, err := json.Marshal(s.cwd)
 	must(t, err)
-	must(t, os.WriteFile(s.Path(), fmt.Appendf(nil, `{"v":1,"cwd":%s,"grants":[%s,{"rule":"Bash(ls *)","by":"human"}]}`, cwd, strings.Join(bad, ",")), 0o600))
+	must(t, os.WriteFile(s.Path(), fmt.Appendf(nil, `{"v":1,"cwd":%s,"grants":[%s,{"rule":"Bash(ls *)","by":"human"}]}`,
+		cwd, strings.Join(bad, ",")), 0o600))
 	must(t, s.Add(byRule))
 	list, problems, err := s.Load()
 	must(t, err)
@@ -363,7 +370,8 @@ func TestManyAddAtOnce(t *testing.T) {
 		})
 		wg.Go(func() {
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), adderEnv+"="+strings.Join([]string{dir, cwd, fmt.Sprintf("process%d", i)}, "\n"))
+			cmd.Env = append(os.Environ(), adderEnv+"="+strings.Join([]string{dir, cwd, fmt.Sprintf("process%d", i)},
+				"\n"))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}

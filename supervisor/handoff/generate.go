@@ -81,7 +81,8 @@ func Generate(s Source) *verdict.Document {
 func (s *Source) context() string {
 	a, why, seen := s.Agent, s.Why, s.Seen
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
+	fmt.Fprintf(&b, "%s (%s) could not hand off itself: %s. The supervisor drew this record up from what it saw. It "+
+		"is nobody's word: look before you build on it.\n", a.Name, a.ID, why)
 	if a.Document != nil && a.Document.KeyContext != "" && a.GeneratedWhy == "" {
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
@@ -90,7 +91,8 @@ func (s *Source) context() string {
 		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(told, recordTold))
 	}
 	if len(seen.Said) > 0 {
-		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n", words.Tail(strings.Join(seen.Said, "\n---\n"), recordSaid))
+		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n",
+			words.Tail(strings.Join(seen.Said, "\n---\n"), recordSaid))
 	}
 	if len(seen.Commands) > 0 {
 		b.WriteString("\nCommands it ran last:\n")
@@ -103,9 +105,11 @@ func (s *Source) context() string {
 		}
 	}
 	if g := seen.Git; g != nil {
-		fmt.Fprintf(&b, "\nThe repository now, whoever changed it: branch %s at %.12s\n", cmp.Or(g.Branch, noText), cmp.Or(g.Head, noText))
+		fmt.Fprintf(&b, "\nThe repository now, whoever changed it: branch %s at %.12s\n", cmp.Or(g.Branch, noText),
+			cmp.Or(g.Head, noText))
 		for _, part := range [][2]string{
-			{"last commits", strings.Join(g.Commits, "\n")}, {"not committed", strings.Join(g.Status, "\n")}, {"that is", g.Stat},
+			{"last commits", strings.Join(g.Commits, "\n")}, {"not committed", strings.Join(g.Status, "\n")},
+			{"that is", g.Stat},
 		} {
 			if part[1] != "" {
 				fmt.Fprintf(&b, "%s:\n%s\n", part[0], part[1])
@@ -123,7 +127,8 @@ func (s *Source) toldSince(id string) string {
 	var parts []string
 	for _, m := range s.Recent {
 		if m.To == id && m.From != contract.Supervisor && m.Kind != conversation.KindBrief {
-			parts = append(parts, fmt.Sprintf("- %s (%s): %s", s.Name(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
+			parts = append(parts,
+				fmt.Sprintf("- %s (%s): %s", s.Name(m.From), m.Kind, strings.ReplaceAll(m.Text, "\n", "\n  ")))
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -133,7 +138,8 @@ func (s *Source) toldSince(id string) string {
 // successor has to know travels beside every document.
 func ArbiterRecord(why string, plan []contract.Step, question string) *verdict.Document {
 	d := &verdict.Document{
-		KeyContext: "The Arbiter before you could not hand off itself: " + why + ". Nothing is known of its thoughts but what it said and ruled.",
+		KeyContext: "The Arbiter before you could not hand off itself: " + why +
+			". Nothing is known of its thoughts but what it said and ruled.",
 	}
 	for i, step := range plan {
 		text := fmt.Sprintf("step %d of the plan: %s", i+1, step.Text)

@@ -13,10 +13,13 @@ import (
 // TestGenerateLeavesTheDocumentAlone: an author's own earlier document goes into the record,
 // and stays as it was.
 func TestGenerateLeavesTheDocumentAlone(t *testing.T) {
-	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"), Files: append(make([]string, 0, 8), "a.go")}
+	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"),
+		Files: append(make([]string, 0, 8), "a.go")}
 	plan := []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}
-	a := roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}}, AgentHandoff: roster.AgentHandoff{Document: own}}
-	d := Generate(Source{Agent: a, Why: "it was killed", Seen: bridge.InspectResult{Files: []string{"b.go"}}, Plan: plan, Name: strings.ToUpper})
+	a := roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}},
+		AgentHandoff: roster.AgentHandoff{Document: own}}
+	d := Generate(Source{Agent: a, Why: "it was killed", Seen: bridge.InspectResult{Files: []string{"b.go"}},
+		Plan: plan, Name: strings.ToUpper})
 	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
 		t.Fatalf("record %+v", d)
 	}

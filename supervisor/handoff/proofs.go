@@ -18,20 +18,23 @@ const MaxProofs = 50
 // author it has answered with this one. Mode is the author's.
 func (s *State) Prove(h Handover, mode string) {
 	proofs := slices.DeleteFunc(slices.Clone(s.Proofs), func(p Proved) bool {
-		return p.Author.ID == h.Agent.ID && p.Receipt.Result == verdict.CheckFailed || slices.Contains(h.Document.Checks, p.Check)
+		return p.Author.ID == h.Agent.ID && p.Receipt.Result == verdict.CheckFailed ||
+			slices.Contains(h.Document.Checks, p.Check)
 	})
 	for i := range proofs {
 		proofs[i].Told = false
 	}
 	for i, c := range h.Document.Checks {
-		r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun, Why: "it was not run"}
+		r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun,
+			Why: "it was not run"}
 		if i < len(h.Receipts) {
 			r = h.Receipts[i]
 		}
 		if slices.ContainsFunc(proofs, func(p Proved) bool { return p.Check == c }) {
 			continue // it is in the document twice
 		}
-		proofs = append(proofs, Proved{Author: h.Agent, Mode: mode, Check: c, Receipt: r, Held: r.Result == verdict.CheckPassed})
+		proofs = append(proofs,
+			Proved{Author: h.Agent, Mode: mode, Check: c, Receipt: r, Held: r.Result == verdict.CheckPassed})
 	}
 	for n := len(proofs) - MaxProofs; n > 0; n-- {
 		s.EarlierProofs.count(proofs[0].Receipt)
@@ -59,7 +62,8 @@ func (s *State) ForgetProofs() {
 
 // text tells a check that failed.
 func (p *Proved) text() string {
-	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(words.FirstLine(p.Check.Command), 200), words.Head(p.Receipt.Why, 200))
+	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(words.FirstLine(p.Check.Command), 200),
+		words.Head(p.Receipt.Why, 200))
 }
 
 // NoLongerHold are the checks that once did, by when they were last run.
@@ -101,7 +105,8 @@ func (s *State) Doubt() string {
 		return ""
 	}
 	s.LastProof.Doubted = true
-	return fmt.Sprintf("COMPLETE over the `done` of %s, though %d of its checks failed when the supervisor ran them. Send it back, or, if they are wrong, "+
+	return fmt.Sprintf("COMPLETE over the `done` of %s, though %d of its checks failed when the supervisor ran them. "+
+		"Send it back, or, if they are wrong, "+
 		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
 }
 
@@ -109,15 +114,16 @@ func (s *State) Doubt() string {
 func (s *State) Repeated(h Handover) {
 	s.Proofs = slices.Clone(s.Proofs)
 	for i, check := range h.Document.Checks {
-		if n := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check }); n >= 0 && i < len(h.Receipts) {
+		if n := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check }); n >= 0 &&
+			i < len(h.Receipts) {
 			p := &s.Proofs[n]
 			p.Receipt, p.Held = h.Receipts[i], p.Held || h.Receipts[i].Result == verdict.CheckPassed
 		}
 	}
 }
 
-// TellBroken marks the checks that no longer hold as told, and reports whether one of them was not told before. One that
-// never held was told with its document.
+// TellBroken marks the checks that no longer hold as told, and reports whether one of them was not told before. One
+// that never held was told with its document.
 func (s *State) TellBroken() (news bool) {
 	s.Proofs = slices.Clone(s.Proofs)
 	for i := range s.Proofs {

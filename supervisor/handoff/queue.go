@@ -8,7 +8,9 @@ import (
 // IsDue reports whether a document is under way that the Arbiter or a successor will read,
 // or a COMPLETE is being judged.
 func (s *State) IsDue() bool {
-	return s.Completing != nil || slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased })
+	return s.Completing != nil || slices.ContainsFunc(s.Documents, func(h Handover) bool {
+		return h.Kind != KindReleased
+	})
 }
 
 // ReportIsDue reports whether a document is under way to the Arbiter.

@@ -66,7 +66,8 @@ func TestProofsThatBreak(t *testing.T) {
 	d := document("make test", "make lint", "make secret")
 	passed, failed := verdict.Receipt{Result: verdict.CheckPassed}, verdict.Receipt{Result: verdict.CheckFailed}
 	var s State
-	s.Prove(Handover{Agent: by("orch-1"), Document: d, Receipts: []verdict.Receipt{passed, failed, {Result: verdict.CheckUnrun}}}, "developer")
+	s.Prove(Handover{Agent: by("orch-1"), Document: d,
+		Receipts: []verdict.Receipt{passed, failed, {Result: verdict.CheckUnrun}}}, "developer")
 	checks, authors := s.ToRepeat()
 	if len(checks) != 2 || len(authors) != 2 {
 		t.Fatalf("to be repeated: %+v", checks)
@@ -96,7 +97,8 @@ func TestProofsAreBounded(t *testing.T) {
 	var s State
 	for i := range MaxProofs + 10 {
 		d := document(string(rune('A' + i)))
-		s.Prove(Handover{Agent: by("orch-1"), Document: d, Receipts: []verdict.Receipt{{Result: verdict.CheckPassed}}}, "")
+		s.Prove(Handover{Agent: by("orch-1"), Document: d, Receipts: []verdict.Receipt{{Result: verdict.CheckPassed}}},
+			"")
 	}
 	if len(s.Proofs) != MaxProofs || s.ChecksRun().Passed != MaxProofs+10 {
 		t.Errorf("%d kept, %+v", len(s.Proofs), s.ChecksRun())

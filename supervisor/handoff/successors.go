@@ -23,7 +23,9 @@ func (s *State) AwaitsSuccessor(id string) bool {
 
 // Overtakes reports whether a document is ready before an earlier one of its author.
 func (s *State) Overtakes(h *Handover) bool {
-	return slices.ContainsFunc(s.Documents, func(x Handover) bool { return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial })
+	return slices.ContainsFunc(s.Documents, func(x Handover) bool {
+		return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial
+	})
 }
 
 // QueueForSuccessor lets a document go to the next Orchestrator summoned, after those that wait
@@ -50,8 +52,8 @@ func (s *State) RemoveFromSuccessorQueue(id string) {
 	}
 }
 
-// CancelSuccession takes a document out of the queue whose author comes back, and returns the serials of what was on its
-// way for it.
+// CancelSuccession takes a document out of the queue whose author comes back, and returns the serials of what was on
+// its way for it.
 func (s *State) CancelSuccession(id string) (dropped []int) {
 	s.LeaveSuccessorQueue(id)
 	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(h Handover) bool {

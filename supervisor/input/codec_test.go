@@ -20,9 +20,10 @@ var (
 	commandBodies = []contract.CommandBody{
 		contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer},
 		contract.Permit{Request: "p1", Behavior: "deny", Scope: "run", Message: "no"},
-		contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Halt{},
-		contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"}, contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"},
-		contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
+		contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{},
+		contract.Halt{}, contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"},
+		contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"}, contract.ForceAgent{Mode: "tester"},
+		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
 		contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
 		contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "one", Command: "true"}}},
 		contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
@@ -47,10 +48,14 @@ func sampleFacts(t testing.TB) []Fact {
 	for _, b := range bridge.EventBodies() {
 		v := reflect.New(reflect.TypeOf(b)).Elem()
 		corpus.Distinct(v, &n)
-		list = append(list, Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Body: v.Interface().(bridge.EventBody)}})
+		list = append(list,
+			Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
+				Body: v.Interface().(bridge.EventBody)}})
 	}
 	unknown := json.RawMessage(`{"id":"orch-1","generation":1,"event":"sang","song":"a<b & c"}`)
-	list = append(list, Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.Unknown{Name: "sang", Raw: unknown}}})
+	list = append(list,
+		Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+			Body: bridge.Unknown{Name: "sang", Raw: unknown}}})
 	for _, b := range commandBodies {
 		list = append(list, Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r-1 <&>", Body: b}})
 	}
@@ -136,7 +141,8 @@ func TestEveryFactHasAName(t *testing.T) {
 //
 //	They must be the same after the journal was folded.
 func TestActionsKeepTheirKeys(t *testing.T) {
-	for _, raw := range []string{`{"command":"make && ls > out <in"}`, `{"n":1.50,"big":12345678901234567890}`, `{"s":"\u2028\ud800 ä\/"}`} {
+	for _, raw := range []string{`{"command":"make && ls > out <in"}`, `{"n":1.50,"big":12345678901234567890}`,
+		`{"s":"\u2028\ud800 ä\/"}`} {
 		p := bridge.PermissionParams{Tool: "Bash", Input: json.RawMessage(raw)}
 		raw, err := EncodeInput(Input{Fact: PermissionAsked{Params: p}})
 		if err != nil {
@@ -146,7 +152,8 @@ func TestActionsKeepTheirKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := back.Fact.(PermissionAsked).Params; permission.Key(got.Tool, got.Input) != permission.Key(p.Tool, p.Input) {
+		if got := back.Fact.(PermissionAsked).Params; permission.Key(got.Tool, got.Input) != permission.Key(p.Tool,
+			p.Input) {
 			t.Errorf("%s came back as %s", raw, got.Input)
 		}
 	}
@@ -183,13 +190,18 @@ func FuzzDecodeInput(f *testing.F) {
 		f.Add(raw)
 	}
 	for _, s := range []string{
-		"", "{}", "[]", "null", "0", `"rang"`, `{"fact":"rang"}`, `{"at":-9223372036854775808,"fact":"rang","data":{"Key":"x"}}`,
-		`{"at":1e400,"fact":"rang"}`, `{"at":1,"fact":"happened","data":{"id":"a","generation":1e9,"event":"turn"}}`,
-		`{"at":1,"fact":"happened","data":{"id":7,"event":"done"}}`, `{"at":1,"fact":"happened","data":{"id":"a","generation":1,"event":"\u0000"}}`,
-		`{"at":1,"fact":"commanded","data":{"line":{"type":"message"}}}`, `{"at":1,"fact":"commanded","data":{"line":"x","problem":"p"}}`,
-		`{"at":1,"fact":"commanded","data":{}}`, `{"at":1,"at":2,"fact":"rang","fact":"woke","data":{"Slept":-1}}`,
-		"{\"at\":1,\"fact\":\"rang\",\"data\":{\"Key\":\"\xff\xfe\"}}", `{"at":1,"fact":"began","data":{"Options":{"Env":{"a":null}}}}`,
-		"\xef\xbb\xbf{}", "{\"at\":1,\"fact\":\"rang\"}{\"at\":1}", "\x00\x00\x00", `{"at":1,"fact":"rang","data":` + strings.Repeat("[", 20_000),
+		"", "{}", "[]", "null", "0", `"rang"`, `{"fact":"rang"}`,
+		`{"at":-9223372036854775808,"fact":"rang","data":{"Key":"x"}}`, `{"at":1e400,"fact":"rang"}`,
+		`{"at":1,"fact":"happened","data":{"id":"a","generation":1e9,"event":"turn"}}`,
+		`{"at":1,"fact":"happened","data":{"id":7,"event":"done"}}`,
+		`{"at":1,"fact":"happened","data":{"id":"a","generation":1,"event":"\u0000"}}`,
+		`{"at":1,"fact":"commanded","data":{"line":{"type":"message"}}}`,
+		`{"at":1,"fact":"commanded","data":{"line":"x","problem":"p"}}`, `{"at":1,"fact":"commanded","data":{}}`,
+		`{"at":1,"at":2,"fact":"rang","fact":"woke","data":{"Slept":-1}}`,
+		"{\"at\":1,\"fact\":\"rang\",\"data\":{\"Key\":\"\xff\xfe\"}}",
+		`{"at":1,"fact":"began","data":{"Options":{"Env":{"a":null}}}}`, "\xef\xbb\xbf{}",
+		"{\"at\":1,\"fact\":\"rang\"}{\"at\":1}", "\x00\x00\x00", `{"at":1,"fact":"rang","data":` +
+			strings.Repeat("[", 20_000),
 	} {
 		f.Add([]byte(s))
 	}
@@ -227,7 +239,8 @@ func TestProseDoesNotGrow(t *testing.T) {
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
 	for _, f := range []Fact{
 		Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Say{Text: text}}},
-		Commanded{Channel: ChannelStdin, Command: contract.Command{Body: contract.SetPlan{Steps: []contract.Step{{Text: text}}}}},
+		Commanded{Channel: ChannelStdin,
+			Command: contract.Command{Body: contract.SetPlan{Steps: []contract.Step{{Text: text}}}}},
 		Began{Options: runconfig.Options{Task: text}}, Resumed{Word: text},
 		Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Turn{Text: text, Verdict: raw}}},
 		ToolCalled{Params: bridge.ToolCallParams{AgentRef: ref, Input: json.RawMessage(`"` + text + `"`)}},

@@ -177,7 +177,8 @@ func BenchmarkRead100MB(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, make([]byte, windowSize)); err != nil {
+		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f},
+			make([]byte, windowSize)); err != nil {
 			b.Fatal(err)
 		}
 		f.Close()

@@ -276,7 +276,8 @@ func liveHurt(s *Store) error {
 		return err
 	}
 	b[len(b)/2] ^= 1
-	if err := errors.Join(os.WriteFile(path, b, 0o600), os.WriteFile(filepath.Join(r.Dir(), metaName+scratchSuffix), nil, 0o600),
+	if err := errors.Join(os.WriteFile(path, b, 0o600),
+		os.WriteFile(filepath.Join(r.Dir(), metaName+scratchSuffix), nil, 0o600),
 		os.WriteFile(filepath.Join(r.Dir(), eventlog.Name), []byte(`{"torn":`), 0o600)); err != nil {
 		return err
 	}

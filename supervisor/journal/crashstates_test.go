@@ -168,7 +168,8 @@ var scenarios = []scenario{
 		for _, f := range []struct {
 			call string
 			err  error
-		}{{"write", &errPartial{50, syscall.ENOSPC}}, {"sync", syscall.EIO}, {"write", &errPartial{3, syscall.EIO}}, {"sync", syscall.ENOSPC}} {
+		}{{"write", &errPartial{50, syscall.ENOSPC}}, {"sync", syscall.EIO}, {"write", &errPartial{3, syscall.EIO}},
+			{"sync", syscall.ENOSPC}} {
 			failTimes(m, f.call, eventlog.Name, 1, f.err)
 			addBatches(t, r, r.Durable()+6, 3)
 			time.Sleep(3 * time.Second)
@@ -249,7 +250,8 @@ var scenarios = []scenario{
 // the name is empty.
 func failTimes(m *memFS, call, name string, n int, err error) {
 	m.setFault(func(c, on string) error {
-		if _, segment := segmentNumber(strings.TrimSuffix(on, scratchSuffix)); c == call && (isFile(on, name) || name == "" && segment) && n > 0 {
+		if _, segment := segmentNumber(strings.TrimSuffix(on, scratchSuffix)); c == call &&
+			(isFile(on, name) || name == "" && segment) && n > 0 {
 			n--
 			return err
 		}

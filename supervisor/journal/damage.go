@@ -47,7 +47,8 @@ func (d Damage) String() string {
 
 // isDamage tells what is wrong with a file from what says nothing about it.
 func isDamage(err error) bool {
-	return slices.ContainsFunc([]error{errCutOff, errChecksum, errLength, errKind, errRepeat, errGap, errChain, errRead}, func(e error) bool {
+	return slices.ContainsFunc([]error{errCutOff, errChecksum, errLength, errKind, errRepeat, errGap, errChain,
+		errRead}, func(e error) bool {
 		return errors.Is(err, e)
 	})
 }

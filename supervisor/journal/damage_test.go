@@ -231,7 +231,8 @@ func TestDamageIsSetAside(t *testing.T) {
 		t.Fatalf("%+v", rec)
 	}
 	d := rec.Damage[0]
-	if d.Segment != segmentName(1) || d.Offset != ends[16] || d.Bytes != int64(len(b))-ends[16] || d.Readable != 23 || d.SetAside != "damaged-2" {
+	if d.Segment != segmentName(1) || d.Offset != ends[16] || d.Bytes != int64(len(b))-ends[16] || d.Readable != 23 ||
+		d.SetAside != "damaged-2" {
 		t.Errorf("%+v", d)
 	}
 	aside, err := os.ReadFile(filepath.Join(r.Dir(), "damaged-2"))
@@ -278,7 +279,8 @@ func TestShortened(t *testing.T) {
 
 func TestMetaLost(t *testing.T) {
 	for name, content := range map[string][]byte{
-		"missing": nil, "empty": {}, "object": []byte("{}"), "array": []byte("[]"), "null": []byte("null"), "random": randomBytes(1 << 20),
+		"missing": nil, "empty": {}, "object": []byte("{}"), "array": []byte("[]"), "null": []byte("null"),
+		"random": randomBytes(1 << 20),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestStore(t)
@@ -377,9 +379,18 @@ func TestFormatsOfOthers(t *testing.T) {
 	}{
 		{"older", version(2), func(err error) bool { var e *VersionError; return errors.As(err, &e) && !e.Newer() }},
 		{"newer", version(4), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Newer() }},
-		{"newest", version(999), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Found == 999 }},
-		{"of another run", other, func(err error) bool { var e *ForeignError; return errors.As(err, &e) && e.Run == "other-run" }},
-		{"text", bytes.Repeat([]byte("not a journal\n"), 99), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
+		{"newest", version(999), func(err error) bool {
+			var e *VersionError
+			return errors.As(err, &e) && e.Found == 999
+		}},
+		{"of another run", other, func(err error) bool {
+			var e *ForeignError
+			return errors.As(err, &e) && e.Run == "other-run"
+		}},
+		{"text", bytes.Repeat([]byte("not a journal\n"), 99), func(err error) bool {
+			var e *ForeignError
+			return errors.As(err, &e)
+		}},
 		{"object", []byte("{}"), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
 		{"random", randomBytes(1 << 20), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
 	} {

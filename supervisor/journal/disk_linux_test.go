@@ -150,7 +150,8 @@ func needStrace(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("NO strace: errors of system calls are not injected")
 	}
-	if out, err := exec.Command("strace", "-o", os.DevNull, "-e", "trace=getppid", "true").CombinedOutput(); err != nil {
+	if out, err := exec.Command("strace", "-o", os.DevNull, "-e", "trace=getppid",
+		"true").CombinedOutput(); err != nil {
 		t.Skipf("strace DOES NOT WORK here: %v: %s", err, out)
 	}
 }
@@ -160,7 +161,8 @@ func needStrace(t *testing.T) {
 func strace(dir, inject string) []string {
 	call, _, _ := strings.Cut(inject, ":")
 	segment := filepath.Join(dir, runsName, testRun, segmentName(1))
-	return []string{"strace", "-f", "-q", "-o", os.DevNull, "-P", segment, "-e", "trace=" + call, "-e", "inject=" + inject}
+	return []string{"strace", "-f", "-q", "-o", os.DevNull, "-P", segment, "-e", "trace=" + call, "-e",
+		"inject=" + inject}
 }
 
 // TestRealFailingCalls makes calls of the kernel fail in another process, which has to
@@ -182,7 +184,8 @@ func TestRealFailingCalls(t *testing.T) {
 			ch := startChild(t, "write", dir, "40", strace(dir, c.inject)...)
 			before, _ := ch.until("done")
 			<-ch.ended
-			if all := strings.Join(before, "\n"); (c.trouble != "") != strings.Contains(all, "trouble") || !strings.Contains(all, c.trouble) {
+			if all := strings.Join(before, "\n"); (c.trouble != "") != strings.Contains(all, "trouble") ||
+				!strings.Contains(all, c.trouble) {
 				t.Errorf("want trouble %q:\n%s", c.trouble, all)
 			}
 			checkRecordsAny(t, openTestStore(t, dir), 40)

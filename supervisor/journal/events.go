@@ -99,7 +99,8 @@ func (e *eventFile) alone() error {
 		return errors.Join(err, e.f.Truncate(e.end()))
 	case n < 0:
 		e.durable.Offset, e.written = min(e.durable.Offset, info.Size), 0
-		return errors.Join(fmt.Errorf("%w: %d bytes were cut off %s", ErrForeignWrite, -n, eventlog.Name), e.f.Truncate(e.durable.Offset))
+		return errors.Join(fmt.Errorf("%w: %d bytes were cut off %s", ErrForeignWrite, -n, eventlog.Name),
+			e.f.Truncate(e.durable.Offset))
 	}
 	return nil
 }
@@ -112,7 +113,8 @@ var unknownEnd = eventlog.Position{Offset: -1}
 // place are handed to each, and written anew with the next ones. What follows them is cut off:
 // a crash left it, and it can be made again from the inputs; or the input that it follows
 // from is lost.
-func openEvents(dir directory, from eventlog.Position, upTo uint64, each func(eventlog.Entry)) (*eventFile, []Damage, error) {
+func openEvents(dir directory, from eventlog.Position, upTo uint64,
+	each func(eventlog.Entry)) (*eventFile, []Damage, error) {
 	f, err := dir.Open(eventlog.Name, openLock)
 	if err != nil {
 		return nil, nil, err
@@ -128,14 +130,16 @@ func openEvents(dir directory, from eventlog.Position, upTo uint64, each func(ev
 
 var errLastLine = errors.New("the lines behind it do not count")
 
-func (e *eventFile) recover(from eventlog.Position, upTo uint64, each func(eventlog.Entry)) (damage []Damage, err error) {
+func (e *eventFile) recover(from eventlog.Position, upTo uint64,
+	each func(eventlog.Entry)) (damage []Damage, err error) {
 	info, err := e.f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if info.Size < from.Offset {
 		damage = append(damage, Damage{
-			Segment: eventlog.Name, Offset: info.Size, Reason: fmt.Sprintf("it has %d bytes, and had %d", info.Size, from.Offset),
+			Segment: eventlog.Name, Offset: info.Size,
+			Reason: fmt.Sprintf("it has %d bytes, and had %d", info.Size, from.Offset),
 		})
 		from = unknownEnd
 	}
@@ -193,7 +197,8 @@ func (e *eventFile) again() (damage []Damage, err error) {
 // cut takes off what is behind the last good line. Where it holds more than a torn line, a
 // copy is put aside.
 func (e *eventFile) cut() (damage []Damage, err error) {
-	d := Damage{Segment: eventlog.Name, Offset: e.end(), Bytes: e.torn, Reason: "the lines at its end are damaged", Torn: true}
+	d := Damage{Segment: eventlog.Name, Offset: e.end(), Bytes: e.torn, Reason: "the lines at its end are damaged",
+		Torn: true}
 	tail := make([]byte, min(d.Bytes, maxAside))
 	n, err := e.f.ReadAt(tail, d.Offset)
 	if err != nil && !errors.Is(err, io.EOF) {

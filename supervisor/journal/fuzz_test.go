@@ -135,12 +135,14 @@ func controlBytes() []byte {
 func TestSeedCorpus(t *testing.T) {
 	want := map[string]string{}
 	for name, s := range recoverSeeds() {
-		file := filepath.Join("testdata", "fuzz", "FuzzRecover", strings.NewReplacer(" ", "-", ",", "", "^", "").Replace(name))
+		file := filepath.Join("testdata", "fuzz", "FuzzRecover",
+			strings.NewReplacer(" ", "-", ",", "", "^", "").Replace(name))
 		want[file] = fmt.Sprintf("go test fuzz v1\n[]byte(%q)\n[]byte(%q)\n", s.first, s.second)
 	}
 	for file, content := range want {
 		if *update {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+				os.WriteFile(file, []byte(content), 0o644)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -163,12 +165,13 @@ func TestSeedsRecover(t *testing.T) {
 		"valid then garbage": {6, false}, "valid then zeros": {6, false}, "torn": {4, false},
 		"garbage then valid": {6, false}, "garbage in between": {3, true},
 		"crc off by one": {2, true}, "crc of chain off": {2, true}, "length 2^32-1": {3, true}, "length 0": {3, true},
-		"sequence gap": {2, true}, "sequence repeat": {2, true}, "sequence reversed": {0, true}, "sequence overflow": {1, true},
-		"frame left out": {2, true}, "frame doubled": {3, true}, "frames swapped": {1, true},
-		"overlap": {5, false}, "overlap, replaced": {2, false}, "overlap, no chain": {3, true}, "segments apart": {6, true},
-		"base 0": {0, true}, "base 2^64-1": {0, true}, "second is empty": {6, true}, "control bytes": {1, false},
-		"snapshot": {5, false}, "snapshot, torn": {4, false}, "snapshot behind": {5, false}, "snapshot damaged": {5, false},
-		"snapshot, no more": {0, true}, "snapshot cut off": {3, true}, "snapshot, no head": {5, false}, "snapshot inside": {3, true},
+		"sequence gap": {2, true}, "sequence repeat": {2, true}, "sequence reversed": {0, true},
+		"sequence overflow": {1, true}, "frame left out": {2, true}, "frame doubled": {3, true},
+		"frames swapped": {1, true}, "overlap": {5, false}, "overlap, replaced": {2, false},
+		"overlap, no chain": {3, true}, "segments apart": {6, true}, "base 0": {0, true}, "base 2^64-1": {0, true},
+		"second is empty": {6, true}, "control bytes": {1, false}, "snapshot": {5, false}, "snapshot, torn": {4, false},
+		"snapshot behind": {5, false}, "snapshot damaged": {5, false}, "snapshot, no more": {0, true},
+		"snapshot cut off": {3, true}, "snapshot, no head": {5, false}, "snapshot inside": {3, true},
 	} {
 		_, s := memRun(seeds[name].segments()...)
 		rec, err := s.Read(testRun, nil)
@@ -283,7 +286,8 @@ func FuzzFrame(f *testing.F) {
 		if known := Kind(kind) >= Fact && Kind(kind) <= Snapshot; known != (err == nil) {
 			t.Fatalf("kind %d: %v", kind, err)
 		}
-		if err == nil && (got.Seq != seq || got.Kind != Kind(kind) || !bytes.Equal(got.Payload, b) || got.crc != crc || got.prev != 42 || got.nth != 0) {
+		if err == nil && (got.Seq != seq || got.Kind != Kind(kind) || !bytes.Equal(got.Payload, b) || got.crc != crc ||
+			got.prev != 42 || got.nth != 0) {
 			t.Fatalf("%+v", got)
 		}
 		if len(b) < frameHead {

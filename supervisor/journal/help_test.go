@@ -143,7 +143,8 @@ func parseSnapshot(b []byte) (upTo, told uint64, err error) {
 // linesOf is what the tests have the event log hold of a record.
 func linesOf(seq uint64) (list []eventlog.Content) {
 	for i := range 1 + seq%2 {
-		list = append(list, eventlog.Content{Input: seq, At: time.Unix(1, 0), Record: fmt.Appendf(nil, `{"seq":%d,"part":%d}`, seq, i)})
+		list = append(list,
+			eventlog.Content{Input: seq, At: time.Unix(1, 0), Record: fmt.Appendf(nil, `{"seq":%d,"part":%d}`, seq, i)})
 	}
 	return list
 }

@@ -15,7 +15,8 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	r := createRun(t, s, testRun, Options{})
 	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 	var held *HeldError
-	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.Gone || held.CWD != r.Meta().CWD {
+	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.Gone ||
+		held.CWD != r.Meta().CWD {
 		t.Errorf("%v, %+v", err, held)
 	}
 	if err := s.Remove(testRun); !isHeld(err) {
@@ -40,7 +41,8 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	c.until("holding")
 	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 	var held *HeldError
-	if !errors.As(err, &held) || held.PID != c.cmd.Process.Pid || !strings.Contains(err.Error(), fmt.Sprint("process ", held.PID)) {
+	if !errors.As(err, &held) || held.PID != c.cmd.Process.Pid ||
+		!strings.Contains(err.Error(), fmt.Sprint("process ", held.PID)) {
 		t.Fatalf("%v", err)
 	}
 	c.kill()
@@ -129,7 +131,8 @@ func TestLockDir(t *testing.T) {
 	dir := s.root.Path()
 	c := startChild(t, "lockdir", dir, cwd)
 	c.until("holding")
-	if _, err := s.LockDir(cwd, testRun); !errors.As(err, &held) || held.PID != c.cmd.Process.Pid || held.Run != "other" {
+	if _, err := s.LockDir(cwd, testRun); !errors.As(err, &held) || held.PID != c.cmd.Process.Pid ||
+		held.Run != "other" {
 		t.Errorf("held by another process: %v", err)
 	}
 	c.kill()

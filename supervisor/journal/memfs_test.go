@@ -355,5 +355,6 @@ var (
 )
 
 func (o diskOp) String() string {
-	return fmt.Sprintf("%s node %d %s→%s off %d len %d upTo %d", o.kind, o.node, o.name, o.to, o.off, len(o.data), o.upTo)
+	return fmt.Sprintf("%s node %d %s→%s off %d len %d upTo %d", o.kind, o.node, o.name, o.to, o.off, len(o.data),
+		o.upTo)
 }

@@ -144,14 +144,16 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 	if err := s.runs.Sync(); err != nil {
 		return nil, rec, err
 	}
-	if err := h.lock.sign(holder{PID: os.Getpid(), Run: id, CWD: m.CWD, Place: m.Place, Since: time.Now()}); err != nil {
+	if err := h.lock.sign(holder{PID: os.Getpid(), Run: id, CWD: m.CWD, Place: m.Place,
+		Since: time.Now()}); err != nil {
 		return nil, rec, err
 	}
 	size, err := filesBytes(h.dir)
 	if err != nil {
 		return nil, rec, err
 	}
-	return start(h, m, o, &writer{seg: seg, highest: seg.number, keep: seg.number, crc: sc.end.crc, events: events}, sc.end.seq, size), rec, nil
+	return start(h, m, o, &writer{seg: seg, highest: seg.number, keep: seg.number, crc: sc.end.crc, events: events},
+		sc.end.seq, size), rec, nil
 }
 
 // takeOver begins a segment with a snapshot of all that was found.

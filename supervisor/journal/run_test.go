@@ -65,11 +65,13 @@ func TestReadTo(t *testing.T) {
 	add(t, r, 31, 35)
 	closeRun(t, r)
 	for upTo, want := range map[uint64]Recovery{
-		35: {Records: 35, Snapshot: 30}, 32: {Records: 32, Snapshot: 30}, 30: {Records: 30, Snapshot: 30}, 29: {}, 100: {Records: 35, Snapshot: 30},
+		35: {Records: 35, Snapshot: 30}, 32: {Records: 32, Snapshot: 30}, 30: {Records: 30, Snapshot: 30}, 29: {},
+		100: {Records: 35, Snapshot: 30},
 	} {
 		e := expectRecords{t: t}
 		rec, err := s.ReadTo(testRun, upTo, e.each)
-		if err != nil || rec.Records != want.Records || rec.Snapshot != want.Snapshot || rec.Damage != nil || e.next != want.Records {
+		if err != nil || rec.Records != want.Records || rec.Snapshot != want.Snapshot || rec.Damage != nil ||
+			e.next != want.Records {
 			t.Errorf("up to %d: %v, %+v, want %+v", upTo, err, rec, want)
 		}
 	}
@@ -86,7 +88,8 @@ func TestWhatResumeRefusesIsUntouched(t *testing.T) {
 	addTo(t, log, []byte("{\"another\":\"form\"}\n{\"torn"))
 	before := listing(t, r.Dir())
 	refusal := errors.New("another version")
-	if _, _, err := s.Open(testRun, 0, Options{}, func(*Recovered) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
+	if _, _, err := s.Open(testRun, 0, Options{},
+		func(*Recovered) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
 		t.Errorf("open: %v", err)
 	}
 	if after := listing(t, r.Dir()); !slices.Equal(before, after) {

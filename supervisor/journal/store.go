@@ -139,7 +139,8 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 		return nil, err
 	}
 	defer h.closeUnless(&r)
-	if err := h.lock.sign(holder{PID: os.Getpid(), Run: m.Run, CWD: m.CWD, Place: m.Place, Since: time.Now()}); err != nil {
+	if err := h.lock.sign(holder{PID: os.Getpid(), Run: m.Run, CWD: m.CWD, Place: m.Place,
+		Since: time.Now()}); err != nil {
 		return nil, err
 	}
 	events, err := makeEvents(h.dir)
@@ -215,7 +216,8 @@ func start(h held, m Meta, o Options, w *writer, inputs uint64, size int64) *Run
 		id: m.Run, dir: h.dir, lock: h.lock, opts: o.withDefaults(),
 		wake: make(chan struct{}, 1), jobs: make(chan job), stop: make(chan struct{}), done: make(chan struct{}),
 		st: state{
-			meta: m, queue: make([]entry, 1), chain: w.events.chain, next: inputs + 1, durable: inputs, size: size, advanced: make(chan struct{}),
+			meta: m, queue: make([]entry, 1), chain: w.events.chain, next: inputs + 1, durable: inputs, size: size,
+			advanced: make(chan struct{}),
 		},
 	}
 	go w.run()

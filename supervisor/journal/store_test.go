@@ -64,7 +64,8 @@ func TestListFindLatest(t *testing.T) {
 	if diff := cmp.Diff([]string{"aaa-2", "aa", "aaa-1", "bbb"}, ids(all)); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
-	if i := all[1]; i.Title != "run aa" || !i.Unfinished || i.Finished || i.Damaged || i.Bytes == 0 || i.LastActive.Minute() != 5 || i.Empty {
+	if i := all[1]; i.Title != "run aa" || !i.Unfinished || i.Finished || i.Damaged || i.Bytes == 0 ||
+		i.LastActive.Minute() != 5 || i.Empty {
 		t.Errorf("%+v", i)
 	}
 	if i := all[0]; i.Unfinished || !i.Finished || i.Status != "complete" {
@@ -135,7 +136,8 @@ func TestUnreadableRun(t *testing.T) {
 
 func TestInvalidIDs(t *testing.T) {
 	s := newTestStore(t)
-	for _, id := range []string{"", ".", "..", "../x", "a/b", ".removed-x", "-x", "a b", "a\n", "a\x00", "ä", string(make([]byte, 65))} {
+	for _, id := range []string{"", ".", "..", "../x", "a/b", ".removed-x", "-x", "a b", "a\n", "a\x00", "ä",
+		string(make([]byte, 65))} {
 		if _, err := s.Create(Meta{Run: id}, Options{}); err == nil {
 			t.Errorf("create %q works", id)
 		}

@@ -205,14 +205,18 @@ func TestMovedAway(t *testing.T) {
 				}
 			})
 		},
-		"linked to where it is": func(t *testing.T, dir, aside string) { must(t, os.Rename(dir, aside), os.Symlink(aside, dir)) },
-		"read-only":             func(t *testing.T, dir, aside string) { must(t, os.Chmod(dir, 0o500)) },
+		"linked to where it is": func(t *testing.T, dir, aside string) {
+			must(t, os.Rename(dir, aside), os.Symlink(aside, dir))
+		},
+		"read-only": func(t *testing.T, dir, aside string) { must(t, os.Chmod(dir, 0o500)) },
 	} {
 		for level := range 3 {
 			t.Run(what, func(t *testing.T) {
 				s := newTestStore(t)
 				told := make(chan error, 100)
-				r := createRun(t, s, testRun, Options{Retry: 20 * time.Millisecond, Trouble: func(err error) { told <- err }})
+				r := createRun(t, s, testRun, Options{Retry: 20 * time.Millisecond, Trouble: func(err error) {
+					told <- err
+				}})
 				addBatches(t, r, 4, 2)
 				dir := r.Dir()
 				for range level {
@@ -261,7 +265,8 @@ func receive[T any](t *testing.T, from <-chan T) (v T) {
 func TestDeleted(t *testing.T) {
 	s := newTestStore(t)
 	told := make(chan error, 100)
-	r := createRun(t, s, testRun, Options{Retry: 20 * time.Millisecond, CloseWait: 100 * time.Millisecond, Trouble: func(err error) { told <- err }})
+	r := createRun(t, s, testRun, Options{Retry: 20 * time.Millisecond, CloseWait: 100 * time.Millisecond,
+		Trouble: func(err error) { told <- err }})
 	addBatches(t, r, 4, 2)
 	must(t, os.RemoveAll(r.Dir()))
 	add(t, r, 5, 6)

@@ -46,8 +46,10 @@ func TestObserve(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	limits := ResourceLimits{Memory: 1000, Output: 1000}
-	w, warnings, exceeded := Guard(roster.Watch{}, bridge.ProbeResult{RSSBytes: 750, OutputBytes: 999, OutputPath: "/t"}, limits)
-	if want := []string{"750 B of 1000 B memory", "999 B of 1000 B task output (/t)"}; exceeded != "" || !slices.Equal(warnings, want) {
+	w, warnings, exceeded := Guard(roster.Watch{},
+		bridge.ProbeResult{RSSBytes: 750, OutputBytes: 999, OutputPath: "/t"}, limits)
+	if want := []string{"750 B of 1000 B memory", "999 B of 1000 B task output (/t)"}; exceeded != "" ||
+		!slices.Equal(warnings, want) {
 		t.Errorf("warned of %q, exceeded %q", warnings, exceeded)
 	}
 	warned := slices.Clone(w.Warned)
@@ -55,10 +57,12 @@ func TestGuard(t *testing.T) {
 	if len(warnings) > 0 || !slices.Equal(again.Warned, []string{"memory"}) || !slices.Equal(w.Warned, warned) {
 		t.Errorf("warned again of %q, known %q, before %q", warnings, again.Warned, w.Warned)
 	}
-	if _, _, exceeded = Guard(w, bridge.ProbeResult{RSSBytes: 1000, OutputBytes: 2000}, limits); exceeded != "1000 B of memory, at most 1000 B" {
+	if _, _, exceeded = Guard(w, bridge.ProbeResult{RSSBytes: 1000, OutputBytes: 2000},
+		limits); exceeded != "1000 B of memory, at most 1000 B" {
 		t.Errorf("exceeded: %q", exceeded)
 	}
-	if _, warnings, exceeded = Guard(w, bridge.ProbeResult{RSSBytes: 1 << 40}, ResourceLimits{}); exceeded != "" || warnings != nil {
+	if _, warnings, exceeded = Guard(w, bridge.ProbeResult{RSSBytes: 1 << 40}, ResourceLimits{}); exceeded != "" ||
+		warnings != nil {
 		t.Errorf("without limits: %q, %q", warnings, exceeded)
 	}
 }
@@ -73,10 +77,16 @@ func TestReconcile(t *testing.T) {
 		ruled      string
 	}{
 		{name: "no history", open: []string{"a", "b"}},
-		{"seen", []bridge.DeliveryStatus{status("a", bridge.DeliverySeen)}, TurnUnanswered, []string{"a"}, []string{"b"}, ""},
-		{"begun, then seen", []bridge.DeliveryStatus{status("a", bridge.DeliveryBegun), status("b", bridge.DeliverySeen)}, TurnCutOff, []string{"a", "b"}, nil, ""},
-		{"ruled", []bridge.DeliveryStatus{status("a", bridge.DeliverySeen), status("b", bridge.DeliveryRuled)}, TurnSettled, []string{"a", "b"}, nil, "b"},
-		{"ruled, then begun", []bridge.DeliveryStatus{status("a", bridge.DeliveryRuled), status("b", bridge.DeliveryEnded)}, TurnCutOff, []string{"a", "b"}, nil, "a"},
+		{"seen", []bridge.DeliveryStatus{status("a", bridge.DeliverySeen)}, TurnUnanswered, []string{"a"},
+			[]string{"b"}, ""},
+		{"begun, then seen",
+			[]bridge.DeliveryStatus{status("a", bridge.DeliveryBegun), status("b", bridge.DeliverySeen)}, TurnCutOff,
+			[]string{"a", "b"}, nil, ""},
+		{"ruled", []bridge.DeliveryStatus{status("a", bridge.DeliverySeen), status("b", bridge.DeliveryRuled)},
+			TurnSettled, []string{"a", "b"}, nil, "b"},
+		{"ruled, then begun",
+			[]bridge.DeliveryStatus{status("a", bridge.DeliveryRuled), status("b", bridge.DeliveryEnded)}, TurnCutOff,
+			[]string{"a", "b"}, nil, "a"},
 	} {
 		l := Reconcile([]string{"a", "b"}, c.history)
 		ruled := ""
@@ -91,7 +101,8 @@ func TestReconcile(t *testing.T) {
 
 func TestInterruptedTurns(t *testing.T) {
 	a := roster.Agent{}
-	for status, want := range map[roster.Status]bool{roster.Busy: true, roster.Restarting: true, roster.Down: false, roster.Ready: false} {
+	for status, want := range map[roster.Status]bool{roster.Busy: true, roster.Restarting: true, roster.Down: false,
+		roster.Ready: false} {
 		if a.Status = status; MidTurn(&a) != want {
 			t.Errorf("%s: %v", status, !want)
 		}
@@ -104,7 +115,8 @@ func TestInterruptedTurns(t *testing.T) {
 	if MarkCut(&a); !a.ToolCall.Cut || call.Cut {
 		t.Error("the call is marked in a copy")
 	}
-	for input, want := range map[string]string{`{"command":"make\nall","path":"x"}`: "make", `{"path":""}`: "", `{"url":7}`: "", `[]`: ""} {
+	for input, want := range map[string]string{`{"command":"make\nall","path":"x"}`: "make", `{"path":""}`: "",
+		`{"url":7}`: "", `[]`: ""} {
 		if got := ToolSubject(json.RawMessage(input)); got != want {
 			t.Errorf("%s: %q, want %q", input, got, want)
 		}
@@ -112,7 +124,8 @@ func TestInterruptedTurns(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	for message, want := range map[string]restart.Class{"fork: resource temporarily unavailable": restart.Crash, "no such file": restart.CouldNotStart} {
+	for message, want := range map[string]restart.Class{"fork: resource temporarily unavailable": restart.Crash,
+		"no such file": restart.CouldNotStart} {
 		if got := StartClass(bridge.CatStart, message); got != want {
 			t.Errorf("%s: %s, want %s", message, got, want)
 		}
@@ -123,7 +136,8 @@ func TestFailures(t *testing.T) {
 	if AffectsAllAgents(bridge.CatStart) || !IsEnvironmental(bridge.CatStart) || !AffectsAllAgents(bridge.CatAuth) {
 		t.Error("a start fails for one agent, a login for all")
 	}
-	for r, want := range map[bridge.Retry]bridge.Category{{Status: 529}: bridge.CatOverloaded, {Status: 429}: bridge.CatRateLimit, {Status: 500}: bridge.CatServer} {
+	for r, want := range map[bridge.Retry]bridge.Category{{Status: 529}: bridge.CatOverloaded,
+		{Status: 429}: bridge.CatRateLimit, {Status: 500}: bridge.CatServer} {
 		if got := RetryCategory(r); got != want {
 			t.Errorf("%d: %s, want %s", r.Status, got, want)
 		}
@@ -131,7 +145,8 @@ func TestFailures(t *testing.T) {
 	if got := ExitText(bridge.Exit{Signal: "KILL", Stderr: "oops"}); got != "signal: KILL; oops" {
 		t.Error(got)
 	}
-	if got := RecoveryOptions(bridge.CatCrash, roster.RoleOrchestrator); !slices.Equal(got, []string{"retry", "skip", "cancel"}) {
+	if got := RecoveryOptions(bridge.CatCrash, roster.RoleOrchestrator); !slices.Equal(got,
+		[]string{"retry", "skip", "cancel"}) {
 		t.Error(got)
 	}
 }
@@ -146,7 +161,8 @@ func TestLimits(t *testing.T) {
 		t.Errorf("an unknown window: %q", got)
 	}
 	a := roster.Agent{}
-	if a.Turns = 3; ReachedLimit(&a, agents.Limits{MaxTurns: 4, MaxCostUSD: 1}) != "" || ReachedLimit(&a, agents.Limits{MaxTurns: 3}) == "" {
+	if a.Turns = 3; ReachedLimit(&a, agents.Limits{MaxTurns: 4, MaxCostUSD: 1}) != "" ||
+		ReachedLimit(&a, agents.Limits{MaxTurns: 3}) == "" {
 		t.Error("the third of three turns reaches the limit")
 	}
 	if a.CostUSD = 1; ReachedLimit(&a, agents.Limits{MaxCostUSD: 1}) == "" {

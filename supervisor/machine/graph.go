@@ -191,7 +191,8 @@ type rowOf struct {
 func JSON() []byte {
 	doc := document{
 		Initial: initial(),
-		Reading: "A row is taken where the state is one of `from`, the trigger is `on` and all guards of `if` hold; of several the first counts. " +
+		Reading: "A row is taken where the state is one of `from`, the trigger is `on` and all guards of `if` hold; " +
+			"of several the first counts. " +
 			"A trigger that no row takes is ignored. Rows on `always` are looked at whenever a state was entered.",
 		Targets: map[string]string{sameName: "the state is not left", string(Before): beforeTitle},
 	}
@@ -207,7 +208,8 @@ func JSON() []byte {
 			to = sameName
 		}
 		doc.Rows = append(doc.Rows, rowOf{
-			Row: i, From: r.From, On: triggerName(r.On), If: append([]Guard{}, r.If...), To: to, Do: append([]Action{}, r.Do...), Why: r.Why,
+			Row: i, From: r.From, On: triggerName(r.On), If: append([]Guard{}, r.If...), To: to,
+			Do: append([]Action{}, r.Do...), Why: r.Why,
 		})
 	}
 	var b bytes.Buffer

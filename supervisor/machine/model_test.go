@@ -185,9 +185,9 @@ func modelGuard(name string, s Situation) bool {
 		return !s.Engaged
 	}
 	held, ok := map[string]bool{
-		"isRecoverableError": s.Recoverable, "hasAgent": s.AgentKnown, "agentAlive": s.AgentLives, "someoneWorks": s.Engaged,
-		"rulingAwaited": s.Awaited, "taskGiven": s.HasTask, "stepLeft": s.HasStep, "lastAgentThere": s.HasLast,
-		"rulesCanDecide": s.RulesLeft, "taskFinished": s.WasComplete,
+		"isRecoverableError": s.Recoverable, "hasAgent": s.AgentKnown, "agentAlive": s.AgentLives,
+		"someoneWorks": s.Engaged, "rulingAwaited": s.Awaited, "taskGiven": s.HasTask, "stepLeft": s.HasStep,
+		"lastAgentThere": s.HasLast, "rulesCanDecide": s.RulesLeft, "taskFinished": s.WasComplete,
 	}[name]
 	if !ok {
 		panic("the model knows no guard " + name)

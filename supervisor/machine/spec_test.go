@@ -47,7 +47,8 @@ func TestWhatHoldsAsWritten(t *testing.T) {
 		}
 	}
 	slices.Sort(kept)
-	want := []string{"executing by AGENT_COMPLETE", "executing by AGENT_TOOL_CALL", "executing by CANCEL", "idle by START_TASK"}
+	want := []string{"executing by AGENT_COMPLETE", "executing by AGENT_TOOL_CALL", "executing by CANCEL",
+		"idle by START_TASK"}
 	if diff := cmp.Diff(want, kept); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

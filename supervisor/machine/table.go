@@ -61,15 +61,18 @@ var Table = []Row{
 	// Evaluating. What the Arbiter rules in other states goes by the same rows: its
 	// dialogue does not wait for a document.
 	{From: live, On: Decision, If: []Guard{IsComplete}, To: Complete, Do: []Action{EndComplete}},
-	{From: []State{Evaluating}, On: Decision, If: []Guard{GoesOn, AgentAlive, MaxIterationsReached, NobodyWorks}, To: Complete, Do: []Action{EndAtLimit},
+	{From: []State{Evaluating}, On: Decision, If: []Guard{GoesOn, AgentAlive, MaxIterationsReached, NobodyWorks},
+		To: Complete, Do: []Action{EndAtLimit},
 		Why: "limits come before RETRY and CONTINUE; in SPEC-0003 RETRY came first, and could go on for ever"},
-	{From: tasked, On: Decision, If: []Guard{ShouldRetry, MaxFailuresReached, NobodyWorks}, To: Failed, Do: []Action{EndFailed},
+	{From: tasked, On: Decision, If: []Guard{ShouldRetry, MaxFailuresReached, NobodyWorks}, To: Failed,
+		Do:  []Action{EndFailed},
 		Why: "a failed tool is a failed execution; to try once more is where its limit is tested"},
 	{From: live, On: Decision, If: []Guard{GoesOn, AgentAlive}, To: Executing,
 		Why: "the same agent goes on; SPEC-0003's default was selecting, SPEC-0006's executing"},
 	{From: live, On: Decision, If: []Guard{SomeoneWorks}, To: Executing},
 	{From: []State{Idle}, On: Decision, To: Same, Why: "the Arbiter speaks with the human"},
-	{From: tasked, On: Decision, If: []Guard{RulingAwaited}, To: Evaluating, Why: "of several documents, one was ruled on"},
+	{From: tasked, On: Decision, If: []Guard{RulingAwaited}, To: Evaluating,
+		Why: "of several documents, one was ruled on"},
 	{From: tasked, On: Decision, To: Selecting},
 	{From: live, On: ArbiterError, If: []Guard{RulesCanDecide}, To: Same, Do: []Action{FallBack}},
 	{From: live, On: ArbiterError, To: Error},
@@ -95,7 +98,8 @@ var Table = []Row{
 	{From: live, On: LimitReached, To: Complete, Do: []Action{EndAtLimit}},
 	{From: live, On: GiveUp, To: Failed, Do: []Action{EndFailed}},
 	{From: all, On: Resume, If: []Guard{TaskFinished}, To: Idle, Do: []Action{CleanUp}},
-	{From: ends, On: Resume, To: Before, Why: "SPEC-0003 restores a snapshot; an end in order is no other state of the task"},
+	{From: ends, On: Resume, To: Before,
+		Why: "SPEC-0003 restores a snapshot; an end in order is no other state of the task"},
 	{From: live, On: Resume, To: Same},
 }
 

@@ -27,8 +27,10 @@ func (b *bytesChosen) IntN(n int) int {
 
 // What has most rows is asked for most.
 var (
-	decisions = []string{"", "SELECT_MODE", "CONTINUE", "COMPLETE", "RETRY", "RETRY", "RETRY", "ADDRESS_HUMAN", "ADDRESS_ORCHESTRATOR", "nonsense"}
-	often     = []Trigger{Decision, Decision, Decision, Decision, Decision, Decision, Decision, AgentError, AgentComplete, ForceAgent, ForceAgent}
+	decisions = []string{"", "SELECT_MODE", "CONTINUE", "COMPLETE", "RETRY", "RETRY", "RETRY", "ADDRESS_HUMAN",
+		"ADDRESS_ORCHESTRATOR", "nonsense"}
+	often = []Trigger{Decision, Decision, Decision, Decision, Decision, Decision, Decision, AgentError, AgentComplete,
+		ForceAgent, ForceAgent}
 )
 
 // situation is any one there can be: guards are told apart, whether or not a run
@@ -84,7 +86,9 @@ func (s sample) tables() told {
 // agrees reports whether the table makes of a step what the model does.
 func (s sample) agrees() bool {
 	m, ok := Next(s.from, s.on, s.in)
-	return ok != s.ignored && (!ok || m.To == s.to && slices.EqualFunc(m.Do, s.do, func(a Action, b string) bool { return string(a) == b }))
+	return ok != s.ignored && (!ok || m.To == s.to && slices.EqualFunc(m.Do, s.do, func(a Action, b string) bool {
+		return string(a) == b
+	}))
 }
 
 func (s sample) String() string {

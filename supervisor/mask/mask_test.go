@@ -40,7 +40,8 @@ func TestPieces(t *testing.T) {
 		var got strings.Builder
 		for rest := text; rest != ""; {
 			n := min(size, len(rest))
-			if e, ok := p.Event(bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"}, Body: bridge.Delta{Text: rest[:n]}}, sanitize.Redact); ok {
+			if e, ok := p.Event(bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"},
+				Body: bridge.Delta{Text: rest[:n]}}, sanitize.Redact); ok {
 				got.WriteString(e.Body.(bridge.Delta).Text)
 			}
 			rest = rest[n:]

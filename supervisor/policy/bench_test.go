@@ -20,7 +20,8 @@ func BenchmarkDecide(b *testing.B) {
 				}
 			}
 			for name, r := range askedOfMany() {
-				if kind == "path" && name != "Edit" && name != "Grep" || kind == "bash" && name != "Bash" && name != "Holes" {
+				if kind == "path" && name != "Edit" && name != "Grep" ||
+					kind == "bash" && name != "Bash" && name != "Holes" {
 					continue
 				}
 				b.Run(fmt.Sprintf("%s/rules=%d/%s", kind, n, name), func(b *testing.B) {

@@ -158,8 +158,8 @@ func operandOf(args []shell.Word, i int) bool {
 var (
 	binaryOperators = set("=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef")
 	testOperators   = set("=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef",
-		"-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-t", "-O", "-G", "-N",
-		"-k", "-u", "-g")
+		"-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-t", "-O", "-G",
+		"-N", "-k", "-u", "-g")
 )
 
 func printfInDoubt(args []shell.Word, _ shell.Command) string {
@@ -180,7 +180,8 @@ func readInDoubt(args []shell.Word, _ shell.Command) string {
 			if strings.Trim(letters, "rsapntNdu") != "" || letters == "" {
 				return "read has options that are not known here"
 			}
-			if strings.ContainsAny(letters[len(letters)-1:], "apntNdu") && i+1 < len(args) && letters[len(letters)-1] != 'a' {
+			if strings.ContainsAny(letters[len(letters)-1:], "apntNdu") && i+1 < len(args) &&
+				letters[len(letters)-1] != 'a' {
 				i++ // the option's value
 			}
 			continue
@@ -282,7 +283,8 @@ var (
 
 	interpretedPrefixes = []string{"BASH", "PS", "LD_", "DYLD_", "GIT_", "SSH_", "PYTHON", "PERL", "RUBY", "GEM_",
 		"BUNDLE_", "LUA_",
-		"PHP_", "CARGO_", "RUST", "npm_config_", "NPM_CONFIG_", "YARN_", "PIP_", "CGO_", "GCC_", "CLAUDE", "ZDOTDIR", "_"}
+		"PHP_", "CARGO_", "RUST", "npm_config_", "NPM_CONFIG_", "YARN_", "PIP_", "CGO_", "GCC_", "CLAUDE", "ZDOTDIR",
+		"_"}
 )
 
 // isInterpreted finds variables that shells or programs take for something to run, or to find

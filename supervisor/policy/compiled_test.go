@@ -56,7 +56,8 @@ func randomRule(r *rand.Rand) Rule {
 		case 0, 1:
 			s = "Bash(" + several(r, append(randomWords, "*", "*", "*m", "|", "git*", "rm:*"), 3, " ") + ")"
 		case 2, 3, 4:
-			s = pick(r, []string{"Edit", "Read", "Write", "Grep"}) + "(" + pick(r, []string{"", "", "//", "~/", "./", "/", "../"}) + several(r, randomSegs, 4, "/") + ")"
+			s = pick(r, []string{"Edit", "Read", "Write", "Grep"}) + "(" +
+				pick(r, []string{"", "", "//", "~/", "./", "/", "../"}) + several(r, randomSegs, 4, "/") + ")"
 		case 5:
 			s = pick(r, []string{"WebFetch(domain:" + pick(r, []string{"", "*."}) + pick(r, randomHosts) + ")",
 				pick(r, []string{"Skill", "Agent"}) + "(" + pick(r, []string{"a", "A", "a*", "ab"}) + ")"})
@@ -71,11 +72,13 @@ func randomRule(r *rand.Rand) Rule {
 
 func randomRequest(r *rand.Rand) Request {
 	tool := pick(r, randomTools)
-	name := pick(r, []string{"/", "", "~/", "../", "./", "/w/", "/alias/"}) + several(r, append(randomParts, ".."), 5, "/")
+	name := pick(r, []string{"/", "", "~/", "../", "./", "/w/", "/alias/"}) + several(r, append(randomParts, ".."), 5,
+		"/")
 	in := map[string]string{}
 	switch tool {
 	case "Bash":
-		in["command"] = several(r, append(randomWords, "cat src/a.go", "tee secret/a", "> in/.env", "<out/x", "sudo sed -i a.go", ";", "&&", "|", "$(rm x)", "'"), 6, " ")
+		in["command"] = several(r, append(randomWords, "cat src/a.go", "tee secret/a", "> in/.env", "<out/x",
+			"sudo sed -i a.go", ";", "&&", "|", "$(rm x)", "'"), 6, " ")
 		if r.IntN(30) == 0 {
 			in["command"] = "sudo " + strings.Repeat("x ", 70) + in["command"]
 		}
@@ -115,15 +118,17 @@ func TestCompiledSaysTheSame(t *testing.T) {
 			}
 			return out
 		}
-		p := Policy{Mode: []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll}[random.IntN(4)], Deny: rules(), Ask: rules(), Allow: rules(),
-			CWD: pick(random, []string{"/w", "/w", "/alias", "/"}), Home: pick(random, []string{"/h", "/h", ""}), Resolve: linked}
+		p := Policy{Mode: []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll}[random.IntN(4)], Deny: rules(),
+			Ask: rules(), Allow: rules(), CWD: pick(random, []string{"/w", "/w", "/alias", "/"}),
+			Home: pick(random, []string{"/h", "/h", ""}), Resolve: linked}
 		c := p.Compile()
 		for range 60 {
 			r := randomRequest(random)
 			want := p.Decide(r)
 			seen[want.Behavior+" by "+want.By]++
 			if diff := cmp.Diff(want, c.Decide(r)); diff != "" {
-				t.Fatalf("%s %s\ncwd %s deny %v ask %v allow %v (-one by one +compiled):\n%s", r.Tool, r.Input, p.CWD, p.Deny, p.Ask, p.Allow, diff)
+				t.Fatalf("%s %s\ncwd %s deny %v ask %v allow %v (-one by one +compiled):\n%s", r.Tool, r.Input, p.CWD,
+					p.Deny, p.Ask, p.Allow, diff)
 			}
 			one, ok := p.Covered(r)
 			if other, okToo := c.Covered(r); one != other || ok != okToo {
@@ -138,7 +143,8 @@ func TestCompiledSaysTheSame(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"allow by rule", "deny by rule", "ask by rule", "allow by mode", "ask by mode", "deny by mode"} {
+	for _, kind := range []string{"allow by rule", "deny by rule", "ask by rule", "allow by mode", "ask by mode",
+		"deny by mode"} {
 		if seen[kind] < 100 {
 			t.Errorf("%s came up %d times only: too little was tried", kind, seen[kind])
 		}
@@ -193,7 +199,8 @@ func TestCompiledFollowsMovedLinks(t *testing.T) {
 // requests; each list has a third.
 func manyRules(t testing.TB, kind string, n int, cwd string) Policy {
 	kinds := map[string][]string{
-		"path":   {"Edit(secret%d/**)", "Read(~/.keys%d/**)", "Read(//etc/x%d)", "Edit(**/gen%d/*.go)", "Read(*.ext%d)", "Edit(deep/er/x%d.go)"},
+		"path": {"Edit(secret%d/**)", "Read(~/.keys%d/**)", "Read(//etc/x%d)", "Edit(**/gen%d/*.go)", "Read(*.ext%d)",
+			"Edit(deep/er/x%d.go)"},
 		"bash":   {"Bash(danger%d *)", "Bash(git x%d:*)", "Bash(npm run y%d)", "Bash(* --z%d)"},
 		"domain": {"WebFetch(domain:x%d.example.com)", "WebFetch(domain:*.y%d.example.com)"},
 		"mcp":    {"mcp__srv%d", "mcp__other__t%d", "mcp__third__get%d_*"},

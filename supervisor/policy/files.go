@@ -14,9 +14,9 @@ import (
 var (
 	fileReaders = set("cat", "tac", "nl", "rev", "head", "tail", "less", "more", "bat", "wc", "grep", "egrep", "fgrep",
 		"zgrep", "rg", "sed", "awk", "gawk", "mawk", "cut", "sort", "uniq", "tr", "od", "xxd", "hexdump", "strings",
-		"base64", "base32", "diff", "cmp", "comm", "paste", "join", "fold", "cp", "mv", "ln", "dd", "tar", "zip", "gzip",
-		"zcat", "rsync", "scp", "source", ".", "vi", "vim", "nvim", "nano", "emacs", "ed", "jq", "yq", "openssl", "gpg",
-		"curl", "md5sum", "sha256sum")
+		"base64", "base32", "diff", "cmp", "comm", "paste", "join", "fold", "cp", "mv", "ln", "dd", "tar", "zip",
+		"gzip", "zcat", "rsync", "scp", "source", ".", "vi", "vim", "nvim", "nano", "emacs", "ed", "jq", "yq",
+		"openssl", "gpg", "curl", "md5sum", "sha256sum")
 
 	fileWriters = set("tee", "cp", "mv", "rm", "rmdir", "ln", "dd", "touch", "truncate", "install", "shred", "chmod",
 		"chown", "unlink", "rsync", "scp", "vi", "vim", "nvim", "nano", "emacs", "ed", "ex", "patch")

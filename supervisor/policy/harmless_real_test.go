@@ -46,7 +46,8 @@ func TestReadingOptionsAreDocumented(t *testing.T) {
 			}
 			letter, long, value := m[1], m[2], m[3]
 			optional := strings.HasPrefix(value, "[=")
-			needed := len(value) > 1 && value[0] == '=' && strings.ToUpper(value) == value // =slash says what it stands for
+			// =slash says what it stands for
+			needed := len(value) > 1 && value[0] == '=' && strings.ToUpper(value) == value
 			checked++
 			switch {
 			case letter != "" && long != "" && needed && strings.Contains(use.short, letter):
@@ -78,7 +79,8 @@ func TestHarmlessChangesNothing(t *testing.T) {
 		}
 	}
 	env := append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0")
-	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "one"}} {
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."},
+		{"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "one"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir, cmd.Env = dir, env
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -109,7 +111,8 @@ func TestHarmlessChangesNothing(t *testing.T) {
 			t.Fatalf("%q is called harmless; -before +after:\n%s", words, diff)
 		}
 	}
-	for _, name := range []string{"git log", "git diff", "git show", "git status", "git blame", "grep", "sort", "uniq", "ls", "find"} {
+	for _, name := range []string{"git log", "git diff", "git show", "git status", "git blame", "grep", "sort", "uniq",
+		"ls", "find"} {
 		if ran[name] == 0 {
 			t.Errorf("nothing was tried of %s: %v", name, slices.Sorted(maps.Keys(ran)))
 		}
@@ -168,9 +171,11 @@ func randomReading(r *rand.Rand) (words []string) {
 		case n < 6 && letters != "":
 			words = append(words, "-"+letters[r.IntN(len(letters)):][:1]+[]string{"", "1", "canary"}[r.IntN(3)])
 		case n < 7:
-			words = append(words, []string{"--output=canary", "-ocanary", "-o", "-O", "--out=canary", "-fprint", "-delete", "-C", "--", "-name"}[r.IntN(10)])
+			words = append(words, []string{"--output=canary", "-ocanary", "-o", "-O", "--out=canary", "-fprint",
+				"-delete", "-C", "--", "-name"}[r.IntN(10)])
 		default:
-			words = append(words, []string{"a.txt", "b.txt", "src", ".", "HEAD", "HEAD:a.txt", "canary", "1", "x"}[r.IntN(9)])
+			words = append(words, []string{"a.txt", "b.txt", "src", ".", "HEAD", "HEAD:a.txt", "canary", "1",
+				"x"}[r.IntN(9)])
 		}
 	}
 	return words

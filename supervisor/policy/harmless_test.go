@@ -10,31 +10,71 @@ import (
 func TestHarmlessCommands(t *testing.T) {
 	p := Policy{CWD: "/w", Home: "/home/u", Resolve: linked}
 	for _, command := range []string{
-		"pwd", "ls", "ls -la", "ls -la src", "ls --color=never /w/src", "ls -I '*.o' src", "cat a.go", "cat -n a.go b.go", "cat < /dev/null", "cat", "head -n 5 a.go", "head -20 a.go", "tail -n +3 a.go", "wc -l a.go",
-		"echo hello", "echo -n 'a; rm -rf /'", `echo "it's"`, "echo a\\;b", "printf '%s\\n' x", "true", "false", "date", "date +%F", "date -u +%s", "date -d yesterday +%F", "whoami", "id", "id -un", "uname -a", "which go", "type ls",
-		"stat a.go", "file a.go", "du -sh src", "df -h", "tree -L 2 src", "sort -u a.go", "sort -k 2 -t , a", "sort -k2,2n a", "uniq -c a", "cut -d: -f1 a", "grep -rn 'func main' src", "grep /api/v1 a.go", "grep -e /x -e ../y a", "grep -r --include='*.go' x .", "rg --files src", "rg -n '/etc' src", "rg -g '*.go' x",
-		"diff --no-dereference a b", "cmp a b", "basename /x/y", "dirname /x/y", "realpath src", "sleep 0.5", "test -f a", "[ -f a ]", "[ a = b ]", "cat a | grep x | wc -l", "ls && pwd", "ls; pwd", "ls || true", "ls 2>/dev/null", "ls > /dev/null 2>&1", "ls 2>&1 | head -5", "  ls   -la  ", "ls\n",
-		"git status", "git status -sb --porcelain", "git --no-pager log --oneline -5", "git log -n 3 --format='%h %s' -- src/a.go", "git log main..feature", "git diff --no-ext-diff --no-textconv", "git diff --stat HEAD~1", "git diff --name-only --cached -- a.go", "git show HEAD:a.go", "git show --stat", "git rev-parse --abbrev-ref HEAD", "git branch", "git branch -a", "git branch --show-current", "git branch --list 'x*'", "git stash list", "git ls-files", "git blame --no-textconv a.go", "git remote -v", "git tag", "git tag -l 'v*'",
-		"find . -name '*.go'", "find src -type f -not -path '*/x/*' -maxdepth 3", "find . \\( -name a -o -name b \\) -print", "find", "cat src/../a.go", "cat /w/a.go", "cat ./in/a", "tr a-z A-Z < /dev/null", "'ls' -l", "l's'",
-		"git status;", // an empty part is none
+		"pwd", "ls", "ls -la", "ls -la src", "ls --color=never /w/src", "ls -I '*.o' src", "cat a.go",
+		"cat -n a.go b.go", "cat < /dev/null", "cat", "head -n 5 a.go", "head -20 a.go", "tail -n +3 a.go",
+		"wc -l a.go", "echo hello", "echo -n 'a; rm -rf /'", `echo "it's"`, "echo a\\;b", "printf '%s\\n' x", "true",
+		"false", "date", "date +%F", "date -u +%s", "date -d yesterday +%F", "whoami", "id", "id -un", "uname -a",
+		"which go", "type ls", "stat a.go", "file a.go", "du -sh src", "df -h", "tree -L 2 src", "sort -u a.go",
+		"sort -k 2 -t , a", "sort -k2,2n a", "uniq -c a", "cut -d: -f1 a", "grep -rn 'func main' src",
+		"grep /api/v1 a.go", "grep -e /x -e ../y a", "grep -r --include='*.go' x .", "rg --files src",
+		"rg -n '/etc' src", "rg -g '*.go' x", "diff --no-dereference a b", "cmp a b", "basename /x/y", "dirname /x/y",
+		"realpath src", "sleep 0.5", "test -f a", "[ -f a ]", "[ a = b ]", "cat a | grep x | wc -l", "ls && pwd",
+		"ls; pwd", "ls || true", "ls 2>/dev/null", "ls > /dev/null 2>&1", "ls 2>&1 | head -5", "  ls   -la  ", "ls\n",
+		"git status", "git status -sb --porcelain", "git --no-pager log --oneline -5",
+		"git log -n 3 --format='%h %s' -- src/a.go", "git log main..feature", "git diff --no-ext-diff --no-textconv",
+		"git diff --stat HEAD~1", "git diff --name-only --cached -- a.go", "git show HEAD:a.go", "git show --stat",
+		"git rev-parse --abbrev-ref HEAD", "git branch", "git branch -a", "git branch --show-current",
+		"git branch --list 'x*'", "git stash list", "git ls-files", "git blame --no-textconv a.go", "git remote -v",
+		"git tag", "git tag -l 'v*'", "find . -name '*.go'", "find src -type f -not -path '*/x/*' -maxdepth 3",
+		"find . \\( -name a -o -name b \\) -print", "find", "cat src/../a.go", "cat /w/a.go", "cat ./in/a",
+		"tr a-z A-Z < /dev/null", "'ls' -l", "l's'", "git status;", // an empty part is none
 	} {
 		if !p.Harmless(Request{Tool: "Bash", Input: bashInput(command)}) {
 			t.Errorf("%q is called harmful", command)
 		}
 	}
 	for _, command := range []string{
-		"", " ", ";", "rm x", "touch x", "mv a b", "make", "go test", "sed -n 1p a", "awk 1 a", "tee x", "env", "printenv", "ps aux", "jq . a", "python x", "sh x", "xargs cat", "command ls", "sudo ls", "time ls", "! ls", "cd src", "cd src && ls", "export A=1", "A=1 ls", "A=1", "exit", "eval ls", "exec ls", ". ./x", "source x",
-		"/bin/ls", "./ls", "../ls", "LS", "ls $X", "ls *", "ls *.go", "ls {a,b}", "ls [ab]", "ls ?", "ls $(pwd)", "ls `pwd`", "ls <(pwd)", "echo $HOME", "echo $ANTHROPIC_API_KEY", `echo "$X"`, "echo ${X}", "echo $'x'", "echo ~/*",
-		"ls > x", "ls >> x", "ls >| x", "ls &> x", "ls >& x", "ls 2> x", "ls > /dev/null > x", "ls > /dev/nullx", "ls > '/dev/null'x", "ls >&2x", "cat < a", "cat <<E\nx\nE", "cat <<< x", "ls <> x",
-		"ls &", "ls & pwd", "ls\nrm x", "ls\npwd", "ls\rrm x", "ls # x", "(ls)", "{ ls; }", "ls; rm x", "ls && rm x", "ls || rm x", "ls | sh", "ls |& tee x", "ls;rm x", "if ls; then pwd; fi", "ls() { rm x; }; ls", "ls 'x", `ls "x`, `ls \`, "ls \x00", "ls '\x00'",
-		"cat /etc/passwd", "cat ../x", "cat ~/x", "cat '~/x'", "cat ~root/x", "cat src/../../x", "cat /w2/x", "cat out/x", "cat out", "cat bad/x", "cat -- /etc/passwd", "cat a /etc/passwd", "head -n 1 /etc/passwd", "head -c /etc/passwd", "ls /", "ls /w/..", "du /", "tree /", "stat /etc", "wc -l < /etc/passwd", "realpath ../x", "test -f /etc/passwd", "[ -f /etc/passwd ]", "[ -f a", "[",
-		"grep x /etc/passwd", "grep -e x /etc/passwd", "grep -f /etc/passwd a", "grep -f a b", "grep -ex /etc/passwd", "grep --regexp=x /etc/passwd", "grep -R x .", "grep --dereference-recursive x", "grep --file=a b", "grep -r x ..", "grep -nfa b", "rg --pre=sh x", "rg --pre sh x", "rg -L x", "rg --follow x", "rg -z x", "rg --files /etc", "rg -f a", "rg x /etc", "rg --hostname-bin=x y", "rg --search-zip x",
-		"sort -o a b", "sort -oa b", "sort -uo a b", "sort --output=a b", "sort --outpu=a b", "sort --compress-program=sh a", "sort --files0-from=a", "sort -T /x a", "sort /etc/passwd", "tree -o x", "tree -R -L 1", "tree -l", "tree --fromfile x", "uniq a b", "file -C -m x", "file -f a", "file -z a", "wc --files0-from=a", "du --files0-from=a", "du -X a", "du -L .", "diff a b", "diff -r a b", "diff --no-dereference -r a b", "diff --no-dereference a /etc/passwd", "diff --to-file=/etc/passwd a",
-		"date -s x", "date --set=x", "date 010100002030", "date -f a", "date -r /etc/passwd", "sleep $X", "sleep x", "printf -v x y", "printf", "id -Z", "ls --unknown", "cat --unknown", "head -n", "xxd a b", "hostname x", "which -x", "ls -- ../x", "md5sum -c a", "tail --pid=1 a",
-		"git", "git commit", "git commit -m x", "git push", "git checkout x", "git -C /x status", "git -c core.pager=sh log", "git --git-dir=/x log", "git --exec-path=/x log", "git -p log", "git diff --output=x", "git diff --ext-diff", "git diff --no-index a b", "git diff --textconv", "git diff -O x", "git diff /etc/passwd /dev/null", "git log --output=x", "git log --format=%G?", "git log --show-signature", "git branch new", "git branch -d x", "git branch -D x", "git branch -m a b", "git branch -v new", "git branch --sort=x new", "git branch --set-upstream-to=x", "git branch --edit-description", "git stash", "git stash list -p", "git stash pop", "git stash list; git stash drop",
-		"git tag v1", "git tag -d v1", "git tag -a v1", "git remote add x y", "git remote show origin", "git config --list", "git blame --contents=/etc/passwd a", "git blame -S /etc/passwd a", "git grep -O x", "git status x /etc", "git show ../x", "git rev-parse --parseopt", "git show @{u}", "git reflog expire", "git-status", "git 'status --x'", "git status --ignore-submodules", "git \\\nstatus",
-		"find . -exec rm {} \\;", "find . -execdir x \\;", "find . -ok x \\;", "find . -okdir x \\;", "find . -delete", "find . -fls x", "find . -fprint x", "find . -fprint0 x", "find . -fprintf x y", "find -L .", "find -H .", "find / -name x", "find .. -name x", "find . /etc", "find . -name x /etc", "find . -newer /etc/passwd", "find . -name *.go", "find . -name", "find -files0-from x", "find ~ -name x", "find out",
-		"ｌｓ", "ls\u00a0-la", "lѕ", "ls \u2028rm", "cat ..\u2215etc", "echo x | tee y", "cat a | dd of=x", "type -P x", "ls\t; rm x", "ls ;; rm x", "ls && ", "&& ls", "ls |", "coproc ls", "then ls", "ls %1 &",
+		"", " ", ";", "rm x", "touch x", "mv a b", "make", "go test", "sed -n 1p a", "awk 1 a", "tee x", "env",
+		"printenv", "ps aux", "jq . a", "python x", "sh x", "xargs cat", "command ls", "sudo ls", "time ls", "! ls",
+		"cd src", "cd src && ls", "export A=1", "A=1 ls", "A=1", "exit", "eval ls", "exec ls", ". ./x", "source x",
+		"/bin/ls", "./ls", "../ls", "LS", "ls $X", "ls *", "ls *.go", "ls {a,b}", "ls [ab]", "ls ?", "ls $(pwd)",
+		"ls `pwd`", "ls <(pwd)", "echo $HOME", "echo $ANTHROPIC_API_KEY", `echo "$X"`, "echo ${X}", "echo $'x'",
+		"echo ~/*", "ls > x", "ls >> x", "ls >| x", "ls &> x", "ls >& x", "ls 2> x", "ls > /dev/null > x",
+		"ls > /dev/nullx", "ls > '/dev/null'x", "ls >&2x", "cat < a", "cat <<E\nx\nE", "cat <<< x", "ls <> x",
+		"ls &", "ls & pwd", "ls\nrm x", "ls\npwd", "ls\rrm x", "ls # x", "(ls)", "{ ls; }", "ls; rm x", "ls && rm x",
+		"ls || rm x", "ls | sh", "ls |& tee x", "ls;rm x", "if ls; then pwd; fi", "ls() { rm x; }; ls", "ls 'x",
+		`ls "x`, `ls \`, "ls \x00", "ls '\x00'", "cat /etc/passwd", "cat ../x", "cat ~/x", "cat '~/x'", "cat ~root/x",
+		"cat src/../../x", "cat /w2/x", "cat out/x", "cat out", "cat bad/x", "cat -- /etc/passwd", "cat a /etc/passwd",
+		"head -n 1 /etc/passwd", "head -c /etc/passwd", "ls /", "ls /w/..", "du /", "tree /", "stat /etc",
+		"wc -l < /etc/passwd", "realpath ../x", "test -f /etc/passwd", "[ -f /etc/passwd ]", "[ -f a", "[",
+		"grep x /etc/passwd", "grep -e x /etc/passwd", "grep -f /etc/passwd a", "grep -f a b", "grep -ex /etc/passwd",
+		"grep --regexp=x /etc/passwd", "grep -R x .", "grep --dereference-recursive x", "grep --file=a b",
+		"grep -r x ..", "grep -nfa b", "rg --pre=sh x", "rg --pre sh x", "rg -L x", "rg --follow x", "rg -z x",
+		"rg --files /etc", "rg -f a", "rg x /etc", "rg --hostname-bin=x y", "rg --search-zip x",
+		"sort -o a b", "sort -oa b", "sort -uo a b", "sort --output=a b", "sort --outpu=a b",
+		"sort --compress-program=sh a", "sort --files0-from=a", "sort -T /x a", "sort /etc/passwd", "tree -o x",
+		"tree -R -L 1", "tree -l", "tree --fromfile x", "uniq a b", "file -C -m x", "file -f a", "file -z a",
+		"wc --files0-from=a", "du --files0-from=a", "du -X a", "du -L .", "diff a b", "diff -r a b",
+		"diff --no-dereference -r a b", "diff --no-dereference a /etc/passwd", "diff --to-file=/etc/passwd a",
+		"date -s x", "date --set=x", "date 010100002030", "date -f a", "date -r /etc/passwd", "sleep $X", "sleep x",
+		"printf -v x y", "printf", "id -Z", "ls --unknown", "cat --unknown", "head -n", "xxd a b", "hostname x",
+		"which -x", "ls -- ../x", "md5sum -c a", "tail --pid=1 a", "git", "git commit", "git commit -m x", "git push",
+		"git checkout x", "git -C /x status", "git -c core.pager=sh log", "git --git-dir=/x log",
+		"git --exec-path=/x log", "git -p log", "git diff --output=x", "git diff --ext-diff", "git diff --no-index a b",
+		"git diff --textconv", "git diff -O x", "git diff /etc/passwd /dev/null", "git log --output=x",
+		"git log --format=%G?", "git log --show-signature", "git branch new", "git branch -d x", "git branch -D x",
+		"git branch -m a b", "git branch -v new", "git branch --sort=x new", "git branch --set-upstream-to=x",
+		"git branch --edit-description", "git stash", "git stash list -p", "git stash pop",
+		"git stash list; git stash drop", "git tag v1", "git tag -d v1", "git tag -a v1", "git remote add x y",
+		"git remote show origin", "git config --list", "git blame --contents=/etc/passwd a",
+		"git blame -S /etc/passwd a", "git grep -O x", "git status x /etc", "git show ../x", "git rev-parse --parseopt",
+		"git show @{u}", "git reflog expire", "git-status", "git 'status --x'", "git status --ignore-submodules",
+		"git \\\nstatus", "find . -exec rm {} \\;", "find . -execdir x \\;", "find . -ok x \\;", "find . -okdir x \\;",
+		"find . -delete", "find . -fls x", "find . -fprint x", "find . -fprint0 x", "find . -fprintf x y", "find -L .",
+		"find -H .", "find / -name x", "find .. -name x", "find . /etc", "find . -name x /etc",
+		"find . -newer /etc/passwd", "find . -name *.go", "find . -name", "find -files0-from x", "find ~ -name x",
+		"find out", "ｌｓ", "ls\u00a0-la", "lѕ", "ls \u2028rm", "cat ..\u2215etc", "echo x | tee y", "cat a | dd of=x",
+		"type -P x", "ls\t; rm x", "ls ;; rm x", "ls && ", "&& ls", "ls |", "coproc ls", "then ls", "ls %1 &",
 	} {
 		// Characters beyond ASCII are no blanks and no slashes to the shell: as parts of
 		// file names of the working directory they are harmless.
@@ -86,7 +126,8 @@ func TestHarmlessWithRealLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Policy{CWD: dir}
-	for command, want := range map[string]bool{"cat etc/passwd": false, "ls etc": false, "cat etc2/passwd": true, "cat etc/../x": false} {
+	for command, want := range map[string]bool{"cat etc/passwd": false, "ls etc": false, "cat etc2/passwd": true,
+		"cat etc/../x": false} {
 		if got := p.Harmless(Request{Tool: "Bash", Input: bashInput(command)}); got != want {
 			t.Errorf("%s: harmless %v, want %v", command, got, want)
 		}
@@ -100,7 +141,9 @@ func TestHarmlessAndClosedFiles(t *testing.T) {
 		harmful []string
 		not     []string
 	}{
-		{"Read(.env)", []string{"cat .env", "cat src/.env", "cat ./.env", "head -n 1 in/../.env", "ls .env", "grep -r x .", "grep x a", "rg x", "git show HEAD:.env", "git diff", "git log -p"}, []string{"cat a", "ls", "git status", "wc -l a"}},
+		{"Read(.env)", []string{"cat .env", "cat src/.env", "cat ./.env", "head -n 1 in/../.env", "ls .env",
+			"grep -r x .", "grep x a", "rg x", "git show HEAD:.env", "git diff", "git log -p"},
+			[]string{"cat a", "ls", "git status", "wc -l a"}},
 		{"Read(~/.ssh/**)", []string{"cat ~/.ssh/id"}, []string{"cat a", "rg x", "git diff --stat"}},
 		{"Read(src/**)", []string{"cat src/a", "cat in/a", "rg x"}, []string{"cat a"}},
 		{"Read(//**)", []string{"cat a", "rg x"}, []string{"ls", "pwd"}},
@@ -109,12 +152,14 @@ func TestHarmlessAndClosedFiles(t *testing.T) {
 		{"Edit(src/**)", nil, []string{"cat src/a", "rg x"}},
 	} {
 		rules := mustRules(t, tt.rule)
-		for side, p := range map[string]Policy{"deny": {CWD: "/w", Home: "/home/u", Resolve: linked, Deny: rules}, "ask": {CWD: "/w", Home: "/home/u", Resolve: linked, Ask: rules}} {
+		for side, p := range map[string]Policy{"deny": {CWD: "/w", Home: "/home/u", Resolve: linked, Deny: rules},
+			"ask": {CWD: "/w", Home: "/home/u", Resolve: linked, Ask: rules}} {
 			for want, commands := range map[bool][]string{false: tt.harmful, true: tt.not} {
 				for _, command := range commands {
 					r := Request{Tool: "Bash", Input: bashInput(command)}
 					if got, compiled := p.Harmless(r), p.Compile().Harmless(r); got != want || compiled != want {
-						t.Errorf("%s %s: %q: harmless %v, compiled %v, want %v", side, tt.rule, command, got, compiled, want)
+						t.Errorf("%s %s: %q: harmless %v, compiled %v, want %v", side, tt.rule, command, got, compiled,
+							want)
 					}
 				}
 			}
@@ -124,18 +169,22 @@ func TestHarmlessAndClosedFiles(t *testing.T) {
 
 func TestKnown(t *testing.T) {
 	for tool, want := range map[string]bool{
-		"Bash": true, "Read": true, "Edit": true, "Write": true, "Task": true, "Agent": true, "WebFetch": true, "mcp__a__b": true, "mcp__arbiter__status": true,
-		"EnterWorktree": true, "ExitWorktree": true, "ReportFindings": true, "StructuredOutput": true, "ToolSearch": true, "AskUserQuestion": true,
-		"": false, "bash": false, "Strange": false, "mcp__": false, "mcp__a": false, "mcp____b": false, "mcp__a__": false, "mcp_a_b": false, "Read ": false, "Bаsh": false,
+		"Bash": true, "Read": true, "Edit": true, "Write": true, "Task": true, "Agent": true, "WebFetch": true,
+		"mcp__a__b": true, "mcp__arbiter__status": true, "EnterWorktree": true, "ExitWorktree": true,
+		"ReportFindings": true, "StructuredOutput": true, "ToolSearch": true, "AskUserQuestion": true,
+		"": false, "bash": false, "Strange": false, "mcp__": false, "mcp__a": false, "mcp____b": false,
+		"mcp__a__": false, "mcp_a_b": false, "Read ": false, "Bаsh": false,
 	} {
 		if got := Known(tool); got != want {
 			t.Errorf("%q: known %v, want %v", tool, got, want)
 		}
 	}
 	for _, tool := range []string{"", "Strange", "bash", "Bаsh", "Bash\x00", "Read ", "mcp__a"} {
-		for mode, want := range map[Mode]string{ModeAsk: Ask, ModeRules: Deny, ModeAcceptEdits: Ask, ModeAllowAll: Allow} {
+		for mode, want := range map[Mode]string{ModeAsk: Ask, ModeRules: Deny, ModeAcceptEdits: Ask,
+			ModeAllowAll: Allow} {
 			p := Policy{Mode: mode, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash", "Edit", "Read", "mcp__b")}
-			if got := p.Decide(Request{Tool: tool, Input: input("file_path", "/w/a", "command", "ls")}).Behavior; got != want {
+			if got := p.Decide(Request{Tool: tool,
+				Input: input("file_path", "/w/a", "command", "ls")}).Behavior; got != want {
 				t.Errorf("%s: the unknown %q is %s, want %s", mode, tool, got, want)
 			}
 		}

@@ -13,24 +13,69 @@ import (
 var (
 	runsEvil = []string{
 		// One after the other.
-		"good;evil", "good; evil x", "good\nevil", "good\n\nevil", "good\r\nevil", "good & evil", "good&evil", "good && evil", "good || evil", "good | evil", "good|evil", "good |& evil", "good;;evil", "good & & evil", ";evil", "&& evil", "good\t;\tevil", "good # x\nevil", "# x\nevil", "good \\\n; evil", "good;\\\nevil", "good; \\evil", "good;evil&", "(evil)", "(good; evil)", "( evil )", "{ evil; }", "{ good;evil; }", "good; { evil;}",
+		"good;evil", "good; evil x", "good\nevil", "good\n\nevil", "good\r\nevil", "good & evil", "good&evil",
+		"good && evil", "good || evil", "good | evil", "good|evil", "good |& evil", "good;;evil", "good & & evil",
+		";evil", "&& evil", "good\t;\tevil", "good # x\nevil", "# x\nevil", "good \\\n; evil", "good;\\\nevil",
+		"good; \\evil", "good;evil&", "(evil)", "(good; evil)", "( evil )", "{ evil; }", "{ good;evil; }",
+		"good; { evil;}",
 		// Inside of others.
-		"good $(evil)", "good `evil`", `good "$(evil)"`, "good \"`evil`\"", "good $(good $(evil))", "good `good \\`evil\\``", `good "a $(good "$(evil)")"`, "good <(evil)", "good >(evil)", "good <(good <(evil))", "good ${x:-$(evil)}", "good ${x:-`evil`}", `good "${x:=$(evil)}"`, "good $((1+$(evil)))", "good $[$(evil)]", "good ${a[$(evil)]}", "good <<<$(evil)", "good <<E\n$(evil)\nE", "good <<E\n`evil`\nE", "good <<-E\n\tx\n\tE\nevil", "good <<'E'\nx\nE\nevil", "good << E\nE\nevil", "A=$(evil) good", "A=`evil` good", "good > $(evil)", "good 2> >(evil)", "[ -n \"$(evil)\" ]", "[[ a = $(evil) ]]", "for x in $(evil); do good; done", "case $(evil) in *) good;; esac",
+		"good $(evil)", "good `evil`", `good "$(evil)"`, "good \"`evil`\"", "good $(good $(evil))",
+		"good `good \\`evil\\``", `good "a $(good "$(evil)")"`, "good <(evil)", "good >(evil)", "good <(good <(evil))",
+		"good ${x:-$(evil)}", "good ${x:-`evil`}", `good "${x:=$(evil)}"`, "good $((1+$(evil)))", "good $[$(evil)]",
+		"good ${a[$(evil)]}", "good <<<$(evil)", "good <<E\n$(evil)\nE", "good <<E\n`evil`\nE",
+		"good <<-E\n\tx\n\tE\nevil", "good <<'E'\nx\nE\nevil", "good << E\nE\nevil", "A=$(evil) good", "A=`evil` good",
+		"good > $(evil)", "good 2> >(evil)", "[ -n \"$(evil)\" ]", "[[ a = $(evil) ]]",
+		"for x in $(evil); do good; done", "case $(evil) in *) good;; esac",
 		// By compound commands.
-		"if good; then evil; fi", "if evil; then good; fi", "while good; do evil; done", "until evil; do good; done", "for i in 1 2; do evil $i; done", "for((;;)); do evil; done", "case x in x) evil;; esac", "case x in (x) evil;; esac", "select x in a; do evil; done", "function good { evil; }; good", "good() { evil; }; good", "good() ( evil ); good", "! evil", "time evil", "time -p evil", "coproc evil", "coproc good { evil; }", "if ! evil; then good; fi", "good && { evil; }", "then evil", "do evil",
+		"if good; then evil; fi", "if evil; then good; fi", "while good; do evil; done", "until evil; do good; done",
+		"for i in 1 2; do evil $i; done", "for((;;)); do evil; done", "case x in x) evil;; esac",
+		"case x in (x) evil;; esac", "select x in a; do evil; done", "function good { evil; }; good",
+		"good() { evil; }; good", "good() ( evil ); good", "! evil", "time evil", "time -p evil", "coproc evil",
+		"coproc good { evil; }", "if ! evil; then good; fi", "good && { evil; }", "then evil", "do evil",
 		// Under other names.
-		"'evil'", `"evil"`, "e'vi'l", `e"vi"l`, `\evil`, `e\vil`, "ev\\\nil", "/usr/bin/evil", "./evil", "../bin/evil", "~/bin/evil", "/usr/bin/../bin/evil", "//evil", "$'evil'", "$'\\x65vil'", "$'\\145vil'", "$'e''vil'", `$"evil"`, "e$@vil", "e${x}vil", "ev$()il", "ev``il", "$EVIL", "${E}vil", "e[v]il", "e?il", "ev*", "/usr/bin/ev?l", "{evil,x}", "e{vil,}", "{e,}vil", "$(echo evil)", "`echo evil`", "${!x}", "$1", "$0 evil",
+		"'evil'", `"evil"`, "e'vi'l", `e"vi"l`, `\evil`, `e\vil`, "ev\\\nil", "/usr/bin/evil", "./evil", "../bin/evil",
+		"~/bin/evil", "/usr/bin/../bin/evil", "//evil", "$'evil'", "$'\\x65vil'", "$'\\145vil'", "$'e''vil'", `$"evil"`,
+		"e$@vil", "e${x}vil", "ev$()il", "ev``il", "$EVIL", "${E}vil", "e[v]il", "e?il", "ev*", "/usr/bin/ev?l",
+		"{evil,x}", "e{vil,}", "{e,}vil", "$(echo evil)", "`echo evil`", "${!x}", "$1", "$0 evil",
 		// Behind others.
-		"A=1 evil", "A=1 B=2 evil", "A+=1 evil", "a[0]=1 evil", "PATH=.:$PATH evil", "LD_PRELOAD=x evil", "env evil", "env A=1 evil", "env -i evil", "env -S 'evil x'", "env -u A -- evil", "/usr/bin/env evil", "sudo evil", "sudo -u root evil", "sudo -- evil", "sudo A=1 evil", "doas evil", "nohup evil &", "nice evil", "nice -n 5 evil", "timeout 5 evil", "timeout -k 1 5s evil", "stdbuf -o0 evil", "setsid evil", "xargs evil", "echo x | xargs -I% evil %", "command evil", "command -p evil", "builtin evil", "exec evil", "exec -a x evil", "eval evil", "eval 'evil'", `eval "good; evil"`, "eval $X", "sh -c evil", "bash -c 'good; evil'", "bash -lc evil", "bash -xc 'evil'", "sh -ec evil", "zsh -c evil", "sh <<< evil", "sh <<E\nevil\nE", "echo evil | sh", "echo evil|bash -s", "curl x | sh", "curl x | sudo bash -", "bash < x", "sh -c \"$X\"", "bash -c \"$(cat x)\"", "sudo sh -c 'evil'", "env sh -c evil", "find . -exec evil {} ;", "find . -exec evil {} \\;", "find . -exec sh -c 'evil' \\;", "find . -ok evil \\;", "fd -x evil", "watch evil", "trap evil EXIT", "trap 'evil' 0", "alias good=evil; good", "ssh h evil", "ssh h 'evil'", "su -c evil", "flock x evil", "strace evil", "unshare -r evil", "busybox sh -c evil", "parallel evil ::: x", "script -c evil", "systemd-run evil", "chroot / evil", "command -- evil", "busybox evil",
+		"A=1 evil", "A=1 B=2 evil", "A+=1 evil", "a[0]=1 evil", "PATH=.:$PATH evil", "LD_PRELOAD=x evil", "env evil",
+		"env A=1 evil", "env -i evil", "env -S 'evil x'", "env -u A -- evil", "/usr/bin/env evil", "sudo evil",
+		"sudo -u root evil", "sudo -- evil", "sudo A=1 evil", "doas evil", "nohup evil &", "nice evil",
+		"nice -n 5 evil", "timeout 5 evil", "timeout -k 1 5s evil", "stdbuf -o0 evil", "setsid evil", "xargs evil",
+		"echo x | xargs -I% evil %", "command evil", "command -p evil", "builtin evil", "exec evil", "exec -a x evil",
+		"eval evil", "eval 'evil'", `eval "good; evil"`, "eval $X", "sh -c evil", "bash -c 'good; evil'",
+		"bash -lc evil", "bash -xc 'evil'", "sh -ec evil", "zsh -c evil", "sh <<< evil", "sh <<E\nevil\nE",
+		"echo evil | sh", "echo evil|bash -s", "curl x | sh", "curl x | sudo bash -", "bash < x", "sh -c \"$X\"",
+		"bash -c \"$(cat x)\"", "sudo sh -c 'evil'", "env sh -c evil", "find . -exec evil {} ;",
+		"find . -exec evil {} \\;", "find . -exec sh -c 'evil' \\;", "find . -ok evil \\;", "fd -x evil", "watch evil",
+		"trap evil EXIT", "trap 'evil' 0", "alias good=evil; good", "ssh h evil", "ssh h 'evil'", "su -c evil",
+		"flock x evil", "strace evil", "unshare -r evil", "busybox sh -c evil", "parallel evil ::: x", "script -c evil",
+		"systemd-run evil", "chroot / evil", "command -- evil", "busybox evil",
 		// Where a shell would read on.
-		`good "x; evil`, "good $(evil", "good `evil", "\x00evil", "ev\x00il", "good \x01; evil", "good 2>/dev/null; evil", "good >/dev/null&evil", "good 2>&1;evil", "good >&2|evil", "2>&1 evil", ">x evil", "<x evil", "&>x evil", "cd /tmp; evil", "cd /tmp && ./evil", "pushd x; evil", "set -- x; evil", "test 'a[$(evil)]' -eq 0", "printf -v 'a[$(evil)]' x", "[[ 'a[$(evil)]' -eq 0 ]]", "let 'a[$(evil)]=1'", "declare 'a[$(evil)]=1'",
+		`good "x; evil`, "good $(evil", "good `evil", "\x00evil", "ev\x00il", "good \x01; evil",
+		"good 2>/dev/null; evil", "good >/dev/null&evil", "good 2>&1;evil", "good >&2|evil", "2>&1 evil", ">x evil",
+		"<x evil", "&>x evil", "cd /tmp; evil", "cd /tmp && ./evil", "pushd x; evil", "set -- x; evil",
+		"test 'a[$(evil)]' -eq 0", "printf -v 'a[$(evil)]' x", "[[ 'a[$(evil)]' -eq 0 ]]", "let 'a[$(evil)]=1'",
+		"declare 'a[$(evil)]=1'",
 	}
 	// runsGood run good and nothing else.
-	runsGood = []string{"time good", "! good", "(good)", "{ good; }", "good &", "nohup good", "\\good", "'good'", "g\\ood", "good() { good; }", "good $(good)", "if good; then good; fi", "timeout 5 good x", "good <<E\nevil\nE", "good >/dev/null 2>&1", "good | good"}
-	writes   = []string{
-		"good > x", "good >x", "good>x", "good >> x", "good>>x", "good >| x", "good >|x", "good &> x", "good &>> x", "good >& x", "good > /etc/passwd", "good 2> x", "good 2>x", "good 1>x 2>&1", "good 2>&1 > x", "good > /dev/null > x", "good >/dev/nullx", "good > /dev/null/../x", "good > '/dev/null'x", `good > "x"`, "good > $X", "good > ~/x", "good {fd}> x", "good 3> x", "good <> x", "good < x > y", "> x good", ">x", ">> x", "good >&2x", "good >&$X", "good > x &", "good | tee x", "good | tee -a x", "good | dd of=x", "good | cat > x", "good && touch x", "cat > x <<E\nE", "good <<E > x\nE", "good > x; good", "(good) > x", "{ good; } > x", "good\n> x", "A=1 > x", "exec > x", "good >\\\nx", "good > /dev/tcp/h/1", "good < /dev/tcp/h/1",
+	runsGood = []string{"time good", "! good", "(good)", "{ good; }", "good &", "nohup good", "\\good", "'good'",
+		"g\\ood", "good() { good; }", "good $(good)", "if good; then good; fi", "timeout 5 good x", "good <<E\nevil\nE",
+		"good >/dev/null 2>&1", "good | good"}
+	writes = []string{
+		"good > x", "good >x", "good>x", "good >> x", "good>>x", "good >| x", "good >|x", "good &> x", "good &>> x",
+		"good >& x", "good > /etc/passwd", "good 2> x", "good 2>x", "good 1>x 2>&1", "good 2>&1 > x",
+		"good > /dev/null > x", "good >/dev/nullx", "good > /dev/null/../x", "good > '/dev/null'x", `good > "x"`,
+		"good > $X", "good > ~/x", "good {fd}> x", "good 3> x", "good <> x", "good < x > y", "> x good", ">x", ">> x",
+		"good >&2x", "good >&$X", "good > x &", "good | tee x", "good | tee -a x", "good | dd of=x", "good | cat > x",
+		"good && touch x", "cat > x <<E\nE", "good <<E > x\nE", "good > x; good", "(good) > x", "{ good; } > x",
+		"good\n> x", "A=1 > x", "exec > x", "good >\\\nx", "good > /dev/tcp/h/1", "good < /dev/tcp/h/1",
 		// What runs good itself otherwise.
-		"A=1 good", "PATH=. good", "LD_PRELOAD=./x good", "GIT_SSH_COMMAND=x good", "./good", "/tmp/good", "../good", "~/good", "Good", "GOOD", "good2", "goodx y", "xgood", "go od", "ｇood", "gооd", "g\u200bood", "good\u00a0x", "\u2003good", "good\u2028", "sudo good", "env good", "command good", "exec good", "$GOOD", "good ()", "alias good=x", "good\\", "-- good", "good;;", "good &&", "| good", "%good", "good \x1b[2J", "good\x7f", "good \x00", "good 'x", "good ${x",
+		"A=1 good", "PATH=. good", "LD_PRELOAD=./x good", "GIT_SSH_COMMAND=x good", "./good", "/tmp/good", "../good",
+		"~/good", "Good", "GOOD", "good2", "goodx y", "xgood", "go od", "ｇood", "gооd", "g\u200bood", "good\u00a0x",
+		"\u2003good", "good\u2028", "sudo good", "env good", "command good", "exec good", "$GOOD", "good ()",
+		"alias good=x", "good\\", "-- good", "good;;", "good &&", "| good", "%good", "good \x1b[2J", "good\x7f",
+		"good \x00", "good 'x", "good ${x",
 	}
 )
 
@@ -38,9 +83,12 @@ func TestHostileCommands(t *testing.T) {
 	if n := len(runsEvil) + len(writes); n < 150 {
 		t.Fatalf("only %d cases", n)
 	}
-	allow := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash(good *)", "Bash(good)", "Bash(cat *)", "WebFetch", "mcp__a")}
-	deny := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash"), Deny: mustRules(t, "Bash(evil *)", "Edit(secret/**)")}
-	ask := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash"), Ask: mustRules(t, "Bash(evil:*)")}
+	allow := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain,
+		Allow: mustRules(t, "Bash(good *)", "Bash(good)", "Bash(cat *)", "WebFetch", "mcp__a")}
+	deny := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash"),
+		Deny: mustRules(t, "Bash(evil *)", "Edit(secret/**)")}
+	ask := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash"),
+		Ask: mustRules(t, "Bash(evil:*)")}
 	decide := func(p Policy, command string) string {
 		r := Request{Tool: "Bash", Input: bashInput(command)}
 		one, other := p.Decide(r), p.Compile().Decide(r)
@@ -70,7 +118,8 @@ func TestHostileCommands(t *testing.T) {
 			t.Errorf("%q is %s, though only good is allowed", command, got)
 		}
 		harmless := strings.ReplaceAll(command, "good", "ls")
-		if (strings.Contains(command, "evil") || strings.Contains(command, ">")) && allow.Harmless(Request{Tool: "Bash", Input: bashInput(harmless)}) {
+		if (strings.Contains(command, "evil") || strings.Contains(command, ">")) &&
+			allow.Harmless(Request{Tool: "Bash", Input: bashInput(harmless)}) {
 			t.Errorf("%q is called harmless", harmless)
 		}
 	}
@@ -79,7 +128,9 @@ func TestHostileCommands(t *testing.T) {
 // TestHostileGit: options before the subcommand make another command of it.
 func TestHostileGit(t *testing.T) {
 	allow := Policy{Mode: ModeAsk, CWD: "/w", Allow: mustRules(t, "Bash(git log *)", "Bash(git status)")}
-	for _, command := range []string{"git -C /x log", "git -c core.pager=evil log", "git --git-dir=x log", "git --exec-path=. log", "git log > x", "git log | sh", "GIT_PAGER=evil git log", "git logx", "git status -x", "git -p log", "git --work-tree=/ status", "git config alias.log '!evil'; git log"} {
+	for _, command := range []string{"git -C /x log", "git -c core.pager=evil log", "git --git-dir=x log",
+		"git --exec-path=. log", "git log > x", "git log | sh", "GIT_PAGER=evil git log", "git logx", "git status -x",
+		"git -p log", "git --work-tree=/ status", "git config alias.log '!evil'; git log"} {
 		if got := decideBash(allow, command); got != Ask {
 			t.Errorf("%q is %s, want ask", command, got)
 		}
@@ -90,11 +141,19 @@ func TestHostileGit(t *testing.T) {
 // deny rule for secret, is; what an allow rule for src covers, lies in src.
 func TestHostilePaths(t *testing.T) {
 	secret := []string{
-		"secret/a", "./secret/a", "/w/secret/a", "/w/./secret/a", "/w//secret/a", "//w/secret/a", "src/../secret/a", "/w/src/../secret/a", "/w/src/x/../../secret/a", "secret/../secret/a", "secret//a", "secret/./a", "secret/", "secret", "../w/secret/a", "/../w/secret/a", "/w/../w/secret/a",
-		"/alias/secret/a", "~/link/secret/a", "/h/link/secret/a", "/h/link/../link/secret/a", "/w/src/../../alias/secret/a", "bad/x", "/w/bad", "", " ", " secret/a", "secret/a ", "\tsecret/a", "secret/a\n", "secret\x00/a", "secret/a\x00.txt", "\x00", "~root/x", "~", "~/../w/secret/a",
+		"secret/a", "./secret/a", "/w/secret/a", "/w/./secret/a", "/w//secret/a", "//w/secret/a", "src/../secret/a",
+		"/w/src/../secret/a", "/w/src/x/../../secret/a", "secret/../secret/a", "secret//a", "secret/./a", "secret/",
+		"secret", "../w/secret/a", "/../w/secret/a", "/w/../w/secret/a", "/alias/secret/a", "~/link/secret/a",
+		"/h/link/secret/a", "/h/link/../link/secret/a", "/w/src/../../alias/secret/a", "bad/x", "/w/bad", "", " ",
+		" secret/a", "secret/a ", "\tsecret/a", "secret/a\n", "secret\x00/a", "secret/a\x00.txt", "\x00", "~root/x",
+		"~", "~/../w/secret/a",
 	}
 	outside := append([]string{
-		"../src/a", "/src/a", "/w2/src/a", "/w/srcx/a", "/w/src2", "/w/SRC/a", "SRC/a", "/w/src/../../etc/passwd", "src/..", "src/../..", "src/../a", "/w/x/src/a", "/etc/passwd", "out/a", "/x/a", "src\\a", "src\\..\\..\\a", "ｓrc/a", "ѕrc/a", "s\u200brc/a", "src\u2215a", "src%2f..%2fa", "$HOME/src/a", "${PWD}/src/a", "`pwd`/src/a", "file:///w/src/a", "src/../bad/a", "src/a\x00", " src/a", "src/a ", "-", "{src,secret}/a", "sr[c]/a", "*", "src/../*",
+		"../src/a", "/src/a", "/w2/src/a", "/w/srcx/a", "/w/src2", "/w/SRC/a", "SRC/a", "/w/src/../../etc/passwd",
+		"src/..", "src/../..", "src/../a", "/w/x/src/a", "/etc/passwd", "out/a", "/x/a", "src\\a", "src\\..\\..\\a",
+		"ｓrc/a", "ѕrc/a", "s\u200brc/a", "src\u2215a", "src%2f..%2fa", "$HOME/src/a", "${PWD}/src/a", "`pwd`/src/a",
+		"file:///w/src/a", "src/../bad/a", "src/a\x00", " src/a", "src/a ", "-", "{src,secret}/a", "sr[c]/a", "*",
+		"src/../*",
 	}, secret...)
 	base := Policy{CWD: "/w", Home: "/h", Resolve: linked}
 	for i, tool := range []string{"Write", "Edit", "MultiEdit", "Read"} {
@@ -123,13 +182,18 @@ func TestHostilePaths(t *testing.T) {
 // TestHostileInputs: an input that is not what the tool's is supposed to be is covered
 // by no rule about parts, and denied by each.
 func TestHostileInputs(t *testing.T) {
-	rules := map[string]string{"Bash": "Bash(good *)", "Edit": "Edit(src/**)", "Read": "Read(src/**)", "WebFetch": "WebFetch(domain:good.de)", "Skill": "Skill(good)"}
-	field := map[string]string{"Bash": "command", "Edit": "file_path", "Read": "file_path", "WebFetch": "url", "Skill": "skill"}
+	rules := map[string]string{"Bash": "Bash(good *)", "Edit": "Edit(src/**)", "Read": "Read(src/**)",
+		"WebFetch": "WebFetch(domain:good.de)", "Skill": "Skill(good)"}
+	field := map[string]string{"Bash": "command", "Edit": "file_path", "Read": "file_path", "WebFetch": "url",
+		"Skill": "skill"}
 	for tool, text := range rules {
 		f := field[tool]
 		for _, in := range []string{
-			``, `null`, `[]`, `7`, `"good"`, `{`, `{}`, `{}x`, `{"x":1}`, fmt.Sprintf(`{%q:null}`, f), fmt.Sprintf(`{%q:7}`, f), fmt.Sprintf(`{%q:true}`, f), fmt.Sprintf(`{%q:["good","src/a"]}`, f), fmt.Sprintf(`{%q:{"x":"good"}}`, f),
-			fmt.Sprintf(`{%q:"good"}`, strings.ToUpper(f)), fmt.Sprintf(`{%q:"good"`, f), fmt.Sprintf(`{%q:"good"}{%q:"evil"}`, f, f), fmt.Sprintf(`[{%q:"good"}]`, f), fmt.Sprintf(`{" %s":"good"}`, f), fmt.Sprintf(`{"%s\u0000":"good"}`, f),
+			``, `null`, `[]`, `7`, `"good"`, `{`, `{}`, `{}x`, `{"x":1}`, fmt.Sprintf(`{%q:null}`, f),
+			fmt.Sprintf(`{%q:7}`, f), fmt.Sprintf(`{%q:true}`, f), fmt.Sprintf(`{%q:["good","src/a"]}`, f),
+			fmt.Sprintf(`{%q:{"x":"good"}}`, f), fmt.Sprintf(`{%q:"good"}`, strings.ToUpper(f)),
+			fmt.Sprintf(`{%q:"good"`, f), fmt.Sprintf(`{%q:"good"}{%q:"evil"}`, f, f), fmt.Sprintf(`[{%q:"good"}]`, f),
+			fmt.Sprintf(`{" %s":"good"}`, f), fmt.Sprintf(`{"%s\u0000":"good"}`, f),
 			fmt.Sprintf(`{%q:"good","%s":"evil x"}`, f, f), // the last one counts
 		} {
 			r := Request{Tool: tool, Input: json.RawMessage(in)}
@@ -151,13 +215,22 @@ func TestHostileHosts(t *testing.T) {
 	allow := Policy{Allow: mustRules(t, "WebFetch(domain:good.de)", "WebFetch(domain:*.good.de)")}
 	deny := Policy{Deny: mustRules(t, "WebFetch(domain:evil.de)")}
 	for _, url := range []string{
-		"https://evil.de", "https://evil.de/good.de", "https://evil.de?good.de", "https://evil.de#good.de", "https://good.de@evil.de", "https://good.de:x@evil.de", "https://good.de%2eevil.de", "https://good.de.evil.de", "https://good.deevil.de", "https://xgood.de", `https://evil.de\.good.de`, `https://evil.de\@good.de`, "https://evil.de/@good.de", "https://evil.de:443/good.de", "https:///evil.de", "https:evil.de", "//evil.de", "evil.de", "EVIL.de", "https://Evil.DE.", "https://evil.de.", "https://sub.evil.de", "ftp://evil.de", "https://evil.de:@good.de", "https://evil.de ", " https://evil.de", "https://[evil.de]", "https://evil.de\t", "https://evil.de\x00.good.de", "https://evil.de%00.good.de", "javascript:good.de", "file:///etc/passwd", "https://", "https://.good.de.evil.de", "https://ｇood.de", "https://gооd.de", "https://good。de", "", " ", "data:text/html,good.de",
+		"https://evil.de", "https://evil.de/good.de", "https://evil.de?good.de", "https://evil.de#good.de",
+		"https://good.de@evil.de", "https://good.de:x@evil.de", "https://good.de%2eevil.de", "https://good.de.evil.de",
+		"https://good.deevil.de", "https://xgood.de", `https://evil.de\.good.de`, `https://evil.de\@good.de`,
+		"https://evil.de/@good.de", "https://evil.de:443/good.de", "https:///evil.de", "https:evil.de", "//evil.de",
+		"evil.de", "EVIL.de", "https://Evil.DE.", "https://evil.de.", "https://sub.evil.de", "ftp://evil.de",
+		"https://evil.de:@good.de", "https://evil.de ", " https://evil.de", "https://[evil.de]", "https://evil.de\t",
+		"https://evil.de\x00.good.de", "https://evil.de%00.good.de", "javascript:good.de", "file:///etc/passwd",
+		"https://", "https://.good.de.evil.de", "https://ｇood.de", "https://gооd.de", "https://good。de", "", " ",
+		"data:text/html,good.de",
 	} {
 		r := Request{Tool: "WebFetch", Input: input("url", url)}
 		if rule, ok := allow.Covered(r); ok {
 			t.Errorf("%q is covered by %s", url, rule)
 		}
-		if _, ok := deny.Denied(r); !ok && strings.Contains(strings.ToLower(url), "evil.de") && !strings.Contains(url, "deevil") {
+		if _, ok := deny.Denied(r); !ok && strings.Contains(strings.ToLower(url), "evil.de") &&
+			!strings.Contains(url, "deevil") {
 			t.Errorf("%q is not denied", url)
 		}
 	}

@@ -30,10 +30,12 @@ func codeInDoubt(name string, c shell.Command) string {
 			return ""
 		case w.Text == "-m" && i+1 < len(args) && args[i+1].Known(): // python -m pytest
 			return ""
-		case !w.Known(), w.Text == "-", inlineCode[w.Text], strings.HasPrefix(w.Text, "--eval"), strings.HasPrefix(w.Text,
-			"--print"):
+		case !w.Known(), w.Text == "-", inlineCode[w.Text], strings.HasPrefix(w.Text, "--eval"),
+			strings.HasPrefix(w.Text,
+				"--print"):
 			return why
-		case strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text, "ceErpFx"):
+		case strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") &&
+			strings.ContainsAny(w.Text, "ceErpFx"):
 			return why
 		case !strings.HasPrefix(w.Text, "-"):
 			return ""
@@ -95,7 +97,8 @@ func sedInDoubt(args []shell.Word, _ shell.Command) string {
 			}
 			given = true
 		case strings.HasPrefix(w.Text, "-"):
-			if strings.HasPrefix(w.Text, "-f") || strings.HasPrefix(w.Text, "--file") || strings.HasPrefix(w.Text, "-e") ||
+			if strings.HasPrefix(w.Text, "-f") || strings.HasPrefix(w.Text, "--file") ||
+				strings.HasPrefix(w.Text, "-e") ||
 				strings.HasPrefix(w.Text, "--expression") {
 				return why
 			}
@@ -120,9 +123,10 @@ func sedPlain(script string) bool {
 	return true
 }
 
-var sedCommand = regexp.MustCompile(`^(\d+|\$|/[^/\\]*(\\.[^/\\]*)*/)?(,[+~]?(\d+|\$|/[^/\\]*(\\.[^/\\]*)*/))?\s*!?\s*` +
-	`([pdqQ=]|s/[^/\\\n]*(\\.[^/\\\n]*)*/[^/\\\n]*(\\.[^/\\\n]*)*/[gpiI0-9]*|s\|[^|\\\n]*(\\.[^|\\\n]*)*\|[^|\\\n]*(\\.[^|\\\n]*)*\|[gpiI0-9]*` +
-	`|s#[^#\\\n]*(\\.[^#\\\n]*)*#[^#\\\n]*(\\.[^#\\\n]*)*#[gpiI0-9]*|s,[^,\\\n]*(\\.[^,\\\n]*)*,[^,\\\n]*(\\.[^,\\\n]*)*,[gpiI0-9]*)$`)
+var sedCommand = regexp.MustCompile(
+	`^(\d+|\$|/[^/\\]*(\\.[^/\\]*)*/)?(,[+~]?(\d+|\$|/[^/\\]*(\\.[^/\\]*)*/))?\s*!?\s*` +
+		`([pdqQ=]|s/[^/\\\n]*(\\.[^/\\\n]*)*/[^/\\\n]*(\\.[^/\\\n]*)*/[gpiI0-9]*|s\|[^|\\\n]*(\\.[^|\\\n]*)*\|[^|\\\n]*(\\.[^|\\\n]*)*\|[gpiI0-9]*` +
+		`|s#[^#\\\n]*(\\.[^#\\\n]*)*#[^#\\\n]*(\\.[^#\\\n]*)*#[gpiI0-9]*|s,[^,\\\n]*(\\.[^,\\\n]*)*,[^,\\\n]*(\\.[^,\\\n]*)*,[gpiI0-9]*)$`)
 
 // gitInDoubt: options before the subcommand can name programs, and some subcommands run what
 // their arguments say.

@@ -72,7 +72,8 @@ func (m *lineMaker) list() string {
 	case 8:
 		return m.evaluator()
 	case 9:
-		return m.pick("cat", "good", "x") + " <<" + m.pick("E", "'E'", "\"E\"", "\\E", "-E") + "\n" + m.word() + " " + m.word() + "\nE"
+		return m.pick("cat", "good", "x") + " <<" + m.pick("E", "'E'", "\"E\"", "\\E", "-E") + "\n" + m.word() + " " +
+			m.word() + "\nE"
 	}
 	return m.simple()
 }
@@ -100,7 +101,8 @@ func (m *lineMaker) bent(name string) string {
 	cut := 1 + m.IntN(max(len(name)-1, 1))
 	cut = min(cut, len(name))
 	a, b := name[:cut], name[cut:]
-	return m.pick(name, name, name, name, "'"+name+"'", `"`+name+`"`, a+"'"+b+"'", `"`+a+`"`+b, a+"\\\n"+b, `\`+name, `""`+name, "$'"+name+"'", a+"$@"+b, a+"\"\\\n"+b+`"`, a+"${Z}"+b)
+	return m.pick(name, name, name, name, "'"+name+"'", `"`+name+`"`, a+"'"+b+"'", `"`+a+`"`+b, a+"\\\n"+b, `\`+name,
+		`""`+name, "$'"+name+"'", a+"$@"+b, a+"\"\\\n"+b+`"`, a+"${Z}"+b)
 }
 
 func (m *lineMaker) word() string {
@@ -115,34 +117,44 @@ func (m *lineMaker) word() string {
 	case 3:
 		return "<(" + inner() + ")"
 	case 4:
-		return m.pick("$X", `"$X"`, "${X}", "${X:-a}", "${X:-$(evil)}", "${#X}", "${X%x}", "${X/x/y}", "$1", "$*", `"$@"`, "$?", "${Z:+a}", "${!X}", "${X@Q}", "${X@P}", "${X:0:1}", "${A[0]}")
+		return m.pick("$X", `"$X"`, "${X}", "${X:-a}", "${X:-$(evil)}", "${#X}", "${X%x}", "${X/x/y}", "$1", "$*",
+			`"$@"`, "$?", "${Z:+a}", "${!X}", "${X@Q}", "${X@P}", "${X:0:1}", "${A[0]}")
 	case 5:
 		return m.pick("$((1+1))", "$((X))", "$[1]", "$((A[0]))", "$(( $(evil) ))")
 	case 6:
 		return m.pick("a*", "?", "[ab]", "{a,b}", "a{1..3}", "~", "~/a", "*.c", "[!a]", "{}", "a{b", "[")
 	case 7:
-		return m.pick("'a b'", `"a b"`, `a\ b`, `'$(evil)'`, `"\$(evil)"`, `\$\(evil\)`, "'`evil`'", `'"'`, `"'"`, `\;`, `';'`, `"a;evil"`, "'#'", "a#b", `$'a\tb'`, `$'\x65vil'`, `"a\b"`, `"a\\"`, `''`, `""`)
+		return m.pick("'a b'", `"a b"`, `a\ b`, `'$(evil)'`, `"\$(evil)"`, `\$\(evil\)`, "'`evil`'", `'"'`, `"'"`, `\;`,
+			`';'`, `"a;evil"`, "'#'", "a#b", `$'a\tb'`, `$'\x65vil'`, `"a\b"`, `"a\\"`, `''`, `""`)
 	case 8:
 		return m.bent("evil")
 	case 9:
-		return m.pick("-a", "--b=c", "--", "-", "a=b", "1", "2", "@", "%", ":", "!", "]]", "]", "}", "do", "then", "in", "a\\\nb", "\"a\\\nb\"")
+		return m.pick("-a", "--b=c", "--", "-", "a=b", "1", "2", "@", "%", ":", "!", "]]", "]", "}", "do", "then", "in",
+			"a\\\nb", "\"a\\\nb\"")
 	}
 	return m.bent(m.pick("a", "b", "ab", "x", "y1"))
 }
 
 func (m *lineMaker) redirect() string {
 	to := m.pick("f", "'f g'", "/dev/null", "$X", "f\\\n1", `"f"1`, "1f", "-f", "&f")
-	return m.pick(" >", " >>", " 2>", " >|", " &>", " &>>", " >&", " <", " <>", " 3>", "2>", ">", " {v}>") + m.pick("", " ") + m.pick(to, "&1", "&2", "&-", "/dev/null", "&1-", "&2x", "&-x", "&--x", "&1-x")
+	return m.pick(" >", " >>", " 2>", " >|", " &>", " &>>", " >&", " <", " <>", " 3>", "2>", ">", " {v}>") +
+		m.pick("", " ") + m.pick(to, "&1", "&2", "&-", "/dev/null", "&1-", "&2x", "&-x", "&--x", "&1-x")
 }
 
 // evaluator is a builtin that may run what stands quoted in an argument.
 func (m *lineMaker) evaluator() string {
-	payload := m.pick("'a[$(evil)]'", "'a[`evil`]'", `"a[\$(evil)]"`, "a[_]", "'a[_]'", "'a[0$(evil)]'", "a[0]", "a", "$X", `"$X"`, "1")
-	before := m.pick("", "", "good 'b[$(evil)]'; ", "Z='a[$(evil)]'; X='b[$(evil)]'; ", "PS4='$(evil)'; ", "set -x; ", "A='$(evil)'; ")
+	payload := m.pick("'a[$(evil)]'", "'a[`evil`]'", `"a[\$(evil)]"`, "a[_]", "'a[_]'", "'a[0$(evil)]'", "a[0]", "a",
+		"$X", `"$X"`, "1")
+	before := m.pick("", "", "good 'b[$(evil)]'; ", "Z='a[$(evil)]'; X='b[$(evil)]'; ", "PS4='$(evil)'; ", "set -x; ",
+		"A='$(evil)'; ")
 	return before + m.pick(
-		"test -v "+payload, "[ -v "+payload+" ]", "[ ! -v "+payload+" ]", "[ a = b -o -v "+payload+" ]", "[[ -v "+payload+" ]]", "[[ "+payload+" -eq 0 ]]",
-		"[ "+payload+" -eq 0 ]", "[ -n "+payload+" ]", "[ "+payload+" = a ]", "test "+payload, "printf -v "+payload+" x", "printf %s "+payload, "printf %d "+payload,
-		"read "+payload+" <<<x", "read -r "+payload, "unset "+payload, "declare "+payload+"=1", "export "+payload, "local "+payload, "let "+payload, "(( "+payload+" ))", "good $(( "+payload+" ))",
-		"mapfile "+payload, "getopts a "+payload, "eval "+payload, "eval good "+payload, "set -- "+payload, "shift "+payload, "exit "+payload, "trap "+payload+" EXIT",
-		"good ${"+strings.Trim(payload, `'"`)+"}", "a["+payload+"]=1", "declare -i v="+payload, "declare -n v="+payload+"; good $v", "wait "+payload, "compgen -W "+payload, "cd "+payload, "alias y="+payload)
+		"test -v "+payload, "[ -v "+payload+" ]", "[ ! -v "+payload+" ]", "[ a = b -o -v "+payload+" ]",
+		"[[ -v "+payload+" ]]", "[[ "+payload+" -eq 0 ]]", "[ "+payload+" -eq 0 ]", "[ -n "+payload+" ]",
+		"[ "+payload+" = a ]", "test "+payload, "printf -v "+payload+" x", "printf %s "+payload, "printf %d "+payload,
+		"read "+payload+" <<<x", "read -r "+payload, "unset "+payload, "declare "+payload+"=1", "export "+payload,
+		"local "+payload, "let "+payload, "(( "+payload+" ))", "good $(( "+payload+" ))",
+		"mapfile "+payload, "getopts a "+payload, "eval "+payload, "eval good "+payload, "set -- "+payload,
+		"shift "+payload, "exit "+payload, "trap "+payload+" EXIT", "good ${"+strings.Trim(payload, `'"`)+"}",
+		"a["+payload+"]=1", "declare -i v="+payload, "declare -n v="+payload+"; good $v", "wait "+payload,
+		"compgen -W "+payload, "cd "+payload, "alias y="+payload)
 }

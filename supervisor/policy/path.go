@@ -159,7 +159,8 @@ func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
 			if !caseFolds && !strings.Contains(p, at.needs) {
 				return false // most rules are done with here
 			}
-			return matchBelow(at.literal, at.realSegs, p, caseFolds) || real != "" && matchBelow(real, at.realSegs, p, caseFolds)
+			return matchBelow(at.literal, at.realSegs, p, caseFolds) ||
+				real != "" && matchBelow(real, at.realSegs, p, caseFolds)
 		}) {
 			return true
 		}

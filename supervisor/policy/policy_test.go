@@ -97,7 +97,8 @@ func TestModes(t *testing.T) {
 // TestUnknownModeAsks: a mode that is none must not let anything through.
 func TestUnknownModeAsks(t *testing.T) {
 	for _, mode := range []Mode{"", "bypass"} {
-		if d := (Policy{Mode: mode, CWD: "/w"}).Decide(Request{Tool: "Bash", Input: bashInput("ls")}); d.Behavior != Ask {
+		if d := (Policy{Mode: mode, CWD: "/w"}).Decide(Request{Tool: "Bash",
+			Input: bashInput("ls")}); d.Behavior != Ask {
 			t.Errorf("mode %q: %s, want ask", mode, d.Behavior)
 		}
 	}
@@ -105,14 +106,18 @@ func TestUnknownModeAsks(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	p := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain,
-		Deny: mustRules(t, "Bash(git push *)"), Ask: mustRules(t, "Bash(git *)", "Agent"), Allow: mustRules(t, "Bash(git log *)", "Bash(ls *)", "Bash(cat *)")}
+		Deny: mustRules(t, "Bash(git push *)"), Ask: mustRules(t, "Bash(git *)", "Agent"),
+		Allow: mustRules(t, "Bash(git log *)", "Bash(ls *)", "Bash(cat *)")}
 	tests := []struct {
 		request Request
 		want    Decision
 	}{
-		{Request{Tool: "Bash", Input: bashInput("git push")}, Decision{Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
-		{Request{Tool: "Bash", Input: bashInput("git log")}, Decision{Ask, ByRule, "Bash(git *)", "the rule Bash(git *) wants it asked for"}},
-		{Request{Tool: "Bash", Input: bashInput("ls | cat; ls")}, Decision{Allow, ByRule, "Bash(ls *), Bash(cat *)", "the rule Bash(ls *), Bash(cat *) allows it"}},
+		{Request{Tool: "Bash", Input: bashInput("git push")},
+			Decision{Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
+		{Request{Tool: "Bash", Input: bashInput("git log")},
+			Decision{Ask, ByRule, "Bash(git *)", "the rule Bash(git *) wants it asked for"}},
+		{Request{Tool: "Bash", Input: bashInput("ls | cat; ls")},
+			Decision{Allow, ByRule, "Bash(ls *), Bash(cat *)", "the rule Bash(ls *), Bash(cat *) allows it"}},
 		{Request{Tool: "Bash", Input: bashInput("make")}, Decision{Ask, ByMode, "", "no rule allows Bash"}},
 		{Request{Tool: "Agent", Input: input()}, Decision{Allow, ByMode, "", "never asked for"}},
 	}
@@ -122,7 +127,8 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	p.Mode = ModeRules
-	want := Decision{Deny, ByRule, "Bash(git *)", "the rule Bash(git *) wants it asked for, and nothing is asked in this mode"}
+	want := Decision{Deny, ByRule, "Bash(git *)",
+		"the rule Bash(git *) wants it asked for, and nothing is asked in this mode"}
 	if diff := cmp.Diff(want, p.Decide(tests[1].request)); diff != "" {
 		t.Errorf("nobody is asked in this mode (-want +got):\n%s", diff)
 	}
@@ -192,7 +198,8 @@ func TestToolRules(t *testing.T) {
 func TestReadsUnseen(t *testing.T) {
 	closed := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, "Read(~/.ssh/**)")}
 	asked := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Ask: mustRules(t, "Grep")}
-	open := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, "Edit(~/.ssh/**)", "Bash(rm *)")}
+	open := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain,
+		Deny: mustRules(t, "Edit(~/.ssh/**)", "Bash(rm *)")}
 	for command, want := range map[string]bool{
 		"grep -R key .": true, "cat l*/id_rsa": true, "cd link && cat id_rsa": true, "cat a.go": false, "make": true,
 	} {
@@ -216,9 +223,12 @@ func TestReadsUnseen(t *testing.T) {
 // tools are denied.
 func TestLeftToTheCLI(t *testing.T) {
 	for tool, want := range map[string]bool{
-		"Bash": true, "Edit": true, "NotebookEdit": true, "Write": true, "Read": true, "Glob": true, "Grep": true, "WebFetch": true, "WebSearch": true, "Skill": true, "mcp__x__y": true,
-		"Task": false, "Agent": false, "CronCreate": false, "CronDelete": false, "CronList": false, "EnterWorktree": false, "ExitWorktree": false, "ListAgents": false, "Monitor": false,
-		"ReportFindings": false, "ScheduleWakeup": false, "SendMessage": false, "Workflow": false, "LSP": false, "PowerShell": false, "RemoteTrigger": false, "mcp__x": false, "": false,
+		"Bash": true, "Edit": true, "NotebookEdit": true, "Write": true, "Read": true, "Glob": true, "Grep": true,
+		"WebFetch": true, "WebSearch": true, "Skill": true, "mcp__x__y": true,
+		"Task": false, "Agent": false, "CronCreate": false, "CronDelete": false, "CronList": false,
+		"EnterWorktree": false, "ExitWorktree": false, "ListAgents": false, "Monitor": false,
+		"ReportFindings": false, "ScheduleWakeup": false, "SendMessage": false, "Workflow": false, "LSP": false,
+		"PowerShell": false, "RemoteTrigger": false, "mcp__x": false, "": false,
 	} {
 		if got := AskedByCLI(tool); got != want {
 			t.Errorf("%q: %v, want %v", tool, got, want)
@@ -237,7 +247,8 @@ func TestLeftToTheCLI(t *testing.T) {
 // TestOwnTools: arbiter's tools and the subagent tool are denied by name only.
 func TestOwnTools(t *testing.T) {
 	for rule, denied := range map[string]bool{
-		"mcp__arbiter": true, "mcp__arbiter__status": true, "mcp__arbiter__*": true, "mcp__arbiter__set_plan": false, "Bash": false,
+		"mcp__arbiter": true, "mcp__arbiter__status": true, "mcp__arbiter__*": true, "mcp__arbiter__set_plan": false,
+		"Bash": false,
 	} {
 		p := Policy{Mode: ModeRules, Deny: mustRules(t, rule)}
 		if got := p.Decide(Request{Tool: "mcp__arbiter__status", Input: nil}).Behavior == Deny; got != denied {
@@ -247,7 +258,8 @@ func TestOwnTools(t *testing.T) {
 	for rule, denied := range map[string]bool{"Agent": true, "Task": true, "Task(x)": true, "Agent(y)": false} {
 		p := Policy{Mode: ModeRules, Deny: mustRules(t, rule)}
 		for _, tool := range []string{"Agent", "Task"} {
-			if got := p.Decide(Request{Tool: tool, Input: input("subagent_type", "x")}).Behavior == Deny; got != denied {
+			if got := p.Decide(Request{Tool: tool,
+				Input: input("subagent_type", "x")}).Behavior == Deny; got != denied {
 				t.Errorf("%s: %s denied %v, want %v", rule, tool, got, denied)
 			}
 		}
@@ -266,7 +278,8 @@ func FuzzDecide(f *testing.F) {
 		request := Request{Tool: tool, Input: json.RawMessage(in)}
 		allowed := Policy{Mode: ModeAsk, CWD: "/w", Home: "/h", Resolve: plain, Allow: []Rule{r}}.Decide(request)
 		denied := Policy{Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: plain, Deny: []Rule{r}}.Decide(request)
-		for _, p := range []Policy{{Mode: ModeAsk, CWD: "/w", Home: "/h", Resolve: linked, Allow: []Rule{r}}, {Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: linked, Deny: []Rule{r}}} {
+		for _, p := range []Policy{{Mode: ModeAsk, CWD: "/w", Home: "/h", Resolve: linked, Allow: []Rule{r}},
+			{Mode: ModeAllowAll, CWD: "/w", Home: "/h", Resolve: linked, Deny: []Rule{r}}} {
 			if one, other := p.Decide(request), p.Compile().Decide(request); one != other {
 				t.Fatalf("%s: %s %s is %v, and compiled %v", rule, tool, in, one, other)
 			}

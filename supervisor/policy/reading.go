@@ -124,7 +124,8 @@ var readingCommands = map[string]reading{
 
 	"ls": {short: "1aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ", value: "ITw",
 		long: "all almost-all human-readable recursive reverse size sort= time= time-style= color color= classify " +
-			"directory full-time group-directories-first inode no-group numeric-uid-gid file-type format= hide= ignore= si"},
+			"directory full-time group-directories-first inode no-group numeric-uid-gid file-type format= hide= " +
+			"ignore= si"},
 	"cat":  {short: "AbeEnstTuv"},
 	"tac":  {},
 	"rev":  {},
@@ -135,12 +136,14 @@ var readingCommands = map[string]reading{
 	"stat": {short: "Ltf", value: "c", long: "format= printf= terse"},
 	"file": {short: "bikN0", long: "brief mime mime-type mime-encoding"},
 	"du": {short: "abchkmsxS0", value: "dt",
-		long: "all bytes total human-readable summarize max-depth= apparent-size one-file-system si exclude= threshold="},
+		long: "all bytes total human-readable summarize max-depth= apparent-size one-file-system si exclude= " +
+			"threshold="},
 	"df": {short: "ahHiklPT", long: "all human-readable inodes total local"},
 	"tree": {short: "adfipsughDFrtcnCASNQqvUxJX", value: "LPI",
 		long: "dirsfirst noreport du prune gitignore ignore-case matchdirs"},
 	"sort": {short: "bdfghiMnRrVzucCms", value: "kt",
-		long: "reverse unique numeric-sort ignore-case human-numeric-sort version-sort check stable key= field-separator="},
+		long: "reverse unique numeric-sort ignore-case human-numeric-sort version-sort check stable key= " +
+			"field-separator="},
 	"uniq": {short: "cdDuiz", value: "fsw", long: "count repeated unique ignore-case", most: 1},
 	"cut": {short: "nsz", value: "bcdf",
 		long: "bytes= characters= delimiter= fields= only-delimited output-delimiter= complement"},
@@ -161,8 +164,8 @@ var readingCommands = map[string]reading{
 			"files-with-matches files-without-match ignore-case smart-case case-sensitive fixed-strings word-regexp " +
 			"invert-match only-matching " +
 			"multiline multiline-dotall pcre2 json stats trim glob= iglob= type= type-not= max-count= max-depth= " +
-			"max-columns= context= after-context= before-context= regexp= replace= sort= sortr= color= vimgrep column " +
-			"no-messages quiet passthru null text type-list"},
+			"max-columns= context= after-context= before-context= regexp= replace= sort= sortr= color= vimgrep " +
+			"column no-messages quiet passthru null text type-list"},
 }
 
 var grepping = reading{short: "EFGPivwxchHlLnoqsabTUrI" + digits, value: "eABCm", operands: patternThenFiles,

@@ -74,7 +74,8 @@ func ParseRule(s string) (Rule, error) {
 		}
 		spec = strings.TrimSpace(inner)
 		if spec == "" {
-			return Rule{}, fmt.Errorf("%q: nothing stands between the parentheses; write %s for every use of it", text, name)
+			return Rule{}, fmt.Errorf("%q: nothing stands between the parentheses; write %s for every use of it", text,
+				name)
 		}
 	}
 	if strings.HasPrefix(name, "mcp__") {
@@ -150,8 +151,10 @@ func (r Rule) withSpec(spec string) (Rule, error) {
 	case r.tool == "WebFetch":
 		host, ok := strings.CutPrefix(spec, "domain:")
 		host = normalHost(host)
-		if !ok || strings.Trim(host, "*.") == "" || strings.Contains(strings.TrimPrefix(host, "*."), "*") || strings.ContainsAny(host, "/: \t") {
-			return Rule{}, fmt.Errorf("%q: write WebFetch(domain:example.com) or WebFetch(domain:*.example.com)", r.text)
+		if !ok || strings.Trim(host, "*.") == "" || strings.Contains(strings.TrimPrefix(host, "*."), "*") ||
+			strings.ContainsAny(host, "/: \t") {
+			return Rule{}, fmt.Errorf("%q: write WebFetch(domain:example.com) or WebFetch(domain:*.example.com)",
+				r.text)
 		}
 		r.kind, r.spec = kindDomain, host
 	case readers[r.tool] || editors[r.tool]:

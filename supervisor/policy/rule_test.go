@@ -7,10 +7,11 @@ import (
 
 func TestParseRule(t *testing.T) {
 	for _, s := range []string{
-		"Bash", "Bash(*)", "Bash(git *)", "Bash(npm run test:*)", "Bash(git commit -m \"a (b)\")", "Edit(src/**)", "Read(~/.ssh/**)", "Read(~)",
-		"Read(//etc/**)", "Write(/a)", "Edit(./a/b)", "Edit(../other/**)", "Read(*.env)", "Read(.env)", "mcp__srv", "mcp__srv__tool", "mcp__srv__*", "mcp__srv__get_*",
-		"WebFetch(domain:x)", "WebFetch(domain:*.example.com)", "WebSearch", "Agent(reviewer)", "Task(reviewer)", "Skill(pdf)", "SomeNewTool", " Bash( git * ) ",
-		"NotebookEdit(*.ipynb)", "Grep(src/**)",
+		"Bash", "Bash(*)", "Bash(git *)", "Bash(npm run test:*)", "Bash(git commit -m \"a (b)\")", "Edit(src/**)",
+		"Read(~/.ssh/**)", "Read(~)", "Read(//etc/**)", "Write(/a)", "Edit(./a/b)", "Edit(../other/**)", "Read(*.env)",
+		"Read(.env)", "mcp__srv", "mcp__srv__tool", "mcp__srv__*", "mcp__srv__get_*",
+		"WebFetch(domain:x)", "WebFetch(domain:*.example.com)", "WebSearch", "Agent(reviewer)", "Task(reviewer)",
+		"Skill(pdf)", "SomeNewTool", " Bash( git * ) ", "NotebookEdit(*.ipynb)", "Grep(src/**)",
 	} {
 		r, err := ParseRule(s)
 		if err != nil {
@@ -83,7 +84,8 @@ func mustRules(t testing.TB, texts ...string) []Rule {
 }
 
 func FuzzParseRule(f *testing.F) {
-	for _, s := range []string{"Bash(git *)", "Read(~/.ssh/**)", "mcp__a__b*", "WebFetch(domain:*.x)", "Edit(../[a-z]/**)"} {
+	for _, s := range []string{"Bash(git *)", "Read(~/.ssh/**)", "mcp__a__b*", "WebFetch(domain:*.x)",
+		"Edit(../[a-z]/**)"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -123,7 +125,8 @@ func TestRuleNames(t *testing.T) {
 
 // TestCoveredAndDenied: unlike Decide they leave the mode out of it.
 func TestCoveredAndDenied(t *testing.T) {
-	p := Policy{Mode: ModeAllowAll, CWD: "/w", Allow: mustRules(t, "Bash(git *)", "mcp__arbiter"), Deny: mustRules(t, "Bash(git push *)")}
+	p := Policy{Mode: ModeAllowAll, CWD: "/w", Allow: mustRules(t, "Bash(git *)", "mcp__arbiter"),
+		Deny: mustRules(t, "Bash(git push *)")}
 	for _, tt := range []struct{ command, covered, denied string }{
 		{"git log", "Bash(git *)", ""},
 		{"git push", "Bash(git *)", "Bash(git push *)"},

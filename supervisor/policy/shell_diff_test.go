@@ -58,7 +58,8 @@ func TestAgainstShells(t *testing.T) {
 	close(lines)
 	crew.Wait()
 	t.Log(&judge.tally)
-	for what, n := range map[string]int{"allowed": judge.tally.allowed, "harmless": judge.tally.harmless, "read": judge.tally.read, "ran evil": judge.tally.ranEvil} {
+	for what, n := range map[string]int{"allowed": judge.tally.allowed, "harmless": judge.tally.harmless,
+		"read": judge.tally.read, "ran evil": judge.tally.ranEvil} {
 		if n < *diffLines/200 {
 			t.Errorf("only %d of %d lines were %s: too little was tried", n, *diffLines, what)
 		}
@@ -79,7 +80,8 @@ type shellJudge struct {
 type diffTally struct{ lines, read, allowed, harmless, ranEvil int }
 
 func (d *diffTally) String() string {
-	return fmt.Sprintf("%d lines: %d read without a doubt, %d allowed, %d harmless, %d ran evil", d.lines, d.read, d.allowed, d.harmless, d.ranEvil)
+	return fmt.Sprintf("%d lines: %d read without a doubt, %d allowed, %d harmless, %d ran evil", d.lines, d.read,
+		d.allowed, d.harmless, d.ranEvil)
 }
 
 func newShellJudge(t *testing.T) *shellJudge {
@@ -172,7 +174,8 @@ func knownPrograms(l shell.Line) bool {
 			continue
 		}
 		name := c.Words[0].Text
-		if !c.Words[0].Known() || doubtful[name] != nil || wrappers[name] || shells[name] || evaluators[name] || strings.Contains(name, "/") {
+		if !c.Words[0].Known() || doubtful[name] != nil || wrappers[name] || shells[name] || evaluators[name] ||
+			strings.Contains(name, "/") {
 			return false
 		}
 		for _, a := range c.Assigns {
@@ -198,7 +201,8 @@ func (j *shellJudge) compare(path, line string, read shell.Line, did deeds) {
 	for _, name := range did.files {
 		found := false
 		for _, r := range read.Redirects {
-			found = found || r.Writes && wildcard(strings.ReplaceAll(r.File.Text, string(hole), "*"), name) || r.Writes && filepath.Clean(r.File.Text) == name
+			found = found || r.Writes && wildcard(strings.ReplaceAll(r.File.Text, string(hole), "*"), name) ||
+				r.Writes && filepath.Clean(r.File.Text) == name
 		}
 		if !found {
 			j.t.Errorf("%s: %q wrote %q; read were %v", filepath.Base(path), line, name, read.Redirects)
@@ -235,7 +239,8 @@ func mayCall(words []shell.Word, call []string) bool {
 	if w.Tilde {
 		text = string(hole)
 	}
-	return (call[0] == text || strings.IndexByte(text, hole) >= 0 && meet(call[0], text)) && mayCall(words[1:], call[1:])
+	return (call[0] == text || strings.IndexByte(text, hole) >= 0 && meet(call[0], text)) &&
+		mayCall(words[1:], call[1:])
 }
 
 // deeds are what a line did.
@@ -273,7 +278,8 @@ func (j *shellJudge) run(path, line string) deeds {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "-c", `eval "$1"`, "sh", line) // as the CLI does
 	cmd.Dir, cmd.WaitDelay = inside, time.Second
-	cmd.Env = []string{"PATH=" + filepath.Join(j.dir, "bin"), "LEDGER=" + ledger, "HOME=" + inside, "X=x", "FUNCNEST=20"}
+	cmd.Env = []string{"PATH=" + filepath.Join(j.dir, "bin"), "LEDGER=" + ledger, "HOME=" + inside, "X=x",
+		"FUNCNEST=20"}
 	_ = cmd.Run() // most lines are errors to the shell
 	var did deeds
 	raw, _ := os.ReadFile(ledger)

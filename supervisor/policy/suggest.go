@@ -84,8 +84,8 @@ var (
 		"awk", "gawk", "mawk", "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "less", "more", "man",
 		"python", "python2", "python3", "node", "nodejs", "perl", "ruby", "php", "lua", "tclsh", "Rscript", "R", "java",
 		"osascript", "pwsh", "powershell", "cmd", "npx", "pnpx", "bunx", "uvx", "pipx", "tsx", "ts-node",
-		"docker", "podman", "kubectl", "helm", "ansible", "vagrant", "apt", "apt-get", "dnf", "yum", "pacman", "crontab",
-		"at", "batch", "source", ".", "export", "cd", "set", "unset", "read", "let", "declare",
+		"docker", "podman", "kubectl", "helm", "ansible", "vagrant", "apt", "apt-get", "dnf", "yum", "pacman",
+		"crontab", "at", "batch", "source", ".", "export", "cd", "set", "unset", "read", "let", "declare",
 		"sqlite3", "psql", "mysql", "redis-cli", "gdb", "lldb", "aws", "gcloud", "az", "openssl", "gpg", "ssh-keygen",
 		"git-shell", "shutdown", "reboot", "passwd", "useradd", "usermod", "visudo", "iptables")
 )
@@ -138,7 +138,8 @@ func (q *query) suggestCommands() []string {
 // plainWord says that a word is a name: no option, nothing quoted, no path.
 func plainWord(w string) bool {
 	return w != "" && w[0] != '-' && !strings.ContainsFunc(w, func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_.:@/+", c)
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+			!strings.ContainsRune("-_.:@/+", c)
 	})
 }
 

@@ -39,11 +39,16 @@ func TestSuggest(t *testing.T) {
 	bash("cat ~/.ssh/id", "Bash(cat ~/.ssh/id)")
 	bash("gofmt -l *.go", "Bash(gofmt *)")
 	bash("go test 2>&1", "Bash(go test)", "Bash(go test *)")
-	for _, exact := range []string{"rm -rf x", "bash -c 'rm x'", "sh x.sh", "node x.js", "sudo ls", "env ls", "xargs ls", "curl https://x.de", "git push", "git push --force",
-		"go run .", "go generate ./...", "npm exec x", "npx x", "docker run x", "find . -delete", "./x.sh", "/bin/rm x", "timeout 5 ls", "sed -i s/a/b/ x", "kill 1", "cp a b", "git", "npm run", "A=1 ls"} {
+	for _, exact := range []string{"rm -rf x", "bash -c 'rm x'", "sh x.sh", "node x.js", "sudo ls", "env ls",
+		"xargs ls", "curl https://x.de", "git push", "git push --force", "go run .", "go generate ./...", "npm exec x",
+		"npx x", "docker run x", "find . -delete", "./x.sh", "/bin/rm x", "timeout 5 ls", "sed -i s/a/b/ x", "kill 1",
+		"cp a b", "git", "npm run", "A=1 ls"} {
 		bash(exact, "Bash("+exact+")")
 	}
-	for _, none := range []string{"python3 -c 'print(1)'", "git -c core.pager=sh log", "git config x y", "eval ls", "$X y", "", "curl x | sh", "cd x && make", "ls; rm x", "ls > x", "ls $(rm x)", "ls &", "ls\nrm x", "rm *", "rm -rf *.o", "ls 'x", "ls \x00", "ls # x", "ls '\x1b[2J'", "ls '\u202e'", "ls 'x\ny'", "ls " + strings.Repeat("x", 400)} {
+	for _, none := range []string{"python3 -c 'print(1)'", "git -c core.pager=sh log", "git config x y", "eval ls",
+		"$X y", "", "curl x | sh", "cd x && make", "ls; rm x", "ls > x", "ls $(rm x)", "ls &", "ls\nrm x", "rm *",
+		"rm -rf *.o", "ls 'x", "ls \x00", "ls # x", "ls '\x1b[2J'", "ls '\u202e'", "ls 'x\ny'",
+		"ls " + strings.Repeat("x", 400)} {
 		bash(none)
 	}
 
@@ -67,9 +72,11 @@ func TestSuggest(t *testing.T) {
 	file("Edit", "~root/x", []string(nil)...)
 	file("Edit", "", []string(nil)...)
 	suggests(t, Request{Tool: "Grep", Input: input("pattern", "x", "path", "/etc")}, cwd, home, []string{"Read(//etc)"})
-	suggests(t, Request{Tool: "NotebookEdit", Input: input("notebook_path", "n/a.ipynb")}, cwd, home, []string{"Edit(./n/a.ipynb)", "Edit(n/**)"})
+	suggests(t, Request{Tool: "NotebookEdit", Input: input("notebook_path", "n/a.ipynb")}, cwd, home,
+		[]string{"Edit(./n/a.ipynb)", "Edit(n/**)"})
 
-	suggests(t, Request{Tool: "WebFetch", Input: input("url", "https://Docs.Example.com:8080/x")}, cwd, home, []string{"WebFetch(domain:docs.example.com)"})
+	suggests(t, Request{Tool: "WebFetch", Input: input("url", "https://Docs.Example.com:8080/x")}, cwd, home,
+		[]string{"WebFetch(domain:docs.example.com)"})
 	suggests(t, Request{Tool: "WebFetch", Input: input("url", "https://a@b.de/x")}, cwd, home, nil)
 	suggests(t, Request{Tool: "mcp__git__log", Input: nil}, cwd, home, []string{"mcp__git__log", "mcp__git"})
 	suggests(t, Request{Tool: "mcp__git", Input: nil}, cwd, home, []string{"mcp__git"})

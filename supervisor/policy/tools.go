@@ -22,9 +22,10 @@ var (
 	}
 
 	// others are further tools, known here only to tell a misspelt name.
-	others = set("Bash", "WebFetch", "WebSearch", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Agent", "Task", "Skill", "SlashCommand",
-		"Workflow", "ScheduleWakeup", "CronCreate", "CronDelete", "CronList", "Monitor", "SendMessage", "ListAgents", "EnterWorktree", "ExitWorktree",
-		"PushNotification", "RemoteTrigger", "ListMcpResourcesTool", "ReadMcpResourceTool", "PowerShell", "LSP", "ReportFindings")
+	others = set("Bash", "WebFetch", "WebSearch", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Agent", "Task",
+		"Skill", "SlashCommand", "Workflow", "ScheduleWakeup", "CronCreate", "CronDelete", "CronList", "Monitor",
+		"SendMessage", "ListAgents", "EnterWorktree", "ExitWorktree", "PushNotification", "RemoteTrigger",
+		"ListMcpResourcesTool", "ReadMcpResourceTool", "PowerShell", "LSP", "ReportFindings")
 
 	// known are the tools that are called what a rule may call them.
 	known = []map[string]bool{readers, editors, harmless, others}
@@ -51,7 +52,8 @@ var leftToCLI = set("Bash", "WebFetch", "WebSearch", "Skill", "SlashCommand")
 // programs run things. An edit there is never waved through by a mode, because it
 // would turn the right to edit into the right to run.
 var machinery = set(".git", ".gitmodules", ".gitconfig", ".claude", ".claude.json", ".mcp.json", ".arbiter",
-	".vscode", ".idea", ".husky", ".envrc", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", ".ssh")
+	".vscode", ".idea", ".husky", ".envrc", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv",
+	".ssh")
 
 func set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))

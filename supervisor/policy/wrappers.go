@@ -13,12 +13,12 @@ var (
 		"ionice", "chrt",
 		"taskset", "setsid", "stdbuf", "unbuffer", "command", "builtin", "exec", "eval", "watch", "parallel", "ssh",
 		"script",
-		"strace", "ltrace", "perf", "valgrind", "unshare", "nsenter", "chroot", "setpriv", "setarch", "linux32", "linux64",
-		"i386", "x86_64", "prlimit", "choom", "uclampset", "numactl", "cgexec", "capsh", "flock", "caffeinate", "busybox",
-		"toybox", "systemd-run", "systemd-inhibit", "dbus-run-session", "dbus-launch", "xvfb-run", "tmux", "screen", "trap",
-		"alias", "noglob", "nocorrect", "fakeroot", "proxychains", "torsocks", "faketime", "eatmydata", "start-stop-daemon",
-		"daemonize", "ts", "entr", "chronic", "ifne", "bwrap", "firejail", "newgrp", "sg", "ld.so", "rlwrap", "hyperfine",
-		"multitime")
+		"strace", "ltrace", "perf", "valgrind", "unshare", "nsenter", "chroot", "setpriv", "setarch", "linux32",
+		"linux64", "i386", "x86_64", "prlimit", "choom", "uclampset", "numactl", "cgexec", "capsh", "flock",
+		"caffeinate", "busybox", "toybox", "systemd-run", "systemd-inhibit", "dbus-run-session", "dbus-launch",
+		"xvfb-run", "tmux", "screen", "trap", "alias", "noglob", "nocorrect", "fakeroot", "proxychains", "torsocks",
+		"faketime", "eatmydata", "start-stop-daemon", "daemonize", "ts", "entr", "chronic", "ifne", "bwrap", "firejail",
+		"newgrp", "sg", "ld.so", "rlwrap", "hyperfine", "multitime")
 
 	// finders run what stands behind one of the flags.
 	finders  = set("find", "bfs", "fd", "fdfind", "gfind")

@@ -7,20 +7,22 @@ import (
 
 func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 	arbiter := Arbiter{CWD: "/w", Delimiter: "k3y", MaxOrchestrators: 4, Modes: []Mode{{"tester", "Use after."}}}.Text()
-	orch := Orchestrator{ID: "orch-2", Name: "Orchestrator II", CWD: "/w", Delimiter: "k3y", Mode: "tester", ModePrompt: "Believe nothing."}.Text()
+	orch := Orchestrator{ID: "orch-2", Name: "Orchestrator II", CWD: "/w", Delimiter: "k3y", Mode: "tester",
+		ModePrompt: "Believe nothing."}.Text()
 	for _, c := range []struct {
 		name, text string
 		words      []string
 	}{
 		{"the Arbiter's", arbiter, []string{
 			"k3y", "/w", "`tester`: Use after.", "4 may live", "spawn_orchestrator", "set_plan", "StructuredOutput",
-			"ADDRESS_HUMAN", "ADDRESS_ORCHESTRATOR", "SELECT_MODE", "CONTINUE", "RETRY", "COMPLETE", "HANDOFF", "never edit",
-			"interjection", "work log",
+			"ADDRESS_HUMAN", "ADDRESS_ORCHESTRATOR", "SELECT_MODE", "CONTINUE", "RETRY", "COMPLETE", "HANDOFF",
+			"never edit", "interjection", "work log",
 		}},
 		{"an Orchestrator's", orch, []string{
 			"k3y", "orch-2", "Orchestrator II", "report_progress", "update_plan", "ask_predecessor", "Agent tool",
 			"expects_response", "introduction", "question", "progress", "handoff", "done", "Believe nothing.",
-			"accomplished", "remaining", "key_context", "decisions", "constraints", "checks", "open_questions", "claims",
+			"accomplished", "remaining", "key_context", "decisions", "constraints", "checks", "open_questions",
+			"claims",
 		}},
 	} {
 		for _, w := range c.words {

@@ -169,7 +169,8 @@ func (s *Set) Evaluate(in decision.EvaluateProgressInput) (system, prompt string
 
 // Brief renders what an Orchestrator is told.
 func (s *Set) Brief(b Brief) (string, error) {
-	data := briefData{selectData: selectData(b.Input), Mode: b.Mode, Reason: b.Reason, Message: b.Message, Aside: b.Aside}
+	data := briefData{selectData: selectData(b.Input), Mode: b.Mode, Reason: b.Reason, Message: b.Message,
+		Aside: b.Aside}
 	data.Step = b.Input.Plan.Current()
 	return s.render(briefFile, briefFile, data)
 }

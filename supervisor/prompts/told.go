@@ -25,7 +25,8 @@ func told(err error) error {
 		}
 	}
 	if m := noValue.FindStringSubmatchIndex(text); m != nil {
-		return errors.New(text[:m[0]] + "there may be nothing to have a " + text[m[2]:m[3]] + ": put it into {{with …}} … {{end}}")
+		return errors.New(text[:m[0]] + "there may be nothing to have a " + text[m[2]:m[3]] +
+			": put it into {{with …}} … {{end}}")
 	}
 	return errors.New(text)
 }

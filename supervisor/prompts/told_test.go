@@ -9,10 +9,12 @@ import (
 
 // documented are the rows of TEMPLATES.md, by the types that they tell of.
 var documented = map[string]string{
-	"prompts.selectData": "`select.md`", "prompts.evaluateData": "`evaluate.md`", "prompts.briefData": "`brief.md`", "prompts.stateData": "`state.md`",
-	"decision.Plan": "a plan", "decision.Step": "a step", "decision.ExecutionSummary": "an execution", "decision.Output": "its output",
-	"decision.ErrorSummary": "its error", "decision.Tokens": "its tokens", "decision.ErrorContext": "the last error", "decision.ErrorSurround": "its context",
-	"decision.RecoveryOption": "a recovery option", "decision.AgentDescription": "an agent", "decision.ToolLists": "its tools",
+	"prompts.selectData": "`select.md`", "prompts.evaluateData": "`evaluate.md`", "prompts.briefData": "`brief.md`",
+	"prompts.stateData": "`state.md`", "decision.Plan": "a plan", "decision.Step": "a step",
+	"decision.ExecutionSummary": "an execution", "decision.Output": "its output",
+	"decision.ErrorSummary": "its error", "decision.Tokens": "its tokens", "decision.ErrorContext": "the last error",
+	"decision.ErrorSurround": "its context", "decision.RecoveryOption": "a recovery option",
+	"decision.AgentDescription": "an agent", "decision.ToolLists": "its tools",
 	"decision.Performance": "its performance", "decision.Document": "its document", "decision.Claim": "a claim",
 	"decision.Check": "a check", "decision.OpenPoint": "an open point", "decision.Constraints": "the constraints",
 }
@@ -72,12 +74,14 @@ func TestTheExampleOfTheManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := rendered(t, s, midst())
-	for _, want := range []string{"1. complete: One.", "The last error, of developer (tool_failure):\n| exit status 1", "Agents: developer"} {
+	for _, want := range []string{"1. complete: One.", "The last error, of developer (tool_failure):\n| exit status 1",
+		"Agents: developer"} {
 		if !strings.Contains(texts["select.md"], want) {
 			t.Errorf("lacks %q:\n%s", want, texts["select.md"])
 		}
 	}
-	steps, err := NewSet(map[string]string{"state.md": "{{with .Plan}}{{range .Near 12}}{{.Index}}{{end}}{{with .Current}} at {{.Index}}{{end}}{{end}} {{.Task}}"})
+	steps, err := NewSet(map[string]string{
+		"state.md": "{{with .Plan}}{{range .Near 12}}{{.Index}}{{end}}{{with .Current}} at {{.Index}}{{end}}{{end}} {{.Task}}"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,8 @@ func (s *Set) parts(name string, in decision.SelectAgentInput) map[string]any {
 		parts[name] = selectData(in)
 	case evaluateFile:
 		parts[name] = evaluateData{
-			Task: in.Task, Plan: in.Plan, LastExecution: executed(), History: in.History, OpenPoints: in.OpenPoints, FailedChecks: in.FailedChecks,
-			AvailableAgents: in.AvailableAgents, Constraints: in.Constraints,
+			Task: in.Task, Plan: in.Plan, LastExecution: executed(), History: in.History, OpenPoints: in.OpenPoints,
+			FailedChecks: in.FailedChecks, AvailableAgents: in.AvailableAgents, Constraints: in.Constraints,
 		}
 	case briefFile:
 		parts[name] = briefData{selectData: selectData(in), Step: step, Mode: "developer", Reason: "It is next."}
@@ -61,10 +61,11 @@ func (s *Set) parts(name string, in decision.SelectAgentInput) map[string]any {
 // begins is the sample of a task that begins: nothing is there yet.
 func begins() decision.SelectAgentInput {
 	return decision.SelectAgentInput{
-		Task:            "A task.",
-		History:         []decision.ExecutionSummary{},
-		AvailableAgents: []decision.AgentDescription{{Name: "developer", DisplayName: "developer", WhenToUse: "For changes."}},
-		Constraints:     decision.Constraints{MaxIterations: 50, IterationsRemaining: 50, MaxConsecutiveFailures: 3},
+		Task:    "A task.",
+		History: []decision.ExecutionSummary{},
+		AvailableAgents: []decision.AgentDescription{{Name: "developer", DisplayName: "developer",
+			WhenToUse: "For changes."}},
+		Constraints: decision.Constraints{MaxIterations: 50, IterationsRemaining: 50, MaxConsecutiveFailures: 3},
 	}
 }
 
@@ -72,14 +73,18 @@ func begins() decision.SelectAgentInput {
 func midst() decision.SelectAgentInput {
 	in := begins()
 	in.Plan = &decision.Plan{Steps: []decision.Step{
-		{Index: 1, Description: "One.", Status: "complete", Mode: "developer", AgentUsed: "orch-1"}, {Index: 2, Description: "Two.", Status: "failed"},
+		{Index: 1, Description: "One.", Status: "complete", Mode: "developer", AgentUsed: "orch-1"},
+		{Index: 2, Description: "Two.", Status: "failed"},
 	}, CurrentStepIndex: 1}
 	in.History = []decision.ExecutionSummary{executed()}
 	in.OpenPoints, in.FailedChecks = openPoints(), failedChecks()
 	in.LastError = &decision.ErrorContext{
-		Agent: "developer", Tool: "Bash", PlanStep: 2, Attempted: "Bash", Message: "exit status 1", Category: decision.ToolFailure,
-		RecoveryOptions: decision.RecoveryOptions(decision.Failure{Category: decision.ToolFailure}), Timestamp: "2026-01-01T00:00:00.000Z",
-		Context: decision.ErrorSurround{FilesAccessed: []string{"a.go"}, CommandExecuted: "make", InputSize: 4, OutputSize: 10},
+		Agent: "developer", Tool: "Bash", PlanStep: 2, Attempted: "Bash", Message: "exit status 1",
+		Category:        decision.ToolFailure,
+		RecoveryOptions: decision.RecoveryOptions(decision.Failure{Category: decision.ToolFailure}),
+		Timestamp:       "2026-01-01T00:00:00.000Z",
+		Context: decision.ErrorSurround{FilesAccessed: []string{"a.go"}, CommandExecuted: "make", InputSize: 4,
+			OutputSize: 10},
 	}
 	in.AvailableAgents[0].Tools = decision.ToolLists{Allowed: []string{"Read"}, Blocked: []string{"Write"}}
 	in.AvailableAgents[0].RecentPerformance = &decision.Performance{LastFailure: "2026-01-01T00:00:00.000Z"}
@@ -90,22 +95,26 @@ func executed() decision.ExecutionSummary {
 	return decision.ExecutionSummary{
 		Agent: "developer", Iteration: 1, Status: decision.StatusFailure, DurationMS: 1000,
 		Output: &decision.Output{Summary: "Tried.", Full: "Tried.", FilesModified: []string{"a.go"}},
-		Error:  &decision.ErrorSummary{Message: "exit status 1", Category: decision.ToolFailure, Step: 2, Tool: "Bash", RecoveryOptions: []string{"retry: again"}},
+		Error: &decision.ErrorSummary{Message: "exit status 1", Category: decision.ToolFailure, Step: 2, Tool: "Bash",
+			RecoveryOptions: []string{"retry: again"}},
 		Tokens: &decision.Tokens{Input: 2, Output: 1, Total: 3},
 		Document: &decision.Document{
-			Accomplished: []string{"One."}, Remaining: []string{"Two."}, OpenQuestions: []string{"Which?"}, KeyContext: "Here.",
-			Choices: []string{"This"}, Constraints: []string{"Small"}, Files: []string{"a.go"},
+			Accomplished: []string{"One."}, Remaining: []string{"Two."}, OpenQuestions: []string{"Which?"},
+			KeyContext: "Here.", Choices: []string{"This"}, Constraints: []string{"Small"}, Files: []string{"a.go"},
 			Claims: []decision.Claim{{Claim: "It works.", Proof: "refuted"}},
-			Checks: []decision.Check{{Command: "make", Expect: "ok", Result: "failed", Why: "exit code 1, expected 0", Output: "no rule"}},
+			Checks: []decision.Check{{Command: "make", Expect: "ok", Result: "failed", Why: "exit code 1, expected 0",
+				Output: "no rule"}},
 		},
 		StartedAt: "2026-01-01T00:00:00.000Z", CompletedAt: "2026-01-01T00:00:01.000Z",
 	}
 }
 
 func openPoints() []decision.OpenPoint {
-	return []decision.OpenPoint{{Agent: "tester", Iteration: 1, Remaining: []string{"Two."}, OpenQuestions: []string{"Which?"}, Since: []string{"developer"}}}
+	return []decision.OpenPoint{{Agent: "tester", Iteration: 1, Remaining: []string{"Two."},
+		OpenQuestions: []string{"Which?"}, Since: []string{"developer"}}}
 }
 
 func failedChecks() []decision.Check {
-	return []decision.Check{{Agent: "developer", Command: "make", Expect: "ok", Result: "failed", Why: "exit code 1, expected 0", Output: "no rule"}}
+	return []decision.Check{{Agent: "developer", Command: "make", Expect: "ok", Result: "failed",
+		Why: "exit code 1, expected 0", Output: "no rule"}}
 }

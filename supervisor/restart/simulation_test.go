@@ -133,13 +133,15 @@ func (w *world) distance() {
 func TestStormIsParked(t *testing.T) {
 	w := newWorld(t, Default(), 1)
 	for range 2 * 20 {
-		if !w.step(func(int) time.Duration { return 100 * time.Millisecond }, func(int) Exit { return Exit{Class: Crash} }) {
+		if !w.step(func(int) time.Duration { return 100 * time.Millisecond },
+			func(int) Exit { return Exit{Class: Crash} }) {
 			break
 		}
 	}
 	lives := w.agents[0].lives
 	if lives != 5 || w.parked != 1 || !w.agents[0].next.IsZero() {
-		t.Errorf("%d starts, parked %d times, next at %s; want 5 starts and one parking", lives, w.parked, w.agents[0].next)
+		t.Errorf("%d starts, parked %d times, next at %s; want 5 starts and one parking", lives, w.parked,
+			w.agents[0].next)
 	}
 	if d := w.now.Sub(noon); d > time.Minute {
 		t.Errorf("it took %s to see the storm", d)
@@ -152,7 +154,8 @@ func TestOverloadIsWaitedOut(t *testing.T) {
 	p := Default()
 	for i := range 50 {
 		w := newWorld(t, p, i%20+1)
-		for w.step(func(int) time.Duration { return time.Millisecond }, func(int) Exit { return Exit{Class: Overload} }) {
+		for w.step(func(int) time.Duration { return time.Millisecond },
+			func(int) Exit { return Exit{Class: Overload} }) {
 			w.intensity()
 		}
 		w.distance()
@@ -171,7 +174,8 @@ func TestOverloadIsWaitedOut(t *testing.T) {
 func TestLimitsWithoutResetAreBounded(t *testing.T) {
 	p := Default()
 	w := newWorld(t, p, 3)
-	for w.step(func(int) time.Duration { return time.Second }, func(int) Exit { return Exit{Class: UsageLimit, ResetsAt: noon} }) {
+	for w.step(func(int) time.Duration { return time.Second },
+		func(int) Exit { return Exit{Class: UsageLimit, ResetsAt: noon} }) {
 	}
 	w.distance()
 	if d := w.now.Sub(noon); d < p.MaxWait/3 || d > p.MaxWait {
@@ -230,7 +234,8 @@ func FuzzDecide(f *testing.F) {
 		now := noon.Add(time.Duration(clock))
 		var h History
 		for ; len(raw) >= 4; raw = raw[4:] {
-			a := Attempt{Agent: name(int(raw[0] % 3)), Class: classes[int(raw[1])%len(classes)], At: noon.Add(time.Duration(int8(raw[2])) * time.Minute << (raw[2] % 16))}
+			a := Attempt{Agent: name(int(raw[0] % 3)), Class: classes[int(raw[1])%len(classes)],
+				At: noon.Add(time.Duration(int8(raw[2])) * time.Minute << (raw[2] % 16))}
 			if raw[3] > 20 {
 				a.StartAt = a.At.Add(time.Duration(int8(raw[3])) * time.Minute << (raw[3] % 16))
 			}

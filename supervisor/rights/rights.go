@@ -64,9 +64,9 @@ func Tool(tool string) Method { return Method(OfTool + tool) }
 // rights is the whole table: what is not in it is denied. Nobody but a human answers a
 // permission request, and nobody but a human commands.
 var rights = func() map[Party]map[Method]bool {
-	human := all(OfCommand, "message", "permission", "interrupt", "edit_message", "withdraw_message", "attach", "detach",
-		"halt", "kill", "pause", "continue", "force_agent", "skip_step", "retry", "reset", "set_plan", "set_acceptance", "choose", "configure",
-		"cancel", "malformed")
+	human := all(OfCommand, "message", "permission", "interrupt", "edit_message", "withdraw_message", "attach",
+		"detach", "halt", "kill", "pause", "continue", "force_agent", "skip_step", "retry", "reset", "set_plan",
+		"set_acceptance", "choose", "configure", "cancel", "malformed")
 	human = append(human, Approve, ToArbiter, ToOrchestrator)
 	return map[Party]map[Method]bool{
 		HumanStdin:  rightsOf(human),
@@ -74,12 +74,14 @@ var rights = func() map[Party]map[Method]bool {
 		HumanSocket: rightsOf(human),
 		TheArbiter: rightsOf(
 			all(OfTool, "spawn_orchestrator", "release_orchestrator", "set_plan", "set_acceptance", "status"),
-			all(OfVerdict, verdict.AddressHuman, verdict.AddressOrchestrator, verdict.SelectMode, verdict.Continue, verdict.Retry, verdict.Complete, verdict.Handoff),
+			all(OfVerdict, verdict.AddressHuman, verdict.AddressOrchestrator, verdict.SelectMode, verdict.Continue,
+				verdict.Retry, verdict.Complete, verdict.Handoff),
 			[]Method{ToHuman, ToOrchestrator},
 		),
 		AnOrchestrator: rightsOf(
 			all(OfTool, "report_progress", "update_plan", "ask_predecessor"),
-			all(OfWord, verdict.KindIntroduction, verdict.KindQuestion, verdict.KindProgress, verdict.KindHandoff, verdict.KindDone),
+			all(OfWord, verdict.KindIntroduction, verdict.KindQuestion, verdict.KindProgress, verdict.KindHandoff,
+				verdict.KindDone),
 			[]Method{ToArbiter},
 		),
 		ASubagent:     rightsOf(), // it speaks to whoever called it

@@ -39,7 +39,8 @@ func (r *Roster) EngagedBeside(id string) bool {
 // Add appends an agent, which belongs to the roster from then on.
 func (r *Roster) Add(a *Agent) { r.Agents, r.own = append(slices.Clip(r.Agents), a), append(r.own, a) }
 
-// Freeze ends the editing of this copy: what is edited from now on is copied again. Call it before the roster is shared.
+// Freeze ends the editing of this copy: what is edited from now on is copied again. Call it before the roster is
+// shared.
 func (r *Roster) Freeze() { r.own = nil }
 
 // Agent returns a copy of the agent named, and whether there is one.

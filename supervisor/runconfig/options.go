@@ -38,8 +38,9 @@ type Options struct {
 	Lessons   string            `json:",omitempty"` // of earlier runs, as the Arbiter reads them
 	// Performance is how each mode did in earlier runs, by its name.
 	Performance map[string]decision.Performance `json:",omitempty"`
-	Accept      []string                        `json:",omitempty"` // commands that must pass before the task is complete
-	Trusted     bool                            // project settings, hooks, agents and CLAUDE.md may be loaded
+	// commands that must pass before the task is complete
+	Accept  []string `json:",omitempty"`
+	Trusted bool     // project settings, hooks, agents and CLAUDE.md may be loaded
 
 	MaxOrchestrators int
 	MaxIterations    int

@@ -207,7 +207,8 @@ func (l *Loop) tellDropped() {
 	}
 	l.books.dropped = true
 	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-		Text: "the journal is long, or the disk slow: what agents say and do on the way is not kept any more; messages, decisions and turns are",
+		Text: "the journal is long, or the disk slow: what agents say and do on the way is not kept any more; " +
+			"messages, decisions and turns are",
 	}})
 }
 
@@ -244,9 +245,10 @@ func (l *Loop) tellTrouble() {
 	e := contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: "the journal can be written again"}}
 	if now != nil {
 		e.Body = contract.Error{
-			Category:        bridge.CatInternal,
-			Message:         "the journal cannot be written: " + *now + "; nothing new is accepted until it can",
-			RecoveryOptions: []string{"make room, or make the state directory writable; the run goes on by itself then"},
+			Category: bridge.CatInternal,
+			Message:  "the journal cannot be written: " + *now + "; nothing new is accepted until it can",
+			RecoveryOptions: []string{
+				"make room, or make the state directory writable; the run goes on by itself then"},
 		}
 	}
 	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)

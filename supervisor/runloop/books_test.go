@@ -28,7 +28,8 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		n := live(t, book, port, func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Hour)
 		if len(port.starts()) != 0 || len(hearing[contract.Session](n)) != 0 {
-			t.Fatalf("before its first fact was durable: starts %v, events %v", port.starts(), hearing[contract.Session](n))
+			t.Fatalf("before its first fact was durable: starts %v, events %v", port.starts(),
+				hearing[contract.Session](n))
 		}
 		book.sync()
 		time.Sleep(time.Second)
@@ -86,15 +87,18 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		synctest.Wait()
 		n.loop.Trouble(errors.New("no space left on device"))
 		n.say("during", "two")
-		n.loop.Event(bridge.Event{AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Body: bridge.Context{Tokens: 50, Window: 100, Pct: 50}})
+		n.loop.Event(bridge.Event{AgentRef: n.loop.Snapshot().Agents[0].AgentRef,
+			Body: bridge.Context{Tokens: 50, Window: 100, Pct: 50}})
 		synctest.Wait()
 		if a := hearing[contract.Accepted](n); len(a) != 0 {
 			t.Fatalf("accepted %v", a)
 		}
-		if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "during" || !strings.Contains(r[0].Message, "no space left") {
+		if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "during" ||
+			!strings.Contains(r[0].Message, "no space left") {
 			t.Fatalf("rejected %v", r)
 		}
-		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "no space left") || len(e[0].RecoveryOptions) == 0 {
+		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "no space left") ||
+			len(e[0].RecoveryOptions) == 0 {
 			t.Fatalf("errors %v", e)
 		}
 		if pct := n.loop.Snapshot().Agents[0].Context.Pct; pct != 50 {
@@ -137,7 +141,8 @@ func TestHaltInTrouble(t *testing.T) {
 		time.Sleep(time.Second)
 		book.takes(-1)
 		n.loop.Trouble(errors.New("no space left on device"))
-		n.loop.Put(input.Commanded{Channel: input.ChannelSocket, Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
+		n.loop.Put(input.Commanded{Channel: input.ChannelSocket,
+			Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
 		synctest.Wait()
 		if !n.loop.Snapshot().Halted {
 			t.Fatal("it is not taken notice of")
@@ -164,8 +169,10 @@ func TestHaltComesFirst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n := newLife(t, &fakeJournal{}, silentPort())
 			ref := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
-			n.loop.Put(input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
-			n.loop.Put(input.Commanded{Channel: input.ChannelSocket, Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
+			n.loop.Put(input.Happened{Event: bridge.Event{AgentRef: ref,
+				Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+			n.loop.Put(input.Commanded{Channel: input.ChannelSocket,
+				Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
 			n.begin(func(o *runconfig.Options) { o.Task = "build" })
 			synctest.Wait()
 			if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 {
@@ -184,10 +191,12 @@ func TestASignalInTrouble(t *testing.T) {
 		"idle":   func(*life) {},
 		"a word": func(n *life) { n.say("w", "one") },
 		"stopping": func(n *life) {
-			n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
+			n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 		},
 		"stopped": func(n *life) {
-			n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
+			n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 			n.loop.Put(input.Stopped{})
 		},
 		"many events": func(n *life) { n.chatter(maxUndone + 2*inboxSize) },
@@ -211,7 +220,8 @@ func TestASignalInTrouble(t *testing.T) {
 					t.Errorf("accepted %v", hearing[contract.Accepted](n))
 				}
 				if name != "idle" && name != "many events" {
-					if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "w" || !strings.Contains(r[0].Message, "could not be recorded") {
+					if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "w" ||
+						!strings.Contains(r[0].Message, "could not be recorded") {
 						t.Errorf("rejected %v", r)
 					}
 				}
@@ -265,7 +275,8 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 			if len(a) != 1 || a[0].Ref != "a" || len(r) != 1 || r[0].Ref != "b" {
 				t.Errorf("accepted %v, rejected %v", a, r)
 			}
-			if s := hearing[contract.Result](n); len(s) != 1 || s[0].Status != contract.StatusLimit || !strings.Contains(s[0].Summary, "journal is full") {
+			if s := hearing[contract.Result](n); len(s) != 1 || s[0].Status != contract.StatusLimit ||
+				!strings.Contains(s[0].Summary, "journal is full") {
 				t.Errorf("results %v", s)
 			}
 		})
@@ -297,7 +308,8 @@ func TestWhatTheJournalDoesNotTake(t *testing.T) {
 			t.Errorf("%d texts were shown", len(a))
 		}
 		a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
-		if len(a) != 1 || a[0].Ref != "small" || len(r) != 1 || r[0].Ref != "large" || !strings.Contains(r[0].Message, "too large") {
+		if len(a) != 1 || a[0].Ref != "small" || len(r) != 1 || r[0].Ref != "large" ||
+			!strings.Contains(r[0].Message, "too large") {
 			t.Errorf("accepted %v, rejected %v", a, r)
 		}
 		if n.loop.Snapshot().Ending != nil {
@@ -316,7 +328,8 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		n := live(t, book, silentPort(), nil)
 		time.Sleep(time.Second)
 		before := book.count()
-		n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}}) // a body that Apply does not know
+		// a body that Apply does not know
+		n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}})
 		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
 			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
 		}

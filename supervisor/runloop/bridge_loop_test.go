@@ -42,7 +42,9 @@ func TestWhatWasMeantForAnotherBridge(t *testing.T) {
 		book := &fakeJournal{wait: -1}
 		n := newLife(t, book, silentPort())
 		first, next := &goneBridge{n.port}, n.spare(silentPort())
-		n.loop.OnBridgeLost(func(context.Context) (Port, bridge.ClaudeInfo, int, *input.BridgeFailed) { return opens(next) }, nil)
+		n.loop.OnBridgeLost(func(context.Context) (Port, bridge.ClaudeInfo, int, *input.BridgeFailed) {
+			return opens(next)
+		}, nil)
 		n.beginOn(first, nil)
 		synctest.Wait() // the start waits for the disk
 		n.loop.Put(input.BridgeLost{Message: "killed"})
@@ -82,7 +84,8 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 		n.loop.Put(input.BridgeLost{Message: "signal: killed"})
 		time.Sleep(20 * time.Second)
 		if a := n.loop.Snapshot().Agents[0]; a.Status != roster.Busy || opened.Load() != 2 || len(dead.starts()) != 0 {
-			t.Errorf("the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status, opened.Load(), dead.starts())
+			t.Errorf("the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status,
+				opened.Load(), dead.starts())
 		}
 		n.loop.Put(input.Signalled{Signal: "INT"})
 		if exit := n.over(); exit != contract.ExitInterrupted {

@@ -55,8 +55,9 @@ func (w *windows) fill(f *fakePort, ref bridge.AgentRef) (full bool) {
 func left(by string, n int) verdict.Document {
 	text := strings.Repeat("what was found out, with its reasons and its numbers; ", 40)
 	return verdict.Document{
-		Accomplished: []string{by + " did its part", text}, Remaining: []string{"the rest"}, KeyContext: fmt.Sprint(n, " ", text),
-		Files: []string{"a.go", "b.go"}, Checks: []verdict.Check{{Command: "go test ./...", Expect: "exit 0"}, {Command: "false", Expect: "exit 0"}},
+		Accomplished: []string{by + " did its part", text}, Remaining: []string{"the rest"},
+		KeyContext: fmt.Sprint(n, " ", text), Files: []string{"a.go", "b.go"},
+		Checks: []verdict.Check{{Command: "go test ./...", Expect: "exit 0"}, {Command: "false", Expect: "exit 0"}},
 		Claims: []verdict.Claim{{Claim: "it passes", Verified: true, Check: 1}},
 	}
 }
@@ -87,7 +88,8 @@ func chainPort(t *testing.T, lines int) *fakePort {
 			if s.Summoned >= lines && len(s.Handoff.SuccessorQueue) == 0 {
 				break
 			}
-			if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"take up the line"}`)}); err != nil || r.IsError {
+			if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
+				Input: json.RawMessage(`{"prompt":"take up the line"}`)}); err != nil || r.IsError {
 				t.Errorf("spawn_orchestrator: %v %v", r, err)
 				break
 			}
@@ -131,12 +133,14 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 	noRush(t)
 	synctest.Test(t, func(t *testing.T) {
 		var written atomic.Int64
-		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true, fail: func(_ journal.Kind, payload []byte) error {
-			written.Add(int64(len(payload)))
-			return nil
-		}}
+		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true,
+			fail: func(_ journal.Kind, payload []byte) error {
+				written.Add(int64(len(payload)))
+				return nil
+			}}
 		n := live(t, book, chainPort(t, 3), func(o *runconfig.Options) {
-			o.Task, o.MaxExchanges, o.MaxFailures, o.MaxIterations, o.Permissions = "build", 1<<30, 1<<30, 1<<30, "allow-all"
+			o.Task, o.MaxExchanges, o.MaxFailures, o.MaxIterations, o.Permissions = "build", 1<<30, 1<<30, 1<<30,
+				"allow-all"
 		})
 		time.Sleep(25 * time.Hour)
 		early, before, wroteEarly := n.size(), n.loop.Snapshot(), written.Load()
@@ -145,25 +149,33 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		handoffs := after.Summoned - before.Summoned
 		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each hand-off and the two dozen turns before it",
 			after.Summoned, after.Renewals+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
-		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Crashes < 20 || after.Conversation.Ledger.Seen < 5000 {
+		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Crashes < 20 ||
+			after.Conversation.Ledger.Seen < 5000 {
 			t.Errorf("ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
 				after.Ending, after.Summoned, after.Renewals, after.Crashes, after.Conversation.Ledger.Seen)
 		}
-		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 || late.underway > 4 || late.workLog > 100 {
+		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 ||
+			late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
 		}
-		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings) > supervisor.RulingsKept || len(after.Conversation.RecentMessages) > conversation.RecentMessagesKept || len(after.Handoff.Documents) > 3 {
-			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents), len(after.Rulings), len(after.Conversation.RecentMessages), len(after.Handoff.Documents))
+		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings) > supervisor.RulingsKept ||
+			len(after.Conversation.RecentMessages) > conversation.RecentMessagesKept ||
+			len(after.Handoff.Documents) > 3 {
+			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents),
+				len(after.Rulings), len(after.Conversation.RecentMessages), len(after.Handoff.Documents))
 		}
-		was, is := len(before.RenewalBrief(handoff.Handover{Document: &verdict.Document{}})), len(after.RenewalBrief(handoff.Handover{Document: &verdict.Document{}}))
+		was, is := len(before.RenewalBrief(handoff.Handover{Document: &verdict.Document{}})),
+			len(after.RenewalBrief(handoff.Handover{Document: &verdict.Document{}}))
 		if is > was+was/5 {
 			t.Errorf("an Arbiter inherits %d bytes after a day, %d after two", was, is)
 		}
 		n.loop.Put(input.Signalled{Signal: "INT"})
 		n.over()
 		synctest.Wait()
-		if l := n.loop; len(l.timers) > 12 || len(l.starts) > 4 || len(l.lanes) > 8 || len(l.tools.waiting)+len(l.permissions.waiting)+len(l.books.undone) != 0 {
-			t.Errorf("left: %d timers, %d starts, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.starts), len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.books.undone))
+		if l := n.loop; len(l.timers) > 12 || len(l.starts) > 4 || len(l.lanes) > 8 ||
+			len(l.tools.waiting)+len(l.permissions.waiting)+len(l.books.undone) != 0 {
+			t.Errorf("left: %d timers, %d starts, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.starts),
+				len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.books.undone))
 		}
 	})
 }

@@ -48,15 +48,26 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 		change contract.Configure
 		want   []string // of the requests that waited, and then of a call of each
 	}{
-		"allow":              {contract.Configure{Allow: "Bash(make *)"}, []string{"make one: allow rule", "make two: allow rule", "", "", "make six: allow rule", "kept it: allow rule"}},
-		"ask":                {contract.Configure{Ask: "Bash(make *)"}, []string{"", "", "", "", "make six: ask rule", "kept it: allow rule"}},
-		"deny":               {contract.Configure{Deny: "Bash(npm *)"}, []string{"", "", "npm test: deny rule", "", "make six: allow mode", "kept it: allow rule"}},
-		"deny what is kept":  {contract.Configure{Deny: "Bash(kept *)"}, []string{"", "", "", "", "make six: allow mode", "kept it: deny rule"}},
-		"rules":              {contract.Configure{Permissions: "rules"}, []string{"make one: deny mode", "make two: deny mode", "npm test: deny mode", "/w/a.go: deny mode", "make six: deny mode", "kept it: allow rule"}},
-		"accept-edits":       {contract.Configure{Permissions: "accept-edits"}, []string{"", "", "", "/w/a.go: allow mode", "make six: allow mode", "kept it: allow rule"}},
-		"what is no change":  {contract.Configure{Permissions: "ask"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
-		"what is not taken":  {contract.Configure{Permissions: "allow-all"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
-		"a rule of no known": {contract.Configure{Allow: "Bahs(make *)"}, []string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
+		"allow": {contract.Configure{Allow: "Bash(make *)"},
+			[]string{"make one: allow rule", "make two: allow rule", "", "", "make six: allow rule",
+				"kept it: allow rule"}},
+		"ask": {contract.Configure{Ask: "Bash(make *)"},
+			[]string{"", "", "", "", "make six: ask rule", "kept it: allow rule"}},
+		"deny": {contract.Configure{Deny: "Bash(npm *)"},
+			[]string{"", "", "npm test: deny rule", "", "make six: allow mode", "kept it: allow rule"}},
+		"deny what is kept": {contract.Configure{Deny: "Bash(kept *)"},
+			[]string{"", "", "", "", "make six: allow mode", "kept it: deny rule"}},
+		"rules": {contract.Configure{Permissions: "rules"},
+			[]string{"make one: deny mode", "make two: deny mode", "npm test: deny mode", "/w/a.go: deny mode",
+				"make six: deny mode", "kept it: allow rule"}},
+		"accept-edits": {contract.Configure{Permissions: "accept-edits"},
+			[]string{"", "", "", "/w/a.go: allow mode", "make six: allow mode", "kept it: allow rule"}},
+		"what is no change": {contract.Configure{Permissions: "ask"},
+			[]string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
+		"what is not taken": {contract.Configure{Permissions: "allow-all"},
+			[]string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
+		"a rule of no known": {contract.Configure{Allow: "Bahs(make *)"},
+			[]string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,7 +79,8 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 					asks(t, l, ref, "make one", "make two", "npm test")
 					edit := toolClasses["edit"]
 					go func() {
-						_, _ = l.Permission(t.Context(), bridge.PermissionParams{AgentRef: ref, Request: "p4", Tool: edit.Tool, Input: edit.Input})
+						_, _ = l.Permission(t.Context(),
+							bridge.PermissionParams{AgentRef: ref, Request: "p4", Tool: edit.Tool, Input: edit.Input})
 					}()
 					synctest.Wait()
 					if n := waiting(l); n != 4 {
@@ -97,7 +109,8 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 						b, ok := e.Body.(contract.Permission)
 						return ok && b.Request == id
 					})
-					if b := events[at].Body.(contract.Permission); settled[id]+": "+b.Behavior+" "+b.By != how || b.Reason == "" {
+					if b := events[at].Body.(contract.Permission); settled[id]+": "+b.Behavior+" "+b.By != how ||
+						b.Reason == "" {
 						t.Errorf("%s was settled as %+v, want %s", id, b, how)
 					}
 				}

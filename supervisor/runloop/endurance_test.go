@@ -30,7 +30,9 @@ func busyPort(t *testing.T, summon int) *fakePort {
 		defer cancel()
 		if p.ID == contract.Arbiter {
 			for s := f.loop.Snapshot(); s.Summoned < summon; s = f.loop.Snapshot() {
-				if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
+				if r, err := f.loop.ToolCall(ctx,
+					bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
+						Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
 					t.Errorf("spawn_orchestrator: %v %v", r, err)
 				}
 			}
@@ -47,14 +49,16 @@ func busyPort(t *testing.T, summon int) *fakePort {
 		f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
 		f.event(p.AgentRef, bridge.ToolUse{Tool: "Bash", Input: json.RawMessage(`{}`)})
 		time.Sleep(time.Minute)
-		f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"a step"}`)})
+		f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "report_progress",
+			Input: json.RawMessage(`{"message":"a step"}`)})
 		switch {
 		case n%50 == 0:
 			f.end(p.AgentRef) // its process dies
 			return
 		case n%10 == 0:
 			soon, cancel := context.WithTimeout(ctx, time.Second)
-			f.loop.Permission(soon, bridge.PermissionParams{AgentRef: p.AgentRef, Request: fmt.Sprint("p", n), Tool: "Bash", Input: json.RawMessage(`{}`)})
+			f.loop.Permission(soon, bridge.PermissionParams{AgentRef: p.AgentRef, Request: fmt.Sprint("p", n),
+				Tool: "Bash", Input: json.RawMessage(`{}`)})
 			cancel()
 		}
 		if n%25 == 0 {
@@ -75,7 +79,8 @@ func (n *life) size() size {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return size{runtime.NumGoroutine(), len(raw), len(s.Conversation.Mail), len(s.Conversation.WorkLog), len(s.Conversation.InTurn)}
+	return size{runtime.NumGoroutine(), len(raw), len(s.Conversation.Mail), len(s.Conversation.WorkLog),
+		len(s.Conversation.InTurn)}
 }
 
 // TestTwoDays of a run with three Orchestrators that talk, ask and die: nothing grows.
@@ -83,23 +88,29 @@ func TestTwoDays(t *testing.T) {
 	noRush(t)
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true}
-		n := live(t, book, busyPort(t, 3), func(o *runconfig.Options) { o.Task, o.MaxExchanges, o.MaxFailures = "build", 1<<30, 1<<30 })
+		n := live(t, book, busyPort(t, 3), func(o *runconfig.Options) {
+			o.Task, o.MaxExchanges, o.MaxFailures = "build", 1<<30, 1<<30
+		})
 		time.Sleep(25 * time.Hour) // what is kept of restarts for a day has filled by then
 		early := n.size()
 		time.Sleep(23 * time.Hour)
 		late := n.size()
 		if s := n.loop.Snapshot(); s.Ending != nil || s.Crashes < 50 || s.Conversation.Ledger.Seen < 5000 {
-			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Crashes, s.Conversation.Ledger.Seen)
+			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Crashes,
+				s.Conversation.Ledger.Seen)
 		}
-		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 || late.underway > 4 || late.workLog > 100 {
+		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 ||
+			late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
 		}
 		n.loop.Put(input.Signalled{Signal: "INT"})
 		n.over()
 		synctest.Wait()
 		l := n.loop
-		if len(l.timers) > 12 || len(l.lanes) > 4 || len(l.tools.waiting)+len(l.permissions.waiting)+len(l.books.undone) != 0 {
-			t.Errorf("left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.books.undone))
+		if len(l.timers) > 12 || len(l.lanes) > 4 || len(l.tools.waiting)+len(l.permissions.waiting)+
+			len(l.books.undone) != 0 {
+			t.Errorf("left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes),
+				len(l.tools.waiting), len(l.permissions.waiting), len(l.books.undone))
 		}
 		for key := range l.timers {
 			t.Log("timer", key)
@@ -180,7 +191,8 @@ func TestAThousandMessagesInASecond(t *testing.T) {
 			delivered = append(delivered, d.MessageID)
 		}
 		if len(accepted) != messages || len(order) != messages || !slices.Equal(order, delivered) {
-			t.Errorf("%d accepted, %d said, %d delivered, in order: %v", len(accepted), len(order), len(delivered), slices.Equal(order, delivered))
+			t.Errorf("%d accepted, %d said, %d delivered, in order: %v", len(accepted), len(order), len(delivered),
+				slices.Equal(order, delivered))
 		}
 		n.loop.Put(input.Signalled{Signal: "INT"})
 		n.over()
@@ -198,7 +210,8 @@ func TestAHundredAgents(t *testing.T) {
 			t.Fatalf("%d agents are up", up)
 		}
 		ref := n.loop.Snapshot().Agents[0].AgentRef
-		if r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "release_orchestrator", Input: json.RawMessage(`{"id":"all","reason":"enough"}`)}); err != nil || r.IsError {
+		if r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "release_orchestrator",
+			Input: json.RawMessage(`{"id":"all","reason":"enough"}`)}); err != nil || r.IsError {
 			t.Fatal(r, err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -206,7 +219,9 @@ func TestAHundredAgents(t *testing.T) {
 			t.Errorf("%d agents are up, %d live", up, n.loop.Snapshot().LivingCount())
 		}
 		for range 100 {
-			if r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
+			if r, err := n.loop.ToolCall(t.Context(),
+				bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator",
+					Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
 				t.Fatal(r, err)
 			}
 		}
@@ -238,10 +253,13 @@ func TestASlowListener(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			l.Run(context.Background(), port, input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}.WithDefaults()})
+			l.Run(context.Background(), port,
+				input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w",
+					HumanPresent: true}.WithDefaults()})
 		}()
 		for i := range 100 {
-			if !l.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: "x"}}}) {
+			if !l.Put(input.Commanded{Channel: input.ChannelStdin,
+				Command: contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: "x"}}}) {
 				t.Fatal("the run is over")
 			}
 			began := time.Now()

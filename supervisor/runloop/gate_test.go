@@ -44,10 +44,12 @@ func TestGate(t *testing.T) {
 		if len(port.starts()) != 0 || len(hearing[contract.Error](n)) != 1 {
 			t.Fatalf("starts %v, errors %v", port.starts(), hearing[contract.Error](n))
 		}
-		n.loop.Put(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}}, Channel: input.ChannelStdin})
+		n.loop.Put(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
+			Channel: input.ChannelStdin})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked); diff != "" || len(port.starts()) != 1 || !slices.Equal(kept, []string{"h2"}) {
+		if diff := cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked); diff != "" || len(port.starts()) != 1 ||
+			!slices.Equal(kept, []string{"h2"}) {
 			t.Errorf("asked %v, starts %v, kept %v", asked, port.starts(), kept)
 		}
 		n.loop.Put(input.Signalled{Signal: "INT"})

@@ -35,14 +35,15 @@ func (m *memory) Add(g grants.Grant) error {
 // TestGrantsHold in the run they were given in, over an ask rule, too; a deny rule comes
 // first.
 func TestGrantsHold(t *testing.T) {
-	p := policy.Policy{Mode: policy.ModeAsk, Ask: rulesFor(t, "Bash(make *)", "Bash(npm *)"), Deny: rulesFor(t, "Bash(make install*)")}
+	p := policy.Policy{Mode: policy.ModeAsk, Ask: rulesFor(t, "Bash(make *)", "Bash(npm *)"),
+		Deny: rulesFor(t, "Bash(make install*)")}
 	l := court(t, p, func(s *supervisor.State) {
 		s.Permission.Rules = []string{"Bash(make *)"}
 		s.Permission.Actions = []string{permission.Key("Bash", bashCall("npm test").Input)}
 	})
 	for command, want := range map[string]string{
-		"make all": "allow human", "make install": "deny rule", "make all; make install": "deny rule", "make all > x; rm x": "ask rule",
-		"npm test": "allow human", "npm test ": "ask rule", "npm run": "ask rule",
+		"make all": "allow human", "make install": "deny rule", "make all; make install": "deny rule",
+		"make all > x; rm x": "ask rule", "npm test": "allow human", "npm test ": "ask rule", "npm run": "ask rule",
 	} {
 		r, f := judgement(t, l, "orch-1", bashCall(command))
 		if got := r.Behavior + " " + f.By; got != want {
@@ -53,14 +54,18 @@ func TestGrantsHold(t *testing.T) {
 
 // TestKeptGrants: what is always allowed here joins the allow side, behind deny and ask.
 func TestKeptGrants(t *testing.T) {
-	p := policy.Policy{Mode: policy.ModeRules, Ask: rulesFor(t, "Bash(make publish)"), Deny: rulesFor(t, "Bash(make install)")}
+	p := policy.Policy{Mode: policy.ModeRules, Ask: rulesFor(t, "Bash(make publish)"),
+		Deny: rulesFor(t, "Bash(make install)")}
 	l := court(t, p, nil)
-	kept := []grants.Grant{{Rule: "Bash(make *)"}, {Action: permission.Key("Bash", bashCall("npm test").Input), Tool: "Bash"}, {Action: permission.Key("Bash", bashCall("make publish").Input), Tool: "Bash"}}
+	kept := []grants.Grant{{Rule: "Bash(make *)"},
+		{Action: permission.Key("Bash", bashCall("npm test").Input), Tool: "Bash"},
+		{Action: permission.Key("Bash", bashCall("make publish").Input), Tool: "Bash"}}
 	if err := l.Grants(&memory{}, kept); err != nil {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]string{
-		"make all": "allow rule", "make install": "deny rule", "make publish": "deny rule", "npm test": "allow human", "npm run": "deny mode",
+		"make all": "allow rule", "make install": "deny rule", "make publish": "deny rule", "npm test": "allow human",
+		"npm run": "deny mode",
 	} {
 		if r, f := judgement(t, l, "orch-1", bashCall(command)); r.Behavior+" "+f.By != want {
 			t.Errorf("%s: %s %s, want %s", command, r.Behavior, f.By, want)
@@ -86,7 +91,9 @@ func TestRuleHasToCover(t *testing.T) {
 				f.loop.grants = kept
 				asked := make(chan bridge.PermissionResult)
 				go func() {
-					r, _ := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p1", Tool: "Read", Input: json.RawMessage(`{"file_path":"/x/data.txt"}`)})
+					r, _ := f.loop.Permission(t.Context(),
+						bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p1", Tool: "Read",
+							Input: json.RawMessage(`{"file_path":"/x/data.txt"}`)})
 					asked <- r
 				}()
 				for len(f.loop.Snapshot().Permission.Open) == 0 {
@@ -124,7 +131,8 @@ func TestRuleHasToCover(t *testing.T) {
 			if diff := cmp.Diff(want, said); diff != "" {
 				t.Errorf("said, -want +got:\n%s", diff)
 			}
-			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun || kept.list[0].At.Before(time.Unix(1, 0)) {
+			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun ||
+				kept.list[0].At.Before(time.Unix(1, 0)) {
 				t.Errorf("kept: %+v", kept.list)
 			}
 		})
@@ -141,7 +149,8 @@ func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan
 	for i, command := range commands {
 		answer := make(chan bridge.PermissionResult, 1)
 		answers = append(answers, answer)
-		p := bridge.PermissionParams{AgentRef: ref, Request: fmt.Sprintf("p%d", i+1), Tool: "Bash", Input: bashCall(command).Input}
+		p := bridge.PermissionParams{AgentRef: ref, Request: fmt.Sprintf("p%d", i+1), Tool: "Bash",
+			Input: bashCall(command).Input}
 		go func() {
 			r, err := l.Permission(t.Context(), p)
 			if err != nil {
@@ -164,7 +173,9 @@ func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bri
 			work(f.loop, p.AgentRef)
 			f.ruled(p, report("done", "all of it", true))
 		case f.loop.Snapshot().Summoned == 0:
-			if _, err := f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil {
+			if _, err := f.loop.ToolCall(t.Context(),
+				bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
+					Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil {
 				t.Error(err)
 			}
 			f.ruled(p, ruling("CONTINUE", "Patience."))
@@ -193,9 +204,11 @@ func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
 		answer  contract.Permit
 		settled []string
 	}{
-		"once":            {contract.Permit{}, []string{"p2 once "}},
-		"a rule, for run": {contract.Permit{Scope: "run", Rule: "Bash(make *)"}, []string{"p2 run Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
-		"a rule, always":  {contract.Permit{Scope: "always", Rule: "Bash(make *)"}, []string{"p2 always Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
+		"once": {contract.Permit{}, []string{"p2 once "}},
+		"a rule, for run": {contract.Permit{Scope: "run", Rule: "Bash(make *)"},
+			[]string{"p2 run Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
+		"a rule, always": {contract.Permit{Scope: "always", Rule: "Bash(make *)"},
+			[]string{"p2 always Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
 		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 run ", "p5  "}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,8 +87,10 @@ func (l *Loop) Event(e bridge.Event) {
 // ToolCall implements bridge.Handler: it waits for the loop's answer.
 func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
 	if len(p.Input) > maxCallInput {
-		return bridge.ToolCallResult{IsError: true, Text: fmt.Sprintf("The input has %s bytes, and at most %s are taken. Say it in fewer words; what is long belongs into files, which you name.",
-			words.Number(len(p.Input)), words.Number(maxCallInput))}, nil
+		return bridge.ToolCallResult{IsError: true,
+			Text: fmt.Sprintf("The input has %s bytes, and at most %s are taken. Say it in fewer words; what is long "+
+				"belongs into files, which you name.",
+				words.Number(len(p.Input)), words.Number(maxCallInput))}, nil
 	}
 	call := fmt.Sprintf("call-%d", l.calls.Add(1))
 	return l.tools.put(ctx, l, call, input.ToolCalled{Call: call, Params: p})
@@ -101,13 +103,16 @@ func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridg
 }
 
 // permission decides a call, or has the human decide it.
-func (l *Loop) permission(ctx context.Context, p bridge.PermissionParams, call toolCall) (bridge.PermissionResult, error) {
+func (l *Loop) permission(ctx context.Context, p bridge.PermissionParams,
+	call toolCall) (bridge.PermissionResult, error) {
 	if trouble := l.books.trouble.Load(); trouble != nil {
 		return bridge.PermissionResult{}, fmt.Errorf("what is decided cannot be recorded now: %s", *trouble)
 	}
 	if len(p.Input) > maxAskedInput {
-		return bridge.PermissionResult{Behavior: bridge.Deny, Message: fmt.Sprintf("A call whose input has %s bytes cannot be shown to anybody: at most %s are asked about. Do it in smaller pieces.",
-			words.Number(len(p.Input)), words.Number(maxAskedInput))}, nil
+		return bridge.PermissionResult{Behavior: bridge.Deny,
+			Message: fmt.Sprintf("A call whose input has %s bytes cannot be shown to anybody: at most %s are asked "+
+				"about. Do it in smaller pieces.",
+				words.Number(len(p.Input)), words.Number(maxAskedInput))}, nil
 	}
 	changes := l.Snapshot().Permission.Changes
 	d := l.ruling(call)

@@ -57,7 +57,8 @@ func happenings(text string) []input.Fact {
 	var list []input.Fact
 	for _, b := range bridge.EventBodies() {
 		body := corpus.Filled(reflect.TypeOf(b), text).Interface().(bridge.EventBody)
-		list = append(list, input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1}, Body: body}})
+		list = append(list,
+			input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1}, Body: body}})
 	}
 	return list
 }

@@ -25,17 +25,20 @@ import (
 
 // toolClasses is a call of every class of tools.
 var toolClasses = map[string]bridge.JudgeParams{
-	"read":    {Tool: "Read", Input: json.RawMessage(`{"file_path":"/w/a.go"}`)},
-	"edit":    {Tool: "Write", Input: json.RawMessage(`{"file_path":"/w/a.go","content":"x"}`)},
-	"bash":    {Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`)},
-	"web":     {Tool: "WebFetch", Input: json.RawMessage(`{"url":"https://example.com","prompt":"p"}`)},
-	"mcp":     {Tool: "mcp__other__do", Input: json.RawMessage(`{}`)},
-	"agent":   {Tool: "Agent", Input: json.RawMessage(`{"description":"d","prompt":"p","subagent_type":"general-purpose"}`)},
+	"read": {Tool: "Read", Input: json.RawMessage(`{"file_path":"/w/a.go"}`)},
+	"edit": {Tool: "Write", Input: json.RawMessage(`{"file_path":"/w/a.go","content":"x"}`)},
+	"bash": {Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`)},
+	"web":  {Tool: "WebFetch", Input: json.RawMessage(`{"url":"https://example.com","prompt":"p"}`)},
+	"mcp":  {Tool: "mcp__other__do", Input: json.RawMessage(`{}`)},
+	"agent": {Tool: "Agent",
+		Input: json.RawMessage(`{"description":"d","prompt":"p","subagent_type":"general-purpose"}`)},
 	"own":     {Tool: "mcp__arbiter__report_progress", Input: json.RawMessage(`{"message":"m"}`)},
 	"unknown": {Tool: "Telepathy", Input: json.RawMessage(`{}`)},
 	// The CLI asks for neither by itself, and both make a branch and a directory.
 	"worktree": {Tool: "EnterWorktree", Input: json.RawMessage(`{"name":"w"}`)},
-	"apart":    {Tool: "Agent", Input: json.RawMessage(`{"description":"d","prompt":"p","subagent_type":"general-purpose","isolation":"worktree"}`)},
+	"apart": {Tool: "Agent",
+		Input: json.RawMessage(
+			`{"description":"d","prompt":"p","subagent_type":"general-purpose","isolation":"worktree"}`)},
 }
 
 // court is a loop that does not run, with the Arbiter and one Orchestrator at work.
@@ -48,8 +51,11 @@ func court(t testing.TB, p policy.Policy, change func(*supervisor.State)) *Loop 
 		Options:        runconfig.Options{Run: testRun, CWD: "/w"}.WithDefaults(),
 		LifecycleState: supervisor.LifecycleState{BridgeUp: true},
 		Roster: roster.Roster{Agents: []*roster.Agent{
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Role: roster.RoleArbiter}, AgentProcess: roster.AgentProcess{Status: roster.Busy}},
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Role: roster.RoleOrchestrator, Name: "Orchestrator I"}, AgentProcess: roster.AgentProcess{Status: roster.Busy}},
+			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+				Role: roster.RoleArbiter}, AgentProcess: roster.AgentProcess{Status: roster.Busy}},
+			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
+				Role: roster.RoleOrchestrator, Name: "Orchestrator I"},
+				AgentProcess: roster.AgentProcess{Status: roster.Busy}},
 		}},
 	}
 	if change != nil {
@@ -62,7 +68,8 @@ func court(t testing.TB, p policy.Policy, change func(*supervisor.State)) *Loop 
 // judgement is what becomes of a call of an agent, and what is recorded of it.
 func judgement(t testing.TB, l *Loop, agent string, p bridge.JudgeParams) (bridge.JudgeResult, input.Judged) {
 	t.Helper()
-	p.AgentRef = bridge.AgentRef{ID: agent, Generation: map[string]int{"arbiter": 1}[agent] + 2*map[string]int{"orch-1": 1}[agent]}
+	p.AgentRef = bridge.AgentRef{ID: agent,
+		Generation: map[string]int{"arbiter": 1}[agent] + 2*map[string]int{"orch-1": 1}[agent]}
 	r, err := l.Judge(t.Context(), p)
 	if err != nil {
 		t.Fatalf("judge %s: %v", p.Tool, err)
@@ -91,20 +98,30 @@ func rulesFor(t testing.TB, texts ...string) (list []policy.Rule) {
 func TestJudgeByRulesAndMode(t *testing.T) {
 	home := map[string]policy.Policy{}
 	for _, mode := range []policy.Mode{policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits, policy.ModeAllowAll} {
-		home[string(mode)] = policy.Policy{Mode: mode, Allow: rulesFor(t, "Bash(git *)"), Deny: rulesFor(t, "Bash(git push*)", "mcp__arbiter__report_progress"), Ask: rulesFor(t, "Bash(git commit*)", "mcp__other")}
+		home[string(mode)] = policy.Policy{Mode: mode, Allow: rulesFor(t, "Bash(git *)"),
+			Deny: rulesFor(t, "Bash(git push*)", "mcp__arbiter__report_progress"),
+			Ask:  rulesFor(t, "Bash(git commit*)", "mcp__other")}
 	}
 	home["closed"] = policy.Policy{Mode: policy.ModeAsk, Deny: rulesFor(t, "Read(//k/**)")}
 	for _, tt := range []struct{ mode, call, want string }{
-		{"ask", "git status", "allow rule"}, {"ask", "git push", "deny rule"}, {"ask", "git status; git push -f", "deny rule"},
+		{"ask", "git status", "allow rule"}, {"ask", "git push", "deny rule"},
+		{"ask", "git status; git push -f", "deny rule"},
 		{"ask", "git commit -m x", "ask rule"}, {"ask", "make", "allow mode"}, {"ask", "ls", "allow mode"},
-		{"rules", "git status", "allow rule"}, {"rules", "git commit -m x", "deny rule"}, {"rules", "touch x", "deny mode"}, {"rules", "ls", "allow mode"},
+		{"rules", "git status", "allow rule"}, {"rules", "git commit -m x", "deny rule"},
+		{"rules", "touch x", "deny mode"}, {"rules", "ls", "allow mode"},
 		{"rules", "ls > x", "deny mode"},
-		{"accept-edits", "make", "allow mode"}, {"allow-all", "make", "allow mode"}, {"allow-all", "git push", "deny rule"}, {"allow-all", "git commit", "ask rule"},
-		{"ask", "/edit", "allow mode"}, {"rules", "/edit", "deny mode"}, {"rules", "/read", "allow mode"}, {"rules", "/web", "deny mode"}, {"rules", "/agent", "allow mode"},
-		{"ask", "/mcp", "ask rule"}, {"rules", "/mcp", "deny rule"}, {"ask", "/own", "deny rule"}, {"allow-all", "/own", "deny rule"},
-		{"ask", "/worktree", "ask mode"}, {"accept-edits", "/worktree", "ask mode"}, {"rules", "/worktree", "deny mode"},
-		{"ask", "/apart", "ask mode"}, {"accept-edits", "/apart", "ask mode"}, {"rules", "/apart", "deny mode"}, {"allow-all", "/apart", "allow mode"},
-		{"closed", "grep -R key .", "ask mode"}, {"closed", "cat l*/x", "ask mode"}, {"closed", "cat a.go", "allow mode"}, {"closed", "/web", "allow mode"},
+		{"accept-edits", "make", "allow mode"}, {"allow-all", "make", "allow mode"},
+		{"allow-all", "git push", "deny rule"}, {"allow-all", "git commit", "ask rule"},
+		{"ask", "/edit", "allow mode"}, {"rules", "/edit", "deny mode"}, {"rules", "/read", "allow mode"},
+		{"rules", "/web", "deny mode"}, {"rules", "/agent", "allow mode"},
+		{"ask", "/mcp", "ask rule"}, {"rules", "/mcp", "deny rule"}, {"ask", "/own", "deny rule"},
+		{"allow-all", "/own", "deny rule"},
+		{"ask", "/worktree", "ask mode"}, {"accept-edits", "/worktree", "ask mode"},
+		{"rules", "/worktree", "deny mode"},
+		{"ask", "/apart", "ask mode"}, {"accept-edits", "/apart", "ask mode"}, {"rules", "/apart", "deny mode"},
+		{"allow-all", "/apart", "allow mode"},
+		{"closed", "grep -R key .", "ask mode"}, {"closed", "cat l*/x", "ask mode"},
+		{"closed", "cat a.go", "allow mode"}, {"closed", "/web", "allow mode"},
 		{"ask", "/unknown", "ask mode"}, {"rules", "/unknown", "deny mode"}, {"accept-edits", "/unknown", "ask mode"},
 	} {
 		p := bashCall(tt.call)
@@ -116,7 +133,8 @@ func TestJudgeByRulesAndMode(t *testing.T) {
 		if got := r.Behavior + " " + f.By; got != tt.want {
 			t.Errorf("%s: %s: %s (%s), want %s", tt.mode, tt.call, got, f.Reason, tt.want)
 		}
-		if f.Behavior != r.Behavior || f.Action != permission.Key(p.Tool, p.Input) || (r.Behavior == bridge.Deny) != strings.Contains(r.Message, "Denied:") {
+		if f.Behavior != r.Behavior || f.Action != permission.Key(p.Tool, p.Input) ||
+			(r.Behavior == bridge.Deny) != strings.Contains(r.Message, "Denied:") {
 			t.Errorf("%s: %s: %+v is recorded as %+v", tt.mode, tt.call, r, f)
 		}
 	}
@@ -124,14 +142,17 @@ func TestJudgeByRulesAndMode(t *testing.T) {
 
 // TestTheArbiterChangesNothing whatever the rules say, and however it is tried.
 func TestTheArbiterChangesNothing(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Allow: rulesFor(t, "Bash", "Edit", "Agent", "WebFetch", "mcp__other")}, func(s *supervisor.State) {
+	l := court(t, policy.Policy{Mode: policy.ModeAllowAll,
+		Allow: rulesFor(t, "Bash", "Edit", "Agent", "WebFetch", "mcp__other")}, func(s *supervisor.State) {
 		s.Permission.Rules = []string{"Bash", "Edit"}
 	})
 	calls := slices.Collect(maps.Values(toolClasses))
-	for _, command := range []string{"ls", "echo x > a", "echo x >> a", "cat a | tee b", "true", "echo x >| a", "cat <<E > a\nE"} {
+	for _, command := range []string{"ls", "echo x > a", "echo x >> a", "cat a | tee b", "true", "echo x >| a",
+		"cat <<E > a\nE"} {
 		calls = append(calls, bashCall(command))
 	}
-	for _, tool := range []string{"Edit", "MultiEdit", "NotebookEdit", "Task", "Workflow", "SendMessage", "mcp__arbiter__update_plan"} {
+	for _, tool := range []string{"Edit", "MultiEdit", "NotebookEdit", "Task", "Workflow", "SendMessage",
+		"mcp__arbiter__update_plan"} {
 		calls = append(calls, bridge.JudgeParams{Tool: tool, Input: json.RawMessage(`{}`)})
 	}
 	for _, p := range calls {
@@ -153,7 +174,9 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 func TestTheArbiterHasItsTools(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeRules}, func(*supervisor.State) {})
 	for _, spec := range supervisor.ArbiterTools() {
-		if r, _ := judgement(t, l, "arbiter", bridge.JudgeParams{Tool: "mcp__arbiter__" + spec.Name, Input: json.RawMessage(`{}`)}); r.Behavior != bridge.Allow {
+		if r, _ := judgement(t, l, "arbiter",
+			bridge.JudgeParams{Tool: "mcp__arbiter__" + spec.Name,
+				Input: json.RawMessage(`{}`)}); r.Behavior != bridge.Allow {
 			t.Errorf("%s: %+v", spec.Name, r)
 		}
 	}
@@ -169,7 +192,8 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 		for command, want := range map[string]string{"git log -1": bridge.Allow, "git push": bridge.Deny} {
 			p := bashCall(command)
 			p.Subagent = subagent
-			if r, f := judgement(t, l, "orch-1", p); r.Behavior != want || want == bridge.Deny && f.By != contract.ByAgent {
+			if r, f := judgement(t, l, "orch-1", p); r.Behavior != want ||
+				want == bridge.Deny && f.By != contract.ByAgent {
 				t.Errorf("%s of %q: %+v", command, subagent, f)
 			}
 		}
@@ -178,7 +202,8 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 
 // TestDoubtIsADenial: every cause of doubt on this side of the bridge, for every class.
 func TestDoubtIsADenial(t *testing.T) {
-	everything := policy.Policy{Mode: policy.ModeAllowAll, Allow: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
+	everything := policy.Policy{Mode: policy.ModeAllowAll,
+		Allow: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
 	causes := map[string]func(s *supervisor.State){
 		"run ending":     func(s *supervisor.State) { s.Ending = &supervisor.Ending{} },
 		"halted":         func(s *supervisor.State) { s.Halted = true },
@@ -194,14 +219,16 @@ func TestDoubtIsADenial(t *testing.T) {
 	}
 	for cause, change := range causes {
 		for class, p := range toolClasses {
-			if r, f := judgement(t, court(t, everything, change), "orch-1", p); r.Behavior != bridge.Deny || r.Message == "" {
+			if r, f := judgement(t, court(t, everything, change), "orch-1", p); r.Behavior != bridge.Deny ||
+				r.Message == "" {
 				t.Errorf("%s, %s: %+v by %s", cause, class, r, f.By)
 			}
 		}
 	}
 	// A turn may always end: a verdict does nothing by itself.
 	ending := court(t, policy.Policy{Mode: policy.ModeRules}, causes["run ending"])
-	if r, f := judgement(t, ending, "orch-1", bridge.JudgeParams{Tool: policy.VerdictTool, Input: json.RawMessage("{}")}); r.Behavior != bridge.Allow {
+	if r, f := judgement(t, ending, "orch-1",
+		bridge.JudgeParams{Tool: policy.VerdictTool, Input: json.RawMessage("{}")}); r.Behavior != bridge.Allow {
 		t.Errorf("a verdict in a run that ends: %+v by %s", r, f.By)
 	}
 	for class, p := range toolClasses {
@@ -211,7 +238,8 @@ func TestDoubtIsADenial(t *testing.T) {
 		if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Deny || f.By != contract.ByJournal {
 			t.Errorf("journal failing, %s: %+v", class, f)
 		}
-		if r, err := l.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p", Tool: p.Tool, Input: p.Input}); err == nil || r.Behavior == bridge.Allow {
+		if r, err := l.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p", Tool: p.Tool,
+			Input: p.Input}); err == nil || r.Behavior == bridge.Allow {
 			t.Errorf("journal failing, asked for %s: %+v, %v", class, r, err)
 		}
 
@@ -237,7 +265,8 @@ func TestDoubtIsADenial(t *testing.T) {
 // and where nobody answers, after the time limit. Own tools and the Agent tool are never
 // asked for; what a subagent does is.
 func TestNobodyAnswers(t *testing.T) {
-	askAll := policy.Policy{Mode: policy.ModeAllowAll, Ask: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
+	askAll := policy.Policy{Mode: policy.ModeAllowAll,
+		Ask: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
 	for class, p := range toolClasses {
 		if class == "own" || class == "agent" {
 			continue
@@ -258,7 +287,8 @@ func TestToldOnce(t *testing.T) {
 	call := bashCall("make")
 	judgement(t, l, "orch-1", call)
 	ask := func() input.PermissionAsked {
-		go l.Permission(t.Context(), bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Request: "p", Tool: "Bash", Input: call.Input, ToolUse: call.ToolUse})
+		go l.Permission(t.Context(), bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
+			Request: "p", Tool: "Bash", Input: call.Input, ToolUse: call.ToolUse})
 		return (<-l.inbox).Fact.(input.PermissionAsked)
 	}
 	if f := ask(); !f.Told || f.Behavior != bridge.Allow {
@@ -280,11 +310,14 @@ func TestToldOnce(t *testing.T) {
 // TestLongInputs: of a long call that may run only its hash is recorded.
 func TestLongInputs(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAcceptEdits, Deny: rulesFor(t, "Bash")}, nil)
-	long := bridge.JudgeParams{Tool: "Write", Input: json.RawMessage(`{"file_path":"/w/a","content":"` + strings.Repeat("x", judgedInput) + `"}`)}
-	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" || f.Action != permission.Key("Write", long.Input) {
+	long := bridge.JudgeParams{Tool: "Write",
+		Input: json.RawMessage(`{"file_path":"/w/a","content":"` + strings.Repeat("x", judgedInput) + `"}`)}
+	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" ||
+		f.Action != permission.Key("Write", long.Input) {
 		t.Errorf("recorded: %.100s", f.Params.Input)
 	}
-	if _, f := judgement(t, l, "orch-1", bashCall("echo "+strings.Repeat("x", judgedInput))); len(f.Params.Input) < judgedInput {
+	if _, f := judgement(t, l, "orch-1",
+		bashCall("echo "+strings.Repeat("x", judgedInput))); len(f.Params.Input) < judgedInput {
 		t.Errorf("recorded of a denial: %.100s", f.Params.Input)
 	}
 }
@@ -309,7 +342,8 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 		} {
 			call.asked, call.check = tt.asked, tt.check
 			if d := court(t, policy.Policy{Mode: tt.mode}, nil).ruling(call); d.Behavior != tt.want {
-				t.Errorf("%s, mode %s, asked %v, check %v: %s (%s), want %s", name, tt.mode, tt.asked, tt.check, d.Behavior, d.Reason, tt.want)
+				t.Errorf("%s, mode %s, asked %v, check %v: %s (%s), want %s", name, tt.mode, tt.asked, tt.check,
+					d.Behavior, d.Reason, tt.want)
 			}
 		}
 	}

@@ -24,10 +24,12 @@ func TestTooLargeToBeTaken(t *testing.T) {
 		synctest.Wait()
 		long := strings.Repeat("x", supervisor.MaxCommandText+1)
 		for _, b := range []contract.CommandBody{
-			contract.Say{Text: long}, contract.EditMessage{MessageID: "m", Text: long}, contract.Permit{Request: "r", Behavior: bridge.Deny, Message: long},
+			contract.Say{Text: long}, contract.EditMessage{MessageID: "m", Text: long},
+			contract.Permit{Request: "r", Behavior: bridge.Deny, Message: long},
 			contract.SetPlan{Steps: []contract.Step{{Text: long[:supervisor.MaxCommandText]}, {Text: "x"}}},
 		} {
-			n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: b.CommandType(), Body: b}})
+			n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+				Command: contract.Command{Ref: b.CommandType(), Body: b}})
 		}
 		synctest.Wait()
 		refused := map[string]string{}
@@ -45,12 +47,15 @@ func TestTooLargeToBeTaken(t *testing.T) {
 			}
 		}
 		input, _ := json.Marshal(map[string]string{"prompt": strings.Repeat("x", maxCallInput)})
-		r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "spawn_orchestrator", Input: input})
+		r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: n.loop.Snapshot().Agents[0].AgentRef,
+			Tool: "spawn_orchestrator", Input: input})
 		if err != nil || !r.IsError || !strings.Contains(r.Text, "at most 1,048,576 are taken") {
 			t.Errorf("the tool answered %.200v, %v", r, err)
 		}
 		input, _ = json.Marshal(map[string]string{"content": strings.Repeat("x", maxAskedInput)})
-		allowed, err := n.loop.Permission(t.Context(), bridge.PermissionParams{Request: "p", AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "Write", Input: input})
+		allowed, err := n.loop.Permission(t.Context(),
+			bridge.PermissionParams{Request: "p", AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "Write",
+				Input: input})
 		if err != nil || allowed.Behavior != bridge.Deny || !strings.Contains(allowed.Message, "in smaller pieces") {
 			t.Errorf("the permission is %.200v, %v", allowed, err)
 		}

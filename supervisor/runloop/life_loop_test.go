@@ -184,7 +184,8 @@ func (n *life) over() contract.Exit {
 }
 
 func (n *life) say(ref, text string) {
-	n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: ref, Body: contract.Say{Text: text}}})
+	n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+		Command: contract.Command{Ref: ref, Body: contract.Say{Text: text}}})
 }
 
 // hearing are the events of one type so far.
@@ -212,7 +213,9 @@ func silentPort() *fakePort { return &fakePort{answer: func(*fakePort, bridge.Me
 
 // asksBack has an Arbiter that asks the human after each message.
 func asksBack() *fakePort {
-	return &fakePort{answer: func(f *fakePort, p bridge.MessageParams) { f.ruled(p, ruling("ADDRESS_HUMAN", "And now?")) }}
+	return &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
+		f.ruled(p, ruling("ADDRESS_HUMAN", "And now?"))
+	}}
 }
 
 // starts are the processes that were asked for.

@@ -44,7 +44,8 @@ func (f *fakePort) ruled(p bridge.MessageParams, verdict any) {
 		panic(err)
 	}
 	f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
-	f.event(p.AgentRef, bridge.Turn{MessageIDs: []string{p.MessageID}, Outcome: bridge.TurnDone, Verdict: raw, CostUSD: 0.01})
+	f.event(p.AgentRef, bridge.Turn{MessageIDs: []string{p.MessageID}, Outcome: bridge.TurnDone, Verdict: raw,
+		CostUSD: 0.01})
 }
 
 func (f *fakePort) Spawn(_ context.Context, p bridge.SpawnParams) (bridge.SpawnResult, error) {
@@ -134,14 +135,17 @@ func (f *fakePort) end(ref bridge.AgentRef) {
 }
 
 // perform runs a whole run in the bubble and returns its events and exit code.
-func perform(t *testing.T, o runconfig.Options, port *fakePort, during func(l *Loop)) ([]contract.Event, contract.Exit) {
+func perform(t *testing.T, o runconfig.Options, port *fakePort,
+	during func(l *Loop)) ([]contract.Event, contract.Exit) {
 	t.Helper()
 	var events []contract.Event
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) { events = append(events, e) }, log)
+	l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) {
+		events = append(events, e)
+	}, log)
 	port.loop, port.live = l, map[string]bridge.AgentRef{}
 	if during != nil {
 		go during(l)
@@ -162,7 +166,9 @@ func TestLoopRunsATask(t *testing.T) {
 			}
 			s := f.loop.Snapshot()
 			if s.Summoned == 0 {
-				r, err := f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)})
+				r, err := f.loop.ToolCall(t.Context(),
+					bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
+						Input: json.RawMessage(`{"prompt":"work"}`)})
 				if err != nil || r.IsError {
 					t.Errorf("spawn_orchestrator: %v %v", r, err)
 				}
@@ -212,7 +218,9 @@ func TestLoopAnswersPermissionsByRuleAndByDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
 			ask := func(request, tool string) string {
-				r, err := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: request, Tool: tool, Input: json.RawMessage(`{"command":"make"}`)})
+				r, err := f.loop.Permission(t.Context(),
+					bridge.PermissionParams{AgentRef: p.AgentRef, Request: request, Tool: tool,
+						Input: json.RawMessage(`{"command":"make"}`)})
 				if err != nil {
 					t.Error(err)
 				}
@@ -226,12 +234,15 @@ func TestLoopAnswersPermissionsByRuleAndByDeadline(t *testing.T) {
 			}
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := f.loop.Permission(gone, bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "3", Tool: "Bash"}); !errors.Is(err, context.Canceled) {
+			if _, err := f.loop.Permission(gone,
+				bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "3",
+					Tool: "Bash"}); !errors.Is(err, context.Canceled) {
 				t.Errorf("a request that was withdrawn: %v", err)
 			}
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 		}}
-		if _, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil); exit != contract.ExitComplete {
+		if _, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port,
+			nil); exit != contract.ExitComplete {
 			t.Errorf("exit %d", exit)
 		}
 	})
@@ -240,7 +251,8 @@ func TestLoopAnswersPermissionsByRuleAndByDeadline(t *testing.T) {
 func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := &fakePort{spawn: func(bridge.SpawnParams) error {
-			return &bridge.RPCError{Code: bridge.CodeClaude, Category: bridge.CatStart, Message: "it ended", Stderr: "no such flag"}
+			return &bridge.RPCError{Code: bridge.CodeClaude, Category: bridge.CatStart, Message: "it ended",
+				Stderr: "no such flag"}
 		}}
 		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
 		if exit != contract.ExitEnvironment {

@@ -15,7 +15,8 @@ func (l *Loop) Redact(f func(string) string) { l.redact = f }
 // masked is f without secrets.
 func (l *Loop) masked(f input.Fact) input.Fact {
 	switch f.(type) {
-	case input.Commanded, input.Began, input.Resumed, input.InputEnded, input.Signalled, input.Rang, input.Woke: // the human's own, or ours
+	// the human's own, or ours
+	case input.Commanded, input.Began, input.Resumed, input.InputEnded, input.Signalled, input.Rang, input.Woke:
 		return f // they may come before the loop is furnished
 	}
 	if l.redact == nil {

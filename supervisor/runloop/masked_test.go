@@ -53,7 +53,8 @@ func filled(t reflect.Type, depth int) reflect.Value {
 }
 
 func masking() *Loop {
-	l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
+	l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(time.Time, contract.Event) {},
+		slog.New(slog.DiscardHandler))
 	l.Redact(sanitize.Redact)
 	return l
 }
@@ -62,7 +63,8 @@ func masking() *Loop {
 // any fact, comes in without its secrets, and what is no secret stays as it is.
 func TestFactsHaveNoSecrets(t *testing.T) {
 	ours := map[string]string{ // and what of them may have one
-		"commanded": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "rang": "all", "signalled": "all", "decided": "Input",
+		"commanded": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "rang": "all", "signalled": "all",
+		"decided": "Input",
 	}
 	l := masking()
 	see := func(name string, f input.Fact) {
@@ -108,9 +110,13 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		see(name, filled(typ, 0).Interface().(input.Fact))
 	}
 	for _, body := range append(bridge.EventBodies(), bridge.Unknown{}) {
-		see(fmt.Sprintf("%T", body), input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"}, Body: filled(reflect.TypeOf(body), 0).Interface().(bridge.EventBody)}})
+		see(fmt.Sprintf("%T", body),
+			input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"},
+				Body: filled(reflect.TypeOf(body), 0).Interface().(bridge.EventBody)}})
 	}
-	clean := input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Body: bridge.ToolUse{Tool: "Bash", Input: json.RawMessage(`{ "command": "make\n\"all\"", "n": 1e400, "n": 12345678901234567890 }`)}}}
+	clean := input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+		Body: bridge.ToolUse{Tool: "Bash",
+			Input: json.RawMessage(`{ "command": "make\n\"all\"", "n": 1e400, "n": 12345678901234567890 }`)}}}
 	if got := l.masked(clean); !cmp.Equal(got, input.Fact(clean)) {
 		t.Error(cmp.Diff(clean, got))
 	}
@@ -118,7 +124,8 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 	if got := l.masked(said); !cmp.Equal(got, input.Fact(said)) {
 		t.Errorf("the human's own word: %+v", got)
 	}
-	d := l.masked(input.Decided{Input: json.RawMessage(`{"task":"` + aSecret + `"}`), Decision: decider.Decision{Reason: aSecret}}).(input.Decided)
+	d := l.masked(input.Decided{Input: json.RawMessage(`{"task":"` + aSecret + `"}`),
+		Decision: decider.Decision{Reason: aSecret}}).(input.Decided)
 	if !strings.Contains(string(d.Input), aSecret) || strings.Contains(d.Decision.Reason, "madeup") {
 		t.Errorf("a decision: %+v", d)
 	}
@@ -127,13 +134,17 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 // TestMaskedPermission: the rules and the human decide on the exact action, and it is known
 // by the same name to the record of it, which is without its secrets.
 func TestMaskedPermission(t *testing.T) {
-	p := bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "p1", Tool: "Bash", Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}
-	f := masking().masked(input.PermissionAsked{Params: p, Action: permission.Key(p.Tool, p.Input), Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(input.PermissionAsked)
-	if f.Action != permission.Key(p.Tool, p.Input) || keyOf(f.Params) == permission.Key(p.Tool, p.Input) || !cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
+	p := bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "p1", Tool: "Bash",
+		Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}
+	f := masking().masked(input.PermissionAsked{Params: p, Action: permission.Key(p.Tool, p.Input),
+		Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(input.PermissionAsked)
+	if f.Action != permission.Key(p.Tool, p.Input) || keyOf(f.Params) == permission.Key(p.Tool, p.Input) ||
+		!cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
 		t.Errorf("%+v", f)
 	}
 	permit := permission.Request{Params: f.Params, Action: f.Action}
-	if got := permit.Event(); got.Action != permission.Key(p.Tool, p.Input) || strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
+	if got := permit.Event(); got.Action != permission.Key(p.Tool, p.Input) ||
+		strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
 		t.Errorf("%+v", got)
 	}
 	if old := (permission.Request{Params: p}); old.Key() != permission.Key(p.Tool, p.Input) {

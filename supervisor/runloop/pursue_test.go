@@ -47,7 +47,8 @@ func TestAHaltEndsWhatIsAsked(t *testing.T) {
 			book := &fakeJournal{}
 			port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
 				if p.ID == contract.Arbiter {
-					f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator", Input: []byte(`{"prompt":"x"}`)})
+					f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
+						Input: []byte(`{"prompt":"x"}`)})
 					f.ruled(p, ruling("CONTINUE", "Patience."))
 					return
 				}
@@ -67,7 +68,8 @@ func TestAHaltEndsWhatIsAsked(t *testing.T) {
 					t.Fatalf("%s was begun", got)
 				}
 				began := time.Now()
-				n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Halt{}}})
+				n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+					Command: contract.Command{Ref: "r", Body: contract.Halt{}}})
 				<-s.ended
 				if took := time.Since(began); took > 0 {
 					t.Errorf("told after %s", took)
@@ -78,7 +80,8 @@ func TestAHaltEndsWhatIsAsked(t *testing.T) {
 			if n.loop.Snapshot().Handoff.Documents != nil == (what == "decide") {
 				t.Errorf("the document: %+v", n.loop.Snapshot().Handoff.Documents)
 			}
-			n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "c", Body: contract.Continue{}}})
+			n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+				Command: contract.Command{Ref: "c", Body: contract.Continue{}}})
 			halt()
 			n.loop.Put(input.Signalled{Signal: "INT"})
 			n.over()

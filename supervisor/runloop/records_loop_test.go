@@ -20,10 +20,16 @@ func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
 		var answers []string
 		port := &fakePort{}
 		port.answer = func(f *fakePort, p bridge.MessageParams) {
-			for _, ref := range []bridge.AgentRef{{ID: "human", Generation: 1}, {ID: "orch-7", Generation: 1}, {ID: "arbiter", Generation: 9}} {
-				f.event(ref, bridge.Turn{MessageIDs: []string{p.MessageID}, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)})
-				r, err := f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work"}`)})
-				q, err2 := f.loop.Permission(t.Context(), bridge.PermissionParams{AgentRef: ref, Request: "r-" + ref.String(), Tool: "Read", Input: json.RawMessage(`{}`)})
+			for _, ref := range []bridge.AgentRef{{ID: "human", Generation: 1}, {ID: "orch-7", Generation: 1},
+				{ID: "arbiter", Generation: 9}} {
+				f.event(ref, bridge.Turn{MessageIDs: []string{p.MessageID}, Outcome: bridge.TurnDone,
+					Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)})
+				r, err := f.loop.ToolCall(t.Context(),
+					bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator",
+						Input: json.RawMessage(`{"prompt":"work"}`)})
+				q, err2 := f.loop.Permission(t.Context(),
+					bridge.PermissionParams{AgentRef: ref, Request: "r-" + ref.String(), Tool: "Read",
+						Input: json.RawMessage(`{}`)})
 				if err != nil || err2 != nil || !r.IsError || q.Behavior != bridge.Deny {
 					t.Errorf("%s: %+v %v, %+v %v", ref, r, err, q, err2)
 				}

@@ -23,7 +23,8 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 		book := &fakeJournal{}
 		n := live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Hour)
-		n.loop.Put(input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Body: bridge.Delta{Text: "a piece"}}})
+		n.loop.Put(input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+			Body: bridge.Delta{Text: "a piece"}}})
 		n.loop.Trouble(io.ErrShortWrite) // the loop says so itself
 		time.Sleep(time.Second)
 		n.loop.Trouble(nil)
@@ -69,11 +70,17 @@ func TestSnapshotsAreTaken(t *testing.T) {
 			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
 			book.loop = l
 			l.Record(book)
-			l.fold(t.Context(), input.Input{At: time.Unix(1, 0), Fact: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
+			l.fold(t.Context(),
+				input.Input{At: time.Unix(1, 0),
+					Fact: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
 			n := 0
 			for book.snapshot.Seq == 0 && n < 2*snapshotInputs {
 				n++
-				l.fold(t.Context(), input.Input{At: time.Unix(1, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1}, Body: bridge.Assistant{Text: text}}}})
+				l.fold(t.Context(),
+					input.Input{At: time.Unix(1, 0),
+						Fact: input.Happened{
+							Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+								Body: bridge.Assistant{Text: text}}}})
 			}
 			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || book.snapshot.Seq == 0 {
 				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), book.snapshot.Seq)

@@ -16,12 +16,14 @@ func (l *Loop) unknown(f input.Fact) bool {
 		return false
 	}
 	ref, _ := input.Speaker(f)
-	l.log.Warn("input from an unknown agent is dropped", "type", input.Name(f), "agent", ref.ID, "generation", ref.Generation, "why", why)
+	l.log.Warn("input from an unknown agent is dropped", "type", input.Name(f), "agent", ref.ID, "generation",
+		ref.Generation, "why", why)
 	switch f := f.(type) {
 	case input.ToolCalled:
 		l.tools.answer(f.Call, bridge.ToolCallResult{Text: "You are not known here.", IsError: true})
 	case input.PermissionAsked:
-		l.permissions.answer(f.Params.Request, bridge.PermissionResult{Behavior: bridge.Deny, Message: "Denied: you are not known here."})
+		l.permissions.answer(f.Params.Request,
+			bridge.PermissionResult{Behavior: bridge.Deny, Message: "Denied: you are not known here."})
 	}
 	if key := ref.String(); named && !l.strangers[key] && len(l.strangers) < strangersTold {
 		if l.strangers == nil {
@@ -29,8 +31,9 @@ func (l *Loop) unknown(f input.Fact) bool {
 		}
 		l.strangers[key] = true
 		l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
-			Category:        bridge.CatProtocol,
-			Message:         fmt.Sprintf("something speaks as %.100q, generation %d, and is not heard: %s", ref.ID, ref.Generation, why),
+			Category: bridge.CatProtocol,
+			Message: fmt.Sprintf("something speaks as %.100q, generation %d, and is not heard: %s", ref.ID,
+				ref.Generation, why),
 			RecoveryOptions: []string{},
 		}})
 	}

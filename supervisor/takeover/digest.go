@@ -99,7 +99,8 @@ func quotes(c *bridge.Changes) string {
 }
 
 func notice(c *bridge.Changes, took time.Duration) string {
-	text := fmt.Sprintf("The human had this session in a terminal for %s, and gave it back: %s that you find above in your history. ",
+	text := fmt.Sprintf("The human had this session in a terminal for %s, and gave it back: %s that you find above "+
+		"in your history. ",
 		rounded(took), words.Count(c.Words, "message"))
 	if len(c.Files) > 0 {
 		text += "Files that changed meanwhile: " + files(c.Files) + ". "

@@ -55,7 +55,8 @@ func TestOrder(t *testing.T) {
 // TestClose: in every stage a takeover can be ended, and the first reason stays.
 func TestClose(t *testing.T) {
 	for stage, want := range map[Stage]Next{
-		Stopping: Wait, Inspecting: Over, Opening: CloseTerminal, Open: CloseTerminal, Closing: CloseTerminal, Reading: Wait,
+		Stopping: Wait, Inspecting: Over, Opening: CloseTerminal, Open: CloseTerminal, Closing: CloseTerminal,
+		Reading: Wait,
 	} {
 		x, next := at(stage).Close("first")
 		if next != want || x.Why != "first" {
@@ -76,9 +77,10 @@ func TestNothingNoted(t *testing.T) {
 	earlier := at(Inspecting)
 	earlier.Trouble = append(make([]string, 0, 4), "old")
 	for want, x := range map[string]Takeover{
-		"no git":                   earlier.Opens(began, bridge.InspectResult{}, "no git"),
-		"how things stood":         earlier.Opens(began, bridge.InspectResult{}, ""),
-		"the transcript; no space": earlier.Opens(began, bridge.InspectResult{Mark: mark, Trouble: []string{"the transcript"}}, "no space"),
+		"no git":           earlier.Opens(began, bridge.InspectResult{}, "no git"),
+		"how things stood": earlier.Opens(began, bridge.InspectResult{}, ""),
+		"the transcript; no space": earlier.Opens(began,
+			bridge.InspectResult{Mark: mark, Trouble: []string{"the transcript"}}, "no space"),
 	} {
 		if x.Stage != Opening || x.Mark == nil || !x.Mark.Partial || x.Mark.AtMS != began.UnixMilli() {
 			t.Errorf("%s: %+v", want, x)
@@ -155,7 +157,8 @@ func TestDigest(t *testing.T) {
 		"Not seen: no transcript":     {failed: "no transcript"},
 		"Not seen: a repository lost": {found: bridge.InspectResult{Trouble: []string{"a repository lost"}}},
 	} {
-		if d := x.Digest("Orchestrator I", "orch-1", began, c.found, c.failed); d.Idle || !strings.Contains(d.Finding, want) {
+		if d := x.Digest("Orchestrator I", "orch-1", began, c.found, c.failed); d.Idle ||
+			!strings.Contains(d.Finding, want) {
 			t.Errorf("%s: idle %v: %s", want, d.Idle, d.Finding)
 		}
 	}

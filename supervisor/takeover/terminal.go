@@ -24,10 +24,11 @@ func TerminalConfig(c bridge.AgentConfig, trusted bool) bridge.AgentConfig {
 }
 
 const inHumanHands = "\n\nFor now the human has your session in a terminal and speaks to you directly, without " +
-	"an envelope. Answer in plain words: no verdict is asked for, and the tools of mcp__arbiter are not at hand until " +
-	"the session is given back."
+	"an envelope. Answer in plain words: no verdict is asked for, and the tools of mcp__arbiter are not at hand " +
+	"until the session is given back."
 
 // TurnCutOff is told to an agent whose turn a takeover has cut off.
 const TurnCutOff = "Your last turn under the supervisor was cut off when the human took your session over. What you " +
-	"were doing then may or may not have happened, and the human may have done it, changed it or told you otherwise since: " +
+	"were doing then may or may not have happened, and the human may have done it, changed it or told you otherwise " +
+	"since: " +
 	"look before you do it again. Then go on from where things stand now, and end the turn with your verdict."

@@ -66,8 +66,10 @@ func (s *State) Refuted(r *roster.Roster, a *roster.Agent, h handoff.Handover, n
 		}
 		c := h.Document.Checks[i]
 		return &decision.Failure{
-			Agent: ModeOf(a), Tool: "check", Step: s.stepEnded(r, a.ID), Attempted: "proving the work: " + c.Expect, Command: words.Head(c.Command, 500),
-			Message: words.Head(fmt.Sprintf("check %d of its document failed: %s", i+1, receipt.Why), 1000), Category: decision.ToolFailure, At: now, Files: a.Work.Files,
+			Agent: ModeOf(a), Tool: "check", Step: s.stepEnded(r, a.ID), Attempted: "proving the work: " + c.Expect,
+			Command:  words.Head(c.Command, 500),
+			Message:  words.Head(fmt.Sprintf("check %d of its document failed: %s", i+1, receipt.Why), 1000),
+			Category: decision.ToolFailure, At: now, Files: a.Work.Files,
 		}
 	}
 	return nil
@@ -169,15 +171,18 @@ func (s *State) Abandon(a *roster.Agent, now time.Time) {
 func (s *State) ToolFailure(r *roster.Roster, a *roster.Agent, now time.Time) *decision.Failure {
 	t := a.Work.Failed
 	return &decision.Failure{
-		Agent: ModeOf(a), Tool: t.Tool, Step: s.StepOf(r, a.ID), Attempted: t.Attempted, Command: t.Command, Message: t.Message,
-		Category: decision.ToolCategory(t.Message, t.Denied), At: now, Files: a.Work.Files, InputSize: t.InputSize, OutputSize: t.Size,
+		Agent: ModeOf(a), Tool: t.Tool, Step: s.StepOf(r, a.ID), Attempted: t.Attempted, Command: t.Command,
+		Message: t.Message, Category: decision.ToolCategory(t.Message, t.Denied), At: now, Files: a.Work.Files,
+		InputSize: t.InputSize, OutputSize: t.Size,
 	}
 }
 
 // AgentFailure is an agent that broke, as a failure.
-func (s *State) AgentFailure(r *roster.Roster, id string, c bridge.Category, message string, now time.Time) *decision.Failure {
+func (s *State) AgentFailure(r *roster.Roster, id string, c bridge.Category, message string,
+	now time.Time) *decision.Failure {
 	f := &decision.Failure{
-		Agent: AnyMode, Attempted: "its work", Message: words.Head(message, 2000), Category: categoryFor(c), Transient: passes(c), At: now,
+		Agent: AnyMode, Attempted: "its work", Message: words.Head(message, 2000), Category: categoryFor(c),
+		Transient: passes(c), At: now,
 	}
 	if a, ok := r.Agent(id); ok {
 		f.Agent, f.Step = ModeOf(&a), s.StepOf(r, id)

@@ -46,8 +46,8 @@ func PlanText(steps []contract.Step) string {
 	return b.String()
 }
 
-// StepToSkip returns the index of the step to skip; -1: there is none, or another agent works on it. Agent is the one that
-// is at the step; empty: any.
+// StepToSkip returns the index of the step to skip; -1: there is none, or another agent works on it. Agent is the one
+// that is at the step; empty: any.
 func (s *State) StepToSkip(r *roster.Roster, agent string) int {
 	if n := s.StepOf(r, agent); n > 0 && agent != "" {
 		return n - 1
@@ -75,7 +75,8 @@ func (s *State) StepAtHand() int {
 // step that names its mode alone.
 func (s *State) StepOf(r *roster.Roster, id string) int {
 	a, _ := r.Agent(id)
-	if i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id }); i >= 0 {
+	if i := slices.IndexFunc(s.Plan,
+		func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id }); i >= 0 {
 		return i + 1
 	}
 	if n := a.PlanStep; n > 0 && n <= len(s.Plan) && !IsOver(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
@@ -119,7 +120,8 @@ func (s *State) SameAgents(steps []contract.Step) []contract.Step {
 const PlannerMode = "planner"
 
 // taskStatuses are a step's words for what Claude's own task tools call them.
-var taskStatuses = map[string]string{"pending": contract.StepPending, "in_progress": contract.StepActive, "completed": contract.StepDone}
+var taskStatuses = map[string]string{"pending": contract.StepPending, "in_progress": contract.StepActive,
+	"completed": contract.StepDone}
 
 // IsOver reports whether a step is behind the plan: an agent's list does not bring it back.
 func IsOver(status string) bool {
@@ -138,7 +140,9 @@ func sameStep(a, b string) bool {
 // DropTasks forgets the list of one that is gone.
 func (s *State) DropTasks(id string) {
 	if slices.ContainsFunc(s.AgentTasks, func(t contract.Tasks) bool { return t.Agent == id }) {
-		s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool { return t.Agent == id })
+		s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool {
+			return t.Agent == id
+		})
 	}
 }
 

@@ -14,9 +14,10 @@ var now = time.Unix(1_800_000_000, 0)
 
 func worker(id, mode string) *roster.Agent {
 	return &roster.Agent{
-		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 1}, Role: roster.RoleOrchestrator, Mode: mode},
-		AgentProcess:  roster.AgentProcess{Status: roster.Ready},
-		AgentWork:     roster.AgentWork{Standing: roster.Working},
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 1},
+			Role: roster.RoleOrchestrator, Mode: mode},
+		AgentProcess: roster.AgentProcess{Status: roster.Ready},
+		AgentWork:    roster.AgentWork{Standing: roster.Working},
 	}
 }
 
@@ -24,13 +25,15 @@ func plan(steps ...contract.Step) State { return State{Plan: steps} }
 
 // TestStepOf: a step is an agent's by name, by choice, or because nobody else can be meant.
 func TestStepOf(t *testing.T) {
-	s := plan(contract.Step{Text: "one", Status: contract.StepDone}, contract.Step{Text: "two", Status: contract.StepPending, Mode: "tester"},
+	s := plan(contract.Step{Text: "one", Status: contract.StepDone},
+		contract.Step{Text: "two", Status: contract.StepPending, Mode: "tester"},
 		contract.Step{Text: "three", Status: contract.StepPending, Mode: "reviewer"})
 	alone := &roster.Roster{Agents: []*roster.Agent{worker("orch-1", "")}}
 	if n := s.StepOf(alone, "orch-1"); n != 2 {
 		t.Errorf("the only one at work is at step %d", n)
 	}
-	both := &roster.Roster{Agents: []*roster.Agent{worker("orch-1", "tester"), worker("orch-2", "reviewer"), worker("orch-3", "")}}
+	both := &roster.Roster{Agents: []*roster.Agent{worker("orch-1", "tester"), worker("orch-2", "reviewer"),
+		worker("orch-3", "")}}
 	for id, want := range map[string]int{"orch-1": 2, "orch-2": 3, "orch-3": 0} {
 		if n := s.StepOf(both, id); n != want {
 			t.Errorf("%s is at step %d, not %d", id, n, want)
@@ -77,7 +80,8 @@ func TestExecutions(t *testing.T) {
 	}
 	s.Fail(a, &decision.Failure{Category: decision.TimeoutError}, decision.StatusFailure, now)
 	s.Fail(nil, nil, decision.StatusFailure, now)
-	if s.Failures != 2 || s.TotalFailures != 2 || a.Work != nil || s.History.Last(1)[0].Status != decision.StatusTimeout {
+	if s.Failures != 2 || s.TotalFailures != 2 || a.Work != nil ||
+		s.History.Last(1)[0].Status != decision.StatusTimeout {
 		t.Fatalf("%+v", s)
 	}
 	s.CompleteWork(a, "it is done", now)
@@ -102,10 +106,12 @@ func TestAgentFailure(t *testing.T) {
 	a.Brief = "first line\nsecond"
 	r := &roster.Roster{Agents: []*roster.Agent{a}}
 	f := s.AgentFailure(r, "orch-1", bridge.CatOverloaded, "529", now)
-	if f.Agent != AnyMode || f.Step != 1 || f.Attempted != "first line" || f.Category != decision.ProviderError || !f.Transient {
+	if f.Agent != AnyMode || f.Step != 1 || f.Attempted != "first line" || f.Category != decision.ProviderError ||
+		!f.Transient {
 		t.Errorf("%+v", f)
 	}
-	if f := s.AgentFailure(r, "gone", bridge.CatCrash, "signal: killed", now); f.Step != 0 || f.Transient || f.Category != decision.AgentError {
+	if f := s.AgentFailure(r, "gone", bridge.CatCrash, "signal: killed", now); f.Step != 0 || f.Transient ||
+		f.Category != decision.AgentError {
 		t.Errorf("%+v", f)
 	}
 }

@@ -88,7 +88,8 @@ func (l *look) claudeDir(dir string) {
 		return
 	}
 	for _, d := range []struct{ name, kind string }{
-		{"agents", KindAgent}, {"commands", KindCommand}, {"skills", KindSkill}, {"output-styles", KindStyle}, {"workflows", KindWorkflow},
+		{"agents", KindAgent}, {"commands", KindCommand}, {"skills", KindSkill}, {"output-styles", KindStyle},
+		{"workflows", KindWorkflow},
 		{"hooks", KindScript}, {"plugins", KindPlugin},
 	} {
 		l.tree(filepath.Join(dir, d.name), func(path string, raw []byte) { l.document(d.kind, path, raw) })
@@ -98,7 +99,9 @@ func (l *look) claudeDir(dir string) {
 			l.add(KindWorkflow, path, "", "a schedule", string(raw))
 		}
 	}
-	l.tree(filepath.Join(dir, "rules"), func(path string, raw []byte) { l.add(KindInstruction, path, "", lines(raw), string(raw)) })
+	l.tree(filepath.Join(dir, "rules"), func(path string, raw []byte) {
+		l.add(KindInstruction, path, "", lines(raw), string(raw))
+	})
 }
 
 // arbiterDir lists arbiter's own files; the configuration and the templates count in the
@@ -111,7 +114,9 @@ func (l *look) arbiterDir(dir string, here bool) {
 	if !here {
 		return
 	}
-	l.tree(filepath.Join(dir, "prompts"), func(path string, raw []byte) { l.add(KindPrompt, path, "", lines(raw), string(raw)) })
+	l.tree(filepath.Join(dir, "prompts"), func(path string, raw []byte) {
+		l.add(KindPrompt, path, "", lines(raw), string(raw))
+	})
 	if !l.exists(dir) {
 		return
 	}
@@ -126,7 +131,8 @@ func (l *look) arbiterDir(dir string, here bool) {
 
 // instructions lists texts for a model. They do not count.
 func (l *look) instructions(dir string) {
-	for _, name := range []string{"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude/CLAUDE.md", ".claude/AGENTS.md"} {
+	for _, name := range []string{"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude/CLAUDE.md",
+		".claude/AGENTS.md"} {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		if err != nil || l.seen[path] {
@@ -175,7 +181,8 @@ func (l *look) repository(root string) []string {
 			dir = end
 		}
 		for _, dir := range []string{filepath.Dir(dir), dir} { // a bare one has its files beside it
-			if info, err := os.Stat(filepath.Join(dir, ".claude")); err == nil && info.IsDir() && !slices.Contains(dirs, dir) && dir != root {
+			if info, err := os.Stat(filepath.Join(dir, ".claude")); err == nil && info.IsDir() &&
+				!slices.Contains(dirs, dir) && dir != root {
 				dirs = append(dirs, dir)
 			}
 		}

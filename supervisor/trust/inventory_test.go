@@ -85,7 +85,8 @@ func rich(t *testing.T) workspace {
  "enableAllProjectMcpServers": true, "enabledPlugins": {"x@y": true}, "model": "opus", "inTheFuture": {"run": "scripts/future.sh"}}`)
 	w.write(".claude/settings.local.json", `{"sandbox": {"enabled": false}}`)
 	w.write(".mcp.json", `{"mcpServers": {"m": {"command": "node", "args": ["tools/server.js"], "env": {"A": "b"}}}}`)
-	for _, name := range []string{"scripts/guard.py", "scripts/start.sh", "scripts/key.sh", "scripts/status.sh", "scripts/future.sh", "scripts/agent.sh", "scripts/inline.sh", "tools/server.js", "src/main.go"} {
+	for _, name := range []string{"scripts/guard.py", "scripts/start.sh", "scripts/key.sh", "scripts/status.sh",
+		"scripts/future.sh", "scripts/agent.sh", "scripts/inline.sh", "tools/server.js", "src/main.go"} {
 		w.write(name, "text of "+name+"\n")
 	}
 	w.write(".claude/agents/a.md", "---\nname: a\ndescription: d\ntools: Bash\nhooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: scripts/agent.sh\n---\nprompt\n")
@@ -161,9 +162,11 @@ func TestChanges(t *testing.T) {
 		{"tools/server.js", "text", "tExt", "changed: script tools/server.js"},
 		{"scripts/agent.sh", "text", "tExt", "changed: script scripts/agent.sh"},
 		{".claude/settings.json", "--strict", "--strikt", "changed: hook PreToolUse 1 (.claude/settings.json)"},
-		{".claude/settings.json", "evil.example", "evil.exampla", "changed: env env.ANTHROPIC_BASE_URL (.claude/settings.json)"},
+		{".claude/settings.json", "evil.example", "evil.exampla",
+			"changed: env env.ANTHROPIC_BASE_URL (.claude/settings.json)"},
 		{".claude/settings.json", `"model": "opus"`, `"model":  "opus"`, "changed: settings .claude/settings.json"},
-		{".claude/settings.json", "inTheFuture", "inThePast", "gone: unknown inTheFuture (.claude/settings.json), new: unknown inThePast (.claude/settings.json)"},
+		{".claude/settings.json", "inTheFuture", "inThePast",
+			"gone: unknown inTheFuture (.claude/settings.json), new: unknown inThePast (.claude/settings.json)"},
 		{".claude/settings.local.json", "false", "true", "changed: permissions sandbox (.claude/settings.local.json)"},
 		{".mcp.json", `"b"`, `"c"`, "changed: mcp mcpServers.m (.mcp.json)"},
 		{".claude/agents/a.md", "prompt", "Prompt", "changed: agent .claude/agents/a.md"},
@@ -217,10 +220,11 @@ func TestPlaces(t *testing.T) {
 	got := kinds(w.look("sub/deep"))
 	above := filepath.Dir(w.dir)
 	want := []string{
-		"agent .claude/agents/a.md", "setting .claude/settings.json model", "settings .claude/settings.json", "settings .mcp.json",
-		"settings " + above + "/.mcp.json",
+		"agent .claude/agents/a.md", "setting .claude/settings.json model", "settings .claude/settings.json",
+		"settings .mcp.json", "settings " + above + "/.mcp.json",
 		"agent sub/.claude/agents/a.md", "settings sub/.mcp.json",
-		"agent sub/deep/.claude/agents/a.md", "setting sub/deep/.claude/settings.json model", "settings sub/deep/.claude/settings.json", "settings sub/deep/.mcp.json",
+		"agent sub/deep/.claude/agents/a.md", "setting sub/deep/.claude/settings.json model",
+		"settings sub/deep/.claude/settings.json", "settings sub/deep/.mcp.json",
 	}
 	slices.Sort(got)
 	slices.Sort(want)
@@ -230,10 +234,12 @@ func TestPlaces(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	if l := w.look("sub/deep"); l.Root != l.CWD || !slices.Contains(kinds(l), "agent "+above+"/.claude/agents/outside.md") {
+	if l := w.look("sub/deep"); l.Root != l.CWD ||
+		!slices.Contains(kinds(l), "agent "+above+"/.claude/agents/outside.md") {
 		t.Errorf("without a repository: root %s, %v", l.Root, kinds(l))
 	}
-	l, err := Inventory(filepath.Join(w.dir, "sub"), filepath.Join(w.dir, "sub/.claude"), filepath.Join(w.dir, ".claude"), filepath.Join(above, ".claude"))
+	l, err := Inventory(filepath.Join(w.dir, "sub"), filepath.Join(w.dir, "sub/.claude"),
+		filepath.Join(w.dir, ".claude"), filepath.Join(above, ".claude"))
 	if err != nil || slices.ContainsFunc(l.Items, func(i Item) bool { return strings.Contains(i.File, ".claude/") }) {
 		t.Errorf("the user's own: %v, %v", kinds(l), err)
 	}
@@ -257,17 +263,20 @@ func TestWorktree(t *testing.T) {
 	w.write("../other/.claude/agents/evil.md", "x")
 	w.write("../main/.git/worktrees/wt/commondir", filepath.Join(base, "other/.git")+"\n")
 	now := w.look("")
-	if got := kinds(now); now.Hash == l.Hash || !slices.Contains(got, "agent "+filepath.Join(base, "other/.claude/agents/evil.md")) {
+	if got := kinds(now); now.Hash == l.Hash ||
+		!slices.Contains(got, "agent "+filepath.Join(base, "other/.claude/agents/evil.md")) {
 		t.Errorf("a commondir that leads elsewhere: %v", got)
 	}
 	if err := os.Remove(filepath.Join(base, "main/.git/worktrees/wt/commondir")); err != nil {
 		t.Fatal(err)
 	}
 	w.link("/dev/zero", "../main/.git/worktrees/wt/commondir")
-	if got := kinds(w.look("")); !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "unreadable ") && strings.HasSuffix(s, "commondir") }) {
+	if got := kinds(w.look("")); !slices.ContainsFunc(got,
+		func(s string) bool { return strings.HasPrefix(s, "unreadable ") && strings.HasSuffix(s, "commondir") }) {
 		t.Errorf("a commondir that is a device: %v", got)
 	}
-	for _, text := range []string{"", "gitdir:", "gitdir: \x00", "gitdir: /", strings.Repeat("x", 10000), "gitdir: .git"} {
+	for _, text := range []string{"", "gitdir:", "gitdir: \x00", "gitdir: /", strings.Repeat("x", 10000),
+		"gitdir: .git"} {
 		w.write(".git", text)
 		if l := w.look(""); l.Root != w.dir {
 			t.Errorf(".git %.20q: root %s", text, l.Root)
@@ -293,21 +302,32 @@ func TestHostile(t *testing.T) {
 		{"directory", func(w workspace) { w.write(".claude/settings.json/x", "") }, "not a regular file"},
 		{"file for a directory", func(w workspace) { w.write(".claude/agents", "x") }, "not a directory"},
 		{"dangling", func(w workspace) { w.link("nowhere", ".mcp.json") }, "no such file or directory"},
-		{"loop", func(w workspace) { w.link("settings.json", ".claude/settings.json") }, "too many levels of symbolic links"},
-		{"loop of directories", func(w workspace) { w.link("..", ".claude/agents/again/up"); w.write(".claude/agents/a.md", "x") }, ""},
+		{"loop", func(w workspace) { w.link("settings.json", ".claude/settings.json") },
+			"too many levels of symbolic links"},
+		{"loop of directories", func(w workspace) {
+			w.link("..", ".claude/agents/again/up")
+			w.write(".claude/agents/a.md", "x")
+		}, ""},
 		{"deep", func(w workspace) { w.write(".claude/skills/"+strings.Repeat("d/", 40)+"SKILL.md", "x") }, "too deep"},
-		{"large", func(w workspace) { w.write(".claude/skills/s/data", strings.Repeat("x", MaxFile+1)) }, "larger than 10 MiB"},
+		{"large", func(w workspace) { w.write(".claude/skills/s/data", strings.Repeat("x", MaxFile+1)) },
+			"larger than 10 MiB"},
 		{"many", func(w workspace) {
 			for n := range MaxFiles + 10 {
 				w.write(fmt.Sprintf(".claude/skills/s%d/%d", n%10, n), "x")
 			}
 		}, "more than 10000 files"},
-		{"no JSON", func(w workspace) { w.write(".claude/settings.json", "{") }, "not understood: unexpected end of JSON input"},
+		{"no JSON", func(w workspace) { w.write(".claude/settings.json", "{") },
+			"not understood: unexpected end of JSON input"},
 		{"no object", func(w workspace) { w.write(".mcp.json", "[1]") }, "not understood"},
 		{"no UTF-8", func(w workspace) { w.write(".claude/settings.json", "{\"a\":\"\xff\"}") }, "not UTF-8"},
-		{"nested", func(w workspace) { w.write(".claude/settings.json", strings.Repeat(`{"a":`, 100_000)) }, "not understood"},
-		{"huge JSON", func(w workspace) { w.write(".claude/settings.json", `{"a":"`+strings.Repeat("x", maxParsed)+`"}`) }, "too large to be taken apart"},
-		{"hooks of another shape", func(w workspace) { w.write(".claude/settings.json", `{"hooks":{"Stop":[{"hooks":"x"}]}}`) }, ""},
+		{"nested", func(w workspace) { w.write(".claude/settings.json", strings.Repeat(`{"a":`, 100_000)) },
+			"not understood"},
+		{"huge JSON", func(w workspace) {
+			w.write(".claude/settings.json", `{"a":"`+strings.Repeat("x", maxParsed)+`"}`)
+		}, "too large to be taken apart"},
+		{"hooks of another shape", func(w workspace) {
+			w.write(".claude/settings.json", `{"hooks":{"Stop":[{"hooks":"x"}]}}`)
+		}, ""},
 		{"twice a key", func(w workspace) {
 			w.write(".claude/settings.json", `{"hooks":{},"hooks":{"Stop":[{"hooks":[{"command":"x"}]}]}}`)
 		}, ""},
@@ -315,7 +335,9 @@ func TestHostile(t *testing.T) {
 			w.write(".claude/agents/a.md", "---\na: &a [x,x]\n"+bomb()+"---\n")
 			w.write(".arbiter/config.yaml", "a: &a [x,x]\n"+bomb())
 		}, ""},
-		{"control characters", func(w workspace) { w.write(".claude/settings.json", `{"hooks\u001b]0;x\u0007":"\u001b[2J\u202e"}`) }, ""},
+		{"control characters", func(w workspace) {
+			w.write(".claude/settings.json", `{"hooks\u001b]0;x\u0007":"\u001b[2J\u202e"}`)
+		}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -395,7 +417,9 @@ func TestLinks(t *testing.T) {
 
 // FuzzSettings: no settings text makes the inventory fail, and each counts.
 func FuzzSettings(f *testing.F) {
-	for _, s := range []string{"", "{}", `{"hooks":{"a":[{"hooks":[{"command":"b c"}]}]}}`, `{"env":[],"permissions":7,"mcpServers":{"a":{}}}`, "\xef\xbb\xbf{}", `{"apiKeyHelper":"../../x $CLAUDE_PROJECT_DIR/a"}`} {
+	for _, s := range []string{"", "{}", `{"hooks":{"a":[{"hooks":[{"command":"b c"}]}]}}`,
+		`{"env":[],"permissions":7,"mcpServers":{"a":{}}}`, "\xef\xbb\xbf{}",
+		`{"apiKeyHelper":"../../x $CLAUDE_PROJECT_DIR/a"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -60,7 +60,8 @@ func (l Listing) Empty() bool { return !slices.ContainsFunc(l.Items, Item.Counts
 // seal sorts the items and sets the hash.
 func (l *Listing) seal() {
 	slices.SortFunc(l.Items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SHA256, b.SHA256), cmp.Compare(a.What, b.What))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.SHA256, b.SHA256), cmp.Compare(a.What, b.What))
 	})
 	l.Items = slices.Compact(l.Items)
 	l.Hash = hashOf(l.Items)
@@ -71,7 +72,8 @@ func hashOf(items []Item) string {
 	h := sha256.New()
 	for _, i := range items {
 		if i.Counts() {
-			fmt.Fprintf(h, "%d:%s %d:%s %d:%s %s\n", len(i.Kind), i.Kind, len(i.File), i.File, len(i.Name), i.Name, i.SHA256)
+			fmt.Fprintf(h, "%d:%s %d:%s %d:%s %s\n", len(i.Kind), i.Kind, len(i.File), i.File, len(i.Name), i.Name,
+				i.SHA256)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -123,7 +125,8 @@ func Diff(old, now Listing) []Change {
 	}
 	list = slices.DeleteFunc(list, func(c Change) bool { return c.Item.Kind == KindSettings && told[c.Item.File] })
 	slices.SortFunc(list, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(a.Item.File, b.Item.File), cmp.Compare(a.Item.Kind, b.Item.Kind), cmp.Compare(a.Item.Name, b.Item.Name))
+		return cmp.Or(cmp.Compare(a.Item.File, b.Item.File), cmp.Compare(a.Item.Kind, b.Item.Kind),
+			cmp.Compare(a.Item.Name, b.Item.Name))
 	})
 	return list
 }

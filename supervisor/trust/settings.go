@@ -13,21 +13,29 @@ import (
 // settingKinds are the keys of a settings file that are known, with what they are. Those
 // that are only [KindSetting] change how a session looks or behaves, and run nothing.
 var settingKinds = map[string]string{
-	"hooks": KindHook, "disableAllHooks": KindHook, "allowManagedHooksOnly": KindHook, "allowedHttpHookUrls": KindHook, "httpHookAllowedEnvVars": KindHook,
-	"env":          KindEnv,
-	"apiKeyHelper": KindHelper, "awsAuthRefresh": KindHelper, "awsCredentialExport": KindHelper, "gcpAuthRefresh": KindHelper,
-	"otelHeadersHelper": KindHelper, "proxyAuthHelper": KindHelper, "statusLine": KindHelper, "subagentStatusLine": KindHelper, "fileSuggestion": KindHelper,
-	"permissions": KindPermission, "sandbox": KindPermission, "additionalDirectories": KindPermission, "skipDangerousModePermissionPrompt": KindPermission,
-	"autoMode": KindPermission, "useAutoModeDuringPlan": KindPermission, "skipAutoPermissionPrompt": KindPermission,
-	"enableAllProjectMcpServers": KindMCP, "enabledMcpjsonServers": KindMCP, "disabledMcpjsonServers": KindMCP, "allowedMcpServers": KindMCP, "deniedMcpServers": KindMCP, "mcpServers": KindMCP,
-	"enabledPlugins": KindPlugin, "extraKnownMarketplaces": KindPlugin, "strictKnownMarketplaces": KindPlugin, "blockedMarketplaces": KindPlugin, "pluginConfigs": KindPlugin,
-	"model": KindSetting, "availableModels": KindSetting, "modelOverrides": KindSetting, "effortLevel": KindSetting, "outputStyle": KindSetting, "agent": KindSetting,
-	"language": KindSetting, "cleanupPeriodDays": KindSetting, "includeCoAuthoredBy": KindSetting, "includeGitInstructions": KindSetting, "attribution": KindSetting,
-	"forceLoginMethod": KindSetting, "forceLoginOrgUUID": KindSetting, "companyAnnouncements": KindSetting, "spinnerTipsEnabled": KindSetting, "spinnerVerbs": KindSetting,
-	"alwaysThinkingEnabled": KindSetting, "autoCompactEnabled": KindSetting, "autoCompactWindow": KindSetting, "autoMemoryEnabled": KindSetting, "autoMemoryDirectory": KindSetting,
-	"plansDirectory": KindSetting, "respectGitignore": KindSetting, "claudeMdExcludes": KindSetting, "worktree": KindSetting, "teammateMode": KindSetting,
-	"prefersReducedMotion": KindSetting, "showTurnDuration": KindSetting, "theme": KindSetting, "editorMode": KindSetting, "autoUpdatesChannel": KindSetting,
-	"crossSessionInbound": KindSetting, "defaultShell": KindSetting, "fastMode": KindSetting, "$schema": KindSetting,
+	"hooks": KindHook, "disableAllHooks": KindHook, "allowManagedHooksOnly": KindHook, "allowedHttpHookUrls": KindHook,
+	"httpHookAllowedEnvVars": KindHook, "env": KindEnv,
+	"apiKeyHelper": KindHelper, "awsAuthRefresh": KindHelper, "awsCredentialExport": KindHelper,
+	"gcpAuthRefresh": KindHelper, "otelHeadersHelper": KindHelper, "proxyAuthHelper": KindHelper,
+	"statusLine": KindHelper, "subagentStatusLine": KindHelper, "fileSuggestion": KindHelper,
+	"permissions": KindPermission, "sandbox": KindPermission, "additionalDirectories": KindPermission,
+	"skipDangerousModePermissionPrompt": KindPermission, "autoMode": KindPermission,
+	"useAutoModeDuringPlan": KindPermission, "skipAutoPermissionPrompt": KindPermission,
+	"enableAllProjectMcpServers": KindMCP, "enabledMcpjsonServers": KindMCP, "disabledMcpjsonServers": KindMCP,
+	"allowedMcpServers": KindMCP, "deniedMcpServers": KindMCP, "mcpServers": KindMCP,
+	"enabledPlugins": KindPlugin, "extraKnownMarketplaces": KindPlugin, "strictKnownMarketplaces": KindPlugin,
+	"blockedMarketplaces": KindPlugin, "pluginConfigs": KindPlugin, "model": KindSetting,
+	"availableModels": KindSetting, "modelOverrides": KindSetting, "effortLevel": KindSetting,
+	"outputStyle": KindSetting, "agent": KindSetting, "language": KindSetting, "cleanupPeriodDays": KindSetting,
+	"includeCoAuthoredBy": KindSetting, "includeGitInstructions": KindSetting, "attribution": KindSetting,
+	"forceLoginMethod": KindSetting, "forceLoginOrgUUID": KindSetting, "companyAnnouncements": KindSetting,
+	"spinnerTipsEnabled": KindSetting, "spinnerVerbs": KindSetting, "alwaysThinkingEnabled": KindSetting,
+	"autoCompactEnabled": KindSetting, "autoCompactWindow": KindSetting, "autoMemoryEnabled": KindSetting,
+	"autoMemoryDirectory": KindSetting, "plansDirectory": KindSetting, "respectGitignore": KindSetting,
+	"claudeMdExcludes": KindSetting, "worktree": KindSetting, "teammateMode": KindSetting,
+	"prefersReducedMotion": KindSetting, "showTurnDuration": KindSetting, "theme": KindSetting,
+	"editorMode": KindSetting, "autoUpdatesChannel": KindSetting, "crossSessionInbound": KindSetting,
+	"defaultShell": KindSetting, "fastMode": KindSetting, "$schema": KindSetting,
 }
 
 // settings takes a settings file apart. It counts as a whole, too: a parser that reads it
@@ -95,7 +103,8 @@ func (l *look) hooks(path string, value json.RawMessage) {
 				if len(group.Matcher) > 0 {
 					what = oneLine(string(group.Matcher), 60) + ": " + what
 				}
-				l.add(KindHook, path, fmt.Sprintf("%s %d", event, n), oneLine(what, shown), canonical(group.Matcher)+"\x00"+canonical(hook))
+				l.add(KindHook, path, fmt.Sprintf("%s %d", event, n), oneLine(what, shown),
+					canonical(group.Matcher)+"\x00"+canonical(hook))
 			}
 		}
 	}

@@ -85,8 +85,10 @@ func TestForgedRecords(t *testing.T) {
 		{"another workspace", replace(`"cwd": "`, `"cwd": "/x`), "another workspace's"},
 		{"a later version", replace(`"version": 1`, `"version": 2`), "version 2"},
 		{"half of it", func(p string) error { return os.Truncate(p, 100) }, "unexpected end"},
-		{"a link", func(p string) error { return firstError(os.Rename(p, p+".x"), os.Symlink(p+".x", p)) }, "symbolic links"},
-		{"a pipe", func(p string) error { return firstError(os.Remove(p), syscall.Mkfifo(p, 0o600)) }, "not a regular file"},
+		{"a link", func(p string) error { return firstError(os.Rename(p, p+".x"), os.Symlink(p+".x", p)) },
+			"symbolic links"},
+		{"a pipe", func(p string) error { return firstError(os.Remove(p), syscall.Mkfifo(p, 0o600)) },
+			"not a regular file"},
 		{"others write", func(p string) error { return os.Chmod(p, 0o666) }, "others may write it"},
 		{"another's", func(p string) error { return os.Chown(p, 65534, 65534) }, "belongs to another user"},
 	} {
@@ -105,7 +107,8 @@ func TestForgedRecords(t *testing.T) {
 			if err := c.forge(path); err != nil {
 				t.Fatal(err)
 			}
-			if l, ok, err := s.Trusted(w.dir); ok || err == nil || !strings.Contains(err.Error(), c.want) || l.Hash != "" {
+			if l, ok, err := s.Trusted(w.dir); ok || err == nil || !strings.Contains(err.Error(), c.want) ||
+				l.Hash != "" {
 				t.Errorf("trusted %v, %v; want %q", ok, err, c.want)
 			}
 			if was, err := s.Revoke(w.dir); !was || err != nil {

@@ -34,9 +34,10 @@ func (d *Document) Empty() bool { return d == nil || d.Markdown() == "" }
 // Markdown renders the document for a brief, as its author gave it; sections
 // without content are left out.
 func (d *Document) Markdown() string {
-	return d.render("Claims (the author's word)", func(i int) string { return requirement(d.Checks[i]) }, func(i int) string {
-		return strings.TrimSpace(d.Claims[i].Claim) + " (" + word(d.Claims[i]) + ")"
-	})
+	return d.render("Claims (the author's word)", func(i int) string { return requirement(d.Checks[i]) },
+		func(i int) string {
+			return strings.TrimSpace(d.Claims[i].Claim) + " (" + word(d.Claims[i]) + ")"
+		})
 }
 
 // Proven renders the document with what came of its checks beside each of them, and
@@ -51,7 +52,8 @@ func (d *Document) Proven(receipts []Receipt) string {
 		}
 		return text
 	}, func(i int) string {
-		return strings.TrimSpace(d.Claims[i].Claim) + " — " + strings.ToUpper(proofs[i]) + " (" + word(d.Claims[i]) + ")"
+		return strings.TrimSpace(d.Claims[i].Claim) + " — " + strings.ToUpper(proofs[i]) + " (" + word(d.Claims[i]) +
+			")"
 	})
 }
 

@@ -53,7 +53,8 @@ the lexer is shared
 }
 
 func TestEmpty(t *testing.T) {
-	blank := &Document{Accomplished: []string{" "}, Decisions: []Decision{{}}, Checks: []Check{{"", " "}}, Claims: []Claim{{Claim: "\n", Verified: true}}}
+	blank := &Document{Accomplished: []string{" "}, Decisions: []Decision{{}}, Checks: []Check{{"", " "}},
+		Claims: []Claim{{Claim: "\n", Verified: true}}}
 	for name, d := range map[string]*Document{"nil": nil, "zero": {}, "blank": blank} {
 		if !d.Empty() {
 			t.Errorf("%s: not empty", name)

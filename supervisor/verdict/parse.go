@@ -70,7 +70,8 @@ func ParseOrchestrator(raw json.RawMessage) (Orchestrator, error) {
 	switch in.Kind {
 	case KindQuestion, KindHandoff, KindDone:
 		if in.ExpectsResponse != nil && !*in.ExpectsResponse {
-			c.add("expects_response", "`expects_response` must be true with kind %s: the Arbiter has to answer it.", in.Kind)
+			c.add("expects_response", "`expects_response` must be true with kind %s: the Arbiter has to answer it.",
+				in.Kind)
 		}
 	}
 	if in.Kind == KindHandoff || in.Kind == KindDone {
@@ -149,7 +150,8 @@ func decode(raw json.RawMessage, into any) *Problem {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong):
-		return &Problem{Field: wrong.Field, Text: fmt.Sprintf("`%s` is a JSON %s: give %s.", wrong.Field, wrong.Value, wanted(wrong.Type.Kind().String()))}
+		return &Problem{Field: wrong.Field, Text: fmt.Sprintf("`%s` is a JSON %s: give %s.", wrong.Field, wrong.Value,
+			wanted(wrong.Type.Kind().String()))}
 	default:
 		// "json: unknown field "x"" is the one error left that has no type.
 		return &Problem{Text: "the verdict does not fit its schema: " + strings.TrimPrefix(err.Error(), "json: ") + "."}

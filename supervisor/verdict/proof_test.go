@@ -40,15 +40,19 @@ func TestProofs(t *testing.T) {
 		Checks: []Check{{"go test ./...", "ok"}, {"make lint", ""}, {"curl localhost", ""}},
 		Claims: []Claim{
 			{Claim: "tests pass", Verified: true, Check: 1}, {Claim: "make lint is clean", Verified: true},
-			{Claim: "it serves", Check: 3}, {Claim: "it is fast", Verified: true}, {Claim: "odd", Check: 9}, {Claim: "odd", Check: -1},
+			{Claim: "it serves", Check: 3}, {Claim: "it is fast", Verified: true}, {Claim: "odd", Check: 9},
+			{Claim: "odd", Check: -1},
 		},
 	}
-	receipts := []Receipt{{Result: CheckPassed, SHA256: strings.Repeat("ab", 32), Bytes: 12}, {Result: CheckFailed, Why: "exit code 2, expected 0", Exit: 2, SHA256: strings.Repeat("cd", 32)}, {Result: CheckUnrun, Exit: -1, Why: "denied"}}
+	receipts := []Receipt{{Result: CheckPassed, SHA256: strings.Repeat("ab", 32), Bytes: 12},
+		{Result: CheckFailed, Why: "exit code 2, expected 0", Exit: 2, SHA256: strings.Repeat("cd", 32)},
+		{Result: CheckUnrun, Exit: -1, Why: "denied"}}
 	want := []string{Verified, Refuted, Unverified, Unverified, Unverified, Unverified}
 	if diff := cmp.Diff(want, d.Proofs(receipts)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{Unverified, Unverified, Unverified, Unverified, Unverified, Unverified}, d.Proofs(nil)); diff != "" {
+	if diff := cmp.Diff([]string{Unverified, Unverified, Unverified, Unverified, Unverified, Unverified},
+		d.Proofs(nil)); diff != "" {
 		t.Error("without receipts the author's word verifies nothing:", diff)
 	}
 	text := d.Proven(receipts)

@@ -16,7 +16,8 @@ import (
 var allowedKeywords = []string{"type", "description", "properties", "required", "enum", "items", "additionalProperties"}
 
 func TestSchemasAreFlat(t *testing.T) {
-	for name, raw := range map[string]json.RawMessage{"arbiter": ArbiterSchema(), "orchestrator": OrchestratorSchema()} {
+	for name, raw := range map[string]json.RawMessage{"arbiter": ArbiterSchema(),
+		"orchestrator": OrchestratorSchema()} {
 		var schema map[string]any
 		if err := json.Unmarshal(raw, &schema); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -90,7 +91,8 @@ func checkStruct(t *testing.T, path string, typ reflect.Type, schema *jsonschema
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()
 		}
-		want := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Struct: "object", reflect.Int: "integer"}[kind.Kind()]
+		want := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Struct: "object",
+			reflect.Int: "integer"}[kind.Kind()]
 		if sub.Type != want {
 			t.Errorf("%s.%s is %q, want %q", path, name, sub.Type, want)
 		}

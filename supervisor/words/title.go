@@ -30,7 +30,8 @@ func Title(task string) string {
 		if !heading {
 			text = line // such as #42
 		}
-		if named := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }); named {
+		if named := strings.ContainsFunc(text,
+			func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }); named {
 			if heading && fromFile {
 				return strings.TrimSpace(text)
 			}

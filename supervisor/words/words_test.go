@@ -5,11 +5,16 @@ import "testing"
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Number(0), "0"}, {Number(-1234567), "-1,234,567"}, {Number(123), "123"}, {Number(int64(1000)), "1,000"},
-		{Count(1, "line"), "1 line"}, {Count(2, "process"), "2 processes"}, {Count(0, "line"), "0 lines"}, {Count(1234, "line"), "1,234 lines"},
-		{Tokens(-4), "0"}, {Tokens(999), "999"}, {Tokens(1000), "1k"}, {Tokens(1250), "1.2k"}, {Tokens(9_949), "9.9k"}, {Tokens(84_400), "84k"},
-		{Tokens(142_000), "142k"}, {Tokens(999_499), "999k"}, {Tokens(999_500), "1M"}, {Tokens(1_250_000), "1.2M"}, {Tokens(2_000_000), "2M"},
-		{Bytes(912), "912 B"}, {Bytes(83_500), "84 kB"}, {Bytes(1_204_332), "1.2 MB"}, {Bytes(int64(3_000_000_000)), "3.0 GB"},
-		{Size(-1), "-1 B"}, {Size(1023), "1023 B"}, {Size(1536), "1.5 KiB"}, {Size(3 << 30), "3.0 GiB"}, {Size(1 << 52), "4096.0 TiB"},
+		{Count(1, "line"), "1 line"}, {Count(2, "process"), "2 processes"}, {Count(0, "line"), "0 lines"},
+		{Count(1234, "line"), "1,234 lines"},
+		{Tokens(-4), "0"}, {Tokens(999), "999"}, {Tokens(1000), "1k"}, {Tokens(1250), "1.2k"}, {Tokens(9_949), "9.9k"},
+		{Tokens(84_400), "84k"},
+		{Tokens(142_000), "142k"}, {Tokens(999_499), "999k"}, {Tokens(999_500), "1M"}, {Tokens(1_250_000), "1.2M"},
+		{Tokens(2_000_000), "2M"},
+		{Bytes(912), "912 B"}, {Bytes(83_500), "84 kB"}, {Bytes(1_204_332), "1.2 MB"},
+		{Bytes(int64(3_000_000_000)), "3.0 GB"},
+		{Size(-1), "-1 B"}, {Size(1023), "1023 B"}, {Size(1536), "1.5 KiB"}, {Size(3 << 30), "3.0 GiB"},
+		{Size(1 << 52), "4096.0 TiB"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
@@ -21,7 +26,8 @@ func TestSlips(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "pause", 5}, {"pause", "pause", 0}, {"puase", "pause", 1}, {"pase", "pause", 1}, {"paause", "pause", 1}, {"pawse", "pause", 1}, {"help", "halt", 2}} {
+	}{{"", "", 0}, {"", "pause", 5}, {"pause", "pause", 0}, {"puase", "pause", 1}, {"pase", "pause", 1},
+		{"paause", "pause", 1}, {"pawse", "pause", 1}, {"help", "halt", 2}} {
 		if n := Slips(c.a, c.b); n != c.want {
 			t.Errorf("%s, %s: %d, want %d", c.a, c.b, n, c.want)
 		}
@@ -29,7 +35,8 @@ func TestSlips(t *testing.T) {
 }
 
 func TestQuote(t *testing.T) {
-	for text, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a;b": "'a;b'"} {
+	for text, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "": "''", "a b": "'a b'", "it's": `'it'\''s'`,
+		"$(x)": "'$(x)'", "a;b": "'a;b'"} {
 		if got := Quote(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}

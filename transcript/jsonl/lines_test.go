@@ -53,11 +53,13 @@ func TestSplitter(t *testing.T) {
 		{"no end", "a\nb", []string{`0-2 "a"`, `rest 2-3 "b"`}},
 		{"empty lines", "\n\r\n\n", []string{`0-1 ""`, `1-3 ""`, `3-4 ""`}},
 		{"CRLF", "a\r\nb\rc\r\r\n", []string{`0-3 "a"`, `3-9 "b\rc\r"`}},
-		{"NULs, BOM, no UTF-8", "\x00\x00{}\n\xef\xbb\xbf\n\xff\xfe\n", []string{`0-5 "\x00\x00{}"`, `5-9 "\ufeff"`, `9-12 "\xff\xfe"`}},
+		{"NULs, BOM, no UTF-8", "\x00\x00{}\n\xef\xbb\xbf\n\xff\xfe\n",
+			[]string{`0-5 "\x00\x00{}"`, `5-9 "\ufeff"`, `9-12 "\xff\xfe"`}},
 		{"as long as allowed", "12345678\nb\n", []string{`0-9 "12345678"`, `9-11 "b"`}},
 		{"too long", "123456789\nb\n", []string{`0-10 over "12345678"`, `10-12 "b"`}},
 		{"too long by its CR", "12345678\r\nb\n", []string{`0-10 over "12345678"`, `10-12 "b"`}},
-		{"far too long", strings.Repeat("x", 1000) + "\n\nb\n", []string{`0-1001 over "xxxxxxxx"`, `1001-1002 ""`, `1002-1004 "b"`}},
+		{"far too long", strings.Repeat("x", 1000) + "\n\nb\n",
+			[]string{`0-1001 over "xxxxxxxx"`, `1001-1002 ""`, `1002-1004 "b"`}},
 		{"too long without an end", "a\n123456789", []string{`0-2 "a"`, `rest 2-11 over "12345678"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -141,11 +143,15 @@ func TestLineReader(t *testing.T) {
 		want []string
 		err  error
 	}{
-		{"in pieces", iotest.OneByteReader(strings.NewReader("a\nb\nc")), []string{`0-2 "a"`, `2-4 "b"`, `rest 4-5 "c"`}, io.EOF},
-		{"data and end at once", iotest.DataErrReader(strings.NewReader("a\nb\n")), []string{`0-2 "a"`, `2-4 "b"`}, io.EOF},
-		{"failure", io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)), []string{`0-2 "a"`, `rest 2-3 "b"`}, broken},
+		{"in pieces", iotest.OneByteReader(strings.NewReader("a\nb\nc")),
+			[]string{`0-2 "a"`, `2-4 "b"`, `rest 4-5 "c"`}, io.EOF},
+		{"data and end at once", iotest.DataErrReader(strings.NewReader("a\nb\n")), []string{`0-2 "a"`, `2-4 "b"`},
+			io.EOF},
+		{"failure", io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)),
+			[]string{`0-2 "a"`, `rest 2-3 "b"`}, broken},
 		{"nothing for ever", io.MultiReader(strings.NewReader("a\n"), silent{}), []string{`0-2 "a"`}, io.ErrNoProgress},
-		{"longer than the buffer", strings.NewReader(strings.Repeat("x", 3*readBuffer) + "\n"), []string{fmt.Sprintf("0-%d %q", 3*readBuffer+1, strings.Repeat("x", 3*readBuffer))}, io.EOF},
+		{"longer than the buffer", strings.NewReader(strings.Repeat("x", 3*readBuffer) + "\n"),
+			[]string{fmt.Sprintf("0-%d %q", 3*readBuffer+1, strings.Repeat("x", 3*readBuffer))}, io.EOF},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := NewLineReader(tc.r, 0)
@@ -174,7 +180,8 @@ func (silent) Read([]byte) (int, error) { return 0, nil }
 func TestSplitterFlush(t *testing.T) {
 	s := Splitter{Max: 4}
 	for _, tc := range []struct{ feed, want string }{
-		{"a\nb\r", `2-4 "b"`}, {"cc", `4-6 "cc"`}, {"d\n", ""}, {"12345", `8-13 over "1234"`}, {"", ""}, {"e", `13-14 "e"`},
+		{"a\nb\r", `2-4 "b"`}, {"cc", `4-6 "cc"`}, {"d\n", ""}, {"12345", `8-13 over "1234"`}, {"", ""},
+		{"e", `13-14 "e"`},
 	} {
 		s.Feed([]byte(tc.feed))
 		for _, ok := s.Next(); ok; _, ok = s.Next() {

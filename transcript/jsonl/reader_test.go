@@ -41,7 +41,8 @@ func TestNextOrLast(t *testing.T) {
 		{"longer than the buffer", long + "\nb\n", []string{long, "b"}},
 		{"exactly the limit", strings.Repeat("y", 300_000) + "\nb\n", []string{strings.Repeat("y", 300_000), "b"}},
 		{"one over", strings.Repeat("y", 300_001) + "\nb\n", []string{"OVER " + strings.Repeat("y", ExcerptLen), "b"}},
-		{"over, no end", "a\n" + strings.Repeat("y", 400_000), []string{"a", "OVER " + strings.Repeat("y", ExcerptLen)}},
+		{"over, no end", "a\n" + strings.Repeat("y", 400_000),
+			[]string{"a", "OVER " + strings.Repeat("y", ExcerptLen)}},
 	} {
 		got, _ := readLines(strings.NewReader(tc.in), 300_000)
 		if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -87,7 +87,8 @@ var classes = func() (c [256]class) {
 func (s *Scanner) fail() { s.Bad = true }
 
 func (s *Scanner) blank() {
-	for s.At < len(s.Data) && (s.Data[s.At] == ' ' || s.Data[s.At] == '\t' || s.Data[s.At] == '\r' || s.Data[s.At] == '\n') {
+	for s.At < len(s.Data) && (s.Data[s.At] == ' ' || s.Data[s.At] == '\t' || s.Data[s.At] == '\r' ||
+		s.Data[s.At] == '\n') {
 		s.At++
 	}
 }

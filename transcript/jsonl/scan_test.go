@@ -10,15 +10,18 @@ import (
 func TestMembers(t *testing.T) {
 	got := map[string]string{}
 	n := 0
-	whole := Members([]byte(" {\"a\" : \"x\\\\\\\"}\" ,\"b\\u0063\":[{\"]\":1},2], \"a\":null,\"n\":-1.5e3 }\r"), func(key, value []byte) bool {
-		got[string(key)] = string(value)
-		n++
-		return true
-	})
-	if diff := cmp.Diff(map[string]string{"a": "null", "bc": `[{"]":1},2]`, "n": "-1.5e3"}, got); !whole || n != 4 || diff != "" {
+	whole := Members([]byte(" {\"a\" : \"x\\\\\\\"}\" ,\"b\\u0063\":[{\"]\":1},2], \"a\":null,\"n\":-1.5e3 }\r"),
+		func(key, value []byte) bool {
+			got[string(key)] = string(value)
+			n++
+			return true
+		})
+	if diff := cmp.Diff(map[string]string{"a": "null", "bc": `[{"]":1},2]`, "n": "-1.5e3"}, got); !whole || n != 4 ||
+		diff != "" {
 		t.Errorf("%d members, whole %v (-want +got):\n%s", n, whole, diff)
 	}
-	for _, bad := range []string{"", "null", "[]", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `{"a":1}x`, `{"a":"x}`, `{"a":[1`, `{a:1}`, `{"a":1 "b":2}`, `{"a\`} {
+	for _, bad := range []string{"", "null", "[]", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `{"a":1}x`, `{"a":"x}`,
+		`{"a":[1`, `{a:1}`, `{"a":1 "b":2}`, `{"a\`} {
 		if Members([]byte(bad), func(_, _ []byte) bool { return true }) {
 			t.Errorf("%q is no object", bad)
 		}
@@ -26,9 +29,11 @@ func TestMembers(t *testing.T) {
 }
 
 func TestElements(t *testing.T) {
-	for list, want := range map[string][]string{" [ ] ": nil, `[1, {"a":[2]},"]" ,null]`: {"1", `{"a":[2]}`, `"]"`, "null"}} {
+	for list, want := range map[string][]string{" [ ] ": nil,
+		`[1, {"a":[2]},"]" ,null]`: {"1", `{"a":[2]}`, `"]"`, "null"}} {
 		var got []string
-		if whole := Elements([]byte(list), func(value []byte) { got = append(got, string(value)) }); !whole || !cmp.Equal(want, got) {
+		if whole := Elements([]byte(list), func(value []byte) { got = append(got, string(value)) }); !whole ||
+			!cmp.Equal(want, got) {
 			t.Errorf("%s: %q, whole %v", list, got, whole)
 		}
 	}
@@ -54,7 +59,8 @@ func TestNatural(t *testing.T) {
 
 // The scan must see what encoding/json sees.
 func FuzzMembers(f *testing.F) {
-	for _, s := range []string{`{}`, ` { } `, `{"a":1,"b":[{}," ]\""],"c":"\\"}`, `{"a":1,}`, `{"a" 1}`, `{"\u0061":null}`, `{"a":1}x`, `{"":{"":""}}`} {
+	for _, s := range []string{`{}`, ` { } `, `{"a":1,"b":[{}," ]\""],"c":"\\"}`, `{"a":1,}`, `{"a" 1}`,
+		`{"\u0061":null}`, `{"a":1}x`, `{"":{"":""}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -79,7 +85,8 @@ func FuzzMembers(f *testing.F) {
 
 // A string is what encoding/json reads, or none.
 func FuzzString(f *testing.F) {
-	for _, s := range []string{`""`, `"a\n\t\r\"\\\/\b\f"`, `"\u00e4 \ud800 ä"`, `"\`, `"\"`, `"\x"`, `"a"b"`, "\"\xff\\n\"", "\"\n\"", `"`, `7`} {
+	for _, s := range []string{`""`, `"a\n\t\r\"\\\/\b\f"`, `"\u00e4 \ud800 ä"`, `"\`, `"\"`, `"\x"`, `"a"b"`,
+		"\"\xff\\n\"", "\"\n\"", `"`, `7`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -52,7 +52,8 @@ func BenchmarkPickerFilter(b *testing.B) {
 	p := NewPicker(testLook(b))
 	var items []Item
 	for i := range 5000 {
-		items = append(items, Item{Text: "some/directory/of/documents/" + strings.Repeat("x", i%20) + "requirements.md"})
+		items = append(items,
+			Item{Text: "some/directory/of/documents/" + strings.Repeat("x", i%20) + "requirements.md"})
 	}
 	p.SetItems(items)
 	for b.Loop() {

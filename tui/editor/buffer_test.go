@@ -66,14 +66,16 @@ func TestTypedSequences(t *testing.T) {
 	}
 	r := newRig(t, 40, 3)
 	r.write("e" + strings.Repeat("\u0301", 12) + "\u202e\u200b\u200dx")
-	if got := r.c.Text(); strings.Count(got, "\u0301") > 4 || !strings.HasSuffix(got, "x") || strings.ContainsAny(got, "\u202e\u200b\u200d") {
+	if got := r.c.Text(); strings.Count(got, "\u0301") > 4 || !strings.HasSuffix(got, "x") ||
+		strings.ContainsAny(got, "\u202e\u200b\u200d") {
 		t.Errorf("typed came out as %q", got)
 	}
 }
 
 func TestKeysOfOthersAreLeft(t *testing.T) {
 	r := newRig(t, 40, 3)
-	for _, key := range []string{"Ctrl+C", "Ctrl+Z", "Ctrl+G", "Ctrl+L", "Ctrl+O", "Ctrl+Q", "Ctrl+V", "Ctrl+X", "Esc", "PgUp", "PgDn", "Enter", "Up", "Down"} {
+	for _, key := range []string{"Ctrl+C", "Ctrl+Z", "Ctrl+G", "Ctrl+L", "Ctrl+O", "Ctrl+Q", "Ctrl+V", "Ctrl+X", "Esc",
+		"PgUp", "PgDn", "Enter", "Up", "Down"} {
 		if r.press(key); !r.unconsumed {
 			t.Errorf("%s was taken with nothing written", key)
 		}
@@ -120,8 +122,10 @@ func TestTagsAreText(t *testing.T) {
 // inside and draws nothing outside.
 func TestSizes(t *testing.T) {
 	texts := []string{
-		"", "x", "a longer line of plain words that wraps at most widths\nand another one\n\n", strings.Repeat("漢字かな", 60), strings.Repeat("👨‍👩‍👧‍👦 ", 20),
-		"שלום עולם مرحبا بالعالم " + strings.Repeat("e\u0301", 50), strings.Repeat("x", 500), strings.Repeat(" ", 90), "\t\ttabs\tand\ttabs", "\u0301",
+		"", "x", "a longer line of plain words that wraps at most widths\nand another one\n\n",
+		strings.Repeat("漢字かな", 60), strings.Repeat("👨‍👩‍👧‍👦 ", 20),
+		"שלום עולם مرحبا بالعالم " + strings.Repeat("e\u0301", 50), strings.Repeat("x", 500), strings.Repeat(" ", 90),
+		"\t\ttabs\tand\ttabs", "\u0301",
 	}
 	r := newRig(t, 20, 3)
 	for i, text := range texts {
@@ -154,7 +158,8 @@ func TestRoundTrip(t *testing.T) {
 		r.draw()
 		var want string
 		for range 30 {
-			s := []string{"word ", "漢字", "\n", "x", "\ttab", "שלום", "👨‍👩‍👧‍👦", strings.Repeat("long line\n", 20), "[red]"}[d.IntN(9)]
+			s := []string{"word ", "漢字", "\n", "x", "\ttab", "שלום", "👨‍👩‍👧‍👦", strings.Repeat("long line\n", 20),
+				"[red]"}[d.IntN(9)]
 			r.c.Paste(s)
 			want += s
 			if d.IntN(4) == 0 { // moving about changes nothing
@@ -181,7 +186,9 @@ func TestMouse(t *testing.T) {
 	r.write("the 漢字 words\nbelow").draw()
 	focused := 0
 	at := func(action tview.MouseAction, x, y int) (bool, tview.Primitive) {
-		return r.c.MouseHandler()(action, tcell.NewEventMouse(r.x+x, r.y+y, tcell.Button1, 0), func(tview.Primitive) { focused++ })
+		return r.c.MouseHandler()(action, tcell.NewEventMouse(r.x+x, r.y+y, tcell.Button1, 0), func(tview.Primitive) {
+			focused++
+		})
 	}
 	at(tview.MouseLeftDown, 2+5, 1) // on the left half of the second wide one is its beginning
 	r.cursor("the |漢字 words\nbelow")
@@ -212,7 +219,8 @@ func TestLabelsAreSanitised(t *testing.T) {
 	r.c.SetTo("to \x1b[2Jevil\n\u202e", "st\x07op", render.SpeakerOrch1)
 	r.c.SetPlaceholder("a\x1b]0;b\ac")
 	r.draw()
-	if got := rows(r.screen, r.x, r.y, r.width, 2); !strings.Contains(got, "to evil  · stop") || !strings.Contains(got, "⟦a⟧c ") {
+	if got := rows(r.screen, r.x, r.y, r.width, 2); !strings.Contains(got, "to evil  · stop") ||
+		!strings.Contains(got, "⟦a⟧c ") {
 		t.Errorf("drawn as\n%s", got)
 	}
 }

@@ -43,7 +43,8 @@ type param struct {
 // Commands are all the slash commands, in the order of the help.
 var Commands = []Spec{
 	spec("task", "", "the task in full"),
-	spec("note", "TEXT", "tell the Arbiter with its next turn; behind an agent's id, as in /note orch-1 TEXT: that agent"),
+	spec("note", "TEXT",
+		"tell the Arbiter with its next turn; behind an agent's id, as in /note orch-1 TEXT: that agent"),
 	spec("steer", "TEXT", "tell the Arbiter now, within its running turn, or the agent whose id stands first"),
 	spec("stop", "[TEXT]", "interrupt the running turn, then say TEXT, to the agent whose id stands first"),
 	spec("reword", "TEXT", "change your last word that waits"),
@@ -56,15 +57,22 @@ var Commands = []Spec{
 	spec("halt", "", "stop every agent at once"),
 	spec("pause", "", "hold all messages back"),
 	spec("continue", "", "let them go again"),
-	spec("plan", "[CHANGE]", "the plan in full; CHANGE: add TEXT, set and a step a line, or a step's number and done, start, skip, fail, pending, up, down, delete, text … or mode …"),
-	spec("accept", "[TEXT]", "the acceptance criteria; TEXT: a command that must pass before the task is complete, or drop and a criterion's number"),
+	spec("plan", "[CHANGE]",
+		"the plan in full; CHANGE: add TEXT, set and a step a line, or a step's number and done, start, skip, fail, "+
+			"pending, up, down, delete, text … or mode …"),
+	spec("accept", "[TEXT]",
+		"the acceptance criteria; TEXT: a command that must pass before the task is complete, or drop and a "+
+			"criterion's number"),
 	spec("agents", "", "the modes of this run: when to use them, tools, how they have done"),
 	spec("skip", "", "skip the step at hand"),
 	spec("retry", "", "ask the last agent to try again"),
 	spec("reset", "", "release the Orchestrators and return to idle"),
 	spec("choose", "OPTION", "take one of the ways out that were offered"),
-	onScreen("allow", "[run|always=SCOPE] [RULE]", "allow what is asked for: once, for the whole run, or always here; RULE: all that it covers, also where nothing is asked for"),
-	onScreen("deny", "[TEXT|RULE=TEXT]", "deny what is asked for, and say why; or from now on all that RULE may be about"),
+	onScreen("allow", "[run|always=SCOPE] [RULE]",
+		"allow what is asked for: once, for the whole run, or always here; RULE: all that it covers, also where "+
+			"nothing is asked for"),
+	onScreen("deny", "[TEXT|RULE=TEXT]",
+		"deny what is asked for, and say why; or from now on all that RULE may be about"),
 	spec("ask", "RULE", "from now on, have what RULE may be about asked for"),
 	spec("context", "[AGENT]", "how full the contexts are"),
 	spec("cost", "", "what it has cost"),

@@ -137,7 +137,8 @@ func (f completer) complete(open bool) {
 		f.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
 	case ctx.Want == WantPlan:
 		f.SetCandidates(ctx.Generation, []Candidate{
-			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"}, {Text: "set", Note: "replace it, one step a line"},
+			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"},
+			{Text: "set", Note: "replace it, one step a line"},
 		})
 	case f.Completer != nil:
 		f.SetCandidates(ctx.Generation, f.Completer(ctx))

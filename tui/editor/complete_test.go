@@ -95,7 +95,8 @@ func TestCompleteArgument(t *testing.T) {
 			t.Errorf("%q asks for %+v", c.text, got)
 		}
 	}
-	for _, text := range []string{"/note ", "/note x", "/to orch-1 x", "/pause ", "/frobnicate x", "plain", "mail@host", "/kill a\n"} {
+	for _, text := range []string{"/note ", "/note x", "/to orch-1 x", "/pause ", "/frobnicate x", "plain", "mail@host",
+		"/kill a\n"} {
 		a := &answers{}
 		r := newRig(t, 60, 3)
 		r.c.Completer = a.complete
@@ -116,7 +117,8 @@ func TestCompleteArgument(t *testing.T) {
 }
 
 func TestCompleteFile(t *testing.T) {
-	a := &answers{list: []Candidate{{Text: "src/", Open: true}, {Text: "src/my file.go"}, {Text: "README.md"}, {Text: "evil\x1b[2J.md"}, {Text: "two\nlines"}}}
+	a := &answers{list: []Candidate{{Text: "src/", Open: true}, {Text: "src/my file.go"}, {Text: "README.md"},
+		{Text: "evil\x1b[2J.md"}, {Text: "two\nlines"}}}
 	r := newRig(t, 60, 3)
 	r.c.Completer = a.complete
 	r.write("look at @s")

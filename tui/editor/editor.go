@@ -144,7 +144,8 @@ func (c *Editor) notice(text string) {
 
 // tooLong refuses a text of n bytes where most are allowed.
 func tooLong(n, most int) string {
-	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. Nothing is lost.", words.Bytes(n), words.Bytes(most))
+	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. "+
+		"Nothing is lost.", words.Bytes(n), words.Bytes(most))
 }
 
 // Send sends what is written, or executes it where it is a slash command. It reports
@@ -168,7 +169,8 @@ func (c *Editor) Send() bool {
 			return false
 		}
 	case slash(raw) && strings.Contains(firstWord(raw), chipOpen):
-		c.notice("A paste is no command: write a space between the command and the paste, or begin with \"//\" to send it as text.")
+		c.notice("A paste is no command: write a space between the command and the paste, or begin with \"//\" to " +
+			"send it as text.")
 		return false
 	case slash(raw):
 		cmd, err := ParseSlash(text)

@@ -17,8 +17,9 @@ var material = []string{
 	"a", "b ", "word", "\n", "\t", "  ", "-", "/", "/kill ", "@", "@src/ma", "//", "/etc/hosts", "\"",
 	"漢字", "한국어", "ｆｕｌｌ", "é", "e\u0301\u0302\u0303\u0304\u0305", "\u0301", "שלום", "مرحبا", "हिन्दी", "🇩🇪", "🇩", "👍🏽",
 	"👨‍👩‍👧‍👦", strings.Repeat("👩‍", 30) + "👩", "\u0600", "\u200d", "\u200b", "\ufdd0", "\ufdd01\ufdd1", "\ufe0f",
-	"[red]text[-]", `["r"]x[""]`, "[:::https://x.test]y[:::-]", "\x1b[31mred", "\x1b]52;c;aGk=\a", "\x9b2J", "\x07\x08\x7f\x00", "a\r\nb\rc", "\u2028",
-	"\u202eevil", "\xff\xfe", strings.Repeat("x", 1200), strings.Repeat("line\n", 12), strings.Repeat("漢", 1001), strings.Repeat("w ", 300),
+	"[red]text[-]", `["r"]x[""]`, "[:::https://x.test]y[:::-]", "\x1b[31mred", "\x1b]52;c;aGk=\a", "\x9b2J",
+	"\x07\x08\x7f\x00", "a\r\nb\rc", "\u2028", "\u202eevil", "\xff\xfe", strings.Repeat("x", 1200),
+	strings.Repeat("line\n", 12), strings.Repeat("漢", 1001), strings.Repeat("w ", 300),
 }
 
 // FuzzComposer: whatever is pressed, pasted and resized, nothing panics, nothing is
@@ -53,7 +54,8 @@ func runProgram(t *testing.T, program []byte) {
 	r.c.SetPlaceholder("Speak, mortal.")
 	r.c.Seed([]string{"first", "second\nof two lines", "/pause", "漢字 👨‍👩‍👧‍👦"})
 	r.c.Completer = func(c Context) []Candidate {
-		return []Candidate{{Text: "orch-1", Note: "Orchestrator I"}, {Text: "src/main.go"}, {Text: "a dir/", Open: true}, {Text: "bad\x1b"}}
+		return []Candidate{{Text: "orch-1", Note: "Orchestrator I"}, {Text: "src/main.go"},
+			{Text: "a dir/", Open: true}, {Text: "bad\x1b"}}
 	}
 	for i := 0; i+1 < len(program); i += 2 {
 		act, arg := program[i], program[i+1]
@@ -79,7 +81,8 @@ func runProgram(t *testing.T, program []byte) {
 }
 
 func (r *rig) mouse(arg int) {
-	action := []tview.MouseAction{tview.MouseLeftDown, tview.MouseLeftUp, tview.MouseMove, tview.MouseLeftDoubleClick}[arg%4]
+	action := []tview.MouseAction{tview.MouseLeftDown, tview.MouseLeftUp, tview.MouseMove,
+		tview.MouseLeftDoubleClick}[arg%4]
 	e := tcell.NewEventMouse(arg%r.screenW, arg/3%r.screenH, tcell.Button1, 0)
 	r.c.MouseHandler()(action, e, func(tview.Primitive) {})
 }
@@ -88,7 +91,9 @@ func (r *rig) mouse(arg int) {
 func (r *rig) check() {
 	r.t.Helper()
 	ed := &r.c.ed
-	if clean := sanitize.Text(strings.NewReplacer(chipOpen, "", chipClose, "").Replace(ed.text)); strings.ContainsFunc(clean, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' }) {
+	if clean := sanitize.Text(strings.NewReplacer(chipOpen, "", chipClose,
+		"").Replace(ed.text)); strings.ContainsFunc(clean,
+		func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' }) {
 		r.t.Fatalf("a control character in %q", ed.text)
 	}
 	if strings.Contains(r.c.Text(), chipOpen) {

@@ -24,7 +24,8 @@ type history struct {
 
 // add puts one at the end and forgets the drafts.
 func (h *history) add(text string) {
-	if text = sanitize.Text(text); strings.TrimSpace(text) != "" && (len(h.entries) == 0 || h.entries[len(h.entries)-1] != text) {
+	if text = sanitize.Text(text); strings.TrimSpace(text) != "" &&
+		(len(h.entries) == 0 || h.entries[len(h.entries)-1] != text) {
 		h.entries = append(h.entries, text)
 		h.bytes += len(text)
 		drop := 0

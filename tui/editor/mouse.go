@@ -7,8 +7,10 @@ import (
 
 // MouseHandler puts the cursor where one clicks, and marks where one drags; a double
 // click marks a word. The wheel is the owner's.
-func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive) {
-	return c.WrapMouseHandler(func(action tview.MouseAction, e *tcell.EventMouse, setFocus func(tview.Primitive)) (bool, tview.Primitive) {
+func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
+	func(tview.Primitive)) (bool, tview.Primitive) {
+	return c.WrapMouseHandler(func(action tview.MouseAction, e *tcell.EventMouse,
+		setFocus func(tview.Primitive)) (bool, tview.Primitive) {
 		x, y := e.Position()
 		if !c.InRect(x, y) && !c.dragging {
 			return false, nil

@@ -68,7 +68,9 @@ func (c *Editor) room(n int) bool {
 	if c.chips.bytes+n <= pasteBytes {
 		return true
 	}
-	c.notice(fmt.Sprintf("That text is too large (%s; %s more can be held): save it to a file and name the file with @.", words.Bytes(n), words.Bytes(pasteBytes-c.chips.bytes)))
+	c.notice(fmt.Sprintf(
+		"That text is too large (%s; %s more can be held): save it to a file and name the file with @.", words.Bytes(n),
+		words.Bytes(pasteBytes-c.chips.bytes)))
 	return false
 }
 

@@ -285,8 +285,10 @@ func (p *Picker) drawItem(canvas render.Canvas, item Item, current bool) {
 }
 
 // MouseHandler chooses what is clicked; the wheel moves.
-func (p *Picker) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive) {
-	return p.WrapMouseHandler(func(action tview.MouseAction, e *tcell.EventMouse, setFocus func(tview.Primitive)) (bool, tview.Primitive) {
+func (p *Picker) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
+	func(tview.Primitive)) (bool, tview.Primitive) {
+	return p.WrapMouseHandler(func(action tview.MouseAction, e *tcell.EventMouse,
+		setFocus func(tview.Primitive)) (bool, tview.Primitive) {
 		x, y := e.Position()
 		if !p.InRect(x, y) {
 			return false, nil

@@ -15,7 +15,8 @@ import (
 
 func documents() []Item {
 	var items []Item
-	for _, s := range []string{"README.md", "docs/requirements.md", "docs/design.md", "internal/parser/NOTES.md", "REQUIREMENTS.md", "src/漢字/要件.md"} {
+	for _, s := range []string{"README.md", "docs/requirements.md", "docs/design.md", "internal/parser/NOTES.md",
+		"REQUIREMENTS.md", "src/漢字/要件.md"} {
 		items = append(items, Item{Text: s, Note: fmt.Sprint(len(s), " KB"), Value: s})
 	}
 	return items
@@ -61,7 +62,8 @@ func TestPicker(t *testing.T) {
 	enter()
 	p.Key(keyNames["Esc"])
 	p.Key(keyNames["Esc"])
-	want := []string{"docs/requirements.md", "src/漢字/要件.md", "README.md", "src/漢字/要件.md", "REQUIREMENTS.md", "README.md"}
+	want := []string{"docs/requirements.md", "src/漢字/要件.md", "README.md", "src/漢字/要件.md", "REQUIREMENTS.md",
+		"README.md"}
 	if diff := cmp.Diff(want, chosen); diff != "" || cancelled != 1 {
 		t.Errorf("chosen (-want +got), cancelled %d:\n%s", cancelled, diff)
 	}
@@ -236,7 +238,8 @@ func TestComposerGolden(t *testing.T) {
 		var b strings.Builder
 		show := func(name string) {
 			r.draw()
-			fmt.Fprintf(&b, "%s (%d rows)\n%s", name, r.c.Rows(r.width, 10), rows(r.screen, r.x, r.y, r.width, r.height))
+			fmt.Fprintf(&b, "%s (%d rows)\n%s", name, r.c.Rows(r.width, 10),
+				rows(r.screen, r.x, r.y, r.width, r.height))
 		}
 		r.c.SetPlaceholder("Speak, mortal.")
 		show("empty")

@@ -35,7 +35,8 @@ type rig struct {
 }
 
 func newRig(t testing.TB, width, height int) *rig {
-	r := &rig{t: t, screen: tcell.NewSimulationScreen("UTF-8"), c: New(testLook(t)), x: 2, y: 1, width: width, height: height}
+	r := &rig{t: t, screen: tcell.NewSimulationScreen("UTF-8"), c: New(testLook(t)), x: 2, y: 1, width: width,
+		height: height}
 	if err := r.screen.Init(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,16 +58,25 @@ func (r *rig) resize(width, height int) {
 }
 
 var keyNames = map[string]*tcell.EventKey{
-	"Enter": ev(tcell.KeyEnter, 0), "Shift+Enter": ev(tcell.KeyEnter, tcell.ModShift), "Ctrl+J": ev(tcell.KeyCtrlJ, tcell.ModCtrl),
-	"Alt+Enter": tcell.NewEventKey(tcell.KeyRune, 'm', tcell.ModAlt|tcell.ModCtrl), // as the terminal's ESC CR arrives
-	"Up":        ev(tcell.KeyUp, 0), "Down": ev(tcell.KeyDown, 0), "Left": ev(tcell.KeyLeft, 0), "Right": ev(tcell.KeyRight, 0),
-	"Shift+Left": ev(tcell.KeyLeft, tcell.ModShift), "Shift+Right": ev(tcell.KeyRight, tcell.ModShift), "Shift+Down": ev(tcell.KeyDown, tcell.ModShift),
-	"Ctrl+Left": ev(tcell.KeyLeft, tcell.ModCtrl), "Ctrl+Home": ev(tcell.KeyHome, tcell.ModCtrl), "Ctrl+End": ev(tcell.KeyEnd, tcell.ModCtrl),
-	"Home": ev(tcell.KeyHome, 0), "End": ev(tcell.KeyEnd, 0), "Backspace": ev(tcell.KeyBackspace2, 0), "Delete": ev(tcell.KeyDelete, 0),
-	"Tab": ev(tcell.KeyTab, 0), "Shift+Tab": ev(tcell.KeyBacktab, 0), "Esc": ev(tcell.KeyEscape, 0), "PgUp": ev(tcell.KeyPgUp, 0), "PgDn": ev(tcell.KeyPgDn, 0),
-	"Ctrl+_": ev(tcell.KeyCtrlUnderscore, tcell.ModCtrl), "Alt+Backspace": ev(tcell.KeyBackspace2, tcell.ModAlt),
-	"Alt+_": tcell.NewEventKey(tcell.KeyRune, '_', tcell.ModAlt), "Alt+B": tcell.NewEventKey(tcell.KeyRune, 'b', tcell.ModAlt), "Alt+F": tcell.NewEventKey(tcell.KeyRune, 'f', tcell.ModAlt),
-	"Alt+D": tcell.NewEventKey(tcell.KeyRune, 'd', tcell.ModAlt), "Alt+W": tcell.NewEventKey(tcell.KeyRune, 'w', tcell.ModAlt), "Alt+X": tcell.NewEventKey(tcell.KeyRune, 'x', tcell.ModAlt),
+	"Enter": ev(tcell.KeyEnter, 0), "Shift+Enter": ev(tcell.KeyEnter, tcell.ModShift),
+	// as the terminal's ESC CR arrives
+	"Ctrl+J":    ev(tcell.KeyCtrlJ, tcell.ModCtrl),
+	"Alt+Enter": tcell.NewEventKey(tcell.KeyRune, 'm', tcell.ModAlt|tcell.ModCtrl),
+	"Up":        ev(tcell.KeyUp, 0), "Down": ev(tcell.KeyDown, 0), "Left": ev(tcell.KeyLeft, 0),
+	"Right": ev(tcell.KeyRight, 0), "Shift+Left": ev(tcell.KeyLeft, tcell.ModShift),
+	"Shift+Right": ev(tcell.KeyRight, tcell.ModShift), "Shift+Down": ev(tcell.KeyDown, tcell.ModShift),
+	"Ctrl+Left": ev(tcell.KeyLeft, tcell.ModCtrl), "Ctrl+Home": ev(tcell.KeyHome, tcell.ModCtrl),
+	"Ctrl+End": ev(tcell.KeyEnd, tcell.ModCtrl), "Home": ev(tcell.KeyHome, 0), "End": ev(tcell.KeyEnd, 0),
+	"Backspace": ev(tcell.KeyBackspace2, 0), "Delete": ev(tcell.KeyDelete, 0),
+	"Tab": ev(tcell.KeyTab, 0), "Shift+Tab": ev(tcell.KeyBacktab, 0), "Esc": ev(tcell.KeyEscape, 0),
+	"PgUp": ev(tcell.KeyPgUp, 0), "PgDn": ev(tcell.KeyPgDn, 0), "Ctrl+_": ev(tcell.KeyCtrlUnderscore, tcell.ModCtrl),
+	"Alt+Backspace": ev(tcell.KeyBackspace2, tcell.ModAlt),
+	"Alt+_":         tcell.NewEventKey(tcell.KeyRune, '_', tcell.ModAlt),
+	"Alt+B":         tcell.NewEventKey(tcell.KeyRune, 'b', tcell.ModAlt),
+	"Alt+F":         tcell.NewEventKey(tcell.KeyRune, 'f', tcell.ModAlt),
+	"Alt+D":         tcell.NewEventKey(tcell.KeyRune, 'd', tcell.ModAlt),
+	"Alt+W":         tcell.NewEventKey(tcell.KeyRune, 'w', tcell.ModAlt),
+	"Alt+X":         tcell.NewEventKey(tcell.KeyRune, 'x', tcell.ModAlt),
 }
 
 func init() {

@@ -103,7 +103,8 @@ func take(w Want, rest string, last bool) (arg, after string) {
 			return rest[1 : 1+end], strings.TrimSpace(rest[end+2:])
 		}
 	}
-	if last && (w == WantAgent || w == WantPath || w == WantFile || w == WantMode || w == WantOption || w == WantTheme) && !strings.Contains(rest, "\n") {
+	if last && (w == WantAgent || w == WantPath || w == WantFile || w == WantMode || w == WantOption ||
+		w == WantTheme) && !strings.Contains(rest, "\n") {
 		return rest, ""
 	}
 	word := firstWord(rest)
@@ -162,7 +163,8 @@ func unfinished(verb string) error {
 	case "add":
 		return refused("write what is to be done behind it", "/plan add: the step is missing")
 	}
-	return refused("write /plan "+verb+" done, start, skip, fail, pending, up, down, delete, text … or mode …", "/plan %s: the change is missing", verb)
+	return refused("write /plan "+verb+" done, start, skip, fail, pending, up, down, delete, text … or mode …",
+		"/plan %s: the change is missing", verb)
 }
 
 func unknown(name string) error {
@@ -183,7 +185,8 @@ func missing(s Spec, p param, at int) error {
 
 func surplus(s Spec, rest string) error {
 	if len(s.params) == 0 {
-		return refused("write "+s.Usage()+" alone; "+literally, "/%s takes nothing, but %q stands behind it", s.Name, short(rest))
+		return refused("write "+s.Usage()+" alone; "+literally, "/%s takes nothing, but %q stands behind it", s.Name,
+			short(rest))
 	}
 	return refused("write "+s.Usage()+"; "+literally, "/%s: %q is too much", s.Name, short(rest))
 }

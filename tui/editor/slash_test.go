@@ -11,40 +11,55 @@ import (
 
 func TestParseSlash(t *testing.T) {
 	for text, want := range map[string]Command{
-		"/pause":                                   {Name: "pause"},
-		"/Pause  ":                                 {Name: "pause"},
-		"/note  the tests\nfirst ":                 {Name: "note", Args: []string{"the tests\nfirst"}, Rest: "the tests\nfirst"},
-		"/stop":                                    {Name: "stop"},
-		"/stop that now":                           {Name: "stop", Args: []string{"that now"}, Rest: "that now"},
-		"/to orch-2 go  on\nplease":                {Name: "to", Args: []string{"orch-2", "go  on\nplease"}, Rest: "orch-2 go  on\nplease"},
-		"/to Orchestrator II go on":                {Name: "to", Args: []string{"Orchestrator II", "go on"}, Rest: "Orchestrator II go on"},
-		`/to "Orchestrator II" go on`:              {Name: "to", Args: []string{"Orchestrator II", "go on"}, Rest: `"Orchestrator II" go on`},
-		"/kill Orchestrator III":                   {Name: "kill", Args: []string{"Orchestrator III"}, Rest: "Orchestrator III"},
-		"/mode architect":                          {Name: "summon", Args: []string{"architect"}, Rest: "architect"},
-		"/summon architect":                        {Name: "summon", Args: []string{"architect"}, Rest: "architect"},
-		"/interrupt":                               {Name: "interrupt"},
-		"/plan":                                    {Name: "plan"},
-		"/plan show":                               {Name: "plan", Args: []string{"show"}, Rest: "show"},
-		"/plan add read it":                        {Name: "plan", Args: []string{"add", "read it"}, Rest: "add read it"},
-		"/plan 2 mode tester":                      {Name: "plan", Args: []string{"2", "mode tester"}, Rest: "2 mode tester"},
-		"/plan set read\nwrite":                    {Name: "plan", Args: []string{"set", "read\nwrite"}, Rest: "set read\nwrite"},
-		"/allow always Bash(go test *)":            {Name: "allow", Args: []string{"always", "Bash(go test *)"}, Rest: "always Bash(go test *)"},
-		"/allow Bash(go *)":                        {Name: "allow", Args: []string{"", "Bash(go *)"}, Rest: "Bash(go *)"},
-		"/allow mcp__git":                          {Name: "allow", Args: []string{"", "mcp__git"}, Rest: "mcp__git"},
-		"/deny Bash(rm *)":                         {Name: "deny", Args: []string{"Bash(rm *)"}, Rest: "Bash(rm *)"},
-		"/ask Edit(go.mod)":                        {Name: "ask", Args: []string{"Edit(go.mod)"}, Rest: "Edit(go.mod)"},
-		"/permissions":                             {Name: "permissions"},
-		"/permissions rules":                       {Name: "permissions", Args: []string{"rules"}, Rest: "rules"},
-		"/permissions allow-all i-accept-the-risk": {Name: "permissions", Args: []string{"allow-all", "i-accept-the-risk"}, Rest: "allow-all i-accept-the-risk"},
-		"/allow run":                               {Name: "allow", Args: []string{"run"}, Rest: "run"},
-		"/deny not in /etc":                        {Name: "deny", Args: []string{"not in /etc"}, Rest: "not in /etc"},
-		"/model opus orch-1":                       {Name: "model", Args: []string{"opus", "orch-1"}, Rest: "opus orch-1"},
-		"/model opus Orchestrator I":               {Name: "model", Args: []string{"opus", "Orchestrator I"}, Rest: "opus Orchestrator I"},
-		"/file docs/what we want.md":               {Name: "file", Args: []string{"docs/what we want.md"}, Rest: "docs/what we want.md"},
-		`/save "my notes.md"`:                      {Name: "save", Args: []string{"my notes.md"}, Rest: `"my notes.md"`},
-		"/search a b":                              {Name: "search", Args: []string{"a b"}, Rest: "a b"},
-		"/choose 2":                                {Name: "choose", Args: []string{"2"}, Rest: "2"},
-		"/steer /etc/hosts is wrong, look at it":   {Name: "steer", Args: []string{"/etc/hosts is wrong, look at it"}, Rest: "/etc/hosts is wrong, look at it"},
+		"/pause":   {Name: "pause"},
+		"/Pause  ": {Name: "pause"},
+		"/note  the tests\nfirst ": {Name: "note", Args: []string{"the tests\nfirst"},
+			Rest: "the tests\nfirst"},
+		"/stop":          {Name: "stop"},
+		"/stop that now": {Name: "stop", Args: []string{"that now"}, Rest: "that now"},
+		"/to orch-2 go  on\nplease": {Name: "to", Args: []string{"orch-2", "go  on\nplease"},
+			Rest: "orch-2 go  on\nplease"},
+		"/to Orchestrator II go on": {Name: "to", Args: []string{"Orchestrator II", "go on"},
+			Rest: "Orchestrator II go on"},
+		`/to "Orchestrator II" go on`: {Name: "to", Args: []string{"Orchestrator II", "go on"},
+			Rest: `"Orchestrator II" go on`},
+		"/kill Orchestrator III": {Name: "kill", Args: []string{"Orchestrator III"},
+			Rest: "Orchestrator III"},
+		"/mode architect":   {Name: "summon", Args: []string{"architect"}, Rest: "architect"},
+		"/summon architect": {Name: "summon", Args: []string{"architect"}, Rest: "architect"},
+		"/interrupt":        {Name: "interrupt"},
+		"/plan":             {Name: "plan"},
+		"/plan show":        {Name: "plan", Args: []string{"show"}, Rest: "show"},
+		"/plan add read it": {Name: "plan", Args: []string{"add", "read it"},
+			Rest: "add read it"},
+		"/plan 2 mode tester": {Name: "plan", Args: []string{"2", "mode tester"},
+			Rest: "2 mode tester"},
+		"/plan set read\nwrite": {Name: "plan", Args: []string{"set", "read\nwrite"},
+			Rest: "set read\nwrite"},
+		"/allow always Bash(go test *)": {Name: "allow", Args: []string{"always", "Bash(go test *)"},
+			Rest: "always Bash(go test *)"},
+		"/allow Bash(go *)": {Name: "allow", Args: []string{"", "Bash(go *)"},
+			Rest: "Bash(go *)"},
+		"/allow mcp__git":    {Name: "allow", Args: []string{"", "mcp__git"}, Rest: "mcp__git"},
+		"/deny Bash(rm *)":   {Name: "deny", Args: []string{"Bash(rm *)"}, Rest: "Bash(rm *)"},
+		"/ask Edit(go.mod)":  {Name: "ask", Args: []string{"Edit(go.mod)"}, Rest: "Edit(go.mod)"},
+		"/permissions":       {Name: "permissions"},
+		"/permissions rules": {Name: "permissions", Args: []string{"rules"}, Rest: "rules"},
+		"/permissions allow-all i-accept-the-risk": {Name: "permissions",
+			Args: []string{"allow-all", "i-accept-the-risk"}, Rest: "allow-all i-accept-the-risk"},
+		"/allow run":        {Name: "allow", Args: []string{"run"}, Rest: "run"},
+		"/deny not in /etc": {Name: "deny", Args: []string{"not in /etc"}, Rest: "not in /etc"},
+		"/model opus orch-1": {Name: "model", Args: []string{"opus", "orch-1"},
+			Rest: "opus orch-1"},
+		"/model opus Orchestrator I": {Name: "model", Args: []string{"opus", "Orchestrator I"},
+			Rest: "opus Orchestrator I"},
+		"/file docs/what we want.md": {Name: "file", Args: []string{"docs/what we want.md"},
+			Rest: "docs/what we want.md"},
+		`/save "my notes.md"`: {Name: "save", Args: []string{"my notes.md"}, Rest: `"my notes.md"`},
+		"/search a b":         {Name: "search", Args: []string{"a b"}, Rest: "a b"},
+		"/choose 2":           {Name: "choose", Args: []string{"2"}, Rest: "2"},
+		"/steer /etc/hosts is wrong, look at it": {Name: "steer", Args: []string{"/etc/hosts is wrong, look at it"},
+			Rest: "/etc/hosts is wrong, look at it"},
 	} {
 		got, err := ParseSlash(text)
 		if err != nil {
@@ -101,7 +116,8 @@ func TestSlashIsNeverLostNorGuessed(t *testing.T) {
 	r.press("Ctrl+Home").write("/").press("Enter").text("")
 	r.write(" /pause").press("Enter").text("")
 	r.write("first\n/pause").press("Enter").text("")
-	if diff := cmp.Diff([]string{"/etc/hosts is wrong", " /pause", "first\n/pause"}, r.sent); diff != "" || len(r.commands) > 0 {
+	if diff := cmp.Diff([]string{"/etc/hosts is wrong", " /pause", "first\n/pause"}, r.sent); diff != "" ||
+		len(r.commands) > 0 {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
 	r.refuse = true
@@ -189,7 +205,8 @@ func FuzzParseSlash(f *testing.F) {
 }
 
 func TestSuggest(t *testing.T) {
-	for word, want := range map[string]string{"sumon": "/summon", "SUMMOM": "/summon", "modee": "/summon /model", "qiut": "/quit", "halp": "/halt /help", "x": "", "frobnicate": "", "home/me": "", "": ""} {
+	for word, want := range map[string]string{"sumon": "/summon", "SUMMOM": "/summon", "modee": "/summon /model",
+		"qiut": "/quit", "halp": "/halt /help", "x": "", "frobnicate": "", "home/me": "", "": ""} {
 		if got := strings.Join(suggest(word), " "); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}

@@ -112,7 +112,8 @@ func whole(quoted []byte) []byte {
 			end = i
 		}
 	}
-	if high := bytes.ToLower(quoted[max(end-6, 0):end]); len(high) == 6 && bytes.HasPrefix(high, []byte(`\ud`)) && high[3] >= '8' && high[3] <= 'b' {
+	if high := bytes.ToLower(quoted[max(end-6, 0):end]); len(high) == 6 && bytes.HasPrefix(high, []byte(`\ud`)) &&
+		high[3] >= '8' && high[3] <= 'b' {
 		end -= len(high)
 	}
 	return quoted[:end:end]

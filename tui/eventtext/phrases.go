@@ -23,7 +23,8 @@ func Name(id string) string {
 	case contract.Supervisor:
 		return "The supervisor"
 	}
-	if n, err := strconv.Atoi(strings.TrimPrefix(id, "orch-")); err == nil && n > 0 && n < 4000 && strings.HasPrefix(id, "orch-") {
+	if n, err := strconv.Atoi(strings.TrimPrefix(id, "orch-")); err == nil && n > 0 && n < 4000 &&
+		strings.HasPrefix(id, "orch-") {
 		return "Orchestrator " + contract.Roman(n)
 	}
 	return One(id, MaxName)

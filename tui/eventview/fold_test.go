@@ -34,11 +34,12 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		strings.Repeat("x", 100_000):                                  "▸ 100 kB more", // all on one line
-		strings.Repeat("x", 200) + strings.Repeat("\nline", 12):       "▸ 12 more lines",
-		"a\nb\n" + strings.Repeat("x", 200) + "\nc\nd\ne":             "▸ 3 more lines",
-		strings.Repeat("0123456789\n", 25_000):                        "▸ 24,996 more lines",
-		strings.Repeat("日本語\n", 20) + strings.Repeat(" \t\n", 10_000): "▸ 16 more lines", // blank lines at the end are none
+		strings.Repeat("x", 100_000):                            "▸ 100 kB more", // all on one line
+		strings.Repeat("x", 200) + strings.Repeat("\nline", 12): "▸ 12 more lines",
+		"a\nb\n" + strings.Repeat("x", 200) + "\nc\nd\ne":       "▸ 3 more lines",
+		strings.Repeat("0123456789\n", 25_000):                  "▸ 24,996 more lines",
+		// blank lines at the end are none
+		strings.Repeat("日本語\n", 20) + strings.Repeat(" \t\n", 10_000): "▸ 16 more lines",
 	} {
 		if c := result(text); last(c) != want {
 			t.Errorf("%.20q…: %q, want %q", text, last(c), want)
@@ -66,19 +67,23 @@ func TestWhatWaitsIsWhole(t *testing.T) {
 	}
 	request := contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: input}
 	for name, tt := range map[string]struct{ waits, answer contract.Body }{
-		"question":      {question, contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer", Text: "yes"}},
-		"long question": {long, contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer", Text: "yes"}},
-		"request":       {request, contract.Permission{Request: "r1", Tool: "Bash", Behavior: "allow", By: contract.Human}},
+		"question": {question, contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer",
+			Text: "yes"}},
+		"long question": {long, contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer",
+			Text: "yes"}},
+		"request": {request, contract.Permission{Request: "r1", Tool: "Bash", Behavior: "allow", By: contract.Human}},
 	} {
 		e := told("arbiter", tt.waits)
 		c := Talk(e, options(40))
-		if text := textOf(c); !strings.Contains(text, "Shall I go on?") || strings.Contains(text, " more") || c.Foldable {
+		if text := textOf(c); !strings.Contains(text, "Shall I go on?") || strings.Contains(text, " more") ||
+			c.Foldable {
 			t.Errorf("%s: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
 		}
 		answer := told("human", tt.answer).Event
 		e.Outcome = &answer
 		c = Talk(e, options(40))
-		if text := textOf(c); strings.Contains(text, "Shall I go on?") || !strings.Contains(text, " more") || !c.Foldable {
+		if text := textOf(c); strings.Contains(text, "Shall I go on?") || !strings.Contains(text, " more") ||
+			!c.Foldable {
 			t.Errorf("%s, answered: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
 		}
 	}
@@ -126,12 +131,14 @@ func TestNothingOfAnInputIsKeptBack(t *testing.T) {
 			`"C1"`,
 			`{"command":"C1"`,
 		} {
-			c := Talk(told("orch-1", contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}), options(60))
+			c := Talk(told("orch-1", contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}),
+				options(60))
 			var b strings.Builder
 			for _, l := range c.Lines {
 				b.WriteString(l.Text() + "\n")
 			}
-			for _, word := range []string{"C1", "C2", "F1", "O1", "N1", "P1", "Z1", "D1", "E1", "E2", "E3", "7", "null"} {
+			for _, word := range []string{"C1", "C2", "F1", "O1", "N1", "P1", "Z1", "D1", "E1", "E2", "E3", "7",
+				"null"} {
 				if strings.Contains(input, word) && !strings.Contains(b.String(), word) {
 					t.Errorf("%s, %s: %q is not shown:\n%s", tool, input, word, b.String())
 				}
@@ -154,7 +161,8 @@ func TestConcealedIsTold(t *testing.T) {
 	} {
 		b := contract.PermissionRequest{Tool: "Bash", Input: json.RawMessage(input)}
 		shown := ""
-		for _, l := range append(Talk(told("orch-1", b), options(100)).Lines, Action("Bash", b.Input, options(100))...) {
+		for _, l := range append(Talk(told("orch-1", b), options(100)).Lines,
+			Action("Bash", b.Input, options(100))...) {
 			shown += l.Text() + "\n"
 		}
 		plain, _ := eventtext.Text(told("orch-1", b), nil)
@@ -171,7 +179,8 @@ func TestHumanIsAlerted(t *testing.T) {
 		t.Errorf("a request: gutter %v, head %v", c.Gutter, c.Head)
 	}
 	for behavior, role := range map[string]render.Role{"allow": render.Good, "deny": render.Bad} {
-		c := Talk(with(told("orch-1", ask), time.Second, contract.Permission{Behavior: behavior, By: "human"}), options(60))
+		c := Talk(with(told("orch-1", ask), time.Second, contract.Permission{Behavior: behavior, By: "human"}),
+			options(60))
 		if c.Gutter == render.Alert || c.Lines[len(c.Lines)-1][0].Role != role {
 			t.Errorf("%s: gutter %v, %v", behavior, c.Gutter, c.Lines)
 		}
@@ -181,7 +190,8 @@ func TestHumanIsAlerted(t *testing.T) {
 		t.Errorf("a question: gutter %v, head %v", c.Gutter, c.Head)
 	}
 	answer := contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer", Text: "!"}
-	if c := Talk(with(question, time.Second, answer), options(60)); c.Gutter == render.Alert || c.Head[0].Role == render.Alert {
+	if c := Talk(with(question, time.Second, answer), options(60)); c.Gutter == render.Alert ||
+		c.Head[0].Role == render.Alert {
 		t.Errorf("answered: gutter %v, head %v", c.Gutter, c.Head)
 	}
 }
@@ -190,7 +200,8 @@ func TestHumanIsAlerted(t *testing.T) {
 func TestIndentLeavesRoom(t *testing.T) {
 	for width := range 130 {
 		for depth := range maxDepth + 1 {
-			if got, want := options(width).inside(depth).width(), max(width-listview.Inset(width, depth), 1); got != want {
+			if got, want := options(width).inside(depth).width(),
+				max(width-listview.Inset(width, depth), 1); got != want {
 				t.Errorf("width %d, depth %d: %d columns, want %d", width, depth, got, want)
 			}
 		}
@@ -216,7 +227,8 @@ func TestKin(t *testing.T) {
 	for i := range 3 * maxSubagents {
 		use(fmt.Sprint(i), "a")
 	}
-	if len(k.parents) != maxSubagents || len(k.order) != maxSubagents || k.Parent(fmt.Sprint(3*maxSubagents-1)) != "a" || k.Parent("b") != "" {
+	if len(k.parents) != maxSubagents || len(k.order) != maxSubagents ||
+		k.Parent(fmt.Sprint(3*maxSubagents-1)) != "a" || k.Parent("b") != "" {
 		t.Errorf("%d remembered", len(k.parents))
 	}
 }

@@ -49,7 +49,8 @@ func TestEveryEvent(t *testing.T) {
 							} else if face.name == "stream" && text == talk[open] {
 								continue
 							}
-							fmt.Fprintf(&b, "\n#%d %s %d%s\n%s", i, face.name, width, map[bool]string{true: " open"}[open], text)
+							fmt.Fprintf(&b, "\n#%d %s %d%s\n%s", i, face.name, width,
+								map[bool]string{true: " open"}[open], text)
 						}
 					}
 				}

@@ -24,7 +24,8 @@ var hostile = []string{
 	"e" + strings.Repeat("\u0301", 200) + " 👨‍👩‍👧‍👦🏴\U000e0067\U000e0062\U000e007f 日本語テキスト \u2e3b ﷽ مرحبا",
 	strings.Repeat("W", 3000),
 	strings.Repeat("長", 300) + "\n" + strings.Repeat("\t", 50) + "x",
-	"## Heading\n\n| a | b |\n|---|---|\n| \x1b[2J | [t](https://a.example/" + strings.Repeat("p", 200) + ") |\n\n```go\nfunc\tmain() {\x1b[0m}\n```\n",
+	"## Heading\n\n| a | b |\n|---|---|\n| \x1b[2J | [t](https://a.example/" + strings.Repeat("p", 200) +
+		") |\n\n```go\nfunc\tmain() {\x1b[0m}\n```\n",
 	"\xff\xfe\xc0broken \xed\xa0\x80",
 	"\n\n \n",
 	"",
@@ -40,7 +41,8 @@ func (f *filler) text() string {
 
 func (f *filler) raw() json.RawMessage {
 	f.n++
-	keys := []string{"command", "file_path", "content", "old_string", "new_string", "edits", "prompt", "description", "query", f.text()}
+	keys := []string{"command", "file_path", "content", "old_string", "new_string", "edits", "prompt", "description",
+		"query", f.text()}
 	m := map[string]any{}
 	for _, k := range keys {
 		m[k] = f.text()
@@ -58,7 +60,8 @@ func (f *filler) raw() json.RawMessage {
 		panic(err)
 	}
 	// What encoding/json escapes, others need not.
-	return json.RawMessage(strings.NewReplacer(`\u2028`, "\u2028", `\u202e`, "\u202e", `\u007f`, "\x7f").Replace(string(raw)))
+	return json.RawMessage(strings.NewReplacer(`\u2028`, "\u2028", `\u202e`, "\u202e", `\u007f`,
+		"\x7f").Replace(string(raw)))
 }
 
 func (f *filler) fill(v reflect.Value) {
@@ -97,7 +100,8 @@ func (f *filler) fill(v reflect.Value) {
 
 // words that a field may have to hold for its branch to be taken.
 var enums = map[string][]string{
-	"tool":     {"Bash", "Write", "Edit", "MultiEdit", "NotebookEdit", "Agent", "Check", "Grep", "mcp__a__b", "set_plan"},
+	"tool": {"Bash", "Write", "Edit", "MultiEdit", "NotebookEdit", "Agent", "Check", "Grep", "mcp__a__b",
+		"set_plan"},
 	"behavior": {"allow", "deny"},
 	"status":   {"complete", "done", "active", "failed", "completed"},
 	"decision": {"SELECT_MODE", "COMPLETE", "CONTINUE", "RETRY", "HANDOFF"},
@@ -130,7 +134,8 @@ func (f *filler) enum(v reflect.Value) {
 // its place.
 func TestHostileText(t *testing.T) {
 	outcomes := map[string]string{
-		"tool_use": "tool_result", "subagent_start": "subagent_stop", "permission_request": "permission", "message": "delivered",
+		"tool_use": "tool_result", "subagent_start": "subagent_stop", "permission_request": "permission",
+		"message": "delivered",
 	}
 	looks := []*render.Look{look, {Glyphs: render.ASCII, Still: true}}
 	f := &filler{}
@@ -167,7 +172,8 @@ func TestHostileText(t *testing.T) {
 						t.Fatalf("%s, %s, width %d, round %d: %v", name, face.name, width, round, err)
 					}
 				}
-				l := history.Live{Agent: e.Event.ID, Text: "x" + cleanText(f.text()), Message: cleanText(f.text()), Verdict: round%2 == 0, Began: dawn}
+				l := history.Live{Agent: e.Event.ID, Text: "x" + cleanText(f.text()), Message: cleanText(f.text()),
+					Verdict: round%2 == 0, Began: dawn}
 				if err := sound(Live(l, o), o); err != nil {
 					t.Fatalf("live, width %d: %v", width, err)
 				}
@@ -176,7 +182,10 @@ func TestHostileText(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r == 0x202e }) {
+			if strings.ContainsFunc(text,
+				func(r rune) bool {
+					return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r == 0x202e
+				}) {
 				t.Fatalf("%s: prose with control characters: %q", name, text)
 			}
 		}

@@ -22,7 +22,8 @@ func (o cards) trouble(e history.Entry, b contract.Error) View {
 	var options []render.Line
 	for _, option := range b.RecoveryOptions {
 		if text := eventtext.One(option, 200); text != "" {
-			options = append(options, render.Line{{Text: o.Look.Glyphs.Prompt + " ", Role: render.Dim}, {Text: text, Role: render.Strong}})
+			options = append(options,
+				render.Line{{Text: o.Look.Glyphs.Prompt + " ", Role: render.Dim}, {Text: text, Role: render.Strong}})
 		}
 	}
 	c.Lines = append(c.Lines, o.joined(options)...)
@@ -136,7 +137,8 @@ func (o cards) plan(e contract.Event, p contract.Plan) View {
 			now = append(now, s)
 		}
 	}
-	c.Lines = o.sentence(render.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+words.Count(len(p.Steps), "step")+" done")
+	c.Lines = o.sentence(render.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+words.Count(len(p.Steps), "step")+
+		" done")
 	steps := now
 	if o.Open {
 		steps = p.Steps

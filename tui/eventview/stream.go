@@ -123,6 +123,7 @@ func (o Options) rule(word string) render.Line {
 	}
 	right := width - render.Width(word) - 6
 	return render.Line{
-		{Text: strings.Repeat(bar, 4), Role: render.Frame}, {Text: " " + word + " ", Role: render.Dim}, {Text: strings.Repeat(bar, right), Role: render.Frame},
+		{Text: strings.Repeat(bar, 4), Role: render.Frame}, {Text: " " + word + " ", Role: render.Dim},
+		{Text: strings.Repeat(bar, right), Role: render.Frame},
 	}
 }

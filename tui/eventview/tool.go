@@ -158,17 +158,19 @@ func (o Options) highlight(lang, text string) []render.Line {
 
 func (o Options) diff(before, now, lang string) []render.Line {
 	const context = 3
-	return markdown.Diff(before, now, lang, markdown.Options{Width: o.width(), Look: o.Look, Role: render.Base}, context)
+	return markdown.Diff(before, now, lang, markdown.Options{Width: o.width(), Look: o.Look, Role: render.Base},
+		context)
 }
 
 // languages are those of files, by what their names end in.
 var languages = map[string]string{
-	"go": "go", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp", "m": "c", "swift": "swift", "kt": "kotlin",
-	"py": "python", "pyi": "python", "ipynb": "json", "js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "javascript",
-	"ts": "typescript", "tsx": "typescript", "rs": "rust", "java": "java", "sh": "sh", "bash": "sh", "zsh": "sh",
-	"json": "json", "jsonl": "json", "yaml": "yaml", "yml": "yaml", "toml": "toml", "sql": "sql", "html": "html", "htm": "html",
-	"xml": "xml", "svg": "xml", "css": "css", "scss": "css", "diff": "diff", "patch": "diff", "md": "markdown",
-	"makefile": "sh", "dockerfile": "sh", "rb": "ruby", "php": "php",
+	"go": "go", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp", "m": "c", "swift": "swift",
+	"kt": "kotlin", "py": "python", "pyi": "python", "ipynb": "json", "js": "javascript", "mjs": "javascript",
+	"cjs": "javascript", "jsx": "javascript", "ts": "typescript", "tsx": "typescript", "rs": "rust", "java": "java",
+	"sh": "sh", "bash": "sh", "zsh": "sh", "json": "json", "jsonl": "json", "yaml": "yaml", "yml": "yaml",
+	"toml": "toml", "sql": "sql", "html": "html", "htm": "html", "xml": "xml", "svg": "xml", "css": "css",
+	"scss": "css", "diff": "diff", "patch": "diff", "md": "markdown", "makefile": "sh", "dockerfile": "sh",
+	"rb": "ruby", "php": "php",
 }
 
 // language is that of a file, by its name.

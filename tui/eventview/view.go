@@ -81,7 +81,8 @@ func (o Options) width() int { return max(o.Width, 1) }
 func (o Options) head(from, to string, tail render.Line, at time.Time) render.Line {
 	l := render.Line{{Text: o.name(from), Role: render.Speaker(from)}}
 	if to != "" {
-		l = append(l, render.Span{Text: " " + o.Look.Glyphs.Arrow + " ", Role: render.Dim}, render.Span{Text: o.name(to), Role: render.Speaker(to)})
+		l = append(l, render.Span{Text: " " + o.Look.Glyphs.Arrow + " ", Role: render.Dim},
+			render.Span{Text: o.name(to), Role: render.Speaker(to)})
 	}
 	return o.titled(l, tail, at)
 }

@@ -25,7 +25,8 @@ func work(c *Store, n int) {
 			contract.ToolUse{Tool: "Read", ToolUse: call, Input: input},
 			contract.Context{Tokens: 1234, Window: 200_000, Pct: 1.5},
 			contract.ToolResult{ToolUse: call, Text: result},
-			contract.Message{MessageID: call, From: id, To: contract.Arbiter, Kind: "progress", Text: "The loom holds."})
+			contract.Message{MessageID: call, From: id, To: contract.Arbiter, Kind: "progress",
+				Text: "The loom holds."})
 		tell(c, contract.Arbiter, contract.Delivered{MessageID: call})
 	}
 }
@@ -65,7 +66,8 @@ func TestMemoryIsFlat(t *testing.T) {
 		n = 100_000
 	}
 	little, some, much := heap(t, 1000), heap(t, 30_000), heap(t, n)
-	t.Logf("held on the heap: %d KiB for 1,000 events, %d KiB for 30,000, %d KiB for %d", little>>10, some>>10, much>>10, n)
+	t.Logf("held on the heap: %d KiB for 1,000 events, %d KiB for 30,000, %d KiB for %d", little>>10, some>>10,
+		much>>10, n)
 	if much > some+512<<10 || much > defaultMemory+4<<20 {
 		t.Errorf("%d bytes for %d events, %d for 30000", much, n, some)
 	}
@@ -74,8 +76,10 @@ func TestMemoryIsFlat(t *testing.T) {
 func BenchmarkAdd(b *testing.B) {
 	text := strings.Repeat("The weaving begins. ", 10)
 	for name, body := range map[string]contract.Body{
-		"message":      contract.Message{MessageID: "0b5b7f1e-5c5b-5c7f-8d0c-6d3b3f0a1b2c", From: "orch-1", To: contract.Human, Kind: "progress", Text: text},
-		"tool_use":     contract.ToolUse{Tool: "Read", ToolUse: "", Input: json.RawMessage(`{"file_path":"/home/me/project/loom.go"}`)},
+		"message": contract.Message{MessageID: "0b5b7f1e-5c5b-5c7f-8d0c-6d3b3f0a1b2c", From: "orch-1",
+			To: contract.Human, Kind: "progress", Text: text},
+		"tool_use": contract.ToolUse{Tool: "Read", ToolUse: "",
+			Input: json.RawMessage(`{"file_path":"/home/me/project/loom.go"}`)},
 		"context":      contract.Context{Tokens: 1234, Window: 200_000, Pct: 1.5},
 		"delta":        contract.Delta{Text: "The weaving "},
 		"verdict":      contract.Delta{Text: `{"message":"The weaving `, Verdict: true},
@@ -125,7 +129,8 @@ func BenchmarkRead(b *testing.B) {
 			})
 		}
 	}
-	for name, text := range map[string]string{"ascii": "nowhere to be found", "other": "nirgends, GRÖSSE", "letter": "ß"} {
+	for name, text := range map[string]string{"ascii": "nowhere to be found", "other": "nirgends, GRÖSSE",
+		"letter": "ß"} {
 		for what, th := range map[string]*Thread{"all": c.All(), "agent": c.Agent("orch-1")} {
 			b.Run("find/1M/"+name+"/"+what, func(b *testing.B) {
 				for b.Loop() {

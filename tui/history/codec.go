@@ -21,7 +21,8 @@ const maxLine = 4096
 var prose = map[string]bool{
 	"Text": true, "Prompt": true, "Message": true, "Reason": true, "Summary": true, "Problem": true, "DrawnUp": true,
 	"Accomplished": true, "Remaining": true, "KeyContext": true, "Constraints": true, "OpenQuestions": true,
-	"SandboxReason": true, "Digest": true, "Choice": true, "Rejected": true, "Why": true, "Command": true, "Expect": true, "Output": true, "Claim": true,
+	"SandboxReason": true, "Digest": true, "Choice": true, "Rejected": true, "Why": true, "Command": true,
+	"Expect": true, "Output": true, "Claim": true,
 }
 
 // identifying are the fields that nobody reads, and no search finds.

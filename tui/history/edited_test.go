@@ -13,7 +13,8 @@ import (
 func TestEditedWords(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	word := func(text string, edited bool) {
-		tell(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter, Text: text, Edited: edited})
+		tell(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter,
+			Text: text, Edited: edited})
 	}
 	word("first", false)
 	tell(c, contract.Human, contract.Message{MessageID: "m2", From: contract.Human, To: "orch-1", Text: "other"})
@@ -43,7 +44,8 @@ func TestEditedWords(t *testing.T) {
 		t.Errorf("entry %+v, outcome %+v", e, e.Outcome)
 	}
 	// One of an unknown message is said like another.
-	tell(c, contract.Human, contract.Message{MessageID: "m9", From: contract.Human, To: contract.Arbiter, Text: "late", Edited: true})
+	tell(c, contract.Human, contract.Message{MessageID: "m9", From: contract.Human, To: contract.Arbiter, Text: "late",
+		Edited: true})
 	if n := c.Talk().Len(); n != 3 {
 		t.Errorf("%d entries in the conversation", n)
 	}
@@ -62,7 +64,8 @@ func TestAnsweredQuestions(t *testing.T) {
 	say(contract.Human, contract.Arbiter, "answer")
 	tell(c, contract.Human, contract.Delivered{MessageID: "humananswer"})
 	tell(c, contract.Arbiter, contract.Question{Text: "And now?"})
-	want := []string{"0 arbiter question > message", "1 arbiter question > message", "2 human message", "3 orch-1 message", "4 human message > delivered", "6 arbiter question"}
+	want := []string{"0 arbiter question > message", "1 arbiter question > message", "2 human message",
+		"3 orch-1 message", "4 human message > delivered", "6 arbiter question"}
 	if diff := cmp.Diff(want, shape(t, c.Talk())); diff != "" {
 		t.Error(diff)
 	}

@@ -53,7 +53,8 @@ func TestFullDisk(t *testing.T) {
 				}
 			}
 			n, err := c.Lost()
-			if n != c.len()-readable(t, c.All()) || lost == 0 && n > 0 || !errors.Is(err, trouble) || err == nil != (trouble == nil) {
+			if n != c.len()-readable(t, c.All()) || lost == 0 && n > 0 || !errors.Is(err, trouble) ||
+				err == nil != (trouble == nil) {
 				t.Errorf("lost %d of %d, of which %d can be read: %v", n, c.len(), readable(t, c.All()), err)
 			}
 		}
@@ -87,7 +88,8 @@ func TestFullDevice(t *testing.T) {
 	c := begin(disk{events: full, index: full, lists: full}, nil, leastMemory)
 	notices(c, 5000)
 	n := readable(t, c.All())
-	if lost, err := c.Lost(); n < 1000 || lost != 5000-n || err == nil || !strings.Contains(err.Error(), "no space left") {
+	if lost, err := c.Lost(); n < 1000 || lost != 5000-n || err == nil ||
+		!strings.Contains(err.Error(), "no space left") {
 		t.Errorf("%d can be read, %d lost: %v", n, lost, err)
 	}
 }

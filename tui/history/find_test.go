@@ -20,7 +20,8 @@ func TestFind(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	tell(c, "orch-1",
 		contract.Notice{Text: "The Weaving begins."},
-		contract.ToolUse{Tool: "Bash", ToolUse: "toolu_7", Input: json.RawMessage(`{"command":"say \"hi\"\n<ok> ÄRGER\\"}`)},
+		contract.ToolUse{Tool: "Bash", ToolUse: "toolu_7",
+			Input: json.RawMessage(`{"command":"say \"hi\"\n<ok> ÄRGER\\"}`)},
 		contract.ToolResult{ToolUse: "toolu_7", Text: "All Is Woven"},
 		contract.Assistant{Text: "Größe: ÄRGER, 日本, " + strings.Repeat("ab", 3000)},
 	)
@@ -31,11 +32,16 @@ func TestFind(t *testing.T) {
 		back   bool
 		want   int // -1: not found
 	}{
-		{c.All(), "weaving", 0, false, 0}, {c.All(), "WEAVING", 3, true, 0}, {c.All(), "weaving", 1, false, -1}, {c.All(), "weaving", 0, true, 0},
-		{c.All(), "ärger", 0, false, 1}, {c.All(), "ÄRGER", 99, true, 3}, {c.All(), "ÄRGER", -5, true, -1}, {c.All(), "größe", -5, false, 3}, {c.All(), "日本", 0, false, 3},
-		{c.All(), `say "HI"`, 0, false, 1}, {c.All(), "\"\n<OK>", 0, false, 1}, {c.All(), `ger\`, 0, false, 1}, {c.All(), "bash", 0, false, 1},
-		{c.All(), "woven", 0, false, 2}, {c.Agent("orch-1"), "woven", 0, false, 1}, {c.Agent("orch-1"), "woven", 2, true, 1},
-		{c.All(), "toolu_7", 0, false, -1}, {c.All(), "", 0, false, -1}, {c.All(), "nowhere", 0, false, -1}, {c.Agent("nobody"), "x", 0, true, -1},
+		{c.All(), "weaving", 0, false, 0}, {c.All(), "WEAVING", 3, true, 0}, {c.All(), "weaving", 1, false, -1},
+		{c.All(), "weaving", 0, true, 0},
+		{c.All(), "ärger", 0, false, 1}, {c.All(), "ÄRGER", 99, true, 3}, {c.All(), "ÄRGER", -5, true, -1},
+		{c.All(), "größe", -5, false, 3}, {c.All(), "日本", 0, false, 3},
+		{c.All(), `say "HI"`, 0, false, 1}, {c.All(), "\"\n<OK>", 0, false, 1}, {c.All(), `ger\`, 0, false, 1},
+		{c.All(), "bash", 0, false, 1},
+		{c.All(), "woven", 0, false, 2}, {c.Agent("orch-1"), "woven", 0, false, 1},
+		{c.Agent("orch-1"), "woven", 2, true, 1},
+		{c.All(), "toolu_7", 0, false, -1}, {c.All(), "", 0, false, -1}, {c.All(), "nowhere", 0, false, -1},
+		{c.Agent("nobody"), "x", 0, true, -1},
 		{c.All(), "\x00", 0, false, -1}, {c.All(), "woven\x02", 0, false, -1},
 	} {
 		i, ok := c.Find(t.Context(), tt.thread, tt.text, tt.from, tt.back)
@@ -80,10 +86,12 @@ func TestFindAgreesWithLooking(t *testing.T) {
 				want = append(want, at)
 			}
 		}
-		for at, ok := c.Find(t.Context(), c.All(), text, 0, false); ok; at, ok = c.Find(t.Context(), c.All(), text, at+1, false) {
+		for at, ok := c.Find(t.Context(), c.All(), text, 0, false); ok; at,
+			ok = c.Find(t.Context(), c.All(), text, at+1, false) {
 			forth = append(forth, at)
 		}
-		for at, ok := c.Find(t.Context(), c.All(), text, 20_000, true); ok; at, ok = c.Find(t.Context(), c.All(), text, at-1, true) {
+		for at, ok := c.Find(t.Context(), c.All(), text, 20_000, true); ok; at,
+			ok = c.Find(t.Context(), c.All(), text, at-1, true) {
 			back = append([]int{at}, back...)
 		}
 		if diff := cmp.Diff(want, forth); diff != "" {
@@ -103,7 +111,8 @@ func TestFilter(t *testing.T) {
 	}
 	many(c, 20_000)
 	for _, f := range []Filter{
-		{}, {Agent: "orch-1"}, {Agent: "arbiter"}, {Agent: "nobody"}, {Kinds: []string{"notice", "message"}}, {Kinds: []string{"nothing"}},
+		{}, {Agent: "orch-1"}, {Agent: "arbiter"}, {Agent: "nobody"}, {Kinds: []string{"notice", "message"}},
+		{Kinds: []string{"nothing"}},
 		{Text: "WORD77"}, {Agent: "orch-2", Kinds: []string{"assistant"}, Text: "1 Y"},
 	} {
 		var want []int

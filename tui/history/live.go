@@ -40,7 +40,8 @@ func (l *lives) get(agent string) (Live, bool) {
 	if !ok {
 		return Live{}, false
 	}
-	return Live{Agent: agent, Text: a.prose.text(), Verdict: a.verdict != nil, Message: a.message.text(), Began: a.began}, true
+	return Live{Agent: agent, Text: a.prose.text(), Verdict: a.verdict != nil, Message: a.message.text(),
+		Began: a.began}, true
 }
 
 func (l *lives) delta(at time.Time, agent string, d contract.Delta) {
@@ -86,7 +87,8 @@ func (l *lives) told(e contract.Event) {
 			a.prose = growing{}
 		}
 	case contract.Message:
-		if a != nil && a.verdict != nil && b.From == e.ID && !a.message.empty() && strings.HasPrefix(b.Text, strings.TrimSpace(a.message.text())) {
+		if a != nil && a.verdict != nil && b.From == e.ID && !a.message.empty() &&
+			strings.HasPrefix(b.Text, strings.TrimSpace(a.message.text())) {
 			a.verdict, a.message = nil, growing{}
 		}
 	case contract.Turn, contract.Done, contract.Spawn, contract.Restart:

@@ -69,7 +69,8 @@ func TestLive(t *testing.T) {
 			t.Errorf("%d: %+v", i, l)
 			continue
 		}
-		w := Live{Agent: "arbiter", Text: step.want.text, Verdict: step.want.verdict, Message: step.want.message, Began: someTime}
+		w := Live{Agent: "arbiter", Text: step.want.text, Verdict: step.want.verdict, Message: step.want.message,
+			Began: someTime}
 		if diff := cmp.Diff(w, l); diff != "" {
 			t.Errorf("%d (-want +got):\n%s", i, diff)
 		}
@@ -82,8 +83,9 @@ func TestLive(t *testing.T) {
 // TestLiveIsBounded lets text arrive that never ends.
 func TestLiveIsBounded(t *testing.T) {
 	for name, piece := range map[string]string{
-		"lines": strings.Repeat("a line of text\n", 100), "one line": strings.Repeat("no end ", 100), "Han": strings.Repeat("日本", 500),
-		"marks": strings.Repeat("\u0300", 900), "escape": "\x1b]" + strings.Repeat("x", 900), "huge": strings.Repeat("x", 3<<20),
+		"lines": strings.Repeat("a line of text\n", 100), "one line": strings.Repeat("no end ", 100),
+		"Han": strings.Repeat("日本", 500), "marks": strings.Repeat("\u0300", 900),
+		"escape": "\x1b]" + strings.Repeat("x", 900), "huge": strings.Repeat("x", 3<<20),
 	} {
 		c := open(t, Options{})
 		for range 2000 {
@@ -185,7 +187,8 @@ func FuzzPartialMessage(f *testing.F) {
 	f.Add("a\"b\\c\n\U0001f600é\x1b[31m", "k")
 	f.Add(strings.Repeat("x", 100), "message")
 	f.Fuzz(func(t *testing.T, message, other string) {
-		line, err := json.Marshal(map[string]any{"a": other, other + ".": map[string]string{"message": other}, "message": message})
+		line, err := json.Marshal(map[string]any{"a": other, other + ".": map[string]string{"message": other},
+			"message": message})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,10 +46,17 @@ func lived(n int) (list []contract.Event) {
 	for i := range n {
 		id := fmt.Sprint("orch-", i%2)
 		list = append(list,
-			contract.Event{ID: id, Body: contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint("t", i), Input: []byte(`{"file_path":"a \"quoted\" path"}`)}},
-			contract.Event{ID: contract.Human, Body: contract.Message{MessageID: fmt.Sprint("m", i), From: contract.Human, To: id, Kind: "note", Text: fmt.Sprint("word\x1b[31m ", i)}},
-			contract.Event{ID: contract.Human, Body: contract.Message{MessageID: fmt.Sprint("m", i), From: contract.Human, To: id, Kind: "note", Text: fmt.Sprint("changed ", i), Edited: true}},
-			contract.Event{ID: id, Body: contract.ToolResult{ToolUse: fmt.Sprint("t", i), Text: "a\nresult \u202e hidden"}},
+			contract.Event{ID: id,
+				Body: contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint("t", i),
+					Input: []byte(`{"file_path":"a \"quoted\" path"}`)}},
+			contract.Event{ID: contract.Human,
+				Body: contract.Message{MessageID: fmt.Sprint("m", i), From: contract.Human, To: id, Kind: "note",
+					Text: fmt.Sprint("word\x1b[31m ", i)}},
+			contract.Event{ID: contract.Human,
+				Body: contract.Message{MessageID: fmt.Sprint("m", i), From: contract.Human, To: id, Kind: "note",
+					Text: fmt.Sprint("changed ", i), Edited: true}},
+			contract.Event{ID: id,
+				Body: contract.ToolResult{ToolUse: fmt.Sprint("t", i), Text: "a\nresult \u202e hidden"}},
 			contract.Event{ID: id, Body: contract.Delivered{MessageID: fmt.Sprint("m", i)}})
 	}
 	return list
@@ -99,8 +106,10 @@ func TestThePastIsReadWhereItLies(t *testing.T) {
 	if have.Version() <= version {
 		t.Errorf("version %d after %d", have.Version(), version)
 	}
-	all := map[string][2]*Thread{"all": {want.All(), have.All()}, "talk": {want.Talk(), have.Talk()}, "orch-1": {want.Agent("orch-1"), have.Agent("orch-1")}}
-	for name, f := range map[string]Filter{"kind": {Kinds: []string{"tool_result"}}, "text": {Text: "WORD 7"}, "hidden": {Text: "result  hidden"}, "agent": {Agent: "orch-0"}} {
+	all := map[string][2]*Thread{"all": {want.All(), have.All()}, "talk": {want.Talk(), have.Talk()},
+		"orch-1": {want.Agent("orch-1"), have.Agent("orch-1")}}
+	for name, f := range map[string]Filter{"kind": {Kinds: []string{"tool_result"}}, "text": {Text: "WORD 7"},
+		"hidden": {Text: "result  hidden"}, "agent": {Agent: "orch-0"}} {
 		w, h := want.Filter(f), have.Filter(f)
 		w.Follow(t.Context())
 		h.Follow(t.Context())
@@ -147,7 +156,8 @@ func TestRecentIsAllOfAShortLog(t *testing.T) {
 	if err != nil || !end.Whole || len(end.Events) != len(list) || end.Events[0].N != 1 || end.Next.Offset != size {
 		t.Errorf("%+v, %v", end, err)
 	}
-	if end, err = Recent(t.Context(), logOf(t, nil), 5); err != nil || !end.Whole || len(end.Events) != 0 || end.Next.Offset != 0 {
+	if end, err = Recent(t.Context(), logOf(t, nil), 5); err != nil || !end.Whole || len(end.Events) != 0 ||
+		end.Next.Offset != 0 {
 		t.Errorf("of nothing: %+v, %v", end, err)
 	}
 }
@@ -220,7 +230,8 @@ func TestWhatTheRunKeepsIsNotKeptTwice(t *testing.T) {
 					e.Body = contract.Assistant{Text: fmt.Sprint(i, text), ContextPct: 100 / 3.0} // rounded in the log
 				}
 				if i%7 == 0 {
-					e.Body = contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint(i), Input: []byte(`{"file_path": "a", "text": "` + text + `"}`)}
+					e.Body = contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint(i),
+						Input: []byte(`{"file_path": "a", "text": "` + text + `"}`)}
 				}
 				if i%11 == 0 {
 					e.Body = contract.Error{Message: fmt.Sprint(i, text)}

@@ -58,11 +58,18 @@ func TestNames(t *testing.T) {
 		mod  tcell.ModMask
 		want string
 	}{
-		{tcell.KeyRune, 'j', 0, "j"}, {tcell.KeyRune, 'G', tcell.ModShift, "G"}, {tcell.KeyRune, ' ', 0, "Space"}, {tcell.KeyRune, 'p', tcell.ModAlt, "Alt+p"},
-		{tcell.KeyRune, '1', tcell.ModAlt, "Alt+1"}, {tcell.KeyCtrlD, 4, tcell.ModCtrl, "Ctrl+D"}, {tcell.KeyEnter, '\r', 0, "Enter"}, {tcell.KeyEnter, '\r', tcell.ModShift, "Shift+Enter"},
-		{tcell.KeyEnter, '\r', tcell.ModAlt, "Alt+Enter"}, {tcell.KeyRune, 'm', tcell.ModCtrl | tcell.ModAlt, "Alt+Enter"}, {tcell.KeyCtrlJ, '\n', tcell.ModCtrl, "Ctrl+J"}, {tcell.KeyTab, '\t', 0, "Tab"}, {tcell.KeyBacktab, 0, tcell.ModShift, "Shift+Tab"},
-		{tcell.KeyUp, 0, tcell.ModShift, "Shift+Up"}, {tcell.KeyHome, 0, tcell.ModCtrl, "Ctrl+Home"}, {tcell.KeyF1, 0, 0, "F1"}, {tcell.KeyEsc, 0, 0, "Esc"}, {tcell.KeyPgUp, 0, 0, "PgUp"},
-		{tcell.KeyCtrlUnderscore, 0, tcell.ModCtrl, "Ctrl+_"}, {tcell.KeyBackspace2, 0, 0, "Backspace"}, {tcell.KeyRune, '你', 0, "你"},
+		{tcell.KeyRune, 'j', 0, "j"}, {tcell.KeyRune, 'G', tcell.ModShift, "G"}, {tcell.KeyRune, ' ', 0, "Space"},
+		{tcell.KeyRune, 'p', tcell.ModAlt, "Alt+p"},
+		{tcell.KeyRune, '1', tcell.ModAlt, "Alt+1"}, {tcell.KeyCtrlD, 4, tcell.ModCtrl, "Ctrl+D"},
+		{tcell.KeyEnter, '\r', 0, "Enter"}, {tcell.KeyEnter, '\r', tcell.ModShift, "Shift+Enter"},
+		{tcell.KeyEnter, '\r', tcell.ModAlt, "Alt+Enter"},
+		{tcell.KeyRune, 'm', tcell.ModCtrl | tcell.ModAlt, "Alt+Enter"},
+		{tcell.KeyCtrlJ, '\n', tcell.ModCtrl, "Ctrl+J"}, {tcell.KeyTab, '\t', 0, "Tab"},
+		{tcell.KeyBacktab, 0, tcell.ModShift, "Shift+Tab"},
+		{tcell.KeyUp, 0, tcell.ModShift, "Shift+Up"}, {tcell.KeyHome, 0, tcell.ModCtrl, "Ctrl+Home"},
+		{tcell.KeyF1, 0, 0, "F1"}, {tcell.KeyEsc, 0, 0, "Esc"}, {tcell.KeyPgUp, 0, 0, "PgUp"},
+		{tcell.KeyCtrlUnderscore, 0, tcell.ModCtrl, "Ctrl+_"}, {tcell.KeyBackspace2, 0, 0, "Backspace"},
+		{tcell.KeyRune, '你', 0, "你"},
 	} {
 		if got := Name(tcell.NewEventKey(tt.key, tt.r, tt.mod)); got != tt.want {
 			t.Errorf("%v %q %v is called %q, want %q", tt.key, tt.r, tt.mod, got, tt.want)

@@ -8,8 +8,8 @@ import (
 
 var special = map[tcell.Key]string{
 	tcell.KeyEnter: "Enter", tcell.KeyTab: "Tab", tcell.KeyBacktab: "Shift+Tab", tcell.KeyEsc: "Esc",
-	tcell.KeyBackspace: "Backspace", tcell.KeyBackspace2: "Backspace", tcell.KeyDelete: "Delete", tcell.KeyInsert: "Insert",
-	tcell.KeyUp: "Up", tcell.KeyDown: "Down", tcell.KeyLeft: "Left", tcell.KeyRight: "Right",
+	tcell.KeyBackspace: "Backspace", tcell.KeyBackspace2: "Backspace", tcell.KeyDelete: "Delete",
+	tcell.KeyInsert: "Insert", tcell.KeyUp: "Up", tcell.KeyDown: "Down", tcell.KeyLeft: "Left", tcell.KeyRight: "Right",
 	tcell.KeyHome: "Home", tcell.KeyEnd: "End", tcell.KeyPgUp: "PgUp", tcell.KeyPgDn: "PgDn",
 	tcell.KeyCtrlSpace: "Ctrl+Space", tcell.KeyCtrlUnderscore: "Ctrl+_", tcell.KeyCtrlBackslash: `Ctrl+\`,
 	tcell.KeyCtrlRightSq: "Ctrl+]", tcell.KeyCtrlCarat: "Ctrl+^",

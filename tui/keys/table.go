@@ -122,12 +122,14 @@ var table = []Binding{
 	{Everywhere, []string{"Alt+c"}, WayOut, "choose one of the ways out of the trouble at hand"},
 	{Everywhere, []string{"Alt+s"}, Strength, "how strong the next word is: note, steer, stop"},
 	{Everywhere, []string{"Alt+i"}, Stop, "interrupt the running turns"},
-	{Everywhere, []string{`Ctrl+\`}, Halt, "halt: stop every agent at once, whatever is open here; /continue wakes them"},
+	{Everywhere, []string{`Ctrl+\`}, Halt,
+		"halt: stop every agent at once, whatever is open here; /continue wakes them"},
 
 	{Insert, []string{"Esc"}, Read, "read: the keys of the conversation"},
 	{Insert, []string{"Ctrl+G"}, Editor, "write in your own editor"},
 	{Insert, []string{"Ctrl+O"}, Documents, "choose a file of requirements"},
-	{Insert, []string{"Ctrl+X"}, Withdraw, "take the word that is being changed back for good; Esc leaves it as it was"},
+	{Insert, []string{"Ctrl+X"}, Withdraw,
+		"take the word that is being changed back for good; Esc leaves it as it was"},
 	{Insert, []string{"PgUp"}, PageUp, "scroll the conversation"},
 	{Insert, []string{"PgDn"}, PageDown, "and back"},
 	{Insert, []string{"Alt+Up"}, Up, "scroll up by a line"},
@@ -243,9 +245,10 @@ var scrollable = map[Action]bool{
 
 // readable are the actions that make sense wherever there is something to scroll.
 var readable = map[Action]bool{
-	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true, NextBlock: true, PrevBlock: true,
-	Fold: true, FoldAll: true, Select: true, Copy: true, Search: true, SearchNext: true, SearchPrev: true,
-	OpenHelp: true, OpenLogbook: true, OpenPlan: true, OpenRuns: true, PauseRun: true, WriteSlash: true,
+	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true,
+	NextBlock: true, PrevBlock: true, Fold: true, FoldAll: true, Select: true, Copy: true, Search: true,
+	SearchNext: true, SearchPrev: true, OpenHelp: true, OpenLogbook: true, OpenPlan: true, OpenRuns: true,
+	PauseRun: true, WriteSlash: true,
 }
 
 // Look finds what a key leads to.
@@ -294,7 +297,8 @@ func rows(c Context, only map[Action]bool) []Binding {
 var Editing = []Binding{
 	{Insert, []string{"Enter"}, "", "send"},
 	{Insert, []string{"Shift+Enter", "Alt+Enter", "Ctrl+J"}, "", "a new line"},
-	{Insert, []string{"Up", "Down"}, "", "in an empty input: change your last word that waits; at the first and last row: what was written before"},
+	{Insert, []string{"Up", "Down"}, "",
+		"in an empty input: change your last word that waits; at the first and last row: what was written before"},
 	{Insert, []string{"Ctrl+R"}, "", "search what was written before"},
 	{Insert, []string{"Tab"}, "", "complete: /commands, their arguments, @files"},
 	{Insert, []string{"Ctrl+A", "Ctrl+E"}, "", "beginning and end of the line"},

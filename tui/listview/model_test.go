@@ -67,7 +67,8 @@ func (m *model) rows() (rows []modelRow) {
 		}
 		deep := min(b.Indent, width/6)
 		if above >= 0 && len(b.Head)+len(blocks[above].Head) > 0 {
-			rows = append(rows, modelRow{pos{i, -1}, "  " + strings.Repeat("│ ", min(deep, blocks[above].Indent, width/6))})
+			rows = append(rows,
+				modelRow{pos{i, -1}, "  " + strings.Repeat("│ ", min(deep, blocks[above].Indent, width/6))})
 		}
 		above = i
 		lines := b.Lines

@@ -27,8 +27,10 @@ type pointer struct{ *View }
 
 // MouseHandler scrolls with the wheel, selects by dragging, a word by a double and a
 // line by a triple click, and folds and unfolds.
-func (v *View) MouseHandler() func(action tview.MouseAction, event *tcell.EventMouse, setFocus func(p tview.Primitive)) (bool, tview.Primitive) {
-	return v.WrapMouseHandler(func(action tview.MouseAction, event *tcell.EventMouse, setFocus func(p tview.Primitive)) (bool, tview.Primitive) {
+func (v *View) MouseHandler() func(action tview.MouseAction, event *tcell.EventMouse,
+	setFocus func(p tview.Primitive)) (bool, tview.Primitive) {
+	return v.WrapMouseHandler(func(action tview.MouseAction, event *tcell.EventMouse,
+		setFocus func(p tview.Primitive)) (bool, tview.Primitive) {
 		x, y := event.Position()
 		if !v.mouse.down && !v.InInnerRect(x, y) {
 			return false, nil

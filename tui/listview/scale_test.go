@@ -27,7 +27,8 @@ func (e *endless) Block(i, width int, _ bool) Block {
 		b.Head = speaker("Orchestrator I", "12:00")
 	}
 	for row := range e.rows {
-		b.Lines = append(b.Lines, render.Of(render.Base, fmt.Sprintf("block %d, row %d, and some text that fills the row", i, row)))
+		b.Lines = append(b.Lines,
+			render.Of(render.Base, fmt.Sprintf("block %d, row %d, and some text that fills the row", i, row)))
 	}
 	return b
 }
@@ -161,7 +162,8 @@ func TestHugeBlock(t *testing.T) {
 // TestHugeBlockBesideNews: it is not laid out again either when what stands above it
 // in the window changes with each frame.
 func TestHugeBlockBesideNews(t *testing.T) {
-	l := &talk{said: []said{{text: "news"}, {text: "its beginning" + strings.Repeat("\n"+strings.Repeat("x", 60), 100_000)}}}
+	l := &talk{said: []said{{text: "news"},
+		{text: "its beginning" + strings.Repeat("\n"+strings.Repeat("x", 60), 100_000)}}}
 	st := newStage(t, 80, 10, l)
 	st.view.Top()
 	st.draw()

@@ -90,15 +90,18 @@ func TestDragSelects(t *testing.T) {
 }
 
 func TestClicks(t *testing.T) {
-	l := &talk{said: []said{{text: "see https://example.org/a_b-c?d=e. It is 漢字かな, (foo) said a/b/c.go:12: and more than fits"}}}
+	l := &talk{said: []said{
+		{text: "see https://example.org/a_b-c?d=e. It is 漢字かな, (foo) said a/b/c.go:12: and more than fits"}}}
 	st := newStage(t, 42, 5, l)
-	want(t, st, "\n▌ see https://example.org/a_b-c?d=e. It\n▌ is 漢字かな, (foo) said a/b/c.go:12:\n▌ and more than fits\n\n\n")
+	want(t, st,
+		"\n▌ see https://example.org/a_b-c?d=e. It\n▌ is 漢字かな, (foo) said a/b/c.go:12:\n▌ and more than fits\n\n\n")
 	h := newHand(st)
 	for _, c := range []struct {
 		x, y int
 		want string
 	}{
-		{20, 0, "https://example.org/a_b-c?d=e"}, {4, 0, "see"}, {6, 1, "漢字かな"}, {16, 1, "foo"}, {29, 1, "a/b/c.go:12"}, {2, 2, "and"},
+		{20, 0, "https://example.org/a_b-c?d=e"}, {4, 0, "see"}, {6, 1, "漢字かな"}, {16, 1, "foo"}, {29, 1, "a/b/c.go:12"},
+		{2, 2, "and"},
 	} {
 		h.click(tview.MouseLeftClick, c.x, c.y)
 		h.click(tview.MouseLeftDoubleClick, c.x, c.y)
@@ -158,7 +161,8 @@ func TestDragBeyondTheEdge(t *testing.T) {
 		path = append(path, [2]int{3 + i%2, 7})
 	}
 	h.drag(path...)
-	if !strings.HasSuffix(h.last(), "line 99\nline 0\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9") {
+	if !strings.HasSuffix(h.last(),
+		"line 99\nline 0\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9") {
 		t.Errorf("copied %q", h.last())
 	}
 }
@@ -348,7 +352,8 @@ func TestMouseOutside(t *testing.T) {
 	st := newStage(t, 20, 5, many(50))
 	st.draw()
 	h := newHand(st)
-	for _, action := range []tview.MouseAction{tview.MouseMove, tview.MouseLeftDown, tview.MouseLeftClick, tview.MouseScrollUp, tview.MouseRightDown} {
+	for _, action := range []tview.MouseAction{tview.MouseMove, tview.MouseLeftDown, tview.MouseLeftClick,
+		tview.MouseScrollUp, tview.MouseRightDown} {
 		if h.do(action, -1, 2) || h.do(action, 20, 2) || h.do(action, 3, 5) {
 			t.Errorf("action %d outside was taken", action)
 		}
@@ -389,11 +394,16 @@ func fiddle(t *testing.T, seed uint64, ops []byte) {
 	l := random(r, r.IntN(40))
 	st := newStage(t, r.IntN(50), r.IntN(20), l)
 	v, h := st.view, newHand(st)
-	actions := []tview.MouseAction{tview.MouseLeftDown, tview.MouseMove, tview.MouseMove, tview.MouseLeftUp, tview.MouseLeftClick, tview.MouseLeftDoubleClick, tview.MouseScrollUp, tview.MouseScrollDown, tview.MouseRightDown}
-	keys := []func(){v.PageUp, v.PageDown, v.HalfUp, v.HalfDown, v.Top, v.Bottom, v.NextBlock, v.PrevBlock, v.ToggleAll, v.SelectStart, v.SelectClear, v.Refresh,
-		func() { v.Toggle() }, func() { v.Copy() }, func() { v.Behind() }, func() { v.MatchNext(r.IntN(2) == 0) }, func() { v.Extend(r.IntN(40) - 20) },
-		func() { v.Up(r.IntN(100000)) }, func() { v.Down(r.IntN(100000)) }, func() { v.GoTo(r.IntN(200) - 50) }, func() { v.Mark(r.IntN(100) - 10) },
-		func() { v.Match(words[r.IntN(len(words))][:1]) }, func() { v.SetBar(r.IntN(2) == 0) }}
+	actions := []tview.MouseAction{tview.MouseLeftDown, tview.MouseMove, tview.MouseMove, tview.MouseLeftUp,
+		tview.MouseLeftClick, tview.MouseLeftDoubleClick, tview.MouseScrollUp, tview.MouseScrollDown,
+		tview.MouseRightDown}
+	keys := []func(){v.PageUp, v.PageDown, v.HalfUp, v.HalfDown, v.Top, v.Bottom, v.NextBlock, v.PrevBlock, v.ToggleAll,
+		v.SelectStart, v.SelectClear, v.Refresh, func() { v.Toggle() }, func() { v.Copy() }, func() { v.Behind() },
+		func() { v.MatchNext(r.IntN(2) == 0) }, func() { v.Extend(r.IntN(40) - 20) },
+		func() { v.Up(r.IntN(100000)) }, func() { v.Down(r.IntN(100000)) }, func() { v.GoTo(r.IntN(200) - 50) },
+		func() { v.Mark(r.IntN(100) - 10) }, func() { v.Match(words[r.IntN(len(words))][:1]) }, func() {
+			v.SetBar(r.IntN(2) == 0)
+		}}
 	for _, op := range ops {
 		switch {
 		case op < 90:

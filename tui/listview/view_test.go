@@ -96,7 +96,8 @@ func TestTinyWindows(t *testing.T) {
 		for _, h := range []int{-1, 0, 1, 2} {
 			st := newStage(t, w, h, conversation())
 			v := st.view
-			for _, op := range []func(){func() {}, func() { v.Up(1) }, v.PageUp, v.Top, v.PrevBlock, v.NextBlock, v.PageDown, v.SelectStart, func() { v.Extend(3) }, v.Bottom} {
+			for _, op := range []func(){func() {}, func() { v.Up(1) }, v.PageUp, v.Top, v.PrevBlock, v.NextBlock,
+				v.PageDown, v.SelectStart, func() { v.Extend(3) }, v.Bottom} {
 				op()
 				st.draw()
 			}
@@ -111,12 +112,14 @@ func TestTinyWindows(t *testing.T) {
 // edge, whatever it is.
 func TestNothingOutside(t *testing.T) {
 	for _, hostile := range []string{
-		"\r\x1b[31mred\x1b]0;title\x07", "[red]no tag[-] [\"r\"]x[\"\"] [[", "\b\b\b\b\b▌ Human", strings.Repeat("e\u0301\u0302\u0303", 300),
-		"\u202eevil\u202c", "\u200b\u200d\ufeff", strings.Repeat("漢", 100), strings.Repeat("👩‍👩‍👧", 50), strings.Repeat("x", 100_000), "a\tb\tc\td\te\tf",
+		"\r\x1b[31mred\x1b]0;title\x07", "[red]no tag[-] [\"r\"]x[\"\"] [[", "\b\b\b\b\b▌ Human",
+		strings.Repeat("e\u0301\u0302\u0303", 300), "\u202eevil\u202c", "\u200b\u200d\ufeff", strings.Repeat("漢", 100),
+		strings.Repeat("👩‍👩‍👧", 50), strings.Repeat("x", 100_000), "a\tb\tc\td\te\tf",
 		"\u0085\u009b31m", "\x00\x01\x7f", "🇩🇪🇩", "ﷺ﷽",
 	} {
 		// Lines come unwrapped: a source may be wrong about widths.
-		raw := raws{{Lines: []render.Line{render.Of(render.Bad, hostile)}, Head: render.Line{{Text: hostile}, {Text: hostile}}, Gutter: render.SpeakerHuman, Mark: hostile},
+		raw := raws{{Lines: []render.Line{render.Of(render.Bad, hostile)},
+			Head: render.Line{{Text: hostile}, {Text: hostile}}, Gutter: render.SpeakerHuman, Mark: hostile},
 			{Lines: []render.Line{render.Of(render.Bad, hostile)}, Gutter: render.SpeakerHuman}}
 		for _, w := range []int{1, 2, 3, 10, 41} {
 			st := newStage(t, w, 5, raw)

@@ -67,7 +67,8 @@ func BenchmarkStream100KB(b *testing.B) {
 // BenchmarkStreamDelta is one delta to the end of what costs most: one piece that is
 // as long as a piece gets.
 func BenchmarkStreamDelta(b *testing.B) {
-	for name, unit := range map[string]string{"paragraph": "some words of prose ", "marked": "*some* `words` of **prose** ", "code": "```go\n", "table": "|a|b|\n|-|-|\n", "nested": "- a\n"} {
+	for name, unit := range map[string]string{"paragraph": "some words of prose ",
+		"marked": "*some* `words` of **prose** ", "code": "```go\n", "table": "|a|b|\n|-|-|\n", "nested": "- a\n"} {
 		src := unit
 		switch name {
 		case "code":

@@ -138,7 +138,8 @@ func (l layout) quote(n ast.Node) []render.Line {
 		bar = ""
 	}
 	inner.width -= render.Width(bar)
-	return prefixed(inner.children(n), render.Line{{Text: bar, Role: render.Quote}}, render.Line{{Text: bar, Role: render.Quote}})
+	return prefixed(inner.children(n), render.Line{{Text: bar, Role: render.Quote}},
+		render.Line{{Text: bar, Role: render.Quote}})
 }
 
 // prefixed puts a prefix before the first line, and another before the rest.

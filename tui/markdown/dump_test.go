@@ -10,9 +10,9 @@ import (
 var short = map[render.Role]string{
 	render.Dim: "dim", render.Strong: "b", render.Emphasis: "i", render.StrongEmphasis: "bi", render.Strike: "s",
 	render.Heading: "h", render.Title: "h1", render.Quote: "q", render.Link: "a", render.Code: "code",
-	render.CodeKeyword: "kw", render.CodeString: "str", render.CodeComment: "com", render.CodeNumber: "num", render.CodeName: "name",
-	render.DiffAdd: "add", render.DiffRemove: "del", render.DiffHunk: "hunk", render.Frame: "frame",
-	render.Good: "good", render.Pending: "todo",
+	render.CodeKeyword: "kw", render.CodeString: "str", render.CodeComment: "com", render.CodeNumber: "num",
+	render.CodeName: "name", render.DiffAdd: "add", render.DiffRemove: "del", render.DiffHunk: "hunk",
+	render.Frame: "frame", render.Good: "good", render.Pending: "todo",
 }
 
 // dump is the text of lines with their roles: «role|text», plain where it is Base.

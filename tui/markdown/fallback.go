@@ -43,7 +43,8 @@ func hope(s string) string {
 func hopeTable(s string) (string, bool) {
 	i := strings.LastIndexByte(s, '\n')
 	row := s[i+1:]
-	if i < 0 || len(row) > 1<<10 || strings.Trim(row, "|-: ") != "" || strings.IndexByte(row, '-') < 0 || strings.IndexByte(row, '|') < 0 {
+	if i < 0 || len(row) > 1<<10 || strings.Trim(row, "|-: ") != "" || strings.IndexByte(row, '-') < 0 ||
+		strings.IndexByte(row, '|') < 0 {
 		return "", false
 	}
 	head := s[strings.LastIndexByte(s[:i], '\n')+1 : i]
@@ -87,7 +88,8 @@ func hopeInline(s string, start int) string {
 		case '*', '_', '~':
 			open = hopeMark(s, i, n, open)
 		case ']':
-			if strings.HasPrefix(s[i:], "](") && !strings.ContainsAny(s[i:], ") \n") && strings.IndexByte(s[start:i], '[') >= 0 {
+			if strings.HasPrefix(s[i:], "](") && !strings.ContainsAny(s[i:], ") \n") &&
+				strings.IndexByte(s[start:i], '[') >= 0 {
 				return s + ")" + closers(open)
 			}
 			n = 1

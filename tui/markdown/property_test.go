@@ -31,8 +31,10 @@ func hostile(n int) map[string]string {
 		"one fence":      "```go\n" + strings.Repeat("/*\"`'\n", n/6),
 		"long code":      "```go\n" + strings.Repeat("x(\"y\") ", n/7),
 		"table":          "|a|b|\n|-|-|\n" + strings.Repeat("|1|`2`|\n", n/8),
-		"wide table":     strings.Repeat("|a", n/4) + "\n" + strings.Repeat("|-", n/4) + "\n" + strings.Repeat("|\n", 100),
-		"broad rows":     strings.Repeat("|a", 40) + "\n" + strings.Repeat("|-", 40) + "\n" + strings.Repeat("x\n", n/2),
+		"wide table": strings.Repeat("|a", n/4) + "\n" + strings.Repeat("|-", n/4) + "\n" +
+			strings.Repeat("|\n", 100),
+		"broad rows": strings.Repeat("|a", 40) + "\n" + strings.Repeat("|-", 40) + "\n" +
+			strings.Repeat("x\n", n/2),
 		"rows of rows":   strings.Repeat("a|b\n-|-\n", n/8),
 		"nested list":    nestedList(n),
 		"items":          strings.Repeat("- a\n", n/4),
@@ -45,8 +47,11 @@ func hostile(n int) map[string]string {
 		"lazy":           "> " + strings.Repeat("a\n", n/2),
 	}
 	for _, s := range []string{
-		"> ", "- ", "1. ", "* ", "*", "**", "_", "`", "``", "~~", "[", "]", "![", "](", "[]()", "<", "<!--", "<a", "&", "&amp;", "\\", "#", "-", "=", "|", "|-", "*a ", "a* ", "*a_ ", "**a *b ", "_a ",
-		"`a``", "[a](", "[a](b ", "[a][", "~~a ", "http://", "http://a.b(", "www.", "<http://a", "a@b ", "**`", "*[", "- > ", "> - ", "+ 1. > ", "<?", "<![CDATA[", "&#1;", "[red]", "[:::https://x]", "[[", `["r"]`, ":-|", "- [ ] ", "-\t", ">\t",
+		"> ", "- ", "1. ", "* ", "*", "**", "_", "`", "``", "~~", "[", "]", "![", "](", "[]()", "<", "<!--", "<a", "&",
+		"&amp;", "\\", "#", "-", "=", "|", "|-", "*a ", "a* ", "*a_ ", "**a *b ", "_a ",
+		"`a``", "[a](", "[a](b ", "[a][", "~~a ", "http://", "http://a.b(", "www.", "<http://a", "a@b ", "**`", "*[",
+		"- > ", "> - ", "+ 1. > ", "<?", "<![CDATA[", "&#1;", "[red]", "[:::https://x]", "[[", `["r"]`, ":-|", "- [ ] ",
+		"-\t", ">\t",
 	} {
 		m[s] = strings.Repeat(s, n/len(s))
 	}
@@ -221,8 +226,10 @@ func TestStreamIsMarkdown(t *testing.T) {
 // TestMixtures puts everything Markdown has into any order.
 func TestMixtures(t *testing.T) {
 	tokens := []string{
-		"\n", "\n", "\n", "\n\n", " ", "  ", "    ", "\t", "a", "word", "語", "ע", "👩‍👩‍👧", "\u0301", "*", "**", "_", "~~", "`", "``", "```", "```go", "~~~", "> ", ">", "- ", "-", "+ ", "1. ", "2) ", "10. ", "# ", "### ", "---", "===", "***",
-		"|", "|-|", "|-|-|", "|a|b|", ":-:", "[", "](", "](x)", "]", ")", "![", "<", ">", "<b>", "<div>", "<!--", "-->", "&amp;", "&#27;", "\\", "http://a.b/c", "[ ] ", "[x] ", "[red]", "\"", "'", "/*", "*/", "//",
+		"\n", "\n", "\n", "\n\n", " ", "  ", "    ", "\t", "a", "word", "語", "ע", "👩‍👩‍👧", "\u0301", "*", "**", "_",
+		"~~", "`", "``", "```", "```go", "~~~", "> ", ">", "- ", "-", "+ ", "1. ", "2) ", "10. ", "# ", "### ", "---",
+		"===", "***", "|", "|-|", "|-|-|", "|a|b|", ":-:", "[", "](", "](x)", "]", ")", "![", "<", ">", "<b>", "<div>",
+		"<!--", "-->", "&amp;", "&#27;", "\\", "http://a.b/c", "[ ] ", "[x] ", "[red]", "\"", "'", "/*", "*/", "//",
 	}
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 3000 {
@@ -268,7 +275,8 @@ func TestStreamOfAnotherText(t *testing.T) {
 	for _, c := range []struct {
 		src   string
 		width int
-	}{{"# a\n\nb\n\nc", 20}, {"# a\n\nb\n\nc *d* e f g", 20}, {"# a\n\nb\n\nc *d* e f g", 8}, {"# x\n\nb\n\nc", 8}, {"", 8}, {"y", 8}} {
+	}{{"# a\n\nb\n\nc", 20}, {"# a\n\nb\n\nc *d* e f g", 20}, {"# a\n\nb\n\nc *d* e f g", 8}, {"# x\n\nb\n\nc", 8},
+		{"", 8}, {"y", 8}} {
 		o := Options{Width: c.width}
 		if d := cmp.Diff(dump(Markdown(c.src, o)), dump(s.Set(c.src, o))); d != "" {
 			t.Errorf("%q: %s", c.src, d)

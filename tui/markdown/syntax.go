@@ -190,7 +190,8 @@ func (t *tokens) str(from, after, k int) state {
 // string takes a whole string: a key, if that is what the language ends keys with.
 func (t *tokens) string(from, to int) {
 	role := render.CodeString
-	if t.lang.key != 0 && strings.HasPrefix(strings.TrimLeft(t.text[to:min(to+4, len(t.text))], " "), string(t.lang.key)) {
+	if t.lang.key != 0 && strings.HasPrefix(strings.TrimLeft(t.text[to:min(to+4, len(t.text))], " "),
+		string(t.lang.key)) {
 		role = render.CodeName
 	}
 	t.take(from, to, role)
@@ -199,7 +200,8 @@ func (t *tokens) string(from, to int) {
 // number takes digits and what belongs to them.
 func (t *tokens) number() {
 	i := t.at
-	for i < len(t.text) && (alphanumeric(t.text[i]) || t.text[i] == '_' || t.text[i] == '.' && i+1 < len(t.text) && t.text[i+1] != '.') {
+	for i < len(t.text) &&
+		(alphanumeric(t.text[i]) || t.text[i] == '_' || t.text[i] == '.' && i+1 < len(t.text) && t.text[i+1] != '.') {
 		i++
 	}
 	t.take(t.at, i, render.CodeNumber)
@@ -209,7 +211,9 @@ func (t *tokens) number() {
 func (t *tokens) word() {
 	const longest = 24
 	l, i := t.lang, t.at
-	for i < len(t.text) && (l.letter(t.text[i]) || t.text[i] >= '0' && t.text[i] <= '9' || i > t.at && strings.IndexByte(l.letters, t.text[i]) >= 0) {
+	for i < len(t.text) &&
+		(l.letter(t.text[i]) || t.text[i] >= '0' && t.text[i] <= '9' ||
+			i > t.at && strings.IndexByte(l.letters, t.text[i]) >= 0) {
 		i++
 	}
 	word := t.text[t.at:i]

@@ -68,8 +68,10 @@ func TestSequence(t *testing.T) {
 		{Terminal{OSC777, false}, "\x1b]777;notify;A word, now;Orchestrator I, asks\x1b\\"},
 		{Terminal{OSC9, false}, "\x1b]9;arbiter: A word, now - Orchestrator I, asks\x1b\\"},
 		{Terminal{OSC777, true}, "\x1bPtmux;\x1b\x1b]777;notify;A word, now;Orchestrator I, asks\x1b\x1b\\\x1b\\"},
-		{Terminal{OSC99, false}, "\x1b]99;i=arbiter:d=0:e=1:p=title;" + base64.StdEncoding.EncodeToString([]byte("A word; now")) + "\x1b\\" +
-			"\x1b]99;i=arbiter:d=1:e=1:p=body;" + base64.StdEncoding.EncodeToString([]byte("Orchestrator I; asks")) + "\x1b\\"},
+		{Terminal{OSC99, false}, "\x1b]99;i=arbiter:d=0:e=1:p=title;" +
+			base64.StdEncoding.EncodeToString([]byte("A word; now")) + "\x1b\\" +
+			"\x1b]99;i=arbiter:d=1:e=1:p=body;" + base64.StdEncoding.EncodeToString([]byte("Orchestrator I; asks")) +
+			"\x1b\\"},
 	} {
 		if diff := cmp.Diff(c.want, c.t.Sequence("A word; now", "Orchestrator I; asks")); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", c.t, diff)
@@ -90,17 +92,23 @@ func TestOncePerTransition(t *testing.T) {
 		o     Options
 		steps []step
 	}{
-		"once, however long it lasts": {all, []step{{calm, ""}, {human, word}, {human, ""}, {Moment{Human: true, For: "another"}, ""}, {calm, ""}}},
-		"again for the next time":     {all, []step{{human, word}, {calm, ""}, {human, word}}},
-		"from the first moment on":    {all, []step{{human, word}, {human, ""}}},
-		"not while it is looked at":   {all, []step{{Moment{Human: true, Focused: true}, ""}, {human, ""}, {calm, ""}, {human, word}}},
-		"the end":                     {all, []step{{calm, ""}, {Moment{Ended: "complete"}, done}, {Moment{Ended: "complete"}, ""}}},
-		"the end of the next run":     {all, []step{{Moment{Ended: "complete"}, done}, {calm, ""}, {Moment{Ended: "failed"}, "It has failed."}}},
-		"the end takes the question":  {all, []step{{human, word}, {Moment{Human: true, Ended: "cancelled"}, "It was ended."}}},
-		"an end that needs a word":    {Options{Bell: true}, []step{{calm, ""}, {Moment{Ended: "needs_input"}, word}, {Moment{Ended: "needs_input"}, ""}}},
-		"a limit":                     {all, []step{{Moment{Ended: "limit"}, "A limit is reached."}}},
-		"ends are switched off":       {Options{Bell: true}, []step{{human, word}, {Moment{Ended: "complete"}, ""}}},
-		"all is switched off":         {Options{Finished: true}, []step{{human, ""}, {Moment{Ended: "complete"}, ""}}},
+		"once, however long it lasts": {all,
+			[]step{{calm, ""}, {human, word}, {human, ""}, {Moment{Human: true, For: "another"}, ""}, {calm, ""}}},
+		"again for the next time":  {all, []step{{human, word}, {calm, ""}, {human, word}}},
+		"from the first moment on": {all, []step{{human, word}, {human, ""}}},
+		"not while it is looked at": {all, []step{{Moment{Human: true, Focused: true}, ""}, {human, ""}, {calm, ""},
+			{human, word}}},
+		"the end": {all,
+			[]step{{calm, ""}, {Moment{Ended: "complete"}, done}, {Moment{Ended: "complete"}, ""}}},
+		"the end of the next run": {all,
+			[]step{{Moment{Ended: "complete"}, done}, {calm, ""}, {Moment{Ended: "failed"}, "It has failed."}}},
+		"the end takes the question": {all,
+			[]step{{human, word}, {Moment{Human: true, Ended: "cancelled"}, "It was ended."}}},
+		"an end that needs a word": {Options{Bell: true},
+			[]step{{calm, ""}, {Moment{Ended: "needs_input"}, word}, {Moment{Ended: "needs_input"}, ""}}},
+		"a limit":               {all, []step{{Moment{Ended: "limit"}, "A limit is reached."}}},
+		"ends are switched off": {Options{Bell: true}, []step{{human, word}, {Moment{Ended: "complete"}, ""}}},
+		"all is switched off":   {Options{Finished: true}, []step{{human, ""}, {Moment{Ended: "complete"}, ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s State
@@ -122,7 +130,8 @@ func TestRing(t *testing.T) {
 	}{
 		{Options{Bell: true, Terminal: kitty}, "\a"},
 		{Options{Desktop: true, Terminal: kitty}, "\x1b]777;notify;A word is awaited;The thread waits for you.\x1b\\"},
-		{Options{Bell: true, Desktop: true, Terminal: kitty}, "\x1b]777;notify;A word is awaited;The thread waits for you.\x1b\\\a"},
+		{Options{Bell: true, Desktop: true, Terminal: kitty},
+			"\x1b]777;notify;A word is awaited;The thread waits for you.\x1b\\\a"},
 		{Options{Desktop: true}, ""},
 		{Options{Terminal: kitty}, ""},
 	} {
@@ -137,11 +146,13 @@ func TestRing(t *testing.T) {
 }
 
 // safe are the only shapes a sequence may have.
-var safe = regexp.MustCompile(`^(\x1b\]777;notify;[^\x00-\x1f\x7f;]*;[^\x00-\x1f\x7f;]*\x1b\\|\x1b\]9;arbiter: [^\x00-\x1f\x7f;]*\x1b\\|` +
-	`\x1b\]99;i=arbiter:d=0:e=1:p=title;[A-Za-z0-9+/=]*\x1b\\\x1b\]99;i=arbiter:d=1:e=1:p=body;[A-Za-z0-9+/=]*\x1b\\)$`)
+var safe = regexp.MustCompile(
+	`^(\x1b\]777;notify;[^\x00-\x1f\x7f;]*;[^\x00-\x1f\x7f;]*\x1b\\|\x1b\]9;arbiter: [^\x00-\x1f\x7f;]*\x1b\\|` +
+		`\x1b\]99;i=arbiter:d=0:e=1:p=title;[A-Za-z0-9+/=]*\x1b\\\x1b\]99;i=arbiter:d=1:e=1:p=body;[A-Za-z0-9+/=]*\x1b\\)$`)
 
 func FuzzSequence(f *testing.F) {
-	for _, s := range []string{"", "a;b", "\x1b\\\x1b]0;x\a", "\x9c\x9d52;c;aGk=\x07", "\u009c\u202e\u2028", "\xff", strings.Repeat("世", 999), "4;1;50"} {
+	for _, s := range []string{"", "a;b", "\x1b\\\x1b]0;x\a", "\x9c\x9d52;c;aGk=\x07", "\u009c\u202e\u2028", "\xff",
+		strings.Repeat("世", 999), "4;1;50"} {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, title, body string) {
@@ -156,13 +167,15 @@ func FuzzSequence(f *testing.F) {
 			wrapped := Terminal{Protocol: p, Tmux: true}.Sequence(title, body)
 			inner, ok := strings.CutPrefix(wrapped, "\x1bPtmux;")
 			inner, ok2 := strings.CutSuffix(inner, "\x1b\\")
-			if !ok || !ok2 || strings.ReplaceAll(inner, "\x1b\x1b", "\x1b") != s || strings.Count(inner, "\x1b") != 2*strings.Count(s, "\x1b") {
+			if !ok || !ok2 || strings.ReplaceAll(inner, "\x1b\x1b", "\x1b") != s ||
+				strings.Count(inner, "\x1b") != 2*strings.Count(s, "\x1b") {
 				t.Fatalf("%q does not pass through tmux: %q", s, wrapped)
 			}
 		}
 		for _, ascii := range []bool{false, true} {
 			got := Title(Moment{Word: title, Where: body, Threads: 2, ASCII: ascii})
-			if strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) || utf8.RuneCountInString(got) > titleMost {
+			if strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) ||
+				utf8.RuneCountInString(got) > titleMost {
 				t.Fatalf("a title of %q", got)
 			}
 			if ascii && strings.ContainsFunc(got, func(r rune) bool { return r > unicode.MaxASCII }) {

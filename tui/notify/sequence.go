@@ -46,7 +46,8 @@ func Detect(getenv func(string) string) Terminal {
 		t.Protocol = None // screen hands nothing on
 	case getenv("KITTY_WINDOW_ID") != "" || term == "xterm-kitty":
 		t.Protocol = OSC99
-	case program == "iTerm.app" || getenv("WT_SESSION") != "" || getenv("ConEmuPID") != "" || getenv("LC_TERMINAL") == "iTerm2":
+	case program == "iTerm.app" || getenv("WT_SESSION") != "" || getenv("ConEmuPID") != "" ||
+		getenv("LC_TERMINAL") == "iTerm2":
 		t.Protocol = OSC9
 	}
 	return t

@@ -260,7 +260,8 @@ func (a *Ask) label(i int) render.Line {
 	}
 	l := render.Of(role, mark)
 	if ch.Key != 0 {
-		l = append(l, render.Span{Text: string(unicode.ToLower(ch.Key)), Role: keyRole}, render.Span{Text: " ", Role: role})
+		l = append(l, render.Span{Text: string(unicode.ToLower(ch.Key)), Role: keyRole},
+			render.Span{Text: " ", Role: role})
 	}
 	return append(l, render.Span{Text: ch.Label + " ", Role: role})
 }

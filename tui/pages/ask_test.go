@@ -120,7 +120,8 @@ func TestAskShowsItsChoices(t *testing.T) {
 				t.Fatalf("%dx%d: the choice at hand is out of sight\n%s", w, h, got)
 			}
 			if w >= 40 && h >= 8 {
-				for _, want := range []string{"y Allow once", "a Allow for this run", "w Refuse, and say why", "go test"} {
+				for _, want := range []string{"y Allow once", "a Allow for this run", "w Refuse, and say why",
+					"go test"} {
 					if !strings.Contains(got, want) {
 						t.Fatalf("%dx%d: %q is out of sight\n%s", w, h, want, got)
 					}
@@ -140,7 +141,8 @@ func TestAskSaysThatThereIsMore(t *testing.T) {
 	a.Bottom()
 	a.Draw(s)
 	got := text(s)
-	if strings.Contains(got, "more lines") || !strings.Contains(got, "line 12 of the reason") || !strings.Contains(got, "↑") {
+	if strings.Contains(got, "more lines") || !strings.Contains(got, "line 12 of the reason") ||
+		!strings.Contains(got, "↑") {
 		t.Errorf("scrolled to its end:\n%s", got)
 	}
 	a.Top()

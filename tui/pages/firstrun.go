@@ -166,9 +166,11 @@ func (f *FirstRun) wayLines(w int, explained bool) []render.Line {
 		if i == f.at {
 			mark = f.look.Glyphs.Chosen + " "
 		}
-		l := render.Line{{Text: mark, Role: render.Active}, {Text: string(way.key), Role: render.Key}, {Text: "  " + pad(way.label, 11, ""), Role: render.Strong}}
+		l := render.Line{{Text: mark, Role: render.Active}, {Text: string(way.key), Role: render.Key},
+			{Text: "  " + pad(way.label, 11, ""), Role: render.Strong}}
 		if explained && w >= 60 {
-			l = append(l, render.Span{Text: render.Shorten(way.text, w-l.Width(), f.look.Glyphs.Ellipsis), Role: render.Dim})
+			l = append(l, render.Span{Text: render.Shorten(way.text, w-l.Width(), f.look.Glyphs.Ellipsis),
+				Role: render.Dim})
 		}
 		lines = append(lines, l)
 	}
@@ -192,7 +194,9 @@ func (f *FirstRun) body(w int) (lines []render.Line) {
 	case LoggedOut:
 		say(render.Title, "I do not know you yet.")
 		gap()
-		say(render.Base, version+" is here, but nobody is logged in. Log in with your Claude account, or set ANTHROPIC_API_KEY and start again.")
+		say(render.Base,
+			version+" is here, but nobody is logged in. Log in with your Claude account, or set ANTHROPIC_API_KEY "+
+				"and start again.")
 	case OddClaude:
 		say(render.Title, "This voice does not answer.")
 		gap()

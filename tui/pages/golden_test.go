@@ -25,9 +25,12 @@ func look(t testing.TB, theme string, g *render.Glyphs) *render.Look {
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var runs = []Run{
-	{ID: "r-1", Title: "Give the invoices a total in every currency", Status: "needs input", Tone: render.Alert, LastActive: began.Add(-3 * time.Minute), Bytes: 1_204_332},
-	{ID: "r-2", Title: "請求書に通貨ごとの合計を出す 🧾 そして監査記録も書く", Status: "stopped", Tone: render.Dim, LastActive: began.Add(-5 * time.Hour), Bytes: 48_119, Rehearsal: true},
-	{ID: "r-3", Title: "مرحبا بالعالم — a title that is written from the right", Status: "limit", Tone: render.Warn, LastActive: began.Add(-26 * time.Hour), Bytes: 83_400_120},
+	{ID: "r-1", Title: "Give the invoices a total in every currency", Status: "needs input", Tone: render.Alert,
+		LastActive: began.Add(-3 * time.Minute), Bytes: 1_204_332},
+	{ID: "r-2", Title: "請求書に通貨ごとの合計を出す 🧾 そして監査記録も書く", Status: "stopped", Tone: render.Dim,
+		LastActive: began.Add(-5 * time.Hour), Bytes: 48_119, Rehearsal: true},
+	{ID: "r-3", Title: "مرحبا بالعالم — a title that is written from the right", Status: "limit", Tone: render.Warn,
+		LastActive: began.Add(-26 * time.Hour), Bytes: 83_400_120},
 	{ID: "r-4", Title: "", Status: "failed", Tone: render.Bad, LastActive: began.AddDate(0, -2, -3), Bytes: 312},
 }
 
@@ -44,14 +47,20 @@ var steps = []Step{
 }
 
 var tasks = []Tasks{{Agent: "Orchestrator II", Tone: render.SpeakerOrch2, Items: []Step{
-	{Text: "Look the law of Switzerland up", Status: "done"}, {Text: "Round to five Rappen", Status: "active"}, {Text: "Prove it", Status: "pending"},
+	{Text: "Look the law of Switzerland up", Status: "done"}, {Text: "Round to five Rappen", Status: "active"},
+	{Text: "Prove it", Status: "pending"},
 }}}
 
 var agents = []Agent{
-	{ID: "arbiter", Name: "Arbiter", State: "listens", Tone: render.Dim, Known: true, Tokens: 48_212, Window: 300_000, Pct: 16.07, Age: 4 * time.Minute},
-	{ID: "orch-1", Name: "Orchestrator I", Mode: "plan", State: "handed on", Tone: render.Dim, Known: true, Tokens: 255_120, Window: 300_000, Pct: 85.04, Level: "critical", Age: 41 * time.Minute, Past: true},
-	{ID: "orch-2", Name: "Orchestrator II", Mode: "implement", State: "weaves", Tone: render.Active, Busy: true, Known: true, Tokens: 214_800, Window: 300_000, Pct: 71.6, Level: "warn", Doing: "Agent: write the rounding tests for the Swiss franc", Age: 52 * time.Second},
-	{ID: "orch-3", Name: "Orchestrator III", Mode: "verify", State: "asks leave", Tone: render.Alert, Bell: true, Known: true, Tokens: 9_120, Window: 300_000, Pct: 3.04, Doing: "Bash: go test ./...", Age: 12 * time.Second},
+	{ID: "arbiter", Name: "Arbiter", State: "listens", Tone: render.Dim, Known: true, Tokens: 48_212, Window: 300_000,
+		Pct: 16.07, Age: 4 * time.Minute},
+	{ID: "orch-1", Name: "Orchestrator I", Mode: "plan", State: "handed on", Tone: render.Dim, Known: true,
+		Tokens: 255_120, Window: 300_000, Pct: 85.04, Level: "critical", Age: 41 * time.Minute, Past: true},
+	{ID: "orch-2", Name: "Orchestrator II", Mode: "implement", State: "weaves", Tone: render.Active, Busy: true,
+		Known: true, Tokens: 214_800, Window: 300_000, Pct: 71.6, Level: "warn",
+		Doing: "Agent: write the rounding tests for the Swiss franc", Age: 52 * time.Second},
+	{ID: "orch-3", Name: "Orchestrator III", Mode: "verify", State: "asks leave", Tone: render.Alert, Bell: true,
+		Known: true, Tokens: 9_120, Window: 300_000, Pct: 3.04, Doing: "Bash: go test ./...", Age: 12 * time.Second},
 	{ID: "orch-4", Name: "Orchestrator IV", Mode: "研究", State: "wakes", Tone: render.Dim},
 }
 
@@ -64,10 +73,17 @@ var findings = []Finding{
 }
 
 var helpGroups = []HelpGroup{
-	{"Writing", []HelpRow{{"Enter", "send"}, {"Shift+Enter, Alt+Enter, Ctrl+J", "a new line"}, {"Up, Down", "what was written before"}, {"Ctrl+G", "write in your own editor ($EDITOR), and come back with what you wrote"}, {"Tab", "complete a path, a command, a name"}}},
-	{"Moving", []HelpRow{{"j, k", "a line down, up"}, {"g, G", "to the top, to the end"}, {"Ctrl+D, Ctrl+U", "half a page"}, {"/", "search"}, {"n, N", "the next match, the one before"}}},
-	{"Looking", []HelpRow{{"Tab", "the next agent"}, {"o", "the logbook"}, {"p", "the plan in full"}, {"Space", "fold, unfold"}}},
-	{"Ruling", []HelpRow{{"/summon MODE TASK", "summon an Orchestrator"}, {"/stop [AGENT]", "interrupt what is under way"}, {"/steer TEXT", "a word that is heard at once"}, {"/kill AGENT", "end an agent"}}},
+	{"Writing", []HelpRow{{"Enter", "send"}, {"Shift+Enter, Alt+Enter, Ctrl+J", "a new line"},
+		{"Up, Down", "what was written before"},
+		{"Ctrl+G", "write in your own editor ($EDITOR), and come back with what you wrote"},
+		{"Tab", "complete a path, a command, a name"}}},
+	{"Moving", []HelpRow{{"j, k", "a line down, up"}, {"g, G", "to the top, to the end"},
+		{"Ctrl+D, Ctrl+U", "half a page"}, {"/", "search"}, {"n, N", "the next match, the one before"}}},
+	{"Looking", []HelpRow{{"Tab", "the next agent"}, {"o", "the logbook"}, {"p", "the plan in full"},
+		{"Space", "fold, unfold"}}},
+	{"Ruling", []HelpRow{{"/summon MODE TASK", "summon an Orchestrator"},
+		{"/stop [AGENT]", "interrupt what is under way"}, {"/steer TEXT", "a word that is heard at once"},
+		{"/kill AGENT", "end an agent"}}},
 	{"Leaving", []HelpRow{{"Ctrl+C", "leave, after a question"}, {"Ctrl+Z", "suspend"}}},
 }
 
@@ -75,17 +91,21 @@ var helpGroups = []HelpGroup{
 func permit() AskData {
 	return AskData{
 		Title: "Leave is asked", Tone: render.Alert,
-		Head: []render.Line{{{Text: "Orchestrator III", Role: render.Speaker("orch-3")}, {Text: " wants to run a command:", Role: render.Base}}},
+		Head: []render.Line{{{Text: "Orchestrator III", Role: render.Speaker("orch-3")},
+			{Text: " wants to run a command:", Role: render.Base}}},
 		Body: func(w int) (lines []render.Line) {
 			lines = render.WrapText(render.Code, "go test ./... && rm -rf build/cache", w)
 			for i := range 12 {
-				lines = append(lines, render.WrapText(render.Dim, fmt.Sprintf("line %d of the reason, which is [red]long[-] and 全角", i+1), w)...)
+				lines = append(lines,
+					render.WrapText(render.Dim, fmt.Sprintf("line %d of the reason, which is [red]long[-] and 全角", i+1),
+						w)...)
 			}
 			return lines
 		},
-		Choices: []Choice{{"yes", 'y', "Allow once", false, false}, {"run", 'a', "Allow for this run", true, false}, {"no", 'n', "Refuse", false, false}, {"why", 'w', "Refuse, and say why", false, false}},
-		Focus:   2,
-		Note:    "No rule speaks of it. 2 more requests wait.",
+		Choices: []Choice{{"yes", 'y', "Allow once", false, false}, {"run", 'a', "Allow for this run", true, false},
+			{"no", 'n', "Refuse", false, false}, {"why", 'w', "Refuse, and say why", false, false}},
+		Focus: 2,
+		Note:  "No rule speaks of it. 2 more requests wait.",
 	}
 }
 
@@ -114,8 +134,9 @@ func newWeaving(l *render.Look) *weaving {
 	p.roster.Set(agents)
 	p.roster.Select("orch-3")
 	p.strip.Set(steps, tasks)
-	p.status.Set(StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417, Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second,
-		Restarts: 1, Mode: "NORMAL", Hint: "? help", Warnings: []string{"REHEARSAL"}})
+	p.status.Set(StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
+		Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 1, Mode: "NORMAL", Hint: "? help",
+		Warnings: []string{"REHEARSAL"}})
 	return p
 }
 
@@ -123,7 +144,8 @@ func newWeaving(l *render.Look) *weaving {
 var everyPage = map[string]func(*render.Look) tview.Primitive{
 	"oracle": func(l *render.Look) tview.Primitive {
 		p := NewHome(l)
-		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: len(runs), Newest: runs[0], Hint: "Ctrl+R", Now: began})
+		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: len(runs), Newest: runs[0],
+			Hint: "Ctrl+R", Now: began})
 		return p
 	},
 	"oracle-bare": func(l *render.Look) tview.Primitive {
@@ -146,7 +168,8 @@ var everyPage = map[string]func(*render.Look) tview.Primitive{
 	},
 	"plan": func(l *render.Look) tview.Primitive {
 		p := NewPlan(l)
-		p.Set(PlanData{Task: "Give the invoices a total in every currency they have lines in.", Steps: steps, Tasks: tasks})
+		p.Set(PlanData{Task: "Give the invoices a total in every currency they have lines in.", Steps: steps,
+			Tasks: tasks})
 		return p
 	},
 	"help": func(l *render.Look) tview.Primitive {

@@ -17,8 +17,9 @@ import (
 
 // hostile are strings that try to leave their place, or to be taken for markup.
 var hostile = []string{
-	"", "x", "世界世界世界世界", "👩‍👩‍👧‍👦🇩🇪", "שלום עולם", "\u202eabc", "\x1b[2J\x1b]0;t\a", "\x9b31m", "\xff\xfe", "a\tb\nc\r", "[red]r[-] [\"x\"] [:::url]",
-	"⸺⸻", strings.Repeat("a\u0301\u0302\u0303\u0304", 20), strings.Repeat("W", 3000), strings.Repeat("word ", 300), "\u0301", "\u202e\u202e", "\x00",
+	"", "x", "世界世界世界世界", "👩‍👩‍👧‍👦🇩🇪", "שלום עולם", "\u202eabc", "\x1b[2J\x1b]0;t\a", "\x9b31m", "\xff\xfe", "a\tb\nc\r",
+	"[red]r[-] [\"x\"] [:::url]", "⸺⸻", strings.Repeat("a\u0301\u0302\u0303\u0304", 20), strings.Repeat("W", 3000),
+	strings.Repeat("word ", 300), "\u0301", "\u202e\u202e", "\x00",
 }
 
 // dread makes every page with a text in every place of it, and numbers that no one
@@ -26,7 +27,8 @@ var hostile = []string{
 func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	many := random.IntN(40)
 	o := NewHome(l)
-	o.Set(HomeData{Words: []string{text, text}, Findings: []Finding{{text, text, render.Good}, {"", text, render.Bad}, {text, "", render.Base}},
+	o.Set(HomeData{Words: []string{text, text}, Findings: []Finding{{text, text, render.Good}, {"", text, render.Bad},
+		{text, "", render.Base}},
 		Threads: many, Newest: Run{ID: text, Title: text}, Hint: text, Warnings: []string{text, "ALLOW ALL"}})
 	f := NewFirstRun(l)
 	f.Set(FirstRunData{Lack: Lack(random.IntN(5)), Version: text, Path: text, Problem: text, Busy: many%2 == 0})
@@ -38,22 +40,30 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	var groups []HelpGroup
 	var choices []Choice
 	for i := range many {
-		list = append(list, Run{ID: fmt.Sprint(i, text), Title: text, Status: text, Bytes: random.Int64() - math.MaxInt64/2, Rehearsal: i%2 == 0, LastActive: time.Unix(random.Int64N(1e10), 0)})
-		steps = append(steps, Step{text, []string{"", "pending", "active", "done", "failed", "skipped", text}[random.IntN(7)], text, text, true})
-		agents = append(agents, Agent{ID: fmt.Sprint(i), Name: text, Mode: text, State: text, Busy: i%3 == 0, Known: i%2 == 0, Tokens: random.Int() - math.MaxInt/2, Window: random.Int() - math.MaxInt/2,
-			Pct: []float64{math.NaN(), math.Inf(1), -5, 1e18, 50}[random.IntN(5)], Level: text, Doing: text, Age: time.Duration(random.Int64() - math.MaxInt64/2), Bell: i%5 == 0, Past: i%7 == 0})
+		list = append(list,
+			Run{ID: fmt.Sprint(i, text), Title: text, Status: text, Bytes: random.Int64() - math.MaxInt64/2,
+				Rehearsal: i%2 == 0, LastActive: time.Unix(random.Int64N(1e10), 0)})
+		steps = append(steps,
+			Step{text, []string{"", "pending", "active", "done", "failed", "skipped", text}[random.IntN(7)], text, text,
+				true})
+		agents = append(agents, Agent{ID: fmt.Sprint(i), Name: text, Mode: text, State: text, Busy: i%3 == 0,
+			Known: i%2 == 0, Tokens: random.Int() - math.MaxInt/2, Window: random.Int() - math.MaxInt/2,
+			Pct: []float64{math.NaN(), math.Inf(1), -5, 1e18, 50}[random.IntN(5)], Level: text, Doing: text,
+			Age: time.Duration(random.Int64() - math.MaxInt64/2), Bell: i%5 == 0, Past: i%7 == 0})
 		groups = append(groups, HelpGroup{text, []HelpRow{{text, text}, {"k", text}, {text, "k"}}[:random.IntN(4)]})
 		choices = append(choices, Choice{text, rune(random.IntN(200)), text, i%2 == 0, i%3 == 0})
 	}
 	s.Set(list, time.Unix(1e9, 0))
 	s.Down(random.IntN(50))
 	p := NewPlan(l)
-	p.Set(PlanData{Task: text, Steps: steps, Tasks: []Tasks{{text, render.Dim, steps}}, Notes: []string{text}, Dirty: true})
+	p.Set(PlanData{Task: text, Steps: steps, Tasks: []Tasks{{text, render.Dim, steps}}, Notes: []string{text},
+		Dirty: true})
 	p.Down(random.IntN(50))
 	h := NewHelp(l)
 	h.Set(text, groups)
 	a := NewAsk(l)
-	a.Set(AskData{Title: text, Tone: render.Role(random.IntN(3)), Head: []render.Line{render.Of(render.Base, text)}, Choices: choices[:min(many, 7)], Focus: random.IntN(9) - 1, Note: text,
+	a.Set(AskData{Title: text, Tone: render.Role(random.IntN(3)), Head: []render.Line{render.Of(render.Base, text)},
+		Choices: choices[:min(many, 7)], Focus: random.IntN(9) - 1, Note: text,
 		Body: func(w int) []render.Line { return render.WrapText(render.Code, text, w) }})
 	r := NewRoster(l)
 	r.Set(agents)
@@ -61,8 +71,10 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	strip := NewPlanStrip(l)
 	strip.Set(steps, []Tasks{{text, render.Dim, steps}})
 	st := NewStatus(l)
-	st.Set(StatusData{Word: text, Awaited: text, Human: many%2 == 0, Waiting: time.Duration(random.Int64()), CostUSD: math.Inf(1), Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
-		Restarts: many, Mode: text, Hint: text, Flash: []string{"", text}[many%2], Warnings: []string{text, "REHEARSAL"}[:many%3%3]})
+	st.Set(StatusData{Word: text, Awaited: text, Human: many%2 == 0, Waiting: time.Duration(random.Int64()),
+		CostUSD: math.Inf(1), Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
+		Restarts: many, Mode: text, Hint: text, Flash: []string{"", text}[many%2],
+		Warnings: []string{text, "REHEARSAL"}[:many%3%3]})
 	return []tview.Primitive{o, f, s, p, h, a, r, strip, st}
 }
 
@@ -117,7 +129,8 @@ func drawInside(t *testing.T, s tcell.SimulationScreen, p tview.Primitive, w, h 
 		for y := range sh {
 			for x := 0; x < sw; {
 				got, _, width := s.Get(x, y)
-				if inside := x >= left && x < left+w && y >= top && y < top+h; !inside && got != "#" || inside && x+width > left+w {
+				if inside := x >= left && x < left+w && y >= top && y < top+h; !inside && got != "#" ||
+					inside && x+width > left+w {
 					t.Fatalf("%T of %dx%d: %q at %d,%d", p, w, h, got, x-left, y-top)
 				}
 				if strings.ContainsFunc(got, unicode.IsControl) {
@@ -143,7 +156,8 @@ func screenOf(t testing.TB, w, h int) tcell.SimulationScreen {
 func TestAnySize(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	looks := []*render.Look{look(t, "dark", render.Unicode), look(t, "mono", render.ASCII)}
-	for i, size := range [][2]int{{0, 0}, {1, 1}, {0, 9}, {9, 0}, {2, 2}, {3, 30}, {400, 1}, {400, 2}, {1, 120}, {12, 5}, {23, 7}, {24, 7}, {40, 12}, {59, 13}, {60, 14}, {71, 8}, {72, 8}, {80, 24}, {400, 120}} {
+	for i, size := range [][2]int{{0, 0}, {1, 1}, {0, 9}, {9, 0}, {2, 2}, {3, 30}, {400, 1}, {400, 2}, {1, 120},
+		{12, 5}, {23, 7}, {24, 7}, {40, 12}, {59, 13}, {60, 14}, {71, 8}, {72, 8}, {80, 24}, {400, 120}} {
 		s := screenOf(t, size[0]+6, size[1]+4)
 		for j, text := range hostile {
 			if size[0]*size[1] > 10_000 && j%9 != 0 {

@@ -62,7 +62,8 @@ func TestSessionsAt(t *testing.T) {
 			r, ok := p.At(8, y)
 			if want := strings.Contains(row, "Give the") || strings.Contains(row, "r-4"); want && !ok {
 				t.Errorf("%v: a click on %q is nothing", size, row)
-			} else if ok && strings.Contains(row, "r-4") && r.ID != "r-4" || ok && strings.Contains(row, "Give the") && r.ID != "r-1" {
+			} else if ok && strings.Contains(row, "r-4") && r.ID != "r-4" || ok && strings.Contains(row, "Give the") &&
+				r.ID != "r-1" {
 				t.Errorf("%v: a click on %q is %q", size, row, r.ID)
 			}
 		}
@@ -150,7 +151,8 @@ func TestOracleThreads(t *testing.T) {
 func TestOracleInSmallRooms(t *testing.T) {
 	for h := 3; h < 40; h++ {
 		p := NewHome(look(t, "dark", render.Unicode))
-		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: runs[0], Now: began, Warnings: []string{"ALLOW ALL"}})
+		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: runs[0], Now: began,
+			Warnings: []string{"ALLOW ALL"}})
 		got, s := drawAt(t, p, 60, h)
 		if !strings.Contains(got, "Speak, mortal.") || !strings.Contains(got, "ALLOW ALL") {
 			t.Fatalf("%d rows:\n%s", h, got)

@@ -194,7 +194,8 @@ func (p *Plan) step(i int, s Step, digits, w int) (lines []render.Line) {
 	for j, l := range render.Wrap(text, max(w-indent, 1)) {
 		head := render.Line{{Text: strings.Repeat(" ", indent), Role: render.Base}}
 		if j == 0 {
-			head = render.Line{chosen, {Text: mark + " ", Role: role}, {Text: fmt.Sprintf("%*d  ", digits, i+1), Role: render.Dim}}
+			head = render.Line{chosen, {Text: mark + " ", Role: role},
+				{Text: fmt.Sprintf("%*d  ", digits, i+1), Role: render.Dim}}
 		}
 		lines = append(lines, append(head, l...))
 	}
@@ -212,7 +213,9 @@ func about(s Step, separator string) string {
 // tasks is an agent's own list, indented and dim.
 func (p *Plan) tasks(t Tasks, w int) []render.Line {
 	done, _ := count(t.Items)
-	lines := []render.Line{nil, append(render.Line{{Text: t.Agent, Role: t.Tone}}, render.Span{Text: fmt.Sprintf("  its own list, %d of %d", done, len(t.Items)), Role: render.Dim})}
+	lines := []render.Line{nil,
+		append(render.Line{{Text: t.Agent, Role: t.Tone}},
+			render.Span{Text: fmt.Sprintf("  its own list, %d of %d", done, len(t.Items)), Role: render.Dim})}
 	for _, s := range t.Items {
 		mark, role := stepMark(p.look.Glyphs, s.Status)
 		for j, l := range render.WrapText(render.Dim, s.Text, max(w-6, 1)) {

@@ -26,7 +26,8 @@ func rosterRows(t *testing.T, list []Agent, selected string, w, h int) ([]string
 func TestRosterKeepsWhatTells(t *testing.T) {
 	for w := 40; w <= 200; w++ {
 		rows, _ := rosterRows(t, agents, "", w, len(agents))
-		for i, want := range [][]string{{"Arbiter", "listens", "16%"}, {" I ", "handed on", "85%"}, {" II ", "weaves", "72%", "━"}, {"?", " III ", "asks leave", "3%"}, {" IV ", "wakes", "–"}} {
+		for i, want := range [][]string{{"Arbiter", "listens", "16%"}, {" I ", "handed on", "85%"},
+			{" II ", "weaves", "72%", "━"}, {"?", " III ", "asks leave", "3%"}, {" IV ", "wakes", "–"}} {
 			for _, part := range want {
 				if !strings.Contains(rows[i], part) {
 					t.Fatalf("%d columns: %q is missing in %q", w, part, rows[i])
@@ -65,7 +66,8 @@ func TestRosterIsSteady(t *testing.T) {
 			rows, _ := rosterRows(t, list, "", w, len(list))
 			at := render.Width(rows[2][:strings.Index(rows[2], "%")])
 			if column >= 0 && at != column {
-				t.Fatalf("%d columns: with %q the percentage is at %d, not at %d:\n%s", w, doing, at, column, strings.Join(rows, "\n"))
+				t.Fatalf("%d columns: with %q the percentage is at %d, not at %d:\n%s", w, doing, at, column,
+					strings.Join(rows, "\n"))
 			}
 			column = at
 		}
@@ -75,7 +77,8 @@ func TestRosterIsSteady(t *testing.T) {
 func TestRosterShowsWhoMatters(t *testing.T) {
 	var many []Agent
 	for i := range 12 {
-		many = append(many, Agent{ID: fmt.Sprint("orch-", i), Name: fmt.Sprint("Orchestrator ", i), Past: i%3 == 1, Busy: i%3 == 2})
+		many = append(many, Agent{ID: fmt.Sprint("orch-", i), Name: fmt.Sprint("Orchestrator ", i), Past: i%3 == 1,
+			Busy: i%3 == 2})
 	}
 	many[0].Name = "Arbiter"
 	many[10].Bell = true

@@ -104,7 +104,8 @@ func (s *Sessions) title(r Run, columns int) render.Line {
 		return render.Of(render.Base, pad(title, columns, e))
 	}
 	title = render.Shorten(title, columns-len(tag), e)
-	return render.Line{{Text: title, Role: render.Base}, {Text: pad(tag, columns-render.Width(title), ""), Role: render.Warn}}
+	return render.Line{{Text: title, Role: render.Base},
+		{Text: pad(tag, columns-render.Width(title), ""), Role: render.Warn}}
 }
 
 // flat draws a run in one row: title, status, when, size.

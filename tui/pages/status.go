@@ -85,7 +85,8 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 		if narrow {
 			who = short(who)
 		}
-		l := append(s.look.Await(time.Now(), render.StatusBarDim, render.StatusBarStrong), render.Span{Text: " " + who, Role: render.StatusBar})
+		l := append(s.look.Await(time.Now(), render.StatusBarDim, render.StatusBarStrong),
+			render.Span{Text: " " + who, Role: render.StatusBar})
 		add(rankAwaited, false, l...)
 		if d.Waiting >= time.Minute {
 			text(rankWaiting, false, render.StatusBarDim, "%s", elapsed(d.Waiting))

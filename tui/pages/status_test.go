@@ -8,8 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-var full = StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417, Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second,
-	Restarts: 2, Mode: "NORMAL", Hint: "? help", Warnings: []string{"REHEARSAL", "ALLOW ALL"}}
+var full = StatusData{Word: "Weaving", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
+	Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 2, Mode: "NORMAL", Hint: "? help",
+	Warnings: []string{"REHEARSAL", "ALLOW ALL"}}
 
 func bar(t *testing.T, d StatusData, w int) string {
 	s := screenOf(t, w, 1)
@@ -97,19 +98,23 @@ func TestStatusFlash(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	d.Flash = strings.Repeat("There is no agent of that name. ", 9)
-	if got := bar(t, d, 100); !strings.Contains(got, "There is no") || !strings.Contains(got, "…") || !strings.Contains(got, "Weaving") {
+	if got := bar(t, d, 100); !strings.Contains(got, "There is no") || !strings.Contains(got, "…") ||
+		!strings.Contains(got, "Weaving") {
 		t.Errorf("a long one: %q", got)
 	}
 }
 
 func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{elapsed(-1), "0s"}, {elapsed(59 * time.Second), "59s"}, {elapsed(60 * time.Second), "1m"}, {elapsed(3*time.Hour + 5*time.Minute), "3h 05m"}, {elapsed(49 * time.Hour), "2d 1h"},
+		{elapsed(-1), "0s"}, {elapsed(59 * time.Second), "59s"}, {elapsed(60 * time.Second), "1m"},
+		{elapsed(3*time.Hour + 5*time.Minute), "3h 05m"}, {elapsed(49 * time.Hour), "2d 1h"},
 		{Clock(42 * time.Second), "0:42"}, {Clock(3723 * time.Second), "1:02:03"},
-		{ago(began, began.Add(30*time.Second)), "just now"}, {ago(began, began.Add(time.Minute)), "1 minute ago"}, {ago(began, began.Add(26*time.Hour)), "1 day ago"},
+		{ago(began, began.Add(30*time.Second)), "just now"}, {ago(began, began.Add(time.Minute)), "1 minute ago"},
+		{ago(began, began.Add(26*time.Hour)), "1 day ago"},
 		{ago(began, began.AddDate(0, 2, 0)), "1 Jan 2000"}, {ago(time.Time{}, began), ""},
 		{percent(71.6), "72%"}, {percent(-4), "0%"}, {percent(1e9), "999%"},
-		{spaced("THE ARBITER"), "T H E   A R B I T E R"}, {short("Orchestrator IV"), "Orch. IV"}, {short("Arbiter"), "Arbiter"},
+		{spaced("THE ARBITER"), "T H E   A R B I T E R"}, {short("Orchestrator IV"), "Orch. IV"},
+		{short("Arbiter"), "Arbiter"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

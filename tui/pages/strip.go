@@ -55,7 +55,8 @@ func (p *PlanStrip) plan(c render.Canvas) {
 	}
 	_, current := count(p.steps)
 	if h == 1 && n > 1 {
-		c.Line(0, 0, append(render.Of(render.Dim, fmt.Sprintf("%d/%d ", current+1, n)), p.step(current, w)...).Shorten(w, p.look.Glyphs.Ellipsis))
+		c.Line(0, 0, append(render.Of(render.Dim, fmt.Sprintf("%d/%d ", current+1, n)),
+			p.step(current, w)...).Shorten(w, p.look.Glyphs.Ellipsis))
 		return
 	}
 	// What is over is of less interest than what comes: one of it above the current.
@@ -102,7 +103,8 @@ func (p *PlanStrip) step(i, w int) render.Line {
 // list is an agent's own list in one row: how far it is, and what is at hand.
 func (p *PlanStrip) list(t Tasks, w int) render.Line {
 	done, current := count(t.Items)
-	l := render.Line{{Text: "  " + short(t.Agent), Role: t.Tone}, {Text: fmt.Sprintf(" %d/%d", done, len(t.Items)), Role: render.Dim}}
+	l := render.Line{{Text: "  " + short(t.Agent), Role: t.Tone},
+		{Text: fmt.Sprintf(" %d/%d", done, len(t.Items)), Role: render.Dim}}
 	if current >= 0 && t.Items[current].Status != "done" {
 		l = append(l, render.Span{Text: "  " + t.Items[current].Text, Role: render.Dim})
 	}

@@ -69,16 +69,19 @@ func (v *narrator) answer(line string) answer {
 	case err != nil || i < 0:
 		return answer{problem: fmt.Sprintf("No request %s is open. %s", number, v.choices())}
 	case what.behavior == "allow" && len(rest) > 0:
-		return answer{problem: fmt.Sprintf("That was not taken. To allow request %d, say %d %s and nothing more.", n, n, verb)}
+		return answer{problem: fmt.Sprintf("That was not taken. To allow request %d, say %d %s and nothing more.", n, n,
+			verb)}
 	}
-	return answer{request: v.open[i].id, action: v.open[i].action, rule: rule, behavior: what.behavior, scope: what.scope, reason: strings.Join(rest, " ")}
+	return answer{request: v.open[i].id, action: v.open[i].action, rule: rule, behavior: what.behavior,
+		scope: what.scope, reason: strings.Join(rest, " ")}
 }
 
 // choices are the answers that can be given.
 func (v *narrator) choices() string {
 	var list []string
 	for _, r := range v.open {
-		list = append(list, fmt.Sprintf("%d y, %d run, %d always, or %d n REASON.", r.number, r.number, r.number, r.number))
+		list = append(list, fmt.Sprintf("%d y, %d run, %d always, or %d n REASON.", r.number, r.number, r.number,
+			r.number))
 	}
 	return strings.Join(list, " ")
 }

@@ -24,7 +24,8 @@ func TestRunIsTold(t *testing.T) {
 		if diff := cmp.Diff([]string{"Write a parser."}, s.host.tasks); diff != "" {
 			t.Error(diff)
 		}
-		s.tell("supervisor", contract.Session{ClaudeVersion: "2.1.329", CWD: "/p", Rehearsal: true, Permissions: "allow-all"})
+		s.tell("supervisor", contract.Session{ClaudeVersion: "2.1.329", CWD: "/p", Rehearsal: true,
+			Permissions: "allow-all"})
 		s.expect("The weaving begins. Claude Code 2.1.329, in /p. Rehearsal. Everything is allowed.\n")
 		s.tell("orch-1", contract.Spawn{Name: "Orchestrator I", Mode: "developer"})
 		s.expect("Orchestrator I is summoned as developer.\n")
@@ -36,7 +37,8 @@ func TestRunIsTold(t *testing.T) {
 		s.expect("")
 		s.tell("orch-1", contract.ContextWarning{Pct: 71.3, Level: "warn"})
 		s.expect("Context of Orchestrator I: 71 percent, warning.\n")
-		s.tell("orch-1", contract.Message{From: "orch-1", To: "arbiter", Kind: "question", Text: "Which?\n\n1. this\n2. that"})
+		s.tell("orch-1",
+			contract.Message{From: "orch-1", To: "arbiter", Kind: "question", Text: "Which?\n\n1. this\n2. that"})
 		s.expect("Orchestrator I to the Arbiter, question:\n\nWhich?\n\n1. this\n2. that\n\n")
 		for range 2 { // told again when the run is taken up again
 			s.tell("arbiter", contract.Question{Text: "This or that?"})
@@ -51,7 +53,8 @@ func TestRunIsTold(t *testing.T) {
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
 		s.tell("human", contract.Rejected{Message: "no such agent"})
 		s.expect("Refused: no such agent.\n")
-		s.tell("supervisor", contract.Result{Status: "complete", Summary: "The parser stands", CostUSD: 1.5, DurationMS: 61_000, Iterations: 1, Checks: &contract.Checks{Passed: 2}})
+		s.tell("supervisor", contract.Result{Status: "complete", Summary: "The parser stands", CostUSD: 1.5,
+			DurationMS: 61_000, Iterations: 1, Checks: &contract.Checks{Passed: 2}})
 		s.expect("It is done. The parser stands. $1.50, 1 min 01 s, 1 iteration. Checks: 2 passed, 0 failed, 0 unproven.\n")
 		if err := s.end(); err != nil {
 			t.Error(err)
@@ -62,11 +65,14 @@ func TestRunIsTold(t *testing.T) {
 func TestPermissionIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
-		ask := contract.PermissionRequest{Request: "r-9", Tool: "Bash", Input: json.RawMessage(`{"command":"rm -rf build\nls"}`), Reason: "It deletes"}
+		ask := contract.PermissionRequest{Request: "r-9", Tool: "Bash",
+			Input: json.RawMessage(`{"command":"rm -rf build\nls"}`), Reason: "It deletes"}
 		s.tell("orch-1", ask)
 		s.tell("orch-1", ask)
 		s.expect("Request 1. Orchestrator I asks leave to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It deletes\nAnswer with: 1 y, 1 run (this very action, for the whole run), 1 always (in later runs here, too), or 1 n REASON.\n\n")
-		s.tell("orch-2", contract.PermissionRequest{Request: "r-10", Tool: "Read", Input: json.RawMessage(`{"file_path":"/etc/passwd","limit":5}`)})
+		s.tell("orch-2",
+			contract.PermissionRequest{Request: "r-10", Tool: "Read",
+				Input: json.RawMessage(`{"file_path":"/etc/passwd","limit":5}`)})
 		s.expect("Request 2. Orchestrator II asks leave to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer with: 2 y, 2 run (this very action, for the whole run), 2 always (in later runs here, too), or 2 n REASON.\n\n")
 		s.say("y")
 		s.expect("Say which: 1 y, 1 run, 1 always, or 1 n REASON. 2 y, 2 run, 2 always, or 2 n REASON.\n")
@@ -93,34 +99,37 @@ func TestPermissionIsAsked(t *testing.T) {
 
 // TestAnswers: leave is given by what can mean nothing else.
 func TestAnswers(t *testing.T) {
-	v := &narrator{open: []request{{number: 3, id: "c", action: "ac", rules: []string{"Bash(go *)", "Bash"}}, {number: 12, id: "l", action: "al"}}}
+	v := &narrator{open: []request{{number: 3, id: "c", action: "ac", rules: []string{"Bash(go *)", "Bash"}},
+		{number: 12, id: "l", action: "al"}}}
 	allow := func(id, scope string) answer {
 		return answer{request: id, behavior: "allow", scope: scope, action: "a" + id}
 	}
 	by := func(id, scope, rule string) answer { a := allow(id, scope); a.rule = rule; return a }
 	for line, want := range map[string]answer{
-		"3 y": allow("c", "once"), "y 3": allow("c", "once"), " 12  Yes ": allow("l", "once"), "3 run": allow("c", "run"), "run 12": allow("l", "run"),
-		"3 n":                 {request: "c", action: "ac", behavior: "deny"},
-		"n 3 use make":        {request: "c", action: "ac", behavior: "deny", reason: "use make"},
-		"3 no use  make":      {request: "c", action: "ac", behavior: "deny", reason: "use make"},
-		"3 run a":             by("c", "run", "Bash(go *)"),
-		"always 3 B":          by("c", "always", "Bash"),
-		"3 always":            allow("c", "always"),
-		"3 always c":          {problem: "That was not taken. To allow request 3, say 3 always and nothing more."},
-		"3 y a":               {problem: "That was not taken. To allow request 3, say 3 y and nothing more."},
-		"12 run a":            {problem: "That was not taken. To allow request 12, say 12 run and nothing more."},
-		"always a":            {},
-		"hello":               {},
-		"3":                   {},
-		"3 apples":            {},
-		"run the tests":       {},
-		"no that is wrong":    {},
-		"yes please go on":    {},
-		"run 2 tests":         {},
-		"4 y":                 {problem: "No request 4 is open. 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."},
+		"3 y": allow("c", "once"), "y 3": allow("c", "once"), " 12  Yes ": allow("l", "once"),
+		"3 run": allow("c", "run"), "run 12": allow("l", "run"), "3 n": {request: "c", action: "ac", behavior: "deny"},
+		"n 3 use make":     {request: "c", action: "ac", behavior: "deny", reason: "use make"},
+		"3 no use  make":   {request: "c", action: "ac", behavior: "deny", reason: "use make"},
+		"3 run a":          by("c", "run", "Bash(go *)"),
+		"always 3 B":       by("c", "always", "Bash"),
+		"3 always":         allow("c", "always"),
+		"3 always c":       {problem: "That was not taken. To allow request 3, say 3 always and nothing more."},
+		"3 y a":            {problem: "That was not taken. To allow request 3, say 3 y and nothing more."},
+		"12 run a":         {problem: "That was not taken. To allow request 12, say 12 run and nothing more."},
+		"always a":         {},
+		"hello":            {},
+		"3":                {},
+		"3 apples":         {},
+		"run the tests":    {},
+		"no that is wrong": {},
+		"yes please go on": {},
+		"run 2 tests":      {},
+		"4 y": {
+			problem: "No request 4 is open. 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."},
 		"99999999999999999 y": {},
 		"3 y but carefully":   {problem: "That was not taken. To allow request 3, say 3 y and nothing more."},
-		"n":                   {problem: "Say which: 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."},
+		"n": {
+			problem: "Say which: 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."},
 	} {
 		if line == "99999999999999999 y" {
 			want.problem = "No request 99999999999999999 is open. 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."
@@ -163,7 +172,8 @@ func TestInputEnds(t *testing.T) {
 		synctest.Wait()
 		close(host.hold)
 		synctest.Wait()
-		if diff := cmp.Diff([]contract.CommandBody{contract.Say{Text: "and this, without a newline"}}, host.puts); diff != "" || host.ended != 1 {
+		if diff := cmp.Diff([]contract.CommandBody{contract.Say{Text: "and this, without a newline"}},
+			host.puts); diff != "" || host.ended != 1 {
 			t.Errorf("ended %d, put %s", host.ended, diff)
 		}
 		s.end()
@@ -236,9 +246,11 @@ func TestCommands(t *testing.T) {
 func TestLongInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
-		s.say(strings.Repeat("x", maxLine+1), "short", strings.Repeat("y", maxLine), `"""`, "a", "", "3 y", `"""`, `"""`, strings.Repeat("z", maxLine), "z", `"""`)
+		s.say(strings.Repeat("x", maxLine+1), "short", strings.Repeat("y", maxLine), `"""`, "a", "", "3 y", `"""`,
+			`"""`, strings.Repeat("z", maxLine), "z", `"""`)
 		s.expect(tooLong + "\n" + tooLong + "\n")
-		want := []contract.CommandBody{contract.Say{Text: "short"}, contract.Say{Text: strings.Repeat("y", maxLine)}, contract.Say{Text: "a\n\n3 y"}}
+		want := []contract.CommandBody{contract.Say{Text: "short"}, contract.Say{Text: strings.Repeat("y", maxLine)},
+			contract.Say{Text: "a\n\n3 y"}}
 		if diff := cmp.Diff(want, s.host.puts); diff != "" {
 			t.Error(diff)
 		}
@@ -278,7 +290,8 @@ func TestPlanIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
 		plan := func(a, b string) contract.Plan {
-			return contract.Plan{Steps: []contract.Step{{Text: "Build", Status: a, Agent: "orch-1"}, {Text: "Test", Status: b}}}
+			return contract.Plan{Steps: []contract.Step{{Text: "Build", Status: a, Agent: "orch-1"},
+				{Text: "Test", Status: b}}}
 		}
 		s.tell("arbiter", plan("active", "pending"))
 		s.expect("The plan:\n\n- Build – under way (Orchestrator I)\n- Test – pending\n\n")

@@ -165,7 +165,8 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 			s.say(a.problem, true)
 			return
 		case a.request != "":
-			s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule, Action: a.action, Message: a.reason})
+			s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule,
+				Action: a.action, Message: a.reason})
 			return
 		}
 	}
@@ -182,7 +183,8 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 func (s *session) command(text string) {
 	if s.face.Commands == nil {
 		if text != "/quit" {
-			s.say(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.", firstWord(text)), true)
+			s.say(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.",
+				firstWord(text)), true)
 			return
 		}
 		s.say("Patience. The run is being stopped.", true)
@@ -192,7 +194,8 @@ func (s *session) command(text string) {
 	s.do(func(Run) result {
 		handled, say := s.face.Commands.Run(text)
 		if !handled && say == "" {
-			say = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.", firstWord(text))
+			say = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
+				firstWord(text))
 		}
 		return result{say: say}
 	})

@@ -15,7 +15,8 @@ import (
 // FuzzLines: whatever comes in, and in whatever pieces, becomes its lines, and no line
 // gives leave but one that says no more than that.
 func FuzzLines(f *testing.F) {
-	for _, s := range []string{"", "a", "a\nb", "a\r\n\r\n", "1 y\n1 run\n1 n why\nrun 1 2\ny", "\xff\x00\n\ufeffx", strings.Repeat("z", 70_000) + "\nq"} {
+	for _, s := range []string{"", "a", "a\nb", "a\r\n\r\n", "1 y\n1 run\n1 n why\nrun 1 2\ny", "\xff\x00\n\ufeffx",
+		strings.Repeat("z", 70_000) + "\nq"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -57,9 +58,11 @@ func TestADocumentIsReadOnce(t *testing.T) {
 	d := &verdict.Document{Accomplished: []string{"one", "two"}, KeyContext: "port 8080"}
 	said := ""
 	for _, e := range []contract.Event{
-		{ID: "orch-1", Body: contract.Message{From: "orch-1", To: "arbiter", Kind: "handoff", Text: "Enough.\n\n" + d.Markdown()}},
+		{ID: "orch-1", Body: contract.Message{From: "orch-1", To: "arbiter", Kind: "handoff",
+			Text: "Enough.\n\n" + d.Markdown()}},
 		{ID: "orch-1", Body: contract.Handoff{From: "orch-1", To: "orch-2", Document: d}},
-		{ID: "arbiter", Body: contract.Message{From: "arbiter", To: "orch-2", Kind: "brief", Text: "Go on.\n\n## Handed over by Orchestrator I (orch-1)\n\n" + d.Markdown()}},
+		{ID: "arbiter", Body: contract.Message{From: "arbiter", To: "orch-2", Kind: "brief",
+			Text: "Go on.\n\n## Handed over by Orchestrator I (orch-1)\n\n" + d.Markdown()}},
 	} {
 		text, _ := v.tell(time.Now(), e)
 		said += text + "\n"
@@ -67,7 +70,8 @@ func TestADocumentIsReadOnce(t *testing.T) {
 	if n := strings.Count(said, "port 8080"); n != 1 {
 		t.Errorf("it is read %d times:\n%s", n, said)
 	}
-	for _, want := range []string{"Orchestrator I hands off to Orchestrator II: 2 accomplished.", "Go on.", "goes with it"} {
+	for _, want := range []string{"Orchestrator I hands off to Orchestrator II: 2 accomplished.", "Go on.",
+		"goes with it"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("there is no %q:\n%s", want, said)
 		}

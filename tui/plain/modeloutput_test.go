@@ -18,7 +18,9 @@ func TestModelOutputIsTold(t *testing.T) {
 	for i, c := range corpus.ModelOutput(t, "../..") {
 		asciiOnly := i%4 == 3
 		synctest.Test(t, func(t *testing.T) {
-			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string { return c.Text }}, newFake())
+			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string {
+				return c.Text
+			}}, newFake())
 			defer s.end()
 			told := 0
 			for j, b := range contract.Events() {

@@ -131,7 +131,8 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 	if offer != "" {
 		offer = fmt.Sprintf("\nRules that cover it, for %d run %c or %d always %c:%s", n, 'a', n, 'a', offer)
 	}
-	return fmt.Sprintf("Request %d. %s%s\nAnswer with: %d y, %d run (this very action, for the whole run), %d always (in later runs here, too), or %d n REASON.",
+	return fmt.Sprintf("Request %d. %s%s\nAnswer with: %d y, %d run (this very action, for the whole run), %d always "+
+		"(in later runs here, too), or %d n REASON.",
 		n, strings.TrimRight(text, "\n"), offer, n, n, n, n)
 }
 
@@ -167,7 +168,8 @@ func (v *narrator) planned(b contract.Plan, text string) string {
 			if status == contract.StepActive {
 				status = "under way"
 			}
-			changes = append(changes, fmt.Sprintf("Step %d of %d, %s: %s.", i+1, len(old), sanitize.Line(is.Text, 200), sanitize.Line(status, 60)))
+			changes = append(changes, fmt.Sprintf("Step %d of %d, %s: %s.", i+1, len(old), sanitize.Line(is.Text, 200),
+				sanitize.Line(status, 60)))
 		}
 	}
 	if !same {
@@ -202,7 +204,8 @@ func (v *narrator) progress() string {
 		if u.count == 1 {
 			tools = "one tool"
 		}
-		lines = append(lines, fmt.Sprintf("%s is at work: %s since the last word; the last was %s.", name, tools, strings.TrimRight(sanitize.Line(u.last, 120), ".")))
+		lines = append(lines, fmt.Sprintf("%s is at work: %s since the last word; the last was %s.", name, tools,
+			strings.TrimRight(sanitize.Line(u.last, 120), ".")))
 	}
 	clear(v.used)
 	return strings.Join(lines, "\n")

@@ -51,7 +51,8 @@ func (m *outputWriter) say(text string, urgent bool) {
 }
 
 // ascii are the characters of our own words, and of most others', that have a plain form.
-var ascii = strings.NewReplacer("–", "-", "—", "-", "…", "...", "“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "→", "->", "•", "*", "\u00a0", " ")
+var ascii = strings.NewReplacer("–", "-", "—", "-", "…", "...", "“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "→",
+	"->", "•", "*", "\u00a0", " ")
 
 // fit makes a text fit to be written: nothing in it is acted on by a terminal.
 func (m *outputWriter) fit(text string) string {

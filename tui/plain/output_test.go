@@ -30,7 +30,8 @@ func TestNobodyReads(t *testing.T) {
 		}
 		synctest.Wait()
 		for range 3 {
-			host.sink(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: fmt.Sprint("Well? ", time.Now())}})
+			host.sink(time.Now(),
+				contract.Event{ID: "arbiter", Body: contract.Question{Text: fmt.Sprint("Well? ", time.Now())}})
 			synctest.Wait()
 			time.Sleep(time.Second)
 		}
@@ -41,7 +42,8 @@ func TestNobodyReads(t *testing.T) {
 			more, err = r.Read(buf[n:])
 			n += more
 		}
-		if text := string(buf[:n]); n > 2<<20 || strings.Count(text, "Well?") != 3 || !strings.Contains(text, "announcements left out") {
+		if text := string(buf[:n]); n > 2<<20 || strings.Count(text, "Well?") != 3 ||
+			!strings.Contains(text, "announcements left out") {
 			t.Errorf("%d bytes, %d questions, error %v", n, strings.Count(text, "Well?"), err)
 		}
 		host.sink(time.Now(), notice)
@@ -78,14 +80,21 @@ func TestNothingIsActedOn(t *testing.T) {
 	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
 	for _, asciiOnly := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string { return evil }}, newFake())
+			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string {
+				return evil
+			}}, newFake())
 			for _, b := range []contract.Body{
-				contract.Message{From: "orch-1", To: "arbiter", Kind: evil, Text: evil}, contract.Question{Text: evil}, contract.Notice{Text: evil},
-				contract.ToolUse{Tool: evil, Input: json.RawMessage(`{"command":"\u001b[2J` + "\u202e" + `"}`)}, contract.Assistant{Text: evil},
+				contract.Message{From: "orch-1", To: "arbiter", Kind: evil, Text: evil}, contract.Question{Text: evil},
+				contract.Notice{Text: evil},
+				contract.ToolUse{Tool: evil, Input: json.RawMessage(`{"command":"\u001b[2J` + "\u202e" + `"}`)},
+				contract.Assistant{Text: evil},
 				contract.PermissionRequest{Request: evil, Tool: evil, Input: json.RawMessage("\x1b[2J"), Reason: evil},
-				contract.Error{Category: "auth", Message: evil, RecoveryOptions: []string{evil}}, contract.Result{Status: evil, Summary: evil},
-				contract.Plan{Steps: []contract.Step{{Text: evil, Status: evil, Agent: evil}}}, contract.Plan{Steps: []contract.Step{{Text: evil, Status: "done", Agent: evil}}},
-				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, DrawnUp: evil}, contract.ToolResult{Text: evil, IsError: true},
+				contract.Error{Category: "auth", Message: evil, RecoveryOptions: []string{evil}},
+				contract.Result{Status: evil, Summary: evil},
+				contract.Plan{Steps: []contract.Step{{Text: evil, Status: evil, Agent: evil}}},
+				contract.Plan{Steps: []contract.Step{{Text: evil, Status: "done", Agent: evil}}},
+				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, DrawnUp: evil},
+				contract.ToolResult{Text: evil, IsError: true},
 			} {
 				s.tell(evil, b)
 			}

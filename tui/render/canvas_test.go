@@ -53,8 +53,10 @@ func columnsOf(s tcell.Screen, y int) (n int) {
 // hostile is text that tries to leave its place.
 var hostile = []string{
 	"plain", "", "世界", "a世b界c", "👩‍👩‍👧‍👦 family", "🇩🇪🇫🇷", "e\u0301e\u0301", "שלום עולם", "مرحبا", "\u202egnirts\u202c",
-	"\x1b[31mred\x1b[0m", "\x1b]0;title\a", "\x9b31m", "\u009b31m", "\xff\xfe", "a\tb\tc", "one\ntwo\rthree", "\x00\x07\x08\x7f",
-	"[red]tag[-] [\"r\"]", "⸺⸻", "\u0301\u0301", strings.Repeat("a\u0301\u0302\u0303\u0304\u0305", 9), "ＦＵＬＬ", "ﷺ", "☺️", "0️⃣", "\u200b\u200d\ufeff", "각각", "\U000e0041", "क्षि", "ก็็็",
+	"\x1b[31mred\x1b[0m", "\x1b]0;title\a", "\x9b31m", "\u009b31m", "\xff\xfe", "a\tb\tc", "one\ntwo\rthree",
+	"\x00\x07\x08\x7f", "[red]tag[-] [\"r\"]", "⸺⸻", "\u0301\u0301",
+	strings.Repeat("a\u0301\u0302\u0303\u0304\u0305", 9), "ＦＵＬＬ", "ﷺ", "☺️", "0️⃣", "\u200b\u200d\ufeff", "각각",
+	"\U000e0041", "क्षि", "ก็็็",
 }
 
 func TestCanvasStaysInside(t *testing.T) {
@@ -204,7 +206,8 @@ func FuzzCanvas(f *testing.F) {
 		}
 		for y := range 3 {
 			// Neighbours are measured apart: the terminal is told each one's place.
-			if got := row(s, y); columnsOf(s, y) != columns || strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) {
+			if got := row(s, y); columnsOf(s, y) != columns || strings.ContainsFunc(got, unicode.IsControl) ||
+				!utf8.ValidString(got) {
 				t.Fatalf("row %d is %q", y, got)
 			}
 			for X := range columns {

@@ -30,8 +30,8 @@ type Glyphs struct {
 // Unicode are the glyphs of a terminal that knows UTF-8.
 var Unicode = &Glyphs{
 	Done: "✓", Current: "◆", Pending: "○", Failed: "✗", Skipped: "–",
-	Gutter: "▌", GutterMarked: "█", Folded: "▸", Unfolded: "▾", Ellipsis: "…", Bullet: "•", Arrow: "→", Separator: "·", Prompt: "›",
-	Full: "━", Empty: "─", Parts: []string{"╸"}, // lines: bars of two rows do not touch
+	Gutter: "▌", GutterMarked: "█", Folded: "▸", Unfolded: "▾", Ellipsis: "…", Bullet: "•", Arrow: "→", Separator: "·",
+	Prompt: "›", Full: "━", Empty: "─", Parts: []string{"╸"}, // lines: bars of two rows do not touch
 	Spinner:    []string{"⠁", "⠂", "⠄", "⡀", "⢀", "⠠", "⠐", "⠈"},
 	Horizontal: "─", Vertical: "│", TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
 	Branch: "├", LastLeaf: "└",
@@ -41,8 +41,8 @@ var Unicode = &Glyphs{
 // ASCII are the glyphs of every other terminal.
 var ASCII = &Glyphs{
 	Done: "v", Current: ">", Pending: ".", Failed: "!", Skipped: "-",
-	Gutter: "|", GutterMarked: "#", Folded: "+", Unfolded: "-", Ellipsis: "~", Bullet: "*", Arrow: ">", Separator: "-", Prompt: ">",
-	Full: "#", Empty: ".",
+	Gutter: "|", GutterMarked: "#", Folded: "+", Unfolded: "-", Ellipsis: "~", Bullet: "*", Arrow: ">", Separator: "-",
+	Prompt: ">", Full: "#", Empty: ".",
 	Spinner:    []string{"-", "\\", "|", "/"},
 	Horizontal: "-", Vertical: "|", TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
 	Branch: "|", LastLeaf: "`",

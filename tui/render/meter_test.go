@@ -70,7 +70,8 @@ func TestMotion(t *testing.T) {
 			if w := l.Await(now, Dim, Strong).Width(); w != 3 {
 				t.Errorf("the dots take %d columns", w)
 			}
-			if still.Spin(now) != still.Spin(at) || still.Await(now, Dim, Strong).Text() != still.Await(at, Dim, Strong).Text() {
+			if still.Spin(now) != still.Spin(at) || still.Await(now, Dim, Strong).Text() != still.Await(at, Dim,
+				Strong).Text() {
 				t.Error("something moves that should be still")
 			}
 		}
@@ -82,8 +83,9 @@ func TestMotion(t *testing.T) {
 
 func TestGlyphsAreOneColumn(t *testing.T) {
 	for _, g := range []*Glyphs{Unicode, ASCII} {
-		all := append([]string{g.Done, g.Current, g.Pending, g.Failed, g.Skipped, g.Gutter, g.Folded, g.Unfolded, g.Ellipsis, g.Bullet, g.Arrow, g.Separator,
-			g.Prompt, g.GutterMarked, g.Full, g.Empty, g.Horizontal, g.Vertical, g.TopLeft, g.TopRight, g.BottomLeft, g.BottomRight, g.Branch, g.LastLeaf,
+		all := append([]string{g.Done, g.Current, g.Pending, g.Failed, g.Skipped, g.Gutter, g.Folded, g.Unfolded,
+			g.Ellipsis, g.Bullet, g.Arrow, g.Separator, g.Prompt, g.GutterMarked, g.Full, g.Empty, g.Horizontal,
+			g.Vertical, g.TopLeft, g.TopRight, g.BottomLeft, g.BottomRight, g.Branch, g.LastLeaf,
 			g.Dot, g.DotLit, g.Chosen, g.More, g.Less}, append(g.Parts, g.Spinner...)...)
 		for _, s := range all {
 			if Width(s) != 1 || g == ASCII && (s[0] < ' ' || s[0] > '~') {

@@ -11,7 +11,8 @@ import (
 
 func TestWidth(t *testing.T) {
 	for text, want := range map[string]int{
-		"": 0, "abc": 3, "世界": 4, "e\u0301": 1, "ae\u0301b": 3, "👩‍👩‍👧‍👦": 2, "🇩🇪": 2, "a\tb": 5, "\ta": 5, "abcd\te": 9, "a\x00b": 2, "⸺": 3, "⸻": 4, "ＦＵ": 4, "ﾊ": 1,
+		"": 0, "abc": 3, "世界": 4, "e\u0301": 1, "ae\u0301b": 3, "👩‍👩‍👧‍👦": 2, "🇩🇪": 2, "a\tb": 5, "\ta": 5,
+		"abcd\te": 9, "a\x00b": 2, "⸺": 3, "⸻": 4, "ＦＵ": 4, "ﾊ": 1,
 	} {
 		if got := Width(text); got != want {
 			t.Errorf("Width(%q) = %d, want %d", text, got, want)
@@ -124,11 +125,13 @@ func FuzzWrap(f *testing.F) {
 			for _, line := range lines {
 				all.WriteString(line.Text())
 				clusters := visible(line.Text())
-				if w := line.Width(); w > max(columns, 1) && clusters > 1 && utf8.ValidString(a+b) && !joinsAtEdge(line, max(columns, 1)) {
+				if w := line.Width(); w > max(columns, 1) && clusters > 1 && utf8.ValidString(a+b) &&
+					!joinsAtEdge(line, max(columns, 1)) {
 					t.Fatalf("%s: %q takes %d columns of %d", how, line.Text(), w, columns)
 				}
 			}
-			if got, want := squeeze(all.String()), squeeze(a+b); got != want && utf8.ValidString(a) && utf8.ValidString(b) {
+			if got, want := squeeze(all.String()), squeeze(a+b); got != want && utf8.ValidString(a) &&
+				utf8.ValidString(b) {
 				t.Fatalf("%s: %q became %q", how, want, got)
 			}
 		}

@@ -30,7 +30,8 @@ func ResolveTheme(name string, s Surroundings) string {
 	}
 	fields := strings.Split(s.ColorFGBG, ";")
 	// By the convention of rxvt, 7 and 9 to 15 are light; 8 is dark grey.
-	if bg, err := strconv.Atoi(fields[len(fields)-1]); err == nil && len(fields) > 1 && (bg == aSilver || bg > aGray && bg <= aWhite) {
+	if bg, err := strconv.Atoi(fields[len(fields)-1]); err == nil && len(fields) > 1 &&
+		(bg == aSilver || bg > aGray && bg <= aWhite) {
 		return "light"
 	}
 	return "dark"

@@ -15,7 +15,8 @@ func (p *palette) styles(colors int) (s [roles]tcell.Style) {
 	s[Link] = m.ink(p.blue).Underline(true)
 
 	s[Code] = m.ink(p.teal)
-	s[CodeKeyword], s[CodeString], s[CodeNumber], s[CodeName] = m.ink(p.violet), m.ink(p.green), m.ink(p.orange), m.ink(p.blue)
+	s[CodeKeyword], s[CodeString], s[CodeNumber], s[CodeName] = m.ink(p.violet), m.ink(p.green), m.ink(p.orange),
+		m.ink(p.blue)
 	s[CodeComment] = m.ink(p.dim).Italic(true)
 	s[DiffAdd], s[DiffRemove], s[DiffHunk] = m.ink(p.green), m.ink(p.red), m.ink(p.cyan)
 
@@ -38,7 +39,8 @@ func (p *palette) styles(colors int) (s [roles]tcell.Style) {
 	s[Active], s[Pending] = m.ink(p.gold), m.ink(p.dim)
 	s[Meter], s[MeterWarn], s[MeterBad], s[MeterEmpty] = m.ink(p.teal), m.ink(p.orange), m.ink(p.red), m.ink(p.frame)
 
-	s[SpeakerHuman], s[SpeakerArbiter], s[SpeakerSupervisor] = m.ink(p.cyan).Bold(true), m.ink(p.gold).Bold(true), m.ink(p.dim)
+	s[SpeakerHuman], s[SpeakerArbiter], s[SpeakerSupervisor] = m.ink(p.cyan).Bold(true), m.ink(p.gold).Bold(true),
+		m.ink(p.dim)
 	for i, hue := range []ink{p.violet, p.green, p.rose, p.blue, p.orange, p.teal} {
 		s[SpeakerOrch1+Role(i)] = m.ink(hue)
 	}
@@ -55,10 +57,12 @@ func mono() (s [roles]tcell.Style) {
 	for r := range s {
 		s[r] = base
 	}
-	for _, r := range []Role{Dim, Placeholder, Strike, Quote, CodeComment, DiffRemove, Frame, Motto, SigilDim, Pending, MeterEmpty, SpeakerSupervisor} {
+	for _, r := range []Role{Dim, Placeholder, Strike, Quote, CodeComment, DiffRemove, Frame, Motto, SigilDim, Pending,
+		MeterEmpty, SpeakerSupervisor} {
 		s[r] = dim
 	}
-	for _, r := range []Role{Strong, CodeKeyword, DiffAdd, FrameFocus, Title, SigilBright, Key, Active, Good, MeterWarn, SpeakerArbiter} {
+	for _, r := range []Role{Strong, CodeKeyword, DiffAdd, FrameFocus, Title, SigilBright, Key, Active, Good, MeterWarn,
+		SpeakerArbiter} {
 		s[r] = bold
 	}
 	for _, r := range []Role{Emphasis, Link, CodeName, Warn, SpeakerHuman} {

@@ -108,7 +108,8 @@ func contrast(a, b RGB) float64 {
 // WCAG 2: 4.5 to 1 for text, 3 to 1 for what is drawn and for what matters less.
 // Only depths whose colours are the same everywhere can be held to it.
 func TestContrast(t *testing.T) {
-	drawing := []Role{Dim, Placeholder, Strike, Quote, CodeComment, Motto, Pending, Frame, FrameFocus, Sigil, SigilDim, SigilBright, Meter, MeterWarn, MeterBad, MeterEmpty, SpeakerSupervisor}
+	drawing := []Role{Dim, Placeholder, Strike, Quote, CodeComment, Motto, Pending, Frame, FrameFocus, Sigil, SigilDim,
+		SigilBright, Meter, MeterWarn, MeterBad, MeterEmpty, SpeakerSupervisor}
 	for _, p := range palettes {
 		own := RGB{0xd0, 0xd0, 0xd0}
 		if light(p.name) {
@@ -133,7 +134,8 @@ func TestContrast(t *testing.T) {
 						continue // these are for a background that is black or white
 					}
 					if got := contrast(rgbOf(fg, own), rgbOf(bg, ground)); got < need {
-						t.Errorf("%s with %d colours: role %d on %v has a contrast of %.2f, less than %.1f", p.name, n, r, ground, got, need)
+						t.Errorf("%s with %d colours: role %d on %v has a contrast of %.2f, less than %.1f", p.name, n,
+							r, ground, got, need)
 					}
 				}
 			}
@@ -142,7 +144,8 @@ func TestContrast(t *testing.T) {
 }
 
 func TestNoBackgroundIsPainted(t *testing.T) {
-	bars := []Role{StatusBar, StatusBarStrong, StatusBarDim, StatusBarAlert, Selection, Match, MatchAt, Choice, ChoiceFocus, ChoiceKey, Danger}
+	bars := []Role{StatusBar, StatusBarStrong, StatusBarDim, StatusBarAlert, Selection, Match, MatchAt, Choice,
+		ChoiceFocus, ChoiceKey, Danger}
 	for _, p := range palettes {
 		for _, n := range depths {
 			theme, _ := NewTheme(p.name, n)
@@ -216,7 +219,8 @@ func TestParseRGB(t *testing.T) {
 			t.Errorf("ParseRGB(%q) = %v, %v, want %v", in, got, ok, want)
 		}
 	}
-	for _, in := range []string{"", "rgb:", "rgb:ff/ff", "rgb:ff/ff/ff/ff", "rgb:fffff/0/0", "rgb:gg/00/00", "rgb:/00/00", "#12", "#", "black", "rgb:-1/0/0"} {
+	for _, in := range []string{"", "rgb:", "rgb:ff/ff", "rgb:ff/ff/ff/ff", "rgb:fffff/0/0", "rgb:gg/00/00",
+		"rgb:/00/00", "#12", "#", "black", "rgb:-1/0/0"} {
 		if got, ok := ParseRGB(in); ok {
 			t.Errorf("ParseRGB(%q) = %v", in, got)
 		}

@@ -20,7 +20,8 @@ func TestAccept(t *testing.T) {
 			{Text: "It is fast.", Command: "make bench", By: acceptance.Human},
 			{Text: "It is clean.", Command: "make lint", By: acceptance.Arbiter},
 		},
-		Results: []acceptance.Result{{Criterion: acceptance.Criterion{Text: "It is fast.", Command: "make bench"}, Status: acceptance.Failed}},
+		Results: []acceptance.Result{{Criterion: acceptance.Criterion{Text: "It is fast.", Command: "make bench"},
+			Status: acceptance.Failed}},
 	}}}
 	for typed, want := range map[string]any{
 		"/accept go test ./...": contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{
@@ -46,7 +47,8 @@ func TestAccept(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", typed, diff)
 		}
 	}
-	if text := criteria(s); !strings.Contains(text, "1. It is fast. (make bench), set by the human: failed when it was last judged") {
+	if text := criteria(s); !strings.Contains(text,
+		"1. It is fast. (make bench), set by the human: failed when it was last judged") {
 		t.Errorf("listed as %q", text)
 	}
 	if len(s.Task.Acceptance.Criteria) != 2 {

@@ -45,7 +45,8 @@ func Name(s *supervisor.State, id string) string {
 
 // Over reports whether an agent's work is behind it.
 func Over(a *roster.Agent) bool {
-	return a.Role == roster.RoleOrchestrator && (a.Status == roster.Ended || a.Status == roster.Stopping || a.Standing == roster.HandedOff)
+	return a.Role == roster.RoleOrchestrator &&
+		(a.Status == roster.Ended || a.Status == roster.Stopping || a.Standing == roster.HandedOff)
 }
 
 // context tells how full the contexts are, of one agent or of all that live.
@@ -73,7 +74,8 @@ func context(s *supervisor.State, id string) string {
 	if b.Len() == 0 {
 		return "There is no such agent."
 	}
-	fmt.Fprintf(&b, "\nAn agent is warned at %g %% and told to hand off at %g %%.", s.Options.ContextWarn, s.Options.ContextCritical)
+	fmt.Fprintf(&b, "\nAn agent is warned at %g %% and told to hand off at %g %%.", s.Options.ContextWarn,
+		s.Options.ContextCritical)
 	return b.String()
 }
 
@@ -95,7 +97,8 @@ func cost(s *supervisor.State) string {
 	if s.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, ", of $%.2f at most", s.Options.MaxCostUSD)
 	}
-	fmt.Fprintf(&b, "\n\n| tokens | |\n|---|--:|\n| in | %d |\n| read from the cache | %d |\n| written to the cache | %d |\n| out | %d |\n\n| agent | cost |\n|---|--:|\n",
+	fmt.Fprintf(&b, "\n\n| tokens | |\n|---|--:|\n| in | %d |\n| read from the cache | %d |\n| written to the cache "+
+		"| %d |\n| out | %d |\n\n| agent | cost |\n|---|--:|\n",
 		used.Input, used.CacheRead, used.CacheCreation, used.Output)
 	for i := range s.Agents {
 		fmt.Fprintf(&b, "| %s | $%.4f |\n", Name(s, s.Agents[i].ID), s.Agents[i].Spent())
@@ -127,7 +130,9 @@ func permissions(s *supervisor.State) string {
 	list("Asked for by rules:", s.Options.Ask)
 	list("Allowed by rules:", s.Options.Allow)
 	list("Allowed by your answers, for this run:", s.Permission.Rules)
-	fmt.Fprintf(&b, "Allowed by you for this run: %s. Waiting for you: %d.\n\nTo change it: /permissions MODE, /allow RULE, /ask RULE, /deny RULE. The Arbiter reads and rules; it changes nothing, whatever the rules say.", words.Count(len(s.Permission.Actions), "action"), len(s.Permission.Open))
+	fmt.Fprintf(&b, "Allowed by you for this run: %s. Waiting for you: %d.\n\nTo change it: /permissions MODE, "+
+		"/allow RULE, /ask RULE, /deny RULE. The Arbiter reads and rules; it changes nothing, whatever the rules say.",
+		words.Count(len(s.Permission.Actions), "action"), len(s.Permission.Open))
 	return b.String()
 }
 

@@ -17,19 +17,20 @@ import (
 
 func TestOf(t *testing.T) {
 	for typed, want := range map[string]contract.CommandBody{
-		"/plan set\n- one\n* two\n\nthree": contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: "pending"}, {Text: "two", Status: "pending"}, {Text: "three", Status: "pending"}}},
-		"/plan":                            nil,
-		"/plan show":                       nil,
-		"/stop":                            contract.Interrupt{},
-		"/stop at once":                    contract.Say{Text: "at once", Strength: contract.Stop},
-		"/to orch-2 a word\nor two":        contract.Say{To: "orch-2", Text: "a word\nor two"},
-		"/help":                            nil,
-		"/note orch-2 a word\nor two":      contract.Say{To: "orch-2", Text: "a word\nor two", Strength: contract.Note},
-		"/steer orch-1 use make":           contract.Say{To: "orch-1", Text: "use make", Strength: contract.Steer},
-		"/steer orch-1x use make":          contract.Say{Text: "orch-1x use make", Strength: contract.Steer},
-		"/steer the orch-1 way":            contract.Say{Text: "the orch-1 way", Strength: contract.Steer},
-		"/stop orch-1":                     contract.Interrupt{ID: "orch-1"},
-		"/stop arbiter wait":               contract.Say{To: "arbiter", Text: "wait", Strength: contract.Stop},
+		"/plan set\n- one\n* two\n\nthree": contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: "pending"},
+			{Text: "two", Status: "pending"}, {Text: "three", Status: "pending"}}},
+		"/plan":                       nil,
+		"/plan show":                  nil,
+		"/stop":                       contract.Interrupt{},
+		"/stop at once":               contract.Say{Text: "at once", Strength: contract.Stop},
+		"/to orch-2 a word\nor two":   contract.Say{To: "orch-2", Text: "a word\nor two"},
+		"/help":                       nil,
+		"/note orch-2 a word\nor two": contract.Say{To: "orch-2", Text: "a word\nor two", Strength: contract.Note},
+		"/steer orch-1 use make":      contract.Say{To: "orch-1", Text: "use make", Strength: contract.Steer},
+		"/steer orch-1x use make":     contract.Say{Text: "orch-1x use make", Strength: contract.Steer},
+		"/steer the orch-1 way":       contract.Say{Text: "the orch-1 way", Strength: contract.Steer},
+		"/stop orch-1":                contract.Interrupt{ID: "orch-1"},
+		"/stop arbiter wait":          contract.Say{To: "arbiter", Text: "wait", Strength: contract.Stop},
 	} {
 		c, err := editor.ParseSlash(typed)
 		if err != nil {
@@ -44,7 +45,8 @@ func TestOf(t *testing.T) {
 }
 
 func TestPermit(t *testing.T) {
-	request := &permission.Request{ID: "p", Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
+	request := &permission.Request{ID: "p",
+		Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
 	for typed, want := range map[string]contract.Permit{
 		"/allow":                        {Request: "p", Behavior: "allow"},
 		"/allow run":                    {Request: "p", Behavior: "allow", Scope: "run"},
@@ -65,15 +67,24 @@ func TestPermit(t *testing.T) {
 
 // TestAnswers: what is read off a state is true to it, and safe to be shown.
 func TestAnswers(t *testing.T) {
-	s := &supervisor.State{Task: task.State{Text: "weave\x1b[2J"}, AccountState: supervisor.AccountState{CostUSD: 1.25}, Permission: permission.State{Actions: []string{"a"}}}
-	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn, s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
+	s := &supervisor.State{Task: task.State{Text: "weave\x1b[2J"}, AccountState: supervisor.AccountState{CostUSD: 1.25},
+		Permission: permission.State{Actions: []string{"a"}}}
+	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn,
+		s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
 	s.Agents = []*roster.Agent{
-		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: roster.RoleArbiter}, AgentSpending: roster.AgentSpending{CostUSD: 0.25}},
-		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: roster.RoleOrchestrator, Name: "Orchestrator I"}, AgentProcess: roster.AgentProcess{Status: roster.Ended}, AgentSpending: roster.AgentSpending{CostUSD: 1}},
-		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: roster.RoleOrchestrator, Name: "Orchestrator II"}, AgentProcess: roster.AgentProcess{Status: roster.Busy}, AgentContext: roster.AgentContext{Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25, TurnsLeft: 9}}},
+		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: roster.RoleArbiter},
+			AgentSpending: roster.AgentSpending{CostUSD: 0.25}},
+		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: roster.RoleOrchestrator,
+			Name: "Orchestrator I"}, AgentProcess: roster.AgentProcess{Status: roster.Ended},
+			AgentSpending: roster.AgentSpending{CostUSD: 1}},
+		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: roster.RoleOrchestrator,
+			Name: "Orchestrator II"}, AgentProcess: roster.AgentProcess{Status: roster.Busy},
+			AgentContext: roster.AgentContext{Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25,
+				TurnsLeft: 9}}},
 	}
 	for text, want := range map[string][]string{
-		context(s, ""):       {"The Arbiter** nothing is known yet", "50000 of 200000 tokens, 25.0 %, about 9 turns", "70 %", "85 %"},
+		context(s, ""): {"The Arbiter** nothing is known yet", "50000 of 200000 tokens, 25.0 %, about 9 turns",
+			"70 %", "85 %"},
 		context(s, "orch-1"): {"Orchestrator I"},
 		context(nil, ""):     {"no such agent"},
 		cost(s):              {"$1.2500", "$2.00 at most", "| Orchestrator I | $1.0000 |"},

@@ -59,7 +59,8 @@ func (d *Draft) Clashes() []string { return d.clashes }
 
 // Add puts a step before the one of that number, counted from 0.
 func (d *Draft) Add(at int, text string) {
-	d.steps = slices.Insert(d.steps, min(max(at, 0), len(d.steps)), drafted{contract.Step{Text: text, Status: contract.StepPending}, -1})
+	d.steps = slices.Insert(d.steps, min(max(at, 0), len(d.steps)),
+		drafted{contract.Step{Text: text, Status: contract.StepPending}, -1})
 }
 
 // SetText, SetMode and Mark change a step.
@@ -155,7 +156,8 @@ func (d *Draft) rebased(s drafted, plan []contract.Step, partner []int, taken []
 	t := -1
 	if s.from >= 0 {
 		t = partner[s.from]
-	} else if t = slices.IndexFunc(plan, func(p contract.Step) bool { return p.Text == s.Text }); t >= 0 && (taken[t] || slices.Contains(partner, t)) {
+	} else if t = slices.IndexFunc(plan, func(p contract.Step) bool { return p.Text == s.Text }); t >= 0 &&
+		(taken[t] || slices.Contains(partner, t)) {
 		t = -1
 	}
 	switch {

@@ -68,12 +68,17 @@ func TestAmend(t *testing.T) {
 func TestAgents(t *testing.T) {
 	s := &supervisor.State{}
 	s.Options.Modes = []agents.Agent{
-		{Name: "weaver", Description: "# Use it\nto weave\x1b[2J", Tools: []string{"Read", "Ed`it"}, DisallowedTools: []string{"Bash"}, Source: "/p/.arbiter/agents/weaver.md", Model: "haiku", Limits: agents.Limits{MaxTurns: 9, MaxCostUSD: 2}},
+		{Name: "weaver", Description: "# Use it\nto weave\x1b[2J", Tools: []string{"Read", "Ed`it"},
+			DisallowedTools: []string{"Bash"}, Source: "/p/.arbiter/agents/weaver.md", Model: "haiku",
+			Limits: agents.Limits{MaxTurns: 9, MaxCostUSD: 2}},
 		{Name: "idler", Description: "never", Tools: []string{}},
 	}
-	s.Task.History = s.Task.History.Add(decision.Execution{Agent: "idler", Status: decision.StatusSuccess, CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
+	s.Task.History = s.Task.History.Add(decision.Execution{Agent: "idler", Status: decision.StatusSuccess,
+		CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
 	text := Agents(s)
-	for _, want := range []string{"## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`", "limits: 9 turns, $2.00", "from: `/p/.arbiter/agents/weaver.md`", "tools: none", "model: `the run's`", "from: `built-in`", "last success 2026-03-01 12:00:00"} {
+	for _, want := range []string{"## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`",
+		"limits: 9 turns, $2.00", "from: `/p/.arbiter/agents/weaver.md`", "tools: none", "model: `the run's`",
+		"from: `built-in`", "last success 2026-03-01 12:00:00"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}

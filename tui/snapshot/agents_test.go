@@ -21,12 +21,14 @@ func TestAgentLine(t *testing.T) {
 		{"mcp__loom__spin", "loom: spin"},
 		{"Look for \x1b[31mnames", "Look for names"},
 	} {
-		a := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleOrchestrator}, AgentProcess: roster.AgentProcess{Status: roster.Busy}, AgentTurn: roster.AgentTurn{CurrentTool: tt.doing}}
+		a := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleOrchestrator},
+			AgentProcess: roster.AgentProcess{Status: roster.Busy}, AgentTurn: roster.AgentTurn{CurrentTool: tt.doing}}
 		if got := AgentRow(&supervisor.State{}, &a, time.Now()).Doing; got != tt.want {
 			t.Errorf("%q is shown as %q, want %q", tt.doing, got, tt.want)
 		}
 	}
-	gone := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleArbiter}, AgentProcess: roster.AgentProcess{Status: roster.Ended}}
+	gone := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleArbiter},
+		AgentProcess: roster.AgentProcess{Status: roster.Ended}}
 	if !AgentRow(&supervisor.State{}, &gone, time.Now()).Past {
 		t.Error("an Arbiter that is gone is shown as one that lives")
 	}
@@ -34,9 +36,15 @@ func TestAgentLine(t *testing.T) {
 
 // A step, or an agent's own task, may be of any length; it is drawn with each picture.
 func TestStepsAreShort(t *testing.T) {
-	s := &supervisor.State{Task: task.State{AgentTasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"}, {Text: "\x1b[1mshort\x1b[m"}}}}}}
+	s := &supervisor.State{
+		Task: task.State{
+			AgentTasks: []contract.Tasks{{Agent: "orch-1",
+				Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"},
+					{Text: "\x1b[1mshort\x1b[m"}}}}}}
 	for _, list := range [][]pages.Step{Steps(s, s.Task.AgentTasks[0].Items), Tasks(s)[0].Items} {
-		if long := list[0].Text; len(long) > 5000 || !strings.HasSuffix(long, "…") || !strings.HasPrefix(long, "長い 長い") || !utf8.ValidString(long) || strings.Contains(long, "\ufffd") || list[1].Text != "short" {
+		if long := list[0].Text; len(long) > 5000 || !strings.HasSuffix(long, "…") ||
+			!strings.HasPrefix(long, "長い 長い") || !utf8.ValidString(long) || strings.Contains(long, "\ufffd") ||
+			list[1].Text != "short" {
 			t.Errorf("%d bytes, ending in %q", len(long), long[max(len(long)-20, 0):])
 		}
 	}

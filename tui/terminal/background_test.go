@@ -67,7 +67,8 @@ func TestBackgroundIsHeard(t *testing.T) {
 			t.Errorf("%q: heard %v", tt.pieces, got)
 		}
 	}
-	for term, want := range map[string]bool{"xterm-256color": true, "linux": false, "": false, "vt220": false, "screen-256color": false, "tmux-256color": true} {
+	for term, want := range map[string]bool{"xterm-256color": true, "linux": false, "": false, "vt220": false,
+		"screen-256color": false, "tmux-256color": true} {
 		if asksBackground(term, false) != want {
 			t.Errorf("%s is asked: %v", term, !want)
 		}

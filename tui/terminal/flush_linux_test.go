@@ -74,7 +74,8 @@ func TestNothingIsThrownAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !inner.start || !inner.stop || *now() != was {
-				t.Errorf("kept at the start %v, at the end %v; the terminal is as before: %v", inner.start, inner.stop, *now() == was)
+				t.Errorf("kept at the start %v, at the end %v; the terminal is as before: %v", inner.start, inner.stop,
+					*now() == was)
 			}
 		}
 	}

@@ -27,8 +27,9 @@ func (p *pieces) Read(b []byte) (int, error) {
 // sees none of it, and all that was typed before and after it.
 func TestGuardOfPastes(t *testing.T) {
 	inside := []string{
-		"", "a", "words\rand words\r\n\tmore\n", "\x1b[201;1~/quit\r", "\x1b[0201~", "\x1b[201", "\x1b[20\x1b[200~", "\x1b]0;never ended", "\x1b_", "\x1bP\x1bX\x1b^",
-		"\x1b[<0;3;3M\x03\x04\x1a\x07", "\u009b201~", "\x9b201~", strings.Repeat("\x1b[201;", 1000), "\x1b", "\x1b[", "\x1b\x1b[201\x1b",
+		"", "a", "words\rand words\r\n\tmore\n", "\x1b[201;1~/quit\r", "\x1b[0201~", "\x1b[201", "\x1b[20\x1b[200~",
+		"\x1b]0;never ended", "\x1b_", "\x1bP\x1bX\x1b^", "\x1b[<0;3;3M\x03\x04\x1a\x07", "\u009b201~", "\x9b201~",
+		strings.Repeat("\x1b[201;", 1000), "\x1b", "\x1b[", "\x1b\x1b[201\x1b",
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, most := range []int{1, 2, 7, 4096} {

@@ -89,7 +89,8 @@ func (t *Screen) AskBackground(heard func(render.RGB)) {
 
 // plainer is what stands for typography where the character set has none.
 var plainer = map[rune]string{
-	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*", '\u00a0': " ", '✓': "v", '✗': "!",
+	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*",
+	'\u00a0': " ", '✓': "v", '✗': "!",
 }
 
 // Init implements tcell.Screen. tview drops its error: see Failed.

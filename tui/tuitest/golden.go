@@ -80,7 +80,8 @@ func (s *Stage) Dump() string {
 		fmt.Fprintf(&b, "%3d %s\n", y, strings.TrimRight(line.String(), " "))
 	}
 	b.WriteByte('\n')
-	for _, d := range slices.SortedFunc(maps.Keys(letters), func(a, b string) int { return int(letters[a]) - int(letters[b]) }) {
+	for _, d := range slices.SortedFunc(maps.Keys(letters),
+		func(a, b string) int { return int(letters[a]) - int(letters[b]) }) {
 		if letters[d] != ' ' {
 			fmt.Fprintf(&b, "%c = %s\n", letters[d], d)
 		}

@@ -16,8 +16,8 @@ var named = map[string]tcell.Key{
 
 // Names are the keys that [Key] knows by a name, without those of one character.
 var Names = []string{
-	"Enter", "Tab", "Esc", "Backspace", "Delete", "Insert", "Up", "Down", "Left", "Right", "Home", "End", "PgUp", "PgDn", "Space",
-	"F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12",
+	"Enter", "Tab", "Esc", "Backspace", "Delete", "Insert", "Up", "Down", "Left", "Right", "Home", "End", "PgUp",
+	"PgDn", "Space", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12",
 }
 
 // Key is the event of a key: "a", "Enter", "Ctrl+A", "Alt+Enter", "Shift+Tab", "F1",
@@ -34,7 +34,8 @@ func Key(name string) (*tcell.EventKey, error) {
 	key, ok := named[strings.ToLower(base)]
 	if !ok {
 		var n int
-		if _, err := fmt.Sscanf(strings.ToUpper(base), "F%d", &n); err != nil || n < 1 || n > 63 || fmt.Sprint("F", n) != strings.ToUpper(base) {
+		if _, err := fmt.Sscanf(strings.ToUpper(base), "F%d", &n); err != nil || n < 1 || n > 63 ||
+			fmt.Sprint("F", n) != strings.ToUpper(base) {
 			return nil, fmt.Errorf("%q is no key", name)
 		}
 		key = tcell.KeyF1 + tcell.Key(n-1)
@@ -46,7 +47,8 @@ func Key(name string) (*tcell.EventKey, error) {
 func modifiers(name string) (mod tcell.ModMask, base string) {
 	for base = name; ; {
 		word, rest, found := strings.Cut(base, "+")
-		bit := map[string]tcell.ModMask{"ctrl": tcell.ModCtrl, "alt": tcell.ModAlt, "shift": tcell.ModShift}[strings.ToLower(word)]
+		bit := map[string]tcell.ModMask{"ctrl": tcell.ModCtrl, "alt": tcell.ModAlt,
+			"shift": tcell.ModShift}[strings.ToLower(word)]
 		if !found || bit == 0 || rest == "" {
 			return mod, base
 		}

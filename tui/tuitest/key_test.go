@@ -43,7 +43,8 @@ func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 			continue
 		}
 		want := name
-		if same := map[string]string{"Ctrl+I": "Tab", "Ctrl+M": "Enter", "Ctrl+H": "Backspace", "Ctrl+Alt+M": "Alt+Enter"}[name]; same != "" {
+		if same := map[string]string{"Ctrl+I": "Tab", "Ctrl+M": "Enter", "Ctrl+H": "Backspace",
+			"Ctrl+Alt+M": "Alt+Enter"}[name]; same != "" {
 			want = same
 		}
 		if got := keys.Name(e); got != want {
@@ -55,7 +56,8 @@ func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 			t.Errorf("Key(%q) is %v, want an error", name, e.Name())
 		}
 	}
-	for name, want := range map[string]tcell.Key{"+": tcell.KeyRune, "Alt++": tcell.KeyRune, "ctrl+a": tcell.KeyCtrlA, "escape": tcell.KeyEsc} {
+	for name, want := range map[string]tcell.Key{"+": tcell.KeyRune, "Alt++": tcell.KeyRune, "ctrl+a": tcell.KeyCtrlA,
+		"escape": tcell.KeyEsc} {
 		if e, err := Key(name); err != nil || e.Key() != want {
 			t.Errorf("Key(%q) is %v, %v", name, e, err)
 		}

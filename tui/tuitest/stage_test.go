@@ -145,7 +145,8 @@ func TestGoldenTellsTextAndStyles(t *testing.T) {
 
 // TestLettersStay: one style more leaves the others' letters.
 func TestLettersStay(t *testing.T) {
-	row := []place{{text: "a", width: 1, style: tcell.StyleDefault.Bold(true)}, {text: "b", width: 1, style: tcell.StyleDefault.Foreground(tcell.ColorRed)}}
+	row := []place{{text: "a", width: 1, style: tcell.StyleDefault.Bold(true)},
+		{text: "b", width: 1, style: tcell.StyleDefault.Foreground(tcell.ColorRed)}}
 	few := styleLetters([][]place{row})
 	many := styleLetters([][]place{append(row, place{text: "c", width: 1, style: tcell.StyleDefault.Italic(true)})})
 	if len(few) != 2 || len(many) != 3 {

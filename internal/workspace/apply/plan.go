@@ -38,8 +38,8 @@ type Plan struct {
 	seen map[string]fs.FileInfo // files when Prepare looked; nil: there was none
 }
 
-// Prepare finds out what brings the files of the work tree from one tree or commit to another. keep names paths that are
-// to be left alone, with the reason.
+// Prepare finds out what brings the files of the work tree from one tree or commit to another. keep names paths that
+// are to be left alone, with the reason.
 func Prepare(ctx context.Context, r *workspace.Repo, from, to string, keep map[string]string) (*Plan, error) {
 	delta, err := r.Delta(ctx, from, to)
 	if err != nil {

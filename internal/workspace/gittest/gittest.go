@@ -28,8 +28,8 @@ const (
 func Environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=C", "GIT_COMMITTER_EMAIL=c@example.com",
-		"TMPDIR=" + os.TempDir(), "LC_ALL=C",
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=C",
+		"GIT_COMMITTER_EMAIL=c@example.com", "TMPDIR=" + os.TempDir(), "LC_ALL=C",
 	}
 }
 
@@ -170,14 +170,16 @@ func (d Dir) Files() map[string]string {
 	return files
 }
 
-// Private returns what of the repository is the user's alone: index, HEAD, branches, stash, reflogs, configuration, hooks.
+// Private returns what of the repository is the user's alone: index, HEAD, branches, stash, reflogs, configuration,
+// hooks.
 func (d Dir) Private() map[string]string {
 	d.Helper()
 	common := d.Git("rev-parse", "--path-format=absolute", "--git-common-dir")
 	state := map[string]string{}
 	own := d.Git("rev-parse", "--absolute-git-dir")
 	for _, dir := range []string{common, own} {
-		for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "config", "config.worktree", "logs", "hooks", "info", "rebase-merge"} {
+		for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "config", "config.worktree", "logs",
+			"hooks", "info", "rebase-merge"} {
 			d.Must(hashAll(state, dir, name))
 		}
 	}

@@ -37,8 +37,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("the branch and the run have changed the same lines in %s: nothing was changed", list(e.Files))
 }
 
-// DirtyError reports files with uncommitted changes, which landing would overwrite. They are as they were; no other file
-// was changed either, unless one of these changed while the landing was under way.
+// DirtyError reports files with uncommitted changes, which landing would overwrite. They are as they were; no other
+// file was changed either, unless one of these changed while the landing was under way.
 type DirtyError struct{ Files []apply.Blocked }
 
 func (e *DirtyError) Error() string {
@@ -46,7 +46,8 @@ func (e *DirtyError) Error() string {
 	for i, f := range e.Files {
 		names[i] = f.Path
 	}
-	return fmt.Sprintf("uncommitted changes would be overwritten in %s: commit them or put them aside, then land", list(names))
+	return fmt.Sprintf("uncommitted changes would be overwritten in %s: commit them or put them aside, then land",
+		list(names))
 }
 
 func list(names []string) string {
@@ -141,8 +142,8 @@ func (l *lander) ready(ctx context.Context) error {
 	return err
 }
 
-// resume finishes a landing that was interrupted. If a human has moved the branch since, the plan is dropped: files that
-// were already replaced count as done when the next landing compares them.
+// resume finishes a landing that was interrupted. If a human has moved the branch since, the plan is dropped: files
+// that were already replaced count as done when the next landing compares them.
 func (l *lander) resume(ctx context.Context) (Result, error) {
 	commits, err := l.Commits(ctx, "HEAD", l.Ref(planned), l.Ref(plannedFrom))
 	if err != nil {

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 // worked makes a repository with branch trunk checked out, and what a run did on its branch.
 func worked(t testing.TB, diverged bool) gittest.Dir {
 	d := gittest.New(t, map[string]string{
-		"edit": "1\n2\n3\n4\n5\n6\n7\n", "gone": "1\n", "dir/x": "1\n", "kind": "1\n", "run": "1\n", ".gitignore": "*.log\n", "other": "1\n",
+		"edit": "1\n2\n3\n4\n5\n6\n7\n", "gone": "1\n", "dir/x": "1\n", "kind": "1\n", "run": "1\n",
+		".gitignore": "*.log\n", "other": "1\n",
 	})
 	d.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
 	d.Write("edit", "1\n2\n3\n4\n5\n6\nseven\n")
@@ -71,8 +72,8 @@ func check(t *testing.T, d gittest.Dir, want map[string]string, status string) {
 }
 
 var landed = map[string]string{
-	"edit": "100644 1\n2\n3\n4\n5\n6\nseven\n", "dir": "100644 a file now\n", "kind": "120000 edit", "run": "100755 1\n",
-	"new/file": "100644 n\n", ".gitignore": "100644 *.log\n", "other": "100644 1\n",
+	"edit": "100644 1\n2\n3\n4\n5\n6\nseven\n", "dir": "100644 a file now\n", "kind": "120000 edit",
+	"run": "100755 1\n", "new/file": "100644 n\n", ".gitignore": "100644 *.log\n", "other": "100644 1\n",
 }
 
 func merged() map[string]string {
@@ -97,7 +98,8 @@ func TestLand(t *testing.T) {
 		"with message": {false, land.Request{Message: "All of it"}, landed, merge.Merged, 2, "All of it"},
 		"squash":       {false, land.Request{Squash: true, Message: "One"}, landed, merge.Merged, 1, "One"},
 		"merge":        {true, land.Request{}, merged(), merge.Merged, 2, "Land the work of Arbiter's run 0123abcd"},
-		"squash merge": {true, land.Request{Squash: true}, merged(), merge.Merged, 1, "Land the work of Arbiter's run 0123abcd"},
+		"squash merge": {true, land.Request{Squash: true}, merged(), merge.Merged, 1,
+			"Land the work of Arbiter's run 0123abcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +115,8 @@ func TestLand(t *testing.T) {
 			r := d.Open(nil)
 			got, err := land.Run(ctx, r, c.request)
 			d.Must(err)
-			want := land.Result{Branch: "refs/heads/trunk", Before: before, Head: d.Git("rev-parse", "HEAD"), Status: c.status}
+			want := land.Result{Branch: "refs/heads/trunk", Before: before, Head: d.Git("rev-parse", "HEAD"),
+				Status: c.status}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -152,11 +155,14 @@ func TestRefused(t *testing.T) {
 		"ignored in a directory":    {func(d gittest.Dir) { d.Write("dir/x.log", "mine\n") }, dirty("dir")},
 		"untracked in a directory":  {func(d gittest.Dir) { d.Write("dir/mine", "mine\n") }, dirty("dir")},
 		"directory that is a link":  {func(d gittest.Dir) { d.Link("new", ".git") }, dirty("new/file")},
-		"detached":                  {func(d gittest.Dir) { d.Git("checkout", "-q", "--detach") }, is(land.ErrDetached)},
+		"detached": {func(d gittest.Dir) { d.Git("checkout", "-q", "--detach") },
+			is(land.ErrDetached)},
 		"conflicts without a merge": {unmerged, busy("resolution of conflicts")},
 		"merge":                     {func(d gittest.Dir) { diverge(d, "merge") }, busy("merge")},
 		"rebase":                    {func(d gittest.Dir) { diverge(d, "rebase") }, busy("rebase")},
-		"nothing to land":           {func(d gittest.Dir) { d.Git("update-ref", "-d", main) }, func(err error) bool { return err != nil }},
+		"nothing to land": {func(d gittest.Dir) { d.Git("update-ref", "-d", main) }, func(err error) bool {
+			return err != nil
+		}},
 		"conflict": {func(d gittest.Dir) { d.Write("edit", "mine\n"); d.Commit("mine") }, func(err error) bool {
 			var conflict *land.ConflictError
 			return errors.As(err, &conflict) && cmp.Equal(conflict.Files, []string{"edit"})
@@ -252,7 +258,8 @@ func TestSparse(t *testing.T) {
 
 func TestKilled(t *testing.T) {
 	stride := map[string]int{"merge": 1, "squash": 4}
-	for kind, request := range map[string]land.Request{"merge": {Commit: main}, "squash": {Commit: main, Squash: true}} {
+	for kind, request := range map[string]land.Request{"merge": {Commit: main},
+		"squash": {Commit: main, Squash: true}} {
 		d := worked(t, true)
 		d.Write("other", "mine\n")
 		for n := 1; ; n += stride[kind] {

@@ -46,14 +46,16 @@ func branches(t testing.TB, trunk, side map[string]string) gittest.Dir {
 }
 
 func TestInto(t *testing.T) {
-	d := branches(t, map[string]string{"a": "one\n2\n3\n4\n5\n6\n7\n8\n9\n"}, map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\nnine\n", "c": "3\n"})
+	d := branches(t, map[string]string{"a": "one\n2\n3\n4\n5\n6\n7\n8\n9\n"},
+		map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\nnine\n", "c": "3\n"})
 	d.Write("a", "not committed\n")
 	private, files := d.Private(), d.Files()
 	r := d.Open(nil)
 	ref := r.Branch("main")
 	got, err := merge.Into(ctx, r, ref, "side", "join\n\nthe work")
 	d.Must(err)
-	if got.Status != merge.Merged || got.Head != d.Git("rev-parse", ref) || got.Tree != d.Git("rev-parse", ref+"^{tree}") ||
+	if got.Status != merge.Merged || got.Head != d.Git("rev-parse", ref) ||
+		got.Tree != d.Git("rev-parse", ref+"^{tree}") ||
 		got.Before != d.Git("rev-parse", "trunk") || d.Git("rev-parse", ref+"^2") != d.Git("rev-parse", "side") {
 		t.Errorf("%+v", got)
 	}
@@ -76,7 +78,8 @@ func TestInto(t *testing.T) {
 	}
 	created, err := merge.Into(ctx, r, r.Branch("fresh"), "trunk", "start")
 	d.Must(err)
-	if created.Status != merge.Forward || created.Before != "" || d.Git("rev-parse", r.Branch("fresh")) != created.Head {
+	if created.Status != merge.Forward || created.Before != "" ||
+		d.Git("rev-parse", r.Branch("fresh")) != created.Head {
 		t.Errorf("created: %+v", created)
 	}
 	d.Git("update-ref", "refs/heads/side", "side^2") // back, for the comparison
@@ -97,7 +100,8 @@ var ignoreSide = cmp.FilterPath(func(p cmp.Path) bool {
 }, cmp.Ignore())
 
 func TestConflict(t *testing.T) {
-	d := branches(t, map[string]string{"a": "x\n", "line\nend": "1\n"}, map[string]string{"a": "y\n", "line\nend": "2\n", "c": "3\n"})
+	d := branches(t, map[string]string{"a": "x\n", "line\nend": "1\n"},
+		map[string]string{"a": "y\n", "line\nend": "2\n", "c": "3\n"})
 	r := d.Open(nil)
 	before := d.Git("for-each-ref")
 	got, err := merge.Into(ctx, r, r.Branch("main"), "side", "join")

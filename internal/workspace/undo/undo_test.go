@@ -129,7 +129,8 @@ func TestUndo(t *testing.T) {
 				d.Remove("e")
 			},
 			kept: []apply.Blocked{
-				{Path: "a", Reason: apply.Modified}, {Path: "c", Reason: apply.Modified}, {Path: "d", Reason: apply.Modified},
+				{Path: "a", Reason: apply.Modified}, {Path: "c", Reason: apply.Modified},
+				{Path: "d", Reason: apply.Modified},
 			},
 			differs: []string{"a", "c", "d", "unrelated"}, reverted: 1,
 		},
@@ -141,7 +142,11 @@ func TestUndo(t *testing.T) {
 		},
 		"ignored files": {
 			before: map[string]string{".gitignore": "secret\n*.log\n"},
-			setUp:  func(d gittest.Dir) { d.Write("secret", "mine\n"); d.Write("plain", "1\n"); d.Write("x/y.log", "1\n") },
+			setUp: func(d gittest.Dir) {
+				d.Write("secret", "mine\n")
+				d.Write("plain", "1\n")
+				d.Write("x/y.log", "1\n")
+			},
 			run: func(d gittest.Dir) {
 				d.Write(".gitignore", "plain\n")
 				d.Remove("plain")
@@ -161,8 +166,13 @@ func TestUndo(t *testing.T) {
 			differs: []string{"a", "a/x.log"}, reverted: 1,
 		},
 		"line ends": {
-			before:   map[string]string{".gitattributes": "*.txt text eol=crlf\n", "a.txt": "1\r\n2\r\n", "b.bin": "1\n2\r\n"},
-			run:      func(d gittest.Dir) { d.Write("a.txt", "x\n"); d.Write("b.bin", "x"); d.Write(".gitattributes", "") },
+			before: map[string]string{".gitattributes": "*.txt text eol=crlf\n", "a.txt": "1\r\n2\r\n",
+				"b.bin": "1\n2\r\n"},
+			run: func(d gittest.Dir) {
+				d.Write("a.txt", "x\n")
+				d.Write("b.bin", "x")
+				d.Write(".gitattributes", "")
+			},
 			reverted: 3,
 		},
 		"hostile names": {
@@ -367,7 +377,8 @@ func TestUndoProperty(t *testing.T) {
 				want, why = base[p], "only the run changed it"
 			}
 			if after[p] != want {
-				t.Errorf("seed %d: %q is %q, want %q: %s\nbase %q, end %q, now %q", seed, p, after[p], want, why, base[p], end[p], now[p])
+				t.Errorf("seed %d: %q is %q, want %q: %s\nbase %q, end %q, now %q", seed, p, after[p], want, why,
+					base[p], end[p], now[p])
 			}
 			if kept[p] && end[p] == now[p] && !blocked(p, base, now) {
 				t.Errorf("seed %d: %q was kept for no reason", seed, p)

@@ -16,8 +16,9 @@ import (
 
 // carried begin the settings of the repository that a clone gets: those that contents, merges and authors depend on.
 var carried = []string{
-	"user.", "author.", "committer.", "filter.", "lfs.", "merge.", "diff.", "core.autocrlf", "core.eol", "core.symlinks",
-	"core.filemode", "core.ignorecase", "core.precomposeunicode", "core.excludesfile", "core.attributesfile",
+	"user.", "author.", "committer.", "filter.", "lfs.", "merge.", "diff.", "core.autocrlf", "core.eol",
+	"core.symlinks", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.excludesfile",
+	"core.attributesfile",
 }
 
 // clone makes a repository in w.Dir that borrows the objects of the user's, with w.Branch checked out at tip.

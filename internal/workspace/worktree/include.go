@@ -17,8 +17,8 @@ import (
 // includeFile names, in the syntax of .gitignore, ignored files that a worktree gets copies of.
 const includeFile = ".worktreeinclude"
 
-// include copies the files of the user's work tree that Git ignores and that .worktreeinclude names. Files that are there
-// stay. It returns how many were copied. Links are copied as links, and not followed.
+// include copies the files of the user's work tree that Git ignores and that .worktreeinclude names. Files that are
+// there stay. It returns how many were copied. Links are copied as links, and not followed.
 func include(ctx context.Context, r *workspace.Repo, dir string) (copied int, err error) {
 	from, err := os.OpenRoot(r.Root)
 	if err != nil {
@@ -28,7 +28,8 @@ func include(ctx context.Context, r *workspace.Repo, dir string) (copied int, er
 	if info, err := from.Lstat(includeFile); err != nil || !info.Mode().IsRegular() {
 		return 0, nil // there is none
 	}
-	out, err := r.Git.Do(ctx, git.Call{Args: []string{"ls-files", "-z", "--others", "--ignored", "--exclude-from=" + includeFile}})
+	out, err := r.Git.Do(ctx,
+		git.Call{Args: []string{"ls-files", "-z", "--others", "--ignored", "--exclude-from=" + includeFile}})
 	if err != nil || len(out) == 0 {
 		return 0, err
 	}

@@ -33,7 +33,8 @@ func TestCreateKilled(t *testing.T) {
 				continue
 			}
 			there := gittest.Dir{TB: t, Path: w.Dir}
-			if status := there.Git("status", "--porcelain"); status != "" || w.Included != 1 || there.Files()[".env"] == "" {
+			if status := there.Git("status", "--porcelain"); status != "" || w.Included != 1 ||
+				there.Files()[".env"] == "" {
 				t.Errorf("%s, killed after step %d: %q, %+v", kind, n, status, w)
 			}
 		}

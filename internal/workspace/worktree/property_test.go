@@ -69,7 +69,8 @@ func (p *play) merge(w worktree.Worktree) {
 			text, err := os.ReadFile(path)
 			p.Must(err)
 			both := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(l string) bool {
-				return strings.HasPrefix(l, "<<<<<<<") || strings.HasPrefix(l, "=======") || strings.HasPrefix(l, ">>>>>>>")
+				return strings.HasPrefix(l, "<<<<<<<") || strings.HasPrefix(l, "=======") ||
+					strings.HasPrefix(l, ">>>>>>>")
 			})
 			p.Must(os.WriteFile(path, []byte(strings.Join(both, "")), 0o644))
 		}
@@ -78,8 +79,8 @@ func (p *play) merge(w worktree.Worktree) {
 	p.merge(w)
 }
 
-// TestNothingIsLost: several work at random, commit or do not, are merged or conflict, and are removed. Every line is in
-// the run branch, or on the branch of a reported conflict, or in what was saved.
+// TestNothingIsLost: several work at random, commit or do not, are merged or conflict, and are removed. Every line is
+// in the run branch, or on the branch of a reported conflict, or in what was saved.
 func TestNothingIsLost(t *testing.T) {
 	rounds, conflicts, saved := 2, 0, 0
 	if os.Getenv("ARBITER_LONG") != "" {
@@ -87,12 +88,14 @@ func TestNothingIsLost(t *testing.T) {
 	}
 	for seed := range rounds {
 		d := gittest.New(t, map[string]string{"a": "1\n2\n3\n4\n5\n", "b": "1\n2\n3\n", "dir/c": "1\n"})
-		p := &play{Rand: rand.New(rand.NewPCG(uint64(seed), 5)), Dir: d, lines: map[int][]string{}, reported: map[int][]string{}}
+		p := &play{Rand: rand.New(rand.NewPCG(uint64(seed), 5)), Dir: d, lines: map[int][]string{},
+			reported: map[int][]string{}}
 		p.manager, p.repo = manager(d)
 		_, err := merge.Into(ctx, p.repo, p.repo.Branch("main"), "trunk", "start")
 		d.Must(err)
 		for n := range 2 + p.IntN(3) {
-			w, err := p.manager.Create(ctx, worktree.Spec{Orchestrator: n, Generation: 1, Kind: kinds[p.IntN(2)], From: p.repo.Branch("main")})
+			w, err := p.manager.Create(ctx, worktree.Spec{Orchestrator: n, Generation: 1, Kind: kinds[p.IntN(2)],
+				From: p.repo.Branch("main")})
 			d.Must(err)
 			p.trees = append(p.trees, w)
 		}

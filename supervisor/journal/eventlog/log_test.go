@@ -84,7 +84,8 @@ func TestFormatOfALine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, err = c.Append(raw, Content{At: time.Unix(0, -5), Record: json.RawMessage(`{"kind":"audit"}`)}); err != nil {
+	if raw, err = c.Append(raw,
+		Content{At: time.Unix(0, -5), Record: json.RawMessage(`{"kind":"audit"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"sum":"642c55f8","n":1,"input":42,"at":1772366400123456789,"line":{"v":1}}
@@ -111,7 +112,8 @@ func TestWhatIsNoLineIsNotWritten(t *testing.T) {
 		"too long":        {At: began, Line: slices.Concat([]byte("{"), make([]byte, MaxLine), []byte("}"))},
 	} {
 		c := Chain{N: 3, Sum: 4}
-		if out, err := c.Append([]byte("before"), x); err == nil || string(out) != "before" || c != (Chain{N: 3, Sum: 4}) {
+		if out, err := c.Append([]byte("before"), x); err == nil || string(out) != "before" ||
+			c != (Chain{N: 3, Sum: 4}) {
 			t.Errorf("%s: %d bytes, %+v, %v", name, len(out), c, err)
 		}
 	}
@@ -126,7 +128,8 @@ func TestWalksAgree(t *testing.T) {
 		all = append(all, e)
 		return nil
 	})
-	if err != nil || len(all) != 60 || h.Torn != 0 || h.Damage != nil || h.Next.Offset != int64(len(raw)) || h.Next.Prev.N != 60 {
+	if err != nil || len(all) != 60 || h.Torn != 0 || h.Damage != nil || h.Next.Offset != int64(len(raw)) ||
+		h.Next.Prev.N != 60 {
 		t.Fatalf("%d entries, %+v, %v", len(all), h, err)
 	}
 	for i, want := range all {
@@ -137,7 +140,8 @@ func TestWalksAgree(t *testing.T) {
 		if err != nil || fmt.Sprint(have) != fmt.Sprint(want) {
 			t.Fatalf("entry %d at its position: %v, %v", i+1, have, err)
 		}
-		if (have.Record != nil) != (i%3 == 2) || have.Input != uint64(i/2) || !have.At.Equal(began.Add(time.Duration(i)*time.Second)) {
+		if (have.Record != nil) != (i%3 == 2) || have.Input != uint64(i/2) ||
+			!have.At.Equal(began.Add(time.Duration(i)*time.Second)) {
 			t.Fatalf("entry %d: %+v", i+1, have)
 		}
 		var back []uint64
@@ -145,7 +149,8 @@ func TestWalksAgree(t *testing.T) {
 			back = append(back, e.N)
 			return len(back) < 2
 		})
-		if newest := max(0, i-2); i > 0 && (err != nil || !slices.Equal(back, reversed(numbers(uint64(newest)+1, uint64(i))))) {
+		if newest := max(0, i-2); i > 0 &&
+			(err != nil || !slices.Equal(back, reversed(numbers(uint64(newest)+1, uint64(i))))) {
 			t.Fatalf("back from entry %d: %v, %v", i+1, back, err)
 		}
 		rest, err := log.Each(t.Context(), want.Position, func(Entry) error { return nil })
@@ -307,7 +312,8 @@ func TestWalksEndEarly(t *testing.T) {
 	if _, err := logOf(raw).Each(ctx, Position{}, func(Entry) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("forward, cancelled: %v", err)
 	}
-	if err := logOf(raw).Backward(ctx, Position{}, func(Entry) bool { return true }); !errors.Is(err, context.Canceled) {
+	if err := logOf(raw).Backward(ctx, Position{}, func(Entry) bool { return true }); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("backward, cancelled: %v", err)
 	}
 	if _, err := logOf(raw[:50]).Each(t.Context(), Position{Offset: 51}, func(Entry) error { return nil }); err == nil {

@@ -143,7 +143,8 @@ func (c *Reporter) Written() []string {
 
 func (r report) save(o Options) (string, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", o.Version, r.who, r.at.UTC().Format(time.RFC3339Nano), r.text)
+	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", o.Version, r.who,
+		r.at.UTC().Format(time.RFC3339Nano), r.text)
 	for i, e := range r.events {
 		line, err := contract.EncodeLine(nil, uint64(i+1), e.at, e.e)
 		if err != nil {

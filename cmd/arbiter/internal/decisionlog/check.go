@@ -13,7 +13,8 @@ import (
 
 // The words that an input of one's own may use; those of a recorded one are others' business.
 var (
-	inputStatuses   = []decision.Status{decision.StatusSuccess, decision.StatusFailure, decision.StatusTimeout, decision.StatusCancelled}
+	inputStatuses = []decision.Status{decision.StatusSuccess, decision.StatusFailure, decision.StatusTimeout,
+		decision.StatusCancelled}
 	inputSteps      = []string{"pending", "in_progress", "complete", "failed", "skipped"}
 	inputCategories = []decision.Category{
 		decision.ToolFailure, decision.ProviderError, decision.ValidationError, decision.TimeoutError,
@@ -39,13 +40,15 @@ func (q Question) check() error {
 	return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
 }
 
-func checkInput(task string, plan *decision.Plan, history []decision.ExecutionSummary, agents []decision.AgentDescription) error {
+func checkInput(task string, plan *decision.Plan, history []decision.ExecutionSummary,
+	agents []decision.AgentDescription) error {
 	if strings.TrimSpace(task) == "" {
 		return errors.New("the member task is missing or empty")
 	}
 	if plan != nil {
 		if n := len(plan.Steps); plan.CurrentStepIndex < 0 || plan.CurrentStepIndex > n {
-			return fmt.Errorf("plan.currentStepIndex: %d, want 0 to %d: it is counted from 0, and %d when all steps are over", plan.CurrentStepIndex, n, n)
+			return fmt.Errorf("plan.currentStepIndex: %d, want 0 to %d: it is counted from 0, and %d when all steps "+
+				"are over", plan.CurrentStepIndex, n, n)
 		}
 		for i, s := range plan.Steps {
 			if err := oneOf(fmt.Sprintf("plan.steps[%d].status", i), s.Status, inputSteps); err != nil {

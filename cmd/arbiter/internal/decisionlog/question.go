@@ -92,7 +92,8 @@ func ParseQuestion(raw []byte) (Question, error) {
 	case members["availableAgents"] != nil:
 		q.Select = new(decision.SelectAgentInput)
 	default:
-		return q, errors.New("an input has the member lastExecution (to evaluate progress) or availableAgents (to select an agent)")
+		return q, errors.New("an input has the member lastExecution (to evaluate progress) or availableAgents (to " +
+			"select an agent)")
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()

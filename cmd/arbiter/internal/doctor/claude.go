@@ -18,7 +18,8 @@ func checkClaude(s Surroundings) []Finding {
 		l.add("claude", Fail, c.Problem, "export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
 		return l.all
 	case c.Missing && len(c.Elsewhere) > 0:
-		l.add("claude", Fail, "it is not on PATH, but lies in "+c.Elsewhere[0], "export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
+		l.add("claude", Fail, "it is not on PATH, but lies in "+c.Elsewhere[0],
+			"export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
 		return l.all
 	case c.Missing:
 		l.add("claude", Fail, c.Problem, npmInstall)
@@ -62,7 +63,8 @@ func (l *list) login(s Surroundings) {
 	case len(in.Hints) > 0:
 		l.add("login", Note, "claude does not say; there is "+strings.Join(in.Hints, ", "), "")
 	default:
-		l.add("login", Warn, "claude does not say, and there is neither a key nor a login to be seen", name+" auth login")
+		l.add("login", Warn, "claude does not say, and there is neither a key nor a login to be seen",
+			name+" auth login")
 	}
 }
 

@@ -14,10 +14,12 @@ func healthy() Surroundings {
 		return Place{Path: path, Exists: true, Mode: 0o700, Owner: 1000, Free: 50e9}
 	}
 	return Surroundings{
-		OS: "linux", UID: 1000, Getenv: environment("HOME=/home/u", "TERM=xterm-256color", "LANG=C.UTF-8"), Variables: []string{"ARBITER_MODEL"},
-		Claude: Claude{Path: "/usr/bin/claude", Version: "2.1.329"}, Login: Login{Asked: true, Known: true, In: true, Method: "claude.ai", Email: "a@b.example"},
+		OS: "linux", UID: 1000, Getenv: environment("HOME=/home/u", "TERM=xterm-256color", "LANG=C.UTF-8"),
+		Variables: []string{"ARBITER_MODEL"}, Claude: Claude{Path: "/usr/bin/claude", Version: "2.1.329"},
+		Login:    Login{Asked: true, Known: true, In: true, Method: "claude.ai", Email: "a@b.example"},
 		Terminal: Terminal{Stdin: true, Stdout: true, Width: 120, Height: 40, UTF8: true},
-		State:    place("/home/u/.local/state/arbiter"), Config: place("/home/u/.config/arbiter"), Sessions: place("/home/u/.claude"), Temp: place("/tmp"),
+		State:    place("/home/u/.local/state/arbiter"), Config: place("/home/u/.config/arbiter"),
+		Sessions: place("/home/u/.claude"), Temp: place("/tmp"),
 		Workspace: Workspace{Place: place("/home/u/project"), Repository: true},
 		Limits:    Limits{Watches: 524288, Instances: 512, Files: 4096, Processes: -1, FileSize: -1},
 		Isolation: Isolation{Had: true}, Sandbox: Sandbox{Mode: "off", Installed: true, Holds: true, Version: "0.9.0"},
@@ -53,96 +55,157 @@ func TestFindings(t *testing.T) {
 		found string // pattern
 		fix   string // pattern; empty: none
 	}{
-		"no claude": {func(s *Surroundings) { s.Claude, s.Login = Claude{Missing: true, Problem: "not found"}, Login{} },
+		"no claude": {func(s *Surroundings) {
+			s.Claude, s.Login = Claude{Missing: true, Problem: "not found"}, Login{}
+		},
 			AreaClaude, "claude", Fail, "not found", `^npm install -g @anthropic-ai/claude-code$`},
 		"claude beside PATH": {func(s *Surroundings) {
-			s.Claude, s.Login = Claude{Missing: true, Problem: "not found", Elsewhere: []string{"/home/u/my apps/claude"}}, Login{}
-		}, AreaClaude, "claude", Fail, "lies in /home/u/my apps/claude", `^export ARBITER_CLAUDE='/home/u/my apps/claude'$`},
+			s.Claude, s.Login = Claude{Missing: true, Problem: "not found",
+				Elsewhere: []string{"/home/u/my apps/claude"}}, Login{}
+		}, AreaClaude, "claude", Fail, "lies in /home/u/my apps/claude",
+			`^export ARBITER_CLAUDE='/home/u/my apps/claude'$`},
 		"the claude that was named": {func(s *Surroundings) {
-			s.Claude, s.Login = Claude{Missing: true, Named: "./none", Problem: "find ./none", Elsewhere: []string{"/usr/bin/claude"}}, Login{}
+			s.Claude, s.Login = Claude{Missing: true, Named: "./none", Problem: "find ./none",
+				Elsewhere: []string{"/usr/bin/claude"}}, Login{}
 		}, AreaClaude, "claude", Fail, "find ./none", `^export ARBITER_CLAUDE=/usr/bin/claude$`},
 		"old claude": {func(s *Surroundings) { s.Claude, s.Login = Claude{Problem: "2.0.1 is too old"}, Login{} },
 			AreaClaude, "claude", Fail, "too old", "claude-code@latest"},
-		"new claude":      {func(s *Surroundings) { s.Claude.Untested = "3.0.0 is newer" }, AreaClaude, "claude", Note, "newer", ""},
-		"stand-in":        {func(s *Surroundings) { s.Claude.StandIn = true }, AreaClaude, "claude", Note, "stand-in", "npm"},
-		"two claudes":     {func(s *Surroundings) { s.Claude.Shadowed = []string{"/opt/claude"} }, AreaClaude, "others", Note, "/opt/claude", ""},
-		"logged out":      {func(s *Surroundings) { s.Login.In = false }, AreaClaude, "login", Fail, "not logged in", `^claude auth login$`},
-		"login not known": {func(s *Surroundings) { s.Login = Login{Asked: true} }, AreaClaude, "login", Warn, "neither", `^claude auth login$`},
-		"login by a file": {func(s *Surroundings) { s.Login = Login{Asked: true, Hints: []string{"ANTHROPIC_API_KEY"}} }, AreaClaude, "login", Note, "ANTHROPIC_API_KEY", ""},
+		"new claude": {func(s *Surroundings) { s.Claude.Untested = "3.0.0 is newer" }, AreaClaude, "claude", Note,
+			"newer", ""},
+		"stand-in": {func(s *Surroundings) { s.Claude.StandIn = true }, AreaClaude, "claude", Note, "stand-in",
+			"npm"},
+		"two claudes": {func(s *Surroundings) { s.Claude.Shadowed = []string{"/opt/claude"} }, AreaClaude, "others",
+			Note, "/opt/claude", ""},
+		"logged out": {func(s *Surroundings) { s.Login.In = false }, AreaClaude, "login", Fail, "not logged in",
+			`^claude auth login$`},
+		"login not known": {func(s *Surroundings) { s.Login = Login{Asked: true} }, AreaClaude, "login", Warn,
+			"neither", `^claude auth login$`},
+		"login by a file": {func(s *Surroundings) {
+			s.Login = Login{Asked: true, Hints: []string{"ANTHROPIC_API_KEY"}}
+		}, AreaClaude, "login", Note, "ANTHROPIC_API_KEY", ""},
 
-		"no HOME":        {env("TERM=xterm", "LANG=C.UTF-8"), AreaEnvironment, "HOME", Warn, "not set", "export HOME"},
-		"another API":    {env("ANTHROPIC_BASE_URL=https://me:secret@gate.example/v1"), AreaEnvironment, "ANTHROPIC_BASE_URL", Note, `^requests go to https://gate\.example$`, ""},
-		"no API":         {env("ANTHROPIC_BASE_URL=gate"), AreaEnvironment, "ANTHROPIC_BASE_URL", Warn, "no URL", "unset"},
-		"a key":          {env("ANTHROPIC_API_KEY=k"), AreaEnvironment, "ANTHROPIC_API_KEY", Note, "billed", ""},
-		"a key too many": {env("ANTHROPIC_API_KEY=k", "ANTHROPIC_AUTH_TOKEN=t"), AreaEnvironment, "ANTHROPIC_API_KEY", Warn, "both", "unset ANTHROPIC_API_KEY"},
-		"a proxy":        {env("https_proxy=http://u:p@proxy:3128"), AreaEnvironment, "https_proxy", Note, `^requests go by http://proxy:3128$`, ""},
-		"no proxy":       {env("HTTPS_PROXY=proxy"), AreaEnvironment, "HTTPS_PROXY", Warn, "no URL", "unset HTTPS_PROXY"},
-		"nested":         {env("CLAUDECODE=1"), AreaEnvironment, "nesting", Note, "inside of a Claude Code session", ""},
+		"no HOME": {env("TERM=xterm", "LANG=C.UTF-8"), AreaEnvironment, "HOME", Warn, "not set", "export HOME"},
+		"another API": {env("ANTHROPIC_BASE_URL=https://me:secret@gate.example/v1"), AreaEnvironment,
+			"ANTHROPIC_BASE_URL", Note, `^requests go to https://gate\.example$`, ""},
+		"no API": {env("ANTHROPIC_BASE_URL=gate"), AreaEnvironment, "ANTHROPIC_BASE_URL", Warn, "no URL",
+			"unset"},
+		"a key": {env("ANTHROPIC_API_KEY=k"), AreaEnvironment, "ANTHROPIC_API_KEY", Note, "billed", ""},
+		"a key too many": {env("ANTHROPIC_API_KEY=k", "ANTHROPIC_AUTH_TOKEN=t"), AreaEnvironment, "ANTHROPIC_API_KEY",
+			Warn, "both", "unset ANTHROPIC_API_KEY"},
+		"a proxy": {env("https_proxy=http://u:p@proxy:3128"), AreaEnvironment, "https_proxy", Note,
+			`^requests go by http://proxy:3128$`, ""},
+		"no proxy": {env("HTTPS_PROXY=proxy"), AreaEnvironment, "HTTPS_PROXY", Warn, "no URL",
+			"unset HTTPS_PROXY"},
+		"nested": {env("CLAUDECODE=1"), AreaEnvironment, "nesting", Note, "inside of a Claude Code session",
+			""},
 		"nested in ours": {env("ARBITER_RUN=r1"), AreaEnvironment, "nesting", Note, "run r1", ""},
-		"shell prefix":   {env("CLAUDE_CODE_SHELL_PREFIX=/x"), AreaEnvironment, "CLAUDE_CODE_SHELL_PREFIX", Warn, "not kept out", "unset"},
-		"config dir":     {env("CLAUDE_CONFIG_DIR=here"), AreaEnvironment, "CLAUDE_CONFIG_DIR", Warn, "another", "export"},
-		"handed on":      {func(s *Surroundings) { s.Names = []string{"CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_SESSION_ID"} }, AreaEnvironment, "CLAUDE_CODE_…", Note, "^agents are given CLAUDE_CODE_MAX_RETRIES$", ""},
-		"a slip":         {func(s *Surroundings) { s.Names = []string{"ARBITER_MODEL", "ARBITER_RUN", "ARBITER_MODLE"} }, AreaEnvironment, "ARBITER_MODLE", Warn, "no setting", "unset"},
+		"shell prefix": {env("CLAUDE_CODE_SHELL_PREFIX=/x"), AreaEnvironment, "CLAUDE_CODE_SHELL_PREFIX", Warn,
+			"not kept out", "unset"},
+		"config dir": {env("CLAUDE_CONFIG_DIR=here"), AreaEnvironment, "CLAUDE_CONFIG_DIR", Warn, "another", "export"},
+		"handed on": {func(s *Surroundings) {
+			s.Names = []string{"CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_SESSION_ID"}
+		}, AreaEnvironment, "CLAUDE_CODE_…", Note, "^agents are given CLAUDE_CODE_MAX_RETRIES$", ""},
+		"a slip": {func(s *Surroundings) { s.Names = []string{"ARBITER_MODEL", "ARBITER_RUN", "ARBITER_MODLE"} },
+			AreaEnvironment, "ARBITER_MODLE", Warn, "no setting", "unset"},
 		"root": {func(s *Surroundings) {
 			s.UID, s.State.Owner = 0, 0
 		}, AreaEnvironment, "root", Note, "as root", ""},
 
-		"settings":      {func(s *Surroundings) { s.Settings.Problem = "config.yaml:3: modle: no such setting" }, AreaSettings, "configuration", Fail, "modle", "arbiter schema config"},
-		"not looked at": {func(s *Surroundings) { s.Settings.Skipped = "no place" }, AreaSettings, "configuration", Note, "no place", ""},
-		"templates":     {func(s *Surroundings) { s.Settings.Templates = "select.md: bad" }, AreaSettings, "templates", Fail, "select.md", "arbiter decide --template"},
-		"agent files":   {func(s *Surroundings) { s.Settings.Agents = []string{"a.md:2: tools: bad"} }, AreaSettings, "agents", Warn, "a.md:2", "arbiter agents check"},
+		"settings": {func(s *Surroundings) { s.Settings.Problem = "config.yaml:3: modle: no such setting" },
+			AreaSettings, "configuration", Fail, "modle", "arbiter schema config"},
+		"not looked at": {func(s *Surroundings) { s.Settings.Skipped = "no place" }, AreaSettings, "configuration",
+			Note, "no place", ""},
+		"templates": {func(s *Surroundings) { s.Settings.Templates = "select.md: bad" }, AreaSettings, "templates",
+			Fail, "select.md", "arbiter decide --template"},
+		"agent files": {func(s *Surroundings) { s.Settings.Agents = []string{"a.md:2: tools: bad"} }, AreaSettings,
+			"agents", Warn, "a.md:2", "arbiter agents check"},
 
-		"no state":        {func(s *Surroundings) { s.State = Place{Problem: "no place"} }, AreaPlaces, "state", Fail, "no place", "ARBITER_STATE_DIR"},
-		"state is a link": {func(s *Surroundings) { s.State.Link = true }, AreaPlaces, "state", Fail, "symbolic link", "readlink"},
-		"others' state":   {func(s *Surroundings) { s.State.Owner = 7 }, AreaPlaces, "state", Fail, "another user", "chown"},
-		"closed state":    {func(s *Surroundings) { s.State.Mode = 0o500 }, AreaPlaces, "state", Fail, "0500", "^chmod 700 /home"},
-		"open state":      {func(s *Surroundings) { s.State.Mode = 0o755 }, AreaPlaces, "state", Warn, "0755", "^chmod 700 /home"},
-		"state read-only": {func(s *Surroundings) { s.State.Written = "cannot be written to" }, AreaPlaces, "state", Fail, "cannot be written", "ARBITER_STATE_DIR"},
-		"disk full":       {func(s *Surroundings) { s.State.Free = 1 << 20 }, AreaPlaces, "state", Fail, "only 1.0 MiB", "arbiter sessions"},
-		"disk filling":    {func(s *Surroundings) { s.State.Free = 500 << 20 }, AreaPlaces, "state", Warn, "500.0 MiB", "arbiter sessions"},
-		"state on NFS":    {func(s *Surroundings) { s.State.Network = "NFS" }, AreaPlaces, "state", Warn, "NFS", "ARBITER_STATE_DIR"},
-		"slow disk":       {func(s *Surroundings) { s.State.Synced = 3 * time.Second }, AreaPlaces, "state", Warn, "3s", ""},
-		"open settings":   {func(s *Surroundings) { s.Config.Mode = 0o777 }, AreaPlaces, "configuration", Warn, "0777", "chmod go-w"},
-		"no sessions":     {func(s *Surroundings) { s.Sessions.Written = "cannot be written to" }, AreaPlaces, "sessions", Warn, "cannot", "ls -ld"},
-		"no temp":         {func(s *Surroundings) { s.Temp.Problem = "gone" }, AreaPlaces, "temporary", Warn, "gone", ""},
-		"temp full":       {func(s *Surroundings) { s.Temp.Free = 0 }, AreaPlaces, "temporary", Warn, "0 B", "df -h /tmp"},
-		"no workspace":    {func(s *Surroundings) { s.Workspace.Problem = "gone" }, AreaPlaces, "workspace", Fail, "gone", "cd"},
-		"at home":         {func(s *Surroundings) { s.Workspace.Home = true }, AreaPlaces, "workspace", Warn, "all that you have", "cd"},
-		"read-only":       {func(s *Surroundings) { s.Workspace.Written = "cannot be written to" }, AreaPlaces, "workspace", Warn, "cannot", "ls -ld"},
-		"no repository":   {func(s *Surroundings) { s.Workspace.Repository = false }, AreaPlaces, "workspace", Note, "no git repository", "git init"},
-		"not trusted":     {func(s *Surroundings) { s.Workspace.Holds = "1 × hooks" }, AreaPlaces, "trust", Note, "1 × hooks", "arbiter trust"},
-		"changed":         {func(s *Surroundings) { s.Workspace.Changed = "not as it was" }, AreaPlaces, "trust", Warn, "not as", "arbiter trust"},
+		"no state": {func(s *Surroundings) { s.State = Place{Problem: "no place"} }, AreaPlaces, "state", Fail,
+			"no place", "ARBITER_STATE_DIR"},
+		"state is a link": {func(s *Surroundings) { s.State.Link = true }, AreaPlaces, "state", Fail, "symbolic link",
+			"readlink"},
+		"others' state": {func(s *Surroundings) { s.State.Owner = 7 }, AreaPlaces, "state", Fail, "another user",
+			"chown"},
+		"closed state": {func(s *Surroundings) { s.State.Mode = 0o500 }, AreaPlaces, "state", Fail, "0500",
+			"^chmod 700 /home"},
+		"open state": {func(s *Surroundings) { s.State.Mode = 0o755 }, AreaPlaces, "state", Warn, "0755",
+			"^chmod 700 /home"},
+		"state read-only": {func(s *Surroundings) { s.State.Written = "cannot be written to" }, AreaPlaces, "state",
+			Fail, "cannot be written", "ARBITER_STATE_DIR"},
+		"disk full": {func(s *Surroundings) { s.State.Free = 1 << 20 }, AreaPlaces, "state", Fail, "only 1.0 MiB",
+			"arbiter sessions"},
+		"disk filling": {func(s *Surroundings) { s.State.Free = 500 << 20 }, AreaPlaces, "state", Warn, "500.0 MiB",
+			"arbiter sessions"},
+		"state on NFS": {func(s *Surroundings) { s.State.Network = "NFS" }, AreaPlaces, "state", Warn, "NFS",
+			"ARBITER_STATE_DIR"},
+		"slow disk": {func(s *Surroundings) { s.State.Synced = 3 * time.Second }, AreaPlaces, "state", Warn, "3s",
+			""},
+		"open settings": {func(s *Surroundings) { s.Config.Mode = 0o777 }, AreaPlaces, "configuration", Warn, "0777",
+			"chmod go-w"},
+		"no sessions": {func(s *Surroundings) { s.Sessions.Written = "cannot be written to" }, AreaPlaces, "sessions",
+			Warn, "cannot", "ls -ld"},
+		"no temp": {func(s *Surroundings) { s.Temp.Problem = "gone" }, AreaPlaces, "temporary", Warn, "gone", ""},
+		"temp full": {func(s *Surroundings) { s.Temp.Free = 0 }, AreaPlaces, "temporary", Warn, "0 B",
+			"df -h /tmp"},
+		"no workspace": {func(s *Surroundings) { s.Workspace.Problem = "gone" }, AreaPlaces, "workspace", Fail, "gone",
+			"cd"},
+		"at home": {func(s *Surroundings) { s.Workspace.Home = true }, AreaPlaces, "workspace", Warn,
+			"all that you have", "cd"},
+		"read-only": {func(s *Surroundings) { s.Workspace.Written = "cannot be written to" }, AreaPlaces,
+			"workspace", Warn, "cannot", "ls -ld"},
+		"no repository": {func(s *Surroundings) { s.Workspace.Repository = false }, AreaPlaces, "workspace", Note,
+			"no git repository", "git init"},
+		"not trusted": {func(s *Surroundings) { s.Workspace.Holds = "1 × hooks" }, AreaPlaces, "trust", Note,
+			"1 × hooks", "arbiter trust"},
+		"changed": {func(s *Surroundings) { s.Workspace.Changed = "not as it was" }, AreaPlaces, "trust", Warn,
+			"not as", "arbiter trust"},
 
-		"a pipe":       {func(s *Surroundings) { s.Terminal.Stdin = false }, AreaTerminal, "screen", Note, "stdin", ""},
-		"into a file":  {func(s *Surroundings) { s.Terminal.Stdout = false }, AreaTerminal, "screen", Note, "stdout", ""},
-		"dumb":         {env("HOME=/h", "TERM=dumb", "LANG=C.UTF-8"), AreaTerminal, "screen", Warn, "dumb", "export TERM="},
-		"no TERM":      {env("HOME=/h", "LANG=C.UTF-8"), AreaTerminal, "screen", Warn, "TERM=''", "export TERM="},
-		"small":        {func(s *Surroundings) { s.Terminal.Width = 60 }, AreaTerminal, "screen", Note, "60×40", ""},
-		"no UTF-8":     {func(s *Surroundings) { s.Terminal.UTF8 = false }, AreaTerminal, "characters", Warn, "ASCII", "export LC_ALL=C.UTF-8"},
-		"tmux":         {func(s *Surroundings) { env("TMUX=x")(s); s.Terminal.Clipboard = "external" }, AreaTerminal, "clipboard", Warn, "external", "tmux set-option -s set-clipboard on"},
-		"silent tmux":  {env("TMUX=x"), AreaTerminal, "clipboard", Warn, "does not say", "tmux set-option"},
-		"screen":       {env("STY=x"), AreaTerminal, "clipboard", Warn, "screen", "tmux"},
-		"Apple's":      {env("TERM_PROGRAM=Apple_Terminal"), AreaTerminal, "clipboard", Note, "no OSC 52", ""},
-		"few watches":  {func(s *Surroundings) { s.Limits.Watches = 100 }, AreaMachine, "inotify", Warn, "100 watches", "sysctl fs.inotify.max_user_watches"},
-		"few inotify":  {func(s *Surroundings) { s.Limits.Instances = 8 }, AreaMachine, "inotify", Warn, "8 instances", "sysctl fs.inotify.max_user_instances"},
-		"few files":    {func(s *Surroundings) { s.Limits.Files = 256 }, AreaMachine, "open files", Warn, "256", "ulimit -n"},
-		"no processes": {func(s *Surroundings) { s.Limits.Processes = 50 }, AreaMachine, "user processes", Warn, "50", "ulimit -u"},
-		"small files":  {func(s *Surroundings) { s.Limits.FileSize = 4096 }, AreaMachine, "file size", Warn, "4096", "ulimit -f"},
-		"no namespace": {func(s *Surroundings) { s.Isolation = Isolation{Why: "because"} }, AreaMachine, "processes", Note, "because", "--pid-namespace always"},
+		"a pipe": {func(s *Surroundings) { s.Terminal.Stdin = false }, AreaTerminal, "screen", Note, "stdin", ""},
+		"into a file": {func(s *Surroundings) { s.Terminal.Stdout = false }, AreaTerminal, "screen", Note, "stdout",
+			""},
+		"dumb": {env("HOME=/h", "TERM=dumb", "LANG=C.UTF-8"), AreaTerminal, "screen", Warn, "dumb",
+			"export TERM="},
+		"no TERM": {env("HOME=/h", "LANG=C.UTF-8"), AreaTerminal, "screen", Warn, "TERM=''", "export TERM="},
+		"small":   {func(s *Surroundings) { s.Terminal.Width = 60 }, AreaTerminal, "screen", Note, "60×40", ""},
+		"no UTF-8": {func(s *Surroundings) { s.Terminal.UTF8 = false }, AreaTerminal, "characters", Warn, "ASCII",
+			"export LC_ALL=C.UTF-8"},
+		"tmux": {func(s *Surroundings) { env("TMUX=x")(s); s.Terminal.Clipboard = "external" }, AreaTerminal,
+			"clipboard", Warn, "external", "tmux set-option -s set-clipboard on"},
+		"silent tmux": {env("TMUX=x"), AreaTerminal, "clipboard", Warn, "does not say", "tmux set-option"},
+		"screen":      {env("STY=x"), AreaTerminal, "clipboard", Warn, "screen", "tmux"},
+		"Apple's":     {env("TERM_PROGRAM=Apple_Terminal"), AreaTerminal, "clipboard", Note, "no OSC 52", ""},
+		"few watches": {func(s *Surroundings) { s.Limits.Watches = 100 }, AreaMachine, "inotify", Warn, "100 watches",
+			"sysctl fs.inotify.max_user_watches"},
+		"few inotify": {func(s *Surroundings) { s.Limits.Instances = 8 }, AreaMachine, "inotify", Warn, "8 instances",
+			"sysctl fs.inotify.max_user_instances"},
+		"few files": {func(s *Surroundings) { s.Limits.Files = 256 }, AreaMachine, "open files", Warn, "256",
+			"ulimit -n"},
+		"no processes": {func(s *Surroundings) { s.Limits.Processes = 50 }, AreaMachine, "user processes", Warn, "50",
+			"ulimit -u"},
+		"small files": {func(s *Surroundings) { s.Limits.FileSize = 4096 }, AreaMachine, "file size", Warn, "4096",
+			"ulimit -f"},
+		"no namespace": {func(s *Surroundings) { s.Isolation = Isolation{Why: "because"} }, AreaMachine, "processes",
+			Note, "because", "--pid-namespace always"},
 		"no bubblewrap": {func(s *Surroundings) { s.Sandbox = Sandbox{Mode: "off"} },
 			AreaMachine, "sandbox", Note, "not installed; agents run unconfined", "apt-get install bubblewrap"},
-		"bubblewrap wanted": {func(s *Surroundings) { s.Sandbox = Sandbox{Mode: "on"} }, AreaMachine, "sandbox", Fail, "asked for", "apt-get"},
-		"leaking":           {func(s *Surroundings) { s.Sandbox = Sandbox{Mode: "on", Installed: true, Reason: "it leaks"} }, AreaMachine, "sandbox", Fail, "leaks", ""},
+		"bubblewrap wanted": {func(s *Surroundings) { s.Sandbox = Sandbox{Mode: "on"} }, AreaMachine, "sandbox", Fail,
+			"asked for", "apt-get"},
+		"leaking": {func(s *Surroundings) {
+			s.Sandbox = Sandbox{Mode: "on", Installed: true, Reason: "it leaks"}
+		}, AreaMachine, "sandbox", Fail, "leaks", ""},
 		"restricted": {func(s *Surroundings) {
 			s.Sandbox = Sandbox{Mode: "auto", Installed: true, Reason: "refused", Restricted: true}
 		}, AreaMachine, "sandbox", Note, "refused", "sysctl kernel.apparmor"},
 
-		"no runs":     {func(s *Surroundings) { s.Leftovers.Problem = "no" }, AreaLeftovers, "runs", Note, "no", ""},
-		"damaged":     {func(s *Surroundings) { s.Leftovers.Damaged = []Run{{ID: "abc", Problem: "torn"}} }, AreaLeftovers, "damaged", Warn, "torn", "sessions show abc"},
-		"interrupted": {func(s *Surroundings) { s.Leftovers.Resumable = []Run{{ID: "abc", Dir: "/w"}} }, AreaLeftovers, "interrupted", Note, "/w", "--resume --session abc"},
+		"no runs": {func(s *Surroundings) { s.Leftovers.Problem = "no" }, AreaLeftovers, "runs", Note, "no", ""},
+		"damaged": {func(s *Surroundings) { s.Leftovers.Damaged = []Run{{ID: "abc", Problem: "torn"}} },
+			AreaLeftovers, "damaged", Warn, "torn", "sessions show abc"},
+		"interrupted": {func(s *Surroundings) { s.Leftovers.Resumable = []Run{{ID: "abc", Dir: "/w"}} }, AreaLeftovers,
+			"interrupted", Note, "/w", "--resume --session abc"},
 		"strays": {func(s *Surroundings) { s.Leftovers.Processes = []Process{{7, "sleep"}, {9, "node"}} },
 			AreaLeftovers, "processes", Warn, `sleep \(7\), node \(9\)`, `^kill -KILL 7 9$`},
-		"sockets": {func(s *Surroundings) { s.Leftovers.Sockets = []string{"/s/a b"} }, AreaLeftovers, "sockets", Note, "1 socket ", `^rm -f '/s/a b'$`},
+		"sockets": {func(s *Surroundings) { s.Leftovers.Sockets = []string{"/s/a b"} }, AreaLeftovers, "sockets", Note,
+			"1 socket ", `^rm -f '/s/a b'$`},
 		"scratch": {func(s *Surroundings) { s.Leftovers.Scratch = []Scratch{{"/tmp/a", "of x"}, {"/tmp/b", "of x"}} },
 			AreaLeftovers, "scratch directories", Note, "2 of x", `^rm -rf /tmp/a /tmp/b$`},
 	} {
@@ -159,7 +222,8 @@ func TestFindings(t *testing.T) {
 				t.Fatalf("want one finding, have %+v", wrong)
 			}
 			f := wrong[0]
-			if f.Area != tt.area || f.Name != tt.name || f.State != tt.state || !regexp.MustCompile(tt.found).MatchString(f.Found) ||
+			if f.Area != tt.area || f.Name != tt.name || f.State != tt.state ||
+				!regexp.MustCompile(tt.found).MatchString(f.Found) ||
 				(f.Fix == "") != (tt.fix == "") || !regexp.MustCompile(tt.fix).MatchString(f.Fix) {
 				t.Errorf("%+v", f)
 			}
@@ -185,7 +249,8 @@ func env(entries ...string) func(*Surroundings) {
 // TestManyInterruptedRuns: the first are told, the rest are counted; what to type leads to them.
 func TestManyInterruptedRuns(t *testing.T) {
 	s := healthy()
-	s.Leftovers.Resumable, s.Leftovers.Damaged = []Run{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}}, []Run{{ID: "f"}}
+	s.Leftovers.Resumable, s.Leftovers.Damaged = []Run{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}},
+		[]Run{{ID: "f"}}
 	s.Leftovers.Named, s.Leftovers.NamedToResume = " --state-dir x", " --state-dir y"
 	var found []string
 	for _, f := range checkLeftovers(s) {
@@ -229,11 +294,13 @@ func TestAbilities(t *testing.T) {
 		canResume: {State: Note, Found: "not tried"},
 		canStart:  {State: OK},
 	} {
-		if got := states[name]; got.State != want.State || !strings.Contains(got.Found, want.Found) || !strings.Contains(got.Fix, want.Fix) {
+		if got := states[name]; got.State != want.State || !strings.Contains(got.Found, want.Found) ||
+			!strings.Contains(got.Fix, want.Fix) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if all := Abilities(Unstarted(errors.New("it ended")), "1.2.3"); len(all) != 1 || all[0].State != Fail || !strings.Contains(all[0].Found, "it ended") {
+	if all := Abilities(Unstarted(errors.New("it ended")), "1.2.3"); len(all) != 1 || all[0].State != Fail ||
+		!strings.Contains(all[0].Found, "it ended") {
 		t.Errorf("%+v", all)
 	}
 }
@@ -241,7 +308,8 @@ func TestAbilities(t *testing.T) {
 // TestReport: the worst counts, areas are together, and the last line says what it comes to.
 func TestReport(t *testing.T) {
 	r := NewReport("1.0", []Finding{
-		{AreaTerminal, "screen", Warn, "small", ""}, {AreaClaude, "claude", OK, "2.1.329", ""}, {AreaTerminal, "characters", OK, "UTF-8", ""},
+		{AreaTerminal, "screen", Warn, "small", ""}, {AreaClaude, "claude", OK, "2.1.329", ""},
+		{AreaTerminal, "characters", OK, "UTF-8", ""},
 		{AreaPlaces, "state", Note, "far\x1b[2J away", "mv it"},
 	})
 	if r.State != Warn || r.Counts[OK] != 2 || r.Counts[Fail] != 0 {
@@ -264,7 +332,8 @@ func TestReport(t *testing.T) {
 	if text := broken.verdict(); !strings.Contains(text, "1 failure.") || !strings.Contains(text, "--rehearse") {
 		t.Error(text)
 	}
-	if text := NewReport("1.0", []Finding{{AreaPlaces, "state", Fail, "none", ""}}).verdict(); strings.Contains(text, "--rehearse") {
+	if text := NewReport("1.0", []Finding{{AreaPlaces, "state", Fail, "none", ""}}).verdict(); strings.Contains(text,
+		"--rehearse") {
 		t.Error(text)
 	}
 }

@@ -18,13 +18,15 @@ var marks = []string{"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SES
 var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
 
 // internal variables of arbiter's own, which no setting is.
-var internal = regexp.MustCompile(`^ARBITER_(RUN|AGENT|PIDNS|LOCK_FD|REQUIRE_CLAUDE|TOOL_SHELL|(STANDIN|CRASH|HOOK)_.*)$`)
+var internal = regexp.MustCompile(
+	`^ARBITER_(RUN|AGENT|PIDNS|LOCK_FD|REQUIRE_CLAUDE|TOOL_SHELL|(STANDIN|CRASH|HOOK)_.*)$`)
 
 func checkEnvironment(s Surroundings) []Finding {
 	l := list{area: AreaEnvironment}
 	set := func(name string) bool { return s.Getenv(name) != "" }
 	if s.Getenv("HOME") == "" {
-		l.add("HOME", Warn, "is not set: neither a login nor a configuration can be found", `export HOME="$(cd ~ && pwd)"`)
+		l.add("HOME", Warn, "is not set: neither a login nor a configuration can be found",
+			`export HOME="$(cd ~ && pwd)"`)
 	}
 	l.requests(s)
 	if slices.ContainsFunc(marks, set) {
@@ -34,10 +36,13 @@ func checkEnvironment(s Surroundings) []Finding {
 		l.add("nesting", Note, "this is a child of run "+s.Getenv("ARBITER_RUN")+" of arbiter", "")
 	}
 	if set("CLAUDE_CODE_SHELL_PREFIX") {
-		l.add("CLAUDE_CODE_SHELL_PREFIX", Warn, "is yours, and stands: keys are not kept out of the environment of shell commands", "unset CLAUDE_CODE_SHELL_PREFIX")
+		l.add("CLAUDE_CODE_SHELL_PREFIX", Warn,
+			"is yours, and stands: keys are not kept out of the environment of shell commands",
+			"unset CLAUDE_CODE_SHELL_PREFIX")
 	}
 	if dir := s.Getenv("CLAUDE_CONFIG_DIR"); dir != "" && !filepath.IsAbs(dir) {
-		l.add("CLAUDE_CONFIG_DIR", Warn, words.Quote(dir)+" is another directory in each workspace", `export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
+		l.add("CLAUDE_CONFIG_DIR", Warn, words.Quote(dir)+" is another directory in each workspace",
+			`export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
 	}
 	var handed []string
 	for _, name := range s.Names {
@@ -73,7 +78,8 @@ func (l *list) requests(s Surroundings) {
 	}
 	switch key, token := s.Getenv("ANTHROPIC_API_KEY") != "", s.Getenv("ANTHROPIC_AUTH_TOKEN") != ""; {
 	case key && token:
-		l.add("ANTHROPIC_API_KEY", Warn, "and ANTHROPIC_AUTH_TOKEN are both set: it is not clear who pays", "unset ANTHROPIC_API_KEY")
+		l.add("ANTHROPIC_API_KEY", Warn, "and ANTHROPIC_AUTH_TOKEN are both set: it is not clear who pays",
+			"unset ANTHROPIC_API_KEY")
 	case key:
 		l.add("ANTHROPIC_API_KEY", Note, "is set: it is billed, whatever subscription there is", "")
 	}

@@ -38,7 +38,8 @@ var areas = []struct {
 	name  string
 	check func(Surroundings) []Finding
 }{
-	{AreaClaude, checkClaude}, {AreaAbilities, nil}, {AreaEnvironment, checkEnvironment}, {AreaSettings, checkSettings}, {AreaPlaces, checkPlaces},
+	{AreaClaude, checkClaude}, {AreaAbilities, nil}, {AreaEnvironment, checkEnvironment}, {AreaSettings, checkSettings},
+	{AreaPlaces, checkPlaces},
 	{AreaTerminal, checkTerminal}, {AreaMachine, checkMachine}, {AreaLeftovers, checkLeftovers},
 }
 
@@ -52,7 +53,8 @@ type Report struct {
 
 // NewReport adds findings up. Those of one area are together in it.
 func NewReport(version string, findings []Finding) Report {
-	r := Report{Arbiter: version, State: OK, Counts: map[State]int{OK: 0, Note: 0, Warn: 0, Fail: 0}, Findings: []Finding{}}
+	r := Report{Arbiter: version, State: OK, Counts: map[State]int{OK: 0, Note: 0, Warn: 0, Fail: 0},
+		Findings: []Finding{}}
 	for _, area := range areas {
 		for _, f := range findings {
 			if f.Area != area.name {

@@ -14,7 +14,8 @@ func checkLeftovers(s Surroundings) []Finding {
 	if o.Problem != "" {
 		l.add("runs", Note, "were not looked for: "+o.Problem, "")
 	} else {
-		l.add("runs", OK, fmt.Sprintf("%s, %s; %d going on", words.Count(o.Runs, "run"), words.Size(o.Bytes), len(o.Live)), "")
+		l.add("runs", OK, fmt.Sprintf("%s, %s; %d going on", words.Count(o.Runs, "run"), words.Size(o.Bytes),
+			len(o.Live)), "")
 	}
 	for _, run := range o.Damaged {
 		l.add("damaged", Warn, "run "+run.ID+": "+run.Problem, "arbiter sessions show "+run.ID+o.Named)
@@ -30,10 +31,12 @@ func checkLeftovers(s Surroundings) []Finding {
 		for _, p := range o.Processes {
 			names, pids = append(names, fmt.Sprintf("%s (%d)", p.Name, p.PID)), append(pids, strconv.Itoa(p.PID))
 		}
-		l.add("processes", Warn, "outlived their run, until the next begins: "+strings.Join(names, ", "), "kill -KILL "+strings.Join(pids, " "))
+		l.add("processes", Warn, "outlived their run, until the next begins: "+strings.Join(names, ", "),
+			"kill -KILL "+strings.Join(pids, " "))
 	}
 	if len(o.Sockets) > 0 {
-		l.add("sockets", Note, words.Count(len(o.Sockets), "socket")+" of runs that were killed", "rm -f "+quoted(o.Sockets))
+		l.add("sockets", Note, words.Count(len(o.Sockets), "socket")+" of runs that were killed",
+			"rm -f "+quoted(o.Sockets))
 	}
 	l.scratch(o.Scratch)
 	return l.all

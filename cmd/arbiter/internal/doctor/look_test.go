@@ -22,7 +22,8 @@ func TestLooksAtADirectory(t *testing.T) {
 	if err := os.Mkdir(at, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if p := Prove(at); !p.Exists || p.Mode != 0o750 || p.Owner != os.Geteuid() || p.Written != "" || p.Synced <= 0 || p.Free == 0 {
+	if p := Prove(at); !p.Exists || p.Mode != 0o750 || p.Owner != os.Geteuid() || p.Written != "" || p.Synced <= 0 ||
+		p.Free == 0 {
 		t.Errorf("there: %+v", p)
 	}
 	if left, _ := os.ReadDir(at); len(left) > 0 {
@@ -58,7 +59,8 @@ func TestLooksForScratch(t *testing.T) {
 	}
 	defer os.RemoveAll(place)
 	before := time.Now().Add(-time.Hour)
-	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2", "arbiter-home-young", "arbiter-rehearsal-notes", "else"} {
+	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
+		"arbiter-home-young", "arbiter-rehearsal-notes", "else"} {
 		if err := os.MkdirAll(filepath.Join(place, name, "workspace"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -75,13 +77,15 @@ func TestLooksForScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2", "arbiter-rehearsal-notes", "else"} {
+	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
+		"arbiter-rehearsal-notes", "else"} {
 		if err := os.Chtimes(filepath.Join(place, name), before, before); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var found []string
-	for _, s := range LookForScratch([]string{place, place}, []string{filepath.Join(place, "arbiter-rehearsal-2", "workspace", "deep")}, os.Geteuid()) {
+	for _, s := range LookForScratch([]string{place, place},
+		[]string{filepath.Join(place, "arbiter-rehearsal-2", "workspace", "deep")}, os.Geteuid()) {
 		found = append(found, filepath.Base(s.Path))
 	}
 	if got := strings.Join(found, " "); got != "arbiter-hook-1 arbiter-rehearsal-1" {
@@ -102,7 +106,8 @@ func TestScratchOfRunsIsLeftAlone(t *testing.T) {
 	}
 	var want []string
 	for _, prefix := range []string{scratch.Rehearsal, scratch.Sockets} {
-		for _, owner := range []string{there, gone, filepath.Join(there, strings.Repeat("x", 300)), filepath.Join(runs, "none", "gone")} {
+		for _, owner := range []string{there, gone, filepath.Join(there, strings.Repeat("x", 300)),
+			filepath.Join(runs, "none", "gone")} {
 			dir, err := scratch.Make(place, prefix, owner)
 			if err != nil {
 				t.Fatal(err)

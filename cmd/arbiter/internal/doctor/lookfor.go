@@ -44,7 +44,8 @@ func LookForScratch(places, used []string, uid int) []Scratch {
 				continue
 			}
 			info, err := e.Info()
-			if err != nil || owner(info) != uid || time.Since(info.ModTime()) < settled || scratch.InUse(path) || listens(path) {
+			if err != nil || owner(info) != uid || time.Since(info.ModTime()) < settled || scratch.InUse(path) ||
+				listens(path) {
 				continue
 			}
 			found = append(found, Scratch{Path: path, What: kinds[i].what})

@@ -33,11 +33,14 @@ func (l *list) limits(n Limits) {
 		have, least int64
 		means, fix  string
 	}{
-		{"inotify", n.Watches, fewWatches, "%d watches for a user: transcripts may be noticed late", "sudo sysctl fs.inotify.max_user_watches=524288"},
-		{"inotify", n.Instances, fewInstances, "%d instances for a user: transcripts may be noticed late", "sudo sysctl fs.inotify.max_user_instances=512"},
+		{"inotify", n.Watches, fewWatches, "%d watches for a user: transcripts may be noticed late",
+			"sudo sysctl fs.inotify.max_user_watches=524288"},
+		{"inotify", n.Instances, fewInstances, "%d instances for a user: transcripts may be noticed late",
+			"sudo sysctl fs.inotify.max_user_instances=512"},
 		{"open files", n.Files, fewFiles, "%d for a process: a run of many agents needs more", "ulimit -n 4096"},
 		{"user processes", n.Processes, fewProcesses, "%d: agents, their tools and builds are many", "ulimit -u 4096"},
-		{"file size", n.FileSize, smallFile, "%d bytes at most: journals and transcripts are cut off there", "ulimit -f unlimited"},
+		{"file size", n.FileSize, smallFile, "%d bytes at most: journals and transcripts are cut off there",
+			"ulimit -f unlimited"},
 	} {
 		if x.have >= 0 && x.have < x.least {
 			low = true

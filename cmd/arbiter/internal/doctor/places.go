@@ -33,9 +33,11 @@ func (l *list) state(s Surroundings) {
 	case p.Problem != "":
 		l.add(name, Fail, p.Problem, `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
 	case p.Link:
-		l.add(name, Fail, p.Path+" is a symbolic link, which is refused", "export ARBITER_STATE_DIR=\"$(readlink -f "+at+")\"")
+		l.add(name, Fail, p.Path+" is a symbolic link, which is refused", "export ARBITER_STATE_DIR=\"$(readlink -f "+
+			at+")\"")
 	case p.Exists && p.Owner != s.UID:
-		l.add(name, Fail, fmt.Sprintf("%s belongs to another user (%d), and is refused", p.Path, p.Owner), "sudo chown -R \"$(id -u)\" "+at)
+		l.add(name, Fail, fmt.Sprintf("%s belongs to another user (%d), and is refused", p.Path, p.Owner),
+			"sudo chown -R \"$(id -u)\" "+at)
 	case p.Exists && p.Mode&0o700 != 0o700:
 		l.add(name, Fail, fmt.Sprintf("%s has mode %04o: we ourselves are kept out", p.Path, p.Mode), "chmod 700 "+at)
 	case p.Written != "":
@@ -43,13 +45,16 @@ func (l *list) state(s Surroundings) {
 	case p.Free >= 0 && p.Free < noFree:
 		l.add(name, Fail, p.Path+" has only "+words.Size(p.Free)+" left", "arbiter sessions"+s.Leftovers.Named)
 	case p.Exists && p.Mode&0o077 != 0:
-		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can look in, until the next run", p.Path, p.Mode), "chmod 700 "+at)
+		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can look in, until the next run", p.Path, p.Mode),
+			"chmod 700 "+at)
 	case p.Network != "":
-		l.add(name, Warn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not hold", p.Path, p.Network), `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
+		l.add(name, Warn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not hold", p.Path, p.Network),
+			`export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
 	case p.Free >= 0 && p.Free < littleFree:
 		l.add(name, Warn, p.Path+" has "+words.Size(p.Free)+" left", "arbiter sessions"+s.Leftovers.Named)
 	case p.Synced > slowSync:
-		l.add(name, Warn, fmt.Sprintf("%s takes %s to make a line durable, and each is waited for", p.Path, p.Synced.Round(time.Millisecond)), "")
+		l.add(name, Warn, fmt.Sprintf("%s takes %s to make a line durable, and each is waited for", p.Path,
+			p.Synced.Round(time.Millisecond)), "")
 	case !p.Exists:
 		l.add(name, OK, p.Path+", which the first run makes"+p.room(), "")
 	default:
@@ -68,7 +73,8 @@ func (l *list) other(name string, p Place) {
 	case p.Free >= 0 && p.Free < noFree:
 		l.add(name, Warn, p.Path+" has only "+words.Size(p.Free)+" left", "df -h "+at)
 	case name == "configuration" && p.Exists && p.Mode&0o022 != 0:
-		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode), "chmod go-w "+at)
+		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode),
+			"chmod go-w "+at)
 	case !p.Exists:
 		l.add(name, OK, p.Path+", which is not there yet", "")
 	default:
@@ -84,11 +90,13 @@ func (l *list) workspace(s Surroundings) {
 		l.add("workspace", Fail, w.Problem, "cd")
 		return
 	case w.Home:
-		l.add("workspace", Warn, w.Path+" is all that you have: agents had better work in one project", "mkdir -p ~/project && cd ~/project")
+		l.add("workspace", Warn, w.Path+" is all that you have: agents had better work in one project",
+			"mkdir -p ~/project && cd ~/project")
 	case w.Written != "":
 		l.add("workspace", Warn, w.Written, "ls -ld "+at)
 	case !w.Repository:
-		l.add("workspace", Note, w.Path+" is in no git repository: nothing of what agents do there can be taken back", "git init "+at)
+		l.add("workspace", Note, w.Path+" is in no git repository: nothing of what agents do there can be taken back",
+			"git init "+at)
 	default:
 		l.add("workspace", OK, w.Path+", in a git repository"+w.room(), "")
 	}

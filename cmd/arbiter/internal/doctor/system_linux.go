@@ -11,8 +11,9 @@ import (
 
 // networks are file systems of other machines, by their magic numbers.
 var networks = map[int64]string{
-	unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS", unix.SMB2_SUPER_MAGIC: "SMB",
-	unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph", unix.V9FS_MAGIC: "9P", unix.CODA_SUPER_MAGIC: "Coda",
+	unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS",
+	unix.SMB2_SUPER_MAGIC: "SMB", unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph", unix.V9FS_MAGIC: "9P",
+	unix.CODA_SUPER_MAGIC: "Coda",
 }
 
 // fileSystem says what is free at a directory, -1 if that is not known, and over what
@@ -43,7 +44,8 @@ func number(path string) int64 {
 
 // NamespacesRestricted reports whether the system keeps users from making namespaces.
 func NamespacesRestricted() bool {
-	return number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1 || number("/proc/sys/kernel/unprivileged_userns_clone") == 0
+	return number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1 ||
+		number("/proc/sys/kernel/unprivileged_userns_clone") == 0
 }
 
 // WorkingDirs are those of all processes that we may ask.

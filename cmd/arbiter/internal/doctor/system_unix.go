@@ -22,7 +22,8 @@ func mayWrite(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
 
 // LookAtLimits reads the limits of this process and of the system.
 func LookAtLimits() Limits {
-	l := Limits{Files: limit(unix.RLIMIT_NOFILE), Processes: limit(unix.RLIMIT_NPROC), FileSize: limit(unix.RLIMIT_FSIZE)}
+	l := Limits{Files: limit(unix.RLIMIT_NOFILE), Processes: limit(unix.RLIMIT_NPROC),
+		FileSize: limit(unix.RLIMIT_FSIZE)}
 	l.Watches, l.Instances = inotify()
 	return l
 }

@@ -19,9 +19,11 @@ func checkTerminal(s Surroundings) []Finding {
 	case !t.Stdout:
 		l.add("screen", Note, "stdout is not a terminal: there is no screen here, but --plain and --json", "")
 	case term == "" || term == "dumb":
-		l.add("screen", Warn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", words.Quote(term)), "export TERM=xterm-256color")
+		l.add("screen", Warn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", words.Quote(term)),
+			"export TERM=xterm-256color")
 	case t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight):
-		l.add("screen", Note, fmt.Sprintf("%s, %d×%d: smaller than %d×%d, some of it is left out", term, t.Width, t.Height, roomyWidth, roomyHeight), "")
+		l.add("screen", Note, fmt.Sprintf("%s, %d×%d: smaller than %d×%d, some of it is left out", term, t.Width,
+			t.Height, roomyWidth, roomyHeight), "")
 	default:
 		l.add("screen", OK, fmt.Sprintf("%s, %d×%d", term, t.Width, t.Height), "")
 	}

@@ -31,7 +31,8 @@ const Patience = 20 * time.Second
 // The script says that so many tokens of a window of so many are in use.
 const trialClaim, trialWindow = 145_000, 200_000
 
-var wordSchema = json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`)
+var wordSchema = json.RawMessage(
+	`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`)
 
 // Trial finds out what a CLI can do. Client is a bridge's, opened and initialized, whose
 // handler is TrialClient, whose CLI speaks to a model that plays [Script]. Dir is an empty
@@ -61,9 +62,10 @@ func (t *Trial) Run(ctx context.Context) Observed {
 	var beside sync.WaitGroup
 	beside.Go(func() { t.query(ctx) })
 	t.cfg = bridge.AgentConfig{
-		SessionID: uuid.NewString(), CWD: t.Dir, JSONSchema: wordSchema, StrictMCP: true, Judged: true, Partial: true, ContextCap: trialWindow,
-		MCPTools: []bridge.ToolSpec{{Name: "examine", Description: "Says a word.",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}`)}},
+		SessionID: uuid.NewString(), CWD: t.Dir, JSONSchema: wordSchema, StrictMCP: true, Judged: true, Partial: true,
+		ContextCap: trialWindow, MCPTools: []bridge.ToolSpec{{Name: "examine", Description: "Says a word.",
+			InputSchema: json.RawMessage(
+				`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}`)}},
 		Hooks:          &bridge.HookConfig{Role: "orchestrator", Warn: 70, Critical: 95},
 		StartTimeoutMS: int(t.turnTime() / time.Millisecond),
 	}
@@ -128,7 +130,8 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	defer cancel()
 	id, word := uuid.NewString(), uuid.NewString()
 	t.ids = append(t.ids, id)
-	if err := t.Client.Message(patient, bridge.MessageParams{AgentRef: ref, MessageID: id, Content: "EXAMINE yourself."}); err != nil {
+	if err := t.Client.Message(patient,
+		bridge.MessageParams{AgentRef: ref, MessageID: id, Content: "EXAMINE yourself."}); err != nil {
 		t.put(ctx, canDeliver, said(err))
 		return
 	}
@@ -145,14 +148,20 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 		t.hold(ctx, canTool, false, "it was not called")
 	}
 	ear := t.Handler
-	t.hold(ctx, canDeliver, ear.saw(ref, is(func(e bridge.Delivered) bool { return e.MessageID == id && e.Proof == "lifecycle" })), "no proof came")
+	t.hold(ctx, canDeliver, ear.saw(ref, is(func(e bridge.Delivered) bool {
+		return e.MessageID == id && e.Proof == "lifecycle"
+	})), "no proof came")
 	t.hold(ctx, canStream, ear.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
 	t.hold(ctx, canJudge, ear.noted(ear.judged, wordAsked) && ear.noted(ear.judged, wordDenied), "no callback came")
-	t.hold(ctx, canAsk, ear.noted(ear.asked, wordAsked) && t.made(wordAsked), "it was not asked for, or did not run when permitted")
+	t.hold(ctx, canAsk, ear.noted(ear.asked, wordAsked) && t.made(wordAsked),
+		"it was not asked for, or did not run when permitted")
 	t.hold(ctx, canDeny, !t.made(wordDenied) && ear.noted(ear.judged, wordDenied), "it ran, or nobody was asked")
-	t.hold(ctx, canWarn, ear.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })), "no callback came")
-	t.hold(ctx, canContext, ear.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })), "the figure was another")
-	t.hold(ctx, canDelegate, ear.saw(ref, is[bridge.SubagentStart](nil)) && ear.saw(ref, is[bridge.SubagentStop](nil)), "nothing was told of it")
+	t.hold(ctx, canWarn, ear.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
+		"no callback came")
+	t.hold(ctx, canContext, ear.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })),
+		"the figure was another")
+	t.hold(ctx, canDelegate, ear.saw(ref, is[bridge.SubagentStart](nil)) && ear.saw(ref, is[bridge.SubagentStop](nil)),
+		"nothing was told of it")
 	if ended != nil {
 		t.put(ctx, canRule, fmt.Errorf("the turn did not end: %w", ended))
 		return
@@ -173,7 +182,9 @@ func (t *Trial) midTurn(ctx, patient context.Context, ref bridge.AgentRef, word 
 		err = errors.New("no answer")
 	}
 	t.put(ctx, canPing, said(err))
-	t.put(ctx, canSteer, said(t.Client.Message(stepping, bridge.MessageParams{AgentRef: ref, MessageID: word, Content: "A word.", Steer: true})))
+	t.put(ctx, canSteer,
+		said(t.Client.Message(stepping, bridge.MessageParams{AgentRef: ref, MessageID: word, Content: "A word.",
+			Steer: true})))
 }
 
 // figures asks the CLI for its own figure, and looks at what it wrote.
@@ -241,11 +252,13 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err != nil {
 		return
 	}
-	t.hold(ctx, canReportDelivery, len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled, "it does not know that the turn ended in a verdict")
+	t.hold(ctx, canReportDelivery, len(info.Deliveries) == 1 && info.Deliveries[0].Status == bridge.DeliveryRuled,
+		"it does not know that the turn ended in a verdict")
 	patient, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()
 	var turn bridge.Turn
-	err = t.Client.Message(patient, bridge.MessageParams{AgentRef: ref, MessageID: uuid.NewString(), Content: "/clear WORD"})
+	err = t.Client.Message(patient,
+		bridge.MessageParams{AgentRef: ref, MessageID: uuid.NewString(), Content: "/clear WORD"})
 	if err == nil {
 		err = t.Handler.await(patient, ref, is(func(e bridge.Turn) bool { turn = e; return true }))
 	}
@@ -259,7 +272,8 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 // query puts one question, beside the sessions.
 func (t *Trial) query(ctx context.Context) {
 	r, err := t.Client.Query(ctx, bridge.QueryParams{
-		CWD: t.Dir, SystemPrompt: "You answer.", Prompt: "ANSWER ONCE", JSONSchema: wordSchema, TimeoutMS: int(t.Patience / time.Millisecond),
+		CWD: t.Dir, SystemPrompt: "You answer.", Prompt: "ANSWER ONCE", JSONSchema: wordSchema,
+		TimeoutMS: int(t.Patience / time.Millisecond),
 	})
 	if err == nil {
 		err = verdictIs(bridge.Turn{Verdict: r.Output}, "once")

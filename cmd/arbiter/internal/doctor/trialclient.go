@@ -27,7 +27,8 @@ var _ bridge.Handler = (*TrialClient)(nil)
 
 // NewTrialClient returns one for one trial.
 func NewTrialClient() *TrialClient {
-	return &TrialClient{change: make(chan struct{}), judged: map[string]bool{}, asked: map[string]bool{}, called: make(chan struct{}), release: make(chan struct{})}
+	return &TrialClient{change: make(chan struct{}), judged: map[string]bool{}, asked: map[string]bool{},
+		called: make(chan struct{}), release: make(chan struct{})}
 }
 
 // Event implements bridge.Handler.

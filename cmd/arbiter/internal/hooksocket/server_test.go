@@ -156,7 +156,9 @@ func TestHookServer(t *testing.T) {
 	if got := askServer(t, s, bash); got != "{}" {
 		t.Errorf("told twice: %s", got)
 	}
-	if got := askServer(t, s, hooks.Input{Event: hooks.PreCompact, Trigger: hooks.TriggerAuto, SessionID: aSession}); !strings.HasPrefix(got, `{"decision":"block"`) {
+	if got := askServer(t, s,
+		hooks.Input{Event: hooks.PreCompact, Trigger: hooks.TriggerAuto, SessionID: aSession}); !strings.HasPrefix(got,
+		`{"decision":"block"`) {
 		t.Errorf("answer %s", got)
 	}
 	h.awaitEffect(t, hooks.CompactionBlocked{Trigger: hooks.TriggerAuto, Count: 1})
@@ -300,7 +302,8 @@ func TestHookServerEndsWithClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	for _, request := range []string{"", "garbage", "[]", `{"hook_event_name":"Stop","x":"` + strings.Repeat("x", maxRequest) + `"}`} {
+	for _, request := range []string{"", "garbage", "[]", `{"hook_event_name":"Stop","x":"` +
+		strings.Repeat("x", maxRequest) + `"}`} {
 		if answer, err := exchange(s.Path(), []byte(request), time.Now().Add(longEnough)); len(answer) > 0 {
 			t.Errorf("%.30q: %q, %v", request, answer, err)
 		}

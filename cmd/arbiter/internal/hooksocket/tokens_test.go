@@ -21,12 +21,15 @@ func TestHookTokens(t *testing.T) {
 	const second = "44e2ace1-d4bc-47dd-9200-fa457d13e61f"
 	var given Tokens
 	agents := map[string]Agent{
-		aSession: {AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Session: aSession, Window: 200_000, Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
-		second:   {AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Session: second, Window: 200_000, Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
+		aSession: {AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Session: aSession, Window: 200_000,
+			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
+		second: {AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Session: second, Window: 200_000,
+			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
 	}
 	stale := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 1})
 	overtaken := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}) // a terminal opened, and another after it
-	right, others := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}), given.Issue(bridge.AgentRef{ID: "orch-2", Generation: 1})
+	right, others := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}),
+		given.Issue(bridge.AgentRef{ID: "orch-2", Generation: 1})
 	ofNobody := Tokens{}
 	if ofNobody.Good(bridge.AgentRef{ID: "orch-1", Generation: 2}, "") || ofNobody.Good(bridge.AgentRef{}, "") {
 		t.Error("no token is good where none was given out")
@@ -52,7 +55,8 @@ func TestHookTokens(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	descendant := control.Peer{UID: os.Getuid(), PID: 7, Name: "sh", Agent: "orch-1", Trouble: "this arbiter started it"}
+	descendant := control.Peer{UID: os.Getuid(), PID: 7, Name: "sh", Agent: "orch-1",
+		Trouble: "this arbiter started it"}
 	stranger := control.Peer{UID: os.Getuid() + 1, PID: 7, Trouble: "it belongs to another user"}
 	person := control.Peer{UID: os.Getuid(), PID: 7}
 	for _, c := range []struct {

@@ -145,7 +145,8 @@ func (h Half) arguments(values Values) (o Offer) {
 	}
 	more := h.of(strings.Trim(takes[n], "[]…"), values)
 	for _, e := range more.Words {
-		if !slices.Contains(h.Args, e.Term) && !slices.ContainsFunc(o.Words, func(b Entry) bool { return b.Term == e.Term }) {
+		if !slices.Contains(h.Args, e.Term) &&
+			!slices.ContainsFunc(o.Words, func(b Entry) bool { return b.Term == e.Term }) {
 			o.Words = append(o.Words, e)
 		}
 	}

@@ -19,7 +19,8 @@ func inn() *cli.App {
 		Description: "It has rooms.\nSome are free.\n\n  inn rooms\n\nOthers are not.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "quiet", Usage: "be quiet", Category: "Manners"},
-			&cli.StringFlag{Name: "light", Usage: "`on|off`: whether there is light", Value: "off", EnvVars: []string{"INN_LIGHT"}, Category: "Manners"},
+			&cli.StringFlag{Name: "light", Usage: "`on|off`: whether there is light", Value: "off",
+				EnvVars: []string{"INN_LIGHT"}, Category: "Manners"},
 			&cli.StringSliceFlag{Name: "with", Usage: "bring a `GUEST`", Category: "Guests"},
 			&cli.DurationFlag{Name: "stay", Usage: "how long", Value: 10 * time.Minute, Category: "Guests"},
 			dir(),
@@ -27,9 +28,11 @@ func inn() *cli.App {
 		Commands: []*cli.Command{
 			{Name: "rooms", Usage: "tell of rooms", Flags: []cli.Flag{dir()}, Subcommands: []*cli.Command{
 				{Name: "free", Usage: "list those that are free"},
-				{Name: "give", Usage: "give some back", ArgsUsage: "ROOM…", Flags: []cli.Flag{dir(), &cli.IntFlag{Name: "beds", Usage: "with so many"}}},
+				{Name: "give", Usage: "give some back", ArgsUsage: "ROOM…",
+					Flags: []cli.Flag{dir(), &cli.IntFlag{Name: "beds", Usage: "with so many"}}},
 			}},
-			{Name: "bill", Usage: "print a bill", ArgsUsage: "GUEST | --all [DIR]", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "of all guests"}}},
+			{Name: "bill", Usage: "print a bill", ArgsUsage: "GUEST | --all [DIR]",
+				Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "of all guests"}}},
 			{Name: "bell", Usage: "ring", ArgsUsage: "once|twice"},
 			{Name: "cellar", Usage: "is not for guests", Hidden: true},
 		},
@@ -159,7 +162,8 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s, %q: %q, want %q", c.shell, c.line, out.String(), c.want)
 		}
 	}
-	for _, args := range [][]string{nil, {"bash"}, {"bash", "x"}, {"bash", "", ""}, {"zsh"}, {"zsh", ""}, {"csh", "x"}} {
+	for _, args := range [][]string{nil, {"bash"}, {"bash", "x"}, {"bash", "", ""}, {"zsh"}, {"zsh", ""},
+		{"csh", "x"}} {
 		_, words, word := Asked(args)
 		Read(inn(), words, word).Offer(values) // does not panic
 	}
@@ -179,7 +183,8 @@ func TestMeant(t *testing.T) {
 	known := []string{"sessions", "scenarios", "schema", "attach", "agents", "halt", "help"}
 	for word, want := range map[string]string{
 		"sesions": "sessions", "sessoins": "sessions", "session": "sessions", "attahc": "attach", "agent": "agents",
-		"hal": "halt", "hel": "help", "xyz": "", "REQUIREMENTS.md": "", "": "", "s": "", "sc": "scenarios schema", "logs": "",
+		"hal": "halt", "hel": "help", "xyz": "", "REQUIREMENTS.md": "", "": "", "s": "", "sc": "scenarios schema",
+		"logs": "",
 	} {
 		if got := strings.Join(nearest(word, known), " "); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
@@ -193,7 +198,8 @@ func TestMeant(t *testing.T) {
 func TestHelpOfAll(t *testing.T) {
 	var out strings.Builder
 	for _, c := range All(inn()) {
-		Help(&out, c, Words{Exits: []Entry{{"0", "slept well"}}, Examples: []Entry{{"inn --quiet", "hush"}}, More: []string{"Come again."}})
+		Help(&out, c, Words{Exits: []Entry{{"0", "slept well"}}, Examples: []Entry{{"inn --quiet", "hush"}},
+			More: []string{"Come again."}})
 	}
 	for _, want := range []string{
 		"inn - lets rooms\n\nUsage:\n  inn [flags] [GUESTS]\n  inn COMMAND\n\nIt has rooms. Some are free.\n\n  inn rooms\n\nOthers are not.\n",
@@ -235,7 +241,9 @@ func TestBrief(t *testing.T) {
 	for _, c := range []struct {
 		d    time.Duration
 		want string
-	}{{0, "0s"}, {10 * time.Second, "10s"}, {2 * time.Minute, "2m"}, {6 * time.Hour, "6h"}, {90 * time.Minute, "1h30m"}, {20 * time.Minute, "20m"}, {100 * time.Millisecond, "100ms"}, {70 * time.Second, "1m10s"}, {20 * time.Hour, "20h"}} {
+	}{{0, "0s"}, {10 * time.Second, "10s"}, {2 * time.Minute, "2m"}, {6 * time.Hour, "6h"}, {90 * time.Minute, "1h30m"},
+		{20 * time.Minute, "20m"}, {100 * time.Millisecond, "100ms"}, {70 * time.Second, "1m10s"},
+		{20 * time.Hour, "20h"}} {
 		if got := brief(c.d.String()); got != c.want {
 			t.Errorf("%s: %q, want %q", c.d, got, c.want)
 		}

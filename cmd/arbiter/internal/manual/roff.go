@@ -43,7 +43,8 @@ func Roff(w io.Writer, app *cli.App, words Words, version string) error {
 	for _, s := range []struct {
 		title string
 		list  []Entry
-	}{{"EXIT STATUS", words.Exits}, {"SIGNALS", words.Signals}, {"ENVIRONMENT", words.Environment}, {"FILES", words.Files}, {"EXAMPLES", words.Examples}} {
+	}{{"EXIT STATUS", words.Exits}, {"SIGNALS", words.Signals}, {"ENVIRONMENT", words.Environment},
+		{"FILES", words.Files}, {"EXAMPLES", words.Examples}} {
 		r.section(s.title)
 		for _, e := range s.list {
 			r.entry(e.Term, e.Text)

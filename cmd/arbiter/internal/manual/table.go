@@ -24,8 +24,8 @@ func (c Command) Name() string { return strings.Join(c.Path, " ") }
 // Of is the program itself.
 func Of(app *cli.App) Command {
 	return Command{
-		Path: []string{app.Name}, Usage: app.Usage, Synopsis: strings.Split(app.UsageText, "\n"), Description: app.Description,
-		Args: app.ArgsUsage, Flags: shown(app.Flags), Commands: visible(app.Commands),
+		Path: []string{app.Name}, Usage: app.Usage, Synopsis: strings.Split(app.UsageText, "\n"),
+		Description: app.Description, Args: app.ArgsUsage, Flags: shown(app.Flags), Commands: visible(app.Commands),
 	}
 }
 

@@ -83,7 +83,9 @@ func (l *Writer) run() {
 			var err error
 			if line, err = contract.EncodeLine(line[:0], seq, t.at, t.e); err != nil {
 				line, err = contract.EncodeLine(line[:0], seq, t.at, contract.Event{ID: t.e.ID, Body: contract.Error{
-					Category: bridge.CatInternal, Message: fmt.Sprintf("event %s could not be written: %v", t.e.Body.EventName(), err), RecoveryOptions: []string{},
+					Category:        bridge.CatInternal,
+					Message:         fmt.Sprintf("event %s could not be written: %v", t.e.Body.EventName(), err),
+					RecoveryOptions: []string{},
 				}})
 			}
 			if err == nil {

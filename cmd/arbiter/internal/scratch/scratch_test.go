@@ -33,7 +33,8 @@ func TestSweep(t *testing.T) {
 	}
 	of := func(run string) string { return filepath.Join(runs, run) }
 	want := []string{
-		make1(t, place, Sockets, of("over")), make1(t, place, Sockets, of("gone")), make1(t, place, Rehearsal, of("gone")),
+		make1(t, place, Sockets, of("over")), make1(t, place, Sockets, of("gone")),
+		make1(t, place, Rehearsal, of("gone")),
 	}
 	make1(t, place, Sockets, of("live"))
 	make1(t, place, Rehearsal, of("live"))
@@ -60,13 +61,17 @@ func TestSweep(t *testing.T) {
 	if removed, err := Sweep([]string{place}, filepath.Join(state, "other"), nil); err == nil || removed != nil {
 		t.Errorf("of runs that cannot be seen: %v, %v", removed, err)
 	}
-	removed, err := Sweep([]string{place, filepath.Join(place, "no place")}, runs, func(run string) bool { return run == "over" })
+	removed, err := Sweep([]string{place, filepath.Join(place, "no place")}, runs, func(run string) bool {
+		return run == "over"
+	})
 	slices.Sort(removed)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, removed); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	left := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(want, filepath.Join(place, name)) })
+	left := slices.DeleteFunc(before, func(name string) bool {
+		return slices.Contains(want, filepath.Join(place, name))
+	})
 	if diff := cmp.Diff(left, names(t, place)); diff != "" {
 		t.Errorf("left:\n%s", diff)
 	}

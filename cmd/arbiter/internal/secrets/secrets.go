@@ -49,7 +49,8 @@ func variable(name, value string) bool {
 // tellingApart reports whether a value is one to look for in other texts: not a word that
 // stands there for itself.
 func tellingApart(value string) bool {
-	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) && !strings.HasPrefix(value, "/")
+	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) &&
+		!strings.HasPrefix(value, "/")
 }
 
 // Without is an environment as the journal keeps it. Those who start processes get

@@ -12,9 +12,11 @@ import (
 // them; processes get them all the same; and a later life says which it does not have.
 func TestSecretsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	given := map[string]string{"DEPLOY_TOKEN": "tapestry-of-4711-looms", "PLAIN": "x", "KEY_OF_A": "sk-ant-" + strings.Repeat("a1", 20)}
+	given := map[string]string{"DEPLOY_TOKEN": "tapestry-of-4711-looms", "PLAIN": "x",
+		"KEY_OF_A": "sk-ant-" + strings.Repeat("a1", 20)}
 	kept := Without(given)
-	if len(kept) != 3 || kept["PLAIN"] != "x" || !sanitize.IsMark(kept["DEPLOY_TOKEN"]) || !sanitize.IsMark(kept["KEY_OF_A"]) || given["DEPLOY_TOKEN"] != "tapestry-of-4711-looms" {
+	if len(kept) != 3 || kept["PLAIN"] != "x" || !sanitize.IsMark(kept["DEPLOY_TOKEN"]) ||
+		!sanitize.IsMark(kept["KEY_OF_A"]) || given["DEPLOY_TOKEN"] != "tapestry-of-4711-looms" {
 		t.Errorf("kept %v of %v", kept, given)
 	}
 	if got := Revealed(kept, given); fmt.Sprint(got) != fmt.Sprint(given) {

@@ -108,7 +108,8 @@ func makeWay(path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() == fs.ModeSymlink:
-		if target, err := os.Readlink(path); err == nil && strings.HasPrefix(filepath.Base(filepath.Dir(target)), scratch.Sockets) {
+		if target, err := os.Readlink(path); err == nil &&
+			strings.HasPrefix(filepath.Base(filepath.Dir(target)), scratch.Sockets) {
 			own := filepath.Dir(target)
 			for _, path := range []string{target, filepath.Join(own, scratch.Mark), own} {
 				_ = os.Remove(path) // they may be gone with the last boot

@@ -47,7 +47,8 @@ func TestPlaces(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if away := strings.HasPrefix(l.Path, runtimeDir+"/"+scratch.Sockets); away != c.away || away != (l.link == path) {
+				if away := strings.HasPrefix(l.Path, runtimeDir+"/"+scratch.Sockets); away != c.away ||
+					away != (l.link == path) {
 					t.Errorf("place %+v", l)
 				}
 				for file, want := range map[string]os.FileMode{l.Path: 0o600, filepath.Dir(l.Path): 0o700} {
@@ -98,7 +99,8 @@ func TestOthersAreNotCleared(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	elsewhere := filepath.Join(shortDir(t), "precious")
-	if err := errors.Join(os.Remove(path), os.WriteFile(elsewhere, nil, 0o600), os.Symlink(elsewhere, path)); err != nil {
+	if err := errors.Join(os.Remove(path), os.WriteFile(elsewhere, nil, 0o600),
+		os.Symlink(elsewhere, path)); err != nil {
 		t.Fatal(err)
 	}
 	l, err := Listen(dir, "s")
