@@ -85,13 +85,15 @@ func (st *step) happenedLate(e bridge.Event) {
 		st.delivered(b.MessageID)
 	case bridge.Turn:
 		st.bill(a, b)
-		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Outcome: b.Outcome, MessageIDs: st.Conversation.PublicIDs(b.MessageIDs)})
+		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Outcome: b.Outcome,
+			MessageIDs: st.Conversation.PublicIDs(b.MessageIDs)})
 	case bridge.Done:
 		if a.Status == roster.Ended {
 			return
 		}
 		a.Status = roster.Ended
-		st.emit(e.ID, contract.Done{SessionID: cmp.Or(b.SessionID, a.SessionID), Reason: cmp.Or(a.EndReason, st.Ending.Status)})
+		st.emit(e.ID, contract.Done{SessionID: cmp.Or(b.SessionID, a.SessionID),
+			Reason: cmp.Or(a.EndReason, st.Ending.Status)})
 	default:
 		st.relay(e)
 	}

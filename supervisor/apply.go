@@ -167,7 +167,8 @@ func (st *step) happened(e bridge.Event) {
 		}
 		if b.Subagent == "" {
 			a := st.Edit(e.ID)
-			a.CurrentTool, a.ToolCall = b.Tool, &roster.RunningTool{Tool: b.Tool, ToolUse: b.ToolUse, What: lifecycle.ToolSubject(b.Input), Since: st.at}
+			a.CurrentTool, a.ToolCall = b.Tool, &roster.RunningTool{Tool: b.Tool, ToolUse: b.ToolUse,
+				What: lifecycle.ToolSubject(b.Input), Since: st.at}
 		}
 		st.relay(e)
 	case bridge.ToolResult:

@@ -27,7 +27,8 @@ func (st *step) began(f input.Began) {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
 	st.enlist(roster.Agent{
-		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1}, Role: roster.RoleArbiter, Name: "The Arbiter"},
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
+			Role: roster.RoleArbiter, Name: "The Arbiter"},
 	}, f.Options.Task)
 	if f.Options.Task != "" {
 		st.giveTask(f.Options.Task)
@@ -53,7 +54,8 @@ func (st *step) noBridge(f input.NoBridge) {
 		exit = contract.ExitEnvironment
 	}
 	st.shift(machine.GiveUp, machine.Failed)
-	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question, Requests: was.Requests, Was: was.Was}
+	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question,
+		Requests: was.Requests, Was: was.Was}
 	st.finish()
 	if completed {
 		st.Task.Phase, st.Ending = machine.Complete, was

@@ -70,7 +70,8 @@ func (st *step) openBridge(reason string) {
 		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
 		return
 	}
-	st.emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: "the bridge " + d.Reason})
+	st.emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(),
+		Reason: "the bridge " + d.Reason})
 	st.do(effect.SetTimer{Key: restartPrefix + theBridge, After: max(d.Delay, time.Millisecond)})
 }
 
@@ -93,7 +94,8 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 	}
 	st.BridgeUp, st.Claude = true, f.Claude
 	if f.Swept > 0 {
-		st.emit(contract.Supervisor, contract.Notice{Text: "ended what the lost bridge left behind: " + words.Count(f.Swept, "process")})
+		st.emit(contract.Supervisor, contract.Notice{Text: "ended what the lost bridge left behind: " +
+			words.Count(f.Swept, "process")})
 	}
 	st.rereadTakeovers("the bridge was lost")
 	st.reviveAll()

@@ -25,7 +25,8 @@ import (
 func (st *step) takenUp(id, why string) {
 	p := st.requestDecision(decision.PointEvaluate, id)
 	a, _ := st.Agent(id)
-	d := decider.Decision{Decision: verdict.Continue, Reason: a.Name + " hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
+	d := decider.Decision{Decision: verdict.Continue, Reason: a.Name +
+		" hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
 	if why != "" {
 		d.Source, d.Warnings = decider.ByFallback, []string{why}
 	}
@@ -55,7 +56,8 @@ func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 		v.Summary = st.withFallback(cmp.Or(d.Summary, d.Reason))
 		if st.FallbackReason != "" && st.awaitsHuman() {
 			st.Conversation.Held = true
-			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your answer: choose retry, and the Arbiter is started again to read it."})
+			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your " +
+				"answer: choose retry, and the Arbiter is started again to read it."})
 			return
 		}
 		if st.awaitsHuman() {
@@ -97,7 +99,8 @@ func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 // where that one cannot rule, tried again as RETRY.
 func (st *step) overruled(p *DecisionRequest, d decider.Decision, problem string) {
 	st.emit(contract.Arbiter, contract.Decision{
-		Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Source: string(d.Source), Number: st.Decisions, Point: string(p.Point),
+		Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Source: string(d.Source), Number: st.Decisions,
+		Point:   string(p.Point),
 		CostUSD: d.Usage.CostUSD, Warnings: append(slices.Clip(d.Warnings), "not taken: "+problem),
 	})
 	if st.FallbackReason == "" && !st.DeciderYielded {
@@ -107,8 +110,10 @@ func (st *step) overruled(p *DecisionRequest, d decider.Decision, problem string
 	if a, ok := st.Agent(p.About); ok && a.Alive() && st.Task.Failures < st.Options.MaxFailures {
 		st.Task.Failures++ // what is asked for again and again ends by its limit
 		st.Task.TotalFailures++
-		again := decider.Decision{Decision: verdict.Retry, Reason: problem, Message: problem, Source: d.Source, Warnings: d.Warnings}
-		st.note(input.Decided{Number: st.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input, Decision: again})
+		again := decider.Decision{Decision: verdict.Retry, Reason: problem, Message: problem, Source: d.Source,
+			Warnings: d.Warnings}
+		st.note(input.Decided{Number: st.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input,
+			Decision: again})
 		st.carryOut(p, again)
 		return
 	}
@@ -158,10 +163,12 @@ func (st *step) briefFor(v verdict.Arbiter, aside bool) string {
 	set, err := prompts.NewSet(st.Options.Templates)
 	var text string
 	if err == nil {
-		text, err = set.Brief(prompts.Brief{Input: st.briefed(), Mode: v.Mode, Reason: v.Reason, Message: v.Message, Aside: aside})
+		text, err = set.Brief(prompts.Brief{Input: st.briefed(), Mode: v.Mode, Reason: v.Reason, Message: v.Message,
+			Aside: aside})
 	}
 	if err != nil || strings.TrimSpace(text) == "" {
-		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the template of briefs cannot be used: %v", err)})
+		st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the template of briefs cannot be used: %v",
+			err)})
 		text = st.Task.Text + "\n\n" + task.PlanText(st.Task.Plan)
 	}
 	return text

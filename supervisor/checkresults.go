@@ -14,7 +14,8 @@ import (
 // checked takes what came of a check.
 func (st *step) checked(f input.Checked) {
 	h := st.Handoff.Edit(f.Serial)
-	if h == nil || h.Document == nil || f.Number > st.checksOf(h) || f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
+	if h == nil || h.Document == nil || f.Number > st.checksOf(h) || f.Number != len(h.Receipts)+1 || f.Request != "" &&
+		f.Request != h.Request {
 		return // its time was over, or it is run again
 	}
 	st.withdrawCheck(h.Request, "the check is over")
@@ -26,7 +27,8 @@ func (st *step) checked(f input.Checked) {
 		st.advance(f.Serial)
 		return
 	}
-	st.emit(st.author(h, f.Number-1).ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handoff.KindRepeated})
+	st.emit(st.author(h, f.Number-1).ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r,
+		Again: h.Kind == handoff.KindRepeated})
 	st.advance(f.Serial)
 }
 
@@ -44,7 +46,8 @@ func (st *step) surveyed(f input.Surveyed) {
 		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
 	}
 	h.Document = handoff.Generate(handoff.Source{
-		Agent: a, Why: h.Why, Seen: f.Result, Plan: st.Task.Plan, Recent: st.Conversation.RecentMessages, Name: st.displayName,
+		Agent: a, Why: h.Why, Seen: f.Result, Plan: st.Task.Plan, Recent: st.Conversation.RecentMessages,
+		Name: st.displayName,
 	})
 	st.advance(f.Serial)
 }
@@ -61,7 +64,8 @@ func (st *step) handoverLate(of string) {
 	case st.Halted: // its time begins anew
 	default:
 		for n := len(late.Receipts); n < st.checksOf(late); n++ {
-			late.Receipts = append(slices.Clip(late.Receipts), handoff.Receipt(late.Document.Checks[n], bridge.CheckResult{}, "out of time"))
+			late.Receipts = append(slices.Clip(late.Receipts),
+				handoff.Receipt(late.Document.Checks[n], bridge.CheckResult{}, "out of time"))
 		}
 		st.dropCheck(late.Request, "the check is out of time")
 		st.advance(serial)

@@ -43,7 +43,8 @@ func (st *step) forgetHandovers() {
 // handoffEvent tells the faces that a document is passed on.
 func handoffEvent(from, to string, h handoff.Handover) contract.Handoff {
 	return contract.Handoff{
-		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts), DrawnUp: h.Why,
+		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts),
+		DrawnUp: h.Why,
 	}
 }
 
@@ -86,5 +87,6 @@ func (st *step) cancelSuccession(id string) {
 
 // tellOf posts the supervisor's own word to the Arbiter, with what is attached to it.
 func (st *step) tellOf(text string, attached []conversation.Attached) {
-	st.post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice, Text: text, Attached: attached})
+	st.post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice,
+		Text: text, Attached: attached})
 }

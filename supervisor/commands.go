@@ -53,7 +53,8 @@ func (st *step) commanded(c contract.Command) {
 		st.reset(c.Ref)
 	case contract.SetPlan:
 		if i := slices.IndexFunc(b.Steps, func(s contract.Step) bool { _, ok := st.ModeNamed(s.Mode); return s.Mode != "" && !ok }); i >= 0 {
-			st.reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode, strings.Join(st.modeNames(), ", "))
+			st.reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode,
+				strings.Join(st.modeNames(), ", "))
 			return
 		}
 		st.accept(c.Ref, "plan set")
@@ -113,7 +114,8 @@ func (st *step) killCommand(ref, id string) {
 		notice += "\nLeft half-done: " + left + "."
 	}
 	if st.release(id, "killed by the human", true); st.unfinished(&a) {
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindKilled, Why: "the human ended it", Message: notice})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindKilled, Why: "the human ended it",
+			Message: notice})
 	} else {
 		st.tell(contract.Arbiter, conversation.KindNotice, notice)
 	}

@@ -72,7 +72,8 @@ func (s *State) asked() string {
 func (st *step) sendBack() {
 	broken := st.Handoff.NoLongerHold()
 	st.Handoff.CompletionsSentBack++
-	what := fmt.Sprintf("COMPLETE did not take effect: of the checks of the task's documents, which the supervisor ran once more, %d no longer hold", len(broken))
+	what := fmt.Sprintf("COMPLETE did not take effect: of the checks of the task's documents, which the supervisor "+
+		"ran once more, %d no longer hold", len(broken))
 	list := "\n- " + strings.Join(broken, "\n- ")
 	st.emit(contract.Supervisor, contract.Notice{Text: what + ":" + list})
 	if st.Handoff.CompletionsSentBack > maxSentBack {
@@ -126,10 +127,12 @@ func (st *step) concludeRuling() {
 // concluded ends the run with COMPLETE.
 func (st *step) concluded(v verdict.Arbiter) {
 	if broken := st.Handoff.NoLongerHold(); len(broken) > 0 {
-		v.Summary = strings.TrimSuffix(v.Summary, ".") + ". No longer held at the end: " + words.Head(strings.Join(broken, "; "), 2000)
+		v.Summary = strings.TrimSuffix(v.Summary, ".") + ". No longer held at the end: " +
+			words.Head(strings.Join(broken, "; "), 2000)
 	}
 	if st.awaitsHuman() {
-		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not answered: " + words.Head(st.Question.Text, 1000)})
+		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not " +
+			"answered: " + words.Head(st.Question.Text, 1000)})
 	}
 	st.Task.Lessons = v.Lessons
 	st.toHuman(conversation.KindComplete, v.Message)

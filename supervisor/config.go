@@ -81,8 +81,10 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
 	}
 	p.Decider = map[string]string{
-		runconfig.DeciderStateless: "a model that knows nothing but the state of the task", runconfig.DeciderRules: "deterministic rules",
-		runconfig.DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but the state of the task",
+		runconfig.DeciderStateless: "a model that knows nothing but the state of the task",
+		runconfig.DeciderRules:     "deterministic rules",
+		runconfig.DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but " +
+			"the state of the task",
 	}[s.Options.Decider]
 	for _, m := range s.Modes() {
 		p.Modes = append(p.Modes, prompts.Mode{Name: m.Name, Description: m.Description})
@@ -113,7 +115,8 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *roster.Agent) {
 // render puts a message into its envelope: the sender is a property of the
 // pipe, never of text. The work log that travels with it comes first.
 func (s *State) render(m conversation.Mail) string {
-	e := envelope.Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.displayName(m.From), Kind: m.Kind, ID: m.ID}
+	e := envelope.Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.displayName(m.From), Kind: m.Kind,
+		ID: m.ID}
 	to, _ := s.Agent(m.To)
 	for _, id := range m.Carries {
 		for _, entry := range s.Conversation.WorkLog {
@@ -126,15 +129,18 @@ func (s *State) render(m conversation.Mail) string {
 		}
 	}
 	if to.ReturnNotice != "" {
-		e.Parts = append(e.Parts, envelope.Part{Title: "your session", From: contract.Supervisor, Text: to.ReturnNotice})
+		e.Parts = append(e.Parts, envelope.Part{Title: "your session", From: contract.Supervisor,
+			Text: to.ReturnNotice})
 	}
 	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: s.IsOrchestrator(m.From)})
 	for _, a := range m.Attached {
-		e.Parts = append(e.Parts, envelope.Part{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text, Untrusted: !a.Trusted})
+		e.Parts = append(e.Parts, envelope.Part{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text,
+			Untrusted: !a.Trusted})
 	}
 	if p := s.ArbiterRequest; p != nil && m.To == contract.Arbiter {
 		if text := s.stateText(p); text != "" {
-			e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor, Text: text})
+			e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor,
+				Text: text})
 		}
 	}
 	if to.Role == roster.RoleOrchestrator && to.ContextLow() {
@@ -146,7 +152,8 @@ func (s *State) render(m conversation.Mail) string {
 // handoffBrief renders what a new Arbiter inherits, to stand before a message.
 func (s *State) handoffBrief(text string) string {
 	return envelope.Envelope{
-		Delimiter: s.Options.Delimiter, From: contract.Supervisor, Name: s.displayName(contract.Supervisor), Kind: "inheritance",
+		Delimiter: s.Options.Delimiter, From: contract.Supervisor, Name: s.displayName(contract.Supervisor),
+		Kind:  "inheritance",
 		Parts: []envelope.Part{{Text: text}},
 	}.Render()
 }
@@ -161,8 +168,10 @@ const (
 // reminder is what an agent reads again after a compaction.
 func (s *State) reminder(a *roster.Agent) string {
 	r := prompts.Reminder{
-		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == roster.RoleArbiter, Plan: words.Head(task.PlanText(s.Task.Plan), reminderPlan),
-		Brief: words.Head(cmp.Or(a.Brief, nothingText), reminderBrief), Task: words.Head(cmp.Or(s.Task.Text, nothingText), reminderBrief), Roll: words.Head(s.LivingText(), 500),
+		ID: a.ID, Name: a.Name, Delimiter: s.Options.Delimiter, Arbiter: a.Role == roster.RoleArbiter,
+		Plan:  words.Head(task.PlanText(s.Task.Plan), reminderPlan),
+		Brief: words.Head(cmp.Or(a.Brief, nothingText), reminderBrief),
+		Task:  words.Head(cmp.Or(s.Task.Text, nothingText), reminderBrief), Roll: words.Head(s.LivingText(), 500),
 	}
 	return r.Text()
 }
@@ -183,7 +192,8 @@ func (st *step) keepModes(old []agents.Agent) {
 		for _, m := range old {
 			if m.Name == a.Mode {
 				st.Options.Modes = append(slices.Clip(st.Options.Modes), m)
-				st.emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " is gone; " + a.Name + " goes on as it was"})
+				st.emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " is gone; " +
+					a.Name + " goes on as it was"})
 			}
 		}
 	}

@@ -124,7 +124,8 @@ func (st *step) configured(f input.Configured) {
 		return
 	}
 	if f.Failed != "" {
-		st.fail(f.Agent.ID, bridge.CatInvalidRequest, st.displayName(f.Agent.ID)+" did not take the model "+f.Model+", and keeps its own: "+f.Failed, []string{})
+		st.fail(f.Agent.ID, bridge.CatInvalidRequest, st.displayName(f.Agent.ID)+" did not take the model "+f.Model+
+			", and keeps its own: "+f.Failed, []string{})
 		return
 	}
 	if !f.All {

@@ -48,7 +48,9 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 		}
 		a.CompactionBlocked = true
 		st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef), After: compactionPatience})
-		st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name, a.ID))
+		st.log(contract.Supervisor, conversation.KindNotice,
+			fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name,
+				a.ID))
 		return
 	}
 	a.Compactions++
@@ -57,7 +59,8 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	if a.Role == roster.RoleArbiter && a.Status != roster.Busy && a.Troubles == 0 {
 		st.callOffRenewal() // one that is at it gives its document all the same
 	}
-	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d tokens before). "+
+	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d "+
+		"tokens before). "+
 		"What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, c.Trigger, c.PreTokens))
 }
 
@@ -86,7 +89,8 @@ func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 	}
 	if a.HandoffDemands >= maxDemands {
 		st.log(id, v.Kind, v.Message) // its last word
-		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") + " and did not; the supervisor does it in its place"})
+		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") +
+			" and did not; the supervisor does it in its place"})
 		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
 		return true
 	}
@@ -103,7 +107,8 @@ func (st *step) relieve(id string, v verdict.Orchestrator) bool {
 
 // exhausts reports whether a turn shows that its agent can speak no more.
 func exhausts(t bridge.Turn) bool {
-	return t.Outcome == bridge.TurnFailed && (t.Category == bridge.CatPromptTooLong || t.Category == bridge.CatCompaction)
+	return t.Outcome == bridge.TurnFailed && (t.Category == bridge.CatPromptTooLong ||
+		t.Category == bridge.CatCompaction)
 }
 
 // exhausted handles a turn that failed because the context is full, or refills as
@@ -116,7 +121,8 @@ func (st *step) exhausted(id string, t bridge.Turn) {
 	}
 	switch {
 	case a.Role == roster.RoleArbiter:
-		st.emit(id, contract.Notice{Text: a.Name + " can rule no more: " + why + "; another takes its place by the supervisor's record"})
+		st.emit(id, contract.Notice{Text: a.Name + " can rule no more: " + why +
+			"; another takes its place by the supervisor's record"})
 		st.renewByRecord(why)
 	default:
 		st.spent(id, t.Category, why)

@@ -56,14 +56,16 @@ func (st *step) runDueDecisions() {
 func (st *step) put(point decision.Point, about string) {
 	if point == decision.PointSelect {
 		st.shelveAll(func(m *conversation.Mail) bool {
-			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == conversation.KindNotice && !m.Sent
+			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == conversation.KindNotice &&
+				!m.Sent
 		})
 	}
 	st.DeciderRequests++
 	p := st.requestDecision(point, about)
 	p.Serial = st.DeciderRequests
 	st.DeciderRequest = p
-	st.do(effect.Decide{Question: decider.Record{Serial: p.Serial, Number: st.Decisions + 1, Point: point, About: about, Input: p.Input}})
+	st.do(effect.Decide{Question: decider.Record{Serial: p.Serial, Number: st.Decisions + 1, Point: point, About: about,
+		Input: p.Input}})
 }
 
 // answered keeps the books of a decision: what a model's answer has cost, used or not, and
@@ -74,7 +76,8 @@ func (st *step) answered(f input.Decided) {
 		return
 	}
 	u := f.Decision.Usage
-	st.charge(bridge.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation}, u.CostUSD)
+	st.charge(bridge.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation},
+		u.CostUSD)
 }
 
 // decided takes the answer of the run's decider. One that is only recorded, or was

@@ -64,7 +64,8 @@ func (st *step) due() (point decision.Point, about string, ok bool) {
 // human, an Orchestrator, or a correction.
 func (s *State) arbiterAsked() bool {
 	return slices.ContainsFunc(slices.Concat(s.Conversation.Mail, s.Conversation.InTurn), func(m conversation.Mail) bool {
-		return m.To == contract.Arbiter && m.Kind != conversation.KindTask && m.Kind != conversation.KindNotice && m.Kind != conversation.KindRenewal
+		return m.To == contract.Arbiter && m.Kind != conversation.KindTask && m.Kind != conversation.KindNotice &&
+			m.Kind != conversation.KindRenewal
 	})
 }
 
@@ -101,13 +102,16 @@ func (s *State) Record() decision.Record {
 	o := &s.Options
 	r := decision.Record{
 		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: s.failedChecks(),
-		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures, MaxFailures: o.MaxFailures,
+		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures,
+		MaxFailures:   o.MaxFailures,
 		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
 		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
-		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.EarlierRuntime + max(s.LastAt.Sub(s.ProcessBegan), 0),
+		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.EarlierRuntime +
+			max(s.LastAt.Sub(s.ProcessBegan), 0),
 	}
 	for _, p := range s.Task.Plan {
-		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode, AgentUsed: p.Agent})
+		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode,
+			AgentUsed: p.Agent})
 	}
 	for _, a := range o.AvailableModes() {
 		d := decision.AgentDescription{

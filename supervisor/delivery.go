@@ -66,12 +66,15 @@ func (st *step) proofOverdue(wire string) {
 	}
 	m, again := st.Conversation.Resend(wire)
 	if !again {
-		st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was swallowed twice; " + a.Name + " is started again"})
+		st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was swallowed twice; " + a.Name +
+			" is started again"})
 		st.relaunch(a.ID, restart.Hung, "swallows its messages")
 		return
 	}
-	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.proofWait().String() + "; it is sent again"})
-	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: len(a.Turn) > 1}})
+	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.proofWait().String() +
+		"; it is sent again"})
+	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
+		Steer: len(a.Turn) > 1}})
 	st.awaitProof(m)
 }
 
@@ -142,7 +145,8 @@ func (st *step) send(i int, steer bool) {
 		m.CarriesBrief, m.BriefBytes, m.Content = true, len(brief), brief+m.Content
 	}
 	st.Conversation.Ledger.Sent++
-	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content, Steer: steer}})
+	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
+		Steer: steer}})
 	if !steer {
 		st.awaitProof(*m)
 	}

@@ -18,7 +18,8 @@ const (
 // trustRecorded tells what was not recorded; the run goes on with it all the same.
 func (st *step) trustRecorded(f input.TrustRecorded) {
 	if f.Failed != "" {
-		st.emit(contract.Supervisor, contract.Notice{Text: "that the workspace is trusted counts for this run only: " + f.Failed})
+		st.emit(contract.Supervisor, contract.Notice{Text: "that the workspace is trusted counts for this run only: " +
+			f.Failed})
 	}
 }
 
@@ -53,7 +54,8 @@ func (st *step) trustOptions() []string {
 // goWithout goes on for the rest of the run without the workspace's own settings.
 func (st *step) goWithout(why string) {
 	st.Options.Trusted, st.Options.TrustHash = false, ""
-	st.emit(contract.Supervisor, contract.Notice{Text: "the workspace's own settings, hooks, agents and MCP servers are not loaded from here on: " + why})
+	st.emit(contract.Supervisor, contract.Notice{Text: "the workspace's own settings, hooks, agents and MCP servers " +
+		"are not loaded from here on: " + why})
 	st.decidedTrust()
 }
 

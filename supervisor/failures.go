@@ -22,7 +22,8 @@ import (
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.Edit(id)
 	st.fail(id, c, message, st.recoveryOf(a, c, message))
-	if a.Role == roster.RoleArbiter && !lifecycle.IsEnvironmental(c) && st.enterFallback("it could not go on: "+message) {
+	if a.Role == roster.RoleArbiter && !lifecycle.IsEnvironmental(c) &&
+		st.enterFallback("it could not go on: "+message) {
 		return
 	}
 	if a.Role == roster.RoleArbiter || c == bridge.CatAuth {
@@ -91,7 +92,8 @@ func (st *step) buried(id, why string) {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
 		}
 	}
-	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff && !st.HasSuccessor(id) {
+	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff &&
+		!st.HasSuccessor(id) {
 		st.Handoff.SuccessorQueue = []string{id}
 	}
 	if st.agentFailed(id, bridge.CatCrash, why) {
@@ -113,7 +115,8 @@ func (st *step) enterFallback(why string) bool {
 	}
 	if st.FallbackReason == "" {
 		st.fire(machine.ArbiterError, occasion{})
-		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " + strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
+		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " +
+			strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
 	}
 	st.FallbackReason = why
 	st.callOffRenewal() // nobody speaks to it until it rules again
@@ -149,7 +152,8 @@ func (st *step) leaderless(trouble, said string) {
 	}
 	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
 	st.Conversation.Held = true
-	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothingText) + "\nSpeak, and it is asked again.")
+	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothingText) +
+		"\nSpeak, and it is asked again.")
 }
 
 // stumbling reports whether what follows from an Orchestrator's failure is yet to be decided.

@@ -72,7 +72,8 @@ func saidIn(t bridge.Turn) string {
 func (st *step) fallbackArbiter(said string) {
 	const reason = "the Arbiter gave no valid verdict"
 	if st.awaitsHuman() && !st.AnyWorks() {
-		st.rule(verdict.Arbiter{Decision: verdict.Continue, Reason: reason + "; the human's answer is awaited"}, sourceFallback)
+		st.rule(verdict.Arbiter{Decision: verdict.Continue, Reason: reason + "; the human's answer is awaited"},
+			sourceFallback)
 		return
 	}
 	if id := st.failedBefore(); id != "" {
@@ -80,7 +81,8 @@ func (st *step) fallbackArbiter(said string) {
 		return
 	}
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting && !st.awaitsHuman() {
+		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
+			!st.awaitsHuman() {
 			st.rule(verdict.Arbiter{
 				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
 			}, sourceFallback)
@@ -96,16 +98,19 @@ func (st *step) fallbackArbiter(said string) {
 		st.succession(v)
 		return
 	}
-	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, nothingText)}, sourceFallback)
+	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, nothingText)},
+		sourceFallback)
 }
 
-const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again only if you cannot."
+const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again " +
+	"only if you cannot."
 
 // answerInFallback answers what waits for the Arbiter's word beside the points of decision, and
 // reports whether it did something.
 func (st *step) answerInFallback() bool {
 	st.takeBack(func(m conversation.Mail) bool { // about a turn that nobody takes up
-		return st.withheld(&m) && m.From == contract.Supervisor && (m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
+		return st.withheld(&m) && m.From == contract.Supervisor &&
+			(m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
 	})
 	st.shelveAll(func(m *conversation.Mail) bool {
 		return st.withheld(m) && m.From != contract.Human && m.Kind != conversation.KindTask && !m.EndsExecution()
@@ -114,7 +119,8 @@ func (st *step) answerInFallback() bool {
 		return false // who broke waits, too; a rule says how it goes on
 	}
 	for i := range st.Agents {
-		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting && !st.stumbling(a.ID) {
+		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
+			!st.stumbling(a.ID) {
 			st.reassure(&a)
 			return true
 		}
@@ -130,7 +136,8 @@ func (st *step) reassure(a *roster.Agent) {
 		return
 	}
 	st.ArbiterRequest = nil // that was put to the Arbiter
-	st.rule(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more", Message: ownJudgement}, sourceFallback, st.FallbackReason)
+	st.rule(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more",
+		Message: ownJudgement}, sourceFallback, st.FallbackReason)
 }
 
 // byRules has the deterministic rules decide, and says why.
@@ -167,7 +174,8 @@ func (st *step) rulesDecide(why string) bool {
 	switch {
 	case st.Task.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
 		st.byRules(p.Point, p.About, why)
-	case st.Task.Phase == machine.Selecting && !st.Engaged() && !st.Handoff.IsDue(), st.Task.Phase == machine.Error && !st.AnyWorks() && !st.Handoff.IsDue():
+	case st.Task.Phase == machine.Selecting && !st.Engaged() && !st.Handoff.IsDue(), st.Task.Phase == machine.Error &&
+		!st.AnyWorks() && !st.Handoff.IsDue():
 		st.byRules(decision.PointSelect, "", why)
 	default:
 		return false

@@ -35,7 +35,8 @@ func (st *step) advance(serial int) bool {
 		return false
 	case h.Document == nil:
 		a, _ := st.Agent(h.Agent.ID)
-		st.do(effect.Survey{Serial: serial, Params: bridge.InspectParams{SessionID: a.SessionID, CWD: st.Options.CWD, Env: st.Options.Env, Sandbox: st.Options.Sandbox}})
+		st.do(effect.Survey{Serial: serial, Params: bridge.InspectParams{SessionID: a.SessionID, CWD: st.Options.CWD,
+			Env: st.Options.Env, Sandbox: st.Options.Sandbox}})
 		return true
 	case len(h.Receipts) < st.checksOf(h) && st.Halted:
 		return true // until the human says so
@@ -46,7 +47,8 @@ func (st *step) advance(serial int) bool {
 		}
 		n := len(h.Receipts)
 		st.do(effect.RunCheck{
-			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request, Again: h.Kind == handoff.KindRepeated,
+			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request,
+			Again:     h.Kind == handoff.KindRepeated,
 			Criterion: h.Kind == handoff.KindAccept, Permitted: h.Kind == handoff.KindAccept && st.humansCommand(),
 			Params: bridge.CheckParams{
 				Command: h.Document.Checks[n].Command, CWD: st.Options.CWD,
@@ -100,14 +102,17 @@ func (st *step) handedOver(h handoff.Handover) {
 		st.Handoff.LastProof = handoff.Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, handoffEvent(id, contract.Arbiter, h))
 		st.exchange()
-		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text, Attached: attached})
+		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
+			Attached: attached})
 	case handoff.KindHandoff:
 		st.Handoff.QueueForSuccessor(h)
 		st.exchange()
-		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text, Attached: attached})
+		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text,
+			Attached: attached})
 	case handoff.KindGone:
 		st.Handoff.QueueForSuccessor(h)
-		st.tellOf(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.", attached)
+		st.tellOf(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
+			attached)
 	case handoff.KindKilled:
 		st.tellOf(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
 	case handoff.KindReleased:
@@ -134,7 +139,8 @@ func (st *step) complete(v verdict.Arbiter) {
 		return
 	}
 	doc.Normalize()
-	st.handOver(handoff.Handover{Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindRepeated, Document: &doc, Authors: authors})
+	st.handOver(handoff.Handover{Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindRepeated,
+		Document: &doc, Authors: authors})
 }
 
 // repeated takes what the repeated checks came to.

@@ -13,7 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if the task truly cannot go on without an answer, say so once more."
+const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if " +
+	"the task truly cannot go on without an answer, say so once more."
 
 // ask puts a question of the supervisor's to the human.
 func (st *step) ask(text string) { st.question(Question{Text: text, At: st.at}) }
@@ -68,7 +69,8 @@ func (st *step) inputEnded() {
 	case arbiter.Status == roster.Parked && st.FallbackReason == "":
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task.Text == "" && !st.HumanSpoke:
-		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin", contract.ExitUsage, machine.GiveUp)
+		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin",
+			contract.ExitUsage, machine.GiveUp)
 	case st.Paused: // the run ends when its turns have, with the question open: see endUncontinued
 	case st.Conversation.ExchangeLimitHits > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
@@ -101,7 +103,8 @@ func (st *step) endUncontinued() {
 func (s *State) unreadWords() []string {
 	var texts []string
 	for _, m := range slices.Concat(s.Conversation.Queue(), s.Conversation.InTurn) {
-		if m.From == contract.Human && m.To == contract.Arbiter && !(m.Kind == conversation.KindTask && s.withheld(&m)) {
+		if m.From == contract.Human && m.To == contract.Arbiter &&
+			!(m.Kind == conversation.KindTask && s.withheld(&m)) {
 			texts = append(texts, m.Text)
 		}
 	}
@@ -117,7 +120,8 @@ func (st *step) readFirst() bool {
 	}
 	text := "The Arbiter ruled COMPLETE, and has yet to read your last word: it reads it first, and rules again."
 	if n > 1 {
-		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has yet to read %d words of yours: it reads them first, and rules again.", n)
+		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has yet to read %d words of yours: it reads them first, "+
+			"and rules again.", n)
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: text})
 	return true
@@ -139,14 +143,17 @@ func (st *step) exchange() {
 	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
 		st.Conversation.ExchangeLimitHits = 1
 		st.tell(contract.Arbiter, conversation.KindNotice, words.Count(st.Conversation.Exchanges, "message")+
-			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
+			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it "+
+			"does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
 	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:
 		st.Conversation.ExchangeLimitHits = 2
 		if !st.HumanPresent {
-			st.limitReached("the agents exchanged " + words.Count(st.Conversation.Exchanges, "message") + " and no human is present")
+			st.limitReached("the agents exchanged " + words.Count(st.Conversation.Exchanges, "message") +
+				" and no human is present")
 			return
 		}
 		st.Conversation.Held = true
-		st.ask("The agents have exchanged " + words.Count(st.Conversation.Exchanges, "message") + " without you. Speak, and they go on.")
+		st.ask("The agents have exchanged " + words.Count(st.Conversation.Exchanges, "message") +
+			" without you. Speak, and they go on.")
 	}
 }

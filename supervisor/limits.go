@@ -39,14 +39,16 @@ func (st *step) countTurn(id string) {
 func (st *step) outOfLimits(id, why string) {
 	a := st.Edit(id)
 	a.ReachedLimit = why
-	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has reached a limit of its mode: %s. It is told to hand off.", a.Name, id, why))
+	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has reached a limit of its mode: %s. "+
+		"It is told to hand off.", a.Name, id, why))
 }
 
 // workLimitRang ends the time of an Orchestrator's mode: its turn is stopped, and the next
 // one is about nothing but its hand-off.
 func (st *step) workLimitRang(id string) {
 	a, ok := st.Agent(id)
-	if !ok || !a.Alive() || a.Takeover != nil || a.ReachedLimit != "" || a.Standing == roster.Finished || a.Standing == roster.HandedOff {
+	if !ok || !a.Alive() || a.Takeover != nil || a.ReachedLimit != "" || a.Standing == roster.Finished ||
+		a.Standing == roster.HandedOff {
 		return
 	}
 	mode, _ := st.ModeNamed(a.Mode)
@@ -75,7 +77,8 @@ func (s *State) Used() bridge.Usage {
 }
 
 func plus(a, b bridge.Usage) bridge.Usage {
-	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead, CacheCreation: a.CacheCreation + b.CacheCreation}
+	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead,
+		CacheCreation: a.CacheCreation + b.CacheCreation}
 }
 
 // bookLive charges what the turn of a process had cost that ended without telling it.

@@ -24,12 +24,14 @@ func (st *step) post(m conversation.Mail) {
 		return
 	}
 	if !st.mayWrite(m.From, m.To) {
-		st.emit(contract.Supervisor, contract.Notice{Text: "a message is not passed on: " + m.From + " may not write to " + m.To})
+		st.emit(contract.Supervisor, contract.Notice{Text: "a message is not passed on: " + m.From +
+			" may not write to " + m.To})
 		return
 	}
 	m.ID, m.At = st.newMessageID(), st.at
 	st.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Whole()})
-	if m.Strength == contract.Stop || m.From == contract.Supervisor && (m.Kind == conversation.KindRetry || m.Kind == conversation.KindRenewal) {
+	if m.Strength == contract.Stop || m.From == contract.Supervisor &&
+		(m.Kind == conversation.KindRetry || m.Kind == conversation.KindRenewal) {
 		// It goes first: the turn it interrupts, or takes up again, must not be
 		// followed by another.
 		st.Conversation.PostAhead(m)
@@ -111,7 +113,8 @@ func (st *step) shelve(p *DecisionRequest, d decider.Decision) {
 	// The `decision` event tells everybody else.
 	st.Conversation.AddEntry(conversation.Entry{
 		ID: st.newMessageID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: st.at, Quiet: true,
-		Text: fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode), words.Head(d.Reason, 500)),
+		Text: fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode),
+			words.Head(d.Reason, 500)),
 	})
 }
 
@@ -137,7 +140,8 @@ func (st *step) askPredecessor(f input.ToolCalled, a roster.Agent) {
 	case !old.Alive():
 		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
 	case old.Status != roster.Ready && old.Status != roster.Busy:
-		st.Handoff.WaitingQuestions = append(slices.Clip(st.Handoff.WaitingQuestions), handoff.Asked{Call: f.Call, Of: old.ID, Question: in.Question})
+		st.Handoff.WaitingQuestions = append(slices.Clip(st.Handoff.WaitingQuestions),
+			handoff.Asked{Call: f.Call, Of: old.ID, Question: in.Question})
 	default:
 		st.do(effect.AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
 	}
@@ -157,7 +161,8 @@ func (st *step) putAsked(id string) {
 		case a.Up():
 			st.do(effect.AskAgent{Call: q.Call, Agent: a.AgentRef, Question: q.Question})
 		default:
-			st.do(effect.AnswerTool{Call: q.Call, Text: a.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
+			st.do(effect.AnswerTool{Call: q.Call, Text: a.Name +
+				" is gone. What it knew is in its document; for the rest ask the Arbiter.", IsError: true})
 		}
 	}
 	st.Handoff.WaitingQuestions = rest

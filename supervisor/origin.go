@@ -54,7 +54,8 @@ func otherSession(a *roster.Agent, session string) string {
 
 // disowned tells of such a process.
 func (st *step) disowned(a *roster.Agent, why string) {
-	st.emit(a.ID, contract.Error{Category: bridge.CatProtocol, Message: a.Name + ": " + why, RecoveryOptions: []string{}})
+	st.emit(a.ID, contract.Error{Category: bridge.CatProtocol, Message: a.Name + ": " + why,
+		RecoveryOptions: []string{}})
 }
 
 // signed adds which process a message is of, if an agent sent it.

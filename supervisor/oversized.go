@@ -35,13 +35,15 @@ func TooLarge(b contract.CommandBody) string {
 	if size <= MaxCommandText {
 		return ""
 	}
-	return fmt.Sprintf("the text is too large: it has %s bytes, at most %s can be sent; %s", words.Number(size), words.Number(MaxCommandText), smallerText)
+	return fmt.Sprintf("the text is too large: it has %s bytes, at most %s can be sent; %s", words.Number(size),
+		words.Number(MaxCommandText), smallerText)
 }
 
 // unreadable reports whether a turn failed because its message was too large: the model said
 // nothing before the prompt was too long, and there had been room in its context.
 func unreadable(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
-	ours := m.From == contract.Supervisor && ofSession(m) || m.Kind == conversation.KindTask && len(m.Content) < beginningKept
+	ours := m.From == contract.Supervisor && ofSession(m) || m.Kind == conversation.KindTask &&
+		len(m.Content) < beginningKept
 	return a.Role == roster.RoleArbiter && exhausts(t) && t.Category == bridge.CatPromptTooLong &&
 		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.ContextLow() && !ours
 }
@@ -66,7 +68,8 @@ func (st *step) setAside(m conversation.Mail) {
 	if !cut {
 		st.Conversation.EndTurn(m.Wire)
 		st.quoteInstead(m.ID, "(set aside: the model refused it as too long)")
-		st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The %s of %s could not be read: the model refused it as too long. It was set aside, and the human was told. "+
+		st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
+			"refused it as too long. It was set aside, and the human was told. "+
 			"Judge without it, or ask for it in fewer words.", m.Kind, whose))
 		return
 	}
@@ -90,15 +93,18 @@ func (st *step) shorten(m *conversation.Mail) {
 	}
 	m.Carries, m.CarriesBrief, m.BriefBytes = nil, false, 0
 	m.Content = st.render(*m)
-	m.Attached = append(m.Attached, conversation.Attached{Title: "cut", From: contract.Supervisor, Trusted: true, Text: fmt.Sprintf(
-		"This message, with what came with it, had %s and was too large to be read. What you see is its beginning; %s were left out, and the human was told. "+
-			"If you need the rest, ask for it in a file.", words.Size(int64(left)), words.Size(int64(left-len(m.Content))))})
+	m.Attached = append(m.Attached, conversation.Attached{Title: "cut", From: contract.Supervisor, Trusted: true,
+		Text: fmt.Sprintf(
+			"This message, with what came with it, had %s and was too large to be read. What you see is its beginning; "+
+				"%s were left out, and the human was told. "+
+				"If you need the rest, ask for it in a file.", words.Size(int64(left)), words.Size(int64(left-len(m.Content))))})
 	m.Content = st.render(*m)
 }
 
 // dropTask gives a task up that no Arbiter can read, and asks for another.
 func (st *step) dropTask(m conversation.Mail) {
-	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))), smallerText)
+	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))),
+		smallerText)
 	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{smallerText})
 	st.Conversation.EndTurn(m.Wire)
 	st.quoteInstead(m.ID, "(set aside: the task was too large to be read)")

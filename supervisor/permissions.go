@@ -52,7 +52,8 @@ func (st *step) permit(ref string, c contract.Permit) {
 func (st *step) remembered(f input.Remembered) {
 	if f.Failed != "" {
 		st.emit(contract.Supervisor, contract.Notice{
-			Text: "what you always allow (" + cmp.Or(f.Grant.Rule, f.Grant.Tool) + ") could not be kept for later runs: " +
+			Text: "what you always allow (" + cmp.Or(f.Grant.Rule, f.Grant.Tool) +
+				") could not be kept for later runs: " +
 				f.Failed + ". It holds for this one",
 		})
 	}

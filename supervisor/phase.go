@@ -38,7 +38,8 @@ func (st *step) situation(o occasion) machine.Situation {
 	s := machine.Situation{
 		Decision: o.ruling.Decision, AgentKnown: o.mode == "" || known,
 		Engaged: st.EngagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.beingRuled(),
-		HasTask: st.Task.Text != "", HasStep: st.Task.StepAtHand() >= 0, HasLast: lastThere && (last.Alive() || last.Status == roster.Parked),
+		HasTask: st.Task.Text != "", HasStep: st.Task.StepAtHand() >= 0, HasLast: lastThere &&
+			(last.Alive() || last.Status == roster.Parked),
 		Iterations: st.Task.Iterations, MaxIterations: opt.MaxIterations,
 		Failures: st.Task.Failures, MaxFailures: opt.MaxFailures,
 		TotalFailures: st.Task.TotalFailures, MaxTotalFailures: st.maxTotalFailures(),
@@ -140,11 +141,13 @@ func (st *step) breach() *Ending {
 	opt := st.Options
 	if st.Task.Phase == machine.Complete {
 		return &Ending{Status: contract.StatusLimit, Exit: contract.ExitLimit, Summary: st.withReached(
-			words.Count(st.Task.Iterations, "Orchestrator") + " summoned for this task, which is the most (--max-iterations)")}
+			words.Count(st.Task.Iterations, "Orchestrator") +
+				" summoned for this task, which is the most (--max-iterations)")}
 	}
 	why := words.Count(st.Task.Failures, "execution") + " in a row failed"
 	if st.Task.Failures < opt.MaxFailures {
-		why = words.Count(st.Task.TotalFailures, "execution") + " of this task failed, which is the most (--max-total-failures)"
+		why = words.Count(st.Task.TotalFailures, "execution") +
+			" of this task failed, which is the most (--max-total-failures)"
 	}
 	if st.Task.LastError != nil {
 		why += "; the last: " + words.Head(st.Task.LastError.Message, 300)

@@ -35,10 +35,13 @@ func (st *step) planChanged() {
 func (st *step) skip(i int) {
 	st.Task.Skip(i)
 	st.planChanged()
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, st.Task.Plan[i].Text))
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
+		st.Task.Plan[i].Text))
 	if a, ok := st.Agent(st.Task.Plan[i].Agent); ok && a.Works() {
-		st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindInstruction, Strength: contract.Steer,
-			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.", i+1, st.Task.Plan[i].Text)})
+		st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindInstruction,
+			Strength: contract.Steer,
+			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.",
+				i+1, st.Task.Plan[i].Text)})
 	}
 }
 
@@ -81,7 +84,8 @@ func (st *step) assigned(id, status string) {
 // planFrom makes the plan of a planner's document, where nobody has made one.
 func (st *step) planFrom(h handoff.Handover) {
 	a, ok := st.Agent(h.Agent.ID)
-	if !ok || a.Mode != task.PlannerMode || len(st.Task.Plan) > 0 || h.Document == nil || len(h.Document.Remaining) == 0 {
+	if !ok || a.Mode != task.PlannerMode || len(st.Task.Plan) > 0 || h.Document == nil ||
+		len(h.Document.Remaining) == 0 {
 		return
 	}
 	var steps []contract.Step

@@ -72,7 +72,8 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		return
 	}
 	st.fail(a.ID, f.Category, message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
-	if a.Role == roster.RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 && lifecycle.AffectsAllAgents(f.Category) {
+	if a.Role == roster.RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 &&
+		lifecycle.AffectsAllAgents(f.Category) {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}
@@ -160,21 +161,26 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 			st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
 			break
 		}
-		st.tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started again. What you were doing last may or may not have happened: look before you do it again. "+
+		st.tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started "+
+			"again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
 	case left.End == lifecycle.TurnUnanswered && back:
 		st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
 	case left.End == lifecycle.TurnUnanswered:
-		st.tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands in your history: take it up now.")
+		st.tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands "+
+			"in your history: take it up now.")
 	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
 		st.tell(id, conversation.KindRetry, brokenWay)
 	case back && st.Edit(id).Works() && !st.pendingFor(id):
-		st.tell(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and go on with your work.")
+		st.tell(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and go "+
+			"on with your work.")
 	}
 }
 
 // refusedByNobody takes back what the CLI tells a model when the pipe to us breaks before
 // its process ends: a permission stream that closed, and from then on for every tool that
 // "the user doesn't want to take this action" (observed with CLI 2.1.329).
-const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the user is said not to want: nobody refused them, " +
-	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is asked then. "
+const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the " +
+	"user is said not to want: nobody refused them, " +
+	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is " +
+	"asked then. "

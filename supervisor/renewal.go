@@ -33,7 +33,8 @@ func (st *step) enter(v verdict.Arbiter, source string) {
 		st.RulingsSinceRenewal++
 	}
 	st.Rulings = append(slices.Clone(keep), Ruling{
-		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: words.Head(v.Reason, rulingSaid), Source: source,
+		At: st.at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: words.Head(v.Reason, rulingSaid),
+		Source: source,
 	})
 }
 
@@ -57,13 +58,16 @@ func (st *step) askRenewal() {
 		return // a turn that was cut off, or is to be mended, comes first
 	}
 	if st.ShortRenewals >= maxShort {
-		st.giveUp(bridge.CatCompaction, fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% of %d tokens): "+
+		st.giveUp(bridge.CatCompaction, fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% "+
+			"of %d tokens): "+
 			"raise --context-tokens or --context-critical, or use a model with a larger window, and resume", a.Context.Pct, a.Context.Window))
 		return
 	}
 	st.RenewalStage = renewalAsked
-	st.tell(a.ID, conversation.KindRenewal, fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another takes your place, and knows nothing but what you leave. "+
-		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human said that still binds, where each Orchestrator stands, "+
+	st.tell(a.ID, conversation.KindRenewal, fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another "+
+		"takes your place, and knows nothing but what you leave. "+
+		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human "+
+		"said that still binds, where each Orchestrator stands, "+
 		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct, a.Context.Window))
 }
 
@@ -98,5 +102,6 @@ func (st *step) renewByRecord(why string) {
 	st.callOffRenewal()
 	st.RenewalStage = renewalGiven
 	a, _ := st.Agent(contract.Arbiter)
-	st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Why: why, Document: handoff.ArbiterRecord(why, st.Task.Plan, st.asked())})
+	st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Why: why,
+		Document: handoff.ArbiterRecord(why, st.Task.Plan, st.asked())})
 }

@@ -17,7 +17,8 @@ import (
 
 // decide asks the policy about the end of a process, and keeps the answer in the
 // history.
-func (st *step) decide(agent string, generation int, class restart.Class, reason string, resets time.Time) restart.Decision {
+func (st *step) decide(agent string, generation int, class restart.Class, reason string,
+	resets time.Time) restart.Decision {
 	p := st.Options.RestartPolicy()
 	e := restart.Exit{
 		Agent: agent, Class: class, At: st.at, ResetsAt: resets, Reason: reason,
@@ -91,7 +92,8 @@ func (st *step) limited(id string, t bridge.Turn) {
 	}
 	d := st.decide(id, a.Generation, restart.UsageLimit, "", resets)
 	if !d.Starts() {
-		st.fail(id, bridge.CatUsageLimit, a.Name+" "+d.Reason, []string{"resume later: arbiter --resume", "wait longer: --max-wait"})
+		st.fail(id, bridge.CatUsageLimit, a.Name+" "+d.Reason,
+			[]string{"resume later: arbiter --resume", "wait longer: --max-wait"})
 		st.limitReached(d.Reason)
 		return
 	}

@@ -54,7 +54,8 @@ func (st *step) withReached(why string) string {
 		}
 		fmt.Fprintf(&b, " Reached: %d of %s of the plan.", done, words.Count(len(st.Task.Plan), "step"))
 		if i := st.Task.StepAtHand(); i >= 0 {
-			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(words.Head(words.FirstLine(st.Task.Plan[i].Text), 200), "."))
+			text := words.Head(words.FirstLine(st.Task.Plan[i].Text), 200)
+			fmt.Fprintf(&b, " At hand: %s.", strings.TrimSuffix(text, "."))
 		}
 	}
 	if n := st.Task.History.Len(); n > 0 {
@@ -79,7 +80,8 @@ func (s *State) withFallback(text string) string {
 	if s.FallbackReason == "" {
 		return text
 	}
-	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " + words.Head(words.FirstLine(s.FallbackReason), 300)
+	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " +
+		words.Head(words.FirstLine(s.FallbackReason), 300)
 }
 
 // acceptance is what the criteria came to when they were last judged, for events and the result.
@@ -158,7 +160,8 @@ func (st *step) finish() {
 		Status: st.Ending.Status, Summary: st.Ending.Summary,
 		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Task.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
-		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(), Failing: st.Handoff.Failing(), HalfDone: st.Ending.HalfDone,
+		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(),
+		Failing: st.Handoff.Failing(), HalfDone: st.Ending.HalfDone,
 		Changes: st.Changes.Total, Acceptance: st.acceptance(),
 	})
 	st.do(effect.Finish{Exit: st.Ending.Exit})

@@ -23,7 +23,8 @@ func (s *State) Reached() bool {
 		return true
 	}
 	for _, a := range s.Agents {
-		if a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == roster.Ready || a.Status == roster.Busy {
+		if a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == roster.Ready ||
+			a.Status == roster.Busy {
 			return true
 		}
 	}
@@ -157,7 +158,8 @@ func (s *State) resumePhase() machine.State {
 // returning reports whether an Orchestrator comes back that works or waits.
 func (s *State) returning() bool {
 	for _, a := range s.Agents {
-		if a.Role == roster.RoleOrchestrator && !a.Dismissed && (a.Standing == roster.Working || a.Standing == roster.Waiting) {
+		if a.Role == roster.RoleOrchestrator && !a.Dismissed &&
+			(a.Standing == roster.Working || a.Standing == roster.Waiting) {
 			return true
 		}
 	}
@@ -169,7 +171,8 @@ func (st *step) outOfBounds() bool {
 	o := st.Options
 	switch {
 	case o.MaxCostUSD > 0 && st.CostUSD >= o.MaxCostUSD:
-		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f: raise it with --max-cost", st.CostUSD, o.MaxCostUSD))
+		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f: raise it with --max-cost", st.CostUSD,
+			o.MaxCostUSD))
 	case o.Timeout > 0 && st.EarlierRuntime >= o.Timeout:
 		st.limitReached("the time limit of " + o.Timeout.String() + " was reached: raise it with --timeout")
 	default:
@@ -235,7 +238,8 @@ func (st *step) awake() {
 	if back != "" {
 		what = "The human gave back the session of " + back
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+". Rule how it goes on.")
+	st.tell(contract.Arbiter, conversation.KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
+		". Rule how it goes on.")
 	st.pump()
 }
 

@@ -63,17 +63,21 @@ func (st *step) recall(id string) {
 	var b strings.Builder
 	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what went before.\n")
 	if a.Role == roster.RoleArbiter {
-		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n", cmp.Or(st.Task.Text, nothingText), task.PlanText(st.Task.Plan), st.LivingText())
+		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n",
+			cmp.Or(st.Task.Text, nothingText), task.PlanText(st.Task.Plan), st.LivingText())
 		if a.Document != nil {
-			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s", handoff.DocumentText(a.Document, a.Receipts, a.GeneratedWhy))
+			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s",
+				handoff.DocumentText(a.Document, a.Receipts, a.GeneratedWhy))
 		}
 		b.WriteString("\n## The ledger of decisions\n\n" + st.ledgerText())
 	} else {
-		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, nothingText), task.PlanText(st.Task.Plan))
+		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, nothingText),
+			task.PlanText(st.Task.Plan))
 	}
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
 	b.WriteString(st.recollect(id, max(recallChars-b.Len(), quotedTalk)))
-	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message follows this one, say where you stand.")
+	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message " +
+		"follows this one, say where you stand.")
 	st.tell(id, conversation.KindRetry, b.String())
 }
 

@@ -35,7 +35,8 @@ func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 	st.Decisions++
 	by := ruledBy{source: source, point: decision.PointTalk, warnings: warnings}
 	f := input.Decided{Number: st.Decisions, Decision: decider.Decision{
-		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary, Source: decider.Source(source), Warnings: warnings,
+		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary,
+		Source: decider.Source(source), Warnings: warnings,
 	}}
 	if p := st.ArbiterRequest; p != nil {
 		by.point, f.About, f.Input = p.Point, p.About, p.Input
@@ -69,7 +70,8 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		a, _ := st.Agent(contract.Arbiter)
 		st.GeneratedInRow = 0
 		st.RenewalStage = renewalGiven
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Message: v.Message, Document: v.Handoff})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Message: v.Message,
+			Document: v.Handoff})
 	case verdict.AddressHuman:
 		if st.isReport(v) && (st.AnyWorks() || st.awaitsHuman()) {
 			st.toHuman(conversation.KindReport, v.Message)
@@ -126,14 +128,17 @@ func (st *step) releaseFinished() {
 // succession sees to it that a hand-off finds a successor: the Arbiter has had
 // its turn, and if it only waits, the supervisor summons.
 func (st *step) succession(v verdict.Arbiter) {
-	if st.Ending != nil || len(st.Handoff.SuccessorQueue) == 0 || v.Decision != verdict.Continue || v.To != "" || st.AnyWorks() {
+	if st.Ending != nil || len(st.Handoff.SuccessorQueue) == 0 || v.Decision != verdict.Continue || v.To != "" ||
+		st.AnyWorks() {
 		return
 	}
 	if st.pendingFor(contract.Arbiter) || st.Handoff.IsDue() {
 		return
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " + st.Handoff.NextPredecessor() + "; the supervisor summons one"})
-	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "", st.Handoff.NextPredecessor(), contract.Supervisor); problem != "" && st.Ending == nil {
+	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " +
+		st.Handoff.NextPredecessor() + "; the supervisor summons one"})
+	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "",
+		st.Handoff.NextPredecessor(), contract.Supervisor); problem != "" && st.Ending == nil {
 		st.ask("No successor could be summoned: " + problem)
 	}
 }
@@ -202,9 +207,11 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	}
 	switch v.Kind {
 	case verdict.KindDone:
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindDone, Message: v.Message, Document: v.Handoff})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindDone, Message: v.Message,
+			Document: v.Handoff})
 	case verdict.KindHandoff:
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindHandoff, Message: v.Message, Document: v.Handoff})
+		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindHandoff, Message: v.Message,
+			Document: v.Handoff})
 	default:
 		st.exchange()
 		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})

@@ -16,36 +16,42 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	bad := func(format string, args ...any) error {
 		return &verdict.Problem{Text: fmt.Sprintf(format, args...) + " Give your verdict again."}
 	}
-	if v.To != "" && (v.Decision == verdict.AddressOrchestrator || v.Decision == verdict.Continue || v.Decision == verdict.Retry) {
+	if v.To != "" && (v.Decision == verdict.AddressOrchestrator || v.Decision == verdict.Continue ||
+		v.Decision == verdict.Retry) {
 		a, ok := st.Agent(v.To)
 		if !ok || a.Role != roster.RoleOrchestrator {
 			return bad("There is no Orchestrator %q. Alive: %s.", v.To, st.LivingText())
 		}
 		if !a.Alive() {
-			return bad("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name, a.ID, st.LivingText())
+			return bad("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name,
+				a.ID, st.LivingText())
 		}
 	}
 	if problem := st.checkRenewal(v); problem != "" {
 		return bad("%s", problem)
 	}
-	if st.nothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete || v.Decision == verdict.Continue && !st.pendingFor(contract.Arbiter)) {
+	if st.nothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete ||
+		v.Decision == verdict.Continue && !st.pendingFor(contract.Arbiter)) {
 		return bad("There is no task: the human reset it. Ask them what is wanted, with ADDRESS_HUMAN.")
 	}
 	switch v.Decision {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
-		if v.To == "" && !st.AnyWorks() && len(st.Handoff.SuccessorQueue) == 0 && !st.Handoff.IsDue() && !st.pendingFor(contract.Arbiter) && !st.anyTakenOver() && !st.awaitsHuman() {
+		if v.To == "" && !st.AnyWorks() && len(st.Handoff.SuccessorQueue) == 0 && !st.Handoff.IsDue() &&
+			!st.pendingFor(contract.Arbiter) && !st.anyTakenOver() && !st.awaitsHuman() {
 			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.LivingText())
 		}
 	case verdict.Complete:
 		if st.AnyWorks() {
-			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.", st.LivingText())
+			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.",
+				st.LivingText())
 		}
 		if taken := st.takenOver(); taken != "" {
 			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
 		}
 		if st.Handoff.ReportIsDue() {
-			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE.")
+			return bad("COMPLETE while the supervisor still checks a document that was handed to you. Wait for it " +
+				"with CONTINUE.")
 		}
 		if problem := st.unanswered(); problem != "" {
 			return bad("%s", problem)
@@ -70,14 +76,16 @@ func (st *step) unanswered() string {
 	case !st.awaitsHuman():
 		return ""
 	case waits:
-		return "The human has not answered what you asked, and an Orchestrator waits for it: " + words.Head(st.Question.Text, 2000) + "\nWait for the answer with CONTINUE."
+		return "The human has not answered what you asked, and an Orchestrator waits for it: " +
+			words.Head(st.Question.Text, 2000) + "\nWait for the answer with CONTINUE."
 	case st.RenewalStage != renewalNone || st.Question.Recalled:
 		return ""
 	}
 	q := *st.Question
 	q.Recalled = true
 	st.Question = &q
-	return "The human has not answered what you asked: " + words.Head(q.Text, 2000) + "\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
+	return "The human has not answered what you asked: " + words.Head(q.Text, 2000) +
+		"\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
 }
 
 // nothingWanted reports whether the task was dropped, and none was given in its place: what

@@ -44,7 +44,8 @@ func (st *step) word(c contract.Say) {
 		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
 		return
 	}
-	m := conversation.Mail{From: contract.Human, To: to, Kind: conversation.KindMessage, Text: c.Text, Strength: c.Strength}
+	m := conversation.Mail{From: contract.Human, To: to, Kind: conversation.KindMessage, Text: c.Text,
+		Strength: c.Strength}
 	switch {
 	case to != contract.Arbiter:
 		m.Kind = conversation.KindInstruction

@@ -25,7 +25,8 @@ func (e *VersionError) Error() string {
 	if e.Found > e.Known {
 		whose = "a newer"
 	}
-	return fmt.Sprintf("its state has version %d, of %s arbiter; this one knows version %d. Resume it with the arbiter that wrote it; "+
+	return fmt.Sprintf("its state has version %d, of %s arbiter; this one knows version %d. Resume it with the "+
+		"arbiter that wrote it; "+
 		"arbiter replay and arbiter logs show what happened in it", e.Found, whose, e.Known)
 }
 

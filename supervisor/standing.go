@@ -20,7 +20,8 @@ import (
 // awaitsRuling reports whether a `done` or `handoff` lies unread before the Arbiter.
 func (s *State) awaitsRuling() bool {
 	for i := range s.Conversation.Mail {
-		if m := &s.Conversation.Mail[i]; m.To == contract.Arbiter && (m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff) {
+		if m := &s.Conversation.Mail[i]; m.To == contract.Arbiter &&
+			(m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff) {
 			return true
 		}
 	}
@@ -132,7 +133,8 @@ func (s *State) failedChecks() []decision.Check {
 	for _, r := range s.Task.Acceptance.Failing() {
 		check := verdict.Check{Command: r.Command, Expect: "acceptance criterion: " + r.Text}
 		why := cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))
-		list = append(list, decision.Ran(check, verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output, Why: why}))
+		list = append(list, decision.Ran(check, verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output,
+			Why: why}))
 	}
 	return list
 }

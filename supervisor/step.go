@@ -86,9 +86,11 @@ func (st *step) relay(e bridge.Event) {
 	case bridge.SubagentProgress:
 		st.emit(e.ID, contract.SubagentProgress(b))
 	case bridge.Context:
-		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft, Source: b.Source})
+		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft,
+			Source: b.Source})
 	case bridge.Compact:
-		st.emit(e.ID, contract.Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens, PostTokens: b.PostTokens})
+		st.emit(e.ID, contract.Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens,
+			PostTokens: b.PostTokens})
 	case bridge.Retry:
 		st.emit(e.ID, contract.Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason})
 	case bridge.Error:

@@ -30,7 +30,8 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	case problem != "":
 		return problem
 	case st.LivingCount() >= st.Options.MaxOrchestrators:
-		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.", words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
+		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.",
+			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
 	if problem := st.mayIterate(mode, by); problem != "" {
 		return problem
@@ -47,7 +48,8 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	a := roster.Agent{
 		AgentIdentity: roster.AgentIdentity{
 			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(st.Summoned), Generation: 1},
-			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(st.Summoned), Mode: mode, Predecessor: successorOf, Brief: brief,
+			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(st.Summoned), Mode: mode,
+			Predecessor: successorOf, Brief: brief,
 		},
 		AgentWork: roster.AgentWork{Standing: roster.Working},
 	}
@@ -61,10 +63,12 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	text, attached := brief, []conversation.Attached(nil)
 	if old.Document != nil {
 		text, attached = handoff.ForSuccessor(brief, &old)
-		st.emit(old.ID, handoffEvent(old.ID, a.ID, handoff.Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))
+		st.emit(old.ID, handoffEvent(old.ID, a.ID, handoff.Handover{Document: old.Document, Receipts: old.Receipts,
+			Why: old.GeneratedWhy}))
 	}
 	st.Handoff.LeaveSuccessorQueue(successorOf)
-	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief, Text: text + company, Attached: attached})
+	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief, Text: text + company,
+		Attached: attached})
 	st.selected(a.ID, mode, by)
 	st.forget()
 	return ""
@@ -81,7 +85,8 @@ func (st *step) predecessor(id *string) (old roster.Agent, problem string) {
 	case !ok || old.Role != roster.RoleOrchestrator:
 		return old, fmt.Sprintf("successor_of names no Orchestrator: %q.", *id)
 	case old.Forgotten:
-		return old, fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into the brief.", *id)
+		return old, fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into "+
+			"the brief.", *id)
 	}
 	return old, ""
 }
@@ -93,7 +98,8 @@ func (st *step) mayIterate(mode, by string) string {
 	switch {
 	case st.Task.Phase == machine.Idle: // START_TASK comes first, and counts anew
 	case by == contract.Human && !st.wouldDo(machine.ForceAgent, o, machine.CountIteration):
-		return words.Count(st.Task.Iterations, "Orchestrator") + " summoned for this task, which is the most: raise it with --max-iterations."
+		return words.Count(st.Task.Iterations, "Orchestrator") +
+			" summoned for this task, which is the most: raise it with --max-iterations."
 	case by != contract.Human && st.wouldDo(machine.AgentSelected, o, machine.EndAtLimit):
 		st.fire(machine.AgentSelected, o)
 		return "The run has reached its limit of iterations."
@@ -140,7 +146,8 @@ func (st *step) forget() {
 	gone, keep := 0, make([]*roster.Agent, 0, len(st.Agents))
 	for i := len(st.Agents) - 1; i >= 0; i-- {
 		a := st.Agents[i]
-		if a.Role == roster.RoleOrchestrator && a.Gone() && !st.Handoff.AwaitsSuccessor(a.ID) && !st.Handoff.IsHandingOver(a.ID) {
+		if a.Role == roster.RoleOrchestrator && a.Gone() && !st.Handoff.AwaitsSuccessor(a.ID) &&
+			!st.Handoff.IsHandingOver(a.ID) {
 			if gone++; gone > roster.RecordsKept {
 				st.Handoff.RemoveFromSuccessorQueue(a.ID) // the next one summoned would be refused its document
 			}

@@ -38,7 +38,8 @@ func (st *step) cannotTakeOver(a *roster.Agent, id string) string {
 	case a == nil, a.Status == roster.Ended, a.Status == roster.Stopping:
 		return fmt.Sprintf("there is no living agent %q; alive: %s", id, st.AddresseesText())
 	case a.Takeover != nil:
-		return fmt.Sprintf("the session of %s was taken over already, at %s by %s; one person has it at a time: detach %s first",
+		return fmt.Sprintf("the session of %s was taken over already, at %s by %s; one person has it at a time: "+
+			"detach %s first",
 			id, a.Takeover.Since.UTC().Format("15:04:05 MST"), a.Takeover.Channel, id)
 	case a.Status == roster.Parked:
 		return id + " is parked, and has no process: choose retry first"
@@ -107,7 +108,8 @@ func (st *step) openTerminal(a *roster.Agent, f input.Surveyed) {
 	a.SetTakeover(a.Takeover.Opens(st.at, f.Result, f.Failed))
 	a.Generation++
 	config := takeover.TerminalConfig(st.config(a), st.Options.Trusted || st.Options.Rehearsal)
-	st.do(effect.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: takeover.Cols, Rows: takeover.Rows}})
+	st.do(effect.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: takeover.Cols,
+		Rows: takeover.Rows}})
 }
 
 // ptyOpened: the terminal is there, or is not.

@@ -93,12 +93,15 @@ func (st *step) takeoverRead(id string, f input.Surveyed) {
 	case d.Idle && a.Role == roster.RoleArbiter:
 	case d.Idle: // no reason to wake the Arbiter
 		st.Conversation.AddEntry(conversation.Entry{
-			ID: st.newMessageID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: st.at, Quiet: true, Text: d.Finding,
+			ID: st.newMessageID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: st.at, Quiet: true,
+			Text: d.Finding,
 		})
 	default:
-		m := conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice, Text: d.Finding}
+		m := conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice,
+			Text: d.Finding}
 		if d.Quotes != "" {
-			m.Attached = []conversation.Attached{{Title: "quoted from the session of " + id, From: id, Kind: "transcript", Text: d.Quotes}}
+			m.Attached = []conversation.Attached{{Title: "quoted from the session of " + id, From: id,
+				Kind: "transcript", Text: d.Quotes}}
 		}
 		st.post(m)
 	}

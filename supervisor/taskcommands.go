@@ -35,7 +35,8 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	}
 	st.accept(ref, "retry: "+a.ID)
 	st.Edit(a.ID).Standing = roster.Working
-	st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry, Text: "Try again, another way if the first one failed."})
+	st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry,
+		Text: "Try again, another way if the first one failed."})
 	st.overrule()
 	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
 	st.shelveAll(func(m *conversation.Mail) bool { return m.From == a.ID && m.EndsExecution() && st.withheld(m) }) // the human has judged
@@ -100,14 +101,16 @@ func (st *step) forceAgent(ref, mode string) {
 	st.overrule()
 	last, _ := st.Last()
 	st.accept(ref, "summoned "+last.ID+" as "+mode)
-	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human", Source: sourceHuman}
+	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human",
+		Source: sourceHuman}
 	st.Decisions++
 	forced.Number, forced.Point = st.Decisions, string(decision.PointTalk)
 	st.note(input.Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
 		Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
 	}})
 	st.emit(contract.Human, forced)
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task as its brief.", last.Name, last.ID, mode))
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task "+
+		"as its brief.", last.Name, last.ID, mode))
 }
 
 // skipStep skips the step that an agent is at, or the one at hand, and reports whether there
@@ -140,6 +143,7 @@ func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 		st.release(a.ID, "another takes its place", false)
 		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up what %s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up what "+
+		"%s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
 	return true
 }

@@ -88,7 +88,8 @@ func decodeAndRun[T any](raw json.RawMessage, run func(T) (string, error)) (stri
 func (st *step) summoned(in spawnInput) (roster.Agent, bool) {
 	for i := range st.Agents {
 		a := st.Agents[i]
-		if a.SummonedIn != "" && slices.Contains(st.Agents[0].InterruptedTurn, a.SummonedIn) && a.Brief == in.Prompt && a.Mode == in.Mode && a.Alive() {
+		if a.SummonedIn != "" && slices.Contains(st.Agents[0].InterruptedTurn, a.SummonedIn) && a.Brief == in.Prompt &&
+			a.Mode == in.Mode && a.Alive() {
 			st.Edit(a.ID).SummonedIn = "" // a further call means another one
 			return *st.Agents[i], true
 		}
@@ -117,7 +118,8 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 func (st *step) toolRelease(in releaseInput) (string, error) {
 	var ids []string
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Takeover == nil && (in.ID == "all" || in.ID == a.ID) {
+		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Takeover == nil &&
+			(in.ID == "all" || in.ID == a.ID) {
 			ids = append(ids, a.ID)
 		}
 	}
@@ -133,7 +135,8 @@ func (st *step) toolRelease(in releaseInput) (string, error) {
 		reason := cmp.Or(in.Reason, "released")
 		st.release(id, reason, false)
 		if st.unfinished(&a) {
-			st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindReleased, Why: "it was released: " + reason, Message: a.Name + " was released before its work was done."})
+			st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindReleased, Why: "it was released: " +
+				reason, Message: a.Name + " was released before its work was done."})
 			answer += " " + id + " had not handed off: the supervisor's record of its work follows in the work log."
 		}
 	}

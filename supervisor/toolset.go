@@ -61,13 +61,15 @@ func schemaOf[T any]() json.RawMessage {
 var ArbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
 	return []bridge.ToolSpec{
 		{Name: "spawn_orchestrator", InputSchema: schemaOf[spawnInput](),
-			Description: "Summon an Orchestrator. Returns its id and name at once; it begins by itself. You may call this several times in one turn: all of them live and work at once."},
+			Description: "Summon an Orchestrator. Returns its id and name at once; it begins by itself. You may call " +
+				"this several times in one turn: all of them live and work at once."},
 		{Name: "release_orchestrator", InputSchema: schemaOf[releaseInput](),
 			Description: "End an Orchestrator whose work is over, or all of them."},
 		{Name: "set_plan", InputSchema: schemaOf[setPlanInput](),
 			Description: "Set the plan that the human sees. Replaces the earlier one."},
 		{Name: "set_acceptance", InputSchema: schemaOf[acceptanceInput](),
-			Description: "Set the acceptance criteria that COMPLETE is judged by: the supervisor runs their commands on the final files. You may add criteria, and change or drop your own; those of the human stay as they are."},
+			Description: "Set the acceptance criteria that COMPLETE is judged by: the supervisor runs their commands " +
+				"on the final files. You may add criteria, and change or drop your own; those of the human stay as they are."},
 		{Name: "status", InputSchema: schemaOf[statusInput](),
 			Description: "Who lives, who works, how full each context is, the plan, cost and limits."},
 	}
@@ -76,7 +78,8 @@ var ArbiterTools = sync.OnceValue(func() []bridge.ToolSpec {
 var orchestratorTools = sync.OnceValue(func() []bridge.ToolSpec {
 	return []bridge.ToolSpec{
 		{Name: "report_progress", InputSchema: schemaOf[progressInput](),
-			Description: "Note progress in the work log without ending your turn. The Arbiter reads it with your next question or hand-off."},
+			Description: "Note progress in the work log without ending your turn. The Arbiter reads it with your " +
+				"next question or hand-off."},
 		{Name: "update_plan", InputSchema: schemaOf[updatePlanInput](),
 			Description: "Mark a step of the plan."},
 		{Name: "ask_predecessor", InputSchema: schemaOf[askInput](), TimeoutMS: int(AskTimeout / time.Millisecond),
@@ -84,7 +87,8 @@ var orchestratorTools = sync.OnceValue(func() []bridge.ToolSpec {
 	}
 })
 
-var statuses = []string{contract.StepPending, contract.StepActive, contract.StepDone, contract.StepFailed, contract.StepSkipped}
+var statuses = []string{contract.StepPending, contract.StepActive, contract.StepDone, contract.StepFailed,
+	contract.StepSkipped}
 
 type (
 	acceptanceInput struct {

@@ -22,7 +22,8 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	st.bill(a, t)
 	task.Worked(a, t)
-	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome, MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
+	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome,
+		MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
 	switch {
 	case t.Outcome == bridge.TurnLost:
 		return // the process is gone; its `done` follows, and its transcript tells what it had seen
@@ -130,7 +131,8 @@ func (st *step) ruled(id string, t bridge.Turn) {
 
 // oversizeVerdict is the correction of an agent whose verdict was too large to be passed on.
 func oversizeVerdict(size int) error {
-	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Say the same in fewer words; what is long belongs into files, which you name.",
+	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Say the same in fewer "+
+		"words; what is long belongs into files, which you name.",
 		words.Size(int64(size)), words.Size(bridge.MaxVerdict))}
 }
 
@@ -188,7 +190,8 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	switch t.Category {
 	case bridge.CatVerdict:
-		st.correct(id, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once more, with every required field."}, t)
+		st.correct(id, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once " +
+			"more, with every required field."}, t)
 	case bridge.CatBudget:
 		st.limitReached("the budget of " + a.Name + " is spent")
 	case bridge.CatUsageLimit:

@@ -67,7 +67,8 @@ func (st *step) hung(a *roster.Agent) {
 	}
 	w.Hung = true
 	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
-		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again, on the same history; release_orchestrator ends it; CONTINUE waits on.",
+		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again, on "+
+			"the same history; release_orchestrator ends it; CONTINUE waits on.",
 		a.Name, a.ID, a.ID))
 }
 
@@ -88,7 +89,8 @@ func (st *step) guard(a *roster.Agent, r bridge.ProbeResult) {
 // woke begins the watch anew after the machine slept.
 func (st *step) woke(f input.Woke) {
 	st.ProcessBegan = st.ProcessBegan.Add(f.Slept) // sleep is no part of the run's life
-	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " + f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
+	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " +
+		f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
 	for i := range st.Agents {
 		if !st.Agents[i].Up() {
 			continue

@@ -62,7 +62,8 @@ func (st *step) stumbled(id, said string) bool {
 	}
 	st.FailedAgent = id
 	st.emit(id, contract.Error{
-		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool, words.Head(strings.TrimSpace(t.Message), 500)),
+		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool,
+			words.Head(strings.TrimSpace(t.Message), 500)),
 		RecoveryOptions: st.offer(f),
 	})
 	return true

@@ -78,7 +78,9 @@ func ToolSubject(input json.RawMessage) string {
 	if json.Unmarshal(input, &in) != nil {
 		return ""
 	}
-	for _, name := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"} {
+	for _, name := range []string{
+		"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description",
+	} {
 		var text string
 		if raw, ok := in[name]; ok && json.Unmarshal(raw, &text) == nil && text != "" {
 			return words.Head(words.FirstLine(text), 200)

@@ -74,7 +74,9 @@ type ResourceLimits struct {
 
 // Guard holds what a process uses against the limits. It warns once of each resource that is nearly used up, and says
 // which limit was exceeded; empty: none.
-func Guard(w roster.Watch, r bridge.ProbeResult, limits ResourceLimits) (next roster.Watch, warnings []string, exceeded string) {
+func Guard(w roster.Watch, r bridge.ProbeResult, limits ResourceLimits) (
+	next roster.Watch, warnings []string, exceeded string,
+) {
 	for _, x := range []struct {
 		what      string
 		is, limit int64
@@ -89,10 +91,12 @@ func Guard(w roster.Watch, r bridge.ProbeResult, limits ResourceLimits) (next ro
 		case x.is < x.limit:
 			if !slices.Contains(w.Warned, x.what) {
 				w.Warned = append(slices.Clip(w.Warned), x.what)
-				warnings = append(warnings, fmt.Sprintf("%s of %s %s%s", words.Size(x.is), words.Size(x.limit), x.what, inFile(x.path)))
+				warnings = append(warnings, fmt.Sprintf("%s of %s %s%s", words.Size(x.is), words.Size(x.limit), x.what,
+					inFile(x.path)))
 			}
 		default:
-			return w, warnings, fmt.Sprintf("%s of %s, at most %s%s", words.Size(x.is), x.what, words.Size(x.limit), inFile(x.path))
+			return w, warnings, fmt.Sprintf("%s of %s, at most %s%s", words.Size(x.is), x.what, words.Size(x.limit),
+				inFile(x.path))
 		}
 	}
 	return w, warnings, ""
