@@ -111,6 +111,7 @@ func (b *busy) awaitStill(within time.Duration) {
 func TestHaltAndContinue(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // the driver's TestLiveStop ends the real CLI
 			t.Parallel()
 			b := atWork(t, who)
 			out, code := b.halt(b.run[:8])

@@ -190,6 +190,7 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // TestSeams plays the real CLI on the screen
 			t.Parallel()
 			h := settle(t, who)
 			p := h.play(scenario)
