@@ -23,27 +23,39 @@ func TestLiveFaults(t *testing.T) {
 		reason  string // terminal_reason
 		streams string
 	}{
-		{long: true, fault: "status: 401", retries: "0", result: "Failed to authenticate", reason: "api_error", streams: "s"},
+		{long: true, fault: "status: 401", retries: "0", result: "Failed to authenticate", reason: "api_error",
+			streams: "s"},
 		{long: true, fault: "status: 401", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
-		{long: true, fault: "status: 403", retries: "1", result: "Failed to authenticate", reason: "api_error", streams: "s"},
+		{long: true, fault: "status: 403", retries: "1", result: "Failed to authenticate", reason: "api_error",
+			streams: "s"},
 		{long: true, fault: "status: 404", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
 		{long: true, fault: "status: 400", retries: "0", result: "recovered", reason: "completed", streams: "ss"},
-		{fault: "status: 400", retries: "0", forever: true, result: "Rehearsed failure", reason: "api_error", streams: "ssssss"},
+		{fault: "status: 400", retries: "0", forever: true, result: "Rehearsed failure", reason: "api_error",
+			streams: "ssssss"},
 		{fault: "status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'", retries: "1",
 			result: "Prompt is too long", reason: "prompt_too_long", streams: "s"},
-		{fault: "status: 429, headers: {retry-after: '1'}, message: Patience.", retries: "0", result: "Patience.", reason: "api_error", streams: "s"},
-		{long: true, fault: "status: 500", retries: "1", forever: true, result: "500", reason: "api_error", streams: "ss"},
+		{fault: "status: 429, headers: {retry-after: '1'}, message: Patience.", retries: "0", result: "Patience.",
+			reason: "api_error", streams: "s"},
+		{long: true, fault: "status: 500", retries: "1", forever: true, result: "500", reason: "api_error",
+			streams: "ss"},
 		{fault: "status: 529", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
 		{long: true, fault: "garbage: true", retries: "1", result: "recovered", reason: "completed", streams: "sw"},
-		{long: true, fault: "garbage: true", retries: "1", forever: true, result: "JSON Parse error", reason: "api_error", streams: "sw"},
-		{long: true, fault: "error_event: overloaded_error", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
+		{long: true, fault: "garbage: true", retries: "1", forever: true, result: "JSON Parse error",
+			reason: "api_error", streams: "sw"},
+		{long: true, fault: "error_event: overloaded_error", retries: "0", result: "recovered", reason: "completed",
+			streams: "sw"},
 		{fault: "error_event: overloaded_error", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
-		{long: true, fault: "error_event: overloaded_error", retries: "1", forever: true, result: "529", reason: "api_error", streams: "ssw"},
-		{long: true, fault: "error_event: api_error", retries: "0", forever: true, result: "500", reason: "api_error", streams: "sw"},
-		{long: true, fault: "error_event: api_error", retries: "1", forever: true, result: "500", reason: "api_error", streams: "sw"},
-		{long: true, fault: "error_event: api_error", retries: "2", forever: true, result: "500", reason: "api_error", streams: "sww"},
+		{long: true, fault: "error_event: overloaded_error", retries: "1", forever: true, result: "529",
+			reason: "api_error", streams: "ssw"},
+		{long: true, fault: "error_event: api_error", retries: "0", forever: true, result: "500", reason: "api_error",
+			streams: "sw"},
+		{long: true, fault: "error_event: api_error", retries: "1", forever: true, result: "500", reason: "api_error",
+			streams: "sw"},
+		{long: true, fault: "error_event: api_error", retries: "2", forever: true, result: "500", reason: "api_error",
+			streams: "sww"},
 		{long: true, fault: "cut_after: 4", retries: "0", result: "recovered", reason: "completed", streams: "sw"},
-		{fault: "cut_after: 4", retries: "1", forever: true, result: "Connection dropped", reason: "api_error", streams: "ssw"},
+		{fault: "cut_after: 4", retries: "1", forever: true, result: "Connection dropped", reason: "api_error",
+			streams: "ssw"},
 		{fault: "stall: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
 		{fault: "stall_mid: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
 	}
@@ -67,7 +79,8 @@ actors:
 			c := startClaude(t, srv, claudeOptions{env: []string{"CLAUDE_CODE_MAX_RETRIES=" + tt.retries}})
 			r := c.say("begin")
 			if !strings.Contains(r.str("result"), tt.result) || r.str("terminal_reason") != tt.reason {
-				t.Errorf("result %q, reason %q; want %q, %q", r.str("result"), r.str("terminal_reason"), tt.result, tt.reason)
+				t.Errorf("result %q, reason %q; want %q, %q", r.str("result"), r.str("terminal_reason"), tt.result,
+					tt.reason)
 			}
 			streams := ""
 			for _, q := range srv.Requests() {

@@ -43,20 +43,23 @@ actors:
 	user := t.TempDir()
 	hostile := []string{
 		"ANTHROPIC_API_KEY=sk-ant-secret-1", "ANTHROPIC_AUTH_TOKEN=secret-2", "ANTHROPIC_BASE_URL=http://127.0.0.1:9",
-		"CLAUDE_CODE_OAUTH_TOKEN=secret-3", "AWS_SECRET_ACCESS_KEY=secret-4", "CLAUDE_CODE_USE_BEDROCK=1", "GOOGLE_API_KEY=secret-5",
-		"GITHUB_TOKEN=secret-6", "CLAUDE_CONFIG_DIR=" + user, "HTTPS_PROXY=http://127.0.0.1:9", "http_proxy=http://127.0.0.1:9",
-		"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "NODE_OPTIONS=--require=/nowhere", "LD_PRELOAD=", "BASH_ENV=/nowhere",
+		"CLAUDE_CODE_OAUTH_TOKEN=secret-3", "AWS_SECRET_ACCESS_KEY=secret-4", "CLAUDE_CODE_USE_BEDROCK=1",
+		"GOOGLE_API_KEY=secret-5", "GITHUB_TOKEN=secret-6", "CLAUDE_CONFIG_DIR=" + user,
+		"HTTPS_PROXY=http://127.0.0.1:9", "http_proxy=http://127.0.0.1:9", "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli",
+		"NODE_OPTIONS=--require=/nowhere", "LD_PRELOAD=", "BASH_ENV=/nowhere",
 	}
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env", "ANTHROPIC_API_KEY=sk-ant-secret-7")...)
+			s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env",
+				"ANTHROPIC_API_KEY=sk-ant-secret-7")...)
 			s.finish(contract.ExitComplete)
 			env, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, leak := range []string{"secret", user, "HTTPS_PROXY=http", "http_proxy=http", "NODE_OPTIONS", "BASH_ENV", "USE_BEDROCK"} {
+			for _, leak := range []string{"secret", user, "HTTPS_PROXY=http", "http_proxy=http", "NODE_OPTIONS",
+				"BASH_ENV", "USE_BEDROCK"} {
 				if strings.Contains(string(env), leak) {
 					t.Errorf("the shell of an agent sees %q", leak)
 				}
@@ -114,11 +117,13 @@ actors:
 			work := t.TempDir()
 			o := outside(t, stageEnv(t.TempDir(), model))
 			run := uuid.NewString()
-			o.call("initialize", map[string]any{"protocol_version": 1, "client": "a test", "run": run, "claude": claude})
+			o.call("initialize", map[string]any{"protocol_version": 1, "client": "a test", "run": run,
+				"claude": claude})
 			o.write("this is no JSON")
 			o.refused("spawn", map[string]any{"id": 7}, -32602)
 			o.refused("no_such_method", map[string]any{}, -32601)
-			o.refused("message", map[string]any{"id": "a", "generation": 1, "message_id": uuid.NewString(), "content": "x"}, bridge.CodeUnknownAgent)
+			o.refused("message", map[string]any{"id": "a", "generation": 1, "message_id": uuid.NewString(),
+				"content": "x"}, bridge.CodeUnknownAgent)
 			o.call("spawn", map[string]any{"id": "a", "generation": 1, "config": map[string]any{
 				"session_id": uuid.NewString(), "cwd": work, "setting_sources": []string{},
 				"json_schema": json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`),
@@ -126,7 +131,8 @@ actors:
 			id := uuid.NewString()
 			o.call("message", map[string]any{"id": "a", "generation": 1, "message_id": id, "content": "hello"})
 			turn := o.event("turn")
-			if v, _ := turn["verdict"].(map[string]any); v["word"] != "hail" || !slices.Equal(turn["message_ids"].([]any), []any{id}) {
+			if v, _ := turn["verdict"].(map[string]any); v["word"] != "hail" ||
+				!slices.Equal(turn["message_ids"].([]any), []any{id}) {
 				t.Errorf("turn %v", turn)
 			}
 			o.call("kill", map[string]any{"id": "a", "generation": 1})
@@ -270,15 +276,18 @@ func TestTrust(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = model.Close() })
 			work := t.TempDir()
-			if err := os.WriteFile(filepath.Join(work, "CLAUDE.md"), []byte("Speak of the raven.\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(work, "CLAUDE.md"), []byte("Speak of the raven.\n"),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
-			args := []string{"--json", "--claude", claude, "--cwd", work, "--allow", "Bash(*)", "--allow", "Edit", "--task", "Greet somebody"}
+			args := []string{"--json", "--claude", claude, "--cwd", work, "--allow", "Bash(*)", "--allow", "Edit",
+				"--task", "Greet somebody"}
 			if trust {
 				args = append(args, "--trust")
 			}
 			s := start(t, []string{
-				"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+				"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 			}, args...)
 			await[contract.Question](s, "a question", nil)
 			s.send(contract.Say{Text: "greet with hail"})
