@@ -205,7 +205,7 @@ func TestLiveSubagentBooks(t *testing.T) {
 // TestLiveMeterThroughTrouble: an interrupt, another model and an API failure leave
 // the meter and the CLI of one mind.
 func TestLiveMeterThroughTrouble(t *testing.T) {
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{text: "one", usage: [3]int{3, 50_000, 0}},
 			reply{text: strings.Repeat("slow ", 200), usage: [3]int{3, 60_000, 0}, pause: 20 * time.Millisecond})
 		s := stageWith(t, spec, model)

@@ -27,7 +27,7 @@ func TestLiveDeniedTools(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+			inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 				dir := t.TempDir()
 				keep := filepath.Join(dir, "keep")
 				if err := os.WriteFile(keep, nil, 0o600); err != nil {
@@ -86,7 +86,7 @@ func TestLiveDeniedTools(t *testing.T) {
 // TestLiveAskTools: a tool that is to be asked for is asked for whatever it does, also what
 // the CLI takes for harmless, and by subagents, too; a denied use is refused unasked.
 func TestLiveAskTools(t *testing.T) {
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{tools: []call{bash("ls")}}, reply{tools: []call{bash("git status")}}, reply{tools: []call{bash("rm x")}},
 			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
 			reply{tools: []call{bash("pwd")}}, reply{text: "tried"}, reply{text: "done"})

@@ -16,6 +16,7 @@ import (
 )
 
 func TestLiveStartFailures(t *testing.T) {
+	onlyTheCLI(t, "takes any word for a type")
 	s, _ := live(t)
 	s.cfg.JSONSchema = json.RawMessage(`{"type":"nonsense"}`)
 	err := s.try()
@@ -76,6 +77,7 @@ func TestLiveRetryIsTold(t *testing.T) {
 }
 
 func TestLiveNotLoggedIn(t *testing.T) {
+	onlyTheCLI(t, "asks without a key, too")
 	s, _ := live(t)
 	s.cfg.Env["ANTHROPIC_API_KEY"] = ""
 	s.launch()
@@ -95,6 +97,7 @@ func TestLiveBudget(t *testing.T) {
 }
 
 func TestLiveSideQuestionAndConfigure(t *testing.T) {
+	onlyTheCLI(t, "takes any mode")
 	s, model := live(t, reply{text: "one"}, reply{text: "SIDE"}, reply{text: "valid"}, reply{text: "two"})
 	s.launch()
 	s.turn("go")

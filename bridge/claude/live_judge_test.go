@@ -79,7 +79,7 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 		s.cfg.Judged, s.cfg.SettingSources = true, []string{"user"}
 		s.cfg.Env["HOME"] = t.TempDir()
 		if len(spec.Args) > 0 && spec.Args[0] == standInArg { // it knows no user's settings
-			s.cfg.AllowedTools = []string{"Bash(touch *)"}
+			s.cfg.AllowedTools = []string{"Bash"}
 		}
 		config := filepath.Join(s.cfg.Env["HOME"], ".claude")
 		if err := os.MkdirAll(config, 0o700); err != nil {

@@ -124,6 +124,7 @@ func TestLiveVerdict(t *testing.T) {
 }
 
 func TestLiveLongPromptAndSchema(t *testing.T) {
+	onlyTheCLI(t, "takes a schema from its command line alone")
 	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "m"}}}}
 	s, model := live(t, verdict)
 	s.cfg.SystemPrompt = "RULE-ONE " + strings.Repeat("long ", 40_000)

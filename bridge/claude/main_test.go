@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		os.Exit(fakeCLI(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == standInArg {
-		os.Exit(fakecli.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+		os.Exit(fakecli.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(run(m))
 }

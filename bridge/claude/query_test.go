@@ -190,8 +190,12 @@ func TestLiveQueryFails(t *testing.T) {
 		"verdict":    {script: []reply{wrong, wrong, wrong, wrong, wrong, wrong}, category: bridge.CatVerdict, cost: true},
 		"budget":     {script: []reply{{text: "a"}, {text: "b"}, {text: "c"}}, budget: 1e-9, category: bridge.CatBudget, cost: true},
 	} {
+		play := players
+		if name == "verdict" { // how often a model is asked again is the CLI's
+			play = inside
+		}
 		t.Run(name, func(t *testing.T) {
-			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+			play(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 				q := newAsking(t, spec, startAPI(t, tc.script...))
 				q.MaxBudgetUSD = tc.budget
 				r, err := q.ask(t.Context())

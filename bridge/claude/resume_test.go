@@ -204,7 +204,7 @@ func TestFateOfFoldedMessage(t *testing.T) {
 
 // Two processes on one session make two branches; one of them is forgotten.
 func TestFateOnAnAbandonedBranch(t *testing.T) {
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := stageFor(t, spec, verdictReply, verdictReply, verdictReply, verdictReply)
 		s.launch()
 		first := s.turn("WORDS-ONE").MessageIDs[0]

@@ -188,5 +188,5 @@ func (e env) bridge(c *cli.Context) error {
 const standInCommand = "stand-in"
 
 func standIn(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return fakecli.Main(args, stdin, stdout, stderr, os.Environ())
+	return fakecli.Main(args, stdin, stdout, stderr)
 }

@@ -12,14 +12,17 @@
 // plays all sessions of a run at once: what one of them said fills the templates of another.
 //
 // It imitates how the CLI is driven (observed with version 2.1.329): initialize, messages that
-// queue, fold and merge, interrupts, permissions, hooks, the host's MCP servers, blocking
-// subagents, verdicts, the budget, transcripts, resume, signals and exit codes. The cases in
-// testdata run against both, so that it cannot drift unseen; those in testdata/claude hold the
-// real CLI alone. It does not imitate: compaction, retries of API requests, task lists, slash
-// commands, background tasks, settings files, and the CLI's judgement of shell commands, of
-// which it has a coarse copy. Tools run when an answer is complete, not while it
-// streams, and do no more than scenarios need. The init frame and the answer to initialize say
-// `"stand_in":true`.
+// queue, fold and merge, interrupts, permission questions, hooks, the host's MCP servers,
+// blocking subagents, verdicts, the budget, transcripts, resume, signals and exit codes. The
+// cases in testdata run against both, so that it cannot drift unseen; those in testdata/claude
+// hold the real CLI alone, and take the place of the shorter case of the same name. It does not
+// imitate what the CLI decides by itself: which lines of several commands are harmless, what a
+// rule with a pattern covers, which options and lines are refused, how often a model is asked
+// again; nor compaction, retries of API requests, task lists, slash commands, background tasks,
+// settings files, and frames that a driver passes over. It asks about a call unless a hook or a
+// rule about all of the tool allows it, or it only looks. Tools run when an answer is complete,
+// not while it streams, and do no more than scenarios need. The init frame and the answer to
+// initialize say `"stand_in":true`.
 //
 // # Goroutines
 //
@@ -33,9 +36,9 @@
 //
 // # State and order
 //
-// session.mu guards what several goroutines use; inbox, host, account, transcript and
-// lineWriter have their own locks. No lock is held across a question to the host, and but for
-// appending to a transcript none is held during I/O.
+// session.mu guards what several goroutines use; inbox, host and transcriptFile have their own
+// locks, and the queues of inbox and lineWriter theirs. No lock is held across a question to the
+// host, and but for appending to a transcript none is held during I/O.
 // All of a turn is in the transcript before its result frame is written, as with the CLI.
 //
 // # Shutdown

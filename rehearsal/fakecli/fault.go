@@ -1,9 +1,11 @@
 package fakecli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +39,6 @@ import (
 //	                      interrupt ends it
 //	bloat:SIZE            touch that much memory and keep it (default 64M)
 //	fill:SIZE             grow a task's output file to that size (default 1M)
-//	fill-sparse:SIZE      the same, without using up the disk (default 1G)
 //	fork-storm:N          start that many `sleep 1000`, each in its own session (default 100)
 //	close-stdout          close stdout and go on
 //	close-stdin           close stdin and go on
@@ -53,7 +54,6 @@ import (
 //	garbage               lines that are no JSON, and NULs, between frames
 //	unknown-frames        frames of unknown types, and unknown fields
 //	split                 write frames in small pieces
-//	slow-frames           wait a little before each frame
 const FaultVariable = "ARBITER_STANDIN_FAULT"
 
 // OnceVariable names a directory that makes every fault strike once among all processes with
@@ -63,8 +63,8 @@ const OnceVariable = "ARBITER_STANDIN_FAULT_ONCE"
 
 var faultNames = strings.Fields(`exit-at-start die-mid-turn exit-mid-turn big-line stderr-flood no-result
 	double-result orphan swallow other-session limit auth hang spin quiet bloat
-	fill fill-sparse fork-storm close-stdout close-stdin
-	silent-init control-errors deaf ignore-term garbage unknown-frames split slow-frames`)
+	fill fork-storm close-stdout close-stdin
+	silent-init control-errors deaf ignore-term garbage unknown-frames split`)
 
 // fault is one entry of the list.
 type fault struct {
@@ -80,36 +80,30 @@ type faults struct {
 	mu        sync.Mutex
 	turn      int             // turns started so far
 	used      bool            // the turn has made a tool call
-	swallowed map[int]bool    // by turn
+	swallowed int             // the turn whose message was forgotten
 	claims    map[string]bool // whether this process has claimed a fault
 
 	deafened atomic.Bool // nothing more is read
 	frozen   atomic.Bool // nor written
-	spun     atomic.Uint64
 	ballast  []byte
 	pipes    pipes
 }
 
+// faultForm is name[:argument][@turn].
+var faultForm = regexp.MustCompile(`^([a-z-]+)(?::([^@]*))?(?:@([1-9][0-9]*))?$`)
+
 func parseFaults(spec, once string) (*faults, error) {
-	f := &faults{once: once, swallowed: map[int]bool{}, claims: map[string]bool{}}
-	for item := range strings.SplitSeq(spec, ",") {
-		if item = strings.TrimSpace(item); item == "" {
+	f := &faults{once: once, claims: map[string]bool{}}
+	for item := range strings.SplitSeq(strings.ReplaceAll(spec, " ", ""), ",") {
+		m := faultForm.FindStringSubmatch(item)
+		switch {
+		case item == "":
 			continue
+		case m == nil || !slices.Contains(faultNames, m[1]):
+			return nil, fmt.Errorf("%s: unknown fault %q", FaultVariable, item)
 		}
-		what, at, dated := strings.Cut(item, "@")
-		x := fault{turn: 1}
-		x.name, x.arg, _ = strings.Cut(what, ":")
-		if dated {
-			n, err := strconv.Atoi(at)
-			if err != nil || n < 1 {
-				return nil, fmt.Errorf("%s: bad turn in %q", FaultVariable, item)
-			}
-			x.turn = n
-		}
-		if !slices.Contains(faultNames, x.name) {
-			return nil, fmt.Errorf("%s: unknown fault %q", FaultVariable, x.name)
-		}
-		f.list = append(f.list, x)
+		turn, _ := strconv.Atoi(cmp.Or(m[3], "1")) // digits
+		f.list = append(f.list, fault{name: m[1], arg: m[2], turn: turn})
 	}
 	return f, nil
 }
@@ -165,20 +159,12 @@ func (f *faults) lasting(name string) bool {
 
 // number reads an argument such as 3 or 64M.
 func (x fault) number(otherwise int) int {
-	digits := strings.TrimRight(x.arg, "kKmMgG")
+	digits := strings.TrimRight(x.arg, "KMG")
 	n, err := strconv.Atoi(digits)
 	if err != nil {
 		return otherwise
 	}
-	switch strings.ToUpper(x.arg[len(digits):]) {
-	case "K":
-		n <<= 10
-	case "M":
-		n <<= 20
-	case "G":
-		n <<= 30
-	}
-	return n
+	return n << (10 * strings.Index(" KMG", x.arg[len(digits):]))
 }
 
 // atStart returns the code with which to exit at once, if that is a fault.
@@ -186,10 +172,6 @@ func (f *faults) atStart() (code int, ok bool) {
 	x, ok := f.find("exit-at-start", func(int) bool { return true })
 	return x.number(1), ok
 }
-
-func (f *faults) silentInit() bool     { return f.lasting("silent-init") }
-func (f *faults) refusesControl() bool { return f.lasting("control-errors") }
-func (f *faults) ignoresTerm() bool    { return f.lasting("ignore-term") }
 
 // deaf begins with the turn, also in turn 1: before it the host could not start one.
 func (f *faults) deaf() bool { return f.turns() > 0 && f.lasting("deaf") }
@@ -213,8 +195,8 @@ func (f *faults) swallows() bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	again := f.swallowed[next]
-	f.swallowed[next] = true
+	again := f.swallowed == next
+	f.swallowed = next
 	return !again
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,62 +23,60 @@ type fileInput struct {
 	Glob     string `json:"glob"`
 }
 
-// readFileInput reads the input of a call, and the path it names as an absolute one.
-func (t *thread) readFileInput(c toolCall) (in fileInput, path string) {
-	_ = json.Unmarshal(c.Input, &in) // another shape names no file, and fails there
-	if path = in.FilePath + in.Path; !filepath.IsAbs(path) {
-		path = filepath.Join(t.s.cwd, path)
+// fileTool makes a tool of a function that is given the path of a call as an absolute one.
+func fileTool(run func(ctx context.Context, in fileInput, path string) (string, error)) toolFunc {
+	return func(ctx context.Context, t *thread, c toolCall) *toolResult {
+		var in fileInput
+		_ = json.Unmarshal(c.Input, &in) // another shape names no file, and fails there
+		path := in.FilePath + in.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(t.s.cwd, path)
+		}
+		text, err := run(ctx, in, path)
+		if err != nil {
+			return failed("%v", err)
+		}
+		return &toolResult{content: text}
 	}
-	return in, path
 }
 
-// runRead numbers the lines of a file.
-func runRead(_ context.Context, t *thread, c toolCall) *toolResult {
-	_, path := t.readFileInput(c)
+// read numbers the lines of a file.
+func read(_ context.Context, _ fileInput, path string) (string, error) {
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		return failed("File does not exist. Note: your current working directory is %s.", t.s.cwd)
-	}
 	var b strings.Builder
 	for i, line := range strings.Split(string(raw), "\n") {
 		fmt.Fprintf(&b, "%d\t%s\n", i+1, line)
 	}
-	return &toolResult{content: strings.TrimSuffix(b.String(), "\n")}
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-func runWrite(_ context.Context, t *thread, c toolCall) *toolResult {
-	in, path := t.readFileInput(c)
+func write(_ context.Context, in fileInput, path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return failed("%v", err)
+		return "", err
 	}
-	if err := os.WriteFile(path, []byte(in.Content), 0o644); err != nil {
-		return failed("%v", err)
-	}
-	return &toolResult{content: "File created successfully at: " + in.FilePath}
+	return "File created successfully at: " + in.FilePath, os.WriteFile(path, []byte(in.Content), 0o644)
 }
 
-func runEdit(_ context.Context, t *thread, c toolCall) *toolResult {
-	in, path := t.readFileInput(c)
+func edit(_ context.Context, in fileInput, path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(raw), in.Old) {
-		return failed("String to replace not found in file.\nString: %s", in.Old)
+		return "", errors.New("String to replace not found in file.\nString: " + in.Old)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(raw), in.Old, in.New, 1)), 0o644); err != nil {
-		return failed("%v", err)
-	}
-	return &toolResult{content: "The file " + in.FilePath + " has been updated successfully."}
+	text := strings.Replace(string(raw), in.Old, in.New, 1)
+	return "The file " + in.FilePath + " has been updated successfully.", os.WriteFile(path, []byte(text), 0o644)
 }
 
-// runSearch leaves Glob and Grep to the shell's tools, where there are any.
-func runSearch(ctx context.Context, t *thread, c toolCall) *toolResult {
-	in, path := t.readFileInput(c)
-	cmd := exec.CommandContext(ctx, "grep", "-rInE", "--include="+cmp.Or(in.Glob, "*"), "-e", in.Pattern, "--", path)
-	if c.Name == "Glob" {
-		cmd = exec.CommandContext(ctx, "find", path, "-name", in.Pattern)
-	}
-	out, err := cmd.Output()
-	if err != nil || len(out) == 0 {
-		return &toolResult{content: "No files found"}
-	}
-	return &toolResult{content: strings.TrimSpace(string(out))}
+func glob(ctx context.Context, in fileInput, path string) (string, error) {
+	return search(exec.CommandContext(ctx, "find", path, "-name", in.Pattern))
+}
+
+func grep(ctx context.Context, in fileInput, path string) (string, error) {
+	return search(exec.CommandContext(ctx, "grep", "-rInE", "--include="+cmp.Or(in.Glob, "*"),
+		"-e", in.Pattern, "--", path))
+}
+
+// search leaves the work to the shell's tools, where there are any.
+func search(cmd *exec.Cmd) (string, error) {
+	out, _ := cmd.Output() // an error is the same as nothing
+	return cmp.Or(strings.TrimSpace(string(out)), "No files found"), nil
 }

@@ -17,38 +17,25 @@ type host struct {
 	closed  bool
 }
 
-// reply is the host's answer, or the text with which it refused.
+// reply is the host's answer, or a refusal with its reason.
 type reply struct {
 	body    json.RawMessage
-	refused string
+	refused bool
+	reason  string
 }
 
 // errStreamClosed: stdin ended, so no answer can come.
 var errStreamClosed = errors.New("stream closed")
 
-// refusal is a control_response of subtype error.
-type refusal struct{ text string }
-
-func (r *refusal) Error() string { return r.text }
-
-// ask sends a request and waits for its answer. When ctx ends first, a
-// control_cancel_request withdraws it.
-func (h *host) ask(ctx context.Context, request obj) (json.RawMessage, error) {
-	body, id, err := h.await(ctx, request)
-	if err != nil && ctx.Err() != nil {
-		h.emit(obj{"type": "control_cancel_request", "request_id": id})
-	}
-	return body, err
-}
-
-// await is ask without the withdrawal.
-func (h *host) await(ctx context.Context, request obj) (body json.RawMessage, id string, err error) {
-	id = newUUID()
+// ask sends a request and waits for its answer. When ctx ends first, withdraw is called with
+// the request's id.
+func (h *host) ask(ctx context.Context, request obj, withdraw func(id string)) (json.RawMessage, error) {
+	id := newUUID()
 	answer := make(chan reply, 1) // one answer at most, so resolve never blocks
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		return nil, id, errStreamClosed
+		return nil, errStreamClosed
 	}
 	h.pending[id] = answer
 	h.mu.Unlock()
@@ -57,17 +44,21 @@ func (h *host) await(ctx context.Context, request obj) (body json.RawMessage, id
 	case r, open := <-answer:
 		switch {
 		case !open:
-			return nil, id, errStreamClosed
-		case r.refused != "":
-			return nil, id, &refusal{r.refused}
+			return nil, errStreamClosed
+		case r.refused:
+			return nil, errors.New(r.reason)
 		}
-		return r.body, id, nil
+		return r.body, nil
 	case <-ctx.Done():
-		h.mu.Lock()
-		delete(h.pending, id)
-		h.mu.Unlock()
-		return nil, id, context.Cause(ctx)
+		h.resolve(id, reply{})
+		withdraw(id)
+		return nil, context.Cause(ctx)
 	}
+}
+
+// withdraw takes a request back.
+func (h *host) withdraw(id string) {
+	h.emit(obj{"type": "control_cancel_request", "request_id": id})
 }
 
 // resolve delivers an answer. One to a request that is not pending is ignored.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 // message is a user message from the host.
@@ -26,14 +28,12 @@ func mergeMessages(batch []message) message {
 		return m
 	}
 	var texts []string
-	for i, part := range batch {
+	for _, part := range batch {
 		texts = append(texts, part.text())
-		if i < len(batch)-1 && part.uuid != "" {
-			m.merged = append(m.merged, part.uuid)
-		}
 	}
 	joined := strings.Join(texts, "\n")
 	m.blocks, m.content = []json.RawMessage{textBlock(joined)}, encode(joined)
+	m.merged = uuidsOf(batch[:len(batch)-1])
 	return m
 }
 
@@ -52,23 +52,24 @@ type arrival int
 
 const (
 	fresh          arrival = iota
-	repeated               // same uuid again: dropped, at most replayed
 	queuedTwice            // same uuid, and the first one still waits: dropped
-	answeredBefore         // by an earlier process: only `completed`
+	repeated               // same uuid again: dropped, but replayed
+	answeredBefore         // by an earlier process: replayed, and `completed`
 )
 
-// inbox is the queue of user messages.
+// inbox is the queue of user messages. The reader of stdin fills it.
 type inbox struct {
-	mu       sync.Mutex
-	queue    []message
-	seen     map[string]bool
-	answered map[string]bool // before this process started
-	closed   bool
-	wake     chan struct{} // capacity 1: a hint to look again
+	queue  *backlog.Queue[message]
+	closed context.Context // done: no more messages will come
+	close  context.CancelFunc
+
+	mu    sync.Mutex
+	known map[string]arrival // of a message with that uuid, should it come (again)
 }
 
 func newInbox(answered []string) *inbox {
-	b := &inbox{seen: map[string]bool{}, answered: map[string]bool{}, wake: make(chan struct{}, 1)}
+	b := &inbox{queue: backlog.New[message](), known: map[string]arrival{}}
+	b.closed, b.close = context.WithCancel(context.Background())
 	b.markAnswered(answered)
 	return b
 }
@@ -77,56 +78,46 @@ func (b *inbox) markAnswered(uuids []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range uuids {
-		b.answered[id] = true
+		b.known[id] = max(b.known[id], answeredBefore)
 	}
 }
 
-// push queues a message, unless its uuid is known. announce only appends to the queue of
-// stdout; it runs under the lock, so that no turn takes a message before the host has been
-// told that it is queued.
+// push queues a message, unless its uuid is known. announce is called before a turn can take
+// the message.
 func (b *inbox) push(m message, announce func()) arrival {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	known := b.known[m.uuid]
+	if m.uuid != "" && known == fresh {
+		b.known[m.uuid] = repeated
+	}
+	b.mu.Unlock()
 	switch {
-	case m.uuid == "":
-	case slices.ContainsFunc(b.queue, func(q message) bool { return q.uuid == m.uuid }):
+	case known == fresh:
+		announce()
+		b.queue.Put(m, len(m.content), backlog.Limit{})
+	case slices.Contains(b.waiting(), m.uuid):
 		return queuedTwice
-	case b.seen[m.uuid]:
-		return repeated
-	case b.answered[m.uuid]:
-		return answeredBefore
 	}
-	b.seen[m.uuid] = true
-	announce()
-	b.queue = append(b.queue, m)
-	b.hint()
-	return fresh
+	return known
 }
 
-func (b *inbox) hint() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
-}
-
-// take empties the queue. None of it is left, and closed is true, when no more can come.
-func (b *inbox) take() (batch []message, closed bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	batch, b.queue = b.queue, nil
-	return batch, b.closed
+// take empties the queue.
+func (b *inbox) take() []message {
+	batch, _, _ := b.queue.Take(0)
+	return batch
 }
 
 // next waits for the messages of the next turn: all that are queued become one. It returns
 // nil when no more can come.
 func (b *inbox) next(ctx context.Context) []message {
 	for ctx.Err() == nil {
-		if batch, closed := b.take(); len(batch) > 0 || closed {
+		last := b.closed.Err() != nil // asked first: nothing is put in after it
+		if batch := b.take(); len(batch) > 0 || last {
 			return batch
 		}
 		select {
-		case <-b.wake:
+		case <-b.queue.Wake():
+		case <-b.closed.Done():
 		case <-ctx.Done():
 		}
 	}
@@ -134,22 +125,4 @@ func (b *inbox) next(ctx context.Context) []message {
 }
 
 // waiting lists the uuids in the queue.
-func (b *inbox) waiting() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return uuidsOf(b.queue)
-}
-
-func (b *inbox) empty() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.queue) == 0
-}
-
-// close announces that no more messages will come.
-func (b *inbox) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	b.hint()
-}
+func (b *inbox) waiting() []string { return uuidsOf(b.queue.All()) }

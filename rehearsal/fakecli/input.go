@@ -2,10 +2,8 @@ package fakecli
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 )
@@ -14,7 +12,7 @@ import (
 type inbound struct {
 	Type      string          `json:"type"`
 	RequestID string          `json:"request_id"`
-	Request   json.RawMessage `json:"request"`
+	Request   *controlRequest `json:"request"`
 	Response  *struct {
 		Subtype   string          `json:"subtype"`
 		RequestID string          `json:"request_id"`
@@ -23,7 +21,6 @@ type inbound struct {
 	} `json:"response"`
 	UUID    string `json:"uuid"`
 	Message struct {
-		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
 }
@@ -40,12 +37,8 @@ func (s *session) read(stdin io.Reader) {
 			<-s.ctx.Done()
 			return
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			if bad := s.receive(line); bad != nil {
-				fmt.Fprintln(s.stderr, bad)
-				s.leave(1, errTerminated)
-				return
-			}
+		if len(line) > 0 {
+			s.receive(line)
 		}
 		if err != nil {
 			// End of input is not a stop: what is queued still runs, without a host to ask.
@@ -56,70 +49,34 @@ func (s *session) read(stdin io.Reader) {
 	}
 }
 
-// receive handles one line. The error is fatal, in the CLI's words.
-func (s *session) receive(line []byte) error {
+// receive handles one line. What is not understood is passed over.
+func (s *session) receive(line []byte) {
 	var in inbound
-	err := json.Unmarshal(line, &in)
-	var wrongType *json.UnmarshalTypeError
-	if err != nil && !errors.As(err, &wrongType) {
-		return fmt.Errorf("Error parsing streaming input line (type=unknown, %d chars): SyntaxError", len(line))
+	_ = json.Unmarshal(line, &in) // another shape has no type
+	switch r := in.Response; {
+	case in.Type == "control_request" && in.Request != nil:
+		s.control(in.RequestID, *in.Request)
+	case in.Type == "control_response" && r != nil:
+		s.host.resolve(r.RequestID, reply{r.Response, r.Subtype == "error", r.Error})
+	case in.Type == "user":
+		s.userMessage(in)
 	}
-	switch in.Type {
-	case "control_request":
-		if len(in.Request) == 0 || string(in.Request) == "null" {
-			return errors.New("Error: Missing request on control_request")
-		}
-		s.control(in.RequestID, in.Request)
-	case "control_response":
-		if in.Response != nil {
-			s.answered(line, in)
-		}
-	case "user":
-		return s.userMessage(in)
-	}
-	return nil
 }
 
-// answered delivers the host's answer; with --replay-user-messages the CLI echoes it.
-func (s *session) answered(line []byte, in inbound) {
-	r := reply{body: in.Response.Response}
-	if in.Response.Subtype == "error" {
-		r.refused = in.Response.Error
-		if r.refused == "" {
-			r.refused = "unknown error"
-		}
-	}
-	if s.flags.has("--replay-user-messages") {
-		s.out.write(bytes.Clone(line))
-	}
-	s.host.resolve(in.Response.RequestID, r)
-}
-
-func (s *session) userMessage(in inbound) error {
-	role := in.Message.Role
-	if role == "" {
-		role = "undefined"
-	}
-	if role != "user" {
-		return fmt.Errorf("Error: Expected message role 'user', got '%s'", role)
-	}
-	blocks, err := contentBlocks(in.Message.Content)
-	if err != nil || blocks == nil {
-		return errors.New("Error: Expected message content to be a string or a list of blocks")
-	}
+func (s *session) userMessage(in inbound) {
+	blocks, _ := contentBlocks(in.Message.Content) // another shape says nothing
 	m := message{uuid: in.UUID, blocks: blocks, content: in.Message.Content}
 	if s.faults.swallows() {
-		return nil
+		return
 	}
 	arrival := s.inbox.push(m, func() { s.lifecycle(m.uuid, "queued") })
 	if arrival != fresh {
 		s.ledger.message("dropped", s.id, m)
 	}
-	if arrival == repeated || arrival == answeredBefore {
+	if arrival >= repeated {
 		s.replay(m)
 	}
 	if arrival == answeredBefore {
 		s.lifecycle(m.uuid, "completed")
 	}
-	return nil
 }

@@ -3,6 +3,7 @@ package fakecli
 import (
 	"maps"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -47,19 +48,13 @@ func (l ledger) message(event, session string, m message) {
 	l.note(event, session, obj{"uuid": m.uuid, "message": envelopeID(m.text())})
 }
 
+var envelope = regexp.MustCompile(`^\s*⟦[^⟧\n]*\| id: ([^|⟧\n]*)`)
+
 // envelopeID reads the id in an envelope's first line, as in
 // ⟦delimiter | from: human | kind: task | id: 5f0c⟧; "" if there is none.
 func envelopeID(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	inner, ok := strings.CutPrefix(strings.TrimSpace(line), "⟦")
-	if !ok {
-		return ""
-	}
-	inner, _, _ = strings.Cut(inner, "⟧")
-	for field := range strings.SplitSeq(inner, "|") {
-		if id, ok := strings.CutPrefix(strings.TrimSpace(field), "id: "); ok {
-			return id
-		}
+	if m := envelope.FindStringSubmatch(text); m != nil {
+		return strings.TrimSpace(m[1])
 	}
 	return ""
 }

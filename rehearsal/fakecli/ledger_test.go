@@ -86,7 +86,7 @@ func TestLedger(t *testing.T) {
 func TestFaultOnce(t *testing.T) {
 	use := wirecase.Reply{Blocks: []wirecase.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
 	ok := wirecase.Reply{Blocks: []wirecase.Block{{Text: "ok"}}}
-	well := wirecase.Process{Steps: []wirecase.Step{say(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
+	well := wirecase.Process{Args: []string{"--allowedTools", "Bash"}, Steps: []wirecase.Step{say(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
 	c := &wirecase.Case{Name: "once", Replies: []wirecase.Reply{use, use, ok}, Runs: []wirecase.Process{
 		{Steps: []wirecase.Step{{Op: "exit", Arg: "1"}}},
 		{Steps: []wirecase.Step{say(firstID, "go"), {Op: "exit", Arg: "-1"}}},

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 // obj is a JSON object on its way out.
@@ -44,76 +45,58 @@ func nullable(s string) any {
 // purpose: the CLI keeps working and buffers in memory while nobody reads its stdout
 // (observed with CLI 2.1.329), so nothing here may block.
 type lineWriter struct {
-	w    io.Writer
-	done chan struct{}
+	w     io.Writer
+	queue *backlog.Queue[outLine]
+	done  chan struct{}
+}
 
-	mu     sync.Mutex
-	change sync.Cond // the queue grew, closed, or was written
-	queue  [][]byte
-	busy   bool
-	closed bool
+// outLine is a line, a mark that everything before it is written, or, empty, the end.
+type outLine struct {
+	text    []byte
+	written chan struct{}
 }
 
 func newLineWriter(w io.Writer) *lineWriter {
-	l := &lineWriter{w: w, done: make(chan struct{})}
-	l.change.L = &l.mu
+	l := &lineWriter{w: w, queue: backlog.New[outLine](), done: make(chan struct{})}
 	go l.run()
 	return l
 }
 
 func (l *lineWriter) run() {
 	defer close(l.done)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for {
-		for len(l.queue) == 0 && !l.closed {
-			l.change.Wait()
-		}
-		if len(l.queue) == 0 {
-			return
-		}
-		lines := l.queue
-		l.queue, l.busy = nil, true
-		l.mu.Unlock()
+	for range l.queue.Wake() {
+		lines, _, _ := l.queue.Take(0)
 		for _, line := range lines {
-			_, _ = l.w.Write(line) // a reader that went away does not stop the CLI
+			switch {
+			case line.written != nil:
+				close(line.written)
+			case line.text == nil:
+				return
+			default:
+				_, _ = l.w.Write(line.text) // a reader that went away does not stop the CLI
+			}
 		}
-		l.mu.Lock()
-		l.busy = false
-		l.change.Broadcast()
 	}
 }
 
 // write queues one line; the newline is added.
-func (l *lineWriter) write(line []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.queue = append(l.queue, append(line, '\n'))
-		l.change.Broadcast()
-	}
-}
+func (l *lineWriter) write(line []byte) { l.put(outLine{text: append(line, '\n')}) }
+
+func (l *lineWriter) put(line outLine) { l.queue.Put(line, len(line.text), backlog.Limit{}) }
 
 // flush waits until everything queued so far is written.
 func (l *lineWriter) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.queue) > 0 || l.busy {
-		l.change.Wait()
-	}
+	mark := outLine{written: make(chan struct{})}
+	l.put(mark)
+	<-mark.written
 }
 
 // close writes what is queued and ends the goroutine. It stops waiting after grace: a host
 // that does not read must not keep the process alive.
 func (l *lineWriter) close(grace time.Duration) {
-	l.mu.Lock()
-	l.closed = true
-	l.change.Broadcast()
-	l.mu.Unlock()
-	t := time.NewTimer(grace)
-	defer t.Stop()
+	l.put(outLine{})
 	select {
 	case <-l.done:
-	case <-t.C:
+	case <-time.After(grace):
 	}
 }

@@ -43,13 +43,3 @@ func TestLineWriterFlush(t *testing.T) {
 		t.Errorf("after close: %q", out.String())
 	}
 }
-
-func TestCappedBuffer(t *testing.T) {
-	var b cappedBuffer
-	for range 10 {
-		b.Write(bytes.Repeat([]byte("x"), outputLimit))
-	}
-	if got := b.text(); !strings.HasPrefix(got, strings.Repeat("x", outputLimit)+"\n\n... [") || len(b.kept) > outputLimit {
-		t.Errorf("the text is %d bytes, %d are kept", len(got), len(b.kept))
-	}
-}

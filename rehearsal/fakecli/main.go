@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,16 +12,18 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // Main behaves like `claude args…` and returns the exit code. It catches signals while it
-// runs, and works in the process's working directory.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	env := readEnvironment(environ)
-	faults, err := parseFaults(env[FaultVariable], env[OnceVariable])
+// runs, and works in the process's working directory and environment.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	faults, err := parseFaults(os.Getenv(FaultVariable), os.Getenv(OnceVariable))
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 2
@@ -29,16 +32,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 		fmt.Fprintln(stderr, "stand-in fault: exit-at-start")
 		return code
 	}
-	f, err := parseFlags(args)
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
+	f := parseFlags(args)
 	if f.has("--version") {
 		fmt.Fprintln(stdout, version+" (Claude Code stand-in)")
 		return 0
 	}
-	s := newSession(f, env, stderr, faults)
+	s := newSession(f, stderr, faults)
 	s.typed = isTerminal(f, stdin)
 	s.out = newLineWriter(faults.output(stdout))
 	if err := s.open(); err != nil {
@@ -67,7 +66,7 @@ func (s *session) refuseStart(err error) {
 	if errors.Is(err, errNoConversation) {
 		text = "No conversation found with session ID: " + s.id
 		s.emit(obj{"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
-			"errors": []string{text}, "usage": usage{}, "result_index": 0})
+			"errors": []string{text}, "usage": usage{}})
 	}
 	fmt.Fprintln(s.stderr, text)
 }
@@ -87,10 +86,11 @@ func (s *session) open() error {
 		return errors.New("Error: the stand-in needs a terminal, or --input-format and --output-format stream-json")
 	}
 	if raw := f.get("--json-schema"); raw != "" {
-		if !json.Valid([]byte(raw)) {
-			return errors.New("Error: --json-schema is not valid JSON: JSON Parse error")
+		var schema jsonschema.Schema
+		if err = json.Unmarshal([]byte(raw), &schema); err == nil {
+			s.schema, err = schema.Resolve(nil)
 		}
-		if s.schema, err = newVerdictSchema(json.RawMessage(raw)); err != nil {
+		if err != nil {
 			return fmt.Errorf("Error: --json-schema is not a valid JSON Schema: %w", err)
 		}
 	}
@@ -105,19 +105,18 @@ func (s *session) open() error {
 	if s.past != nil {
 		p = s.past
 	}
-	s.inbox, s.account = newInbox(p.answered), newAccount(p.cost, p.last)
-	s.api = newAPIClient(s.env, s.id)
-	s.main = &thread{s: s, messages: p.messages, tr: newTranscript(path, s, "")}
-	s.main.tr.leaf, s.introduced = p.leaf, len(p.messages) > 0
+	s.inbox, s.account = newInbox(p.answered), newAccount(p)
+	s.api = newAPIClient(s.id)
+	s.main = &thread{s: s, messages: p.messages, tr: newTranscript(path, s)}
+	s.main.tr.leaf = p.leaf
 	return nil
 }
 
 // findConversation sets the session's id and past, and returns the transcript's path.
 func (s *session) findConversation() (path string, err error) {
-	id := s.flags.get("--session-id")
 	if s.flags.has("--resume") {
 		s.id = s.flags.get("--resume")
-		if path, found := findTranscript(s.env, s.id); found {
+		if path, found := transcript.Locate(configDir(), s.id); found {
 			s.past, err = readPast(path)
 			if s.past != nil || err != nil {
 				return path, err
@@ -125,16 +124,8 @@ func (s *session) findConversation() (path string, err error) {
 		}
 		return "", errNoConversation
 	}
-	switch _, used := findTranscript(s.env, id); {
-	case id == "":
-		id = newUUID()
-	case uuid.Validate(id) != nil:
-		return "", errors.New("Error: Invalid session ID. Must be a valid UUID")
-	case used:
-		return "", fmt.Errorf("Error: Session ID %s is already in use", id)
-	}
-	s.id = id
-	return filepath.Join(s.env.configDir(), "projects", munge(s.cwd), id+".jsonl"), nil
+	s.id = cmp.Or(s.flags.get("--session-id"), newUUID())
+	return filepath.Join(configDir(), "projects", munge(s.cwd), s.id+".jsonl"), nil
 }
 
 // serve runs the session with its reader and its signal watcher.
@@ -163,13 +154,7 @@ func (s *session) serve(stdin io.Reader) int {
 // writing to a closed stdout must fail, not kill.
 func (s *session) watchSignals() (stop func()) {
 	ch := make(chan os.Signal, 4) // signals that come while one is handled
-	signal.Notify(ch, os.Interrupt)
-	for sig := range leaveSignals {
-		signal.Notify(ch, sig)
-	}
-	if brokenPipe != nil {
-		signal.Notify(ch, brokenPipe)
-	}
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
 		for sig := range ch {
@@ -180,13 +165,10 @@ func (s *session) watchSignals() (stop func()) {
 }
 
 func (s *session) onSignal(sig os.Signal) {
-	t := s.currentTurn()
 	switch code, leaves := leaveSignals[sig]; {
-	case sig == os.Interrupt && s.typed && t != nil:
-		t.cancel(errInterrupted) // Ctrl-C leaves only where nothing runs
 	case sig == os.Interrupt:
 		s.leave(0, errInterrupted)
-	case leaves && !s.faults.ignoresTerm():
+	case leaves && !s.faults.lasting("ignore-term"):
 		s.leave(code, errTerminated)
 	}
 }
@@ -218,37 +200,14 @@ func (s *session) exitCode() int {
 }
 
 // newSession sets up what needs no file.
-func newSession(f flags, env environment, stderr io.Writer, faults *faults) *session {
-	s := &session{flags: f, env: env, stderr: stderr, faults: faults, ledger: ledger{env[LedgerVariable]}, state: "idle",
-		mode: f.get("--permission-mode"), model: resolveModel(f.get("--model")), effort: f.get("--effort"),
-		systemText: f.get("--system-prompt"), appendText: f.get("--append-system-prompt"),
-		allow: parseRules(f["--allowedTools"]), deny: parseRules(f["--disallowedTools"]), asks: askRules(f.get("--settings"))}
-	if s.mode == "" || s.mode == "manual" {
-		s.mode = "default"
-	}
-	if s.effort == "" {
-		s.effort = "medium"
-	}
-	s.builtin = chooseBuiltins(splitRules(f["--tools"]), f.has("--tools"), s.deny)
+func newSession(f flags, stderr io.Writer, faults *faults) *session {
+	s := &session{flags: f, stderr: stderr, faults: faults, ledger: ledger{os.Getenv(LedgerVariable)}, state: "idle",
+		mode: resolveMode(f.get("--permission-mode")), model: resolveModel(f.get("--model")),
+		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt")),
+		allow:      parseRules(f["--allowedTools"]), deny: parseRules(f["--disallowedTools"]),
+		asks: askRules(f.get("--settings"))}
+	s.builtin = chooseBuiltins(f, s.deny)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.host = &host{emit: s.emit, pending: map[string]chan reply{}}
-	s.servers = map[string]*mcpServer{}
 	return s
-}
-
-// system is the system prompt of a request. The first block marks a subagent, as the CLI's
-// billing header does.
-func (s *session) system(sub *subagent) []json.RawMessage {
-	const identity = "You are a Claude agent, built on Anthropic's Claude Agent SDK."
-	header := "x-anthropic-billing-header: cc_version=" + version + ".standin;"
-	if sub != nil {
-		return []json.RawMessage{textBlock(header + " cc_is_subagent=true;"), textBlock(identity)}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	blocks := []json.RawMessage{textBlock(header), textBlock(identity)}
-	if text := strings.TrimSpace(s.systemText + "\n\n" + s.appendText); text != "" {
-		blocks = append(blocks, textBlock(text))
-	}
-	return blocks
 }

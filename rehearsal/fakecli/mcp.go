@@ -5,50 +5,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
-// mcpServer is an MCP server of the host, reached through mcp_message. session.mu guards its
-// fields.
+// mcpServer is an MCP server of the host, reached through mcp_message.
 type mcpServer struct {
+	s      *session
 	name   string
-	status string // pending, connected or failed
-	tools  []tool
-	nextID int
+	nextID atomic.Int64
 }
 
 // handshakeTimeout is how long the first turn waits for a server.
 const handshakeTimeout = 60 * time.Second
 
-// connect begins a handshake with every server that is new.
-func (s *session) connect(names []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range names {
-		if s.servers[name] == nil {
-			sv := &mcpServer{name: name, status: "pending"}
-			s.servers[name] = sv
-			s.handshakes.Go(func() { s.shakeHands(sv) })
-		}
-	}
-}
-
-func (s *session) shakeHands(sv *mcpServer) {
+// connect learns the tools of a server. One that fails has none.
+func (s *session) connect(name string) {
 	ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
 	defer cancel()
-	tools, err := s.handshake(ctx, sv)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sv.status, sv.tools = "connected", tools
-	if err != nil {
-		sv.status = "failed"
-	}
-}
-
-func (s *session) handshake(ctx context.Context, sv *mcpServer) (tools []tool, err error) {
+	sv := &mcpServer{s: s, name: name}
 	var hello json.RawMessage
 	var list struct {
 		Tools []struct {
@@ -57,37 +33,42 @@ func (s *session) handshake(ctx context.Context, sv *mcpServer) (tools []tool, e
 			InputSchema json.RawMessage `json:"inputSchema"`
 		} `json:"tools"`
 	}
-	err = s.mcpRequest(ctx, sv, "initialize", obj{"protocolVersion": "2025-11-25", "capabilities": obj{},
+	err := sv.request(ctx, "initialize", obj{"protocolVersion": "2025-11-25", "capabilities": obj{},
 		"clientInfo": obj{"name": "claude-code", "version": version}}, &hello)
 	if err == nil {
-		_, err = s.host.ask(ctx, mcpMessage(sv.name, obj{"jsonrpc": "2.0", "method": "notifications/initialized"}))
+		sv.notify(ctx, "notifications/initialized", nil)
+		err = sv.request(ctx, "tools/list", obj{}, &list)
 	}
-	if err == nil {
-		err = s.mcpRequest(ctx, sv, "tools/list", obj{}, &list)
-	}
-	for _, t := range list.Tools {
-		tools = append(tools, tool{toolSpec: toolSpec{"mcp__" + sv.name + "__" + t.Name, t.Description, t.InputSchema},
-			server: sv.name, run: callMCP})
-	}
-	return tools, err
-}
-
-func mcpMessage(server string, message obj) obj {
-	return obj{"subtype": "mcp_message", "server_name": server, "message": message}
-}
-
-// mcpRequest makes one JSON-RPC call.
-func (s *session) mcpRequest(ctx context.Context, sv *mcpServer, method string, params obj, result any) error {
-	s.mu.Lock()
-	id := sv.nextID
-	sv.nextID++
-	s.mu.Unlock()
-	message := obj{"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-	body, _, err := s.host.await(ctx, mcpMessage(sv.name, message))
 	if err != nil {
-		if ctx.Err() != nil {
-			s.cancelMCP(sv, id)
-		}
+		fmt.Fprintf(s.stderr, "MCP server %q: %v\n", name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range list.Tools {
+		full := toolSpec{"mcp__" + name + "__" + t.Name, t.Description, t.InputSchema}
+		s.mcpTools = append(s.mcpTools, tool{full, sv.call})
+	}
+}
+
+func (sv *mcpServer) message(message obj) obj {
+	message["jsonrpc"] = "2.0"
+	return obj{"subtype": "mcp_message", "server_name": sv.name, "message": message}
+}
+
+// notify sends a notification, whose answer says nothing.
+func (sv *mcpServer) notify(ctx context.Context, method string, params obj) {
+	_, _ = sv.s.host.ask(ctx, sv.message(obj{"method": method, "params": params}), func(string) {})
+}
+
+// request makes one JSON-RPC call. A server whose call is given up is told; that takes the
+// place of a control_cancel_request.
+func (sv *mcpServer) request(ctx context.Context, method string, params obj, result any) error {
+	id := sv.nextID.Add(1) - 1
+	message := sv.message(obj{"id": id, "method": method, "params": params})
+	body, err := sv.s.host.ask(ctx, message, func(string) {
+		sv.notify(ctx, "notifications/cancelled", obj{"requestId": id, "reason": "interrupted"})
+	})
+	if err != nil {
 		return err
 	}
 	var w struct {
@@ -97,7 +78,7 @@ func (s *session) mcpRequest(ctx context.Context, sv *mcpServer, method string, 
 		} `json:"mcp_response"`
 	}
 	if err := json.Unmarshal(body, &w); err != nil {
-		return fmt.Errorf("MCP server %q: %w", sv.name, err)
+		return err
 	}
 	if w.Response.Error != nil {
 		return errors.New(w.Response.Error.Message)
@@ -105,48 +86,20 @@ func (s *session) mcpRequest(ctx context.Context, sv *mcpServer, method string, 
 	return json.Unmarshal(w.Response.Result, result)
 }
 
-// cancelMCP tells a server that a call was given up; that takes the place of a
-// control_cancel_request. Its answer is not waited for.
-func (s *session) cancelMCP(sv *mcpServer, id int) {
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, _, _ = s.host.await(over, mcpMessage(sv.name, obj{"jsonrpc": "2.0", "method": "notifications/cancelled",
-		"params": obj{"requestId": id, "reason": "interrupted"}}))
-}
-
-// callMCP runs a tool of a server.
-func callMCP(ctx context.Context, t *thread, c toolCall) *toolResult {
-	s := t.s
-	s.mu.Lock()
-	sv := s.servers[strings.SplitN(c.Name, "__", 3)[1]]
-	s.mu.Unlock()
+// call runs a tool of the server.
+func (sv *mcpServer) call(ctx context.Context, _ *thread, c toolCall) *toolResult {
 	var res struct {
 		Content []json.RawMessage `json:"content"`
 		IsError bool              `json:"isError"`
 	}
-	err := s.mcpRequest(ctx, sv, "tools/call", obj{"name": ownName(c.Name), "arguments": c.Input,
+	name := strings.TrimPrefix(c.Name, "mcp__"+sv.name+"__")
+	err := sv.request(ctx, "tools/call", obj{"name": name, "arguments": c.Input,
 		"_meta": obj{"claudecode/toolUseId": c.ID}}, &res)
 	switch {
 	case err != nil:
 		return failed("%v", err)
 	case res.IsError:
 		return failed("%s", textOf(res.Content))
-	case len(res.Content) == 0:
-		return &toolResult{content: "(" + c.Name + " completed with no output)"}
 	}
 	return &toolResult{content: res.Content}
-}
-
-// ownName is a server's own name of a tool.
-func ownName(name string) string { return strings.SplitN(name, "__", 3)[2] }
-
-// mcpStatus is the answer to mcp_status, and mcp_servers of init.
-func (s *session) mcpStatus() []obj {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := []obj{}
-	for _, name := range slices.Sorted(maps.Keys(s.servers)) {
-		out = append(out, obj{"name": name, "status": s.servers[name].status, "source": "sdk"})
-	}
-	return out
 }

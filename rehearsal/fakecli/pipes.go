@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 )
 
 // pipes are those to the host, where a fault closes them.
@@ -77,9 +76,6 @@ func (d *disturbed) Write(line []byte) (int, error) {
 		if inner, ok := bytes.CutPrefix(line, []byte("{")); ok {
 			line = append([]byte(`{"grease":{"depth":[1,"two",null]},`), inner...)
 		}
-	}
-	if d.f.lasting("slow-frames") {
-		time.Sleep(20 * time.Millisecond) // the fault itself; nothing waits for a condition here
 	}
 	piece := len(line)
 	if d.f.lasting("split") {

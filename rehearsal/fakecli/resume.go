@@ -36,7 +36,6 @@ type costState struct {
 type pastLine struct {
 	Type       string   `json:"type"`
 	UUID       string   `json:"uuid"`
-	Parent     string   `json:"parentUuid"`
 	Merged     []string `json:"mergedSendUuids"`
 	APIError   bool     `json:"isApiErrorMessage"`
 	Attachment struct {
@@ -55,75 +54,53 @@ type pastLine struct {
 }
 
 // readPast reads a transcript; nil if nobody has said anything in it. Lines that are not JSON
-// are skipped: a crash can leave a torn one behind.
+// are skipped: a crash can leave a torn one behind. Only stand-ins wrote it, one after the
+// other, so it has no branches.
 func readPast(path string) (*past, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	p := &past{}
-	byID := map[string]*pastLine{}
 	for line := range bytes.Lines(raw) {
-		l := &pastLine{}
-		if json.Unmarshal(line, l) != nil {
-			continue
-		}
-		switch l.Type {
-		case "cost-state":
-			p.cost = l.costState
-			continue
-		case "assistant":
-			p.answered, p.unanswered = append(p.answered, p.unanswered...), nil
-		case "user":
-			p.unanswered = append(append(p.unanswered, l.Merged...), l.UUID)
-		case "attachment":
-			if id := l.Attachment.SourceUUID; id != "" {
-				p.unanswered = append(p.unanswered, id)
-			}
-		}
-		if l.UUID != "" {
-			byID[l.UUID], p.leaf = l, l.UUID
+		var l pastLine
+		if json.Unmarshal(line, &l) == nil {
+			p.take(&l)
 		}
 	}
 	if p.leaf == "" {
 		return nil, nil
 	}
-	p.follow(byID)
 	return p, nil
 }
 
-// follow rebuilds the conversation from the last line back to the first: the file can be a
-// tree, and the branch of its last leaf counts.
-func (p *past) follow(byID map[string]*pastLine) {
-	var branch []*pastLine
-	for l := byID[p.leaf]; l != nil; l = byID[l.Parent] {
-		delete(byID, l.UUID) // a loop in a damaged file ends here
-		branch = append(branch, l)
-	}
-	for _, l := range slices.Backward(branch) {
-		if l.Type == "assistant" && l.APIError {
-			p.open = false // an answer that the model never sees
-			continue
-		}
-		role, blocks := l.Message.Role, []json.RawMessage(nil)
-		switch l.Type {
-		case "user", "assistant":
-			blocks, _ = contentBlocks(l.Message.Content) // a damaged line says nothing
-		case "attachment":
-			role = "system"
-			for _, r := range l.Rendered {
-				blocks = append(blocks, textBlock(r.Content))
-			}
-		}
-		p.messages = appendMessage(p.messages, role, blocks...)
-		p.pair(blocks)
-		if role == "user" || role == "assistant" {
-			p.open = role == "user"
-		}
-		if l.Type == "assistant" && l.Message.Usage != nil && l.Message.Model != synthetic {
+func (p *past) take(l *pastLine) {
+	role := l.Message.Role
+	blocks, _ := contentBlocks(l.Message.Content) // a damaged line says nothing
+	switch l.Type {
+	case "user":
+		p.unanswered = append(append(p.unanswered, l.Merged...), l.UUID)
+		p.open = true
+	case "assistant":
+		p.answered, p.unanswered, p.open = append(p.answered, p.unanswered...), nil, false
+		if l.APIError {
+			blocks = nil // an answer that the model never sees
+		} else if l.Message.Model != synthetic {
 			p.last = l.Message.Usage
 		}
+	case "attachment":
+		role = "system"
+		p.unanswered = append(p.unanswered, l.Attachment.SourceUUID)
+		for _, r := range l.Rendered {
+			blocks = append(blocks, textBlock(r.Content))
+		}
+	case "cost-state":
+		p.cost = l.costState
+		return
 	}
+	p.leaf = l.UUID
+	p.messages = appendMessage(p.messages, role, blocks...)
+	p.pair(blocks)
 }
 
 // pair keeps account of the tool calls that have no result.
@@ -159,5 +136,5 @@ func (s *session) closePast() {
 	}
 	s.inbox.markAnswered(p.unanswered)
 	s.main.add("assistant", textBlock(noResponse))
-	s.main.tr.link(obj{"type": "assistant", "message": syntheticMessage(noResponse, "stop_sequence")})
+	s.main.tr.link(obj{"type": "assistant", "message": syntheticMessage(noResponse)})
 }

@@ -6,28 +6,31 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
+
+// version is the CLI version that is imitated.
+const version = "2.1.329"
 
 // session is one running fake CLI.
 type session struct {
 	id, cwd string
 	flags   flags
-	env     environment
 	stderr  io.Writer
 	out     *lineWriter
 	host    *host
 	inbox   *inbox
-	account *account
 	faults  *faults
 	ledger  ledger
 	api     *apiClient
 	main    *thread
 
-	builtin           []tool // never changed
-	allow, deny, asks []rule // never changed
-	typed             bool   // a person types, in a terminal
-	past              *past  // of a resumed session, until the first turn closes it
-	introduced        bool   // the conversation has its environment message
+	builtin           []tool               // never changed
+	allow, deny, asks []string             // never changed: rules about tools
+	schema            *jsonschema.Resolved // of verdicts; never changed
+	typed             bool                 // a person types, in a terminal
+	past              *past                // of a resumed session, until the first turn closes it
 
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -38,48 +41,29 @@ type session struct {
 	mu         sync.Mutex
 	mode       string // of permissions
 	model      string
-	effort     string
-	systemText string // replaces the usual prompt
-	appendText string
-	schema     *verdictSchema
+	systemText string                   // the prompt of the host's
 	hooks      map[string][]hookMatcher // by event
-	servers    map[string]*mcpServer
+	mcpTools   []tool                   // of the host's MCP servers
 	turn       *turn
 	state      string // running, requires_action or idle
 	questions  int    // permission questions open
-	results    int
+	account    account
 	failed     bool // the last result was an error
 	exit       *int
 }
 
-func (s *session) currentModel() string {
+// guarded reads a field that session.mu guards.
+func guarded[T any](s *session, field *T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.model
+	return *field
 }
 
-func (s *session) currentMode() string {
+// set changes a field that session.mu guards.
+func set[T any](s *session, field *T, value T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mode
-}
-
-func (s *session) verdictSchema() *verdictSchema {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.schema
-}
-
-func (s *session) currentTurn() *turn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.turn
-}
-
-func (s *session) setTurn(t *turn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.turn = t
+	*field = value
 }
 
 // emit writes a frame. Control frames go out as they are, others get the session's id and a
@@ -111,31 +95,21 @@ func (s *session) lifecycle(uuid, state string) {
 	}
 }
 
-// replay repeats a user message (--replay-user-messages).
+// replay repeats a user message (--replay-user-messages): the proof that it arrived.
 func (s *session) replay(m message) {
-	if s.flags.has("--replay-user-messages") {
-		s.replayText(m.uuid, m.content)
+	if s.flags.has("--replay-user-messages") && m.uuid != "" {
+		s.emit(obj{"type": "user", "isReplay": true, "uuid": m.uuid, "parent_tool_use_id": nil,
+			"message": obj{"role": "user", "content": m.content}})
 	}
 }
 
-func (s *session) replayText(uuid string, content any) {
-	message := obj{"role": "user", "content": content}
-	o := obj{"type": "user", "isReplay": true, "parent_tool_use_id": nil, "message": message}
-	if uuid != "" {
-		o["uuid"] = uuid
-	}
-	s.emit(o)
-}
-
-// setState shows a change of the session's state. With from it changes only one of those.
-func (s *session) setState(state string, from ...string) {
+// setState shows a change of the session's state.
+func (s *session) setState(state string) {
 	s.mu.Lock()
-	changed := s.state != state && (len(from) == 0 || slices.Contains(from, s.state))
-	if changed {
-		s.state = state
-	}
+	changed := s.state != state
+	s.state = state
 	s.mu.Unlock()
-	if changed && s.env["CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"] == "1" {
+	if changed {
 		s.emit(obj{"type": "system", "subtype": "session_state_changed", "state": state})
 	}
 }
@@ -153,20 +127,13 @@ func (s *session) countQuestion(change int) {
 	s.setState(state)
 }
 
-// capabilities are those that drivers look for.
-var capabilities = []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"}
-
 // emitInit shows the session at the start of every turn.
 func (s *session) emitInit(t *turn) {
 	var names []string
 	for _, tl := range s.main.toolset() {
 		names = append(names, strings.Replace(tl.Name, "Agent", "Task", 1)) // init calls it that
 	}
-	source := "none"
-	if s.env["ANTHROPIC_API_KEY"] != "" {
-		source = "ANTHROPIC_API_KEY"
-	}
-	s.emit(obj{"type": "system", "subtype": "init", "cwd": s.cwd, "tools": names, "mcp_servers": s.mcpStatus(),
-		"model": s.currentModel(), "permissionMode": s.currentMode(), "apiKeySource": source, "claude_code_version": version,
-		"stand_in": true, "capabilities": capabilities, "user_message_uuids": t.uuids})
+	s.emit(obj{"type": "system", "subtype": "init", "cwd": s.cwd, "tools": names, "model": guarded(s, &s.model),
+		"permissionMode": guarded(s, &s.mode), "claude_code_version": version, "stand_in": true,
+		"user_message_uuids": slices.Clone(t.uuids)})
 }

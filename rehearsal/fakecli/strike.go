@@ -1,9 +1,10 @@
 package fakecli
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,10 +20,10 @@ func (f *faults) turnStarts(s *session) {
 	f.used = false
 	f.mu.Unlock()
 	if x, ok := f.now("stderr-flood"); ok {
-		flood(s.stderr, x.number(1<<20))
+		_, _ = s.stderr.Write(bytes.Repeat([]byte(strings.Repeat("e", 79)+"\n"), x.number(1<<20)/80))
 	}
 	if x, ok := f.now("big-line"); ok {
-		s.main.emit(obj{"type": "assistant", "message": syntheticMessage(strings.Repeat("x", x.number(1<<20)), "end_turn")})
+		s.main.emit(obj{"type": "assistant", "message": syntheticMessage(strings.Repeat("x", x.number(1<<20)))})
 	}
 	if f.is("orphan") {
 		s.start("orphan", exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null &"), (*exec.Cmd).Run)
@@ -47,13 +48,10 @@ func (f *faults) toolUsed(s *session) {
 		}
 	}
 	if x, ok := f.now("bloat"); ok {
-		f.bloat(x.number(64 << 20))
+		f.ballast = bytes.Repeat([]byte{1}, x.number(64<<20))
 	}
 	if x, ok := f.now("fill"); ok {
-		fill(s, int64(x.number(1<<20)), false)
-	}
-	if x, ok := f.now("fill-sparse"); ok {
-		fill(s, int64(x.number(1<<30)), true)
+		fill(s, x.number(1<<20))
 	}
 	s.out.flush()
 	if f.is("close-stdout") {
@@ -74,7 +72,7 @@ func (f *faults) toolUsed(s *session) {
 	}
 	if f.is("spin") {
 		f.frozen.Store(true)
-		f.spin()
+		spin()
 	}
 }
 
@@ -92,23 +90,14 @@ func hang() {
 	}
 }
 
-// spinAlone is how long a spinning process outlives its host: longer than any host may take
-// to find it, and not for ever where nobody looks for it.
-const spinAlone = 2 * time.Minute
+// spinTime is how long a process spins: longer than any host may take to find it, and not for
+// ever where nobody looks for it.
+const spinTime = 10 * time.Minute
 
-func (f *faults) spin() {
-	host := os.Getppid()
-	var left time.Time
-	for n := uint64(1); ; n++ {
-		f.spun.Store(n)
-		switch {
-		case n%(1<<24) != 0 || os.Getppid() == host:
-		case left.IsZero():
-			left = time.Now()
-		case time.Since(left) > spinAlone:
-			os.Exit(1)
-		}
+func spin() {
+	for begun := time.Now(); time.Since(begun) < spinTime; {
 	}
+	os.Exit(1)
 }
 
 // toolComes is called before the frame of a tool_use is written: a host that answers it at
@@ -123,19 +112,12 @@ func (f *faults) toolComes() {
 func (f *faults) refusal() *apiError {
 	if x, ok := f.now("limit"); ok {
 		resets := time.Now().Add(time.Duration(x.number(3600)) * time.Second).Unix()
-		return &apiError{status: 429, kind: "rate_limit_error", said: fmt.Sprintf("Claude AI usage limit reached|%d", resets)}
+		return &apiError{429, fmt.Sprintf("Claude AI usage limit reached|%d", resets)}
 	}
 	if f.is("auth") {
-		return &apiError{status: 401, kind: "authentication_error", message: "invalid x-api-key"}
+		return &apiError{401, "Failed to authenticate. API Error: 401 invalid x-api-key"}
 	}
 	return nil
-}
-
-func flood(w io.Writer, n int) {
-	line := []byte(strings.Repeat("e", 79) + "\n")
-	for ; n > 0; n -= len(line) {
-		_, _ = w.Write(line[:min(n, len(line))])
-	}
 }
 
 // start starts a process that leaves our session and outlives its parent.
@@ -147,40 +129,15 @@ func (s *session) start(fault string, cmd *exec.Cmd, how func(*exec.Cmd) error) 
 	}
 }
 
-// bloat touches n bytes and keeps them.
-func (f *faults) bloat(n int) {
-	f.ballast = make([]byte, n)
-	for i := 0; i < n; i += os.Getpagesize() {
-		f.ballast[i] = 1
-	}
-}
-
-// fill grows the output file of a task that does not exist.
-func fill(s *session, n int64, sparse bool) {
-	dir := filepath.Join(s.env.tempDir(), "claude-"+strconv.Itoa(os.Getuid()), munge(s.cwd), s.id, "tasks")
+// fill makes the output file of a task that does not exist.
+func fill(s *session, n int) {
+	dir := filepath.Join(cmp.Or(os.Getenv("CLAUDE_CODE_TMPDIR"), os.TempDir()), "claude-"+strconv.Itoa(os.Getuid()),
+		munge(s.cwd), s.id, "tasks")
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
-		err = fillFile(filepath.Join(dir, "bfault.output"), n, sparse)
+		err = os.WriteFile(filepath.Join(dir, "bfault.output"), make([]byte, n), 0o600)
 	}
 	if err != nil {
 		fmt.Fprintln(s.stderr, "stand-in fault: fill:", err)
 	}
-}
-
-func fillFile(path string, n int64, sparse bool) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if sparse {
-		return file.Truncate(n)
-	}
-	piece := make([]byte, n/16+1)
-	for written := int64(0); written < n; written += int64(len(piece)) {
-		if _, err := file.Write(piece[:min(int64(len(piece)), n-written)]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

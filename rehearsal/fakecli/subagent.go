@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -18,7 +16,6 @@ import (
 type subagent struct {
 	id      string
 	kind    string // subagent_type
-	model   string
 	toolUse string // id of the Agent call
 	begun   time.Time
 	tools   int
@@ -29,7 +26,8 @@ type subagent struct {
 func (a *subagent) calls(s *session, tokens int, c toolCall) {
 	a.tokens = tokens
 	a.tools++
-	a.emit(s, "task_progress", obj{"description": "Running " + cmp.Or(describe(c), c.Name), "usage": a.usage(), "last_tool_name": c.Name})
+	a.emit(s, "task_progress", obj{"description": "Running " + cmp.Or(describe(c), c.Name), "usage": a.usage(),
+		"last_tool_name": c.Name})
 }
 
 func (a *subagent) usage() obj {
@@ -48,51 +46,27 @@ func runAgent(ctx context.Context, t *thread, c toolCall) *toolResult {
 		Description string `json:"description"`
 		Prompt      string `json:"prompt"`
 		Type        string `json:"subagent_type"`
-		Model       string `json:"model"`
 	}
 	if err := json.Unmarshal(c.Input, &in); err != nil {
 		return failed("%v", err)
 	}
-	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: cmp.Or(in.Type, "general-purpose"), model: in.Model,
+	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: cmp.Or(in.Type, "general-purpose"),
 		toolUse: c.ID, begun: time.Now()}
-	path := ""
-	if dir := strings.TrimSuffix(t.s.main.tr.path, ".jsonl"); dir != "" {
-		path = filepath.Join(dir, "subagents", "agent-"+a.id+".jsonl")
-	}
-	sub := &thread{s: t.s, sub: a, turn: t.turn, tr: newTranscript(path, t.s, a.id)}
-	defer sub.tr.close()
+	sub := &thread{s: t.s, sub: a, turn: t.turn, tr: newTranscript("", t.s)} // of which no more is kept than the report
 	a.emit(t.s, "task_started", obj{"description": in.Description, "is_backgrounded": false, "spawn_depth": 1,
 		"task_type": "local_agent", "prompt": in.Prompt})
-	sub.begin(ctx, in.Prompt)
-	end := sub.converse(ctx)
-	if path != "" { // like the transcript: a session continues without its files
-		meta := encode(obj{"agentType": a.kind, "toolUseId": c.ID})
-		_ = os.WriteFile(strings.TrimSuffix(path, ".jsonl")+".meta.json", meta, 0o644)
-	}
-	return sub.handBack(ctx, end)
-}
-
-// begin opens the conversation with the prompt.
-func (t *thread) begin(ctx context.Context, prompt string) {
-	answers := t.hook(ctx, "SubagentStart", "", nil)
-	t.sayAsUser(textBlock(prompt), nil, nil)
-	t.introduce()
-	t.remember("SubagentStart", answers.contexts())
-	t.tellContexts()
-}
-
-// handBack ends the task and makes the Agent call's result.
-func (t *thread) handBack(ctx context.Context, end ending) *toolResult {
-	a, status := t.sub, "completed"
-	switch {
-	case ctx.Err() != nil:
-		status = "killed"
-	case end.api != nil:
+	started := sub.hook(ctx, "SubagentStart", "", nil)
+	sub.sayAsUser(textBlock(in.Prompt), nil, nil)
+	sub.introduce()
+	sub.remember("SubagentStart", started.contexts())
+	sub.tellContexts()
+	end, status := sub.converse(ctx), "completed"
+	sub.hook(ctx, "SubagentStop", "", obj{"last_assistant_message": end.text})
+	if end.isError {
 		status = "failed"
 	}
-	a.emit(t.s, "task_updated", obj{"patch": obj{"status": status, "end_time": time.Now().UnixMilli()}})
 	a.emit(t.s, "task_notification", obj{"status": status, "summary": end.text, "usage": a.usage()})
-	if end.api != nil {
+	if end.isError {
 		return failed("%s", end.text)
 	}
 	text := fmt.Sprintf("[Subagent hand-back] What the subagent reports, in its own words:\n  %s\nagentId: %s\n",

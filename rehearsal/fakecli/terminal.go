@@ -46,7 +46,8 @@ func (s *session) readTyped(stdin io.Reader) {
 		case "/exit", "/quit":
 			return
 		default:
-			s.inbox.push(message{uuid: newUUID(), blocks: []json.RawMessage{textBlock(text)}, content: encode(text)}, func() {})
+			blocks := []json.RawMessage{textBlock(text)}
+			s.inbox.push(message{uuid: newUUID(), blocks: blocks, content: encode(text)}, func() {})
 		}
 		if err != nil {
 			return

@@ -3,16 +3,8 @@ package fakecli
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"maps"
 	"sync"
 	"time"
-)
-
-// Why a turn's context ended.
-var (
-	errInterrupted = errors.New("interrupted") // the turn ends with a result
-	errTerminated  = errors.New("terminated")  // the process leaves without one
 )
 
 // calls are the tool calls of an answer.
@@ -55,7 +47,10 @@ func (t *thread) execute(ctx context.Context, c toolCall) *toolResult {
 		return unusable
 	}
 	c, refused := t.permit(ctx, c)
-	if refused != nil {
+	switch {
+	case ctx.Err() != nil:
+		return rejected()
+	case refused != nil:
 		return refused
 	}
 	begun := time.Now()
@@ -85,29 +80,11 @@ func (t *thread) afterwards(ctx context.Context, c toolCall, res *toolResult, to
 
 // deliver shows a result to the host, the model and the transcript.
 func (t *thread) deliver(c toolCall, res *toolResult) {
-	block := obj{"type": "tool_result", "tool_use_id": c.ID, "content": res.content}
-	if res.isError || res.said {
-		block["is_error"] = res.isError
-	}
+	block := obj{"type": "tool_result", "tool_use_id": c.ID, "content": res.content, "is_error": res.isError}
 	decision := "accept"
 	if res.denied {
 		decision = "reject"
 	}
-	meta := obj{"id": c.ID, "permission_decision": obj{"decision": decision}}
-	raw := json.RawMessage(encode(block))
-	t.sayAsUser(raw, obj{"tool_result_meta": []obj{meta}}, nil)
-}
-
-// sayAsUser adds a message of role user that the host did not send: to the stream, the
-// conversation and the transcript.
-func (t *thread) sayAsUser(block json.RawMessage, inFrame, inLine obj) {
-	content := []json.RawMessage{block}
-	frame := obj{"type": "user", "message": obj{"role": "user", "content": content}, "uuid": newUUID()}
-	maps.Copy(frame, inFrame)
-	t.add("user", content...)
-	t.linkUser(frame["uuid"].(string), content, inLine)
-	if t.sub == nil {
-		t.turn.countUser()
-	}
-	t.emit(frame)
+	meta := []obj{{"id": c.ID, "permission_decision": obj{"decision": decision}}}
+	t.sayAsUser(encode(block), obj{"tool_result_meta": meta}, nil)
 }

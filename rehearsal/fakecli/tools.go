@@ -3,12 +3,8 @@ package fakecli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
 )
 
 const (
@@ -19,9 +15,10 @@ const (
 // tool is something a model can call.
 type tool struct {
 	toolSpec
-	server string // MCP server it belongs to, or ""
-	run    func(ctx context.Context, t *thread, c toolCall) *toolResult
+	run toolFunc
 }
+
+type toolFunc func(ctx context.Context, t *thread, c toolCall) *toolResult
 
 // toolCall is a tool_use block.
 type toolCall struct {
@@ -35,7 +32,6 @@ type toolCall struct {
 type toolResult struct {
 	content any // text, or blocks
 	isError bool
-	said    bool // is_error is given also where it is false, as Bash does
 	denied  bool
 }
 
@@ -43,22 +39,25 @@ func failed(format string, args ...any) *toolResult {
 	return &toolResult{content: fmt.Sprintf(format, args...), isError: true}
 }
 
+func denied(reason string) *toolResult {
+	return &toolResult{content: reason, isError: true, denied: true}
+}
+
 // rejected is the result of a call that an interrupt stopped (text of CLI 2.1.329).
 func rejected() *toolResult {
 	return failed("The user doesn't want to proceed with this tool use. It was rejected and may have been done in part.")
 }
 
-// builtins are the tools that scripts call, in the order in which init lists them. Files are
-// handled as simply as their results allow.
+// builtins are the tools that scenarios call, in the order in which init lists them.
 var builtins = []tool{
-	{toolSpec: spec("Agent", "Starts an agent that does a task and reports back."), run: nil}, // set in init
-	{toolSpec: spec(askUser, "Asks the user questions with options."), run: runAskUser},
-	{toolSpec: spec("Bash", "Executes a bash command and returns its output."), run: runBash},
-	{toolSpec: spec("Edit", "Replaces text in a file."), run: runEdit},
-	{toolSpec: spec("Glob", "Finds files by pattern."), run: runSearch},
-	{toolSpec: spec("Grep", "Searches files for a regular expression."), run: runSearch},
-	{toolSpec: spec("Read", "Reads a file."), run: runRead},
-	{toolSpec: spec("Write", "Writes a file."), run: runWrite},
+	{spec("Agent", "Starts an agent that does a task and reports back."), nil}, // set in init
+	{spec(askUser, "Asks the user questions with options."), runAskUser},
+	{spec("Bash", "Executes a bash command and returns its output."), runBash},
+	{spec("Edit", "Replaces text in a file."), fileTool(edit)},
+	{spec("Glob", "Finds files by pattern."), fileTool(glob)},
+	{spec("Grep", "Searches files for a regular expression."), fileTool(grep)},
+	{spec("Read", "Reads a file."), fileTool(read)},
+	{spec("Write", "Writes a file."), fileTool(write)},
 }
 
 func init() { builtins[0].run = runAgent } // which looks at the list itself
@@ -67,17 +66,11 @@ func spec(name, description string) toolSpec {
 	return toolSpec{name, description, json.RawMessage(`{"type":"object"}`)}
 }
 
-// chooseBuiltins applies --tools and deny rules. Without --tools, Glob and Grep exist only
-// where Bash does not (observed with CLI 2.1.329).
-func chooseBuiltins(wanted []string, exact bool, deny []rule) []tool {
+// chooseBuiltins applies --tools and deny rules.
+func chooseBuiltins(f flags, deny []string) []tool {
+	wanted := splitRules(f["--tools"])
 	return slices.DeleteFunc(slices.Clone(builtins), func(t tool) bool {
-		switch {
-		case removed(deny, t.Name):
-			return true
-		case exact:
-			return !slices.Contains(wanted, t.Name)
-		}
-		return (t.Name == "Glob" || t.Name == "Grep") && !removed(deny, "Bash")
+		return covers(deny, t.Name) || f.has("--tools") && !slices.Contains(wanted, t.Name)
 	})
 }
 
@@ -86,21 +79,16 @@ func chooseBuiltins(wanted []string, exact bool, deny []rule) []tool {
 func (t *thread) toolset() []tool {
 	s := t.s
 	out := slices.DeleteFunc(slices.Clone(s.builtin), func(b tool) bool { return t.sub != nil && b.Name == "Agent" })
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.schema != nil && t.sub == nil {
-		verdict := toolSpec{verdictTool, "Ends the turn with the answer in the required form.", s.schema.raw}
-		out = append(out, tool{toolSpec: verdict, run: runVerdict})
+		verdict := toolSpec{verdictTool, "Ends the turn with the answer in the required form.",
+			json.RawMessage(s.flags.get("--json-schema"))}
+		out = append(out, tool{verdict, runVerdict})
 	}
-	own := len(out)
-	for _, sv := range s.servers {
-		for _, tl := range sv.tools {
-			if !removed(s.deny, tl.Name) {
-				out = append(out, tl)
-			}
+	for _, tl := range guarded(s, &s.mcpTools) {
+		if !covers(s.deny, tl.Name) {
+			out = append(out, tl)
 		}
 	}
-	slices.SortFunc(out[own:], func(a, b tool) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -109,11 +97,7 @@ func (t *thread) find(c toolCall) (tool, *toolResult) {
 	set := t.toolset()
 	i := slices.IndexFunc(set, func(tl tool) bool { return tl.Name == c.Name })
 	if i < 0 {
-		text := "No such tool available: " + c.Name
-		if removed(t.s.deny, c.Name) || slices.ContainsFunc(builtins, func(b tool) bool { return b.Name == c.Name }) {
-			text += ". " + c.Name + " is disabled for this session, in subagents as well as here."
-		}
-		return tool{}, failed("<tool_use_error>Error: %s</tool_use_error>", text)
+		return tool{}, failed("<tool_use_error>Error: No such tool available: %s</tool_use_error>", c.Name)
 	}
 	return set[i], nil
 }
@@ -123,43 +107,18 @@ func runAskUser(context.Context, *thread, toolCall) *toolResult {
 	return failed("The user did not answer the questions.")
 }
 
-// verdictSchema is the schema of the session's verdicts.
-type verdictSchema struct {
-	raw      json.RawMessage
-	resolved *jsonschema.Resolved
-}
-
-func newVerdictSchema(raw json.RawMessage) (*verdictSchema, error) {
-	var s jsonschema.Schema
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, err
-	}
-	// The library takes any word for a type.
-	kinds := []string{"", "array", "boolean", "integer", "null", "number", "object", "string"}
-	if !slices.Contains(kinds, s.Type) {
-		return nil, fmt.Errorf("unknown type %q", s.Type)
-	}
-	resolved, err := s.Resolve(nil)
-	return &verdictSchema{raw, resolved}, err
-}
-
-func (v *verdictSchema) validate(raw json.RawMessage) error {
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return errors.New("root: no JSON")
-	}
-	return v.resolved.Validate(value)
-}
-
 // runVerdict takes a verdict; the turn ends with the first valid one.
 func runVerdict(_ context.Context, t *thread, c toolCall) *toolResult {
-	err := t.s.verdictSchema().validate(c.Input)
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
+	var value any
+	err := json.Unmarshal(c.Input, &value)
+	if err == nil {
+		err = t.s.schema.Validate(value)
+	}
 	if err != nil {
-		t.turn.refusals++
 		return failed("Output does not match required schema: %v", err)
 	}
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
 	if t.turn.verdict == nil {
 		t.turn.verdict = c.Input
 	}

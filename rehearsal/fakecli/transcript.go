@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -9,12 +10,9 @@ import (
 	"sync"
 )
 
-// version is the CLI version that is imitated.
-const version = "2.1.329"
-
-// transcript is the append-only file of a conversation, mode 0600. Without a path nothing
+// transcriptFile is the append-only file of a conversation, mode 0600. Without a path nothing
 // is kept (--no-session-persistence).
-type transcript struct {
+type transcriptFile struct {
 	path string
 	base obj // fields of every linked line
 
@@ -23,20 +21,13 @@ type transcript struct {
 	leaf string // uuid of the last linked line
 }
 
-// newTranscript describes a file; agent is the id of a subagent, or "".
-func newTranscript(path string, s *session, agent string) *transcript {
-	base := obj{"isSidechain": agent != "", "entrypoint": "sdk-cli", "cwd": s.cwd, "sessionId": s.id, "version": version}
-	if s.typed {
-		base["entrypoint"] = "cli"
-	}
-	if agent != "" {
-		base["agentId"] = agent
-	}
-	return &transcript{path: path, base: base}
+func newTranscript(path string, s *session) *transcriptFile {
+	return &transcriptFile{path: path,
+		base: obj{"isSidechain": false, "cwd": s.cwd, "sessionId": s.id, "version": version}}
 }
 
 // link appends a line that continues the conversation.
-func (t *transcript) link(line obj) {
+func (t *transcriptFile) link(line obj) {
 	maps.Copy(line, t.base)
 	if _, ok := line["uuid"]; !ok {
 		line["uuid"] = newUUID()
@@ -50,7 +41,7 @@ func (t *transcript) link(line obj) {
 }
 
 // note appends a line outside the conversation.
-func (t *transcript) note(line obj) {
+func (t *transcriptFile) note(line obj) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	line["sessionId"] = t.base["sessionId"]
@@ -59,7 +50,7 @@ func (t *transcript) note(line obj) {
 
 // write appends a line. The first one creates the file, like the CLI; a session continues
 // without a file that cannot be had.
-func (t *transcript) write(line obj) {
+func (t *transcriptFile) write(line obj) {
 	if t.path == "" {
 		return
 	}
@@ -71,7 +62,7 @@ func (t *transcript) write(line obj) {
 }
 
 // close is the last call.
-func (t *transcript) close() {
+func (t *transcriptFile) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = t.file.Close()
@@ -82,21 +73,14 @@ func (t *transcript) close() {
 func (t *thread) systemText(kind, text string, extra obj) {
 	t.add("system", textBlock(text))
 	attachment := obj{"type": kind}
-	for name, value := range extra {
-		attachment[name] = value
-	}
+	maps.Copy(attachment, extra)
 	t.tr.link(obj{"type": "attachment", "attachment": attachment, "rendered": []obj{{"content": text}}})
 }
 
 // linkUser adds a message of role user to the transcript.
 func (t *thread) linkUser(uuid string, content any, extra obj) {
-	line := obj{"type": "user", "message": obj{"role": "user", "content": content}}
-	if uuid != "" {
-		line["uuid"] = uuid
-	}
-	for name, value := range extra {
-		line[name] = value
-	}
+	line := obj{"type": "user", "uuid": cmp.Or(uuid, newUUID()), "message": obj{"role": "user", "content": content}}
+	maps.Copy(line, extra)
 	t.tr.link(line)
 }
 
@@ -106,16 +90,6 @@ var notAlphanumeric = regexp.MustCompile(`[^A-Za-z0-9]`)
 func munge(dir string) string {
 	name := notAlphanumeric.ReplaceAllString(dir, "-")
 	return name[max(0, len(name)-200):]
-}
-
-// findTranscript looks for a session in every project, because a session can be resumed
-// from another directory (2.1.300 and later).
-func findTranscript(env environment, session string) (path string, ok bool) {
-	found, _ := filepath.Glob(filepath.Join(env.configDir(), "projects", "*", session+".jsonl"))
-	if len(found) == 0 {
-		return "", false
-	}
-	return found[0], true
 }
 
 // contentBlocks reads message content: a list of blocks, or bare text.

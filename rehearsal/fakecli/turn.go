@@ -10,7 +10,6 @@ import (
 
 // turn is what a message, or several merged ones, started; it ends in one result.
 type turn struct {
-	s       *session
 	message message // merged
 	begun   time.Time
 	cancel  context.CancelCauseFunc
@@ -20,40 +19,17 @@ type turn struct {
 	uuids    []string  // of those that have one
 	folded   []string  // of those that joined while it ran
 	usage    usage
-	named    bool // the first assistant frame named the messages
-	replayed bool // the message was repeated to the host
 	enforced bool // a missing verdict was asked for
-	stopping bool // a Stop hook, or the enforcement, made the model continue
 
 	// session.mu guards these: the calls of subagents run side by side.
-	users    int // user frames of the main thread
-	denials  []obj
-	verdict  json.RawMessage
-	refusals int // of verdicts
-}
-
-func (t *turn) countUser() {
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
-	t.users++
-}
-
-func (t *turn) denied(c toolCall) {
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
-	t.denials = append(t.denials, obj{"tool_name": c.Name, "tool_use_id": c.ID, "tool_input": c.Input})
-}
-
-func (t *turn) nameMessages(frame obj) {
-	if n := len(t.uuids); n > 0 {
-		frame["user_message_uuid"], frame["user_message_uuids"] = t.uuids[n-1], slices.Clone(t.uuids)
-	}
+	users   int // user frames of the main thread
+	verdict json.RawMessage
 }
 
 // ending is how a turn, or a subagent, ended.
 type ending struct {
 	subtype string // "" = success
-	reason  string // terminal_reason; "" = no model was asked
+	reason  string // terminal_reason
 	stop    string // stop_reason of the last answer
 	text    string
 	isError bool
@@ -65,16 +41,12 @@ type ending struct {
 func (s *session) runTurn(batch []message) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	t := &turn{s: s, message: mergeMessages(batch), all: slices.Clone(batch), uuids: uuidsOf(batch),
-		begun: time.Now(), cancel: cancel}
-	s.setTurn(t)
-	defer s.setTurn(nil)
+	t := &turn{message: mergeMessages(batch), all: batch, uuids: uuidsOf(batch), begun: time.Now(), cancel: cancel}
+	set(s, &s.turn, t)
+	defer set(s, &s.turn, nil)
 	s.main.turn = t
 	s.setState("running")
-	for i, m := range batch {
-		if i < len(batch)-1 {
-			s.replay(m) // the last one follows with the first output
-		}
+	for _, m := range batch {
 		s.ledger.message("took", s.id, m)
 		s.lifecycle(m.uuid, "started")
 	}
@@ -92,33 +64,27 @@ func (s *session) perform(ctx context.Context, t *turn) ending {
 	m := t.message
 	answers := s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
 	s.emitInit(t)
-	if reason, blocked := answers.block(); blocked {
-		text := "UserPromptSubmit operation blocked by hook:\n" + reason + "\n\nOriginal prompt: " + m.text()
-		s.emit(obj{"type": "system", "subtype": "informational", "content": text, "prevent_continuation": true,
-			"prompt_submit_outcome": obj{"kind": "blocked_by_hook", "prompt_kept": false, "reason": reason}})
-		return ending{text: text}
-	}
 	s.recordPrompt(m, answers.contexts())
+	for _, part := range t.all[:len(t.all)-1] {
+		s.replay(part)
+	}
+	s.replay(m)
 	if e := s.faults.refusal(); e != nil {
 		return s.main.fail(e)
-	}
-	if s.env["ANTHROPIC_API_KEY"] == "" && s.env["ANTHROPIC_AUTH_TOKEN"] == "" {
-		const text = "Not logged in · Please run /login"
-		return s.main.fail(&apiError{status: 401, kind: "authentication_error", said: text})
 	}
 	return s.main.converse(ctx)
 }
 
 // recordPrompt adds the message to the conversation and the transcript.
 func (s *session) recordPrompt(m message, contexts []string) {
+	first := len(s.main.messages) == 0 // only turns add to it
 	s.main.add("user", m.blocks...)
 	extra := obj{"promptSource": s.promptSource()}
 	if len(m.merged) > 0 {
 		extra["mergedSendUuids"] = m.merged
 	}
 	s.main.linkUser(m.uuid, m.content, extra)
-	if !s.introduced {
-		s.introduced = true
+	if first {
 		s.main.introduce()
 	}
 	s.main.remember("UserPromptSubmit", contexts)
@@ -128,13 +94,8 @@ func (s *session) recordPrompt(m message, contexts []string) {
 // fold takes messages that came meanwhile into the running turn.
 func (t *thread) fold(ctx context.Context) {
 	s := t.s
-	batch, _ := s.inbox.take()
-	for _, m := range batch {
-		answers := t.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
-		if _, blocked := answers.block(); blocked {
-			s.lifecycle(m.uuid, "cancelled")
-			continue
-		}
+	for _, m := range s.inbox.take() {
+		t.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
 		s.replay(m)
 		s.ledger.message("took", s.id, m)
 		s.lifecycle(m.uuid, "started")
@@ -151,27 +112,22 @@ func (t *thread) fold(ctx context.Context) {
 func (s *session) finish(t *turn, end ending) {
 	s.mu.Lock()
 	o := obj{"type": "result", "subtype": "success", "is_error": end.isError, "result": end.text,
-		"result_index": s.results, "num_turns": 0, "stop_reason": nullable(end.stop), "api_error_status": nil,
-		"duration_ms": time.Since(t.begun).Milliseconds(), "usage": t.usage, "queued_turn_count": 0,
-		"permission_denials": append([]obj{}, t.denials...)}
-	if end.reason != "" {
-		o["num_turns"], o["terminal_reason"] = 1+t.users, end.reason
-	}
+		"num_turns": 1 + t.users, "stop_reason": nullable(end.stop), "terminal_reason": end.reason,
+		"duration_ms": time.Since(t.begun).Milliseconds(), "usage": t.usage,
+		"user_message_uuids": slices.Clone(t.uuids)}
 	if end.reason == "completed" && t.verdict != nil {
 		o["structured_output"] = t.verdict
 	}
-	s.results++
 	s.failed = end.isError
 	s.mu.Unlock()
-	t.nameMessages(o)
 	if end.subtype != "" {
 		o["subtype"], o["errors"] = end.subtype, end.errors
 		delete(o, "result")
 	}
 	if end.api != nil && end.api.status != 0 {
-		o["api_error_status"], o["api_error_type"] = end.api.status, end.api.kind
+		o["api_error_status"] = end.api.status
 	}
-	s.main.tr.note(s.account.report(o))
+	s.main.tr.note(s.report(o))
 	state := "completed"
 	if end.isError || strings.HasPrefix(end.reason, "aborted_") {
 		state = "cancelled"
@@ -189,7 +145,7 @@ func (s *session) finish(t *turn, end ending) {
 	for _, id := range t.uuids[:len(t.uuids)-len(t.folded)] {
 		s.lifecycle(id, state)
 	}
-	if s.inbox.empty() {
+	if items, _ := s.inbox.queue.Waiting(); items == 0 {
 		s.setState("idle")
 	}
 }

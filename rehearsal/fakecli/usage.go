@@ -3,8 +3,6 @@ package fakecli
 import (
 	"maps"
 	"strings"
-	"sync"
-	"time"
 )
 
 // usage is the token count of one model call.
@@ -30,28 +28,19 @@ type modelUsage struct {
 	CacheCreation int     `json:"cacheCreationInputTokens"`
 	Cost          float64 `json:"costUSD"`
 	Window        int     `json:"contextWindow"`
-	MaxOutput     int     `json:"maxOutputTokens"`
 }
 
-// cost is what a call costs at the prices that CLI 2.1.329 lists, in dollars per million
-// tokens. A cache read costs a twentieth of an input token, a cache write five quarters.
-func (u usage) cost(model string) float64 {
-	in, out := 4.0, 20.0
-	switch {
-	case strings.Contains(model, "fable"):
-		in, out = 8, 40
-	case strings.Contains(model, "sonnet"):
-		in, out = 2, 10
-	case strings.Contains(model, "haiku"):
-		in, out = 0.1, 0.5
-	}
+// cost is what a call costs, in dollars, at the prices of one model for all of them. A cache
+// read costs a twentieth of an input token, a cache write five quarters.
+func (u usage) cost() float64 {
 	input := float64(u.Input) + float64(u.CacheCreation)*1.25 + float64(u.CacheRead)*0.05
-	return (input*in + float64(u.Output)*out) / 1e6
+	return (input*4 + float64(u.Output)*20) / 1e6
 }
 
 const (
 	compactReserve  = 33_000 // from the window's end; compaction itself is not played
 	maxOutputTokens = 128_000
+	promptSize      = 15_000 // of prompt and tools, before anything was said
 )
 
 // modelWindow is the context window of a model (observed with CLI 2.1.329).
@@ -64,104 +53,73 @@ func modelWindow(model string) int {
 	return 1_000_000
 }
 
-// resolveModel gives the full name of an alias that --model takes.
+// resolveModel gives the full name of the model that is used unless another is named.
 func resolveModel(name string) string {
-	switch name {
-	case "", "default", "opus":
+	if name == "" || name == "default" || name == "opus" {
 		return "claude-opus-5-5"
-	case "sonnet", "haiku":
-		return "claude-" + name + "-5-5"
-	case "fable":
-		return "claude-fable-5-2"
 	}
 	return name
 }
 
-// account adds up usage and cost, over the whole life of the session and since the last
-// result.
+// account is what was used and spent, over the whole life of the session and since the last
+// result. session.mu guards it.
 type account struct {
-	mu          sync.Mutex
-	total       map[string]modelUsage
+	total       map[string]modelUsage // by model
 	sinceResult map[string]modelUsage
 	cost        float64
-	apiTime     time.Duration
 	last        *usage // of the main thread's last answer
 }
 
-func newAccount(c costState, last *usage) *account {
-	a := &account{total: map[string]modelUsage{}, sinceResult: map[string]modelUsage{}, cost: c.Total, last: last}
-	maps.Copy(a.total, c.Usage)
+func newAccount(p *past) account {
+	a := account{total: map[string]modelUsage{}, sinceResult: map[string]modelUsage{}, cost: p.cost.Total, last: p.last}
+	maps.Copy(a.total, p.cost.Usage)
 	return a
 }
 
-func (a *account) add(model string, u usage, took time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, m := range []map[string]modelUsage{a.total, a.sinceResult} {
+// spend adds a call of a model.
+func (s *session) spend(model string, u usage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range []map[string]modelUsage{s.account.total, s.account.sinceResult} {
 		sum := m[model]
 		sum.Input, sum.Output = sum.Input+u.Input, sum.Output+u.Output
 		sum.CacheRead, sum.CacheCreation = sum.CacheRead+u.CacheRead, sum.CacheCreation+u.CacheCreation
-		sum.Cost += u.cost(model)
-		sum.Window, sum.MaxOutput = modelWindow(model), maxOutputTokens
+		sum.Cost += u.cost()
+		sum.Window = modelWindow(model)
 		m[model] = sum
 	}
-	a.cost += u.cost(model)
-	a.apiTime += took
-}
-
-// read takes over what the main thread's answer says of its prompt, as soon as one of its
-// blocks is complete: it holds while its tools run, and when it is interrupted.
-func (a *account) read(u usage) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.last = &u
-}
-
-func (a *account) spent() float64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.cost
+	s.account.cost += u.cost()
 }
 
 // report adds the cost fields to a result frame and starts the next interval. state is the
 // transcript's line, from which a resume continues.
-func (a *account) report(result obj) (state obj) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	result["total_cost_usd"], result["duration_api_ms"] = a.cost, a.apiTime.Milliseconds()
+func (s *session) report(result obj) (state obj) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := &s.account
 	total := maps.Clone(a.total)
-	result["modelUsage"], result["model_usage_since_last_result"] = total, a.sinceResult
+	result["total_cost_usd"], result["modelUsage"] = a.cost, total
+	result["model_usage_since_last_result"] = a.sinceResult
 	a.sinceResult = map[string]modelUsage{}
 	return obj{"type": "cost-state", "totalCostUSD": a.cost, "modelUsage": total}
 }
 
-// session is the answer to get_usage.
-func (a *account) session() obj {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return obj{"session": obj{"total_cost_usd": a.cost, "model_usage": maps.Clone(a.total)}}
+// usage is the answer to get_usage.
+func (s *session) usage() obj {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return obj{"session": obj{"total_cost_usd": s.account.cost, "model_usage": maps.Clone(s.account.total)}}
 }
 
-// contextUsage is the answer to get_context_usage: the last call's usage with an estimate of
-// what followed, at least an estimate of prompt and tools.
+// contextUsage is the answer to get_context_usage: the usage of the last call.
 func (s *session) contextUsage() obj {
-	window := modelWindow(s.currentModel())
-	total := 0
-	for _, block := range s.system(nil) {
-		total += len(block) / 4
-	}
-	for _, t := range s.main.toolset() {
-		total += (len(t.InputSchema) + len(t.Description)) / 4
-	}
-	s.account.mu.Lock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	window, total := modelWindow(s.model), promptSize
 	last := s.account.last // never changed, only replaced
-	s.account.mu.Unlock()
-	if all, unread := s.main.size(); last != nil {
-		total = max(total, last.context()+unread)
-	} else {
-		total += all
+	if last != nil {
+		total = max(total, last.context())
 	}
-	return obj{"totalTokens": total, "maxTokens": window, "rawMaxTokens": window, "apiUsage": last,
-		"model":                s.currentModel(),
+	return obj{"totalTokens": total, "rawMaxTokens": window, "apiUsage": last, "model": s.model,
 		"isAutoCompactEnabled": true, "autoCompactThreshold": window - compactReserve}
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package fakecli
 
 import (
@@ -11,9 +9,6 @@ import (
 
 // leaveSignals end the process; the number is its exit code.
 var leaveSignals = map[os.Signal]int{syscall.SIGTERM: 143, syscall.SIGHUP: 129}
-
-// brokenPipe must be caught: a host that closes stdout does not end the CLI.
-var brokenPipe os.Signal = syscall.SIGPIPE
 
 // ownSession gives a command its own session, and with it a process group.
 func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
