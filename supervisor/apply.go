@@ -82,6 +82,8 @@ func (st *step) take(f input.Fact) {
 		st.checked(f)
 	case input.Surveyed:
 		st.surveyed(f)
+	case input.Merged:
+		st.merged(f)
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
 	case input.PTYOpened:
@@ -162,7 +164,7 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Compact:
 		st.compacted(e, b)
 	case bridge.ToolUse:
-		if a.Role == roster.RoleOrchestrator && policy.MayWrite(b.Tool) { // the Arbiter only reads
+		if a.Role == roster.RoleOrchestrator && a.Isolation == "" && policy.MayWrite(b.Tool) { // the Arbiter only reads
 			st.Changes.Acts(a.ID)
 		}
 		if b.Subagent == "" {

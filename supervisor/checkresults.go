@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 )
 
 // checked takes what came of a check.
@@ -68,6 +69,10 @@ func (st *step) handoverLate(of string) {
 				handoff.Receipt(late.Document.Checks[n], bridge.CheckResult{}, "out of time"))
 		}
 		st.dropCheck(late.Request, "the check is out of time")
+		if st.mustMerge(late) {
+			st.Handoff.Merges.Drop(&st.out, serial)
+			late.Merged = &isolation.Outcome{Document: serial, Agent: late.Agent.ID, Why: "the merge is out of time"}
+		}
 		st.advance(serial)
 	}
 }
@@ -75,6 +80,7 @@ func (st *step) handoverLate(of string) {
 // goOn takes up what an earlier process had begun on each document's way.
 func (st *step) goOn() {
 	st.judgeAnew() // the files may have changed meanwhile
+	st.Handoff.Merges.Again(&st.out)
 	for _, h := range slices.Clone(st.Handoff.Documents) {
 		if st.advance(h.Serial) {
 			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})

@@ -37,6 +37,7 @@ func (st *step) forgetHandovers() {
 	for _, h := range st.Handoff.RemoveWhere(func(h *handoff.Handover) bool { return h.Kind != handoff.KindRenewal }) {
 		st.out.StopTimer(handoverKey(h.Serial))
 		st.dropCheck(h.Request, "the document is not wanted any more")
+		st.Handoff.Merges.Drop(&st.out, h.Serial)
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 func (s *State) config(a *roster.Agent) bridge.AgentConfig {
 	o := s.Options
 	c := bridge.AgentConfig{
-		SessionID: a.SessionID, CWD: o.CWD, Model: o.Model,
+		SessionID: a.SessionID, CWD: s.dirOf(a.ID), Model: o.Model,
 		DisallowedTools: slices.Clone(o.Deny),
 		SettingSources:  []string{"user"},
 		PermissionMode:  "default",
@@ -38,7 +38,7 @@ func (s *State) config(a *roster.Agent) bridge.AgentConfig {
 	}
 	c.StrictMCP = !o.Trusted
 	c.Judged = true
-	c.Sandbox = o.Sandbox
+	c.Sandbox = s.sandboxIn(c.CWD)
 	if o.Permissions == string(policy.ModeRules) {
 		c.Env = policy.GitEnvironment(c.Env)
 	}
@@ -77,7 +77,7 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 	c.JSONSchema = verdict.ArbiterSchema()
 	c.MCPTools = ArbiterTools()
 	p := prompts.Arbiter{
-		CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
+		CWD: c.CWD, Delimiter: s.Options.Delimiter, Isolated: s.Options.Workspace.Isolated(),
 		MaxOrchestrators: s.Options.MaxOrchestrators, Rehearsal: s.Options.Rehearsal,
 	}
 	p.Decider = map[string]string{
@@ -96,7 +96,7 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *roster.Agent) {
 	c.JSONSchema = verdict.OrchestratorSchema()
 	c.MCPTools = orchestratorTools()
 	p := prompts.Orchestrator{
-		ID: a.ID, Name: a.Name, CWD: s.Options.CWD, Delimiter: s.Options.Delimiter,
+		ID: a.ID, Name: a.Name, CWD: c.CWD, Delimiter: s.Options.Delimiter, Isolated: a.Isolation != "",
 		Rehearsal: s.Options.Rehearsal,
 	}
 	if mode, ok := s.ModeNamed(a.Mode); ok {

@@ -22,6 +22,7 @@
 //	route, ruling                 where a verdict leads, and whether a ruling can be followed
 //	restarts, halt                what comes back after a failure, and what stays down until a human says so
 //	contextlow, failures, summon  a context that is nearly full, an agent that cannot go on, another Orchestrator
+//	merges                        the work of agents with directories of their own, when it is merged or in conflict
 //	checkresults, takeover        results of checks; a session that goes into a human's hands
 //	renewal, snapshots            the Arbiter's renewal; the files that agents changed
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
@@ -30,7 +31,7 @@
 //	delivery, revive, processes   messages sent and their proof; processes started again, started and stopped
 //	result, succession, checks    what a run came to, what a successor reads, the checks of a document
 //	work, plan, criteria          the executions of the task, its plan, its acceptance criteria
-//	config, limits                what agents are started with and read; what they may cost
+//	config, isolation, limits     what agents are started with and read, where they work, what they may cost
 //	mail, decisionpoints          messages that are posted; where the task stands, and what a decider is shown
 //	origin, permissions           who an input is from, and who may do what
 //	snapshot                      a state in the journal

@@ -35,8 +35,10 @@ func (st *step) advance(serial int) bool {
 		return false
 	case h.Document == nil:
 		a, _ := st.Agent(h.Agent.ID)
-		st.do(effect.Survey{Serial: serial, Params: bridge.InspectParams{SessionID: a.SessionID, CWD: st.Options.CWD,
-			Env: st.Options.Env, Sandbox: st.Options.Sandbox}})
+		dir := st.dirOf(a.ID)
+		st.do(effect.Survey{Serial: serial, Params: bridge.InspectParams{
+			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.sandboxIn(dir),
+		}})
 		return true
 	case len(h.Receipts) < st.checksOf(h) && st.Halted:
 		return true // until the human says so
@@ -45,17 +47,22 @@ func (st *step) advance(serial int) bool {
 		if a, ok := st.Agent(h.Agent.ID); ok {
 			h.Agent = a.AgentRef // it may have been started again
 		}
-		n := len(h.Receipts)
+		n, dir := len(h.Receipts), st.checkDir(h)
 		st.do(effect.RunCheck{
 			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request,
 			Again:     h.Kind == handoff.KindRepeated,
 			Criterion: h.Kind == handoff.KindAccept, Permitted: h.Kind == handoff.KindAccept && st.humansCommand(),
 			Params: bridge.CheckParams{
-				Command: h.Document.Checks[n].Command, CWD: st.Options.CWD,
+				Command: h.Document.Checks[n].Command, CWD: dir,
 				TimeoutMS: int(st.timeoutOf(h).Milliseconds()), Env: st.Options.Env,
-				Sandbox: st.Options.Sandbox,
+				Sandbox: st.sandboxIn(dir),
 			},
 		})
+		return true
+	case st.mustMerge(h) && st.Halted:
+		return true
+	case st.mustMerge(h):
+		st.Handoff.Merges.Ask(&st.out, serial, h.Agent.ID)
 		return true
 	case st.Handoff.Overtakes(h):
 		return true // what its author said first is heard first

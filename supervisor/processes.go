@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
@@ -21,15 +22,17 @@ func (st *step) enlist(a roster.Agent, prompt string) {
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
 		Generation: a.Generation, SuccessorOf: a.Predecessor,
 	})
-	if w := st.Options.Workspace; w.Enabled() && a.Role == roster.RoleOrchestrator {
-		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: "shared"})
+	if w := st.Options.Workspace; w.Enabled() && a.Role == roster.RoleOrchestrator && a.Isolation == "" {
+		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: runconfig.IsolationShared})
 	}
 	if !st.BridgeUp || st.Halted || st.TrustQuestion != nil { // it starts with the others
 		e := st.Edit(a.ID)
 		e.Status, e.NewSession = roster.Down, true
 		return
 	}
-	st.do(effect.Spawn{Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}})
+	st.do(effect.Spawn{
+		Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}, Place: st.place(a.ID),
+	})
 }
 
 // relaunch ends an agent's process in order to start another in its place.

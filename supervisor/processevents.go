@@ -26,6 +26,7 @@ func (st *step) spawned(f input.Spawned) {
 		return
 	}
 	a.Status, a.Since = roster.Ready, st.at
+	st.placed(a, f.Own)
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}

@@ -40,7 +40,7 @@ func (st *step) revive(id string) {
 	if !a.NewSession {
 		p.Pending = a.Turn
 	}
-	st.do(effect.Spawn{Params: p})
+	st.do(effect.Spawn{Params: p, Place: st.place(id)})
 }
 
 // emptied begins the account of a context that is new.

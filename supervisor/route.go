@@ -89,7 +89,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 		if from == contract.Supervisor {
 			st.releaseFinished()
 		}
-		problem := st.summon(v.Message, v.Mode, "", from)
+		problem := st.summon(summons{brief: v.Message, mode: v.Mode, by: from})
 		if problem == "" || st.Ending != nil {
 			break
 		}
@@ -137,8 +137,11 @@ func (st *step) succession(v verdict.Arbiter) {
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " +
 		st.Handoff.NextPredecessor() + "; the supervisor summons one"})
-	if problem := st.summon("Take up the work that is handed to you below, where it was left.", "",
-		st.Handoff.NextPredecessor(), contract.Supervisor); problem != "" && st.Ending == nil {
+	next := summons{
+		brief:       "Take up the work that is handed to you below, where it was left.",
+		successorOf: st.Handoff.NextPredecessor(), by: contract.Supervisor,
+	}
+	if problem := st.summon(next); problem != "" && st.Ending == nil {
 		st.ask("No successor could be summoned: " + problem)
 	}
 }

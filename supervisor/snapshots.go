@@ -27,7 +27,7 @@ const (
 // it.
 func (st *step) recordTurn(id string, t bridge.Turn, document int) {
 	a, _ := st.Agent(id)
-	if a.Role != roster.RoleOrchestrator || t.Tools == 0 && len(t.Files) == 0 {
+	if a.Role != roster.RoleOrchestrator || a.Isolation != "" && a.Own.Branch == "" || t.Tools == 0 && len(t.Files) == 0 {
 		return
 	}
 	keep := ""
@@ -35,6 +35,9 @@ func (st *step) recordTurn(id string, t bridge.Turn, document int) {
 		keep = fmt.Sprintf("handoff-%d", st.Handoff.DocumentSerial)
 	}
 	turn := changes.Turn{Agent: id, Named: t.Files, Keep: keep}
+	if a.Isolation != "" {
+		turn.Top = st.Options.Workspace.Top(id)
+	}
 	var working []string
 	for _, other := range st.Agents {
 		if other.Role != roster.RoleOrchestrator {
@@ -43,7 +46,7 @@ func (st *step) recordTurn(id string, t bridge.Turn, document int) {
 		if other.Alive() {
 			turn.Alive = append(turn.Alive, other.ID)
 		}
-		if other.ToolCall != nil {
+		if other.ToolCall != nil && other.Isolation == "" {
 			working = append(working, other.ID)
 		}
 	}

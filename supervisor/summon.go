@@ -17,9 +17,17 @@ import (
 
 // Summoning an Orchestrator: what may keep it from that, and what it is given.
 
+// summons says what Orchestrator is wanted.
+type summons struct {
+	brief, mode, successorOf string
+	by                       string
+	isolated                 bool // in a directory of its own
+}
+
 // summon starts an Orchestrator. It returns the reason when it must not; if
 // the reason is a limit of the run, the run is ending when it returns.
-func (st *step) summon(brief, mode, successorOf, by string) string {
+func (st *step) summon(in summons) string {
+	brief, mode, successorOf, by := in.brief, in.mode, in.successorOf, in.by
 	_, known := st.ModeNamed(mode)
 	old, problem := st.predecessor(&successorOf)
 	switch {
@@ -29,6 +37,8 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 		return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(st.modeNames(), ", "))
 	case problem != "":
 		return problem
+	case in.isolated && !st.Options.Workspace.Enabled():
+		return "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: leave out isolated."
 	case st.LivingCount() >= st.Options.MaxOrchestrators:
 		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
@@ -50,6 +60,7 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(st.Summoned), Generation: 1},
 			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(st.Summoned), Mode: mode,
 			Predecessor: successorOf, Brief: brief,
+			Isolation: st.isolationOf(in.isolated || old.Isolation != ""),
 		},
 		AgentWork: roster.AgentWork{Standing: roster.Working},
 	}
@@ -58,7 +69,10 @@ func (st *step) summon(brief, mode, successorOf, by string) string {
 	} else if len(ruler.Turn) > 0 {
 		a.SummonedIn = ruler.Turn[0]
 	}
-	company := st.company(a.ID)
+	company := ""
+	if a.Isolation == "" {
+		company = st.company(a.ID)
+	}
 	st.enlist(a, brief)
 	text, attached := brief, []conversation.Attached(nil)
 	if old.Document != nil {
@@ -129,7 +143,7 @@ func (s *State) unfinished(was *roster.Agent) bool {
 func (s *State) company(self string) string {
 	var others []string
 	for _, a := range s.Agents {
-		if a.ID != self && a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing != roster.HandedOff {
+		if a.ID != self && a.Role == roster.RoleOrchestrator && a.Isolation == "" && a.Alive() && a.Standing != roster.HandedOff {
 			others = append(others, a.Name+" ("+a.ID+")")
 		}
 	}

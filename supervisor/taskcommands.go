@@ -94,7 +94,7 @@ func (st *step) forceAgent(ref, mode string) {
 		st.reject(ref, "there is no task yet: send a message first")
 		return
 	}
-	if problem := st.summon(st.Task.Text, mode, "", contract.Human); problem != "" {
+	if problem := st.summon(summons{brief: st.Task.Text, mode: mode, by: contract.Human}); problem != "" {
 		st.reject(ref, "%s", problem)
 		return
 	}

@@ -104,7 +104,9 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 	if st.nothingWanted() {
 		return "", errors.New("there is no task: the human reset it; ask them what is wanted, with ADDRESS_HUMAN")
 	}
-	if problem := st.summon(in.Prompt, in.Mode, in.SuccessorOf, contract.Arbiter); problem != "" {
+	if problem := st.summon(summons{
+		brief: in.Prompt, mode: in.Mode, successorOf: in.SuccessorOf, by: contract.Arbiter, isolated: in.Isolated,
+	}); problem != "" {
 		return "", fmt.Errorf("%s", problem)
 	}
 	a, _ := st.Last()
@@ -112,7 +114,11 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return string(answer) + "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word.", nil
+	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
+	if st.Options.Workspace.Enabled() && a.Isolation == "" && st.LivingCount() > 1 {
+		text += " It shares the directory with the others: with isolated an Orchestrator gets one of its own."
+	}
+	return string(answer) + text, nil
 }
 
 func (st *step) toolRelease(in releaseInput) (string, error) {

@@ -17,6 +17,7 @@ type (
 		Prompt      string `json:"prompt" jsonschema:"the whole brief: what is wanted, where, constraints, how it will be judged. The Orchestrator knows nothing else."`
 		Mode        string `json:"mode,omitempty" jsonschema:"a mode to summon it under; leave out for a general Orchestrator"`
 		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"id of the Orchestrator whose hand-off document it continues; by default the one whose document has waited longest"`
+		Isolated    bool   `json:"isolated,omitempty" jsonschema:"give it a directory of its own: a Git worktree, merged when it reports done"`
 	}
 	releaseInput struct {
 		ID     string `json:"id" jsonschema:"id of the Orchestrator (orch-1), or all"`

@@ -45,6 +45,7 @@ var optionOf = map[string]func(*runconfig.Options) any{
 	"context-tokens":     func(o *runconfig.Options) any { return &o.ContextTokens },
 	"context-tokens-for": func(o *runconfig.Options) any { return &o.ContextTokensFor },
 	"memory":             func(o *runconfig.Options) any { return &o.Memory },
+	"isolation":          func(o *runconfig.Options) any { return &o.Workspace.Isolation },
 	"accept":             func(o *runconfig.Options) any { return &o.Accept },
 	"check-timeout":      func(o *runconfig.Options) any { return &o.CheckTimeout },
 	"permission-wait":    func(o *runconfig.Options) any { return &o.PermissionWait },
@@ -65,6 +66,14 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 	}
 	if s.Options.CheckTimeout == 0 {
 		s.Options.CheckTimeout = -1 // zero means the default there
+	}
+	if s.Rehearse { // its workspace is no Git repository
+		s.Options.Workspace.Isolation = runconfig.IsolationShared
+	}
+	switch s.Options.Workspace.Isolation {
+	case runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone:
+	default:
+		return usagef("--isolation %q: use shared, worktree or clone", s.Options.Workspace.Isolation)
 	}
 	if s.Options.Memory != memoryOn && s.Options.Memory != memoryOff {
 		return usagef("--memory %q: use on or off", s.Options.Memory)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -14,7 +15,7 @@ const receiptPatience = 2 * time.Second
 // receipt returns what a person reads when a run is over, with the line that leads on at its end. With --json, and if
 // the record of the run cannot be read in time, it is that line alone.
 func (r *runtimeRun) receipt(next string) []string {
-	alone := []string{next}
+	alone := append(slices.Clone(r.leftover), next)
 	if r.choices.JSON {
 		return alone
 	}
@@ -34,5 +35,5 @@ func (r *runtimeRun) receipt(next string) []string {
 	if err != nil {
 		return alone
 	}
-	return told.Receipt(next)
+	return append(slices.Clone(r.leftover), told.Receipt(next)...)
 }

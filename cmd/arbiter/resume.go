@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,6 +166,10 @@ func (r *runtimeRun) resumeState() error {
 		r.tellOf("of the environment that was given with --env, secrets were not recorded: give %s again where the agents need it", strings.Join(lost, ", "))
 	}
 	r.choices.resumeSandbox(s.Options)
+	began := cmp.Or(s.Options.Workspace.Isolation, runconfig.IsolationShared)
+	if now := r.choices.Options.Workspace.Isolation; r.choices.given["isolation"] && now != began {
+		return usagef("run %s began with --isolation %s, and goes on with it: leave out --isolation", run, began)
+	}
 	r.choices.Rehearse = r.choices.Options.Rehearsal
 	r.choices.adopt(t)
 	o := &r.choices.Options

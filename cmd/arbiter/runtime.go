@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 
 	"github.com/google/uuid"
@@ -55,7 +56,9 @@ type runtimeRun struct {
 	hooks     *hooksocket.Server // nil where there is no socket to be had
 	cache     *decider.DirStore  // of decisions; nil where none are remembered
 	decides   decider.Decider
-	grants    *grants.Store // nil where nothing is kept
+	grants    *grants.Store   // nil where nothing is kept
+	files     *runfiles.Files // nil without Git
+	leftover  []string        // what is said of agents' directories when the run is over
 
 	board         broadcaster
 	terminals     terminals
@@ -89,6 +92,9 @@ func newRun(c choices) (*runtimeRun, error) {
 	o.Claude = c.Claude
 	script, err := c.readPlay()
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkIsolation(context.Background()); err != nil {
 		return nil, err
 	}
 	if err := r.openStore(); err != nil {
@@ -290,7 +296,9 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	}
 	recorded := r.recordFiles(ctx)
 	port, claude, failed := r.open(ctx)
-	recorded(loop)
+	if err := recorded(loop); err != nil && failed == nil {
+		failed = &input.BridgeFailed{Category: bridge.CatStart, Message: err.Error()}
+	}
 	r.tellUntested(claude.Version)
 	var exit contract.Exit
 	switch {
@@ -304,6 +312,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	if f := loop.Fault(); f != nil {
 		r.reporter.Panicked(f)
 	}
+	r.removeDirs(exit)
 	return exit
 }
 

@@ -128,6 +128,8 @@ func (s choices) contradiction(c *cli.Context) string {
 		{s.JSON && s.Plain, "--json and --plain exclude each other: use one of them"},
 		{s.Resume && s.Rehearse, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario and --stand-in"},
 		{!slices.Contains([]proctree.Mode{proctree.ModeAuto, proctree.ModeAlways, proctree.ModeNever}, s.PIDNS), fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
+		{s.Rehearse && c.IsSet("isolation") && c.String("isolation") != runconfig.IsolationShared,
+			"--isolation and --rehearse exclude each other: a rehearsal's workspace is no Git repository"},
 		{s.Rehearse && c.IsSet("cwd"), "--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace"},
 	} {
 		if x.wrong {

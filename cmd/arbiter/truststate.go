@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -205,14 +207,14 @@ func (r *runtimeRun) watchman() *trustGate {
 	}
 }
 
-// gate is a supervisor.Gate.
-func (w *trustGate) gate(_ context.Context, _ bridge.SpawnParams, pinned string) error {
+// gate is a runloop.Gate.
+func (w *trustGate) gate(_ context.Context, p bridge.SpawnParams, pinned string) error {
 	now, err := trust.Inventory(w.place, ownConfiguration()...)
 	if err != nil {
 		return err
 	}
 	if now.Hash == pinned {
-		return nil
+		return w.ownGate(p.Config.CWD, now)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -222,6 +224,29 @@ func (w *trustGate) gate(_ context.Context, _ bridge.SpawnParams, pinned string)
 	}
 	w.seen[now.Hash] = now
 	return &runloop.Untrusted{Message: text, Hash: now.Hash}
+}
+
+// ownGate refuses an agent whose own directory, a worktree or a clone, has settings that the trusted workspace does not
+// have: another agent has changed them. The directory may lack some.
+func (w *trustGate) ownGate(dir string, trusted trust.Listing) error {
+	if dir == w.place {
+		return nil
+	}
+	own, err := trust.Inventory(dir, ownConfiguration()...)
+	if err != nil {
+		return err
+	}
+	// What is read of the user's work tree, too, is as it was trusted.
+	shared := trusted.Root + string(filepath.Separator)
+	own.Items = slices.DeleteFunc(own.Items, func(i trust.Item) bool { return strings.HasPrefix(i.File, shared) })
+	news := slices.DeleteFunc(trust.Diff(trusted, own), func(c trust.Change) bool {
+		return c.How == trust.Removed || c.Item.Kind == trust.KindGit // which every worktree has
+	})
+	if len(news) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust the workspace",
+		dir, sanitize.Line(trust.Summary(news, toldChanges), 600))
 }
 
 // record keeps what the human trusted in the run, if it is still that.

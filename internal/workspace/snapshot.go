@@ -28,6 +28,20 @@ var signature = []string{
 	"GIT_COMMITTER_NAME=Arbiter", "GIT_COMMITTER_EMAIL=arbiter@localhost",
 }
 
+// Identity returns the variables that name Arbiter as author and committer; nil if signer says that the user has
+// configured a name.
+func Identity(signer []string) map[string]string {
+	if signer != nil {
+		return nil
+	}
+	env := map[string]string{}
+	for _, entry := range signature {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return env
+}
+
 // Once records the workspace under a name of this run ("base"), unless the name is taken: it then returns the snapshot
 // that is there.
 func (r *Repo) Once(ctx context.Context, name string) (Snapshot, error) {

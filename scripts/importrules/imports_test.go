@@ -67,6 +67,8 @@ var forbidden = []rule{
 		why: "who changed which file is computed here; who takes snapshots, and who is told, is decided above"},
 	{from: "./supervisor/lifecycle", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "./supervisor/contract", "os", "net", "log/slog", "math/rand/v2"}, direct: true,
 		why: "what was seen of a process is judged here; who acts on it, and who is told, is decided above"},
+	{from: "./supervisor/isolation", to: []string{"./supervisor", "./supervisor/input", "./supervisor/roster", "./internal/...", "os", "net", "log/slog"}, direct: true,
+		why: "what is merged is computed here; who uses Git, and who is told, is decided above"},
 	{from: "./supervisor/input", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/effect", "os", "net", "log/slog"}, direct: true,
 		why: "what happened is data and its codec, and knows nothing of what follows from it"},
 	{from: "./supervisor", to: []string{"./supervisor/runloop"}, why: "Apply does not know who plays it"},

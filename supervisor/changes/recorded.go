@@ -26,7 +26,7 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 	turn := s.Queue[0]
 	s.Queue = slices.Clone(s.Queue[1:])
 	for _, id := range s.Active { // who began meanwhile may have changed files before the snapshot was taken
-		if id != turn.Agent {
+		if id != turn.Agent && turn.Top == "" {
 			turn.Others = union(turn.Others, []string{id})
 		}
 	}
@@ -42,7 +42,10 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 	case o.Judge: // what changed is still to be attributed
 		s.Failed = false
 	default:
-		s.Failed, s.Last = false, r.Commit
+		s.Failed = false
+		if turn.Top == "" {
+			s.Last = r.Commit
+		}
 		s.attribute(turn, r.Paths)
 		o.Overlaps = s.overlaps(turn, r.Paths)
 		s.tell(out, turn, r)
@@ -147,7 +150,10 @@ func (s *State) tell(out *effect.Collector, t Turn, r Recorded) {
 			continue
 		}
 		c.Agents = union(f.Known, nil)
-		if len(c.Agents) == 0 {
+		switch {
+		case t.Top != "":
+			c.Agents = []string{t.Agent}
+		case len(c.Agents) == 0:
 			c.Agents = union(f.Maybe, nil)
 		}
 		e.Files = append(e.Files, c)

@@ -41,6 +41,7 @@ type State struct {
 // work, or the run's last.
 type Turn struct {
 	Agent   string
+	Top     string   // of the directory that is the agent's own; empty: it shares the run's
 	Judge   bool     // the tree is wanted
 	Named   []string // files that its editing tools wrote, relative to the work tree
 	Alive   []string // agents that could write then
@@ -70,9 +71,11 @@ type Mark struct {
 // Record asks for a snapshot → Recorded.
 type Record struct {
 	Serial int
+	Own    string // agent whose own directory is recorded; empty: the run's
+	Branch bool   // the files of the run branch are wanted, not those of a directory
 	Base   string // commit of the first snapshot
-	Last   string // commit of the last snapshot
-	Since  string // commit at which the changes of this turn begin
+	Last   string // commit of the last snapshot; of an own directory, empty before the first
+	Since  string // commit at which the changes of this turn begin; likewise
 	Keep   string // a further name of the snapshot; may be empty
 	Tree   bool   // nothing else is wanted
 	Final  bool   // the last one: Recorded.Total is wanted
@@ -107,9 +110,13 @@ func (s *State) TurnEnded(out *effect.Collector, w runconfig.Workspace, t Turn, 
 	named := t.Named
 	t.Named = nil
 	for _, file := range named {
-		if rel := w.Relative(file); rel != "" && !slices.Contains(t.Named, rel) {
+		if rel := runconfig.Relative(cmp.Or(t.Top, w.Root), file); rel != "" && !slices.Contains(t.Named, rel) {
 			t.Named = append(t.Named, rel)
 		}
+	}
+	if t.Top != "" { // nobody else works there
+		s.queue(out, w, t)
+		return
 	}
 	for _, other := range s.Active {
 		if other != t.Agent {
@@ -149,7 +156,7 @@ func (s *State) Again(out *effect.Collector, w runconfig.Workspace) {
 }
 
 func (s *State) queue(out *effect.Collector, w runconfig.Workspace, t Turn) {
-	if n := len(s.Queue); n >= maxQueued && t.Agent != "" {
+	if n := len(s.Queue); n >= maxQueued && t.Agent != "" && t.Top == s.Queue[n-1].Top {
 		last := s.Queue[n-1]
 		last.Others = union(last.Others, append([]string{t.Agent}, t.Others...))
 		s.Queue = append(slices.Clone(s.Queue[:n-1]), last)
@@ -170,10 +177,14 @@ func (s *State) ask(out *effect.Collector, w runconfig.Workspace) {
 	s.Queue = slices.Clone(s.Queue)
 	s.Queue[0].Request = s.Serial
 	t := s.Queue[0]
-	out.Do(Record{
-		Serial: s.Serial, Base: w.Base, Last: cmp.Or(s.Last, w.Base), Since: cmp.Or(s.mark(t.Agent).Commit, w.Base),
-		Keep: t.Keep, Tree: t.Judge, Final: t.last(),
-	})
+	r := Record{Serial: s.Serial, Base: w.Base, Keep: t.Keep, Tree: t.Judge, Final: t.last()}
+	r.Last, r.Since = cmp.Or(s.Last, w.Base), cmp.Or(s.mark(t.Agent).Commit, w.Base)
+	if t.Top != "" {
+		r.Own, r.Since = t.Agent, s.mark(t.Agent).Commit
+		r.Last = r.Since
+	}
+	r.Branch = t.Agent == "" && w.Isolated()
+	out.Do(r)
 }
 
 // mark is that of an agent, by value.

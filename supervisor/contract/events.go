@@ -419,6 +419,7 @@ var events = []struct {
 	{Workspace{}, "Where an agent works.", fine},
 	{Changes{}, "Files that changed in an agent's turn.", 0},
 	{Overlap{}, "Living agents changed the same file; id is the supervisor.", talk},
+	{Merge{}, "An agent's work was merged, or is in conflict; id is the agent.", talk},
 	{Done{}, "An agent ended.", 0},
 	{Result{}, "The last line: how the run ended.", urgent | talk | aside},
 }

@@ -182,6 +182,11 @@ func body(b Body) any {
 			b.Agents = []string{}
 		}
 		return b
+	case Merge:
+		if b.Files == nil {
+			b.Files = []string{}
+		}
+		return b
 	case Handoff:
 		var d verdict.Document
 		if b.Document != nil {

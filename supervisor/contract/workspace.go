@@ -19,6 +19,12 @@ type (
 		Path   string   `json:"path" jsonschema:"The file, relative to the top of the work tree."`
 		Agents []string `json:"agents" jsonschema:"The agents that changed it."`
 	}
+	// Merge says that the work of an Orchestrator with a directory of its own was merged, or why it was not.
+	Merge struct {
+		Status string   `json:"status" jsonschema:"merged or conflict. A conflict has changed nothing."`
+		Head   string   `json:"head" jsonschema:"The commit of the run branch; with a conflict, the one to merge."`
+		Files  []string `json:"files" jsonschema:"The files that the merge changed, or that are in conflict."`
+	}
 )
 
 // FileChange is a file that changed. Its agents are those that are known to have changed it; if none is known, those that
@@ -44,3 +50,4 @@ type ResultChanges struct {
 func (Workspace) EventName() string { return "workspace" }
 func (Changes) EventName() string   { return "changes" }
 func (Overlap) EventName() string   { return "overlap" }
+func (Merge) EventName() string     { return "merge" }

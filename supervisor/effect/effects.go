@@ -4,13 +4,17 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // The effects that are this package's own; package effect has those of every part. Effects run outside of Apply, in the
 // order given for one agent, and come back as inputs that name the agent's generation.
 type (
-	// Spawn starts an agent → Spawned or NotSpawned.
-	Spawn struct{ Params bridge.SpawnParams }
+	// Spawn starts an agent → Spawned or NotSpawned. Place is the directory that it gets before; zero: it needs none.
+	Spawn struct {
+		Params bridge.SpawnParams
+		Place  runconfig.Place
+	}
 	// Send writes a message to an agent → NotSent on failure.
 	Send struct{ Params bridge.MessageParams }
 	// Interrupt stops an agent's turn; the turn's end comes as an event.

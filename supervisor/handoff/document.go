@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -51,7 +52,7 @@ func ForArbiter(h Handover) (string, []conversation.Attached) {
 	document := DocumentText(h.Document, h.Receipts, h.Why)
 	switch {
 	case h.Kind == KindDone || h.Kind == KindHandoff:
-		return strings.TrimSpace(h.Message + "\n\n" + document), findings(tallyOf(h))
+		return strings.TrimSpace(h.Message + "\n\n" + document), findings(joined(tallyOf(h), mergeOf(h)))
 	}
 	return h.Message, []conversation.Attached{{Title: "record", From: contract.Supervisor, Kind: "document", Text: strings.TrimSpace(document)}}
 }
@@ -64,6 +65,23 @@ func tallyOf(h Handover) string {
 	passed, failed, open := h.Document.Tally(h.Receipts)
 	return fmt.Sprintf("Of the %d checks of the document the supervisor found %d passed and %d failed; %d prove nothing. "+
 		"Whatever else the document says of checks is its author's word.", len(h.Document.Checks), passed, failed, open)
+}
+
+// mergeOf is what the supervisor says of where the author's work is.
+func mergeOf(h Handover) string {
+	switch {
+	case h.Merged == nil:
+		return ""
+	case h.Merged.Merged:
+		return "The work is merged, and the checks ran on the merged files."
+	}
+	return "The work is NOT merged: " + h.Merged.Why + ". Have its author or a successor put that right and report done again, " +
+		"or go on without it."
+}
+
+// joined are sentences that are not empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), " ")
 }
 
 func findings(text string) []conversation.Attached {

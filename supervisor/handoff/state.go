@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -15,7 +16,8 @@ type State struct {
 	EarlierProofs       Proof       // of those before them
 	Completing          *Completing // a COMPLETE that waits for them to be repeated
 	CompletionsSentBack int         // how often one went back for them
-	WaitingQuestions    []Asked     // questions to a predecessor that is being started again
+	Merges              isolation.State
+	WaitingQuestions    []Asked // questions to a predecessor that is being started again
 }
 
 // Proof is what the checks of the last `done` came to.
@@ -38,13 +40,14 @@ type Handover struct {
 	Serial   int             // names it among all of the run
 	Agent    bridge.AgentRef // whose work it is about
 	Kind     Kind
-	Message  string            // what is said with it
-	Why      string            // the supervisor generates it; empty: the author gave it
-	Document *verdict.Document // nil until it is generated
-	Receipts []verdict.Receipt // of its checks so far
-	Request  string            // the check under way, as a permission request
-	Taken    bool              // a successor was summoned meanwhile
-	Authors  []bridge.AgentRef `json:",omitempty"` // of KindRepeated: the author of each check
+	Message  string             // what is said with it
+	Why      string             // the supervisor generates it; empty: the author gave it
+	Document *verdict.Document  // nil until it is generated
+	Receipts []verdict.Receipt  // of its checks so far
+	Request  string             // the check under way, as a permission request
+	Taken    bool               // a successor was summoned meanwhile
+	Authors  []bridge.AgentRef  `json:",omitempty"` // of KindRepeated: the author of each check
+	Merged   *isolation.Outcome `json:",omitempty"` // of KindDone, of an author with a directory of its own
 }
 
 // Kind says what becomes of a document.

@@ -38,6 +38,7 @@ var Kinds = map[string]reflect.Type{
 	"surveyed":             reflect.TypeFor[Surveyed](),
 	"configured":           reflect.TypeFor[Configured](),
 	"snapshot_taken":       reflect.TypeFor[SnapshotTaken](),
+	"merged":               reflect.TypeFor[Merged](),
 	"decided":              reflect.TypeFor[Decided](),
 	"woke":                 reflect.TypeFor[Woke](),
 	"judged":               reflect.TypeFor[Judged](),

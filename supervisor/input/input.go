@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -76,6 +77,7 @@ type (
 	Spawned struct {
 		Agent  bridge.AgentRef
 		Result bridge.SpawnResult
+		Own    runconfig.Worktree `json:",omitzero"` // the directory that it got
 	}
 	NotSpawned struct {
 		Agent    bridge.AgentRef
@@ -177,6 +179,8 @@ type (
 	}
 	// SnapshotTaken ends a changes.Record effect.
 	SnapshotTaken changes.Recorded
+	// Merged ends an isolation.Merge effect.
+	Merged isolation.Merged
 	// Configured ends a SetModel effect. Failed says why the model stays as it was.
 	Configured struct {
 		Agent  bridge.AgentRef
@@ -218,6 +222,7 @@ func (Checked) fact()             {}
 func (Surveyed) fact()            {}
 func (Configured) fact()          {}
 func (SnapshotTaken) fact()       {}
+func (Merged) fact()              {}
 func (Decided) fact()             {}
 func (Woke) fact()                {}
 func (Judged) fact()              {}

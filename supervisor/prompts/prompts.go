@@ -29,6 +29,7 @@ type Arbiter struct {
 	Modes            []Mode
 	MaxOrchestrators int
 	Decider          string // who decides in its place, in words; empty: itself
+	Isolated         bool   // Orchestrators have directories of their own, and CWD has the merged files
 	Rehearsal        bool
 }
 
@@ -39,6 +40,7 @@ type Orchestrator struct {
 	Delimiter  string
 	Mode       string // its name, empty for none
 	ModePrompt string
+	Isolated   bool // CWD is its own
 	Rehearsal  bool
 }
 

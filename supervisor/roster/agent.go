@@ -31,7 +31,8 @@ type AgentIdentity struct {
 	Brief       string // what it was summoned for
 	SummonedIn  string // the Arbiter's turn it was summoned in, by a message of it
 	Predecessor string
-	Forgotten   bool // what it left is only in the journal
+	Isolation   string `json:",omitempty"` // of the directory that is its own; empty: it shares the run's
+	Forgotten   bool   // what it left is only in the journal
 }
 
 // Role says what an agent is in the hierarchy.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // AgentProcess follows the process of an agent.
@@ -18,7 +19,8 @@ type AgentProcess struct {
 	RestartClass restart.Class // why it is Restarting
 	RestartCause string        // the same in words
 	Watch        Watch
-	Backoff      *Backoff `json:",omitempty"` // it waits for another attempt
+	Backoff      *Backoff           `json:",omitempty"` // it waits for another attempt
+	Own          runconfig.Worktree `json:",omitzero"`  // the directory that is its own
 }
 
 // Status is where an agent's process stands.

@@ -8,16 +8,53 @@ import (
 
 // Workspace says where snapshots of the run's files are taken. The zero Workspace takes none.
 type Workspace struct {
-	Root string `json:",omitempty"` // top of the Git work tree, an absolute path without links
-	Base string `json:",omitempty"` // commit of the first snapshot
+	Root   string `json:",omitempty"` // top of the Git work tree, an absolute path without links
+	Base   string `json:",omitempty"` // commit of the first snapshot
+	Prefix string `json:",omitempty"` // the run's directory below Root, with slashes; empty for Root itself
+	Own    string `json:",omitempty"` // where agents get directories of their own, an absolute path without links
+	// Isolation of all Orchestrators; empty: they share the run's directory, unless the Arbiter isolates one.
+	Isolation string `json:",omitempty"`
+}
+
+// Isolated reports whether every Orchestrator has a directory of its own. The run's work is then on the run branch.
+func (w Workspace) Isolated() bool { return w.Isolation != "" && w.Isolation != IsolationShared }
+
+// Isolation of Orchestrators.
+const (
+	IsolationShared   = "shared"   // they work in the run's directory
+	IsolationWorktree = "worktree" // each has a Git worktree
+	IsolationClone    = "clone"    // each has a clone, so that it need not write to the user's Git directory
+)
+
+// Place asks for a directory of an agent's own.
+type Place struct {
+	Agent      string
+	Generation int    // of the agent
+	Kind       string // IsolationWorktree or IsolationClone; empty: to read the files of the run branch
+	After      string // the agent whose work it goes on with; empty: it begins with the run branch
+}
+
+// Worktree is a directory of an agent's own.
+type Worktree struct {
+	Branch    string `json:",omitempty"` // arbiter/RUN8/orch-1.1
+	Base      string `json:",omitempty"` // commit that its work began with
+	Isolation string `json:",omitempty"` // IsolationWorktree or IsolationClone
+}
+
+// Top is the top of an agent's own directory.
+func (w Workspace) Top(agent string) string { return filepath.Join(w.Own, agent) }
+
+// Dir is the place in an agent's own directory that corresponds to the run's: where the agent starts.
+func (w Workspace) Dir(agent string) string {
+	return filepath.Join(w.Top(agent), filepath.FromSlash(w.Prefix))
 }
 
 // Enabled reports whether there are snapshots.
 func (w Workspace) Enabled() bool { return w.Base != "" }
 
-// Relative is a file's path below the work tree, with slashes; empty if it is not there.
-func (w Workspace) Relative(file string) string {
-	rel, err := filepath.Rel(w.Root, file)
+// Relative is a file's path below the top of a work tree, with slashes; empty if it is not there.
+func Relative(top, file string) string {
+	rel, err := filepath.Rel(top, file)
 	if err != nil || !filepath.IsAbs(file) || rel == ".." || strings.HasPrefix(rel, "../") {
 		return ""
 	}

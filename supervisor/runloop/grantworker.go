@@ -40,17 +40,17 @@ func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 	}
 	p := l.policy
 	p.Allow = slices.Concat(p.Allow, l.keptRules)
-	l.rules.Store(p.Compile())
+	l.rules.set(p)
 	return nil
 }
 
-// rulesOf compiles the mode and the rules of a run that were changed while it is played,
-// with what is always allowed here. The rules were parsed before they became the run's.
-func (l *Loop) rulesOf(o *runconfig.Options) *policy.Compiled {
+// rulesOf is the mode and the rules of a run that were changed while it is played, with what is always allowed here. The
+// rules were parsed before they became the run's.
+func (l *Loop) rulesOf(o *runconfig.Options) policy.Policy {
 	p := l.policy
 	p.Mode = policy.Mode(o.Permissions)
 	p.Allow, p.Ask, p.Deny = append(parsed(o.Allow), l.keptRules...), parsed(o.Ask), parsed(o.Deny)
-	return p.Compile()
+	return p
 }
 
 // parsed are the rules of texts that are known to be rules.
@@ -112,8 +112,9 @@ func (l *Loop) vet(f input.Fact) input.Fact {
 	if !known || err != nil {
 		return f // the loop says so
 	}
-	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve, Allow: []policy.Rule{rule}}
 	params := asked.Params
+	p := l.bare(s, params.ID)
+	p.Allow = []policy.Rule{rule}
 	if _, covers := p.Covered(policy.Request{Tool: params.Tool, Input: l.exact(params), CWD: params.CWD}); covers {
 		return f
 	}
@@ -145,5 +146,6 @@ func (l *Loop) reconsider() {
 
 // suggest names rules that would cover a request, narrow ones first.
 func (l *Loop) suggest(p bridge.PermissionParams) []string {
-	return policy.Suggest(policy.Request{Tool: p.Tool, Input: p.Input}, l.policy.CWD, l.policy.Home)
+	dir := l.bare(l.Snapshot(), p.ID).CWD
+	return policy.Suggest(policy.Request{Tool: p.Tool, Input: p.Input}, dir, l.policy.Home)
 }

@@ -1,12 +1,14 @@
 package runloop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
@@ -56,7 +58,7 @@ func (l *Loop) judged(p bridge.JudgeParams) input.Judged {
 		call := toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}
 		d = l.ruling(call)
 		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) &&
-			!l.rules.Load().ReadsUnseen(call.request()) {
+			!l.rulesFor(call).ReadsUnseen(call.request()) {
 			// The CLI asks for what its default mode asks for; can_use_tool decides then.
 			d.Behavior = policy.Allow
 		}
@@ -111,6 +113,28 @@ func askedCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
 	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD, asked: true}
 }
 
+// rulesFor are the permission rules as they are for the caller: their relative paths begin in its directory, and those
+// of a check in the directory that it runs in.
+func (l *Loop) rulesFor(c toolCall) *policy.Compiled {
+	dir := l.bare(l.Snapshot(), c.agent).CWD
+	if c.check {
+		dir = cmp.Or(c.cwd, dir)
+	}
+	if dir == l.policy.CWD {
+		dir = ""
+	}
+	return l.rules.in(dir)
+}
+
+// bare is the policy of an agent without rules.
+func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
+	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
+	if s != nil {
+		p.CWD = cmp.Or(s.OwnDir(agent), p.CWD)
+	}
+	return p
+}
+
 func (c toolCall) request() policy.Request {
 	return policy.Request{Tool: c.tool, Input: c.input, CWD: c.cwd, Asked: c.asked}
 }
@@ -128,7 +152,7 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
 	request := c.request()
-	rules := l.rules.Load()
+	rules := l.rulesFor(c)
 	d := rules.Decide(request)
 	nobodyAsked := c.check || rules.Mode() == policy.ModeRules
 	switch {
@@ -139,7 +163,7 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 	case d.Behavior != policy.Ask:
 		return d
 	}
-	if rule, ok := l.granted(tool, request, input); ok {
+	if rule, ok := l.granted(c); ok {
 		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Rule: rule,
 			Reason: "the human allowed it for this run"}
 	}
@@ -148,21 +172,24 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 
 // granted reports whether the human has allowed a call for the whole run: exactly it, or by
 // a rule.
-func (l *Loop) granted(tool string, r policy.Request, input json.RawMessage) (rule string, ok bool) {
+func (l *Loop) granted(c toolCall) (rule string, ok bool) {
 	s := l.Snapshot()
-	if slices.Contains(s.Permission.Actions, permission.Key(tool, input)) {
+	if slices.Contains(s.Permission.Actions, permission.Key(c.tool, c.input)) {
 		return "", true
 	}
 	if len(s.Permission.Rules) == 0 {
 		return "", false
 	}
-	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
+	p := l.bare(s, c.agent)
+	if c.check {
+		p.CWD = cmp.Or(c.cwd, p.CWD)
+	}
 	for _, text := range s.Permission.Rules {
 		if rule, err := policy.ParseRule(text); err == nil {
 			p.Allow = append(p.Allow, rule)
 		}
 	}
-	return p.Covered(r)
+	return p.Covered(c.request())
 }
 
 // toldCalls are calls whose permission was told when they were judged: where the CLI asks
@@ -224,7 +251,7 @@ func (l *Loop) beyondMode(c toolCall) (rule, why string) {
 	if !ok {
 		return "", "its mode " + a.Mode + " is not known any more"
 	}
-	if allowed, rule, why := mode.Guard(l.policy.CWD, l.policy.Home).Allows(c.tool, c.input, c.cwd); !allowed {
+	if allowed, rule, why := mode.Guard(l.bare(s, c.agent).CWD, l.policy.Home).Allows(c.tool, c.input, c.cwd); !allowed {
 		return rule, why
 	}
 	return "", ""

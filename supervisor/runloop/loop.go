@@ -51,7 +51,7 @@ type Loop struct {
 	decider decider.Decider // nil: the Arbiter's session decides
 
 	policy    policy.Policy // as the run began; from then on rules may be others
-	rules     atomic.Pointer[policy.Compiled]
+	rules     rules
 	kept      map[string]bool // actions that are always allowed here
 	keptRules []policy.Rule   // what is always allowed here
 	refuses   func(runconfig.Options) error
@@ -61,7 +61,7 @@ type Loop struct {
 	open      Opener // nil: a bridge that is gone ends the run
 	drop      func() // ends the present bridge, so that it is lost
 	setup     Setup  // of sessions in terminals; may be nil
-	recorder  Recorder
+	files     Files
 
 	inbox  chan input.Input
 	urgent chan input.Input // what does not wait behind the others
@@ -123,7 +123,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{}, pursued: map[string]pursuit{}, clock: clock.New(),
 	}
-	l.rules.Store(p.Compile())
+	l.rules.set(p)
 	l.broken = make(chan *Fault, 1)
 	l.books.init()
 	l.state.Store(&supervisor.State{})

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
@@ -30,7 +31,11 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 		}
 		l.sink(at, e.Event)
 	case effect.Spawn:
-		l.start(ctx, e.Params.ID, func(ctx context.Context) { l.spawn(ctx, port, e.Params) })
+		deadline := spawnDeadline
+		if e.Place.Agent != "" {
+			deadline += placeDeadline
+		}
+		l.start(ctx, e.Params.ID, deadline, func(ctx context.Context) { l.spawn(ctx, port, e) })
 	case effect.Send:
 		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, port, e.Params) }))
 	case effect.Interrupt:
@@ -60,6 +65,8 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 		}
 	case changes.Record:
 		l.work(timed(ctx, snapshotDeadline, func(ctx context.Context) { l.recordFiles(ctx, e) }))
+	case isolation.Merge:
+		l.work(timed(ctx, mergeDeadline, func(ctx context.Context) { l.merge(ctx, e) }))
 	case effect.Survey:
 		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.survey(ctx, port, e) }))
 	case effect.Configure:
@@ -89,7 +96,7 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 	case effect.SetTimer:
 		l.setTimer(e)
 	case effect.OpenPTY:
-		l.start(ctx, e.Params.ID, func(ctx context.Context) { l.openPTY(ctx, port, e.Params) })
+		l.start(ctx, e.Params.ID, spawnDeadline, func(ctx context.Context) { l.openPTY(ctx, port, e.Params) })
 	case effect.ClosePTY:
 		l.end(ctx, e.Agent, func(ctx context.Context) error { return port.PTYClose(ctx, e.Agent) })
 	case effect.Shutdown:

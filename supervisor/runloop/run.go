@@ -75,7 +75,7 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 		l.reject(c, unrecorded.Error())
 	} else {
 		if old := l.state.Load(); ok && !supervisor.SameRules(&old.Options, &state.Options) {
-			l.rules.Store(l.rulesOf(&state.Options))
+			l.rules.set(l.rulesOf(&state.Options))
 		}
 		var told []supervisor.Told
 		if input.Recorded(in.Fact) { // pieces of text are told as they come, and not kept

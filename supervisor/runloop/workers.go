@@ -24,7 +24,13 @@ const (
 	shutdownDeadline = 20 * time.Second
 )
 
-func (l *Loop) spawn(ctx context.Context, port Port, p bridge.SpawnParams) {
+func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
+	p := e.Params
+	own, err := l.place(ctx, e.Place, &p.Config)
+	if err != nil {
+		l.Put(input.NotSpawned{Agent: p.AgentRef, Category: bridge.CatStart, Message: err.Error()})
+		return
+	}
 	if !l.passes(ctx, p) {
 		return
 	}
@@ -32,7 +38,7 @@ func (l *Loop) spawn(ctx context.Context, port Port, p bridge.SpawnParams) {
 	r, err := port.Spawn(ctx, p)
 	crashpoint.Here("loop.spawned")
 	if err == nil {
-		l.Put(input.Spawned{Agent: p.AgentRef, Result: r})
+		l.Put(input.Spawned{Agent: p.AgentRef, Result: r, Own: own})
 		return
 	}
 	if errors.Is(err, bridge.ErrClosed) {
@@ -65,7 +71,7 @@ func (l *Loop) interrupt(ctx context.Context, port Port, a bridge.AgentRef) {
 }
 
 // start has a process of an agent started, and forgets the starts that were answered.
-func (l *Loop) start(ctx context.Context, id string, f func(context.Context)) {
+func (l *Loop) start(ctx context.Context, id string, deadline time.Duration, f func(context.Context)) {
 	for id, answered := range l.starts {
 		select {
 		case <-answered:
@@ -75,7 +81,7 @@ func (l *Loop) start(ctx context.Context, id string, f func(context.Context)) {
 	}
 	answered := make(chan struct{})
 	l.starts[id] = answered
-	l.work(timed(ctx, spawnDeadline, func(ctx context.Context) {
+	l.work(timed(ctx, deadline, func(ctx context.Context) {
 		defer close(answered)
 		f(ctx)
 	}))

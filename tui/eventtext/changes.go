@@ -49,6 +49,22 @@ func overlapText(o contract.Overlap, name func(string) string) string {
 	return strings.Join(agents, " and ") + " changed the same file: " + One(o.Path, MaxSummary)
 }
 
+// mergeText tells what became of an agent's work: "The work of Orchestrator I was merged: a.go, b.go".
+func mergeText(m contract.Merge, who string) string {
+	var files []string
+	for _, f := range m.Files[:min(len(m.Files), shownFiles)] {
+		files = append(files, One(f, MaxSummary))
+	}
+	if more := len(m.Files) - len(files); more > 0 {
+		files = append(files, words.Count(more, "more file"))
+	}
+	list := After(": ", strings.Join(files, ", "))
+	if m.Status == "conflict" {
+		return "The work of " + amid(who) + " conflicts with that of others" + list
+	}
+	return "The work of " + amid(who) + " was merged" + list
+}
+
 // acceptanceText tells what a criterion came to: "Criterion passed: the tests pass (make test)".
 func acceptanceText(a contract.Acceptance) string {
 	text := "Criterion " + One(a.Status, MaxName) + ": " + One(a.Text, MaxSummary)

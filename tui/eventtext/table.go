@@ -119,6 +119,8 @@ func word(e history.Entry, name func(string) string) wording {
 		return line(who + " changed " + changedText(b))
 	case contract.Overlap:
 		return line(overlapText(b, name))
+	case contract.Merge:
+		return line(mergeText(b, who))
 	case contract.Acceptance:
 		return line(acceptanceText(b))
 	case contract.PermissionRequest:

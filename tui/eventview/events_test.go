@@ -191,6 +191,10 @@ func samples() map[string][]history.Entry {
 				{Path: "logo.png", Status: "modified"}, {Path: "run", Status: "retyped"}, {Path: "more.go", Status: "added", Added: 1},
 			}}),
 		},
+		"merge": {
+			told("orch-2", contract.Merge{Status: "conflict", Head: "b7a9d1", Files: []string{"go.mod"}}),
+			told("orch-2", contract.Merge{Status: "merged", Head: "c0ffee", Files: []string{"a.go", "go.mod"}}),
+		},
 		"overlap":   {told("supervisor", contract.Overlap{Path: "cmd/main.go", Agents: []string{"orch-1", "orch-2"}})},
 		"withdrawn": {told("human", contract.Withdrawn{MessageID: "m2"})},
 		"halted":    {told("human", contract.Halted{By: "screen"}), told("human", contract.Halted{By: "socket"})},

@@ -95,7 +95,7 @@ func logRole(b contract.Body) render.Role {
 		case "failed":
 			return render.Bad
 		}
-	case contract.Overlap, contract.Takeover, contract.Withdrawn, contract.Rejected, contract.Retry, contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice:
+	case contract.Overlap, contract.Merge, contract.Takeover, contract.Withdrawn, contract.Rejected, contract.Retry, contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice:
 		return render.Warn
 	case contract.Question, contract.PermissionRequest:
 		return render.Alert

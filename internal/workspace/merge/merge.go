@@ -120,6 +120,27 @@ func Trees(ctx context.Context, r *workspace.Repo, ours, theirs string) (tree st
 	return "", slices.Compact(files), nil
 }
 
+// TreesOver merges two commits as if base was the last that they have in common, whatever their history says. It returns
+// what Trees does.
+func TreesOver(
+	ctx context.Context, r *workspace.Repo, base, ours, theirs string,
+) (tree string, conflicts []string, err error) {
+	// git merge-tree --merge-base came with git 2.40. Commits that no reference names do the same.
+	commits, err := r.Commits(ctx, base, ours, theirs)
+	if err != nil {
+		return "", nil, err
+	}
+	var made [3]string
+	for i, c := range commits {
+		parent := made[0]
+		made[i], err = r.Record(ctx, nil, c.Tree, "arbiter: to merge", parent)
+		if err != nil {
+			return "", nil, err
+		}
+	}
+	return Trees(ctx, r, made[1], made[2])
+}
+
 // Signer returns the variables that name the author and committer of a commit on the user's behalf: none if the user has
 // configured a name and an address, else Arbiter's.
 func Signer(ctx context.Context, r *workspace.Repo) []string {

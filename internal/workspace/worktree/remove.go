@@ -72,23 +72,11 @@ func (m *Manager) Save(ctx context.Context, w Worktree) (s Saved, err error) {
 }
 
 func (m *Manager) save(ctx context.Context, w Worktree) (Saved, error) {
-	head, err := m.Head(ctx, w)
+	found, err := m.holds(ctx, w)
 	if err != nil {
 		return Saved{}, err
 	}
-	s := Saved{}
-	var tree string
-	if w.Kind == Clone {
-		tree, s.Trouble, err = m.repo.TreeOf(ctx, w.Dir, head)
-	} else {
-		var there *workspace.Repo
-		if there, err = m.linked(ctx, w); err == nil {
-			tree, s.Trouble, err = there.Tree(ctx)
-		}
-	}
-	if err != nil {
-		return Saved{}, err
-	}
+	head, tree, s := found.Head, found.Tree, Saved{Trouble: found.Trouble}
 	delta, err := m.repo.Delta(ctx, head, tree)
 	if err != nil {
 		return Saved{}, err
@@ -103,13 +91,13 @@ func (m *Manager) save(ctx context.Context, w Worktree) (Saved, error) {
 		return s, err
 	}
 	ref := m.repo.Ref(name(w.Orchestrator) + "/wip")
-	found, err := m.repo.Commits(ctx, ref, ref+"^1")
+	earlier, err := m.repo.Commits(ctx, ref, ref+"^1")
 	if err != nil {
 		return Saved{}, err
 	}
-	old := found[0]
+	old := earlier[0]
 	s.Ref, s.Commit = ref, old.ID
-	if old.Tree == tree && found[1].ID == head {
+	if old.Tree == tree && earlier[1].ID == head {
 		return s, nil
 	}
 	parents := []string{head}
@@ -165,8 +153,8 @@ func (m *Manager) remove(ctx context.Context, w Worktree, force bool) (Saved, er
 // reader is the name of the directory that Reader keeps.
 const reader = "arbiter"
 
-// Reader keeps a directory with the files of a commit for those who only read: the Arbiter. It creates the directory, or
-// brings it to the commit; changes that were made there are lost.
+// Reader keeps a directory with the files of a commit for those who only read: the Arbiter, and checks. It creates the
+// directory, or brings it to the commit; changes that were made there are lost, other files stay.
 func (m *Manager) Reader(ctx context.Context, commit string) (dir string, err error) {
 	err = m.locked(ctx, reader, func(m *Manager) error {
 		if _, err := os.Lstat(filepath.Join(m.dir(reader), ".git")); err == nil {
@@ -179,7 +167,10 @@ func (m *Manager) Reader(ctx context.Context, commit string) (dir string, err er
 		if err := m.discard(ctx, reader); err != nil {
 			return err
 		}
-		_, err := m.repo.Git.Write(ctx, "worktree", "add", "--detach", m.dir(reader), commit)
+		if _, err := m.repo.Git.Write(ctx, "worktree", "add", "--detach", m.dir(reader), commit); err != nil {
+			return err
+		}
+		_, err := include(ctx, m.repo, m.dir(reader))
 		return err
 	})
 	if err != nil {

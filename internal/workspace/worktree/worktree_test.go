@@ -394,3 +394,53 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%v, %v", all, err)
 	}
 }
+
+// TestCommit: all that Git does not ignore is committed, in the user's name and without hooks, and the agent's index
+// agrees. Nothing is committed while the agent is in the middle of a merge.
+func TestCommit(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			d := gittest.New(t, project)
+			d.Write("hooks/reference-transaction", "#!/bin/sh\nexit 1\n")
+			d.Chmod("hooks/reference-transaction", 0o755)
+			d.Git("config", "core.hooksPath", filepath.Join(d.Path, "hooks"))
+			m, r := manager(d)
+			w, err := m.Create(ctx, spec(1, kind))
+			d.Must(err)
+			there := gittest.Dir{TB: t, Path: w.Dir}
+			there.Write("new", "1\n")
+			there.Write("a", "changed\n")
+			there.Write("x.local", "ignored\n")
+			there.Remove("dir/b")
+			for range 2 { // the second call finds nothing to do
+				found, err := m.Commit(ctx, w, "work of Orchestrator 1")
+				d.Must(err)
+				if status := there.Git("status", "--porcelain"); status != "" {
+					t.Errorf("status: %s", status)
+				}
+				if head := there.Git("rev-parse", "HEAD"); head != found.Head {
+					t.Errorf("head %s, found %+v", head, found)
+				}
+				show := d.Git("show", "--no-renames", "--format=%an %s", "--name-status", found.Head)
+				if want := "A work of Orchestrator 1\n\nM\ta\nD\tdir/b\nA\tnew"; show != want {
+					t.Errorf("committed %q", show)
+				}
+				tip, err := r.Commit(ctx, "refs/heads/"+w.Branch)
+				if err != nil || tip.ID != found.Head || tip.Tree != found.Tree {
+					t.Errorf("the branch is at %+v, found %+v, %v", tip, found, err)
+				}
+			}
+			d.Git("config", "--unset", "core.hooksPath")
+			other := d.Git("commit-tree", "-p", "trunk", "-m", "other", d.Git("rev-parse", "trunk^{tree}"))
+			cmd := there.Command("merge", "--no-commit", "--no-ff", other)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			var unfinished *worktree.UnfinishedError
+			if _, err := m.Commit(ctx, w, "never"); !errors.As(err, &unfinished) || unfinished.Operation != "merge" {
+				t.Errorf("in the middle of a merge: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+// Package runfiles does with Git what the supervisor asks for: it records the files of a run, gives agents directories of
+// their own, and merges their work.
+//
+// It joins [workspace] and its packages, which know Git and nothing of agents, with the supervisor's parts [changes] and
+// [isolation], which compute what is wanted.
+package runfiles
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Files are the files of one run. It has no state of its own besides Git's, and is safe for concurrent use.
+type Files struct {
+	Workspace   runconfig.Workspace
+	Uncommitted int // files of the user's that differ from HEAD: isolated agents do not see them. Of a new run only
+
+	repo *workspace.Repo
+}
+
+// Begin takes the first snapshot of a new run, and creates the run branch if the run is isolated. Own is where agents get
+// directories of their own; its parent exists. Errors are those of [workspace.Open]: without Git, or without a commit,
+// there are neither snapshots nor isolation.
+func Begin(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
+	f, err := open(ctx, o, own, isolation)
+	if err != nil {
+		return nil, err
+	}
+	base, err := f.repo.Once(ctx, workspace.Base)
+	if err != nil {
+		return nil, fmt.Errorf("the files could not be recorded, so there are no diffs: %w", err)
+	}
+	f.Workspace.Base = base.Commit.ID
+	if !f.Workspace.Isolated() {
+		return f, nil
+	}
+	uncommitted, err := f.repo.Delta(ctx, base.Head, base.Commit.ID)
+	if err != nil {
+		return nil, err
+	}
+	f.Uncommitted = len(uncommitted)
+	branch, err := f.repo.Commit(ctx, f.main())
+	if err != nil || branch.ID != "" {
+		return f, err
+	}
+	return f, f.repo.Move(ctx, "arbiter: created", workspace.Update{Ref: f.main(), New: base.Head})
+}
+
+// Resume finds the first snapshot of an earlier process of the run. Error: [workspace.ErrNoSnapshot] if it took none.
+func Resume(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
+	f, err := open(ctx, o, own, isolation)
+	if err != nil {
+		return nil, err
+	}
+	base, err := f.repo.Find(ctx, workspace.Base)
+	if err != nil {
+		return nil, err
+	}
+	if base.Commit.ID == "" {
+		return nil, workspace.ErrNoSnapshot
+	}
+	f.Workspace.Base = base.Commit.ID
+	return f, nil
+}
+
+func open(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
+	repo, err := workspace.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(own))
+	if err != nil {
+		return nil, err
+	}
+	return &Files{repo: repo, Workspace: runconfig.Workspace{
+		Root: repo.Root, Prefix: repo.Prefix, Own: filepath.Join(parent, filepath.Base(own)), Isolation: isolation,
+	}}, nil
+}
+
+// main is the run branch.
+func (f *Files) main() string { return f.repo.Branch(workspace.Main) }
+
+// directories manages those that agents have of their own.
+func (f *Files) directories() (*worktree.Manager, error) {
+	return worktree.Open(f.repo, f.Workspace.Own)
+}

@@ -1,0 +1,177 @@
+package runfiles
+
+import (
+	"context"
+	"errors"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
+	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
+	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+)
+
+// attempts at what another process may disturb.
+const attempts = 5
+
+// Merge merges an agent's work: into the run branch if all are isolated, else into the run's directory. What it has not
+// committed is committed first. A call after a crash has the same result.
+func (f *Files) Merge(ctx context.Context, e isolation.Merge) isolation.Merged {
+	m, err := f.merge(ctx, e)
+	if err != nil {
+		m = isolation.Merged{Failed: err.Error()}
+	}
+	m.Serial = e.Serial
+	return m
+}
+
+func (f *Files) merge(ctx context.Context, e isolation.Merge) (isolation.Merged, error) {
+	dirs, w, err := f.find(e.Agent)
+	if err != nil {
+		return isolation.Merged{}, err
+	}
+	work, err := dirs.Commit(ctx, w, "Work of "+e.Agent)
+	var unfinished *worktree.UnfinishedError
+	if errors.As(err, &unfinished) {
+		return isolation.Merged{Status: isolation.StatusUnfinished, Detail: unfinished.Operation}, nil
+	}
+	if err != nil {
+		return isolation.Merged{}, err
+	}
+	into := f.intoBranch
+	if !f.Workspace.Isolated() {
+		into = f.intoShared
+	}
+	for range attempts {
+		m, err := into(ctx, w, e.Agent, work.Head)
+		if !errors.Is(err, workspace.ErrMoved) {
+			return m, err
+		}
+	}
+	return isolation.Merged{}, errors.New("other processes change the same files all the time: end them")
+}
+
+// intoBranch merges a commit into the run branch.
+func (f *Files) intoBranch(ctx context.Context, w worktree.Worktree, agent, head string) (isolation.Merged, error) {
+	r, err := merge.Into(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
+	if err != nil {
+		return isolation.Merged{}, err
+	}
+	if r.Status == merge.Conflict {
+		return isolation.Merged{Status: isolation.StatusConflict, Head: r.Head, Files: r.Files}, nil
+	}
+	if err := f.read(ctx, r.Head); err != nil {
+		return isolation.Merged{}, err
+	}
+	if r.Status == merge.Nothing { // perhaps merged by a call that was killed
+		if r.Before, err = f.beforeMerge(ctx, w, head); err != nil {
+			return isolation.Merged{}, err
+		}
+	}
+	return f.merged(ctx, r.Before, r.Head)
+}
+
+// beforeMerge is the commit of the run branch before a commit was merged into it last.
+func (f *Files) beforeMerge(ctx context.Context, w worktree.Worktree, head string) (string, error) {
+	found, err := f.repo.Commits(ctx, f.main(), f.main()+"^1", f.main()+"^2")
+	switch {
+	case err != nil:
+		return "", err
+	case found[2].ID == head:
+		return found[1].ID, nil
+	case found[0].ID == head:
+		return w.Base, nil
+	}
+	return found[0].ID, nil
+}
+
+func (f *Files) merged(ctx context.Context, before, after string) (isolation.Merged, error) {
+	m := isolation.Merged{Status: isolation.StatusMerged, Head: after, Files: []string{}}
+	delta, err := f.repo.Delta(ctx, before, after)
+	for _, c := range delta {
+		m.Files = append(m.Files, c.Path)
+	}
+	return m, err
+}
+
+// Names of commits that say what of the shared files an agent's directory has, and the reverse.
+const (
+	synced  = "/synced"  // of the agent's, which the shared files have
+	offered = "/offered" // of the shared files, which the agent was asked to merge
+)
+
+// mergeBase is the commit that the work of a directory is compared with when it is merged into the shared files: the last
+// state of those that the directory is known to have.
+func (f *Files) mergeBase(ctx context.Context, w worktree.Worktree, agent, head string) (string, error) {
+	found, err := f.repo.Commits(ctx, f.repo.Ref(agent+offered), f.repo.Ref(agent+synced))
+	if err != nil {
+		return "", err
+	}
+	for _, c := range found {
+		if c.ID == "" {
+			continue
+		}
+		has, err := merge.Contains(ctx, f.repo, head, c.ID)
+		if err != nil {
+			return "", err
+		}
+		if has {
+			return c.ID, nil
+		}
+	}
+	return w.Base, nil
+}
+
+// intoShared merges a commit into the files that the others share: nothing is committed there. The commits of snapshots
+// are no descendants of each other, so the base is the one that the directory is known to have.
+func (f *Files) intoShared(ctx context.Context, w worktree.Worktree, agent, head string) (isolation.Merged, error) {
+	base, err := f.mergeBase(ctx, w, agent, head)
+	if err != nil {
+		return isolation.Merged{}, err
+	}
+	now, err := f.repo.Again(ctx, workspace.End)
+	if err != nil {
+		return isolation.Merged{}, err
+	}
+	tree, conflicts, err := merge.TreesOver(ctx, f.repo, base, now.Commit.ID, head)
+	if err != nil {
+		return isolation.Merged{}, err
+	}
+	if len(conflicts) > 0 {
+		err := f.keep(ctx, agent+offered, now.Commit.ID)
+		return isolation.Merged{Status: isolation.StatusConflict, Head: now.Commit.ID, Files: conflicts}, err
+	}
+	if err := f.apply(ctx, now.Commit.ID, tree); err != nil {
+		return isolation.Merged{}, err
+	}
+	for _, name := range []string{agent + synced, agent + offered} {
+		if err := f.keep(ctx, name, head); err != nil {
+			return isolation.Merged{}, err
+		}
+	}
+	m, err := f.merged(ctx, now.Commit.ID, tree)
+	m.Head = head
+	return m, err
+}
+
+// apply brings the shared files from a snapshot to a tree. A file that was changed meanwhile makes it fail with
+// [workspace.ErrMoved]; then a later snapshot has what was written already.
+func (f *Files) apply(ctx context.Context, from, to string) error {
+	repo, unlock, err := f.repo.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	plan, err := apply.Prepare(ctx, repo, from, to, nil)
+	if err != nil {
+		return err
+	}
+	if len(plan.Blocked) > 0 {
+		return workspace.ErrMoved
+	}
+	late, err := plan.Run(ctx)
+	if err == nil && len(late) > 0 {
+		err = workspace.ErrMoved
+	}
+	return err
+}

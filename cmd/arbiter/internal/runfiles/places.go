@@ -1,0 +1,127 @@
+package runfiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
+	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// number is that of an Orchestrator, by its id.
+func number(agent string) (int, error) {
+	var n int
+	_, err := fmt.Sscanf(agent, "orch-%d", &n)
+	if err != nil || agent != fmt.Sprintf("orch-%d", n) {
+		return 0, fmt.Errorf("%q is no Orchestrator", agent)
+	}
+	return n, nil
+}
+
+// find returns the directory of an agent.
+func (f *Files) find(agent string) (*worktree.Manager, worktree.Worktree, error) {
+	n, err := number(agent)
+	if err != nil {
+		return nil, worktree.Worktree{}, err
+	}
+	dirs, err := f.directories()
+	if err != nil {
+		return nil, worktree.Worktree{}, err
+	}
+	w, ok, err := dirs.Find(n)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s has no directory of its own", agent)
+	}
+	return dirs, w, err
+}
+
+// Place creates the directory of an agent, or finds the one that it has, and returns the variables that name who commits
+// there if the user's configuration does not. A call after a crash finishes the work.
+func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktree, map[string]string, error) {
+	if p.Kind == "" {
+		head, err := f.repo.Commit(ctx, f.main())
+		if err == nil {
+			err = f.read(ctx, head.ID)
+		}
+		return runconfig.Worktree{}, nil, err
+	}
+	own, err := f.create(ctx, p)
+	if err != nil {
+		return own, nil, err
+	}
+	return own, workspace.Identity(merge.Signer(ctx, f.repo)), nil
+}
+
+func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
+	n, err := number(p.Agent)
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	dirs, err := f.directories()
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	from, err := f.beginning(ctx, dirs, n, p.After)
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	w, err := dirs.Create(ctx, worktree.Spec{
+		Orchestrator: n, Generation: p.Generation, Kind: worktree.Kind(p.Kind), From: from,
+	})
+	return runconfig.Worktree{Branch: w.Branch, Base: w.Base, Isolation: string(w.Kind)}, err
+}
+
+// beginning is the commit that a new directory begins with: the work of a predecessor, or the work of the run so far.
+func (f *Files) beginning(ctx context.Context, dirs *worktree.Manager, n int, after string) (string, error) {
+	w, ok, err := dirs.Find(n)
+	if err != nil || ok { // it goes on where it is
+		return w.Base, err
+	}
+	if after != "" {
+		if head, err := f.handed(ctx, after); err != nil || head != "" {
+			return head, err
+		}
+	}
+	if f.Workspace.Isolated() {
+		return f.main(), nil
+	}
+	now, err := f.repo.Again(ctx, workspace.End) // with what the others have not committed
+	return now.Commit.ID, err
+}
+
+// handed is the commit with all work of a predecessor; empty if it had no directory of its own.
+func (f *Files) handed(ctx context.Context, agent string) (string, error) {
+	n, err := number(agent)
+	if err != nil {
+		return "", err
+	}
+	dirs, err := f.directories()
+	if err != nil {
+		return "", err
+	}
+	w, ok, err := dirs.Find(n)
+	if err != nil || !ok {
+		return "", err
+	}
+	work, err := dirs.Commit(ctx, w, "Unfinished work of "+agent)
+	var unfinished *worktree.UnfinishedError
+	if !errors.As(err, &unfinished) {
+		return work.Head, err
+	}
+	if _, err := dirs.Save(ctx, w); err != nil { // in the middle of a merge: what is committed goes on
+		return "", err
+	}
+	return dirs.Head(ctx, w)
+}
+
+// read brings the directory of those who only read to a commit.
+func (f *Files) read(ctx context.Context, commit string) error {
+	dirs, err := f.directories()
+	if err == nil {
+		_, err = dirs.Reader(ctx, commit)
+	}
+	return err
+}

@@ -1,0 +1,222 @@
+package runfiles
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Record takes a snapshot and compares it. A snapshot that an earlier process was asked for is taken anew.
+func (f *Files) Record(ctx context.Context, e changes.Record) changes.Recorded {
+	taken := changes.Recorded{Serial: e.Serial}
+	record := f.record
+	switch {
+	case e.Own != "":
+		record = f.recordOwn
+	case e.Branch:
+		record = f.recordBranch
+	}
+	err := record(ctx, e, &taken)
+	if err != nil {
+		return changes.Recorded{Serial: e.Serial, Failed: err.Error()}
+	}
+	return taken
+}
+
+// record records the run's directory.
+func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
+	end, err := f.repo.Again(ctx, workspace.End)
+	if errors.Is(err, workspace.ErrMoved) { // by a process of this run that was killed, and whose git was not yet
+		end, err = f.repo.Again(ctx, workspace.End)
+	}
+	if err != nil {
+		return err
+	}
+	taken.Commit, taken.Tree = end.Commit.ID, end.Commit.Tree
+	if e.Keep != "" {
+		err := f.keep(ctx, e.Keep, end.Commit.ID)
+		if err != nil {
+			return err
+		}
+	}
+	if e.Tree {
+		return nil
+	}
+	if e.Final {
+		taken.Total, err = f.total(ctx, e.Base, end.Commit.ID)
+		return err
+	}
+	return f.compare(ctx, f.known(ctx, e.Last, e.Base), f.known(ctx, e.Since, e.Base), nil, taken)
+}
+
+// compare lists what differs between earlier commits and the one that was taken. only limits it to some paths; nil: all.
+func (f *Files) compare(ctx context.Context, last, since string, only map[string]bool, taken *changes.Recorded) error {
+	paths, err := f.repo.Delta(ctx, last, taken.Commit)
+	if err != nil {
+		return err
+	}
+	paths = slices.DeleteFunc(paths, func(c workspace.Change) bool { return only != nil && !only[c.Path] })
+	for _, c := range paths[:min(len(paths), changes.MaxPaths)] {
+		taken.Paths = append(taken.Paths, c.Path)
+	}
+	files, err := f.repo.Changes(ctx, since, taken.Commit)
+	if err != nil {
+		return err
+	}
+	files = slices.DeleteFunc(files, func(c workspace.Change) bool { return only != nil && !only[c.Path] })
+	for _, c := range files[:min(len(files), changes.MaxPaths)] {
+		taken.Files = append(taken.Files, contract.FileChange{
+			Path: c.Path, Old: c.Old, Status: string(c.Status), Added: c.Added, Deleted: c.Deleted,
+		})
+	}
+	return nil
+}
+
+// snapshotSubject begins the subject of a snapshot of an agent's own directory. Its parent is the commit that was checked
+// out there.
+const snapshotSubject = "arbiter: files of "
+
+// subject is the first line of a commit's message; empty if there is no such commit.
+func (f *Files) subject(ctx context.Context, commit string) string {
+	text, _ := f.repo.Git.Text(ctx, "log", "-1", "--format=%s", commit)
+	return text
+}
+
+// recordOwn records an agent's own directory. What it merged from others is not counted as its change.
+func (f *Files) recordOwn(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
+	dirs, w, err := f.find(e.Own)
+	if err != nil {
+		return err
+	}
+	work, err := dirs.Work(ctx, w)
+	if err != nil {
+		return err
+	}
+	name := e.Own + "/end"
+	old, err := f.repo.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	taken.Commit, taken.Tree = old.Commit.ID, work.Tree
+	if old.Commit.Tree != work.Tree || old.Head != work.Head {
+		taken.Commit, err = f.repo.Record(ctx, nil, work.Tree, snapshotSubject+e.Own, work.Head)
+		if err != nil {
+			return err
+		}
+		if err := f.keep(ctx, name, taken.Commit); err != nil {
+			return err
+		}
+	}
+	if e.Keep != "" {
+		if err := f.keep(ctx, e.Keep, taken.Commit); err != nil {
+			return err
+		}
+	}
+	last := f.known(ctx, e.Last, w.Base)
+	own, err := f.ownPaths(ctx, e.Own, last, work)
+	if err != nil {
+		return err
+	}
+	return f.compare(ctx, last, f.known(ctx, e.Since, w.Base), own, taken)
+}
+
+// ownPaths are the files that an agent changed itself since a snapshot of its directory, and not by merging the commits
+// of others.
+func (f *Files) ownPaths(ctx context.Context, agent, last string, work worktree.Work) (map[string]bool, error) {
+	found, err := f.repo.Commits(ctx, last, last+"^1")
+	if err != nil {
+		return nil, err
+	}
+	lastHead := found[0].ID // its branch began there
+	if last != "" && strings.HasPrefix(f.subject(ctx, last), snapshotSubject) {
+		lastHead = found[1].ID
+	}
+	// Of the agent's own merges only what it resolved.
+	out, err := f.repo.Git.Do(ctx, git.Call{Args: []string{
+		"log", "--first-parent", "--cc", "--name-only", "--no-renames", "-z", "--format=", work.Head, "--not", lastHead,
+		"--exclude=" + f.repo.Branch(agent+".*"), "--glob=" + f.repo.Branch("orch-*"),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]bool{}
+	for _, path := range workspace.Fields(out) {
+		own[strings.TrimPrefix(path, "\n")] = true
+	}
+	for _, pair := range [][2]string{{work.Head, work.Tree}, {lastHead, found[0].ID}} { // what was not committed
+		delta, err := f.repo.Delta(ctx, pair[0], pair[1])
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range delta {
+			own[c.Path] = true
+		}
+	}
+	return own, nil
+}
+
+// recordBranch finds the files of the run branch, and has those who judge them read these.
+func (f *Files) recordBranch(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
+	head, err := f.repo.Commit(ctx, f.main())
+	if err != nil {
+		return err
+	}
+	if head.ID == "" {
+		return errors.New("the run branch " + strings.TrimPrefix(f.main(), "refs/heads/") + " is gone")
+	}
+	taken.Commit, taken.Tree = head.ID, head.Tree
+	if e.Tree {
+		return f.read(ctx, head.ID)
+	}
+	base, err := f.repo.Git.Text(ctx, "merge-base", e.Base, head.ID)
+	if err != nil {
+		return err
+	}
+	taken.Total, err = f.total(ctx, base, head.ID)
+	if err == nil {
+		taken.Total.Branch = strings.TrimPrefix(f.main(), "refs/heads/")
+	}
+	return err
+}
+
+// keep gives a snapshot a further name.
+func (f *Files) keep(ctx context.Context, name, commit string) error {
+	old, err := f.repo.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	return f.repo.Move(ctx, "arbiter: snapshot", workspace.Update{Ref: f.repo.Ref(name), Old: old.Commit.ID, New: commit})
+}
+
+// known is a commit, or another in its place if it is there no more: snapshots that no reference names are removed by
+// Git in time.
+func (f *Files) known(ctx context.Context, commit, instead string) string {
+	if commit == "" {
+		return instead
+	}
+	found, err := f.repo.Commit(ctx, commit)
+	if err != nil || found.ID == "" {
+		return instead
+	}
+	return commit
+}
+
+func (f *Files) total(ctx context.Context, base, end string) (*contract.ResultChanges, error) {
+	files, err := f.repo.Changes(ctx, base, end)
+	if err != nil {
+		return nil, err
+	}
+	t := &contract.ResultChanges{Files: len(files), Head: end}
+	for _, c := range files {
+		t.Added += c.Added
+		t.Deleted += c.Deleted
+	}
+	return t, nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// fourHands is a play in which four Orchestrators work at the same time, two of them on the same line.
+const fourHands = `
+name: four-hands
+title: Four at one cloth
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use:
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part two}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part three}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part four}}
+      - verdict: {decision: CONTINUE, message: Weave., reason: All are summoned.}
+      - expect: "(?s)part .* is woven.*The work is merged"
+        verdict: &patience {decision: CONTINUE, message: Patience., reason: Others are at work.}
+      - {expect: "(?s)part .* is woven.*The work is merged", verdict: *patience}
+      - {expect: "(?s)part .* is woven.*The work is merged", verdict: *patience}
+      - expect: "(?s)part .* is woven.*The work is merged"
+        use: [{tool: Read, input: {file_path: "{{.cwd}}/shared.txt"}}]
+      - expect: "(?s)one.*two|two.*one"
+        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: All are done.}
+    otherwise:
+      verdict: *patience
+  - name: one
+    match: {role: orchestrator, contains: Weave part one}
+    steps:
+      - use: [{tool: Bash, input: {command: "touch MEET/one; until test -e MEET/two; do sleep 0.1; done; printf 'first\\none\\nlast\\n' > shared.txt && git commit -qam one", description: Weave}}]
+      - &done
+        verdict: &woven
+          expects_response: true
+          kind: done
+          message: A part of the cloth is woven.
+          handoff:
+            accomplished: [a part]
+            remaining: []
+            key_context: In the files.
+            checks: [{command: "grep -q last shared.txt && git log -1 --format=%s", expect: exit 0}]
+    otherwise: &otherwise
+      - expect: "git merge (?P<commit>[0-9a-f]{40})"
+        use:
+          - tool: Bash
+            input:
+              command: "git merge -q {{.commit}}; printf 'first\\none\\ntwo\\nlast\\n' > shared.txt; git add -A; git commit -qm both"
+              description: Merge
+      - verdict: *woven
+  - name: two
+    match: {role: orchestrator, contains: Weave part two}
+    steps:
+      - use: [{tool: Bash, input: {command: "touch MEET/two; until test -e MEET/one; do sleep 0.1; done; printf 'first\\ntwo\\nlast\\n' > shared.txt && git commit -qam two", description: Weave}}]
+      - *done
+    otherwise: *otherwise
+  - name: three
+    match: {role: orchestrator, contains: Weave part three}
+    steps:
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/three.txt", content: "three\n"}}]
+      - *done
+    otherwise: *otherwise
+  - name: four
+    match: {role: orchestrator, contains: Weave part four}
+    steps:
+      - use: [{tool: Bash, input: {command: "mkdir dir && mv old.txt dir/four.txt", description: Weave}}]
+      - *done
+    otherwise: *otherwise
+`
+
+// TestIsolatedOrchestrators: four work in worktrees or clones, two of them on the same line. All of it ends on the run
+// branch, a conflict goes back to its author, and checks run where the work was done and on the merged files. The user's
+// files, branch and index stay as they are until the run is landed.
+func TestIsolatedOrchestrators(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		for _, isolation := range []string{"worktree", "clone"} {
+			t.Run(p.name+" "+isolation, func(t *testing.T) {
+				if isolation == "clone" {
+					p.long(t)
+				}
+				t.Parallel()
+				repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
+				private, files := repo.Private(), repo.Files()
+				// Nobody has configured a name to commit with here.
+				play := strings.ReplaceAll(fourHands, "MEET", t.TempDir()) // where the two see that both have begun
+				s, model := hiredIn(t, p, play, repo.Path, "--isolation", isolation,
+					"--allow", "Bash", "--allow", "Write", "--accept", "test -f three.txt && test -f dir/four.txt",
+					"--task", "Weave")
+				result := await[contract.Result](s, "the result", nil)
+				s.finish(contract.ExitComplete)
+				if list := model.Problems(); len(list) > 0 {
+					t.Errorf("the play left its script: %v\n%s", list, s.dump())
+				}
+				branch := "arbiter/" + result.Session[:8] + "/main"
+				c := result.Changes
+				if c == nil || c.Branch != branch || c.Head != repo.Git("rev-parse", branch) || c.Files != 3 {
+					t.Fatalf("the result's changes are %+v\n%s", c, s.dump())
+				}
+				if text := repo.Git("show", branch+":shared.txt"); text != "first\none\ntwo\nlast" {
+					t.Errorf("shared.txt is %q", text)
+				}
+				names := repo.Git("ls-tree", "-r", "--name-only", branch)
+				if names != "dir/four.txt\nshared.txt\nthree.txt" {
+					t.Errorf("the run branch has %q", names)
+				}
+				own := map[string]bool{}
+				for _, w := range collect[contract.Workspace](s) {
+					if w.Isolation != isolation || w.Dir == repo.Path || own[w.Dir] || !strings.HasPrefix(w.Branch, "arbiter/") {
+						t.Errorf("an agent works in %+v", w)
+					}
+					own[w.Dir] = true
+				}
+				merged, conflicts := []string{}, []contract.Merge{}
+				s.see("the run's end", func(l contract.Line) bool {
+					if m, ok := l.Body.(contract.Merge); ok && m.Status == "merged" {
+						merged = append(merged, l.ID)
+					} else if ok {
+						conflicts = append(conflicts, m)
+					}
+					_, ended := l.Body.(contract.Result)
+					return ended
+				})
+				slices.Sort(merged)
+				if !slices.Equal(merged, []string{"orch-1", "orch-2", "orch-3", "orch-4"}) || len(own) != 4 {
+					t.Errorf("merged %v, directories %v", merged, own)
+				}
+				if len(conflicts) != 1 || !slices.Equal(conflicts[0].Files, []string{"shared.txt"}) {
+					t.Errorf("conflicts %+v", conflicts)
+				}
+				if checks := collect[contract.Check](s); len(checks) < 9+1 { // twice each, once for the conflict, and at the end
+					t.Errorf("%d checks: %+v", len(checks), checks)
+				}
+				if len(collect[contract.Overlap](s)) == 0 {
+					t.Error("no overlap was reported")
+				}
+				for _, w := range collect[contract.Workspace](s) {
+					if list := repo.Git("worktree", "list", "--porcelain"); strings.Contains(list, w.Dir) {
+						t.Errorf("the worktree is left: %s", list)
+					}
+				}
+				if after := repo.Files(); after["shared.txt"] != files["shared.txt"] || len(after) != len(files) {
+					t.Errorf("the user's files are %v", after)
+				}
+				for name, was := range private {
+					if now := repo.Private()[name]; now != was {
+						t.Errorf("%s was %q and is %q", name, was, now)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
+)
+
+// Work is what a directory holds.
+type Work struct {
+	Head    string   // commit that is checked out
+	Tree    string   // of the files as they are, committed or not
+	Trouble []string // files that could not be recorded, as git says it
+}
+
+// UnfinishedError reports that a Git operation is under way in a directory, so that its files are not to be committed.
+type UnfinishedError struct{ Operation string }
+
+func (e *UnfinishedError) Error() string { return "a " + e.Operation + " is under way in its worktree" }
+
+// Work records the files of a directory as a tree that no reference names. The commits of a clone are fetched first.
+func (m *Manager) Work(ctx context.Context, w Worktree) (found Work, err error) {
+	err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
+		found, err = m.holds(ctx, w)
+		return err
+	})
+	return found, err
+}
+
+func (m *Manager) holds(ctx context.Context, w Worktree) (found Work, err error) {
+	if found.Head, err = m.Head(ctx, w); err != nil {
+		return Work{}, err
+	}
+	if w.Kind == Clone {
+		found.Tree, found.Trouble, err = m.repo.TreeOf(ctx, w.Dir, found.Head)
+		return found, err
+	}
+	there, err := m.linked(ctx, w)
+	if err == nil {
+		found.Tree, found.Trouble, err = there.Tree(ctx)
+	}
+	return found, err
+}
+
+// Commit commits what is uncommitted in a directory, with all files that Git does not ignore, and returns what the
+// directory then holds. No hook runs. The caller has seen to it that nobody works there. Error: [*UnfinishedError].
+func (m *Manager) Commit(ctx context.Context, w Worktree, message string) (found Work, err error) {
+	err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
+		found, err = m.commit(ctx, w, message)
+		return err
+	})
+	return found, err
+}
+
+func (m *Manager) commit(ctx context.Context, w Worktree, message string) (Work, error) {
+	gitDir := filepath.Join(w.Dir, ".git")
+	if w.Kind == Linked {
+		there, err := m.linked(ctx, w)
+		if err != nil {
+			return Work{}, err
+		}
+		gitDir = there.GitDir
+	}
+	if operation := git.Operation(gitDir); operation != "" {
+		return Work{}, &UnfinishedError{operation}
+	}
+	found, err := m.holds(ctx, w)
+	if err != nil {
+		return Work{}, err
+	}
+	head, err := m.repo.Commit(ctx, found.Head)
+	if err != nil {
+		return Work{}, err
+	}
+	there := m.repo.Git
+	there.Dir = w.Dir
+	if head.Tree != found.Tree {
+		id, err := m.repo.Record(ctx, merge.Signer(ctx, m.repo), found.Tree, message, found.Head)
+		if err != nil {
+			return Work{}, err
+		}
+		_, err = there.Write(ctx, "update-ref", "-m", "arbiter: committed", "HEAD", id, found.Head)
+		if err != nil {
+			return Work{}, fmt.Errorf("commit in %s: %w", w.Dir, err)
+		}
+	}
+	// Also after a call that was killed before this.
+	if _, err := there.Write(ctx, "reset", "--quiet", "--mixed"); err != nil {
+		return Work{}, fmt.Errorf("commit in %s: %w", w.Dir, err)
+	}
+	found.Head, err = m.Head(ctx, w) // which fetches a clone's
+	return found, err
+}
+
+// Reading returns the directory that [Manager.Reader] keeps, which may not exist yet.
+func (m *Manager) Reading() string {
+	return filepath.Join(m.dir(reader), filepath.FromSlash(m.repo.Prefix))
+}

@@ -1,0 +1,116 @@
+package isolation
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
+
+// done is what a call led to: the merges that it asked for, and what it told.
+type done struct {
+	Asked []Merge
+	Told  []contract.Body
+}
+
+func act(f func(*effect.Collector)) done {
+	var out effect.Collector
+	f(&out)
+	var d done
+	for _, e := range out.Effects() {
+		switch e := e.(type) {
+		case Merge:
+			d.Asked = append(d.Asked, e)
+		case effect.Emit:
+			d.Told = append(d.Told, e.Event.Body)
+		}
+	}
+	return d
+}
+
+func (s *State) take(t *testing.T, m Merged) (o Outcome, d done) {
+	t.Helper()
+	d = act(func(out *effect.Collector) {
+		var ok bool
+		if o, ok = s.Merged(out, m); !ok {
+			t.Fatalf("nobody waits for %+v", m)
+		}
+	})
+	return o, d
+}
+
+// TestOneMergeAtATime in the order in which they were asked for, each once.
+func TestOneMergeAtATime(t *testing.T) {
+	var s State
+	got := act(func(out *effect.Collector) {
+		s.Ask(out, 7, "orch-1")
+		s.Ask(out, 8, "orch-2")
+		s.Ask(out, 7, "orch-1")
+		s.Ask(out, 9, "orch-3")
+	})
+	if diff := cmp.Diff([]Merge{{Serial: 1, Agent: "orch-1"}}, got.Asked); diff != "" {
+		t.Error(diff)
+	}
+	o, got := s.take(t, Merged{Serial: 1, Status: StatusMerged, Head: "h", Files: []string{"a"}})
+	want := done{
+		Asked: []Merge{{Serial: 2, Agent: "orch-2"}},
+		Told:  []contract.Body{contract.Merge{Status: "merged", Head: "h", Files: []string{"a"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || o != (Outcome{Document: 7, Agent: "orch-1", Merged: true}) {
+		t.Errorf("outcome %+v; -want +got:\n%s", o, diff)
+	}
+	// The first is not wanted any more: the next one is asked for, and the old result comes too late.
+	got = act(func(out *effect.Collector) { s.Drop(out, 8) })
+	if diff := cmp.Diff([]Merge{{Serial: 3, Agent: "orch-3"}}, got.Asked); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := s.Merged(&effect.Collector{}, Merged{Serial: 2, Status: StatusMerged}); ok {
+		t.Error("a result that nobody waits for was taken")
+	}
+	// Another process asks once more.
+	got = act(func(out *effect.Collector) { s.Again(out) })
+	if diff := cmp.Diff([]Merge{{Serial: 4, Agent: "orch-3"}}, got.Asked); diff != "" {
+		t.Error(diff)
+	}
+	if o, _ := s.take(t, Merged{Serial: 4, Failed: "the disk is full"}); o.Merged || !strings.Contains(o.Why, "the disk is full") {
+		t.Errorf("a merge that failed: %+v", o)
+	}
+}
+
+// TestConflictsGoBack to their author three times in a row, then to the Arbiter. A merge in between, or a word of the
+// Arbiter, begins anew.
+func TestConflictsGoBack(t *testing.T) {
+	var s State
+	conflict := func() Outcome {
+		act(func(out *effect.Collector) { s.Ask(out, 1, "orch-1") })
+		o, _ := s.take(t, Merged{Serial: s.Serial, Status: StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
+		return o
+	}
+	for attempt := range 2 * (MaxConflicts + 1) {
+		o := conflict()
+		if last := attempt%(MaxConflicts+1) == MaxConflicts; last {
+			if o.Back != "" || !strings.Contains(o.Why, "go.mod") {
+				t.Errorf("attempt %d: %+v", attempt, o)
+			}
+			continue
+		}
+		if o.Why != "" || !strings.Contains(o.Back, "git merge c0ffee") || !strings.Contains(o.Back, "- go.mod") {
+			t.Errorf("attempt %d: %+v", attempt, o)
+		}
+	}
+	conflict()
+	conflict()
+	act(func(out *effect.Collector) { s.Ask(out, 1, "orch-1") })
+	s.take(t, Merged{Serial: s.Serial, Status: StatusMerged, Head: "h"})
+	if len(s.Conflicts) != 0 {
+		t.Errorf("after a merge: %+v", s.Conflicts)
+	}
+	act(func(out *effect.Collector) { s.Ask(out, 1, "orch-1") })
+	o, got := s.take(t, Merged{Serial: s.Serial, Status: StatusUnfinished, Detail: "rebase"})
+	if !strings.Contains(o.Back, "a rebase is under way") || len(got.Told) != 0 {
+		t.Errorf("in the middle of a rebase: %+v, told %v", o, got.Told)
+	}
+}

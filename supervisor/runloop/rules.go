@@ -1,0 +1,47 @@
+package runloop
+
+import (
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// rules are the permission rules as they are now, compiled for each directory that agents work in: relative paths in
+// rules begin at the directory of the agent that is judged. Several goroutines may ask at once.
+type rules struct {
+	mu       sync.Mutex
+	policy   policy.Policy
+	changes  int
+	compiled map[string]*policy.Compiled // by directory
+}
+
+// set replaces the rules.
+func (r *rules) set(p policy.Policy) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.policy, r.compiled = p, map[string]*policy.Compiled{}
+	r.changes++
+}
+
+// in returns the rules for a directory; empty: the policy's own.
+func (r *rules) in(dir string) *policy.Compiled {
+	for {
+		r.mu.Lock()
+		p, known, changes := r.policy, r.compiled[dir], r.changes
+		r.mu.Unlock()
+		if known != nil {
+			return known
+		}
+		if dir != "" {
+			p.CWD = dir
+		}
+		c := p.Compile() // which reads the file system
+		r.mu.Lock()
+		if r.changes == changes {
+			r.compiled[dir] = c
+			r.mu.Unlock()
+			return c
+		}
+		r.mu.Unlock()
+	}
+}
