@@ -17,12 +17,12 @@
 //	configure, afterend           a setting that changes; inputs that come while a run ends
 //	tools                         calls of our own tools
 //	processevents, watch, bridge  a process that started or ended, signs of life, the bridge that processes run behind
+//	merges                        the work of agents with directories of their own, when it is merged or in conflict
 //	turns, oversized              the end of an agent's turn and its verdict; messages that are too large for it
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
 //	route, ruling                 where a verdict leads, and whether a ruling can be followed
 //	restarts, halt                what comes back after a failure, and what stays down until a human says so
 //	contextlow, failures, summon  a context that is nearly full, an agent that cannot go on, another Orchestrator
-//	merges                        the work of agents with directories of their own, when it is merged or in conflict
 //	checkresults, takeover        results of checks; a session that goes into a human's hands
 //	renewal, snapshots            the Arbiter's renewal; the files that agents changed
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
