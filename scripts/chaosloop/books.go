@@ -19,7 +19,8 @@ import (
 // told of a document, and who was there to tell.
 func kept(b contract.Body) bool {
 	switch b.(type) {
-	case contract.Check, contract.Handoff, contract.Decision, contract.Spawn, contract.Delivered, contract.Message:
+	case contract.Check, contract.Handoff, contract.Merge, contract.Decision, contract.Spawn, contract.Delivered,
+		contract.Message:
 		return true
 	}
 	return false
@@ -120,6 +121,19 @@ func (r *round) checkNumbers(books []contract.Line) {
 	}
 }
 
+// nextOf is what an author's document leads to next: a merge, another check, or that it is passed on; nil: nothing.
+func nextOf(later []contract.Line, author string) contract.Body {
+	for _, l := range later {
+		switch l.Body.(type) {
+		case contract.Check, contract.Handoff, contract.Merge:
+			if l.ID == author {
+				return l.Body
+			}
+		}
+	}
+	return nil
+}
+
 // checkReceipts: the checks of a document come one after the other, each once, however
 // often somebody is killed; the last one is followed by the document, and where it
 // arrives, it has the receipts that were told. One author may have two on their way:
@@ -159,6 +173,12 @@ func (r *round) checkReceipts(books []contract.Line) {
 			}
 			running[n].receipts = append(running[n].receipts, b.Receipt)
 			if b.Number < b.Of {
+				continue
+			}
+			next := nextOf(books[i+1:], l.ID)
+			// Merged work is checked again, and those receipts count. Before it is merged the run may complete.
+			if _, merges := next.(contract.Merge); merges || r.isolated && next == nil {
+				running = slices.Delete(running, n, n+1)
 				continue
 			}
 			whole, running = append(whole, running[n]), slices.Delete(running, n, n+1)

@@ -26,7 +26,8 @@ const (
 	byRemove = "remove" // of the run, once it is complete
 	byHuman  = "human"  // who ends an Orchestrator in the middle of its work
 
-	byDecider = "decider" // that is another than the Arbiter
+	byDecider   = "decider"   // that is another than the Arbiter
+	byIsolation = "isolation" // of the Orchestrators, in worktrees or clones
 )
 
 // helpFor names what a crash point needs; "" is for those that are passed anyway.
@@ -34,7 +35,7 @@ func helpFor(point string) string {
 	for prefix, help := range map[string]string{
 		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
 		"journal.events.cut.": byTear, "journal.commit.truncate.": byDisk, "journal.remove.": byRemove,
-		"loop.survey": byHuman, "loop.decide": byDecider,
+		"loop.survey": byHuman, "loop.decide": byDecider, "loop.place": byIsolation, "loop.merge": byIsolation,
 	} {
 		if strings.HasPrefix(point, prefix) {
 			return help
@@ -51,7 +52,7 @@ func (r *round) force() (plan, bool) {
 		return plan{}, false
 	case r.lives < r.mustAt: // so that there is another life
 		return plan{victim: "arbiter", after: 15 + r.rnd.IntN(20)}, true
-	case help == "" || help == byDecider:
+	case help == "" || help == byDecider || help == byIsolation:
 		r.forced = true
 		return plan{crashAt: at}, true
 	case help == byBridge || help == byDisk || help == byHuman:

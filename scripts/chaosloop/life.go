@@ -67,6 +67,9 @@ func (r *round) start(crashAt string) (*life, error) {
 		} else {
 			args = append(args, "--allow", "Write")
 		}
+		if r.isolated {
+			args = append(args, "--isolation", r.isolation())
+		}
 		if r.asks {
 			args = append(args, "--decider", "stateless")
 		}

@@ -154,10 +154,11 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 				// Some places are passed in a run's first life only, others after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
-				if help := helpFor(r.must); help != "" && help != byDecider {
+				if help := helpFor(r.must); help != "" && help != byDecider && help != byIsolation {
 					r.mustN = 1 // what brings it about does so once
 				}
 			}
+			r.isolated = helpFor(r.must) == byIsolation || r.must == "" && r.seed%4 == 2
 			r.asks = helpFor(r.must) == byDecider || r.must == "" && r.seed%4 == 3
 			n, playing = n+1, playing+1
 			go func() {

@@ -24,19 +24,21 @@ var decided []byte
 
 // round is one job, over as many lives as it takes.
 type round struct {
-	o      options
-	f      *figures
-	bin    string
-	dir    string
-	seed   uint64
-	rnd    *rand.Rand
-	points []string // all
-	must   string   // to be tried in this round, in life mustAt, for the mustN-th time it is passed
-	mustAt int
-	mustN  int
-	forced bool   // it was tried
-	claude string // the real CLI; empty: the stand-in plays
-	asks   bool   // a stateless decider
+	o        options
+	f        *figures
+	bin      string
+	dir      string
+	seed     uint64
+	rnd      *rand.Rand
+	points   []string // all
+	must     string   // to be tried in this round, in life mustAt, for the mustN-th time it is passed
+	mustAt   int
+	mustN    int
+	forced   bool   // it was tried
+	claude   string // the real CLI; empty: the stand-in plays
+	asks     bool   // a stateless decider
+	isolated bool   // Orchestrators have directories of their own
+	landed   bool   // and their work is in the workspace
 
 	api    *rehearsal.Server
 	player string
@@ -93,6 +95,7 @@ func (r *round) play() {
 		r.fail("prepare: %v", err)
 	} else {
 		r.live()
+		r.land()
 		r.check()
 		r.remove()
 		if err := r.api.Close(); err != nil {
@@ -315,12 +318,38 @@ func (r *round) close(l *life) {
 	}
 }
 
-// woven reports whether the job's files are there.
+// woven reports whether the job's files are there: on the run branch, if the Orchestrators are isolated.
 func (r *round) woven() bool {
+	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(r.dir, "work", name)) }
+	if r.isolated && !r.landed {
+		read = func(name string) ([]byte, error) {
+			return r.git("cat-file", "-p", fmt.Sprintf("refs/heads/arbiter/%.8s/main:%s", r.run, name))
+		}
+	}
 	for name, want := range map[string]string{"east.txt": "east\n", "west.txt": "west\n"} {
-		if got, err := os.ReadFile(filepath.Join(r.dir, "work", name)); err != nil || string(got) != want {
+		if got, err := read(name); err != nil || string(got) != want {
 			return false
 		}
 	}
 	return true
+}
+
+// isolation is how Orchestrators are isolated.
+func (r *round) isolation() string { return []string{"worktree", "clone"}[r.seed/4%2] }
+
+// land brings the work of isolated Orchestrators into the branch that is checked out.
+func (r *round) land() {
+	if !r.isolated || r.flipped || r.run == "" || len(r.problems) > 0 {
+		return
+	}
+	out, text, code := r.command(nil, "land", "--state-dir", filepath.Join(r.dir, "state"), r.run)
+	if r.landed = true; code != 0 || !r.woven() {
+		r.f.wrong++
+		r.fail("landed with %d: %s%s", code, out, text)
+	}
+}
+
+// git runs git in the workspace.
+func (r *round) git(args ...string) ([]byte, error) {
+	return exec.Command("git", append([]string{"-C", filepath.Join(r.dir, "work")}, args...)...).Output()
 }
