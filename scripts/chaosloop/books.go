@@ -124,10 +124,10 @@ func (r *round) checkNumbers(books []contract.Line) {
 // nextOf is what an author's document leads to next: a merge, another check, or that it is passed on; nil: nothing.
 func nextOf(later []contract.Line, author string) contract.Body {
 	for _, l := range later {
-		switch l.Body.(type) {
+		switch b := l.Body.(type) {
 		case contract.Check, contract.Handoff, contract.Merge:
-			if l.ID == author {
-				return l.Body
+			if c, check := b.(contract.Check); l.ID == author && !(check && c.Again) {
+				return b
 			}
 		}
 	}
