@@ -80,6 +80,17 @@ func (r *Repo) Move(ctx context.Context, reason string, updates ...Update) error
 		return nil
 	}
 	call := git.Call{Args: []string{"update-ref", "-m", reason, "-z", "--stdin"}, Stdin: in.Bytes(), Writes: true}
+	failed := r.move(ctx, call, updates)
+	var e *git.Error
+	if errors.As(failed, &e) && strings.Contains(e.Stderr, "couldn't set") {
+		// Another git removed an empty directory of references in the moment in which this one needed it.
+		failed = r.move(ctx, call, updates)
+	}
+	return failed
+}
+
+// move makes one attempt.
+func (r *Repo) move(ctx context.Context, call git.Call, updates []Update) error {
 	_, failed := r.Git.Do(ctx, call)
 	var e *git.Error
 	if errors.As(failed, &e) && strings.Contains(e.Stderr, ".lock'") && r.clearOldLocks() {

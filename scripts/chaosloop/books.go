@@ -121,12 +121,12 @@ func (r *round) checkNumbers(books []contract.Line) {
 	}
 }
 
-// nextOf is what an author's document leads to next: a merge, another check, or that it is passed on; nil: nothing.
+// nextOf is what an author's document leads to next: a merge, or that it is passed on; nil: nothing.
 func nextOf(later []contract.Line, author string) contract.Body {
 	for _, l := range later {
 		switch b := l.Body.(type) {
-		case contract.Check, contract.Handoff, contract.Merge:
-			if c, check := b.(contract.Check); l.ID == author && !(check && c.Again) {
+		case contract.Handoff, contract.Merge:
+			if l.ID == author {
 				return b
 			}
 		}
