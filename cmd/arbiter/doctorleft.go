@@ -52,6 +52,9 @@ func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error
 		case runStatus(info) == interrupted:
 			o.Resumable = append(o.Resumable, run)
 		}
+		if work, err := store.HasWork(info.Run); err == nil && work && !info.Live {
+			o.Worktrees = append(o.Worktrees, run)
+		}
 		if !info.Live {
 			o.Sockets = append(o.Sockets, doctor.LookForSockets(all.Dir(info.Run))...)
 		}

@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -94,7 +96,30 @@ func (r *runtimeRun) openFiles(
 }
 
 // ownDirs is where Orchestrators get directories of their own.
-func (r *runtimeRun) ownDirs() string { return filepath.Join(r.journal.Dir(), "work") }
+func (r *runtimeRun) ownDirs() string { return filepath.Join(r.journal.Dir(), journal.WorkName) }
+
+// removeLeft removes the directories of agents that a run has left which is over, and says what becomes of work in them.
+func removeLeft(ctx context.Context, store *runs, info journal.Info) (said []string, err error) {
+	left, err := store.HasWork(info.Run)
+	if err != nil || !left {
+		return nil, err
+	}
+	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
+	files, err := runfiles.Left(ctx, workspaces.Options{Dir: workDir(info), Run: info.Run}, own)
+	if err == nil {
+		said, err = files.Remove(ctx)
+	}
+	if err == nil {
+		left, err = store.HasWork(info.Run)
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("work in %s cannot be saved (%w): take out what you need, and remove that directory", own, err)
+	case left:
+		err = fmt.Errorf("%s; then remove %s", strings.Join(said, "; "), own)
+	}
+	return said, err
+}
 
 // removeTimeout bounds the removal of directories that a run does not need any more.
 const removeTimeout = 2 * time.Minute

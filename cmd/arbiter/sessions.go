@@ -216,15 +216,25 @@ func (e env) removeSessions(c *cli.Context) error {
 	}
 	defer store.Close()
 	e.tellStrays(store.Store)
-	var runs []string
+	var infos []journal.Info
 	for _, prefix := range c.Args().Slice() { // all are found before any is removed
 		info, err := oneRun(store.Store, prefix)
 		if err != nil {
 			return err
 		}
-		runs = append(runs, info.Run)
+		infos = append(infos, info)
 	}
-	for _, run := range runs {
+	for _, info := range infos {
+		run := info.Run
+		if !info.Live {
+			said, err := removeLeft(c.Context, store, info)
+			if err != nil {
+				return environmentf("remove run %s: %v", short(run), err)
+			}
+			for _, text := range said {
+				fmt.Fprintln(e.stderr, "Run "+short(run)+": "+text)
+			}
+		}
 		err := store.Remove(run)
 		var held *journal.HeldError
 		if errors.As(err, &held) {

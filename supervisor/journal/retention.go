@@ -14,9 +14,19 @@ type Retention struct {
 	Bytes int64 // in all
 }
 
-// Prune removes runs that are over, the least lately active first, until the rest is
-// within keep. Live runs and unfinished ones count and stay. It returns what was
-// removed, also with an error.
+// WorkName is the directory of a run that agents' own directories are in. There may be work in it that is nowhere else:
+// a run is not removed before it is empty.
+const WorkName = "work"
+
+// WorkError is the error of a removal over directories of agents.
+type WorkError struct{ Run string }
+
+func (e *WorkError) Error() string {
+	return "run " + e.Run + " still has directories of agents in " + WorkName
+}
+
+// Prune removes runs that are over, the least lately active first, until the rest is within keep. Live runs, unfinished
+// ones and those with directories of agents count and stay. It returns what was removed, also with an error.
 func (s *Store) Prune(keep Retention) (removed []string, err error) {
 	if err := s.sweepTrash(); err != nil {
 		return nil, fmt.Errorf("prune runs: %w", err)
@@ -40,7 +50,12 @@ func (s *Store) Prune(keep Retention) (removed []string, err error) {
 		if info.Empty && info.Bytes == 0 {
 			continue // it may be one that is being created and has no lock yet
 		}
-		if err := s.Remove(info.Run); err != nil {
+		var work *WorkError
+		err := s.Remove(info.Run)
+		if errors.As(err, &work) {
+			continue
+		}
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -50,7 +65,30 @@ func (s *Store) Prune(keep Retention) (removed []string, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// Remove deletes a run and all in its directory. *HeldError while it is live.
+// HasWork reports whether there are directories of agents in a run's directory.
+func (s *Store) HasWork(id string) (bool, error) {
+	if err := validID(id); err != nil {
+		return false, err
+	}
+	run, err := s.runs.Dir(id)
+	if err != nil {
+		return false, err
+	}
+	defer run.Close()
+	work, err := run.Dir(WorkName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer work.Close()
+	names, err := work.Names()
+	return len(names) > 0, err
+}
+
+// Remove deletes a run and all in its directory. *HeldError while it is live, *WorkError while it has directories of
+// agents.
 func (s *Store) Remove(id string) error {
 	if err := validID(id); err != nil {
 		return fmt.Errorf("remove run: %w", err)
@@ -63,7 +101,14 @@ func (s *Store) Remove(id string) error {
 		return fmt.Errorf("remove run %s: %w", id, err)
 	}
 	defer h.close()
-	if err := s.remove(id); err != nil {
+	work, err := s.HasWork(id)
+	if err == nil && work {
+		err = &WorkError{id}
+	}
+	if err == nil {
+		err = s.remove(id)
+	}
+	if err != nil {
 		return fmt.Errorf("remove run %s: %w", id, err)
 	}
 	return nil

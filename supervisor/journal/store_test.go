@@ -238,12 +238,29 @@ func TestPrune(t *testing.T) {
 	if removed, err := s.Prune(Retention{}); removed != nil || err != nil {
 		t.Errorf("without a limit: %v, %v", removed, err)
 	}
-	removed, err := s.Prune(Retention{Runs: 5})
-	if diff := cmp.Diff([]string{"run-0", "run-2"}, removed); diff != "" || err != nil {
+	work := filepath.Join(s.root.Path(), runsName, "run-2", WorkName, "orch-1")
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var refused *WorkError
+	if err := s.Remove("run-2"); !errors.As(err, &refused) || refused.Run != "run-2" {
+		t.Errorf("over the directory of an agent: %v", err)
+	}
+	if removed, err := s.Prune(Retention{Runs: 6}); err != nil || !slices.Equal(removed, []string{"run-0"}) {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	if removed, err := s.Prune(Retention{Runs: 5}); err != nil || !slices.Equal(removed, []string{"run-3"}) {
+		t.Errorf("removed %v over the directory of an agent, %v", removed, err)
+	}
+	if err := os.Remove(work); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := s.Prune(Retention{Runs: 4})
+	if diff := cmp.Diff([]string{"run-2"}, removed); diff != "" || err != nil {
 		t.Errorf("%v, (-want +got):\n%s", err, diff)
 	}
 	removed, err = s.Prune(Retention{Bytes: 1})
-	if diff := cmp.Diff([]string{"run-3", "run-4", "run-5"}, removed); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"run-4", "run-5"}, removed); diff != "" || err != nil {
 		t.Errorf("%v, (-want +got):\n%s", err, diff)
 	}
 	entries, err := os.ReadDir(filepath.Join(s.root.Path(), runsName))

@@ -41,6 +41,27 @@ func TestCreateKilled(t *testing.T) {
 	}
 }
 
+// TestUnfinishedIsRemoved: nothing is left of a Create that was killed, at any step.
+func TestUnfinishedIsRemoved(t *testing.T) {
+	for _, kind := range kinds {
+		for n := 1; ; n++ {
+			d := gittest.New(t, map[string]string{"a": "1\n"})
+			root := filepath.Join(gittest.Temp(t), "work")
+			if !gittest.Killed(t, "create", n, d.Path, root, string(kind)) {
+				break
+			}
+			m, err := worktree.Open(d.Open(nil), root)
+			d.Must(err, m.RemoveUnfinished(ctx))
+			left, err := os.ReadDir(root)
+			all, listErr := m.List()
+			d.Must(err, listErr)
+			if len(all) == 0 && len(left) > 0 || len(all) == 0 && strings.Contains(d.Git("worktree", "list"), "\n") {
+				t.Errorf("%s, killed after step %d: left %v; %s", kind, n, left, d.Git("worktree", "list"))
+			}
+		}
+	}
+}
+
 func TestRemoveKilled(t *testing.T) {
 	for _, kind := range kinds {
 		for n := 1; ; n++ {

@@ -183,3 +183,26 @@ func (m *Manager) Reader(ctx context.Context, commit string) (dir string, err er
 func (m *Manager) RemoveReader(ctx context.Context) error {
 	return m.locked(ctx, reader, func(m *Manager) error { return m.discard(ctx, reader) })
 }
+
+// RemoveUnfinished removes what calls that were killed have left: directories without a record, in which nobody has
+// worked.
+func (m *Manager) RemoveUnfinished(ctx context.Context) error {
+	entries, err := os.ReadDir(m.root)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Name(), ".")
+		err = errors.Join(err, m.locked(ctx, name, func(m *Manager) error {
+			if _, err := os.Lstat(m.record(name)); err == nil || name == reader {
+				return nil
+			}
+			err := m.discard(ctx, name)
+			if tempErr := os.Remove(m.record(name) + ".tmp"); !errors.Is(tempErr, fs.ErrNotExist) {
+				err = errors.Join(err, tempErr)
+			}
+			return err
+		}))
+	}
+	return err
+}

@@ -202,6 +202,8 @@ func TestFindings(t *testing.T) {
 			AreaLeftovers, "damaged", Warn, "torn", "sessions show abc"},
 		"interrupted": {func(s *Surroundings) { s.Leftovers.Resumable = []Run{{ID: "abc", Dir: "/w"}} }, AreaLeftovers,
 			"interrupted", Note, "/w", "--resume --session abc"},
+		"worktrees": {func(s *Surroundings) { s.Leftovers.Worktrees = []Run{{ID: "abc", Dir: "/w"}} }, AreaLeftovers,
+			"worktrees", Note, "/w", "sessions rm abc"},
 		"strays": {func(s *Surroundings) { s.Leftovers.Processes = []Process{{7, "sleep"}, {9, "node"}} },
 			AreaLeftovers, "processes", Warn, `sleep \(7\), node \(9\)`, `^kill -KILL 7 9$`},
 		"sockets": {func(s *Surroundings) { s.Leftovers.Sockets = []string{"/s/a b"} }, AreaLeftovers, "sockets", Note,

@@ -26,6 +26,10 @@ func checkLeftovers(s Surroundings) []Finding {
 	if n := len(o.Resumable) - len(shown(o.Resumable)); n > 0 {
 		l.add("interrupted", Note, "and "+words.Count(n, "more run"), "arbiter sessions"+o.Named)
 	}
+	for _, run := range shown(o.Worktrees) {
+		l.add("worktrees", Note, "of agents of run "+run.ID+" in "+run.Dir+"; removing the run saves their work first",
+			"arbiter sessions rm "+run.ID+o.Named)
+	}
 	if len(o.Processes) > 0 {
 		var names, pids []string
 		for _, p := range o.Processes {

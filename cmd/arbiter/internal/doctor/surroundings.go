@@ -129,6 +129,7 @@ type Leftovers struct {
 	Live      []Run
 	Resumable []Run
 	Damaged   []Run
+	Worktrees []Run // that left directories of agents
 	Processes []Process
 	Scratch   []Scratch
 	Sockets   []string

@@ -68,6 +68,11 @@ func Resume(ctx context.Context, o workspace.Options, own, isolation string) (*F
 	return f, nil
 }
 
+// Left finds the files of a run that is over, to remove what it left. Errors are those of [workspace.Open].
+func Left(ctx context.Context, o workspace.Options, own string) (*Files, error) {
+	return open(ctx, o, own, "")
+}
+
 func open(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
 	repo, err := workspace.Open(ctx, o)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 )
 
-// Remove removes all directories of a run that is over. Their branches stay, and uncommitted work is saved in
+// Remove removes all directories of the agents of a run that is over. Their branches stay, and uncommitted work is saved in
 // refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and about
 // directories that had to stay.
 func (f *Files) Remove(ctx context.Context) (said []string, err error) {
@@ -28,7 +28,7 @@ func (f *Files) Remove(ctx context.Context) (said []string, err error) {
 		}
 		err = errors.Join(err, removeErr)
 	}
-	return said, errors.Join(err, dirs.RemoveReader(ctx))
+	return said, errors.Join(err, dirs.RemoveUnfinished(ctx), dirs.RemoveReader(ctx))
 }
 
 func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.Worktree) (said string, err error) {
@@ -44,17 +44,19 @@ func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.W
 	if err != nil {
 		return "", err
 	}
-	into := f.main()
-	if !f.Workspace.Isolated() {
-		into = f.repo.Ref(fmt.Sprintf("orch-%d%s", w.Orchestrator, synced))
-	}
-	target, err := f.repo.Commit(ctx, into)
+	// The run branch, or of a shared run what the shared files have.
+	targets, err := f.repo.Commits(ctx, f.main(), f.repo.Ref(fmt.Sprintf("orch-%d%s", w.Orchestrator, synced)))
 	if err != nil {
 		return "", err
 	}
 	has := head == w.Base
-	if target.ID != "" && !has {
-		has, err = merge.Contains(ctx, f.repo, target.ID, head)
+	for _, target := range targets {
+		if target.ID == "" || has {
+			continue
+		}
+		if has, err = merge.Contains(ctx, f.repo, target.ID, head); err != nil {
+			return "", err
+		}
 	}
 	switch {
 	case saved.Ref != "":
