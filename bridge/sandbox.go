@@ -15,9 +15,12 @@ type SandboxConfig struct {
 	// Write are files and directories that may be written to, beside the CLI's own
 	// configuration directory and a private /tmp.
 	Write []string `json:"write,omitempty"`
+	// Read are directories that can be read and not written to, although they lie in what is empty, such as /tmp.
+	Read []string `json:"read,omitempty"`
 	// Hide are files and directories that are not to be seen.
 	Hide []string `json:"hide,omitempty"`
-	// Reach are files and sockets that are there although they lie in what is hidden.
+	// Reach are files, sockets and directories that are there although they lie in what is hidden. A directory can be
+	// written to; an agent may work in it.
 	Reach []string `json:"reach,omitempty"`
 }
 
@@ -50,7 +53,7 @@ func (c *SandboxConfig) check() error {
 	if !filepath.IsAbs(c.Program) {
 		return fmt.Errorf("sandbox.program is not absolute: %.100q", c.Program)
 	}
-	for _, list := range [][]string{c.Write, c.Hide, c.Reach} {
+	for _, list := range [][]string{c.Write, c.Read, c.Hide, c.Reach} {
 		for _, path := range list {
 			if !filepath.IsAbs(path) {
 				return fmt.Errorf("sandbox: a path is not absolute: %.100q", path)

@@ -87,6 +87,10 @@ func (s *State) sandboxIn(dir string) *bridge.SandboxConfig {
 		}
 	}
 	cfg.Write = append(slices.Clone(cfg.Write), top)
+	if o.Workspace.Objects != "" {
+		cfg.Read = append(slices.Clone(cfg.Read), o.Workspace.Objects)
+	}
+	cfg.Reach = append(slices.Clone(cfg.Reach), top) // it lies in the state directory, which is hidden
 	return &cfg
 }
 

@@ -80,6 +80,7 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 			}
 			return nil
 		},
+		each(m, cfg.Read, guarded, false),
 		each(m, cfg.Hide, secret, false),
 		each(m, cfg.Reach, shown, false),
 	}
@@ -143,17 +144,18 @@ func (m mounts) sane(workspace, home string, closed []string, cfg bridge.Sandbox
 		path, err := filepath.EvalSymlinks(path)
 		return err == nil && path == real
 	}
-	if v := m.above(real); v == hidden || v == secret || slices.ContainsFunc(closed, isReal) {
+	reached := slices.ContainsFunc(cfg.Reach, isReal)
+	if v := m.above(real); (v == hidden || v == secret) && !reached || slices.ContainsFunc(closed, isReal) {
 		return fmt.Errorf("the workspace %s lies in what is hidden from agents", workspace)
 	}
-	if m[real].view != writable {
+	if v := m[real].view; v != writable && !(v == shown && reached) {
 		return fmt.Errorf("the workspace %s is to be hidden", workspace)
 	}
 	tool, err := filepath.EvalSymlinks(cfg.Program)
 	if err != nil {
 		return err
 	}
-	for _, path := range m.paths(writable) {
+	for _, path := range m.paths(writable, shown) {
 		if under(tool, path) {
 			return fmt.Errorf("%s lies in %s, where agents can write: it is not to be trusted", cfg.Program, path)
 		}

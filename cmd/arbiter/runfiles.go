@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -163,12 +164,25 @@ func (r *runtimeRun) confineGit(cmd *exec.Cmd) error {
 	if o.Sandbox == nil {
 		return nil
 	}
+	if err := os.MkdirAll(r.snapshotScratch(), 0o700); err != nil { // a sandbox shows only what is there
+		return err
+	}
 	cfg := *o.Sandbox
 	cfg.Write = append(slices.Clone(cfg.Write), r.snapshotScratch())
 	// Git that works in the user's repository creates the directories of agents. In such a directory it has that alone.
 	own := r.ownDirs()
-	if real, err := filepath.EvalSymlinks(own); err == nil && runconfig.Relative(real, cmd.Dir) == "" {
+	real, err := filepath.EvalSymlinks(own)
+	switch {
+	case err != nil: // there are none yet
+	case runconfig.Relative(real, cmd.Dir) == "":
 		cfg.Write = append(cfg.Write, own)
+	default:
+		cfg.Reach = append(slices.Clone(cfg.Reach), cmd.Dir)
+		if dir := childenv.Lookup(cmd.Env, "GIT_DIR"); dir != "" { // its files are recorded in the user's repository
+			cfg.Write = append(cfg.Write, dir)
+		} else if r.files != nil { // it is, when an agent gets a directory
+			cfg.Read = append(slices.Clone(cfg.Read), r.files.Workspace.Objects)
+		}
 	}
 	return sandbox.Wrap(cmd, &cfg)
 }

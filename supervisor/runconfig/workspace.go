@@ -8,10 +8,11 @@ import (
 
 // Workspace says where snapshots of the run's files are taken. The zero Workspace takes none.
 type Workspace struct {
-	Root   string `json:",omitempty"` // top of the Git work tree, an absolute path without links
-	Base   string `json:",omitempty"` // commit of the first snapshot
-	Prefix string `json:",omitempty"` // the run's directory below Root, with slashes; empty for Root itself
-	Own    string `json:",omitempty"` // where agents get directories of their own, an absolute path without links
+	Root    string `json:",omitempty"` // top of the Git work tree, an absolute path without links
+	Base    string `json:",omitempty"` // commit of the first snapshot
+	Prefix  string `json:",omitempty"` // the run's directory below Root, with slashes; empty for Root itself
+	Objects string `json:",omitempty"` // where Git keeps the repository's objects, which clones read
+	Own     string `json:",omitempty"` // where agents get directories of their own, an absolute path without links
 	// Isolation of all Orchestrators; empty: they share the run's directory, unless the Arbiter isolates one.
 	Isolation string `json:",omitempty"`
 }

@@ -77,14 +77,14 @@ func (m *Manager) borrow(ctx context.Context, gitDir string) error {
 	if err != nil {
 		return err
 	}
-	there := m.repo.Git
-	there.Dir = filepath.Dir(gitDir)
+	// A sandbox keeps git that works in the clone from writing there.
+	file := "--file=" + filepath.Join(gitDir, "config")
 	for setting := range bytes.SplitSeq(settings, []byte{0}) {
 		key, value, _ := strings.Cut(string(setting), "\n")
 		if !carries(key) {
 			continue
 		}
-		if _, err := there.Write(ctx, "config", "--add", key, value); err != nil {
+		if _, err := m.repo.Git.Write(ctx, "config", file, "--add", key, value); err != nil {
 			return err
 		}
 	}

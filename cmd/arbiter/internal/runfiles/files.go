@@ -83,7 +83,8 @@ func open(ctx context.Context, o workspace.Options, own, isolation string) (*Fil
 		return nil, err
 	}
 	return &Files{repo: repo, Workspace: runconfig.Workspace{
-		Root: repo.Root, Prefix: repo.Prefix, Own: filepath.Join(parent, filepath.Base(own)), Isolation: isolation,
+		Root: repo.Root, Prefix: repo.Prefix, Objects: filepath.Join(repo.CommonDir, "objects"),
+		Own: filepath.Join(parent, filepath.Base(own)), Isolation: isolation,
 	}}, nil
 }
 
