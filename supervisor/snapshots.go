@@ -91,7 +91,11 @@ func (st *step) tellOverlaps(overlaps []contract.Overlap) {
 	}
 	st.log(contract.Supervisor, conversation.KindNotice, "Orchestrators changed the same files:\n"+listed(all))
 	for _, id := range agents {
-		if a, _ := st.Agent(id); a.Standing == roster.Working && a.Status == roster.Busy {
+		a, _ := st.Agent(id)
+		if a.Isolation != "" { // it sees only its own files; a merge tells it exactly what conflicts
+			continue
+		}
+		if a.Standing == roster.Working && a.Status == roster.Busy {
 			st.tell(id, conversation.KindNotice, "You and another Orchestrator changed the same files:\n"+listed(files[id])+
 				"\nRead them again before you go on, keep the other's changes, and report to the Arbiter if they "+
 				"contradict yours.")

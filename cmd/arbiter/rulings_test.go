@@ -20,6 +20,7 @@ var plays = []struct {
 	steps string // of the Arbiter, then other actors
 	args  []string
 	exit  contract.Exit
+	cut   bool // the end of the run cuts a turn off: its model may be asked once more, beyond the script
 	check func(t *testing.T, s *script, r contract.Result)
 }{
 	{
@@ -134,6 +135,7 @@ var plays = []struct {
 `,
 		args: []string{"--max-orchestrators", "1", "--max-iterations", "1"},
 		exit: contract.ExitLimit,
+		cut:  true,
 		check: func(t *testing.T, s *script, r contract.Result) {
 			if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "1 Orchestrator summoned") {
 				t.Errorf("result %+v", r)
@@ -171,6 +173,7 @@ func TestRulings(t *testing.T) {
 				s := start(t, nil,
 					slices.Concat(p.args, []string{"--json", "--no-input", "--scenario", path, "--task", "Rule"},
 						c.args)...)
+				s.offScript = c.cut
 				c.check(t, s, s.finish(c.exit))
 			})
 		}
