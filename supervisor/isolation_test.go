@@ -65,7 +65,15 @@ func TestIsolatedWork(t *testing.T) {
 	if m := lastEffect[isolation.Merge](p); m.Agent != one || len(effects[isolation.Merge](p)) != 1 {
 		t.Fatalf("asked for %+v", m)
 	}
+	before := len(p.out)
 	p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h", Files: []string{"parser.go"}})
+	renewed := slices.ContainsFunc(p.out[before:], func(e effect.Effect) bool {
+		timer, ok := e.(effect.SetTimer)
+		return ok && timer.Key == handoverKey(p.s.Handoff.Documents[0].Serial) && timer.After > 0
+	})
+	if !renewed {
+		t.Error("the checks of the merged files share the time of the first ones")
+	}
 	c, open := p.checking()
 	if !open || c.Params.CWD != "/own/arbiter/sub" {
 		t.Fatalf("on the merged files: %v, in %s", open, c.Params.CWD)

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -47,6 +48,9 @@ func (st *step) merged(f input.Merged) {
 		if o.Merged {
 			h.Receipts = nil // those of the merged files count
 		}
-		st.advance(o.Document)
+		patience := h.Patience()
+		if st.advance(o.Document) { // its checks run once more, and have as long as the first time
+			st.do(effect.SetTimer{Key: handoverKey(o.Document), After: patience})
+		}
 	}
 }
