@@ -48,7 +48,7 @@ func TestIsolatedWork(t *testing.T) {
 	}
 	p.contains("its prompt", spawn.Params.Config.AppendSystemPrompt, "/own/orch-1/sub", "The workspace is yours alone")
 	if len(told[contract.Workspace](p)) != 0 {
-		t.Error("its directory is told before it is there")
+		t.Error("the directory is reported before it exists")
 	}
 	own := runconfig.Worktree{Branch: "arbiter/6f1c2a52/orch-1.1", Base: "b", Isolation: "worktree"}
 	two := p.call("arbiter", "spawn_orchestrator", `{"prompt":"printer"}`)

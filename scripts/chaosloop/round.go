@@ -141,9 +141,8 @@ func (r *round) prepare() error {
 		{"init", "--quiet"},
 		{"-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet", "--allow-empty", "-mempty"},
 	} {
-		cmd := exec.Command("git", append([]string{"-C", filepath.Join(r.dir, "work")}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w: %s", args[0], err, out)
+		if _, err := r.git(args...); err != nil {
+			return fmt.Errorf("git %s: %w", args[0], err)
 		}
 	}
 	script := filepath.Join(r.dir, "job.yaml")

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
-	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -90,8 +89,3 @@ func open(ctx context.Context, o workspace.Options, own, isolation string) (*Fil
 
 // main is the run branch.
 func (f *Files) main() string { return f.repo.Branch(workspace.Main) }
-
-// directories manages those that agents have of their own.
-func (f *Files) directories() (*worktree.Manager, error) {
-	return worktree.Open(f.repo, f.Workspace.Own)
-}

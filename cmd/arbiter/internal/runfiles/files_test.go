@@ -81,8 +81,8 @@ func (p project) record(agent, since string) (commit string, paths []string) {
 	return r.Commit, paths
 }
 
-// TestOwnChanges: what an agent changed is told, committed or not, before and after it was merged; what it merged from
-// others is not, but for what it resolved.
+// TestOwnChanges: the changes of an agent are found, committed or not, before and after they were merged. What it merged
+// from others is not among them, except for what it resolved.
 func TestOwnChanges(t *testing.T) {
 	for _, kind := range []string{"worktree", "clone"} {
 		t.Run(kind, func(t *testing.T) {
@@ -195,8 +195,14 @@ func TestSuccessorGoesOn(t *testing.T) {
 	three.Write("three", "not committed\n")
 	two.Write("new", "whole\n")
 	p.merge("orch-2")
+	if err := os.RemoveAll(one.Path); err != nil { // by a human
+		t.Fatal(err)
+	}
 	said, err := p.files.Remove(ctx)
-	want := []string{"uncommitted work of orch-3 is saved in refs/arbiter/" + gittest.RUN8 + "/orch-3/wip"}
+	want := []string{
+		"uncommitted work of orch-3 is saved in refs/arbiter/" + gittest.RUN8 + "/orch-3/wip",
+		"the work of orch-3 was not merged: it is on branch arbiter/" + gittest.RUN8 + "/orch-3.1",
+	}
 	if diff := cmp.Diff(want, said); diff != "" || err != nil {
 		t.Errorf("removed, %v, -want +got:\n%s", err, diff)
 	}

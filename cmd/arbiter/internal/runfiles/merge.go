@@ -26,7 +26,7 @@ func (f *Files) Merge(ctx context.Context, e isolation.Merge) isolation.Merged {
 }
 
 func (f *Files) merge(ctx context.Context, e isolation.Merge) (isolation.Merged, error) {
-	dirs, w, err := f.find(e.Agent)
+	dirs, w, err := f.mustFind(e.Agent)
 	if err != nil {
 		return isolation.Merged{}, err
 	}

@@ -21,18 +21,25 @@ func number(agent string) (int, error) {
 	return n, nil
 }
 
-// find returns the directory of an agent.
+// find returns the directory of an agent; without a Dir if the agent has none.
 func (f *Files) find(agent string) (*worktree.Manager, worktree.Worktree, error) {
 	n, err := number(agent)
 	if err != nil {
 		return nil, worktree.Worktree{}, err
 	}
-	dirs, err := f.directories()
+	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
 	if err != nil {
 		return nil, worktree.Worktree{}, err
 	}
-	w, ok, err := dirs.Find(n)
-	if err == nil && !ok {
+	w, _, err := dirs.Find(n)
+	w.Orchestrator = n
+	return dirs, w, err
+}
+
+// mustFind is find for an agent that was given a directory.
+func (f *Files) mustFind(agent string) (*worktree.Manager, worktree.Worktree, error) {
+	dirs, w, err := f.find(agent)
+	if err == nil && w.Dir == "" {
 		err = fmt.Errorf("%s has no directory of its own", agent)
 	}
 	return dirs, w, err
@@ -56,32 +63,27 @@ func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktre
 }
 
 func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
-	n, err := number(p.Agent)
+	dirs, w, err := f.find(p.Agent)
 	if err != nil {
 		return runconfig.Worktree{}, err
 	}
-	dirs, err := f.directories()
-	if err != nil {
-		return runconfig.Worktree{}, err
+	from := w.Base
+	if w.Dir == "" {
+		if from, err = f.beginning(ctx, p.After); err != nil {
+			return runconfig.Worktree{}, err
+		}
 	}
-	from, err := f.beginning(ctx, dirs, n, p.After)
-	if err != nil {
-		return runconfig.Worktree{}, err
-	}
-	w, err := dirs.Create(ctx, worktree.Spec{
-		Orchestrator: n, Generation: p.Generation, Kind: worktree.Kind(p.Kind), From: from,
+	w, err = dirs.Create(ctx, worktree.Spec{
+		Orchestrator: w.Orchestrator, Generation: p.Generation, Kind: worktree.Kind(p.Kind), From: from,
 	})
 	return runconfig.Worktree{Branch: w.Branch, Base: w.Base, Isolation: string(w.Kind)}, err
 }
 
 // beginning is the commit that a new directory begins with: the work of a predecessor, or the work of the run so far.
-func (f *Files) beginning(ctx context.Context, dirs *worktree.Manager, n int, after string) (string, error) {
-	w, ok, err := dirs.Find(n)
-	if err != nil || ok { // it goes on where it is
-		return w.Base, err
-	}
+func (f *Files) beginning(ctx context.Context, after string) (string, error) {
 	if after != "" {
-		if head, err := f.handed(ctx, after); err != nil || head != "" {
+		head, err := f.handed(ctx, after)
+		if err != nil || head != "" {
 			return head, err
 		}
 	}
@@ -94,16 +96,8 @@ func (f *Files) beginning(ctx context.Context, dirs *worktree.Manager, n int, af
 
 // handed is the commit with all work of a predecessor; empty if it had no directory of its own.
 func (f *Files) handed(ctx context.Context, agent string) (string, error) {
-	n, err := number(agent)
-	if err != nil {
-		return "", err
-	}
-	dirs, err := f.directories()
-	if err != nil {
-		return "", err
-	}
-	w, ok, err := dirs.Find(n)
-	if err != nil || !ok {
+	dirs, w, err := f.find(agent)
+	if err != nil || w.Dir == "" {
 		return "", err
 	}
 	work, err := dirs.Commit(ctx, w, "Unfinished work of "+agent)
@@ -119,7 +113,7 @@ func (f *Files) handed(ctx context.Context, agent string) (string, error) {
 
 // read brings the directory of those who only read to a commit.
 func (f *Files) read(ctx context.Context, commit string) error {
-	dirs, err := f.directories()
+	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
 	if err == nil {
 		_, err = dirs.Reader(ctx, commit)
 	}

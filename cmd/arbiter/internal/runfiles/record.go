@@ -91,7 +91,7 @@ func (f *Files) subject(ctx context.Context, commit string) string {
 
 // recordOwn records an agent's own directory. What it merged from others is not counted as its change.
 func (f *Files) recordOwn(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
-	dirs, w, err := f.find(e.Own)
+	dirs, w, err := f.mustFind(e.Own)
 	if err != nil {
 		return err
 	}

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 )
 
-// Remove removes all directories of the agents of a run that is over. Their branches stay, and uncommitted work is saved in
-// refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and about
+// Remove removes all directories of the agents of a run that is over. Their branches stay, and uncommitted work is saved
+// in refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and about
 // directories that had to stay.
 func (f *Files) Remove(ctx context.Context) (said []string, err error) {
-	dirs, err := f.directories()
+	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
 	if err != nil {
 		return nil, err
 	}
@@ -23,46 +24,51 @@ func (f *Files) Remove(ctx context.Context) (said []string, err error) {
 	}
 	for _, w := range all {
 		text, removeErr := f.remove(ctx, dirs, w)
-		if text != "" {
-			said = append(said, text)
-		}
-		err = errors.Join(err, removeErr)
+		said, err = append(said, text...), errors.Join(err, removeErr)
 	}
 	return said, errors.Join(err, dirs.RemoveUnfinished(ctx), dirs.RemoveReader(ctx))
 }
 
-func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.Worktree) (said string, err error) {
-	head, err := dirs.Head(ctx, w)
-	if err != nil {
-		return "", err
+func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.Worktree) (said []string, err error) {
+	head := "refs/heads/" + w.Branch
+	if _, gone := os.Lstat(w.Dir); gone == nil { // else somebody deleted the files, and the branch is all that is left
+		if head, err = dirs.Head(ctx, w); err != nil {
+			return nil, err
+		}
 	}
 	saved, err := dirs.Remove(ctx, w, false)
 	var unsaved *worktree.UnsavedError
 	if errors.As(err, &unsaved) {
-		return unsaved.Error(), nil
+		return []string{unsaved.Error()}, nil
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	// The run branch, or of a shared run what the shared files have.
-	targets, err := f.repo.Commits(ctx, f.main(), f.repo.Ref(fmt.Sprintf("orch-%d%s", w.Orchestrator, synced)))
-	if err != nil {
-		return "", err
+	if saved.Ref != "" {
+		said = append(said, fmt.Sprintf("uncommitted work of orch-%d is saved in %s", w.Orchestrator, saved.Ref))
 	}
-	has := head == w.Base
-	for _, target := range targets {
-		if target.ID == "" || has {
-			continue
-		}
-		if has, err = merge.Contains(ctx, f.repo, target.ID, head); err != nil {
-			return "", err
-		}
-	}
-	switch {
-	case saved.Ref != "":
-		said = fmt.Sprintf("uncommitted work of orch-%d is saved in %s", w.Orchestrator, saved.Ref)
-	case !has:
-		said = fmt.Sprintf("the work of orch-%d was not merged: it is on branch %s", w.Orchestrator, w.Branch)
+	has, err := f.has(ctx, w, head)
+	if err == nil && !has {
+		said = append(said, fmt.Sprintf("the work of orch-%d was not merged: it is on branch %s", w.Orchestrator, w.Branch))
 	}
 	return said, err
+}
+
+// has reports whether the run's result has a commit of an agent's: it is on the run branch, or of a shared run in the
+// shared files. An agent that committed nothing has nothing to merge.
+func (f *Files) has(ctx context.Context, w worktree.Worktree, head string) (bool, error) {
+	found, err := f.repo.Commits(ctx, head, f.main(), f.repo.Ref(fmt.Sprintf("orch-%d%s", w.Orchestrator, synced)))
+	if err != nil || found[0].ID == "" || found[0].ID == w.Base {
+		return err == nil, err
+	}
+	for _, target := range found[1:] {
+		if target.ID == "" {
+			continue
+		}
+		has, err := merge.Contains(ctx, f.repo, target.ID, found[0].ID)
+		if err != nil || has {
+			return has, err
+		}
+	}
+	return false, nil
 }
