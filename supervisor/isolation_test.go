@@ -32,8 +32,8 @@ func (p *play) mergesTo(m isolation.Merged) {
 	p.do(input.Merged(m))
 }
 
-// TestIsolatedWork: an Orchestrator starts in its own directory, its checks run there, its work is merged, and the checks
-// run once more on the merged files before the Arbiter hears of it.
+// TestIsolatedWork: an Orchestrator starts in its own directory, its checks run there, its work is merged, and the
+// checks run once more on the merged files before the Arbiter hears of it.
 func TestIsolatedWork(t *testing.T) {
 	p := begin(t, isolated)
 	spawn := lastEffect[effect.Spawn](p)
@@ -176,8 +176,8 @@ func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 	}
 }
 
-// TestOneIsIsolated in a run that shares its directory, if the Arbiter wants it. Its successor has a directory, too, and
-// those who share theirs are not told of it as their company.
+// TestOneIsIsolated in a run that shares its directory, if the Arbiter wants it. Its successor has a directory, too,
+// and those who share theirs are not told of it as their company.
 func TestOneIsIsolated(t *testing.T) {
 	p := begin(t, nil)
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`); !a.IsError || !strings.Contains(a.Text, "no Git repository") {

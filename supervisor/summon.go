@@ -38,7 +38,8 @@ func (st *step) summon(in summons) string {
 	case problem != "":
 		return problem
 	case in.isolated && !st.Options.Workspace.Enabled():
-		return "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: leave out isolated."
+		return "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: " +
+			"leave out isolated."
 	case st.LivingCount() >= st.Options.MaxOrchestrators:
 		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
@@ -143,7 +144,8 @@ func (s *State) unfinished(was *roster.Agent) bool {
 func (s *State) company(self string) string {
 	var others []string
 	for _, a := range s.Agents {
-		if a.ID != self && a.Role == roster.RoleOrchestrator && a.Isolation == "" && a.Alive() && a.Standing != roster.HandedOff {
+		shares := a.ID != self && a.Role == roster.RoleOrchestrator && a.Isolation == ""
+		if shares && a.Alive() && a.Standing != roster.HandedOff {
 			others = append(others, a.Name+" ("+a.ID+")")
 		}
 	}

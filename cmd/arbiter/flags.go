@@ -109,9 +109,10 @@ var settings = slices.Concat(
 		setting{name: "check-timeout", kind: kindDuration, value: runconfig.DefaultCheckTimeout, usage: "time limit for one check of a hand-off document (0: run no checks)"},
 	),
 	group("Files",
-		setting{name: "isolation", kind: kindText, value: runconfig.IsolationShared, usage: choice(runconfig.IsolationShared,
-			runconfig.IsolationWorktree, runconfig.IsolationClone) + "whether Orchestrators share the directory, or each " +
-			"has a Git worktree or clone, merged when its work is done"},
+		setting{name: "isolation", kind: kindText, value: runconfig.IsolationShared,
+			usage: choice(runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone) +
+				"whether Orchestrators share the directory, or each has a Git worktree or clone, merged when its work " +
+				"is done"},
 	),
 	group("Acceptance",
 		setting{name: "accept", kind: kindList, usage: "a `COMMAND` that must pass on the final files before the task is complete; the Arbiter cannot change it"},

@@ -75,8 +75,8 @@ func (r *runtimeRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) 
 			return nil
 		}
 		if n := files.Uncommitted; n > 0 {
-			r.tellOf("%s with uncommitted changes: the Orchestrators' worktrees begin with the last commit, without them",
-				words.Count(n, "file"))
+			r.tellOf("%s with uncommitted changes: the Orchestrators' worktrees begin with the last commit, "+
+				"without them", words.Count(n, "file"))
 		}
 		r.files, o.Workspace = files, files.Workspace
 		loop.Files(files)
@@ -99,7 +99,8 @@ func (r *runtimeRun) openFiles(
 // ownDirs is where Orchestrators get directories of their own.
 func (r *runtimeRun) ownDirs() string { return filepath.Join(r.journal.Dir(), journal.WorkName) }
 
-// removeLeft removes the directories of agents that a run has left which is over, and says what becomes of work in them.
+// removeLeft removes the directories of agents that a run has left which is over, and says what becomes of work in
+// them.
 func removeLeft(ctx context.Context, store *runs, info journal.Info) (said []string, err error) {
 	left, err := store.HasWork(info.Run)
 	if err != nil || !left {
@@ -125,8 +126,8 @@ func removeLeft(ctx context.Context, store *runs, info journal.Info) (said []str
 // removeTimeout bounds the removal of directories that a run does not need any more.
 const removeTimeout = 2 * time.Minute
 
-// removeDirs removes the directories of a run that is complete: its work is on the run branch, and what is not is saved.
-// A run that can go on keeps them.
+// removeDirs removes the directories of a run that is complete: its work is on the run branch, and what is not is
+// saved. A run that can go on keeps them.
 func (r *runtimeRun) removeDirs(exit contract.Exit) {
 	if r.files == nil || exit != contract.ExitComplete {
 		return

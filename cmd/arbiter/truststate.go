@@ -245,7 +245,8 @@ func (w *trustGate) ownGate(dir string, trusted trust.Listing) error {
 	if len(news) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust the workspace",
+	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
+		"the workspace",
 		dir, sanitize.Line(trust.Summary(news, toldChanges), 600))
 }
 

@@ -76,8 +76,8 @@ actors:
 `
 
 // TestIsolatedOrchestrators: four work in worktrees or clones, two of them on the same line. All of it ends on the run
-// branch, a conflict goes back to its author, and checks run where the work was done and on the merged files. The user's
-// files, branch and index stay as they are until the run is landed.
+// branch, a conflict goes back to its author, and checks run where the work was done and on the merged files. The
+// user's files, branch and index stay as they are until the run is landed.
 func TestIsolatedOrchestrators(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {

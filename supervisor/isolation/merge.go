@@ -107,7 +107,8 @@ func (s *State) Merged(out *effect.Collector, m Merged) (o Outcome, ok bool) {
 	switch {
 	case m.Failed != "":
 		o.Why = "its work could not be merged: " + words.Head(m.Failed, 1000)
-		out.Emit(contract.Supervisor, contract.Notice{Text: "the work of " + p.Agent + " could not be merged: " + m.Failed})
+		text := "the work of " + p.Agent + " could not be merged: " + m.Failed
+		out.Emit(contract.Supervisor, contract.Notice{Text: text})
 	case m.Status == StatusMerged:
 		o.Merged = true
 		s.count(p.Agent, 0)
@@ -120,7 +121,8 @@ func (s *State) Merged(out *effect.Collector, m Merged) (o Outcome, ok bool) {
 		s.count(p.Agent, times)
 		if times > MaxConflicts {
 			s.count(p.Agent, 0) // the Arbiter may send it back
-			o.Why = fmt.Sprintf("its work is not merged, after %d attempts of its author: %s", MaxConflicts, m.problem())
+			o.Why = fmt.Sprintf("its work is not merged, after %d attempts of its author: %s", MaxConflicts,
+				m.problem())
 			break
 		}
 		o.Back = m.demand(times)
@@ -168,16 +170,17 @@ func (m Merged) problem() string {
 // demand asks the author to make its work merge.
 func (m Merged) demand(times int) string {
 	if m.Status == StatusUnfinished {
-		return fmt.Sprintf("Your work is not merged: a %s is under way in your directory. Finish or abort it, commit, and "+
-			"report done again. This was attempt %d of %d.", m.Detail, times, MaxConflicts)
+		return fmt.Sprintf("Your work is not merged: a %s is under way in your directory. Finish or abort it, commit, "+
+			"and report done again. This was attempt %d of %d.", m.Detail, times, MaxConflicts)
 	}
 	var files strings.Builder
 	for _, f := range shown(m.Files) {
 		files.WriteString("\n- " + f)
 	}
-	return fmt.Sprintf("Your work is not merged: others changed the same lines of these files:%s\n\nRun `git merge %s` in your "+
-		"directory, keep what both sides meant, run your checks, commit, and report done again with the whole document. "+
-		"This was attempt %d of %d; then the Arbiter decides.", files.String(), m.Head, times, MaxConflicts)
+	return fmt.Sprintf("Your work is not merged: others changed the same lines of these files:%s\n\n"+
+		"Run `git merge %s` in your directory, keep what both sides meant, run your checks, commit, and report done "+
+		"again with the whole document. This was attempt %d of %d; then the Arbiter decides.",
+		files.String(), m.Head, times, MaxConflicts)
 }
 
 // maxFiles bounds the files that one event or message names.

@@ -33,9 +33,9 @@ type Result struct {
 	Files  []string // that both sides changed in different ways, if there is a conflict
 }
 
-// Into merges a commit into a reference, which it creates if it is missing. A call after a crash has the same result. If
-// another process moves the reference meanwhile, Into fails with [workspace.ErrMoved] and has changed nothing: call it
-// again.
+// Into merges a commit into a reference, which it creates if it is missing. A call after a crash has the same result.
+// If another process moves the reference meanwhile, Into fails with [workspace.ErrMoved] and has changed nothing: call
+// it again.
 func Into(ctx context.Context, r *workspace.Repo, ref, commit, message string) (Result, error) {
 	both, err := r.Commits(ctx, ref, commit)
 	if err != nil {
@@ -120,8 +120,8 @@ func Trees(ctx context.Context, r *workspace.Repo, ours, theirs string) (tree st
 	return "", slices.Compact(files), nil
 }
 
-// TreesOver merges two commits as if base was the last that they have in common, whatever their history says. It returns
-// what Trees does.
+// TreesOver merges two commits as if base was the last that they have in common, whatever their history says. It
+// returns what Trees does.
 func TreesOver(
 	ctx context.Context, r *workspace.Repo, base, ours, theirs string,
 ) (tree string, conflicts []string, err error) {
@@ -141,8 +141,8 @@ func TreesOver(
 	return Trees(ctx, r, made[1], made[2])
 }
 
-// Signer returns the variables that name the author and committer of a commit on the user's behalf: none if the user has
-// configured a name and an address, else Arbiter's.
+// Signer returns the variables that name the author and committer of a commit on the user's behalf: none if the user
+// has configured a name and an address, else Arbiter's.
 func Signer(ctx context.Context, r *workspace.Repo) []string {
 	for _, name := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
 		if _, err := r.Git.Text(ctx, "-c", "user.useConfigOnly=true", "var", name); err != nil {

@@ -1,8 +1,8 @@
-// Package runfiles does with Git what the supervisor asks for: it records the files of a run, gives agents directories of
-// their own, and merges their work.
+// Package runfiles does with Git what the supervisor asks for: it records the files of a run, gives agents directories
+// of their own, and merges their work.
 //
-// It joins [workspace] and its packages, which know Git and nothing of agents, with the supervisor's parts [changes] and
-// [isolation], which compute what is wanted.
+// It joins [workspace] and its packages, which know Git and nothing of agents, with the supervisor's parts [changes]
+// and [isolation], which compute what is wanted.
 package runfiles
 
 import (
@@ -22,9 +22,9 @@ type Files struct {
 	repo *workspace.Repo
 }
 
-// Begin takes the first snapshot of a new run, and creates the run branch if the run is isolated. Own is where agents get
-// directories of their own; its parent exists. Errors are those of [workspace.Open]: without Git, or without a commit,
-// there are neither snapshots nor isolation.
+// Begin takes the first snapshot of a new run, and creates the run branch if the run is isolated. Own is where agents
+// get directories of their own; its parent exists. Errors are those of [workspace.Open]: without Git, or without a
+// commit, there are neither snapshots nor isolation.
 func Begin(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
 	f, err := open(ctx, o, own, isolation)
 	if err != nil {

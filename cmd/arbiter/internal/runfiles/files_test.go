@@ -81,8 +81,8 @@ func (p project) record(agent, since string) (commit string, paths []string) {
 	return r.Commit, paths
 }
 
-// TestOwnChanges: the changes of an agent are found, committed or not, before and after they were merged. What it merged
-// from others is not among them, except for what it resolved.
+// TestOwnChanges: the changes of an agent are found, committed or not, before and after they were merged. What it
+// merged from others is not among them, except for what it resolved.
 func TestOwnChanges(t *testing.T) {
 	for _, kind := range []string{"worktree", "clone"} {
 		t.Run(kind, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestOwnChanges(t *testing.T) {
 	}
 }
 
-// TestMergeIntoSharedFiles: the work of an isolated agent comes to the files that the others share, beside what they did
-// since. Nothing is committed there. A file that differs in a way that the agent knows is no conflict.
+// TestMergeIntoSharedFiles: the work of an isolated agent comes to the files that the others share, beside what they
+// did since. Nothing is committed there. A file that differs in a way that the agent knows is no conflict.
 func TestMergeIntoSharedFiles(t *testing.T) {
 	p := begin(t, "shared")
 	p.Write("other", "others, uncommitted\n")
@@ -179,8 +179,8 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	}
 }
 
-// TestSuccessorGoesOn with the work of its predecessor, committed or not. What is not merged is named when the directories
-// are removed, and stays on its branch; uncommitted work is saved.
+// TestSuccessorGoesOn with the work of its predecessor, committed or not. What is not merged is named when the
+// directories are removed, and stays on its branch; uncommitted work is saved.
 func TestSuccessorGoesOn(t *testing.T) {
 	p := begin(t, "worktree")
 	one := p.place("orch-1", "worktree", "")

@@ -100,8 +100,8 @@ const (
 	offered = "/offered" // of the shared files, which the agent was asked to merge
 )
 
-// mergeBase is the commit that the work of a directory is compared with when it is merged into the shared files: the last
-// state of those that the directory is known to have.
+// mergeBase is the commit that the work of a directory is compared with when it is merged into the shared files: the
+// last state of those that the directory is known to have.
 func (f *Files) mergeBase(ctx context.Context, w worktree.Worktree, agent, head string) (string, error) {
 	found, err := f.repo.Commits(ctx, f.repo.Ref(agent+offered), f.repo.Ref(agent+synced))
 	if err != nil {

@@ -45,8 +45,8 @@ func (f *Files) mustFind(agent string) (*worktree.Manager, worktree.Worktree, er
 	return dirs, w, err
 }
 
-// Place creates the directory of an agent, or finds the one that it has, and returns the variables that name who commits
-// there if the user's configuration does not. A call after a crash finishes the work.
+// Place creates the directory of an agent, or finds the one that it has, and returns the variables that name who
+// commits there if the user's configuration does not. A call after a crash finishes the work.
 func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktree, map[string]string, error) {
 	if p.Kind == "" {
 		head, err := f.repo.Commit(ctx, f.main())

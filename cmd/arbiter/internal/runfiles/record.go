@@ -56,7 +56,8 @@ func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Rec
 	return f.compare(ctx, f.known(ctx, e.Last, e.Base), f.known(ctx, e.Since, e.Base), nil, taken)
 }
 
-// compare lists what differs between earlier commits and the one that was taken. only limits it to some paths; nil: all.
+// compare lists what differs between earlier commits and the one that was taken. only limits it to some paths; nil:
+// all.
 func (f *Files) compare(ctx context.Context, last, since string, only map[string]bool, taken *changes.Recorded) error {
 	paths, err := f.repo.Delta(ctx, last, taken.Commit)
 	if err != nil {
@@ -79,8 +80,8 @@ func (f *Files) compare(ctx context.Context, last, since string, only map[string
 	return nil
 }
 
-// snapshotSubject begins the subject of a snapshot of an agent's own directory. Its parent is the commit that was checked
-// out there.
+// snapshotSubject begins the subject of a snapshot of an agent's own directory. Its parent is the commit that was
+// checked out there.
 const snapshotSubject = "arbiter: files of "
 
 // subject is the first line of a commit's message; empty if there is no such commit.
@@ -192,7 +193,8 @@ func (f *Files) keep(ctx context.Context, name, commit string) error {
 	if err != nil {
 		return err
 	}
-	return f.repo.Move(ctx, "arbiter: snapshot", workspace.Update{Ref: f.repo.Ref(name), Old: old.Commit.ID, New: commit})
+	update := workspace.Update{Ref: f.repo.Ref(name), Old: old.Commit.ID, New: commit}
+	return f.repo.Move(ctx, "arbiter: snapshot", update)
 }
 
 // known is a commit, or another in its place if it is there no more: snapshots that no reference names are removed by

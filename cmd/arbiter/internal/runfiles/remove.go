@@ -10,9 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 )
 
-// Remove removes all directories of the agents of a run that is over. Their branches stay, and uncommitted work is saved
-// in refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and about
-// directories that had to stay.
+// Remove removes all directories of the agents of a run that is over. Their branches stay, and uncommitted work is
+// saved in refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and
+// about directories that had to stay.
 func (f *Files) Remove(ctx context.Context) (said []string, err error) {
 	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
 	if err != nil {
@@ -49,7 +49,8 @@ func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.W
 	}
 	has, err := f.has(ctx, w, head)
 	if err == nil && !has {
-		said = append(said, fmt.Sprintf("the work of orch-%d was not merged: it is on branch %s", w.Orchestrator, w.Branch))
+		said = append(said,
+			fmt.Sprintf("the work of orch-%d was not merged: it is on branch %s", w.Orchestrator, w.Branch))
 	}
 	return said, err
 }
