@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -31,6 +32,7 @@ type Client struct {
 	ready chan struct{} // closed when conn is set: it reads before it is returned
 	feed  *Feed
 	say   func(string)
+	hear  atomic.Pointer[func(part any)] // of the subscription
 
 	mu    sync.Mutex
 	ended Ended
@@ -51,7 +53,7 @@ func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, 
 		return nil, Status{}, fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	c := &Client{feed: NewFeed(0), say: say, over: make(chan struct{}), ready: make(chan struct{})}
-	c.conn = dial(conn, c)
+	c.conn = dial(conn, maxAnswer, c)
 	close(c.ready)
 	go c.watch() // until the connection ends; Close waits for that
 	var st Status
@@ -104,11 +106,32 @@ func (c *Client) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 		if json.Unmarshal(*req.Params, &p) == nil && c.say != nil {
 			c.say(p.Text)
 		}
+	case NotifyEvents:
+		notified[Events](c, req)
+	case NotifyState:
+		notified[StateChange](c, req)
+	case NotifyRunEnded:
+		notified[RunEnded](c, req)
 	case NotifyEnded:
 		var e Ended
 		_ = json.Unmarshal(*req.Params, &e) // without words it has ended all the same
 		c.end(e)
 	}
+}
+
+// notified hands on a part of the subscription; what cannot be read ends the connection, because a
+// part that is missing would show a state that never was.
+func notified[T any](c *Client, req *jsonrpc2.Request) {
+	hear := c.hear.Load()
+	if hear == nil {
+		return
+	}
+	var part T
+	if err := json.Unmarshal(*req.Params, &part); err != nil {
+		_ = c.conn.Close() // watch tells of it
+		return
+	}
+	(*hear)(part)
 }
 
 // put keeps output for whoever takes it. Where that one is slow the arbiter is told so by the
@@ -151,6 +174,42 @@ func (c *Client) Status(ctx context.Context) (st Status, err error) {
 func (c *Client) Command(ctx context.Context, line json.RawMessage) (r CommandResult, err error) {
 	return r, c.call(ctx, MethodCommand, CommandParams{Command: line}, &r)
 }
+
+// State asks for the whole state.
+func (c *Client) State(ctx context.Context) (r StateResult, err error) {
+	return r, c.call(ctx, MethodState, struct{}{}, &r)
+}
+
+// Put hands in a command of a frontend. It returns when the run has taken it; what becomes of it
+// is an event.
+func (c *Client) Put(ctx context.Context, p PutParams) error {
+	var h Head
+	return c.call(ctx, MethodPut, p, &h)
+}
+
+// Stop asks the run to end in order.
+func (c *Client) Stop(ctx context.Context, p StopParams) error {
+	var h Head
+	return c.call(ctx, MethodStop, p, &h)
+}
+
+// InputEnded says that no human will answer from now on.
+func (c *Client) InputEnded(ctx context.Context) error {
+	var h Head
+	return c.call(ctx, MethodNoInput, struct{}{}, &h)
+}
+
+// Subscribe asks for what happens, once for a client. hear is called with Events, StateChange and
+// at last RunEnded, in order, on the goroutine that reads the connection: while it works, nothing
+// else is read. [Client.Done] tells that no more comes.
+func (c *Client) Subscribe(ctx context.Context, p SubscribeParams, hear func(part any)) error {
+	c.hear.Store(&hear)
+	var h Head
+	return c.call(ctx, MethodSubscribe, p, &h)
+}
+
+// Done is closed when the connection has ended.
+func (c *Client) Done() <-chan struct{} { return c.conn.DisconnectNotify() }
 
 // Halt stops every agent.
 func (c *Client) Halt(ctx context.Context) (r HaltResult, err error) {

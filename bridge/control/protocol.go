@@ -3,7 +3,7 @@ package control
 import "encoding/json"
 
 // Version of the protocol. Each result tells it.
-const Version = 1
+const Version = 2
 
 // SocketName is the socket in a run's directory, or a link to it.
 const SocketName = "control.sock"
@@ -18,9 +18,19 @@ const (
 	MethodDetach  = "detach"     // → Head; `ended` follows when the session was given back
 	MethodHalt    = "halt"       // → HaltResult
 
+	MethodState     = "state"       // → StateResult
+	MethodSubscribe = "subscribe"   // SubscribeParams → Head, and then events, state and run_ended
+	MethodPut       = "put"         // PutParams → Head, without waiting for what becomes of the command
+	MethodStop      = "stop"        // StopParams → Head; the run ends in order
+	MethodNoInput   = "input_ended" // → Head; no human will answer from now on
+
 	NotifyProgress = "progress" // Progress, before attach is answered
 	NotifyPTY      = "pty"      // Data
 	NotifyEnded    = "ended"    // Ended, the last of an attachment
+
+	NotifyEvents   = "events"    // Events of a subscription
+	NotifyState    = "state"     // StateChange of a subscription that asked for it
+	NotifyRunEnded = "run_ended" // RunEnded, the last of a subscription
 )
 
 // Codes of errors, beside those of JSON-RPC.
@@ -67,6 +77,64 @@ type CommandResult struct {
 	Accepted bool   `json:"accepted"`
 	Ref      string `json:"ref,omitempty"`
 	Message  string `json:"message"`
+}
+
+// PutParams is such a line from a frontend, which hears what becomes of it as an event with the
+// command's own ref. A Frontend of "screen" is the run's screen or its plain lines; others count
+// as another process.
+type PutParams struct {
+	Command  json.RawMessage `json:"command"`
+	Frontend string          `json:"frontend,omitempty"`
+}
+
+// StopParams names the signal that the run ends with: INT, TERM or HUP. Fast leaves out what takes
+// time.
+type StopParams struct {
+	Signal string `json:"signal"`
+	Fast   bool   `json:"fast,omitempty"`
+}
+
+// StateResult is the whole state of the run, as its snapshots hold it. Its shape belongs to this
+// version of arbiter: what scripts rely on are the events.
+type StateResult struct {
+	Head
+	Version int             `json:"version"` // of the state
+	State   json.RawMessage `json:"state"`
+}
+
+// SubscribeParams says what a client wants to hear. The seq of an event counts from the start of
+// the process that plays the run.
+type SubscribeParams struct {
+	// Since asks for the events after this seq: 0 for all of this process, negative for those from
+	// now on.
+	Since int64 `json:"since"`
+	// State asks for the state and each change of it, too.
+	State bool `json:"state,omitempty"`
+}
+
+// Events are lines as `arbiter --json` prints them, in order.
+type Events struct {
+	Lines []json.RawMessage `json:"lines"`
+	// Skipped counts events before these that are not to be had any more.
+	Skipped uint64 `json:"skipped,omitempty"`
+}
+
+// StateChange holds the members of the state that are not as they were sent last; the first has all
+// of them. The member Agents is sent agent by agent: Agents holds those that changed, by their index,
+// and AgentCount how many there are.
+type StateChange struct {
+	Version    int                        `json:"version"`
+	Members    map[string]json.RawMessage `json:"members,omitempty"`
+	Agents     map[int]json.RawMessage    `json:"agents,omitempty"`
+	AgentCount int                        `json:"agent_count"`
+}
+
+// RunEnded says how the run ended. The process that played it ends right after it.
+type RunEnded struct {
+	Exit       int      `json:"exit"`
+	Text       string   `json:"text,omitempty"` // what a person should read of it
+	Unfinished []string `json:"unfinished,omitempty"`
+	Notices    []string `json:"notices,omitempty"` // what is said when the frontend is gone, a line each
 }
 
 // AttachParams asks for an agent's session in a terminal of that size, in cells.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -26,6 +27,7 @@ type household struct {
 	open     *session // the last one attached
 	opening  chan struct{}
 	opens    int
+	parts    []any // of each subscription
 	reject   error
 	heard    chan struct{} // capacity 1: something changed
 }
@@ -69,6 +71,37 @@ func (h *household) Command(_ context.Context, line json.RawMessage) (CommandRes
 }
 
 func (h *household) Halt(context.Context) HaltResult { return HaltResult{How: "loop", Halted: true} }
+
+func (h *household) State() (StateResult, error) {
+	return StateResult{Version: 7, State: json.RawMessage(`{"Paused":true}`)}, nil
+}
+
+func (h *household) Put(_ context.Context, p PutParams) error {
+	h.do(func() { h.commands = append(h.commands, p.Frontend+" "+string(p.Command)) })
+	return h.reject
+}
+
+func (h *household) Stop(_ context.Context, p StopParams) error {
+	h.do(func() { h.commands = append(h.commands, fmt.Sprintf("stop %s %v", p.Signal, p.Fast)) })
+	return nil
+}
+
+func (h *household) InputEnded(context.Context) error {
+	h.do(func() { h.commands = append(h.commands, "input ended") })
+	return nil
+}
+
+func (h *household) Subscribe(ctx context.Context, p SubscribeParams, send func(any) error) {
+	for _, part := range h.parts {
+		if err := send(part); err != nil {
+			h.do(func() { h.refused = append(h.refused, "send failed") })
+			return
+		}
+	}
+	h.do(func() { h.commands = append(h.commands, fmt.Sprintf("subscribed since %d", p.Since)) })
+	<-ctx.Done()
+	h.do(func() { h.commands = append(h.commands, "unsubscribed") })
+}
 
 func (h *household) Refused(p Peer, method string) {
 	h.do(func() { h.refused = append(h.refused, method) })

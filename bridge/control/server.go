@@ -34,6 +34,17 @@ type Service interface {
 	Attach(ctx context.Context, who string, p AttachParams, say func(string)) (Attachment, error)
 	// Halt stops every agent.
 	Halt(ctx context.Context) HaltResult
+	// State is the whole state, encoded, with its version.
+	State() (StateResult, error)
+	// Put hands a command in. What becomes of it is an event.
+	Put(ctx context.Context, p PutParams) error
+	// Stop ends the run in order; it does not wait for the end.
+	Stop(ctx context.Context, p StopParams) error
+	// InputEnded says that no human will answer from now on.
+	InputEnded(ctx context.Context) error
+	// Subscribe calls send with Events, StateChange and at last RunEnded, until ctx ends, send fails
+	// or the run has ended. A client that takes nothing holds send, and nobody else.
+	Subscribe(ctx context.Context, p SubscribeParams, send func(any) error)
 	// Refused is told of a peer that may not speak; it does not wait for anything.
 	Refused(p Peer, method string)
 }
@@ -120,7 +131,7 @@ func (s *Server) receive(conn *net.UnixConn) {
 	}
 	c := &client{s: s, peer: p, requests: make(chan struct{}, 16), ready: make(chan struct{})}
 	c.ctx, c.end = context.WithCancel(s.quit)
-	c.conn = dial(conn, c)
+	c.conn = dial(conn, maxRequest, c)
 	close(c.ready)
 	select {
 	case <-c.conn.DisconnectNotify():
@@ -137,7 +148,7 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	var req jsonrpc2.Request
 	method := ""
 	_ = conn.SetDeadline(time.Now().Add(hearRefused)) // an open socket takes one
-	in := newStream(conn)
+	in := newStream(conn, maxRequest)
 	err := in.ReadObject(&req)
 	if errors.Is(err, io.EOF) {
 		s.log.Debug("control: gone without a word", "pid", p.PID, "program", p.Name)
@@ -171,9 +182,10 @@ type client struct {
 	requests chan struct{} // those served at a time
 	work     sync.WaitGroup
 
-	mu       sync.Mutex
-	busy     bool // an attachment is being opened, or there
-	attached Attachment
+	mu         sync.Mutex
+	busy       bool // an attachment is being opened, or there
+	attached   Attachment
+	subscribed bool
 }
 
 // Handle implements jsonrpc2.Handler, on the goroutine that reads: what is typed is taken in
@@ -185,7 +197,12 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		err := c.input(req)
 		c.answer(req, Head{V: Version}, err)
 		return
-	case MethodStatus, MethodCommand, MethodAttach, MethodDetach, MethodHalt:
+	case MethodPut:
+		// On this goroutine, so that commands keep their order. It waits only for the run to take it.
+		c.answer(req, Head{V: Version}, c.put(req))
+		return
+	case MethodStatus, MethodCommand, MethodAttach, MethodDetach, MethodHalt, MethodState, MethodSubscribe,
+		MethodStop, MethodNoInput:
 	default:
 		c.answer(req, nil,
 			&jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound,
@@ -207,6 +224,11 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		if a, ok := result.(*attached); ok && err == nil {
 			c.answer(req, a.AttachResult, nil)
 			c.copyOutput(a.Attachment) // what it shows comes behind the answer
+			return
+		}
+		if p, ok := result.(SubscribeParams); ok && err == nil {
+			c.answer(req, Head{V: Version}, nil)
+			c.s.service.Subscribe(c.ctx, p, c.notify)
 			return
 		}
 		c.answer(req, result, err)
@@ -242,6 +264,20 @@ func (c *client) serve(req *jsonrpc2.Request) (any, error) {
 	case MethodDetach:
 		c.leave()
 		return Head{V: Version}, nil
+	case MethodState:
+		r, err := c.s.service.State()
+		r.V = Version
+		return r, err
+	case MethodSubscribe:
+		return c.subscribe(req)
+	case MethodStop:
+		var p StopParams
+		if err := params(req, &p); err != nil {
+			return nil, err
+		}
+		return Head{V: Version}, c.s.service.Stop(c.ctx, p)
+	case MethodNoInput:
+		return Head{V: Version}, c.s.service.InputEnded(c.ctx)
 	}
 	r := c.s.service.Halt(c.s.quit) // one that has begun is not called off with its caller
 	r.V = Version

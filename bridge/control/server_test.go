@@ -15,7 +15,7 @@ func TestRefusedWhateverItAsks(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, stranger)
 	methods := []string{MethodStatus, MethodCommand, MethodAttach, MethodWrite, MethodResize, MethodDetach, MethodHalt,
-		"hook", "nothing"}
+		MethodState, MethodSubscribe, MethodPut, MethodStop, MethodNoInput, "hook", "nothing"}
 	for _, m := range methods {
 		got := raw(t, path,
 			fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","method":%q,"params":{"agent":"orch-1","cols":80,"rows":24}}`+"\n",
@@ -64,10 +64,10 @@ func TestProtocol(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":0,"rows":24}}`:       "cols and rows",
 		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":1000000,"rows":24}}`: "cols and rows",
 		`{"jsonrpc":"2.0","id":1,"method":"pty_write","params":{"data":"YQ=="}}`:                     "nothing is attached",
-		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `"result":{"v":1}`,
+		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `{"v":2}`,
 		`{"jsonrpc":"2.0","id":1,"method":"halt"}`:                                                   `"how":"loop"`,
 		`{"jsonrpc":"2.0","id":1,"method":"command","params":{"command":{"type":"pause"}}}`:          `"accepted":true`,
-		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":1`,
+		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":2`,
 		`{}`:       "",
 		`nonsense`: "",
 	} {
@@ -83,7 +83,7 @@ func TestLongLine(t *testing.T) {
 	path, _ := open(t, newHousehold(), friend)
 	c := connect(t, path, nil)
 	big := connect(t, path, nil)
-	if _, err := big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxLine)+`"`)); err == nil {
+	if _, err := big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxRequest)+`"`)); err == nil {
 		t.Error("it was taken")
 	}
 	if _, err := c.Status(t.Context()); err != nil {

@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// maxLine bounds a line, either way. A command may hold a long text.
-	maxLine = 4 << 20
+	// maxRequest bounds a line of a client in bytes. A command may hold a long text.
+	maxRequest = 4 << 20
+	// maxAnswer bounds a line of the server in bytes. The state of a large run is one.
+	maxAnswer = 64 << 20
 	// writePatience is how long a peer may take nothing at all.
 	writePatience = 30 * time.Second
 )
@@ -23,15 +25,16 @@ const (
 // stream is the jsonrpc2.ObjectStream of both ends: one JSON object a line. What is no
 // JSON object ends the connection.
 type stream struct {
-	conn net.Conn
-	in   *bufio.Reader
+	conn    net.Conn
+	in      *bufio.Reader
+	maxLine int // that is read, in bytes
 
 	mu  sync.Mutex
 	out []byte
 }
 
-func newStream(conn net.Conn) *stream {
-	return &stream{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+func newStream(conn net.Conn, maxLine int) *stream {
+	return &stream{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), maxLine: maxLine}
 }
 
 // ReadObject implements jsonrpc2.ObjectStream.
@@ -40,8 +43,8 @@ func (s *stream) ReadObject(v any) error {
 	for {
 		part, err := s.in.ReadSlice('\n')
 		line = append(line, part...)
-		if len(line) > maxLine {
-			return fmt.Errorf("a line is longer than %d bytes", maxLine)
+		if len(line) > s.maxLine {
+			return fmt.Errorf("a line is longer than %d bytes", s.maxLine)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
@@ -78,7 +81,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// dial makes a connection of jsonrpc2's.
-func dial(conn net.Conn, h jsonrpc2.Handler) *jsonrpc2.Conn {
-	return jsonrpc2.NewConn(context.Background(), newStream(conn), h, jsonrpc2.SetLogger(quiet{}))
+// dial makes a connection of jsonrpc2's, which reads lines of at most so many bytes.
+func dial(conn net.Conn, maxLine int, h jsonrpc2.Handler) *jsonrpc2.Conn {
+	return jsonrpc2.NewConn(context.Background(), newStream(conn, maxLine), h, jsonrpc2.SetLogger(quiet{}))
 }

@@ -20,7 +20,7 @@ type attachment struct {
 	channel string
 	result  control.AttachResult
 	hold    *claim
-	watch   *subscription
+	watch   *listener
 	over    chan struct{} // closed when the session was given back
 	ended   control.Ended // once over is closed
 	asked   sync.Once     // to give it back

@@ -12,11 +12,11 @@ import (
 // never holds the run.
 type broadcaster struct {
 	mu        sync.Mutex
-	listeners map[*subscription]struct{}
+	listeners map[*listener]struct{}
 }
 
-// subscription hears the events that fit. Those that nobody took are lost beyond its room.
-type subscription struct {
+// listener hears the events that fit. Those that nobody took are lost beyond its room.
+type listener struct {
 	board *broadcaster
 	fits  func(contract.Event) bool // on the run's goroutine: it only looks
 	heard chan contract.Event
@@ -49,18 +49,18 @@ func (b *broadcaster) publish(e contract.Event) {
 }
 
 // subscribe hears from now on; the caller closes it.
-func (b *broadcaster) subscribe(fits func(contract.Event) bool) *subscription {
-	w := &subscription{board: b, fits: fits, heard: make(chan contract.Event, 16)}
+func (b *broadcaster) subscribe(fits func(contract.Event) bool) *listener {
+	w := &listener{board: b, fits: fits, heard: make(chan contract.Event, 16)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.listeners == nil {
-		b.listeners = map[*subscription]struct{}{}
+		b.listeners = map[*listener]struct{}{}
 	}
 	b.listeners[w] = struct{}{}
 	return w
 }
 
-func (w *subscription) close() {
+func (w *listener) close() {
 	w.board.mu.Lock()
 	defer w.board.mu.Unlock()
 	delete(w.board.listeners, w)

@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/ndjson"
-
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -63,10 +63,15 @@ func (e env) headless(c choices) (err error) {
 	}
 	e.printEnd(r, loop.Snapshot(), unfinished)
 	empty = loop.Snapshot().Pointless() && len(unfinished) == 0
+	end := control.RunEnded{Exit: int(exit), Unfinished: unfinished}
+	if exit != contract.ExitComplete {
+		end.Text = exitText(exit, loop.Snapshot())
+	}
+	r.announceEnd(end)
 	if exit == contract.ExitComplete {
 		return nil
 	}
-	return &exitError{code: exit, text: exitText(exit, loop.Snapshot())}
+	return &exitError{code: exit, text: end.Text}
 }
 
 // discard removes a closed run that nobody gave a task: a list of runs is not to fill with

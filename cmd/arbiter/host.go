@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventhub"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -48,6 +50,7 @@ type session struct {
 	run     *runtimeRun
 	loop    *runloop.Loop
 	done    chan struct{}
+	watch   *eventhub.Watch
 	outcome tui.Outcome // before done is closed, nobody's but play's
 
 	mu      sync.Mutex
@@ -92,7 +95,7 @@ func (h *host) begin(b tui.Begin, sink runloop.Sink) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{run: r, loop: r.ready(sink), done: make(chan struct{})}, nil
+	return &session{run: r, loop: r.ready(sink), watch: r.clients.hub.Watch(), done: make(chan struct{})}, nil
 }
 
 // play plays the session to its end, and lets go of all that belonged to it.
@@ -109,6 +112,7 @@ func (l *session) play(h *host) {
 	h.mu.Lock()
 	h.endNotices = append(h.endNotices, func() { h.env.printEnd(l.run, s, unfinished) })
 	h.mu.Unlock()
+	l.run.announceEnd(control.RunEnded{Exit: int(exit), Text: l.outcome.Text, Unfinished: unfinished})
 	l.run.close()
 	l.mu.Lock()
 	l.over = true
@@ -139,7 +143,7 @@ func (l *session) ID() string { return l.run.choices.Options.Run }
 
 func (l *session) Snapshot() *supervisor.State { return l.loop.Snapshot() }
 
-func (l *session) Changed() <-chan struct{} { return l.loop.Changed() }
+func (l *session) Changed() <-chan struct{} { return l.watch.C() }
 
 func (l *session) Put(c contract.Command) bool {
 	return l.loop.Put(input.Commanded{Command: c, Channel: input.ChannelScreen})

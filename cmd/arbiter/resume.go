@@ -25,7 +25,7 @@ const lockPatience = 5 * time.Second
 
 // resumeRun opens a run that was played before.
 func resumeRun(c choices) (*runtimeRun, error) {
-	r := &runtimeRun{choices: c}
+	r := &runtimeRun{choices: c, clients: newSubscribers()}
 	if err := r.openStore(); err != nil {
 		return nil, err
 	}

@@ -61,6 +61,7 @@ type runtimeRun struct {
 	leftover  []string        // what is said of agents' directories when the run is over
 
 	board         broadcaster
+	clients       subscribers
 	terminals     terminals
 	tokens        hooksocket.Tokens
 	controls      *control.Server // nil where there is no socket to be had
@@ -84,7 +85,7 @@ type runtimeRun struct {
 
 // newRun makes a run that has not begun.
 func newRun(c choices) (*runtimeRun, error) {
-	r := &runtimeRun{choices: c}
+	r := &runtimeRun{choices: c, clients: newSubscribers()}
 	o := &r.choices.Options
 	o.Run = uuid.NewString()
 	o.Delimiter = envelope.NewDelimiter(rand.Reader)
@@ -267,13 +268,15 @@ func (r *runtimeRun) newReporter() *crashlog.Reporter {
 
 // ready makes the loop of a run, which tells sink, and opens what others reach it by.
 func (r *runtimeRun) ready(sink runloop.Sink) *runloop.Loop {
-	r.loop = runloop.NewLoop(r.choices.Policy, r.reporter.Sink(r.board.sink(sink)), r.log)
+	r.loop = runloop.NewLoop(r.choices.Policy, r.reporter.Sink(r.board.sink(r.clients.hub.Sink(sink))), r.log)
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
 	r.loop.Refuse(func(o runconfig.Options) error { return refuseRoot(o, o.Rehearsal) })
 	r.openHooks()
+	r.openSubscribers()
 	r.openControl()
+	r.attached.Go(r.watchState)
 	return r.loop
 }
 

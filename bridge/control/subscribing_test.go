@@ -1,0 +1,98 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSubscribe shows that the parts of a subscription come in their order, that commands keep
+// theirs, and that the end of a client ends its subscription.
+func TestSubscribe(t *testing.T) {
+	h := newHousehold()
+	want := []any{
+		Events{Lines: []json.RawMessage{json.RawMessage(`{"seq":1}`), json.RawMessage(`{"seq":2}`)}},
+		StateChange{Version: 7, Members: map[string]json.RawMessage{"Paused": json.RawMessage("true")}, AgentCount: 1,
+			Agents: map[int]json.RawMessage{0: json.RawMessage(`{"ID":"arbiter"}`)}},
+		Events{Lines: []json.RawMessage{json.RawMessage(`{"seq":9}`)}, Skipped: 6},
+		RunEnded{Exit: 130, Text: "stopped", Notices: []string{"To resume: …"}},
+	}
+	h.parts = want
+	path, _ := open(t, h, friend)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, _, err := Dial(ctx, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	heard := make(chan any, 8)
+	if err := c.Subscribe(ctx, SubscribeParams{Since: -1}, func(part any) { heard <- part }); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range want {
+		select {
+		case got := <-heard:
+			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", w) {
+				t.Errorf("part %d: %+v instead of %+v", i, got, w)
+			}
+		case <-ctx.Done():
+			t.Fatalf("part %d did not come", i)
+		}
+	}
+	if err := c.Subscribe(ctx, SubscribeParams{}, func(any) {}); err == nil {
+		t.Error("a second subscription was accepted")
+	}
+	var wrote []string
+	for i := range 20 {
+		line := fmt.Sprintf(`{"n":%d}`, i)
+		wrote = append(wrote, "screen "+line)
+		if err := c.Put(ctx, PutParams{Command: json.RawMessage(line), Frontend: "screen"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(c.Stop(ctx, StopParams{Signal: "INT", Fast: true}), c.InputEnded(ctx)); err != nil {
+		t.Error(err)
+	}
+	wrote = append(wrote, "stop INT true", "input ended")
+	if r, err := c.State(ctx); err != nil || string(r.State) != `{"Paused":true}` || r.Version != 7 {
+		t.Errorf("the state is %+v, %v", r, err)
+	}
+	h.await(t, "all was handed in", func() bool { return len(h.commands) == len(wrote)+1 })
+	got := slices.DeleteFunc(slices.Clone(h.commands), func(s string) bool {
+		return strings.HasPrefix(s, "subscribed")
+	})
+	if !slices.Equal(got, wrote) {
+		t.Errorf("handed in: %q", got)
+	}
+	c.Close()
+	h.await(t, "the subscription ended", func() bool { return slices.Contains(h.commands, "unsubscribed") })
+}
+
+// TestGoneSubscriber shows that a client that hangs up while much is sent to it holds nothing.
+func TestGoneSubscriber(t *testing.T) {
+	h := newHousehold()
+	line := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	for range 64 {
+		h.parts = append(h.parts, Events{Lines: []json.RawMessage{line}})
+	}
+	path, _ := open(t, h, friend)
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := `{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"since":0}}` + "\n"
+	if _, err := conn.Write([]byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	h.await(t, "sending failed", func() bool { return slices.Contains(h.refused, "send failed") })
+}

@@ -1,0 +1,97 @@
+package eventhub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// Cursor is how far one client has read. One goroutine uses it.
+type Cursor struct {
+	hub  *Hub
+	seq  uint64 // of the last event that was read
+	open func() (*eventlog.Log, error)
+
+	// Where to go on in the event log, and the number of the last event before that place. Counted
+	// says that the first event of this process was passed.
+	from    eventlog.Position
+	logged  uint64
+	counted bool
+}
+
+// Cursor reads the events behind a number. The log is opened, from a position before the first
+// event of this process on, where the hub does not keep an event any more.
+func (h *Hub) Cursor(seq uint64, from eventlog.Position, open func() (*eventlog.Log, error)) *Cursor {
+	return &Cursor{hub: h, seq: seq, from: from, open: open}
+}
+
+// Next returns at most so many lines, as contract.EncodeLine makes them but without the line feed,
+// and how many events before them are lost: neither the hub nor the log has them. No lines means
+// that there is nothing to read now.
+func (c *Cursor) Next(ctx context.Context, most int) (lines []json.RawMessage, skipped uint64, err error) {
+	list, oldest, gone := c.hub.after(c.seq, most)
+	if gone {
+		lines, err = c.logLines(ctx, most, oldest)
+		if err != nil || len(lines) > 0 {
+			return lines, 0, err
+		}
+		skipped = oldest - 1 - c.seq
+		c.seq = oldest - 1
+		list, _, _ = c.hub.after(c.seq, most)
+	}
+	for _, n := range list {
+		line, err := contract.EncodeLine(nil, n.seq, n.at, n.e)
+		if err != nil {
+			return nil, skipped, fmt.Errorf("event %d: %w", n.seq, err)
+		}
+		lines = append(lines, line[:len(line)-1])
+		c.seq = n.seq
+	}
+	return lines, skipped, nil
+}
+
+var errEnough = errors.New("enough")
+
+// logLines reads lines behind the cursor from the log, up to the oldest event that the hub keeps.
+func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines []json.RawMessage, err error) {
+	log, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	health, err := log.Each(ctx, c.from, func(e eventlog.Entry) error {
+		if len(lines) == most {
+			return errEnough
+		}
+		if e.Line == nil {
+			c.from = e.Next()
+			return nil
+		}
+		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
+			c.counted, c.logged = true, 0
+		}
+		if c.counted {
+			if c.logged+1 >= oldest {
+				return errEnough
+			}
+			c.logged++
+			if c.logged > c.seq {
+				c.seq = c.logged
+				lines = append(lines, append(json.RawMessage(nil), e.Line...))
+			}
+		}
+		c.from = e.Next()
+		return nil
+	})
+	if err == nil {
+		c.from = health.Next
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return lines, err
+}

@@ -1,0 +1,166 @@
+package eventhub
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// story is a hub and the log that is written beside it.
+type story struct {
+	hub   *Hub
+	path  string
+	chain eventlog.Chain
+	seq   uint64
+}
+
+func newStory(t *testing.T, keep int) *story {
+	return &story{hub: New(keep), path: filepath.Join(t.TempDir(), eventlog.Name)}
+}
+
+// tell has something happen; where the log is dropped only the hub hears of it.
+func (s *story) tell(t *testing.T, body contract.Body, logged bool) {
+	t.Helper()
+	at := time.UnixMilli(1_772_366_400_000).UTC()
+	e := contract.Event{ID: contract.Supervisor, Body: body}
+	if _, session := body.(contract.Session); session {
+		s.seq = 0
+	}
+	s.seq++
+	s.hub.publish(at, e)
+	if !logged {
+		return
+	}
+	line, err := contract.EncodeLine(nil, s.seq, at, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := s.chain.Append(nil, eventlog.Content{At: at, Line: line})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read reads all there is, most lines at a time.
+func read(t *testing.T, c *Cursor, most int) (seqs []uint64, texts []string, skipped uint64) {
+	t.Helper()
+	for {
+		lines, lost, err := c.Next(t.Context(), most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		skipped += lost
+		if len(lines) == 0 {
+			return seqs, texts, skipped
+		}
+		for _, raw := range lines {
+			line, err := contract.DecodeLine(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seqs = append(seqs, line.Seq)
+			if n, ok := line.Body.(contract.Notice); ok {
+				texts = append(texts, n.Text)
+			}
+		}
+	}
+}
+
+// TestCursor shows that a client hears every event once and in order, whether the hub still keeps it
+// or only the log does.
+func TestCursor(t *testing.T) {
+	s := newStory(t, 8)
+	s.tell(t, contract.Session{}, true) // of an earlier process
+	for range 5 {
+		s.tell(t, contract.Notice{Text: "earlier"}, true)
+	}
+	log, err := eventlog.Open(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	health, err := log.Each(t.Context(), eventlog.Position{}, func(eventlog.Entry) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = log.Close()
+	open := func() (*eventlog.Log, error) { return eventlog.Open(s.path) }
+	s.tell(t, contract.Session{}, true)
+	all, from10 := s.hub.Cursor(0, health.Next, open), s.hub.Cursor(10, health.Next, open)
+	for i := 2; i <= 40; i++ {
+		s.tell(t, contract.Notice{Text: fmt.Sprint(i)}, true)
+		if i == 5 {
+			if seqs, _, skipped := read(t, all, 3); len(seqs) != 5 || skipped != 0 {
+				t.Fatalf("at first: %v, skipped %d", seqs, skipped)
+			}
+		}
+	}
+	seqs, texts, skipped := read(t, all, 3)
+	if skipped != 0 || len(seqs) != 35 || seqs[0] != 6 || seqs[34] != 40 || texts[0] != "6" || texts[34] != "40" {
+		t.Errorf("then: %v, %v, skipped %d", seqs, texts, skipped)
+	}
+	for i, n := range seqs {
+		if n != uint64(6+i) {
+			t.Errorf("out of order: %v", seqs)
+			break
+		}
+	}
+	if seqs, _, _ := read(t, from10, 100); len(seqs) != 30 || seqs[0] != 11 {
+		t.Errorf("since 10: %v", seqs)
+	}
+	if seqs, _, _ := read(t, s.hub.Cursor(s.hub.Last(), health.Next, open), 100); len(seqs) != 0 {
+		t.Errorf("since now: %v", seqs)
+	}
+}
+
+// TestSkipped shows that events that neither the hub nor the log has are counted.
+func TestSkipped(t *testing.T) {
+	s := newStory(t, 4)
+	s.tell(t, contract.Session{}, true)
+	for i := 2; i <= 20; i++ {
+		s.tell(t, contract.Notice{Text: fmt.Sprint(i)}, i <= 10)
+	}
+	c := s.hub.Cursor(0, eventlog.Position{}, func() (*eventlog.Log, error) { return eventlog.Open(s.path) })
+	seqs, _, skipped := read(t, c, 6)
+	if skipped != 6 || len(seqs) != 14 || seqs[9] != 10 || seqs[10] != 17 {
+		t.Errorf("%v, skipped %d", seqs, skipped)
+	}
+}
+
+// TestWatch shows that a watcher is woken and that one that does not look holds nobody.
+func TestWatch(t *testing.T) {
+	h := New(4)
+	w := h.Watch()
+	defer w.Close()
+	for range 10 {
+		h.publish(time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: "x"}})
+	}
+	select {
+	case <-w.C():
+	default:
+		t.Error("an event wakes nobody")
+	}
+	select {
+	case <-w.C():
+		t.Error("woken twice without a reason")
+	default:
+	}
+	h.Hint()
+	select {
+	case <-w.C():
+	default:
+		t.Error("a hint wakes nobody")
+	}
+}

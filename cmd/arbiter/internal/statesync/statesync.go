@@ -1,0 +1,105 @@
+// Package statesync carries the state of a run to its clients: first all of it, and then the members
+// that changed. The form is that of a snapshot of the run.
+package statesync
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// agents is the member that is sent agent by agent: it is the largest, and one agent of many changes.
+const agents = "Agents"
+
+// Sender remembers what a client was sent. One goroutine uses it.
+type Sender struct {
+	state   *supervisor.State
+	members map[string]json.RawMessage
+	agents  []json.RawMessage
+}
+
+// Change is what a state has that the client does not. It reports false if that is nothing.
+func (s *Sender) Change(now *supervisor.State) (control.StateChange, bool, error) {
+	c := control.StateChange{Version: supervisor.StateVersion}
+	if now == s.state {
+		return c, false, nil
+	}
+	raw, err := input.Marshal(now)
+	if err != nil {
+		return c, false, fmt.Errorf("encode state: %w", err)
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return c, false, fmt.Errorf("encode state: %w", err)
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(members[agents], &list); err != nil {
+		return c, false, fmt.Errorf("encode state: agents: %w", err)
+	}
+	delete(members, agents)
+	c.Members, c.Agents, c.AgentCount = map[string]json.RawMessage{}, map[int]json.RawMessage{}, len(list)
+	for name, value := range members {
+		if !bytes.Equal(value, s.members[name]) {
+			c.Members[name] = value
+		}
+	}
+	for name := range s.members {
+		if _, there := members[name]; !there { // it has its zero value, which is left out
+			c.Members[name] = json.RawMessage("null")
+		}
+	}
+	for i, value := range list {
+		if i >= len(s.agents) || !bytes.Equal(value, s.agents[i]) {
+			c.Agents[i] = value
+		}
+	}
+	changed := s.state == nil || len(c.Members)+len(c.Agents) > 0 || len(list) != len(s.agents)
+	s.state, s.members, s.agents = now, members, list
+	return c, changed, nil
+}
+
+// Receiver makes states of what a Sender sent. One goroutine uses it.
+type Receiver struct {
+	members map[string]json.RawMessage
+	agents  []json.RawMessage
+}
+
+// Apply returns the state after a change. It shares nothing with the states before. An error says
+// that the sender is another version of arbiter.
+func (r *Receiver) Apply(c control.StateChange) (*supervisor.State, error) {
+	if c.Version != supervisor.StateVersion {
+		return nil, &supervisor.VersionError{Found: c.Version, Known: supervisor.StateVersion}
+	}
+	if r.members == nil {
+		r.members = map[string]json.RawMessage{}
+	}
+	maps.Copy(r.members, c.Members)
+	list := make([]json.RawMessage, c.AgentCount)
+	copy(list, r.agents)
+	for i, value := range c.Agents {
+		if i < 0 || i >= len(list) {
+			return nil, fmt.Errorf("decode state: agent %d of %d", i, len(list))
+		}
+		list[i] = value
+	}
+	r.agents = list
+	whole := maps.Clone(r.members)
+	var err error
+	if whole[agents], err = json.Marshal(list); err != nil {
+		return nil, fmt.Errorf("decode state: agents: %w", err)
+	}
+	raw, err := json.Marshal(whole)
+	if err != nil {
+		return nil, fmt.Errorf("decode state: %w", err)
+	}
+	state := new(supervisor.State)
+	if err := json.Unmarshal(raw, state); err != nil {
+		return nil, fmt.Errorf("decode state: %w", err)
+	}
+	return state, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// heard is what a client of the control socket was sent.
+type heard struct {
+	client *control.Client
+	lines  []contract.Line
+	state  *supervisor.State
+	end    control.RunEnded
+	over   bool // end was told
+}
+
+// hearRun subscribes to a run. What was heard may be read when the connection has ended.
+func hearRun(t *testing.T, socket string, p control.SubscribeParams) *heard {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, _, err := control.Dial(ctx, socket, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	h := &heard{client: c}
+	var states statesync.Receiver
+	err = c.Subscribe(ctx, p, func(part any) {
+		switch part := part.(type) {
+		case control.Events:
+			for _, raw := range part.Lines {
+				line, err := contract.DecodeLine(raw)
+				if err != nil {
+					t.Errorf("%s: %v", raw, err)
+				}
+				h.lines = append(h.lines, line)
+			}
+			if part.Skipped > 0 {
+				t.Errorf("%d events were skipped", part.Skipped)
+			}
+		case control.StateChange:
+			state, err := states.Apply(part)
+			if err != nil {
+				t.Error(err)
+			}
+			h.state = state
+		case control.RunEnded:
+			h.end, h.over = part, true
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestSubscribers shows that clients that come early and late hear every event that stdout has, from
+// the one they asked for on, that the state they are sent is that of the run, and how the run ends.
+func TestSubscribers(t *testing.T) {
+	onlyLinux(t)
+	t.Parallel()
+	b := atWork(t, players(t)[0])
+	socket := filepath.Join(b.stateDir(), "runs", b.run, control.SocketName)
+	all := hearRun(t, socket, control.SubscribeParams{State: true})
+	late := hearRun(t, socket, control.SubscribeParams{Since: -1})
+	third := hearRun(t, socket, control.SubscribeParams{Since: 3})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := late.client.Put(ctx, control.PutParams{
+		Command: json.RawMessage(`{"command":"set_mode","ref":"mine","mode":"no such mode"}`)}); err != nil {
+		t.Error(err)
+	}
+	await(b.script, "the answer to another client", func(_ string, r contract.Rejected) bool { return r.Ref == "mine" })
+	if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.finish(contract.ExitComplete)
+	want := b.lines
+	for _, h := range []*heard{all, late, third} {
+		select {
+		case <-h.client.Done(): // the process that plays the run has ended
+		case <-ctx.Done():
+			t.Fatal("the run did not end")
+		}
+		if !h.over {
+			t.Fatal("the end of the run was not told")
+		}
+		if h.end.Exit != int(contract.ExitComplete) || h.end.Text != "" {
+			t.Errorf("the end is %+v", h.end)
+		}
+	}
+	sameLines(t, "from the first on", all.lines, want)
+	sameLines(t, "from the fourth on", third.lines, want[3:])
+	if n := len(late.lines); n == 0 || n >= len(want) {
+		t.Errorf("from now on: %d lines of %d", n, len(want))
+	} else {
+		sameLines(t, "from now on", late.lines, want[len(want)-n:])
+	}
+	if all.state == nil || all.state.Ending == nil || all.state.Ending.Status != contract.StatusComplete ||
+		all.state.Options.Run != b.run || len(all.state.Agents) != 2 {
+		t.Errorf("the last state is %+v", all.state)
+	}
+}
+
+func sameLines(t *testing.T, what string, got, want []contract.Line) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d lines instead of %d", what, len(got), len(want))
+		return
+	}
+	for i := range got {
+		one, _ := json.Marshal(got[i])
+		other, _ := json.Marshal(want[i])
+		if string(one) != string(other) {
+			t.Errorf("%s: line %d is\n%s\ninstead of\n%s", what, i, one, other)
+			return
+		}
+	}
+}
