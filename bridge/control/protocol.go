@@ -1,9 +1,12 @@
 package control
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Version of the protocol. Each result tells it.
-const Version = 2
+const Version = 3
 
 // SocketName is the socket in a run's directory, or a link to it.
 const SocketName = "control.sock"
@@ -51,19 +54,27 @@ type Status struct {
 	Run    string        `json:"run"`
 	CWD    string        `json:"cwd"`
 	PID    int           `json:"pid"` // of the arbiter
+	Title  string        `json:"title"`
+	Began  time.Time     `json:"began"`
 	Phase  string        `json:"phase"`
 	Paused bool          `json:"paused"`
 	Halted bool          `json:"halted"`
+	Seq    uint64        `json:"seq"` // of the last event
+	Cost   float64       `json:"cost_usd"`
 	Agents []AgentStatus `json:"agents"`
 }
 
 // AgentStatus is one agent.
 type AgentStatus struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Status   string `json:"status"`
-	Session  string `json:"session"`
-	Attached string `json:"attached,omitempty"` // who has it in a terminal
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	Mode     string    `json:"mode,omitempty"`
+	Status   string    `json:"status"`
+	Since    time.Time `json:"since"` // of Status
+	Session  string    `json:"session"`
+	Context  float64   `json:"context_pct"`
+	Cost     float64   `json:"cost_usd"`
+	Attached string    `json:"attached,omitempty"` // who has it in a terminal
 }
 
 // CommandParams is a line as `arbiter --json` takes it on stdin.
@@ -114,9 +125,24 @@ type SubscribeParams struct {
 
 // Events are lines as `arbiter --json` prints them, in order.
 type Events struct {
-	Lines []json.RawMessage `json:"lines"`
+	Lines []Line `json:"lines"`
 	// Skipped counts events before these that are not to be had any more.
 	Skipped uint64 `json:"skipped,omitempty"`
+}
+
+// Line is a line without its line feed. It is sent as a string: as JSON in JSON it would arrive with
+// other bytes, because encoders escape differently.
+type Line []byte
+
+// MarshalJSON implements json.Marshaler.
+func (l Line) MarshalJSON() ([]byte, error) { return json.Marshal(string(l)) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Line) UnmarshalJSON(raw []byte) error {
+	var s string
+	err := json.Unmarshal(raw, &s)
+	*l = Line(s)
+	return err
 }
 
 // StateChange holds the members of the state that are not as they were sent last; the first has all

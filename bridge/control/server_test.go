@@ -64,10 +64,10 @@ func TestProtocol(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":0,"rows":24}}`:       "cols and rows",
 		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":1000000,"rows":24}}`: "cols and rows",
 		`{"jsonrpc":"2.0","id":1,"method":"pty_write","params":{"data":"YQ=="}}`:                     "nothing is attached",
-		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `{"v":2}`,
+		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `{"v":3}`,
 		`{"jsonrpc":"2.0","id":1,"method":"halt"}`:                                                   `"how":"loop"`,
 		`{"jsonrpc":"2.0","id":1,"method":"command","params":{"command":{"type":"pause"}}}`:          `"accepted":true`,
-		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":2`,
+		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":3`,
 		`{}`:       "",
 		`nonsense`: "",
 	} {

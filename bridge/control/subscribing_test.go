@@ -16,10 +16,10 @@ import (
 func TestSubscribe(t *testing.T) {
 	h := newHousehold()
 	want := []any{
-		Events{Lines: []json.RawMessage{json.RawMessage(`{"seq":1}`), json.RawMessage(`{"seq":2}`)}},
+		Events{Lines: []Line{Line(`{"seq":1,"text":"<a> & \u00e9 é"}`), Line(`{"seq": 2}`)}},
 		StateChange{Version: 7, Members: map[string]json.RawMessage{"Paused": json.RawMessage("true")}, AgentCount: 1,
 			Agents: map[int]json.RawMessage{0: json.RawMessage(`{"ID":"arbiter"}`)}},
-		Events{Lines: []json.RawMessage{json.RawMessage(`{"seq":9}`)}, Skipped: 6},
+		Events{Lines: []Line{Line(`{"seq":9}`)}, Skipped: 6},
 		RunEnded{Exit: 130, Text: "stopped", Notices: []string{"To resume: …"}},
 	}
 	h.parts = want
@@ -77,9 +77,9 @@ func TestSubscribe(t *testing.T) {
 // TestGoneSubscriber shows that a client that hangs up while much is sent to it holds nothing.
 func TestGoneSubscriber(t *testing.T) {
 	h := newHousehold()
-	line := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	line := Line(strings.Repeat("x", 1<<20))
 	for range 64 {
-		h.parts = append(h.parts, Events{Lines: []json.RawMessage{line}})
+		h.parts = append(h.parts, Events{Lines: []Line{line}})
 	}
 	path, _ := open(t, h, friend)
 	conn, err := net.Dial("unix", path)

@@ -44,14 +44,14 @@ type controlService struct{ run *runtimeRun }
 func (h controlService) Status() control.Status {
 	s := h.run.loop.Snapshot()
 	st := control.Status{
-		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Phase: string(s.Task.Phase),
-		Paused: s.Paused, Halted: s.Halted, Agents: []control.AgentStatus{},
+		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Title: title(s.Task.Text),
+		Began: s.Began.UTC(), Phase: string(s.Task.Phase), Paused: s.Paused, Halted: s.Halted,
+		Seq: h.run.clients.hub.Last(), Cost: contract.RoundUSD(s.Spent()), Agents: []control.AgentStatus{},
 	}
-	for i := range s.Agents {
-		a := s.Agents[i]
+	for _, a := range s.Agents {
 		st.Agents = append(st.Agents, control.AgentStatus{
-			ID: a.ID, Name: a.Name, Status: string(a.Status), Session: a.SessionID,
-			Attached: h.run.terminals.holder(a.ID),
+			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: string(a.Status), Since: a.Since.UTC(), Session: a.SessionID,
+			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Attached: h.run.terminals.holder(a.ID),
 		})
 	}
 	return st

@@ -211,5 +211,9 @@ func (s *subscription) pass(ctx context.Context) (more bool, err error) {
 	if len(lines) == 0 {
 		return false, nil
 	}
-	return true, s.send(control.Events{Lines: lines, Skipped: skipped})
+	events := control.Events{Skipped: skipped}
+	for _, line := range lines {
+		events.Lines = append(events.Lines, line)
+	}
+	return true, s.send(events)
 }

@@ -1,8 +1,8 @@
 package eventhub
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -32,7 +32,7 @@ func (h *Hub) Cursor(seq uint64, from eventlog.Position, open func() (*eventlog.
 // Next returns at most so many lines, as contract.EncodeLine makes them but without the line feed,
 // and how many events before them are lost: neither the hub nor the log has them. No lines means
 // that there is nothing to read now.
-func (c *Cursor) Next(ctx context.Context, most int) (lines []json.RawMessage, skipped uint64, err error) {
+func (c *Cursor) Next(ctx context.Context, most int) (lines [][]byte, skipped uint64, err error) {
 	list, oldest, gone := c.hub.after(c.seq, most)
 	if gone {
 		lines, err = c.logLines(ctx, most, oldest)
@@ -57,7 +57,7 @@ func (c *Cursor) Next(ctx context.Context, most int) (lines []json.RawMessage, s
 var errEnough = errors.New("enough")
 
 // logLines reads lines behind the cursor from the log, up to the oldest event that the hub keeps.
-func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines []json.RawMessage, err error) {
+func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [][]byte, err error) {
 	log, err := c.open()
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 			c.logged++
 			if c.logged > c.seq {
 				c.seq = c.logged
-				lines = append(lines, append(json.RawMessage(nil), e.Line...))
+				lines = append(lines, bytes.Clone(e.Line))
 			}
 		}
 		c.from = e.Next()
