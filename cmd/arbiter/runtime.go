@@ -300,7 +300,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	recorded := r.recordFiles(ctx)
 	port, claude, failed := r.open(ctx)
 	if err := recorded(loop); err != nil && failed == nil {
-		failed = &input.BridgeFailed{Category: bridge.CatStart, Message: err.Error()}
+		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
 	}
 	r.tellUntested(claude.Version)
 	var exit contract.Exit

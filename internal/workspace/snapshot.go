@@ -140,18 +140,28 @@ func (r *Repo) TreeOf(ctx context.Context, dir, commit string) (tree string, tro
 
 // addAll adds all files to a temporary index, and writes its tree.
 func (r *Repo) addAll(ctx context.Context, env ...string) (tree string, trouble []string, err error) {
-	// A large file is copied into a pack rather than compressed, which would take a minute for a few gigabytes.
-	add := git.Call{Args: []string{"-c", "core.bigFileThreshold=32m", "-c", "pack.compression=0",
-		"add", "--all", "--sparse", "--ignore-errors", "--", "."}, Env: env, Writes: true}
-	_, err = r.Git.Do(ctx, add)
+	_, err = r.Git.Do(ctx, git.Call{Args: append(adding(), "--", "."), Env: env, Writes: true})
+	if git.Exit(err) > 1 {
+		left, othersErr := r.addOthers(ctx, env)
+		if git.Exit(othersErr) == 1 || othersErr == nil {
+			trouble, err = left, othersErr
+		}
+	}
 	var failed *git.Error
 	if errors.As(err, &failed) && failed.Exit == 1 { // some files could not be added, the others were
-		trouble = strings.Split(failed.Stderr, "\n")
+		trouble = append(trouble, strings.Split(failed.Stderr, "\n")...)
 	} else if err != nil {
 		return "", nil, err
 	}
 	out, err := r.Git.Do(ctx, git.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env, Writes: true})
 	return strings.TrimSpace(string(out)), trouble, err
+}
+
+// adding is the call that adds files. A large file is copied into a pack rather than compressed, which would take a
+// minute for a few gigabytes.
+func adding() []string {
+	return []string{"-c", "core.bigFileThreshold=32m", "-c", "pack.compression=0", "add", "--all", "--sparse",
+		"--ignore-errors"}
 }
 
 // CopyIndex copies the user's index. The copy keeps its time: git takes a file for unchanged by its size and time only

@@ -210,6 +210,28 @@ func TestTroubleIsReportedOnce(t *testing.T) {
 	}
 }
 
+// TestFilesThatAreLeftOut of a snapshot are reported, each once.
+func TestFilesThatAreLeftOut(t *testing.T) {
+	r := begin(t)
+	var told []string
+	for _, left := range [][]string{{"a"}, {"a"}, nil, {"b", "a"}} {
+		r.out = effect.Collector{}
+		r.s.TurnEnded(&r.out, repository, Turn{Agent: "orch-1", Alive: r.alive}, nil)
+		serial := r.asked().Serial
+		r.out = effect.Collector{}
+		r.s.Recorded(&r.out, repository, Recorded{Serial: serial, Commit: "c", Left: left})
+		for _, e := range r.out.Effects() {
+			if emit, ok := e.(effect.Emit); ok {
+				told = append(told, emit.Event.Body.(contract.Notice).Text)
+			}
+		}
+	}
+	want := "not recorded, so that diff, undo and merges leave it alone: "
+	if !slices.Equal(told, []string{want + "a", want + "b"}) {
+		t.Errorf("told %q", told)
+	}
+}
+
 // TestResumed: what a process was asked for that is gone is asked for again, but not the last snapshot: the run goes
 // on.
 func TestResumed(t *testing.T) {

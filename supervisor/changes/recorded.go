@@ -31,6 +31,7 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 		}
 	}
 	o := Outcome{Final: turn.last(), Judge: turn.Judge, Tree: r.Tree}
+	s.tellLeft(out, r.Left)
 	switch {
 	case r.Failed != "":
 		if !s.Failed {
@@ -55,6 +56,18 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 	}
 	s.ask(out, w)
 	return o
+}
+
+// tellLeft reports files that a snapshot lacks, each once.
+func (s *State) tellLeft(out *effect.Collector, left []string) {
+	told := func(text string) bool { return slices.Contains(s.Left, text) }
+	left = slices.DeleteFunc(slices.Clone(left), told)
+	if len(left) == 0 || len(s.Left) >= maxLeft {
+		return
+	}
+	s.Left = append(slices.Clip(s.Left), left...)
+	out.Emit(contract.Supervisor, contract.Notice{Text: "not recorded, so that diff, undo and merges leave it alone: " +
+		strings.Join(left, "; ")})
 }
 
 // attribute notes who changed the files of a snapshot.

@@ -21,6 +21,8 @@ import (
 const (
 	maxFiles  = 4000 // whose authors are known; of further files overlaps are not noticed
 	MaxPaths  = 2000 // of one Recorded
+	MaxLeft   = 20   // of one Recorded
+	maxLeft   = 200  // that are told
 	maxShown  = 200  // of one event
 	maxQueued = 64   // turns that wait for a snapshot; further ones share the last
 )
@@ -34,6 +36,7 @@ type State struct {
 	Files  []File   // that agents changed, by path
 	Marks  []Mark   // of agents
 	Failed bool     // the last snapshot could not be taken, which was reported
+	Left   []string // files that could not be recorded, which was reported
 	Total  *contract.ResultChanges
 }
 
@@ -92,6 +95,7 @@ type Recorded struct {
 	Paths  []string                `json:",omitempty"` // that differ from Last; MaxPaths at most
 	Files  []contract.FileChange   `json:",omitempty"` // that differ from Since, without agents; MaxPaths at most
 	Total  *contract.ResultChanges `json:",omitempty"` // since Base
+	Left   []string                `json:",omitempty"` // files that are not in it, as git says it; MaxLeft at most
 	Failed string                  `json:",omitempty"` // why there is no snapshot
 }
 

@@ -18,7 +18,9 @@ func AffectsAllAgents(c bridge.Category) bool {
 // IsEnvironmental reports whether a failure that ended the run lies outside of it. An
 // Arbiter that does not even start is one; an Orchestrator that does not is the
 // Arbiter's to judge.
-func IsEnvironmental(c bridge.Category) bool { return AffectsAllAgents(c) || c == bridge.CatStart }
+func IsEnvironmental(c bridge.Category) bool {
+	return AffectsAllAgents(c) || c == bridge.CatStart || c == bridge.CatWorkspace
+}
 
 // RecoveryOptions lists what a person can do about a failure, as the command `choose` takes it.
 func RecoveryOptions(c bridge.Category, of roster.Role) []string {
@@ -35,6 +37,8 @@ func RecoveryOptions(c bridge.Category, of roster.Role) []string {
 			"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH",
 			"try without it: --stand-in",
 		}
+	case bridge.CatWorkspace:
+		return []string{"put right what Git complains about, or let all agents share one directory: --isolation shared"}
 	case bridge.CatStart:
 		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
 	}

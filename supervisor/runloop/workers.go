@@ -28,7 +28,7 @@ func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
 	p := e.Params
 	own, err := l.place(ctx, e.Place, &p.Config)
 	if err != nil {
-		l.Put(input.NotSpawned{Agent: p.AgentRef, Category: bridge.CatStart, Message: err.Error()})
+		l.Put(input.NotSpawned{Agent: p.AgentRef, Category: bridge.CatWorkspace, Message: err.Error()})
 		return
 	}
 	if !l.passes(ctx, p) {

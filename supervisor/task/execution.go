@@ -84,7 +84,8 @@ func categoryFor(c bridge.Category) decision.Category {
 		return decision.TimeoutError
 	case bridge.CatVerdict, bridge.CatInvalidRequest:
 		return decision.ValidationError
-	case bridge.CatCrash, bridge.CatStart, bridge.CatResume, bridge.CatPromptTooLong, bridge.CatCompaction:
+	case bridge.CatCrash, bridge.CatStart, bridge.CatWorkspace, bridge.CatResume, bridge.CatPromptTooLong,
+		bridge.CatCompaction:
 		return decision.AgentError
 	}
 	return decision.UnknownError

@@ -39,7 +39,7 @@ func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Rec
 	if err != nil {
 		return err
 	}
-	taken.Commit, taken.Tree = end.Commit.ID, end.Commit.Tree
+	taken.Commit, taken.Tree, taken.Left = end.Commit.ID, end.Commit.Tree, left(end.Trouble)
 	if e.Keep != "" {
 		err := f.keep(ctx, e.Keep, end.Commit.ID)
 		if err != nil {
@@ -54,6 +54,14 @@ func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Rec
 		return err
 	}
 	return f.compare(ctx, f.known(ctx, e.Last, e.Base), f.known(ctx, e.Since, e.Base), nil, taken)
+}
+
+// left bounds what is said of files that could not be recorded, and leaves out git's last line, which says that there
+// are some.
+func left(trouble []string) []string {
+	last := func(line string) bool { return strings.HasPrefix(line, "fatal:") }
+	trouble = slices.DeleteFunc(slices.Clone(trouble), last)
+	return trouble[:min(len(trouble), changes.MaxLeft)]
 }
 
 // compare lists what differs between earlier commits and the one that was taken. only limits it to some paths; nil:
@@ -105,7 +113,7 @@ func (f *Files) recordOwn(ctx context.Context, e changes.Record, taken *changes.
 	if err != nil {
 		return err
 	}
-	taken.Commit, taken.Tree = old.Commit.ID, work.Tree
+	taken.Commit, taken.Tree, taken.Left = old.Commit.ID, work.Tree, left(work.Trouble)
 	if old.Commit.Tree != work.Tree || old.Head != work.Head {
 		taken.Commit, err = f.repo.Record(ctx, nil, work.Tree, snapshotSubject+e.Own, work.Head)
 		if err != nil {

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// unsettled is a repository in a state that keeps Git, or Arbiter, from doing something.
+type unsettled struct {
+	ci      []string // how agents are isolated in CI's runs; the others are played with ARBITER_LONG
+	setUp   func(d gittest.Dir)
+	notice  string // what a shared run says
+	refused string // why an isolated run does not begin; empty: it does
+	noDiff  string // why there is nothing to compare after a shared run; empty: there is
+	left    string // a file that is not recorded, and so stays as the run leaves it
+	noLand  string // why the work is not landed at first
+	goOn    func(d gittest.Dir)
+}
+
+var states = map[string]unsettled{
+	"detached": {
+		ci:     []string{"worktree"},
+		setUp:  func(d gittest.Dir) { d.Git("checkout", "-q", "--detach") },
+		noLand: "HEAD is detached",
+		goOn:   func(d gittest.Dir) { d.Git("switch", "-q", "-c", "topic") },
+	},
+	"rebase under way": {
+		ci: []string{"clone"},
+		setUp: func(d gittest.Dir) {
+			d.Git("stash", "-q", "-u")
+			d.Git("checkout", "-q", "-b", "side")
+			d.Write("mine", "side\n")
+			d.Commit("side")
+			d.Git("checkout", "-q", "trunk")
+			d.Write("mine", "trunk\n")
+			d.Commit("trunk")
+			if d.Command("rebase", "side").Run() == nil {
+				d.Fatal("no conflict")
+			}
+		},
+		noLand: "a rebase is under way",
+		goOn: func(d gittest.Dir) {
+			d.Write("mine", "both\n")
+			d.Git("add", "mine")
+			d.Git("-c", "core.editor=true", "rebase", "--continue")
+		},
+	},
+	"filter that is missing": {
+		ci: []string{"shared", "worktree"},
+		setUp: func(d gittest.Dir) {
+			d.Git("config", "filter.lfs.clean", "tr a-z A-Z")
+			d.Git("config", "filter.lfs.smudge", "tr A-Z a-z")
+			d.Write(".gitattributes", lfs)
+			d.Write("x.bin", "big\n")
+			d.Commit("large files")
+			d.Git("config", "filter.lfs.process", "no-such-git-lfs filter-process")
+			d.Git("config", "filter.lfs.required", "true")
+		},
+		notice: `"x.bin", because the filter "lfs" fails`, left: "x.bin", refused: "no-such-git-lfs",
+	},
+	"no commit": {
+		ci:     []string{"worktree"},
+		setUp:  func(d gittest.Dir) { d.Remove(".git"); d.Git("init", "-q") },
+		notice: "no commit yet", refused: "no commit yet", noDiff: "no commit yet",
+	},
+	"no Git": {
+		ci:     []string{"shared", "clone"},
+		setUp:  func(d gittest.Dir) { d.Remove(".git") },
+		notice: "no Git work tree here", refused: "no Git work tree here", noDiff: "no Git work tree here",
+	},
+}
+
+// TestRepositoriesInUnsettledStates: what cannot be done is refused or left out with its reason, nothing of the user's
+// changes, and once the reason is gone the work is landed.
+func TestRepositoriesInUnsettledStates(t *testing.T) {
+	t.Parallel()
+	for name, c := range states {
+		for _, isolation := range []string{"shared", "worktree", "clone"} {
+			t.Run(name+" "+isolation, func(t *testing.T) {
+				if !slices.Contains(c.ci, isolation) {
+					wirecase.Long(t)
+				}
+				t.Parallel()
+				c.play(t, isolation)
+			})
+		}
+	}
+}
+
+func (c unsettled) play(t *testing.T, isolation string) {
+	d := lived(t)
+	c.setUp(d)
+	private, before := map[string]string{}, d.Files()
+	if c.noDiff == "" {
+		private = d.Private()
+	}
+	work := "echo 2 > other; test ! -e x.bin || echo changed > x.bin\n"
+	j := playJob(t, players(t)[0], d, work, "--isolation", isolation)
+	if isolation != "shared" && c.refused != "" {
+		c.refuses(j, before)
+		return
+	}
+	j.run.finish(contract.ExitComplete)
+	want := maps.Clone(before)
+	want["other"], want["woven.txt"] = "-rw-r--r-- 2\n", "-rw-r--r-- woven\n"
+	if c.left != "" {
+		want[c.left] = "-rw-r--r-- changed\n"
+	}
+	if isolation == "shared" {
+		j.same("files after the run", want, d.Files())
+		if !strings.Contains(j.run.dump(), strings.ReplaceAll(c.notice, `"`, `\"`)) {
+			t.Errorf("nothing is said of it\n%s", j.run.dump())
+		}
+	} else {
+		j.same("files after the run", before, d.Files())
+	}
+	if c.noDiff != "" {
+		for _, command := range []string{"diff", "land", "undo"} {
+			j.saysOf(c.noDiff, contract.ExitEnvironment, command)
+		}
+		return
+	}
+	j.same("the user's part of the repository after the run", private, d.Private())
+	if got := j.says(contract.ExitComplete, "diff", "--name-only"); got != "other\nwoven.txt\n" {
+		t.Errorf("diff names %q", got)
+	}
+	if isolation != "shared" {
+		j.saysOf(c.noLand, contract.ExitFailed, "land")
+		j.same("files after a refusal", before, d.Files())
+		j.same("the user's part of the repository after a refusal", private, d.Private())
+		c.goOn(d)
+		before = d.Files()
+		j.says(contract.ExitComplete, "land")
+		want = maps.Clone(before)
+		want["other"], want["woven.txt"] = "-rw-r--r-- 2\n", "-rw-r--r-- woven\n"
+		j.same("files after landing", want, d.Files())
+	}
+	j.says(contract.ExitComplete, "undo")
+	if c.left != "" {
+		before[c.left] = want[c.left]
+	}
+	j.same("files after undo", before, d.Files())
+}
+
+// refuses: an isolated run does not begin, and says why; what it says to do is not about Claude Code.
+func (c unsettled) refuses(j job, before map[string]string) {
+	j.Helper()
+	_ = j.run.stdin.Close()
+	<-j.run.ended
+	_ = j.run.cmd.Wait()
+	said := j.run.stderr.String()
+	if code := j.run.cmd.ProcessState.ExitCode(); code != int(contract.ExitEnvironment) ||
+		!strings.Contains(said, c.refused) || !strings.Contains(said, "--isolation shared") ||
+		strings.Contains(said, "claude -p") {
+		j.Errorf("exit code %d, %s", code, said)
+	}
+	j.same("files after the refusal", before, j.dir.Files())
+}
+
+// saysOf runs a command of arbiter's that says a text.
+func (j job) saysOf(text string, want contract.Exit, args ...string) {
+	j.Helper()
+	if got := j.says(want, args...); !strings.Contains(got, text) {
+		j.Errorf("arbiter %s: %q, want %q", strings.Join(args, " "), got, text)
+	}
+}

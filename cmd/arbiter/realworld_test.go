@@ -1,0 +1,278 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// oneJob is a play in which one Orchestrator runs the script WORK.
+const oneJob = `
+name: one-job
+title: One thread
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave}}]
+      - verdict: &patience {decision: CONTINUE, message: Weave., reason: It is summoned.}
+      - expect: "is woven"
+        verdict: {decision: COMPLETE, message: It is done., summary: It is woven., reason: It was said.}
+    otherwise:
+      verdict: *patience
+  - name: weaver
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: "sh WORK && echo woven > woven.txt", description: Weave}}]
+    otherwise:
+      verdict:
+        expects_response: true
+        kind: done
+        message: It is woven.
+        handoff:
+          accomplished: [it]
+          remaining: []
+          key_context: In woven.txt.
+          checks: [{command: cat woven.txt, expect: woven}]
+`
+
+// trait is something that repositories of users have.
+type trait struct {
+	commit func(d gittest.Dir) // makes what is committed
+	dirty  func(d gittest.Dir) // makes what is not
+	work   string              // what the Orchestrator does, as a shell script
+	// changed are the files that the work changes, as they are in the end, as [gittest.Dir.Files] tells them;
+	// empty: it is not there.
+	changed map[string]string
+}
+
+// traits are those that one repository can have all at once.
+var traits = map[string]trait{
+	"submodule": {
+		commit: func(d gittest.Dir) {
+			module := gittest.New(d.TB, map[string]string{"m": "1\n"})
+			d.Git("submodule", "--quiet", "add", module.Path, "module")
+		},
+		dirty: func(d gittest.Dir) { d.Write("module/m", "changed before the run\n") },
+	},
+	"LFS pointers, without git-lfs": {
+		commit:  func(d gittest.Dir) { d.Write("lfs/.gitattributes", lfs); d.Write("lfs/x.bin", pointer("1")) },
+		work:    "printf '" + strings.ReplaceAll(pointer("2"), "\n", `\n`) + "' > lfs/x.bin",
+		changed: map[string]string{"lfs/x.bin": "-rw-r--r-- " + pointer("2")},
+	},
+	"sparse checkout": {
+		commit: func(d gittest.Dir) { d.Write("in/a", "1\n"); d.Write("out/b", "1\n") },
+		dirty:  func(d gittest.Dir) { d.Git("sparse-checkout", "set", "in", "lfs") },
+		work:   "echo 2 > in/a; mkdir in/new out; echo new > in/new/c; echo new > out/c",
+		changed: map[string]string{"in/a": "-rw-r--r-- 2\n", "in/new/c": "-rw-r--r-- new\n",
+			"out/c": "-rw-r--r-- new\n"},
+	},
+	"links and modes": {
+		commit: func(d gittest.Dir) {
+			d.Write("in/target", "1\n")
+			d.Link("link", "in/target")
+			d.Link("dangling", "nowhere")
+			d.Link("directory", "in")
+			d.Write("run", "#!/bin/sh\n")
+			d.Write("gone", "gone\n")
+		},
+		work: "ln -sfn nowhere link; rm dangling directory gone; chmod 755 run; " +
+			"mkdir directory; echo 1 > directory/file",
+		changed: map[string]string{"link": "-> nowhere", "dangling": "", "directory": "", "gone": "",
+			"directory/file": "-rw-r--r-- 1\n", "run": "-rwxr-xr-x #!/bin/sh\n"},
+	},
+	"line ends": {
+		commit: func(d gittest.Dir) {
+			d.Git("config", "core.autocrlf", "true")
+			d.Write("in/.gitattributes", "*.txt text eol=crlf\n*.sh text eol=lf\n*.md text=auto\n")
+			d.Write(".gitattributes", "* -text\n")
+			d.Write("in/a.txt", "1\r\n2\r\n")
+			d.Write("in/a.sh", "1\n2\n")
+			d.Write("in/a.md", "1\r\n2\r\n")
+		},
+		dirty: func(d gittest.Dir) { d.Write("in/other.txt", "1\r\n2\n") },
+		work:  `printf '1\r\n3\r\n' > in/a.txt; printf '1\n3\n' > in/a.sh; printf '1\r\n3\r\n' > in/a.md`,
+		changed: map[string]string{"in/a.txt": "-rw-r--r-- 1\r\n3\r\n", "in/a.sh": "-rw-r--r-- 1\n3\n",
+			"in/a.md": "-rw-r--r-- 1\r\n3\r\n"},
+	},
+	"hooks that fail": {
+		dirty: func(d gittest.Dir) {
+			for _, name := range []string{"pre-commit", "commit-msg", "post-checkout", "pre-merge-commit", "post-merge",
+				"reference-transaction", "post-rewrite", "pre-rebase"} {
+				hook := ".git/hooks/" + name
+				d.Write(hook, "#!/bin/sh\necho "+name+" >> '"+d.Path+"/.git/hooks-that-ran'\nexit 1\n")
+				d.Chmod(hook, 0o755)
+			}
+		},
+	},
+}
+
+const lfs = "*.bin filter=lfs diff=lfs merge=lfs -text\n"
+
+func pointer(of string) string {
+	return "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat(of, 64) + "\nsize 12\n"
+}
+
+// lived is a repository in which its user is in the middle of something: files are changed, staged and new, and one
+// change is in the stash.
+func lived(t testing.TB, names ...string) gittest.Dir {
+	d := gittest.New(t, map[string]string{"mine": "1\n", "staged": "1\n", "put-aside": "1\n"})
+	for _, name := range names {
+		if commit := traits[name].commit; commit != nil {
+			commit(d)
+		}
+	}
+	d.Commit("second")
+	d.Write("put-aside", "put aside\n")
+	d.Git("stash", "-q")
+	for _, name := range names {
+		if dirty := traits[name].dirty; dirty != nil {
+			dirty(d)
+		}
+	}
+	d.Write("staged", "staged\n")
+	d.Git("-c", "core.hooksPath=/dev/null", "add", "staged")
+	d.Write("mine", "changed before the run\n")
+	d.Chmod("mine", 0o755)
+	d.Write("untracked", "1\n")
+	return d
+}
+
+// TestRealWorldRepositories: a run in each kind of repository, isolated in each way, and what `diff`, `land` and `undo`
+// make of it. The user's index, branch, stash and uncommitted changes stay as they are, and files are right to the
+// byte.
+func TestRealWorldRepositories(t *testing.T) {
+	t.Parallel()
+	kinds := map[string][]string{"all at once": nil}
+	for name := range traits {
+		kinds[name] = []string{name}
+		kinds["all at once"] = append(kinds["all at once"], name)
+	}
+	for _, p := range players(t) {
+		for name, has := range kinds {
+			for _, isolation := range []string{"shared", "worktree", "clone"} {
+				t.Run(p.name+" "+name+" "+isolation, func(t *testing.T) {
+					if p.real || len(has) == 1 {
+						wirecase.Long(t)
+					}
+					t.Parallel()
+					slices.Sort(has)
+					realWorld(t, p, has, isolation)
+				})
+			}
+		}
+	}
+}
+
+func realWorld(t *testing.T, p player, has []string, isolation string) {
+	work, changed := "true\n", map[string]string{"woven.txt": "-rw-r--r-- woven\n"}
+	for _, name := range has {
+		work += traits[name].work + "\n"
+		for path, text := range traits[name].changed {
+			changed[path] = text
+		}
+	}
+	d := lived(t, has...)
+	private, before := d.Private(), d.Files()
+	status := d.Git("status", "--porcelain")
+	want := map[string]string{}
+	for path, text := range before {
+		want[path] = text
+	}
+	for path, text := range changed {
+		if want[path] = text; text == "" {
+			delete(want, path)
+		}
+	}
+	r := playJob(t, p, d, work, "--isolation", isolation)
+	r.run.finish(contract.ExitComplete)
+	if isolation == "shared" {
+		r.same("files after the run", want, d.Files())
+	} else {
+		r.same("files after the run", before, d.Files())
+	}
+	r.same("the user's part of the repository after the run", private, d.Private())
+	var names []string
+	for path := range changed {
+		names = append(names, path)
+	}
+	slices.Sort(names)
+	if got := r.says(contract.ExitComplete, "diff", "--name-only"); got != strings.Join(names, "\n")+"\n" {
+		t.Errorf("diff names\n%s, want %q", got, names)
+	}
+	if isolation == "shared" {
+		r.says(contract.ExitFailed, "land")
+	} else {
+		r.says(contract.ExitComplete, "land")
+		r.same("files after landing", want, d.Files())
+		r.same("the user's part after landing", landedPrivate(private), landedPrivate(d.Private()))
+		if got := d.Git("status", "--porcelain"); got != status {
+			t.Errorf("status after landing %q, want %q", got, status)
+		}
+	}
+	r.says(contract.ExitComplete, "undo")
+	r.same("files after undo", before, d.Files())
+	if ran, _ := os.ReadFile(filepath.Join(d.Path, ".git/hooks-that-ran")); len(ran) > 0 {
+		t.Errorf("hooks ran: %s", ran)
+	}
+	if list := d.Git("worktree", "list"); strings.Contains(list, "\n") {
+		t.Errorf("worktrees are left: %s", list)
+	}
+}
+
+// landedPrivate leaves out what landing changes: the branch, its log and the index.
+func landedPrivate(private map[string]string) map[string]string {
+	left := map[string]string{}
+	for name, text := range private {
+		if !slices.ContainsFunc([]string{"/index", "logs/HEAD", "/trunk"}, func(end string) bool {
+			return strings.HasSuffix(strings.TrimSpace(name), end)
+		}) {
+			left[name] = text
+		}
+	}
+	return left
+}
+
+// job is a run of [oneJob] in a repository.
+type job struct {
+	*testing.T
+	dir gittest.Dir
+	run *script
+}
+
+func playJob(t *testing.T, p player, d gittest.Dir, work string, args ...string) job {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "work.sh")
+	d.Must(os.WriteFile(path, []byte(work), 0o600))
+	s, _ := hiredIn(t, p, strings.ReplaceAll(oneJob, "WORK", path), d.Path,
+		append([]string{"--no-input", "--allow", "Bash", "--task", "Weave"}, args...)...)
+	return job{t, d, s}
+}
+
+// says runs a command of arbiter's in the repository, and returns what it writes.
+func (j job) says(want contract.Exit, args ...string) string {
+	j.Helper()
+	cmd := exec.Command("arbiter", args...)
+	cmd.Env, cmd.Dir = j.run.cmd.Env, j.dir.Path
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != int(want) {
+		j.Errorf("arbiter %s: %v, want exit code %d\n%s", strings.Join(args, " "), err, want, out)
+	}
+	return string(out)
+}
+
+func (j job) same(what string, want, got map[string]string) {
+	j.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		j.Errorf("%s, -want +got:\n%s", what, diff)
+	}
+}
