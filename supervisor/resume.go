@@ -109,7 +109,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.callBack()
-	st.askAgain()
+	st.askAgain(f.Word != "")
 	st.goOn()
 	if f.Word != "" {
 		st.word(contract.Say{Text: f.Word})
@@ -202,9 +202,9 @@ func (st *step) callBack() {
 	st.reviveAll()
 }
 
-// askAgain emits the open question once more. Permission requests are open again when an
-// agent asks for them again.
-func (st *step) askAgain() {
+// askAgain emits the open question once more; answered says that the answer came with the resume. Permission requests
+// are open again when an agent asks for them again.
+func (st *step) askAgain(answered bool) {
 	if st.Question != nil {
 		st.emit(contract.Arbiter, contract.Question{Text: st.Question.Text})
 	}
@@ -213,7 +213,7 @@ func (st *step) askAgain() {
 		return ok && !a.Dismissed
 	})
 	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
-	if !st.HumanPresent {
+	if !st.HumanPresent && !answered {
 		st.answerAlone()
 	}
 }

@@ -100,7 +100,7 @@ func (p *typist) told(term *pty.Terminal) string {
 // makes it. RUN is the run.
 var halfLines = []struct{ typed, want string }{
 	{"arbiter sess", "arbiter sessions"},
-	{"arbiter sessions ", "arbiter sessions ls show rm"},
+	{"arbiter sessions ", "arbiter sessions ls show rm export import"},
 	{"arbiter --resu", "arbiter --resume"},
 	{"arbiter --permissions a", "arbiter --permissions ask accept-edits allow-all"},
 	{"arbiter --theme=d", "arbiter --theme=dark"},
@@ -117,7 +117,7 @@ var halfLines = []struct{ typed, want string }{
 var moreLines = []struct{ typed, want string }{
 	{"arbiter sessions sh", "show"},
 	{"arbiter help gra", "grants"},
-	{"arbiter help sessions ", "ls show rm"},
+	{"arbiter help sessions ", "ls show rm export import"},
 	{"arbiter --sandbox ", "off auto on"},
 	{"arbiter --sandbox=", "off auto on"},
 	{"arbiter --decider st", "stateless"},

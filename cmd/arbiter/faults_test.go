@@ -220,14 +220,14 @@ actors:
 	}
 }
 
-// awaitFile waits until a file is there.
+// awaitFile waits until a file is there whose path fits the pattern.
 func awaitFile(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(patience)
 	for {
-		if _, err := os.Stat(path); err == nil {
+		if found, _ := filepath.Glob(path); len(found) > 0 {
 			return
 		}
 		select {

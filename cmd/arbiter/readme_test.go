@@ -237,6 +237,8 @@ var notRun = map[string]string{
 	"memory rm":                              "removes lessons that nobody has written here; TestMemoryCommands does it",
 	"report -":                               "reads events from stdin; TestReportOfARun does it",
 	"replay RUN --decisions --decider-model": "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
+	"sessions export":                        "takes a run that is no rehearsal; TestARunGoesOnElsewhere does it",
+	"sessions import":                        "takes an archive; TestARunGoesOnElsewhere does it",
 	"sessions rm":                            "removes the run of the other lines; TestStrays does it",
 	"trust":                                  "asks on a terminal; TestTrustInTheRun does it",
 }

@@ -161,6 +161,10 @@ func (r *runtimeRun) resumeState() error {
 		return err
 	}
 	r.choices.Options = mergeOptions(s.Options, r.choices)
+	if o := &r.choices.Options; r.journal.Meta().Imported && o.CWD != r.choices.Place {
+		r.tellOf("the run was imported: it goes on in %s, and not in %s any more", r.choices.Place, o.CWD)
+		o.CWD = r.choices.Place
+	}
 	var lost []string
 	if r.choices.Options.Env, lost = secrets.Forgotten(r.choices.Options.Env); lost != nil {
 		r.tellOf("of the environment that was given with --env, secrets were not recorded: give %s again where the agents need it", strings.Join(lost, ", "))
@@ -191,6 +195,9 @@ func (r *runtimeRun) resumeState() error {
 	}
 	if _, err := checkDir(o.CWD); err != nil {
 		return usagef("the workspace of run %s cannot be used: %s: %v", run, o.CWD, err)
+	}
+	if err := r.placeSessions(); err != nil {
+		return err
 	}
 	script, err := r.choices.readPlay()
 	if err != nil {

@@ -36,7 +36,7 @@ func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON
 func (e env) sessionCommands() []*cli.Command {
 	return []*cli.Command{
 		{
-			Name: "sessions", Usage: "list, show or delete runs",
+			Name: "sessions", Usage: "list, show, delete, export or import runs",
 			Flags: []cli.Flag{stateDirFlag(), jsonFlag(),
 				&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 			Action: func(c *cli.Context) error {
@@ -59,6 +59,7 @@ func (e env) sessionCommands() []*cli.Command {
 					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
 					Flags: []cli.Flag{stateDirFlag()}, Action: e.removeSessions,
 				},
+				e.exportCommand(), e.importCommand(),
 			},
 		},
 		{

@@ -129,6 +129,8 @@ var forbidden = []rule{
 		why: "rooms of the program show nothing and start nothing: that is main's"},
 	{from: "./cmd/arbiter/internal/secrets", to: []string{"./supervisor/...", "./bridge/..."}, why: "what is secret is told by names and values alone"},
 	{from: "./cmd/arbiter/internal/socket", to: []string{"./bridge/...", "./supervisor/...", "./hooks/..."}, why: "a place to listen at, whoever speaks there"},
+	{from: "./cmd/arbiter/internal/runarchive", to: []string{"./supervisor/...", "./bridge/...", "log/slog", "net"},
+		why: "files, sizes and hashes: what a journal says is its readers' business"},
 	{from: "./cmd/arbiter/internal/scratch", to: []string{module + "/...", "log/slog", "net"}, direct: true, why: "a leaf: directories, and whose they are"},
 	{from: "./internal/backlog", to: []string{module + "/...", "github.com/...", "log/slog", "os"}, direct: true,
 		why: "a leaf: a queue, whatever waits in it"},

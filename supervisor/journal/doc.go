@@ -9,7 +9,9 @@
 //	<state>/runs/<run>/journal-000007  a segment: a snapshot of its state, and the inputs since
 //	<state>/runs/<run>/events.ndjson   the event log: all that its frontends were told (package eventlog)
 //	<state>/runs/<run>/damaged-1       copies of damage, for people
+//	<state>/runs/.import-<random>      a run that is being imported, which nobody sees ([Store.Stage])
 //	<state>/dirs/<hash>.lock           one writer per working directory
+//	<state>/dirs/import.lock           one import at a time
 //
 // Everything is ours alone (0700, 0600), opened by name in a directory that was
 // opened once, without following links; what another could have put there or can

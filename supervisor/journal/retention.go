@@ -133,7 +133,7 @@ func (s *Store) remove(id string) error {
 	return s.runs.RemoveAll(trash)
 }
 
-// sweepTrash finishes removals that a crash interrupted.
+// sweepTrash finishes removals that a crash interrupted, and removes imports that never ended.
 func (s *Store) sweepTrash() error {
 	names, err := s.runs.Names()
 	if err != nil {
@@ -146,5 +146,16 @@ func (s *Store) sweepTrash() error {
 			}
 		}
 	}
-	return nil
+	if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, stagedPrefix) }) {
+		return nil
+	}
+	lock, err := tryLock(s.locks, importLock)
+	var held *HeldError
+	if errors.As(err, &held) {
+		return nil // that import is under way
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.sweepStaged(), lock.Close())
 }

@@ -1,0 +1,22 @@
+// Package runarchive reads and writes archives of runs: a run that ended in one place goes on in another, with the same
+// conversations.
+//
+// # Format
+//
+// An archive is a tar file, compressed with gzip. Its entries are regular files, in the order of the manifest:
+//
+//	manifest.json                                     what is in the archive: sizes and SHA-256
+//	run/meta.json, run/journal-000007, run/events.ndjson
+//	projects/PROJECT/SESSION.jsonl                    transcripts, as Claude Code names them
+//	projects/PROJECT/SESSION/{subagents,tool-results}/FILE
+//
+// A reader believes nothing: an entry that is unknown, too large, no regular file, in the wrong place or of another
+// hash than the manifest says is an error ([Error]), and so is what follows the last entry. Hashes find damage. They do
+// not prove who made an archive: whoever can write one can write any run.
+//
+// # Transcripts
+//
+// Claude Code finds a session in whichever project's directory it lies (observed with CLI 2.1.319 and later). So they
+// keep the name of the project that they began in. [Place] copies them into a Claude configuration directory: one that
+// is there already is replaced only if it is the beginning of the other.
+package runarchive

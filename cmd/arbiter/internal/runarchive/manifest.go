@@ -1,0 +1,120 @@
+package runarchive
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
+)
+
+// Version is that of the format.
+const Version = 1
+
+// Bounds of what is read. A journal has 256 MiB at most.
+const (
+	maxManifest = 8 << 20
+	maxFiles    = 20_000
+	maxFile     = 1 << 30
+	maxBytes    = 4 << 30
+)
+
+const manifestName = "manifest.json"
+
+// Directories of an archive.
+const (
+	RunDir      = "run"
+	ProjectsDir = "projects"
+)
+
+// Manifest says what is in an archive.
+type Manifest struct {
+	V         int    `json:"v"`
+	Arbiter   string `json:"arbiter"`        // version of the program that wrote it
+	State     int    `json:"state"`          // version of the state in the journal
+	Run       string `json:"run"`            // id
+	Workspace string `json:"workspace"`      // where the run worked
+	Base      string `json:"base,omitempty"` // commit that the run began with; empty: not known
+	Files     []File `json:"files"`
+}
+
+// File is a file of an archive.
+type File struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Error reports what is wrong with an archive, as a clause.
+type Error struct{ Reason string }
+
+func (e *Error) Error() string { return e.Reason }
+
+func wrong(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
+const (
+	uuid      = `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`
+	besideDir = `(?:subagents|tool-results)`
+	project   = `[A-Za-z0-9-]{1,255}`
+	fileName  = `[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}`
+)
+
+var (
+	runID = regexp.MustCompile(`^` + uuid + `$`)
+	known = regexp.MustCompile(`^(?:` + RunDir + `/(?:meta\.json|events\.ndjson|journal-[0-9]{6,9})|` +
+		ProjectsDir + `/` + project + `/` + uuid + `(?:\.jsonl|/` + besideDir + `/` + fileName + `))$`)
+)
+
+// decodeManifest reads a manifest and checks all that can be checked without the files.
+func decodeManifest(b []byte) (Manifest, error) {
+	var head struct{ V int }
+	var m Manifest
+	if err := json.Unmarshal(b, &head); err != nil {
+		return m, wrong("its manifest cannot be read: %v", err)
+	}
+	if head.V != Version {
+		return m, wrong("it has format %d, and this arbiter knows format %d", head.V, Version)
+	}
+	if err := statedir.DecodeStrict(b, &m); err != nil {
+		return m, wrong("its manifest cannot be read: %v", err)
+	}
+	return m, m.check()
+}
+
+// check holds a manifest to the format.
+func (m Manifest) check() error {
+	if !runID.MatchString(m.Run) {
+		return wrong("its manifest names no run: %.80q", m.Run)
+	}
+	if len(m.Files) > maxFiles {
+		return wrong("it has more than %d files", maxFiles)
+	}
+	seen, total := map[string]bool{}, int64(0)
+	for _, f := range m.Files {
+		_, hash := hex.DecodeString(f.SHA256)
+		folded := strings.ToLower(f.Path) // for file systems that do not tell them apart
+		switch {
+		case !known.MatchString(f.Path):
+			return wrong("it has an unknown file: %.120q", f.Path)
+		case seen[folded]:
+			return wrong("it has %s twice", f.Path)
+		case f.Bytes < 0 || f.Bytes > maxFile:
+			return wrong("%s has %d bytes, and at most %d are read", f.Path, f.Bytes, int64(maxFile))
+		case hash != nil || len(f.SHA256) != 64:
+			return wrong("%s has no SHA-256", f.Path)
+		}
+		seen[folded] = true
+		total += f.Bytes
+	}
+	if total > maxBytes {
+		return wrong("it has %d bytes, and at most %d are read", total, int64(maxBytes))
+	}
+	for _, name := range []string{"meta.json", "events.ndjson"} {
+		if !seen[RunDir+"/"+name] {
+			return wrong("it has no %s", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package runarchive
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/transcript"
+)
+
+// OtherError reports a session that went on in another way in a Claude configuration directory.
+type OtherError struct{ Session, Path string }
+
+func (e *OtherError) Error() string {
+	return fmt.Sprintf("session %s is in %s already, and went on there: move that file away, or go on with the run "+
+		"there", e.Session, e.Path)
+}
+
+// Place copies transcripts that were exported into a Claude configuration directory. From is their directory: that of
+// the name [ProjectsDir] of an archive. A transcript that is there is replaced if it is the beginning of the exported
+// one, and else refused ([OtherError]) before anything is written. Place may be killed, and called again.
+func Place(from, config string) error {
+	found, err := Check(from, config)
+	if err != nil {
+		return err
+	}
+	for _, s := range found {
+		if err := s.place(filepath.Join(config, ProjectsDir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exported is a transcript in the directory of an import.
+type exported struct {
+	file string // where it is
+	name string // below the directory of projects
+	to   string // the transcript that it replaces; empty: there is none
+	same bool   // and that is the same
+}
+
+// Check reports what would keep [Place] from its work.
+func Check(from, config string) ([]exported, error) {
+	files, err := filepath.Glob(filepath.Join(escape(from), "*", "*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	var all []exported
+	for _, file := range files {
+		x := exported{file: file, name: filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))}
+		session := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		there, ok := transcript.Locate(config, session)
+		if ok {
+			begins, same, err := beginning(there, file)
+			if err != nil {
+				return nil, err
+			}
+			if !begins {
+				return nil, &OtherError{session, there}
+			}
+			x.to, x.same = there, same
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// escape makes a path a pattern that fits it alone.
+func escape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// beginning reports whether file a is the beginning of file b, and whether it is the whole.
+func beginning(a, b string) (begins, same bool, err error) {
+	short, n, err := openRegular(a)
+	if err != nil {
+		return false, false, err
+	}
+	defer short.Close()
+	long, m, err := openRegular(b)
+	if err != nil {
+		return false, false, err
+	}
+	defer long.Close()
+	if n > m {
+		return false, false, nil
+	}
+	x, y := bufio.NewReaderSize(short, 1<<16), bufio.NewReaderSize(io.LimitReader(long, n), 1<<16)
+	for left := n; left > 0; {
+		size := int(min(left, 1<<16))
+		p, err := x.Peek(size)
+		if err != nil {
+			return false, false, err
+		}
+		q, err := y.Peek(size)
+		if err != nil {
+			return false, false, err
+		}
+		if !bytes.Equal(p, q) {
+			return false, false, nil
+		}
+		_, _ = x.Discard(size) // it was peeked at
+		_, _ = y.Discard(size)
+		left -= int64(size)
+	}
+	return true, n == m, nil
+}
+
+// place copies a transcript, after what lies beside it.
+func (x exported) place(projects string) error {
+	to := x.to
+	if to == "" {
+		to = filepath.Join(projects, x.name)
+	}
+	for _, dir := range besideDirs {
+		in := filepath.Join(transcript.Beside(x.file), dir)
+		entries, err := os.ReadDir(in)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			err := copyMissing(filepath.Join(in, e.Name()), filepath.Join(transcript.Beside(to), dir, e.Name()))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if x.same {
+		return nil
+	}
+	return copyFile(x.file, to)
+}
+
+// copyMissing copies a file if it is not there, or only its beginning is.
+func copyMissing(from, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		begins, same, err := beginning(to, from)
+		if err != nil || same || !begins {
+			return err
+		}
+	}
+	return copyFile(from, to)
+}
+
+// copyFile copies a file as a whole or not at all, for nobody else to read. The copy has no name of Claude Code's until
+// it is on disk.
+func copyFile(from, to string) error {
+	in, _, err := openRegular(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	dir := filepath.Dir(to)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, ".arbiter-"+rand.Text()+".tmp")
+	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(temp, to)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+func (e env) exportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "export", Usage: "write a run to an archive, to go on with it elsewhere", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Without RUN it is the last run in this directory. The archive has the journal of the run and the transcripts of its
+sessions, for arbiter sessions import. Transcripts are as Claude Code wrote them, secrets included: whoever has the
+archive can read them, and can go on with the run.
+
+  arbiter sessions export --output run.tar.gz
+
+Exit codes: 0 written; 1 the run cannot be exported; 2 bad usage, no such run, or the run is live; 5 the archive cannot
+be written, or the run cannot be read.`),
+		Flags: []cli.Flag{
+			stateDirFlag(),
+			&cli.StringFlag{Name: "output", TakesFile: true,
+				Usage: "write to `FILE`, as a whole or not at all; - is stdout (default: arbiter-RUN8.tar.gz)"},
+		},
+		Action: e.exportSession,
+	}
+}
+
+func (e env) exportSession(c *cli.Context) error {
+	file := c.String("output")
+	switch {
+	case c.NArg() > 1:
+		return usagef("sessions export: give at most one RUN")
+	case c.IsSet("output") && strings.TrimSpace(file) == "":
+		return usagef("--output is empty: name a file, or - for stdout")
+	}
+	store, err := openRuns(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	info, err := namedOrLatest(store, c.Args().First())
+	if err != nil {
+		return err
+	}
+	kept, err := store.Keep(info.Run)
+	var held *journal.HeldError
+	if errors.As(err, &held) {
+		return usagef("run %s is still running (process %d): end it first", short(info.Run), held.PID)
+	}
+	if err != nil {
+		return environmentf("export run %s: %v", short(info.Run), err)
+	}
+	defer kept.Close()
+	manifest, files, err := filesToExport(store, kept)
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		file = "arbiter-" + short(info.Run) + ".tar.gz"
+	}
+	if err := e.writeArchive(file, manifest, files); err != nil {
+		return environmentf("export run %s: write %s: %v", short(info.Run), file, withoutPath(err))
+	}
+	if file != "-" {
+		fmt.Fprintln(e.stdout, file)
+	}
+	return nil
+}
+
+// filesToExport lists what goes into the archive of a run.
+func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runarchive.Source, error) {
+	m := kept.Meta()
+	run := short(m.Run)
+	manifest := runarchive.Manifest{Arbiter: version(), State: supervisor.StateVersion, Run: m.Run, Workspace: m.CWD}
+	state, recovery, err := lastState(store, m.Run)
+	if err != nil {
+		return manifest, nil, environmentf("read run %s: %v", run, err)
+	}
+	work, err := store.HasWork(m.Run)
+	if err != nil {
+		return manifest, nil, environmentf("read run %s: %v", run, err)
+	}
+	_, waiting := os.Lstat(filepath.Join(store.Dir(m.Run), runarchive.ProjectsDir))
+	switch {
+	case waiting == nil:
+		return manifest, nil, refused("run %s was imported and has not gone on since: use the archive that it came "+
+			"from", run)
+	case m.Rehearsal:
+		return manifest, nil, refused("run %s is a rehearsal: its directory and its model exist on this machine only",
+			run)
+	case recovery.Harmed():
+		return manifest, nil, refused("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
+			"and not be exported", run, recovery.Damage[0])
+	case !state.Reached():
+		return manifest, nil, refused("run %s has nothing to go on with: it never got as far as an agent", run)
+	case work || state.Options.Workspace.Isolated():
+		return manifest, nil, refused("run %s has work in directories of its Orchestrators, which an archive does not "+
+			"carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+
+			"begin runs that are to be exported with --isolation %s", run, runconfig.IsolationShared)
+	}
+	names, err := kept.Files()
+	if err != nil {
+		return manifest, nil, environmentf("read run %s: %v", run, err)
+	}
+	var files []runarchive.Source
+	for _, name := range names {
+		files = append(files, runarchive.Source{Path: runarchive.RunDir + "/" + name,
+			Open: func() (io.ReadCloser, int64, error) { return kept.Open(name) }})
+	}
+	config := claudeConfig(state.Options)
+	for _, a := range state.Agents {
+		found, err := runarchive.Transcripts(config, a.SessionID)
+		if err != nil {
+			return manifest, nil, environmentf("export run %s: the session of %s: %v", run, a.ID, err)
+		}
+		files = append(files, found...)
+	}
+	return manifest, files, nil
+}
+
+// claudeConfig is where the agents of a run keep their sessions.
+func claudeConfig(o runconfig.Options) string {
+	var environ []string
+	for _, name := range []string{"CLAUDE_CONFIG_DIR", "HOME"} {
+		if value, ok := o.Env[name]; ok {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return childenv.ConfigDir(append(environ, os.Environ()...), o.CWD)
+}
+
+// writeArchive writes an archive that nobody else can read. A file appears as a whole or not at all.
+func (e env) writeArchive(file string, m runarchive.Manifest, files []runarchive.Source) error {
+	if file == "-" {
+		return runarchive.Write(e.stdout, m, files)
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return errors.New("it is there, and not a regular file")
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".arbiter-export-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	err = runarchive.Write(f, m, files)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

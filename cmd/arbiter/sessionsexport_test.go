@@ -1,0 +1,268 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// carried is a play in which work is done before the question, and after the answer by the same Orchestrator.
+const carried = `
+name: carried
+title: A question in the middle
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Keep the names}}]
+      - verdict: {decision: CONTINUE, message: Begin., reason: r}
+      - expect: The first name is kept
+        verdict: &ask {decision: ADDRESS_HUMAN, message: What shall the second be called?, reason: r}
+      - {expect: No human is present, verdict: *ask}
+      - expect: Call it (?P<name>\w+)
+        verdict: {decision: CONTINUE, to: orch-1, message: "Keep {{.name}}.", reason: r}
+      - expect: The second name is kept
+        verdict: {decision: COMPLETE, message: It is done., summary: Both names are kept., reason: r}
+    otherwise:
+      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
+  - name: keeper
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Bash, input: {command: "echo dusk >> names.txt", description: Keep}}]
+      - verdict:
+          expects_response: true
+          kind: done
+          message: The first name is kept.
+          handoff: {accomplished: [dusk], remaining: [], key_context: names.txt}
+      - expect: Keep (?P<name>\w+)
+        use: [{tool: Bash, input: {command: "echo {{.name}} >> names.txt", description: Keep}}]
+      - verdict:
+          expects_response: true
+          kind: done
+          message: The second name is kept.
+          handoff: {accomplished: [both], remaining: [], key_context: names.txt}
+    otherwise:
+      - {verdict: {expects_response: false, kind: report, message: Waiting.}}
+`
+
+// elsewhere is a person in another home and another directory, with nothing of an earlier run but its environment.
+func (s *script) elsewhere(work string) *script {
+	s.t.Helper()
+	there := &script{t: s.t, cmd: exec.Command("arbiter")}
+	private := func(v string) bool { return strings.HasPrefix(v, "HOME=") }
+	there.cmd.Env = append(slices.DeleteFunc(slices.Clone(s.cmd.Env), private), "HOME="+s.t.TempDir())
+	there.cmd.Dir = work
+	return there
+}
+
+// TestARunGoesOnElsewhere stops a run at a question, and answers it in another home and another directory: the same
+// sessions go on, each message is delivered once, and what the models read begins as before.
+func TestARunGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
+			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
+				t.Errorf("%+v", r)
+			}
+			run := s.run()
+			archive := filepath.Join(t.TempDir(), "run.tar.gz")
+			s.output(0, "sessions", "export", run, "--output", archive)
+			if info, err := os.Stat(archive); err != nil || info.Mode().Perm() != 0o600 {
+				t.Fatalf("%v, %v", info, err)
+			}
+			before := len(model.Requests())
+			work := t.TempDir()
+			write(t, "dusk\n", work, "names.txt")
+			there := s.elsewhere(work)
+			if out, _ := there.output(0, "sessions", "import", archive); out != run+"\n" {
+				t.Errorf("imported %q", out)
+			}
+			if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, "is there already") {
+				t.Errorf("imported twice: %s", errs)
+			}
+			n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
+			if r := n.finish(contract.ExitComplete); r.Session != run {
+				t.Errorf("%+v", r)
+			}
+			if got, err := os.ReadFile(filepath.Join(work, "names.txt")); err != nil || string(got) != "dusk\ndawn\n" {
+				t.Errorf("names.txt: %q, %v\n%s", got, err, n.dump())
+			}
+			for _, agent := range []string{"arbiter", "orch-1"} {
+				first, second := s.spawns(agent), n.spawns(agent)
+				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
+					!second[0].Resumed {
+					t.Errorf("%s: %+v, and then %+v", agent, first, second)
+				}
+			}
+			eachOnce(t, there, run)
+			requests := model.Requests()
+			for _, actor := range []string{"arbiter", "keeper"} {
+				paths := strings.NewReplacer(append(s.places(), there.places()...)...)
+				sameBeginning(t, actor, requests[:before], requests[before:], paths)
+			}
+			if list := model.Problems(); len(list) > 0 {
+				t.Errorf("the play left its script: %v\n%s", list, n.dump())
+			}
+			// It was put in place, and can be exported again.
+			again := filepath.Join(t.TempDir(), "again.tar.gz")
+			there.output(0, "sessions", "export", "--output", again)
+			if _, errs := s.output(1, "sessions", "import", again); !strings.Contains(errs, "is there already") {
+				t.Errorf("imported where it began: %s", errs)
+			}
+			s.output(0, "sessions", "rm", run)
+			s.output(0, "sessions", "import", again, "--cwd", work)
+		})
+	}
+}
+
+// places are the paths that tell a person's home and workspace from another's, each with what stands for it.
+func (s *script) places() []string {
+	work := s.cmd.Dir
+	if i := slices.Index(s.cmd.Args, "--cwd"); i >= 0 {
+		work = s.cmd.Args[i+1]
+	}
+	project := func(dir string) string { return regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(dir, "-") }
+	return []string{work, "WORK", s.home(), "HOME", project(work), "PROJECT"}
+}
+
+// eachOnce fails unless each message of a run was delivered once.
+func eachOnce(t *testing.T, s *script, run string) {
+	t.Helper()
+	out, _ := s.output(0, "sessions", "show", "--json", run)
+	var shown struct {
+		Messages []struct {
+			ID     string `json:"message_id"`
+			To     string
+			Text   string
+			Status string
+			Sent   int
+		}
+		Ledger struct{ Posted, Seen, Resent, Swallowed, Returned int }
+		Damage []string
+	}
+	if err := json.Unmarshal([]byte(out), &shown); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range shown.Messages {
+		if m.To != contract.Human && (m.Status != "delivered" || m.Sent != 1) {
+			t.Errorf("message %+v", m)
+		}
+	}
+	l := shown.Ledger
+	if l.Posted < 6 || l.Seen != l.Posted || l.Resent+l.Swallowed+l.Returned != 0 || len(shown.Damage) > 0 {
+		t.Errorf("%s", out)
+	}
+}
+
+// sameBeginning fails unless the first request of an actor after a move begins with the messages of its last one
+// before. The paths of the places do not count.
+func sameBeginning(t *testing.T, actor string, before, after []rehearsal.Request, paths *strings.Replacer) {
+	t.Helper()
+	by := func(r rehearsal.Request) bool { return r.Actor == actor }
+	last, first := len(before)-1, slices.IndexFunc(after, by)
+	for last >= 0 && !by(before[last]) {
+		last--
+	}
+	if last < 0 || first < 0 {
+		t.Fatalf("%s: no request before or after", actor)
+	}
+	was, is := messagesOf(t, before[last]), messagesOf(t, after[first])
+	if len(is) <= len(was) {
+		t.Fatalf("%s: %d messages, and %d before", actor, len(is), len(was))
+	}
+	for i := range was {
+		if was[i] != is[i] {
+			t.Errorf("%s: message %d was\n%.2000s\nand is\n%.2000s", actor, i, was[i], is[i])
+		}
+	}
+	if paths.Replace(before[last].System) != paths.Replace(after[first].System) {
+		t.Errorf("%s: the system prompt was\n%s\nand is\n%s", actor, before[last].System, after[first].System)
+	}
+}
+
+// messagesOf are the messages of a request, each with its texts in one form: marks for the cache move on.
+func messagesOf(t *testing.T, r rehearsal.Request) []string {
+	t.Helper()
+	var list []any
+	if err := json.Unmarshal(r.Messages, &list); err != nil {
+		t.Fatal(err)
+	}
+	var strip func(v any) any
+	strip = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			delete(v, "cache_control")
+			for name, x := range v {
+				if text, ok := x.(string); ok && name == "content" {
+					x = []any{map[string]any{"type": "text", "text": text}}
+				}
+				v[name] = strip(x)
+			}
+		case []any:
+			for i, x := range v {
+				v[i] = strip(x)
+			}
+		}
+		return v
+	}
+	var messages []string
+	for _, m := range list {
+		b, err := json.Marshal(strip(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, string(b))
+	}
+	return messages
+}
+
+// home is that of the person.
+func (s *script) home() string { return filepath.Dir(filepath.Dir(filepath.Dir(s.stateDir()))) }
+
+// asked is a run of the stand-in that ended with a question, and its archive.
+func asked(t *testing.T, args ...string) (s *script, run, archive string) {
+	t.Helper()
+	s, _ = hiredIn(t, player{name: "stand-in", args: []string{""}}, carried, t.TempDir(),
+		append([]string{"--no-input", "--allow", "Bash(*)", "--task", "Keep names"}, args...)...)
+	s.finish(contract.ExitNeedsInput)
+	archive = filepath.Join(t.TempDir(), "run.tar.gz")
+	s.output(0, "sessions", "export", s.run(), "--output", archive)
+	return s, s.run(), archive
+}
+
+// TestExportIsRefused of what another machine could not go on with, and of a run that is live.
+func TestExportIsRefused(t *testing.T) {
+	t.Parallel()
+	refused := func(s *script, want int, why string) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "run.tar.gz")
+		if _, errs := s.output(want, "sessions", "export", s.run(), "--output", file); !strings.Contains(errs, why) {
+			t.Errorf("%q lacks %q", errs, why)
+		}
+		if _, err := os.Lstat(file); err == nil {
+			t.Errorf("there is an archive")
+		}
+	}
+	s := start(t, nil, "--json", "--stand-in", "--scenario", "dialogue", "--task", "Name it")
+	await[contract.Question](s, "a question", nil)
+	refused(s, 2, "still running")
+	s.send(contract.Cancel{})
+	s.gone()
+	refused(s, 1, "rehearsal")
+	work := gittest.New(t, nil).Path
+	s, _ = hiredIn(t, player{name: "stand-in", args: []string{""}}, carried, work, "--no-input", "--allow", "Bash(*)",
+		"--task", "Keep names", "--isolation", "worktree")
+	s.finish(contract.ExitNeedsInput)
+	refused(s, 1, "arbiter land")
+}

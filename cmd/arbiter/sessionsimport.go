@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+func (e env) importCommand() *cli.Command {
+	return &cli.Command{
+		Name: "import", Usage: "take up a run from an archive", ArgsUsage: "FILE|-",
+		Description: strings.TrimSpace(`
+Prints the id of the run, which goes on in the current directory, or in --cwd. Nothing is changed unless the whole
+archive is good. A run that is there already is never replaced. An archive can hold any command and any permission:
+import only what you exported.
+
+  arbiter sessions import run.tar.gz
+  arbiter --resume --task "The answer to its question"
+
+Exit codes: 0 imported; 1 the archive is refused: damaged, of another version, or the run is there already; 2 bad usage,
+no such file; 5 the state directory cannot be written.`),
+		Flags: []cli.Flag{
+			stateDirFlag(),
+			&cli.StringFlag{Name: "cwd", TakesFile: true,
+				Usage: "the run goes on in `DIR` (default: the current directory)"},
+		},
+		Action: e.importSession,
+	}
+}
+
+func (e env) importSession(c *cli.Context) error {
+	name := c.Args().First()
+	if c.NArg() != 1 || name == "" {
+		return usagef("sessions import: give one FILE, or - for stdin")
+	}
+	place, err := workspace(c)
+	if err != nil {
+		return err
+	}
+	in := e.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return usagef("cannot read %s: %v", name, withoutPath(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	archive, err := runarchive.NewReader(in)
+	if err != nil {
+		return importError(name, "", err)
+	}
+	if v := archive.Manifest.State; v != supervisor.StateVersion {
+		return refused("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
+			"version", name, sanitize.Line(archive.Manifest.Arbiter, 60))
+	}
+	store, err := openRuns(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := takeArchive(store, archive, place); err != nil {
+		return importError(name, archive.Manifest.Run, err)
+	}
+	fmt.Fprintln(e.stdout, archive.Manifest.Run)
+	return nil
+}
+
+// importError says why an archive was not taken.
+func importError(name, run string, err error) error {
+	var bad *runarchive.Error
+	var other *runarchive.OtherError
+	var damaged *journal.DamagedError
+	var held *journal.HeldError
+	switch {
+	case errors.As(err, &bad):
+		return refused("%s is refused: %s; nothing was imported", name, bad.Reason)
+	case errors.Is(err, journal.ErrExists):
+		return refused("run %s is there already, and is left as it is: go on with it (arbiter --resume --session "+
+			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", short(run))
+	case errors.As(err, &other), errors.As(err, &damaged):
+		return refused("%s is refused: %v; nothing was imported", name, err)
+	case errors.As(err, &held):
+		return environmentf("import %s: another import is under way (process %d): try again", name, held.PID)
+	}
+	return environmentf("import %s: %v", name, err)
+}
+
+// takeArchive imports a run: all of it, or nothing.
+func takeArchive(store *runs, archive *runarchive.Reader, place string) (err error) {
+	staged, err := store.Stage(archive.Manifest.Run)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, staged.Close()) }()
+	err = archive.Each(func(f runarchive.File, content io.Reader) error {
+		return staged.Add(strings.TrimPrefix(f.Path, runarchive.RunDir+"/"), content)
+	})
+	if err != nil {
+		return err
+	}
+	config := claudeConfig(runconfig.Options{CWD: place})
+	if _, err := runarchive.Check(filepath.Join(staged.Path(), runarchive.ProjectsDir), config); err != nil {
+		return err
+	}
+	return staged.Commit(func(m *journal.Meta) { m.CWD, m.Workspace = place, "" })
+}
+
+// placeSessions gives Claude Code the transcripts of an imported run. It is done before an agent is started, so that a
+// resume that is killed meanwhile does it again.
+func (r *runtimeRun) placeSessions() error {
+	from := filepath.Join(r.journal.Dir(), runarchive.ProjectsDir)
+	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	run := short(r.choices.Options.Run)
+	if err := runarchive.Place(from, claudeConfig(r.choices.Options)); err != nil {
+		return environmentf("run %s: the transcripts of its sessions cannot be put in place: %v", run, err)
+	}
+	if err := os.RemoveAll(from); err != nil {
+		return environmentf("run %s: %v", run, err)
+	}
+	return nil
+}

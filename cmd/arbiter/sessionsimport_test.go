@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestImportKilled kills an import in its middle: nothing is visible, and the archive can be imported.
+func TestImportKilled(t *testing.T) {
+	t.Parallel()
+	s, run, archive := asked(t)
+	there := s.elsewhere(t.TempDir())
+	whole, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("arbiter", "sessions", "import", "-")
+	cmd.Env, cmd.Dir = there.cmd.Env, there.cmd.Dir
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Write(whole[:len(whole)-20]); err != nil {
+		t.Error(err)
+	}
+	awaitFile(t, filepath.Join(there.stateDir(), "runs", ".import-*", "journal-*"))
+	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
+		t.Errorf("seen in the middle of an import: %s", out)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
+		t.Errorf("seen after it was killed: %s", out)
+	}
+	there.output(0, "sessions", "import", archive)
+	out, _ := there.output(0, "sessions", "--json")
+	left, _ := filepath.Glob(filepath.Join(there.stateDir(), "runs", ".*"))
+	if !strings.Contains(out, run) || len(left) > 0 {
+		t.Errorf("left %v, runs %s", left, out)
+	}
+}
+
+// TestImportIsRefused changes nothing and says why.
+func TestImportIsRefused(t *testing.T) {
+	t.Parallel()
+	s, run, archive := asked(t)
+	there := s.elsewhere(t.TempDir())
+	whole, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := filepath.Join(t.TempDir(), "damaged.tar.gz")
+	refused := func(want int, why string, args ...string) {
+		t.Helper()
+		_, errs := there.output(want, append([]string{"sessions", "import"}, args...)...)
+		if !strings.Contains(errs, why) {
+			t.Errorf("%q lacks %q", errs, why)
+		}
+		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
+			t.Errorf("runs: %s", out)
+		}
+	}
+	for _, n := range []int{0, 5, len(whole) / 2, len(whole) - 1} {
+		if err := os.WriteFile(damaged, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(1, "it is cut off; nothing was imported", damaged)
+	}
+	refused(2, "cannot read missing.tar.gz", "missing.tar.gz")
+	refused(2, "give one FILE", archive, archive)
+	refused(2, "--cwd", archive, "--cwd", "missing")
+	// A session that went on elsewhere is not overwritten.
+	from := filepath.Join(s.home(), ".claude", "projects")
+	found, err := filepath.Glob(filepath.Join(from, "*", "*.jsonl"))
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	at := filepath.Join(there.home(), ".claude", "projects", "-other")
+	write(t, "another\n", at, filepath.Base(found[0]))
+	refused(1, "went on there", archive)
+	if got, err := os.ReadFile(filepath.Join(at, filepath.Base(found[0]))); err != nil || string(got) != "another\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := os.RemoveAll(at); err != nil {
+		t.Fatal(err)
+	}
+	there.output(0, "sessions", "import", archive)
+	if _, errs := there.output(1, "sessions", "export", run); !strings.Contains(errs, "use the archive") {
+		t.Errorf("exported without its transcripts: %s", errs)
+	}
+}

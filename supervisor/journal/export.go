@@ -1,0 +1,76 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// Kept is a run whose files are read while nobody can open or remove it. Close it.
+type Kept struct {
+	h    held
+	meta Meta
+}
+
+// Keep locks a run, so that its files can be copied. *HeldError while it is live, ErrNotFound if there is none.
+func (s *Store) Keep(id string) (*Kept, error) {
+	if err := validID(id); err != nil {
+		return nil, fmt.Errorf("keep run: %w", err)
+	}
+	h, err := s.hold(id, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(ErrNotFound, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep run %s: %w", id, err)
+	}
+	m, lost, err := readMeta(h.dir, id)
+	if err = errors.Join(err, lost); err != nil {
+		h.close()
+		return nil, fmt.Errorf("keep run %s: %w", id, err)
+	}
+	return &Kept{h, m}, nil
+}
+
+// Meta is the description of the run.
+func (k *Kept) Meta() Meta { return k.meta }
+
+// Files lists the files that make up the run: its description, its segments and its event log. Locks, logs and
+// copies of damage are not among them.
+func (k *Kept) Files() ([]string, error) {
+	names, err := k.h.dir.Names()
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !PartOfRun(name) })
+	slices.Sort(names)
+	return names, nil
+}
+
+// PartOfRun reports whether a file of that name in a run's directory is needed to resume the run.
+func PartOfRun(name string) bool { return name == eventlog.Name || ownName(name) }
+
+// Open opens one of Files. The caller closes it.
+func (k *Kept) Open(name string) (content io.ReadCloser, size int64, err error) {
+	f, err := k.h.dir.Open(name, openRead)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return sectionOf{io.NewSectionReader(f, 0, info.Size), f}, info.Size, nil
+}
+
+type sectionOf struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// Close lets the run go.
+func (k *Kept) Close() error { return k.h.close() }

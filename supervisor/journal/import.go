@@ -1,0 +1,223 @@
+package journal
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+const (
+	// stagedPrefix begins the name of a run that is being imported. A run's id cannot begin with a dot.
+	stagedPrefix = ".import-"
+	// importLock is the lock of the one process that imports. Locks of directories are hexadecimal numbers.
+	importLock = "import.lock"
+	importWait = 10 * time.Second
+)
+
+// DamagedError refuses an import of a run whose records are damaged.
+type DamagedError struct{ Damage Damage }
+
+func (e *DamagedError) Error() string { return "its journal is damaged: " + e.Damage.String() }
+
+// Staged is a run that is being imported. Nobody sees it before Commit, and whatever kills the process before that
+// leaves nothing but trash. Close it.
+type Staged struct {
+	s    *Store
+	lock *Lock
+	run  string
+	name string
+	dir  directory
+	done bool
+}
+
+// Stage begins to import a run. ErrExists if there is one of that id, *HeldError if another process imports.
+func (s *Store) Stage(run string) (*Staged, error) {
+	if err := validID(run); err != nil {
+		return nil, fmt.Errorf("import run: %w", err)
+	}
+	g, err := s.stage(run)
+	if err != nil {
+		return nil, fmt.Errorf("import run %s: %w", run, err)
+	}
+	return g, nil
+}
+
+func (s *Store) stage(run string) (g *Staged, err error) {
+	lock, err := takeLock(s.locks, importLock, importWait)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+		}
+	}()
+	if err := s.vacant(run); err != nil {
+		return nil, err
+	}
+	if err := s.sweepStaged(); err != nil {
+		return nil, err
+	}
+	g = &Staged{s: s, lock: lock, run: run, name: stagedPrefix + rand.Text()}
+	if err := s.runs.Mkdir(g.name); err != nil {
+		return nil, err
+	}
+	g.dir, err = s.runs.Dir(g.name)
+	return g, err
+}
+
+// vacant fails with ErrExists if there is a run of that id.
+func (s *Store) vacant(run string) error {
+	dir, err := s.runs.Dir(run)
+	if err == nil {
+		return errors.Join(ErrExists, dir.Close())
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// sweepStaged removes what killed imports have left. The caller holds the lock of imports.
+func (s *Store) sweepStaged() error {
+	names, err := s.runs.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, stagedPrefix) {
+			if err := s.runs.RemoveAll(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Path is the directory that the run is in until Commit.
+func (g *Staged) Path() string { return g.dir.Path() }
+
+// Add writes a file of the run, or one below a directory of its own. The name has slashes; each part of it has the
+// letters that ids of runs have, and begins with no dot. The file is durable when Add returns.
+func (g *Staged) Add(name string, content io.Reader) error {
+	parts := strings.Split(name, "/")
+	for _, part := range parts {
+		if !validPart(part) {
+			return fmt.Errorf("%q is not a name of a file in a run", name)
+		}
+	}
+	dirs := []directory{g.dir} // to be closed, and synced from the innermost on
+	defer func() {
+		for _, d := range dirs[1:] {
+			d.Close()
+		}
+	}()
+	for _, part := range parts[:len(parts)-1] {
+		d, err := subdirectory(dirs[len(dirs)-1], part)
+		if err != nil {
+			return err
+		}
+		dirs = append(dirs, d)
+	}
+	in := dirs[len(dirs)-1]
+	f, err := in.Open(path.Base(name), openCreate)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.NewOffsetWriter(f, 0), content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return in.Sync()
+}
+
+// validPart keeps names from leading elsewhere, and from being hidden.
+func validPart(part string) bool {
+	if part == "" || len(part) > 255 || part[0] == '.' {
+		return false
+	}
+	for _, c := range []byte(part) {
+		if !isIDByte(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// Commit checks the description and the records of the run, has change say where the run goes on, and lets
+// everybody see the run, all at once. It refuses what Open would refuse, and damage (*DamagedError).
+func (g *Staged) Commit(change func(*Meta)) error {
+	if err := g.commit(change); err != nil {
+		return fmt.Errorf("import run %s: %w", g.run, err)
+	}
+	return nil
+}
+
+func (g *Staged) commit(change func(*Meta)) error {
+	m, lost, err := readMeta(g.dir, g.run)
+	if err = errors.Join(err, lost); err != nil {
+		return err
+	}
+	if err := g.check(m); err != nil {
+		return err
+	}
+	closed, reopened := m.Closed, m.Reopened
+	change(&m)
+	m.Run, m.Closed, m.Reopened, m.Imported = g.run, closed, reopened, true
+	m.CWD, m.Place = placeOf(m.CWD)
+	if err := writeMeta(g.dir, m); err != nil {
+		return err
+	}
+	if err := g.s.vacant(g.run); err != nil {
+		return err
+	}
+	if err := g.s.runs.Rename(g.name, g.run); err != nil {
+		return err
+	}
+	g.done = true
+	return g.s.runs.Sync()
+}
+
+// check reads all records.
+func (g *Staged) check(m Meta) error {
+	sc := newScanner(g.dir, m)
+	err := sc.scan()
+	if err == nil && sc.lost() {
+		err = ErrNoSnapshot
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range sc.rec.Damage {
+		if !d.Torn && !d.Mended {
+			return &DamagedError{d}
+		}
+	}
+	if sc.end.seq == 0 {
+		return errors.New("it has no records")
+	}
+	f, err := g.dir.Open(eventlog.Name, openRead)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// Close removes the run if it is not committed.
+func (g *Staged) Close() error {
+	err := g.dir.Close()
+	if !g.done {
+		err = errors.Join(err, g.s.runs.RemoveAll(g.name))
+	}
+	return errors.Join(err, g.lock.Close())
+}

@@ -1,0 +1,181 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// exported returns the files of a run with so many records, as Keep gives them.
+func exported(t *testing.T, records uint64) map[string][]byte {
+	t.Helper()
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{})
+	add(t, r, 1, records)
+	syncRun(t, r)
+	var held *HeldError
+	if _, err := s.Keep(testRun); !errors.As(err, &held) {
+		t.Errorf("keep a live run: %v", err)
+	}
+	closeRun(t, r)
+	k, err := s.Keep(testRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	if err := s.Remove(testRun); !errors.As(err, &held) {
+		t.Errorf("remove a run that is kept: %v", err)
+	}
+	names, err := k.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, name := range names {
+		content, size, err := k.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(content)
+		if err != nil || int64(len(b)) != size {
+			t.Errorf("%s: %d of %d bytes, %v", name, len(b), size, err)
+		}
+		content.Close()
+		files[name] = b
+	}
+	if len(files) < 3 || files[lockName] != nil {
+		t.Fatalf("files: %v", names)
+	}
+	return files
+}
+
+func stageAll(t *testing.T, s *Store, files map[string][]byte) *Staged {
+	t.Helper()
+	g, err := s.Stage(testRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	for name, b := range files {
+		if err := g.Add(name, bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g
+}
+
+// hidden fails unless nobody sees a run.
+func hidden(t *testing.T, s *Store) {
+	t.Helper()
+	if list, err := s.List(); err != nil || len(list) > 0 {
+		t.Errorf("runs: %v, %v", list, err)
+	}
+}
+
+func TestImport(t *testing.T) {
+	files := exported(t, 7)
+	s := newTestStore(t)
+	g := stageAll(t, s, files)
+	if err := g.Add("beside/-some-project/x.jsonl", strings.NewReader("x")); err != nil {
+		t.Error(err)
+	}
+	hidden(t, s)
+	here := t.TempDir()
+	if err := g.Commit(func(m *Meta) { m.CWD = here }); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	info, err := s.Latest(here, nil)
+	if err != nil || info.Run != testRun || !info.Imported || info.Damaged || info.Live {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(s.runs.Path(), testRun, "beside", "-some-project", "x.jsonl")); err != nil ||
+		string(b) != "x" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := s.Stage(testRun); !errors.Is(err, ErrExists) {
+		t.Errorf("imported twice: %v", err)
+	}
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Harmed() || rec.Records != 7 || !r.Meta().Imported {
+		t.Errorf("%+v, %+v", rec, r.Meta())
+	}
+}
+
+// An import that was killed is invisible, and gone with the next one or when runs are pruned.
+func TestImportCutShort(t *testing.T) {
+	files := exported(t, 3)
+	s := newTestStore(t)
+	left := func() (names []string) {
+		all, err := s.runs.Names()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	killed := func() {
+		g := stageAll(t, s, files)
+		if _, err := s.Prune(Retention{}); err != nil || len(left()) != 1 {
+			t.Errorf("pruned while it was under way: %v, %v", left(), err)
+		}
+		g.lock.Close() // as the kernel does
+		hidden(t, s)
+	}
+	killed()
+	if _, err := s.Prune(Retention{}); err != nil || len(left()) > 0 {
+		t.Errorf("left: %v, %v", left(), err)
+	}
+	killed()
+	g := stageAll(t, s, files)
+	if got := left(); len(got) != 1 {
+		t.Errorf("left: %v", got)
+	}
+	if err := g.Close(); err != nil || len(left()) > 0 {
+		t.Errorf("left: %v, %v", left(), err)
+	}
+}
+
+func TestImportIsRefused(t *testing.T) {
+	for name, spoil := range map[string]func(files map[string][]byte){
+		"no records":     func(files map[string][]byte) { delete(files, segmentName(1)) },
+		"no events":      func(files map[string][]byte) { delete(files, "events.ndjson") },
+		"no description": func(files map[string][]byte) { delete(files, metaName) },
+		"damaged records": func(files map[string][]byte) {
+			files[segmentName(1)][headerSize+150] ^= 1
+		},
+		"a description of another run": func(files map[string][]byte) {
+			files[metaName], _ = encodeSmall(metaVersion, Meta{Run: "another"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := exported(t, 7)
+			spoil(files)
+			s := newTestStore(t)
+			g := stageAll(t, s, files)
+			if err := g.Commit(func(*Meta) {}); err == nil {
+				t.Error("it was taken")
+			}
+			hidden(t, s)
+		})
+	}
+	s := newTestStore(t)
+	g := stageAll(t, s, nil)
+	for _, name := range []string{"", "..", "../x", "a/../../x", "/x", "a//b", ".hidden", "a/.b", "a\x00", "ä",
+		strings.Repeat("x", 256)} {
+		if err := g.Add(name, strings.NewReader("x")); err == nil {
+			t.Errorf("%q was written", name)
+		}
+	}
+	if err := g.Add("x", strings.NewReader("1")); err != nil {
+		t.Error(err)
+	}
+	if err := g.Add("x", strings.NewReader("2")); err == nil {
+		t.Error("a file was replaced")
+	}
+}
