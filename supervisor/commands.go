@@ -128,7 +128,7 @@ func (st *step) choose(ref, option string) {
 		return
 	}
 	arbiter, _ := st.Agent(contract.Arbiter)
-	parked := arbiter.Status == roster.Parked && (option == "retry" || option == "cancel")
+	parked := arbiter.Status == roster.Parked && slices.Contains(ParkedOptions(), option)
 	if !parked && !slices.Contains(st.RecoveryOptions, option) {
 		st.reject(ref, "no such option; offered: %s", cmp.Or(strings.Join(st.RecoveryOptions, ", "), "none"))
 		return
@@ -159,7 +159,7 @@ func (st *step) choose(ref, option string) {
 // option was one of these. It stands open whatever else was offered since.
 func (st *step) chooseAboutTrust(ref, option string) bool {
 	d := st.TrustQuestion
-	if d == nil || !slices.Contains(st.trustOptions(), option) {
+	if d == nil || !slices.Contains(st.TrustOptions(), option) {
 		return false
 	}
 	switch option {

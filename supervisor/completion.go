@@ -114,7 +114,7 @@ func (st *step) leaveToHuman(why string) {
 	}
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
 	st.Conversation.Held = true
-	st.ask(why + "\nSpeak, and the Arbiter is asked.")
+	st.question(QuestionPart{Kind: QuestionAcceptance, Text: why + "\nSpeak, and the Arbiter is asked."})
 }
 
 // concludeRuling ends the run with the COMPLETE at hand.

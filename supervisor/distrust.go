@@ -9,12 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// What can be chosen about it, besides cancel.
-const (
-	chooseTrust   = "trust"
-	chooseWithout = "without"
-)
-
 // trustRecorded tells what was not recorded; the run goes on with it all the same.
 func (st *step) trustRecorded(f input.TrustRecorded) {
 	if f.Failed != "" {
@@ -40,15 +34,8 @@ func (st *step) distrusted(id string, f input.NotSpawned) {
 		st.goWithout("nobody is present to look at it")
 	default:
 		st.TrustQuestion = &TrustQuestion{Hash: f.Trust, At: st.at}
-		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, st.trustOptions())
+		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, st.TrustOptions())
 	}
-}
-
-func (st *step) trustOptions() []string {
-	if st.TrustQuestion.Hash == "" {
-		return []string{chooseWithout, "cancel"}
-	}
-	return []string{chooseTrust, chooseWithout, "cancel"}
 }
 
 // goWithout goes on for the rest of the run without the workspace's own settings.

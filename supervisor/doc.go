@@ -35,6 +35,7 @@
 //	mail, decisionpoints          messages that are posted; where the task stands, and what a decider is shown
 //	origin, permissions           who an input is from, and who may do what
 //	snapshot                      a state in the journal
+//	questions                     what the human is asked, question by question
 //	standing, toolset, timers     questions about the whole state, the schemas of our tools, names of timers
 //	step, state                   one application of an input; what a run knows
 //

@@ -61,7 +61,7 @@ func (st *step) park(id string, class restart.Class, reason string) {
 	category := cmp.Or(lifecycle.Categories[class], bridge.CatCrash)
 	options := lifecycle.RecoveryOptions(category, roster.RoleOrchestrator)
 	if a.Role == roster.RoleArbiter {
-		options = []string{"retry", "cancel"}
+		options = ParkedOptions()
 	}
 	st.fail(id, category, a.Name+" is "+reason, options)
 	if a.Role != roster.RoleArbiter {
@@ -121,8 +121,11 @@ func (st *step) enterFallback(why string) bool {
 	st.FallbackReason = why
 	st.callOffRenewal() // nobody speaks to it until it rules again
 	st.takeFromArbiter()
-	if !st.awaitsHuman() {
+	switch {
+	case !st.HumanPresent:
 		st.Question = nil
+	case !st.Conversation.Held: // else nothing goes on before the human has spoken
+		st.dropQuestions(func(p QuestionPart) bool { return !p.Arbiter })
 	}
 	return true
 }

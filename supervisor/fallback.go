@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -71,7 +72,8 @@ func saidIn(t bridge.Turn) string {
 // for; else the human decides.
 func (st *step) fallbackArbiter(said string) {
 	const reason = "the Arbiter gave no valid verdict"
-	if st.awaitsHuman() && !st.AnyWorks() {
+	free := slices.ContainsFunc(st.waitingAgents(), func(id string) bool { return !st.needsAnswer(id) })
+	if st.awaitsHuman() && !st.AnyWorks() && !free {
 		st.rule(verdict.Arbiter{Decision: verdict.Continue, Reason: reason + "; the human's answer is awaited"},
 			sourceFallback)
 		return
@@ -82,7 +84,7 @@ func (st *step) fallbackArbiter(said string) {
 	}
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
-			!st.awaitsHuman() {
+			!st.needsAnswer(a.ID) {
 			st.rule(verdict.Arbiter{
 				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
 			}, sourceFallback)
@@ -115,12 +117,12 @@ func (st *step) answerInFallback() bool {
 	st.shelveAll(func(m *conversation.Mail) bool {
 		return st.withheld(m) && m.From != contract.Human && m.Kind != conversation.KindTask && !m.EndsExecution()
 	})
-	if st.Task.Phase == machine.Error || st.awaitsHuman() {
+	if st.Task.Phase == machine.Error {
 		return false // who broke waits, too; a rule says how it goes on
 	}
 	for i := range st.Agents {
 		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
-			!st.stumbling(a.ID) {
+			!st.stumbling(a.ID) && !st.needsAnswer(a.ID) {
 			st.reassure(&a)
 			return true
 		}

@@ -17,21 +17,23 @@ const aloneText = "No human is present, and none will answer. Decide yourself, b
 	"the task truly cannot go on without an answer, say so once more."
 
 // ask puts a question of the supervisor's to the human.
-func (st *step) ask(text string) { st.question(Question{Text: text, At: st.at}) }
+func (st *step) ask(text string) { st.question(QuestionPart{Text: text}) }
 
-// question puts a question to the human, even while agents work. It joins one that is open:
-// an answer is to both. With nobody there it is answered once by saying so; the next one ends
+// question puts a question to the human, even while agents work. It joins those that are open:
+// an answer is to all of them. With nobody there it is answered once by saying so; the next one ends
 // the run.
-func (st *step) question(q Question) {
-	text := q.Text
-	if open := st.Question; open != nil {
-		q.At, q.Arbiter = open.At, q.Arbiter || open.Arbiter
-		if q.Text = open.Text; !strings.Contains(open.Text, text) {
-			q.Text += "\n\n" + text
-		}
+func (st *step) question(p QuestionPart) {
+	p.Number, p.At = st.Questions+1, st.at
+	if p.Arbiter {
+		p.For = st.waitingAgents()
 	}
-	st.Question = &q
-	st.emit(contract.Arbiter, contract.Question{Text: text})
+	joined, told := st.Question.with(p)
+	if told {
+		p = st.askedAgain(p)
+	} else {
+		st.Questions, st.Question = p.Number, joined
+	}
+	st.tellQuestion(p)
 	if !st.HumanPresent {
 		st.answerAlone()
 	}

@@ -71,11 +71,9 @@ func (st *step) unpark(id string) {
 	a.Status, a.Since, a.Dismissed = roster.Down, st.at, false
 	st.cancelSuccession(id)
 	if a.Role == roster.RoleArbiter {
-		if st.leaveFallback(); st.Conversation.Held { // the human who brings it back has spoken
+		if st.leaveFallback(); st.Conversation.Held && !st.undecided() { // the human who brings it back has spoken
 			st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
-			if !st.awaitsHuman() {
-				st.Question = nil
-			}
+			st.dropQuestions(func(p QuestionPart) bool { return !p.Arbiter })
 		}
 		a = st.Edit(id)
 	}

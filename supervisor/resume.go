@@ -43,14 +43,6 @@ func (s *State) Pointless() bool {
 		s.Ending.Exit != contract.ExitEnvironment && s.Ending.Exit != contract.ExitBug
 }
 
-// OpenQuestion is what a human was asked and has not answered; nil if there is none.
-func (s *State) OpenQuestion() *Question {
-	if s.Ending != nil {
-		return s.Ending.Question
-	}
-	return s.Question
-}
-
 // resumed takes a run up again, whatever ended its last process.
 func (st *step) resumed(f input.Resumed) {
 	completed, crashed, was := st.Completed(), st.Ending == nil, machine.State("")
@@ -205,8 +197,8 @@ func (st *step) callBack() {
 // askAgain emits the open question once more; answered says that the answer came with the resume. Permission requests
 // are open again when an agent asks for them again.
 func (st *step) askAgain(answered bool) {
-	if st.Question != nil {
-		st.emit(contract.Arbiter, contract.Question{Text: st.Question.Text})
+	for _, p := range st.Question.parts() {
+		st.tellQuestion(p)
 	}
 	st.Permission.Resume(func(id string) bool {
 		a, ok := st.Agent(id)

@@ -77,7 +77,7 @@ func (st *step) carry(v verdict.Arbiter, by ruledBy) {
 			st.toHuman(conversation.KindReport, v.Message)
 			break
 		}
-		st.question(Question{Text: v.Message, At: st.at, Arbiter: true})
+		st.question(QuestionPart{Text: v.Message, Arbiter: true})
 	case verdict.AddressOrchestrator, verdict.Retry:
 		st.address(from, v.To, v.Message, v.Decision == verdict.Retry)
 	case verdict.Continue:

@@ -94,6 +94,7 @@ type HumanState struct {
 	HumanSpoke      bool
 	NotifiedAlone   bool // the Arbiter was told once that no human is present
 	Question        *Question
+	Questions       int      `json:",omitempty"` // put to the human so far
 	RecoveryOptions []string // recovery options of the last error, until one is taken
 	FailedAgent     string   // whose error it was
 	Paused          bool     // by a human: nothing is sent
@@ -101,13 +102,27 @@ type HumanState struct {
 	Halts           int      // commands to halt that were taken
 }
 
-// Question waits for a human.
+// Question waits for a human. It may have several parts: the human's next word is an answer to all of them.
 type Question struct {
-	Text     string
+	Text     string // of all parts
 	At       time.Time
-	Arbiter  bool `json:",omitempty"` // asked it, and is to read the answer; else the supervisor did
-	Recalled bool `json:",omitempty"` // the Arbiter was told that it completes over it
+	Arbiter  bool           `json:",omitempty"` // asked some of it, and is to read the answer; else the supervisor did
+	Recalled bool           `json:",omitempty"` // the Arbiter was told that it completes over it
+	Parts    []QuestionPart `json:",omitempty"` // oldest first
 }
+
+// QuestionPart is one of the questions that wait for a human.
+type QuestionPart struct {
+	Number  int    // of the run's questions, counted from 1
+	Kind    string `json:",omitempty"`
+	Text    string
+	At      time.Time
+	Arbiter bool     `json:",omitempty"` // asked it
+	For     []string `json:",omitempty"` // Orchestrators that waited for a word when it was put
+}
+
+// QuestionAcceptance is the kind of a question what to do about a COMPLETE that was rejected too often.
+const QuestionAcceptance = "acceptance"
 
 // DecisionState holds what is to be decided, by whom, and what was.
 type DecisionState struct {

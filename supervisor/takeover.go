@@ -47,7 +47,7 @@ func (st *step) cannotTakeOver(a *roster.Agent, id string) string {
 		return "everything is halted: continue first"
 	case st.TrustQuestion != nil:
 		return "no process is started before you have looked at what changed in the workspace: choose " +
-			strings.Join(st.trustOptions(), ", ")
+			strings.Join(st.TrustOptions(), ", ")
 	case !st.BridgeUp:
 		return "there is no bridge at the moment: try again"
 	case a.Role == roster.RoleArbiter && st.RenewalStage == renewalGiven:

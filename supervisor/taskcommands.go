@@ -69,11 +69,12 @@ func (st *step) reset(ref string) {
 	st.tell(contract.Arbiter, conversation.KindNotice, notice)
 }
 
-// overrule lets go of what the human or another decider is asked: the human has ruled.
+// overrule lets go of what the human or another decider is asked: the human has ruled. A question
+// that an Orchestrator waits with is not answered by that.
 // What was to be judged goes into the Arbiter's work log.
 func (st *step) overrule() {
 	if !st.Conversation.Held {
-		st.Question = nil
+		st.dropQuestions(func(p QuestionPart) bool { return !st.isWaitedFor(p) })
 	}
 	if st.DeciderRequest == nil {
 		return

@@ -62,6 +62,19 @@ type Status struct {
 	Seq    uint64        `json:"seq"` // of the last event
 	Cost   float64       `json:"cost_usd"`
 	Agents []AgentStatus `json:"agents"`
+	Inbox  []InboxItem   `json:"inbox"` // what waits for a human, the oldest first
+}
+
+// InboxItem is one thing that waits for a human.
+type InboxItem struct {
+	ID       string          `json:"id"`
+	Kind     string          `json:"kind"`  // question, acceptance, permission, trust, recovery
+	Agent    string          `json:"agent"` // who asks, or who failed
+	Text     string          `json:"text"`
+	Since    time.Time       `json:"since"`
+	Choices  []string        `json:"choices,omitempty"`  // what a choose command takes
+	Request  json.RawMessage `json:"request,omitempty"`  // the fields of the permission_request event
+	Optional bool            `json:"optional,omitempty"` // an agent may settle it as well
 }
 
 // AgentStatus is one agent.

@@ -11,7 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -54,7 +56,28 @@ func (h controlService) Status() control.Status {
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Attached: h.run.terminals.holder(a.ID),
 		})
 	}
+	st.Inbox = inboxItems(s)
 	return st
+}
+
+// inboxItems is what waits for a human, as a client of the socket is told.
+func inboxItems(s *supervisor.State) []control.InboxItem {
+	list := []control.InboxItem{}
+	for _, i := range inbox.Of(s) {
+		item := control.InboxItem{
+			ID: i.ID, Kind: string(i.Kind), Agent: i.Agent, Text: i.Text, Since: i.Since.UTC(), Choices: i.Choices,
+			Optional: i.Optional,
+		}
+		if i.Request != nil {
+			raw, err := json.Marshal(i.Request)
+			if err != nil {
+				panic(err) // our own type, of input that was parsed
+			}
+			item.Request = raw
+		}
+		list = append(list, item)
+	}
+	return list
 }
 
 // Command implements control.Service. The answer is found by a ref of ours: two clients may

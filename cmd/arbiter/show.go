@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,6 +27,7 @@ type sessionReport struct {
 	Plan       []contract.Step              `json:"plan"`
 	Agents     []agentReport                `json:"agents"`
 	Question   string                       `json:"question,omitempty"`
+	Inbox      []inbox.Item                 `json:"inbox"` // what waits for a human
 	Messages   []conversation.MessageRecord `json:"messages"`
 	Ledger     conversation.Ledger          `json:"ledger"`
 	CostUSD    float64                      `json:"cost_usd"`
@@ -87,6 +89,7 @@ func (e env) showSession(c *cli.Context) error {
 		Log: filepath.Join(dir, crashlog.LogName),
 	}
 	r.Resumable = r.Resumable && s.Reached()
+	r.Inbox = append([]inbox.Item{}, inbox.Of(&s)...)
 	if q := s.OpenQuestion(); q != nil {
 		r.Question = q.Text
 	}
@@ -114,8 +117,8 @@ func (e env) printSession(r sessionReport, state string) {
 		r.LastActive.Local().Format(time.DateTime), r.Lives)
 	line("state", "%s; %s, %s, $%.4f", r.Phase, words.Count(r.Iterations, "iteration"), words.Count(r.Crashes, "crash"),
 		r.CostUSD)
-	if r.Question != "" {
-		line("question", "%s", r.Question)
+	for _, i := range r.Inbox {
+		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
 	}
 	for _, a := range r.Agents {
 		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID, a.Name, a.condition(), a.SessionID, a.Generation)

@@ -67,6 +67,8 @@ var forbidden = []rule{
 		why: "who changed which file is computed here; who takes snapshots, and who is told, is decided above"},
 	{from: "./supervisor/lifecycle", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "./supervisor/contract", "os", "net", "log/slog", "math/rand/v2"}, direct: true,
 		why: "what was seen of a process is judged here; what follows is decided above"},
+	{from: "./supervisor/inbox", to: []string{"./supervisor/runloop", "./tui/...", "os", "net"}, direct: true,
+		why: "what waits for a human is computed from the state; who shows it, and who answers, is decided above"},
 	{from: "./supervisor/isolation", to: []string{"./supervisor", "./supervisor/input", "./supervisor/roster", "./internal/...", "os", "net", "log/slog"}, direct: true,
 		why: "what is merged is computed here; who uses Git, and who gets a message, is decided above"},
 	{from: "./supervisor/input", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/effect", "os", "net", "log/slog"}, direct: true,

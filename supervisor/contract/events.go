@@ -239,7 +239,8 @@ type (
 	}
 	// Question waits for a human's `message`.
 	Question struct {
-		Text string `json:"text"`
+		Text     string `json:"text"`
+		Question string `json:"question,omitempty" jsonschema:"Its id in the inbox; absent: choose answers it."`
 	}
 	// Accepted and Rejected answer a command.
 	Accepted struct {

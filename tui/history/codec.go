@@ -28,7 +28,7 @@ var prose = map[string]bool{
 // identifying are the fields that nobody reads, and no search finds.
 var identifying = map[string]bool{
 	"Session": true, "SessionID": true, "MessageID": true, "MessageIDs": true, "ToolUse": true, "Subagent": true,
-	"Request": true, "Ref": true, "SHA256": true, "Action": true,
+	"Request": true, "Question": true, "Ref": true, "SHA256": true, "Action": true,
 }
 
 // field is what the codec knows of a struct's exported field.

@@ -1,0 +1,118 @@
+// Package inbox lists what waits for a human in a run: questions, decisions about acceptance, permission requests,
+// trust in the workspace, and choices after a failure.
+//
+// The list is a function of the run's state and of nothing else. So it is the same for every client, and after a
+// resume it holds what is really open. Every sign that a human is awaited derives from it: badge, bell, title and
+// notifications.
+package inbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// Kind is what an item is about, and which command answers it.
+type Kind string
+
+// The kinds.
+const (
+	Question   Kind = "question"   // a message to the Arbiter answers it, and the other questions with it
+	Acceptance Kind = "acceptance" // a COMPLETE was rejected too often: a message to the Arbiter says what else to do
+	Permission Kind = "permission" // a permission command answers it
+	Trust      Kind = "trust"      // a choose command answers it
+	Recovery   Kind = "recovery"   // a choose command answers it
+)
+
+// Item is one thing that waits for a human.
+type Item struct {
+	// ID names the item for as long as it is open: of a permission request its id, of a question what its event names.
+	ID    string    `json:"id"`
+	Kind  Kind      `json:"kind"`
+	Agent string    `json:"agent"` // who asks, or who failed
+	Text  string    `json:"text"`
+	Since time.Time `json:"since"`
+	// Choices are what a choose command takes.
+	Choices []string `json:"choices,omitempty"`
+	// Request is the permission request as its event tells it.
+	Request *contract.PermissionRequest `json:"request,omitempty"`
+	// Optional says that an agent may settle it as well: nothing stands still until a human does.
+	Optional bool `json:"optional,omitempty"`
+}
+
+// Age returns how long an item has waited.
+func (i Item) Age(now time.Time) time.Duration { return max(now.Sub(i.Since), 0) }
+
+// Of lists what waits in a run, the oldest first. Of a run that has ended it lists what is asked again when the run is
+// taken up again.
+func Of(s *supervisor.State) []Item {
+	if s == nil || s.Completed() {
+		return nil
+	}
+	var list []Item
+	for _, p := range s.QuestionParts() {
+		item := Item{ID: p.ID(), Kind: Question, Agent: contract.Supervisor, Text: p.Text, Since: p.At}
+		if p.Kind == supervisor.QuestionAcceptance {
+			item.Kind = Acceptance
+		}
+		if p.Arbiter {
+			item.Agent = contract.Arbiter
+		}
+		list = append(list, item)
+	}
+	for _, r := range s.OpenRequests() {
+		e := r.Event()
+		text := r.Params.Tool
+		if what := lifecycle.ToolSubject(r.Params.Input); what != "" {
+			text += ": " + what
+		}
+		list = append(list, Item{
+			ID: r.ID, Kind: Permission, Agent: r.Params.ID, Text: text, Since: r.At, Request: &e,
+		})
+	}
+	if s.Ending == nil {
+		list = append(list, choices(s)...)
+	}
+	slices.SortStableFunc(list, func(a, b Item) int { return a.Since.Compare(b.Since) })
+	return list
+}
+
+// choices are the items that a choose command answers.
+func choices(s *supervisor.State) []Item {
+	var list []Item
+	if q := s.TrustQuestion; q != nil {
+		text := "The workspace is not as it was trusted. No agent starts until you have looked at it."
+		if q.Hash == "" {
+			text = "What the workspace brings along cannot be read. No agent starts until you have chosen."
+		}
+		list = append(list, Item{
+			ID: "trust", Kind: Trust, Agent: contract.Supervisor, Text: text, Since: q.At, Choices: s.TrustOptions(),
+		})
+	}
+	for _, a := range s.Agents {
+		parked := a.Role == roster.RoleArbiter && a.Status == roster.Parked
+		options := s.RecoveryOptions
+		switch {
+		case parked:
+			options = supervisor.ParkedOptions()
+		case len(options) == 0 || a.Role == roster.RoleArbiter || a.ID != s.FailedAgent:
+			continue
+		}
+		list = append(list, Item{
+			ID: "recovery-" + a.ID, Kind: Recovery, Agent: a.ID, Since: a.Since, Choices: options, Optional: !parked,
+			Text: fmt.Sprintf("%s failed. What can be done: %s.", a.Name, strings.Join(options, ", ")),
+		})
+	}
+	return list
+}
+
+// Awaited lists the items that nobody but a human settles: a bell, a badge and a title are about them.
+func Awaited(list []Item) []Item {
+	return slices.DeleteFunc(slices.Clone(list), func(i Item) bool { return i.Optional })
+}

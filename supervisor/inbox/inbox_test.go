@@ -1,0 +1,124 @@
+package inbox
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+var zero = time.Unix(1_800_000_000, 0)
+
+func at(seconds int) time.Time { return zero.Add(time.Duration(seconds) * time.Second) }
+
+func request(id, agent string, seconds int) permission.Request {
+	p := bridge.PermissionParams{
+		AgentRef: bridge.AgentRef{ID: agent, Generation: 1}, Request: id, Tool: "Bash",
+		Input: []byte(`{"command":"make all"}`),
+	}
+	return permission.Request{ID: id, At: at(seconds), Params: p}
+}
+
+func asked(parts ...supervisor.QuestionPart) *supervisor.Question {
+	return &supervisor.Question{Text: "all of it", At: parts[0].At, Parts: parts}
+}
+
+func agent(id string, role roster.Role, status roster.Status, seconds int) *roster.Agent {
+	a := &roster.Agent{}
+	a.ID, a.Role, a.Name, a.Status, a.Since = id, role, strings.ToUpper(id), status, at(seconds)
+	return a
+}
+
+// brief is an item in a line.
+func brief(i Item) string {
+	line := i.ID + " " + string(i.Kind) + " " + i.Agent + " " + i.Age(at(100)).String() + ": " + i.Text
+	if len(i.Choices) > 0 {
+		line += " [" + strings.Join(i.Choices, " ") + "]"
+	}
+	if i.Optional {
+		line += " (optional)"
+	}
+	return line
+}
+
+func TestOf(t *testing.T) {
+	question := supervisor.QuestionPart{Number: 2, Text: "This or that?", At: at(20), Arbiter: true}
+	rejected := supervisor.QuestionPart{Number: 3, Kind: supervisor.QuestionAcceptance, Text: "Rejected.", At: at(30)}
+	for name, tt := range map[string]struct {
+		state func(*supervisor.State)
+		want  []string
+	}{
+		"nothing": {func(*supervisor.State) {}, nil},
+		"everything, the oldest first": {func(s *supervisor.State) {
+			s.Question = asked(question, rejected)
+			s.Permission.Open = []permission.Request{request("p2", "orch-1", 25)}
+			s.Permission.Unclaimed = []permission.Request{request("p1", "orch-2", 10)}
+			s.TrustQuestion = &supervisor.TrustQuestion{Hash: "h", At: at(40)}
+		}, []string{
+			"p1 permission orch-2 1m30s: Bash: make all",
+			"question-2 question arbiter 1m20s: This or that?",
+			"p2 permission orch-1 1m15s: Bash: make all",
+			"question-3 acceptance supervisor 1m10s: Rejected.",
+			"trust trust supervisor 1m0s: The workspace is not as it was trusted. No agent starts until you have " +
+				"looked at it. [trust without cancel]",
+		}},
+		"a question of an older snapshot": {func(s *supervisor.State) {
+			s.Question = &supervisor.Question{Text: "Which?", At: at(1), Arbiter: true}
+		}, []string{"question-0 question arbiter 1m39s: Which?"}},
+		"the Arbiter is parked": {func(s *supervisor.State) {
+			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Parked, 50)}
+		}, []string{"recovery-arbiter recovery arbiter 50s: ARBITER failed. What can be done: retry, cancel. " +
+			"[retry cancel]"}},
+		"an Orchestrator has failed": {func(s *supervisor.State) {
+			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Busy, 50),
+				agent("orch-1", roster.RoleOrchestrator, roster.Ready, 60)}
+			s.RecoveryOptions, s.FailedAgent = []string{"retry", "skip"}, "orch-1"
+		}, []string{"recovery-orch-1 recovery orch-1 40s: ORCH-1 failed. What can be done: retry, skip. " +
+			"[retry skip] (optional)"}},
+		"an error of the Arbiter's that it got over": {func(s *supervisor.State) {
+			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Busy, 50)}
+			s.RecoveryOptions, s.FailedAgent = []string{"retry"}, "arbiter"
+		}, nil},
+		"a run that was stopped": {func(s *supervisor.State) {
+			s.Ending = &supervisor.Ending{Status: contract.StatusNeedsInput, Question: asked(question),
+				Requests: []permission.Request{request("p1", "orch-2", 10)}}
+			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Parked, 50)}
+		}, []string{"p1 permission orch-2 1m30s: Bash: make all", "question-2 question arbiter 1m20s: This or that?"}},
+		"a run that is complete": {func(s *supervisor.State) {
+			s.Task.Phase = machine.Complete
+			s.Ending = &supervisor.Ending{Status: contract.StatusComplete, Question: asked(question)}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s supervisor.State
+			tt.state(&s)
+			var got []string
+			for _, i := range Of(&s) {
+				got = append(got, brief(i))
+				if (i.Kind == Permission) != (i.Request != nil) {
+					t.Errorf("%s: request %+v", i.ID, i.Request)
+				}
+			}
+			if a, b := strings.Join(got, "\n"), strings.Join(tt.want, "\n"); a != b {
+				t.Errorf("there is\n%s\nwant\n%s", a, b)
+			}
+		})
+	}
+	if Of(nil) != nil {
+		t.Error("no run has items")
+	}
+}
+
+// TestAwaited: what an agent may settle as well calls nobody.
+func TestAwaited(t *testing.T) {
+	list := []Item{{ID: "a"}, {ID: "b", Optional: true}, {ID: "c"}}
+	if got := Awaited(list); len(got) != 2 || got[1].ID != "c" || list[1].ID != "b" {
+		t.Errorf("%+v of %+v", got, list)
+	}
+}

@@ -1,0 +1,110 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// exhausted plays a run up to the point where the human is asked about criteria that do not hold.
+func exhausted(t *testing.T) *play {
+	t.Helper()
+	p := begin(t, accepting("make it"))
+	for n := 0; n < 3 && p.s.Question == nil; n++ {
+		p.complete()
+		p.criteria(map[string]string{"make it": "it is broken"})
+	}
+	if p.s.Question == nil || !p.s.Conversation.Held {
+		t.Fatalf("asked: %+v, held %v", p.s.Question, p.s.Conversation.Held)
+	}
+	return p
+}
+
+// TestAHeldRunKeepsItsQuestion: what a human is to decide before anything goes on stays open when the Arbiter's process
+// is lost, and when it is started again.
+func TestAHeldRunKeepsItsQuestion(t *testing.T) {
+	p := exhausted(t)
+	open := func(when string) {
+		t.Helper()
+		if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "make it") || !p.s.Conversation.Held {
+			t.Fatalf("%s: question %+v, held %v", when, p.s.Question, p.s.Conversation.Held)
+		}
+	}
+	p.crash("arbiter", 5)
+	open("the Arbiter is parked")
+	p.mustCommand(contract.Choose{Option: "retry"})
+	p.settles()
+	open("it is back")
+	p.say("Leave it broken.")
+	if p.s.Question != nil || p.s.Conversation.Held {
+		t.Errorf("after the answer: %+v, held %v", p.s.Question, p.s.Conversation.Held)
+	}
+	p.proven("arbiter")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "kind: answer", "Leave it broken.")
+	p.folds()
+}
+
+// TestAnOverrideLeavesAnothersQuestion: a human who commands something else has not answered what an Orchestrator waits
+// for.
+func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
+	p, asks, _ := reserves(t, nil)
+	p.mustCommand(contract.ForceAgent{Mode: "reviewer"})
+	p.stillAsks(asks)
+	p.mustCommand(contract.Say{Text: "Look at the tests, too.", To: "orch-3"})
+	p.stillAsks(asks)
+	p.mustCommand(contract.Kill{ID: "orch-3"})
+	p.stillAsks(asks)
+	p.say("It may go.")
+	if p.s.Question != nil {
+		t.Errorf("still open: %+v", p.s.Question)
+	}
+	p.folds()
+}
+
+// TestAQuestionBlocksWhoNeedsTheAnswer: where the rules decide, an Orchestrator that asked something else goes on, and
+// the one that waits for the human does not.
+func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
+	p, asks, works := reserves(t, nil)
+	p.crash("arbiter", 5)
+	if p.s.FallbackReason == "" {
+		t.Fatal("the Arbiter rules")
+	}
+	p.verdict(works, report("question", "Which port?", true))
+	if a := p.agent(works); a.Standing != roster.Working || !strings.Contains(p.lastSent(works), "best judgement") {
+		t.Errorf("%s is %s", works, a.Standing)
+	}
+	p.stillAsks(asks)
+	p.folds()
+}
+
+// TestQuestionsAreToldApart: each has a number of its own, and the next word answers all.
+func TestQuestionsAreToldApart(t *testing.T) {
+	p, asks, works := reserves(t, nil)
+	p.verdict(works, report("question", "Which port?", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?"))
+	p.stillAsks(asks)
+	var ids []string
+	for _, q := range told[contract.Question](p) {
+		ids = append(ids, q.Question)
+	}
+	if got := strings.Join(ids, " "); got != "question-1 question-2" {
+		t.Errorf("told: %s", got)
+	}
+	if n := len(p.s.Question.Parts); n != 2 || !p.s.Question.Parts[1].At.After(p.s.Question.Parts[0].At) {
+		t.Errorf("open: %+v", p.s.Question.Parts)
+	}
+	p.out = nil
+	p.resume("")
+	if again := told[contract.Question](p); len(again) != 2 || again[1].Question != "question-2" ||
+		again[1].Text != "And which port?" {
+		t.Errorf("told again: %+v", again)
+	}
+	p.say("It may go, and 8080.")
+	if p.s.Question != nil {
+		t.Errorf("still open: %+v", p.s.Question)
+	}
+	p.folds()
+}
