@@ -144,7 +144,7 @@ going on. Without a run it exits with 0, or with what prevented one (2, 5).`),
 
 func (e env) commands() []*cli.Command {
 	tells := e.withSafeOutput()
-	list := slices.Concat(tells.sessionCommands(), tells.workCommands(), e.controlCommands(), []*cli.Command{
+	list := slices.Concat(tells.sessionCommands(), tells.workCommands(), e.liveCommands(), []*cli.Command{
 		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.memoryCommand(),
 		tells.decideCommand(), e.doctorCommand(),
 		{

@@ -15,22 +15,16 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-const (
-	// answers is how long a running arbiter may take to say anything at all.
-	answers = 2 * time.Second
-	// givenBack is how long it may take to tell what became of a session.
-	givenBack = 20 * time.Second
-)
+// givenBack is how long a running arbiter may take to tell what became of a session.
+const givenBack = 20 * time.Second
 
-func (e env) controlCommands() []*cli.Command {
-	return []*cli.Command{
-		{
-			Name: "attach", Usage: "open an agent's session in this terminal", ArgsUsage: "AGENT",
-			Description: strings.TrimSpace(`
+func (e env) attachCommand() *cli.Command {
+	return &cli.Command{
+		Name: "attach", Usage: "open an agent's session in this terminal", ArgsUsage: "AGENT",
+		Description: strings.TrimSpace(`
 Stops the agent's process in order and opens its session here, in Claude Code itself. Messages to
 the agent wait meanwhile. The detach key, leaving Claude Code or closing the terminal ends the
 attachment: the agent then continues the session, and the Arbiter gets a report of what you did.
@@ -38,15 +32,13 @@ Only one terminal can attach to a session. AGENT is an id, such as orch-1 or arb
 
 Exit codes: 0 detached, or ended; 1 the session could not be opened, or was lost; 2 no such run or
 agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by a signal.`),
-			Flags: []cli.Flag{
-				&cli.StringFlag{Name: "session", Usage: "the `RUN` (default: the live run of this directory)"},
-				&cli.StringFlag{Name: "detach-key", Value: "ctrl+]",
-					Usage: "the `KEY` that ends the attachment: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
-				stateDirFlag(),
-			},
-			Action: e.attach,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "session", Usage: "the `RUN` (default: the live run of this directory)"},
+			&cli.StringFlag{Name: "detach-key", Value: "ctrl+]",
+				Usage: "the `KEY` that ends the attachment: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
+			stateDirFlag(),
 		},
-		e.haltCommand(),
+		Action: e.attach,
 	}
 }
 
@@ -67,36 +59,25 @@ func (e env) attach(c *cli.Context) error {
 	if err != nil {
 		return environmentf("attach needs a terminal, and stdin is not one: run it in a terminal")
 	}
-	store, err := openRuns(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	info, err := liveRun(store, c.String("session"))
-	if err != nil {
-		return err
-	}
 	outliveReaders()
 	ctx, stop := interruptible(c.Context, true)
 	defer stop()
-	dialled, cancel := context.WithTimeout(ctx, answers)
-	defer cancel()
-	client, st, err := control.Dial(dialled, store.socketOf(info.Run, control.SocketName), e.progress)
+	l, err := connect(c, c.String("session"), e.progress)
 	if err != nil {
-		return notConnected(info, err)
+		return err
 	}
-	defer client.Close()
-	if err := knows(st, agent); err != nil {
+	defer l.Close()
+	if err := knows(l.status, agent); err != nil {
 		return err
 	}
 	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)},
 		Term: os.Getenv("TERM")}
 	fmt.Fprintf(e.stderr, "Attaching to %s. Ctrl+C gives up.\n", sanitize.Line(agent, 60))
-	r, err := client.Attach(ctx, p)
+	r, err := l.Attach(ctx, p)
 	if err != nil {
 		return notAttached(ctx, err)
 	}
-	return e.show(ctx, r, ptyproxy.Proxy{Detach: key}, remoteClient{client}, client.Detach)
+	return e.show(ctx, r, ptyproxy.Proxy{Detach: key}, remoteClient{l.Client}, l.Detach)
 }
 
 // progress says how far an attachment is.
@@ -127,18 +108,6 @@ func knows(st control.Status, agent string) error {
 		ids = append(ids, sanitize.Line(a.ID, 40))
 	}
 	return usagef("there is no agent %q in run %s: use one of %s", agent, short(st.Run), strings.Join(ids, ", "))
-}
-
-// notConnected says why there is no connection.
-func notConnected(info journal.Info, err error) error {
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
-		return usagef("%s", refused.Message)
-	case errors.Is(err, control.ErrSilent), errors.Is(err, context.DeadlineExceeded):
-		return environmentf("the arbiter of run %s (process %d) does not answer: %v", short(info.Run), info.PID, err)
-	}
-	return environmentf("run %s: %v", short(info.Run), err)
 }
 
 // notAttached says why a session was not opened.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -158,7 +157,7 @@ func knownRuns(h manual.Half, live bool) (*runs, []journal.Info) {
 func offeredRuns(h manual.Half) (list []manual.Entry) {
 	live := false
 	switch h.Command.Path[len(h.Command.Path)-1] {
-	case "halt", "attach", "hook":
+	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "stop":
 		live = true
 	}
 	store, known := knownRuns(h, live)
@@ -189,9 +188,7 @@ func offeredAgents(h manual.Half) (list []manual.Entry) {
 			named == "" && !sameDir(info.CWD, here) {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), completes)
-		defer cancel()
-		client, st, err := control.Dial(ctx, store.socketOf(info.Run, control.SocketName), nil)
+		client, st, err := store.dial(context.Background(), info, completes, nil)
 		if err != nil {
 			continue
 		}

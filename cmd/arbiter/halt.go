@@ -53,14 +53,8 @@ func (e env) halt(c *cli.Context) error {
 	defer e.tellStrays(store.Store) // after what is alive
 	var list []journal.Info
 	if c.Bool("all") {
-		all, err := store.List()
-		if err != nil {
-			return environmentf("state directory: %v", err)
-		}
-		for _, info := range all {
-			if info.Live {
-				list = append(list, info)
-			}
+		if list, err = store.live(); err != nil {
+			return err
 		}
 		if len(list) == 0 {
 			fmt.Fprintln(e.stderr, "No run is alive.")
@@ -106,14 +100,12 @@ func (e env) haltRun(store *runs, info journal.Info) *exitError {
 
 // askHalt asks the run's arbiter.
 func askHalt(store *runs, info journal.Info) (control.HaltResult, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), answers)
-	defer cancel()
-	client, _, err := control.Dial(ctx, store.socketOf(info.Run, control.SocketName), nil)
+	client, _, err := store.dial(context.Background(), info, answers, nil)
 	if err != nil {
 		return control.HaltResult{}, err
 	}
 	defer client.Close()
-	ctx, cancel = context.WithTimeout(context.Background(), halts)
+	ctx, cancel := context.WithTimeout(context.Background(), halts)
 	defer cancel()
 	return client.Halt(ctx)
 }

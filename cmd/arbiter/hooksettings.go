@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // hookCommandSpec is `arbiter hook` for persons. Answering an event does not come
@@ -85,26 +83,4 @@ func hookSocketOf(c *cli.Context) (string, error) {
 		path = target // where the run's own directory has too long a name
 	}
 	return path, nil
-}
-
-func liveRun(store *runs, named string) (journal.Info, error) {
-	if named != "" {
-		info, err := oneRun(store.Store, named)
-		if err == nil && !info.Live {
-			err = usagef("run %s is not alive", short(info.Run))
-		}
-		return info, err
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return journal.Info{}, environmentf("working directory: %v", err)
-	}
-	info, err := store.Latest(here, func(i journal.Info) bool { return i.Live })
-	if errors.Is(err, journal.ErrNotFound) {
-		return info, usagef("no run is live in %s: give its RUN; arbiter sessions lists the runs", here)
-	}
-	if err != nil {
-		return info, environmentf("state directory: %v", err)
-	}
-	return info, nil
 }

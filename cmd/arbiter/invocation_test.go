@@ -97,7 +97,7 @@ var wrongInvocations = []struct {
 			` (arbiter sessions lists the runs)`, usage},
 	{`logs`, `logs: give one RUN; arbiter sessions lists the runs`, usage},
 	{`replay 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
-	{`halt`, `no run is live in WORK: give its RUN; arbiter sessions lists the runs`, usage},
+	{`halt`, `no run is live in WORK: give its RUN; arbiter ps lists the live runs`, usage},
 	{`attach`, `attach: give one AGENT, such as orch-1; arbiter sessions show RUN lists them`, usage},
 
 	// The environment.

@@ -1,0 +1,12 @@
+package main
+
+import "github.com/urfave/cli/v2"
+
+// liveCommands are those on a live run, from any terminal. What they print as JSON is safe for a terminal; attach
+// shows a terminal's output as it is.
+func (e env) liveCommands() []*cli.Command {
+	tells := e.withSafeOutput()
+	return []*cli.Command{
+		tells.psCommand(), tells.statusCommand(), e.attachCommand(), e.haltCommand(),
+	}
+}

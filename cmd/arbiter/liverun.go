@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// answers is how long the arbiter of a live run may take to say anything at all.
+const answers = 2 * time.Second
+
+// connection is a connection to a live run.
+type connection struct {
+	*control.Client
+	store  *runs
+	info   journal.Info
+	status control.Status // when the connection was made
+}
+
+// connect finds a live run, as [liveRun] does, and connects to it. The caller closes the connection.
+func connect(c *cli.Context, named string, say func(string)) (*connection, error) {
+	store, err := openRuns(c)
+	if err != nil {
+		return nil, err
+	}
+	l := &connection{store: store}
+	if l.info, err = liveRun(store, named); err == nil {
+		l.Client, l.status, err = store.dial(c.Context, l.info, answers, say)
+		if err != nil {
+			err = notConnected(l.info, err)
+		}
+	}
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Close ends the connection.
+func (l *connection) Close() {
+	l.Client.Close()
+	l.store.Close()
+}
+
+// dial connects to the arbiter of a run, which has so long to answer.
+func (r *runs) dial(ctx context.Context, info journal.Info, within time.Duration,
+	say func(string)) (*control.Client, control.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return control.Dial(ctx, r.socketOf(info.Run, control.SocketName), say)
+}
+
+// notConnected says why there is no connection.
+func notConnected(info journal.Info, err error) error {
+	var refused *control.Refusal
+	switch {
+	case errors.As(err, &refused):
+		return usagef("%s", refused.Message)
+	case errors.Is(err, control.ErrSilent), errors.Is(err, context.DeadlineExceeded):
+		return environmentf("the arbiter of run %s (process %d) does not answer: %v", short(info.Run), info.PID, err)
+	}
+	return environmentf("run %s: %v", short(info.Run), err)
+}
+
+// lost says that a connection ended before what was asked for was done.
+func lost(info journal.Info, err error) error {
+	var refused *control.Refusal
+	if errors.As(err, &refused) {
+		return usagef("run %s: %s", short(info.Run), refused.Message)
+	}
+	return &exitError{code: contract.ExitFailed, text: "run " + short(info.Run) + ": " + err.Error()}
+}
+
+// live lists the live runs, the last active first.
+func (r *runs) live() ([]journal.Info, error) {
+	all, err := r.List()
+	if err != nil {
+		return nil, environmentf("state directory: %v", err)
+	}
+	return slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Live }), nil
+}
+
+// liveRun finds a live run by its id or the beginning of it; without a name, the one of this directory.
+func liveRun(store *runs, named string) (journal.Info, error) {
+	list, err := store.live()
+	if err != nil {
+		return journal.Info{}, err
+	}
+	if named == "" {
+		return liveRunHere(list)
+	}
+	found := slices.DeleteFunc(list, func(i journal.Info) bool { return !strings.HasPrefix(i.Run, named) })
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		info, err := oneRun(store.Store, named)
+		if err == nil {
+			err = usagef("run %s is not alive (%s); arbiter ps lists the live runs", short(info.Run), runStatus(info))
+		}
+		return info, err
+	}
+	return journal.Info{}, usagef("%q fits several live runs: %s; give more of the id", named, names(found))
+}
+
+func liveRunHere(list []journal.Info) (journal.Info, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return journal.Info{}, environmentf("working directory: %v", err)
+	}
+	found := slices.DeleteFunc(list, func(i journal.Info) bool { return !sameDir(i.CWD, here) })
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return journal.Info{}, usagef("no run is live in %s: give its RUN; arbiter ps lists the live runs", here)
+	}
+	return journal.Info{}, usagef("several runs are live in %s: %s; give the RUN", here, names(found))
+}
+
+func names(list []journal.Info) string {
+	var ids []string
+	for _, i := range list {
+		ids = append(ids, i.Run)
+	}
+	return strings.Join(ids, ", ")
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+func (e env) statusCommand() *cli.Command {
+	return &cli.Command{
+		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Without RUN it is the live run of this directory. What waits for you is printed in full, with the
+command that answers it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state",
+"paused", "halted", "seq", "cost_usd", "agents": [{"id", "name", "mode", "status", "since",
+"session_id", "context_pct", "cost_usd", "attached"}], "waiting": [{"id", "kind", "agent", "text",
+"since", "request"}]}. seq is the last event's: arbiter watch --since SEQ prints what follows.
+
+Exit codes: 0 printed; 1 the run ended meanwhile; 2 bad usage, no such live run, or refused;
+5 arbiter does not answer, or the state directory cannot be read.`),
+		Flags:  []cli.Flag{jsonFlag(), stateDirFlag()},
+		Action: e.status,
+	}
+}
+
+// status is `arbiter status`.
+func (e env) status(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return usagef("status: give at most one RUN")
+	}
+	l, err := connect(c, c.Args().First(), nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	waiting, err := waitingIn(c.Context, l.Client)
+	if err != nil {
+		return lost(l.info, err)
+	}
+	r := liveReportOf(l.info, l.status, waiting)
+	if c.Bool("json") {
+		return json.NewEncoder(e.stdout).Encode(r)
+	}
+	e.printStatus(r, stateForCommand(l.store.root), time.Now())
+	return nil
+}
+
+func (e env) printStatus(r liveReport, state string, now time.Time) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(e.stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
+	}
+	line("run", "%s (process %d)", r.Run, r.PID)
+	line("directory", "%s", r.CWD)
+	line("task", "%s", r.Title)
+	line("state", "%s, %s, began %s ago", r.stands(), eventtext.Dollars(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
+	for _, a := range r.Agents {
+		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, a.Name, a.Status,
+			eventtext.Span(max(now.Sub(a.Since), 0)), eventtext.Percent(a.ContextPct), eventtext.Dollars(a.CostUSD))
+		if a.Attached != "" {
+			text += ", in a terminal: " + a.Attached
+		}
+		line("agent", "%s", text)
+	}
+	for _, w := range r.Waiting {
+		line("waiting", "%s, for %s", w.ID, eventtext.Span(max(now.Sub(w.Since), 0)))
+		fmt.Fprintln(e.stdout, indent(w.prose(short(r.Run), state)))
+	}
+}
