@@ -124,7 +124,7 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
 	for _, name := range []string{
-		"README.md", "docs/README.md", "docs/getting-started.md", "docs/screen.md", "docs/scripting.md",
+		"README.md", "docs/README.md", "docs/getting-started.md", "docs/screen.md", "docs/scripting.md", "docs/ci.md",
 		"docs/permissions.md", "docs/resume.md", "docs/handoffs.md", "docs/deciders.md", "docs/agents.md",
 		"docs/configuration.md", "docs/commands.md", "docs/contract.md", "docs/security.md", "docs/troubleshooting.md",
 	} {

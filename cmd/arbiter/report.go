@@ -22,8 +22,11 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// stepSummary names the file for the summary of a step in GitHub Actions.
-const stepSummary = "GITHUB_STEP_SUMMARY"
+// Variables that name files of GitHub Actions: for the summary of a step, and for its outputs.
+const (
+	stepSummary = "GITHUB_STEP_SUMMARY"
+	stepOutput  = "GITHUB_OUTPUT"
+)
 
 func (e env) reportCommand() *cli.Command {
 	return &cli.Command{
@@ -35,8 +38,8 @@ them. Secrets are masked as in logs, and texts of agents cannot break out of the
   arbiter report --format html --output report.html
   arbiter --json --task "…" | arbiter report - --format junit --output report.xml
 
-Format github prints workflow commands (::error …) and appends the report to the file that GITHUB_STEP_SUMMARY
-names.
+Format github prints workflow commands (::error …), appends the report to the file that GITHUB_STEP_SUMMARY names,
+and the outputs run, status, exit-code, cost-usd, branch and head to the one that GITHUB_OUTPUT names.
 
 Exit codes: 0 printed, whatever became of the run; 2 bad usage, no such run, or stdin has no events; 5 FILE cannot
 be written, or the state directory cannot be read.`),
@@ -74,10 +77,9 @@ func (e env) report(c *cli.Context) error {
 	if err := report.Write(&text, r, format); err != nil {
 		return err
 	}
-	summary := os.Getenv(stepSummary)
-	if format == report.GitHub && summary != "" {
-		if err := appendTo(summary, []byte(r.StepSummary())); err != nil {
-			return environmentf("%s: write %s: %v", stepSummary, summary, withoutPath(err))
+	if format == report.GitHub {
+		if err := tellGitHub(r); err != nil {
+			return err
 		}
 	}
 	file := c.String("output")
@@ -87,6 +89,20 @@ func (e env) report(c *cli.Context) error {
 	}
 	if err := writeOutput(file, text.Bytes()); err != nil {
 		return environmentf("write %s: %v", file, withoutPath(err))
+	}
+	return nil
+}
+
+// tellGitHub appends to the files of the step that runs.
+func tellGitHub(r *report.Report) error {
+	for name, text := range map[string]func() string{stepSummary: r.StepSummary, stepOutput: r.Outputs} {
+		file := os.Getenv(name)
+		if file == "" {
+			continue
+		}
+		if err := appendTo(file, []byte(text())); err != nil {
+			return environmentf("%s: write %s: %v", name, file, withoutPath(err))
+		}
 	}
 	return nil
 }

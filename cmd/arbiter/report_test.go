@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -94,6 +95,8 @@ func TestReportOfWork(t *testing.T) {
 	if !strings.Contains(string(text), "<code>new &lt;b&gt;</code>") || !strings.HasSuffix(string(text), "</html>\n") {
 		t.Errorf("%s", text)
 	}
+	outputs := filepath.Join(w.Path, "outputs")
+	t.Setenv(stepOutput, outputs)
 	summary := filepath.Join(w.Path, "summary.md")
 	t.Setenv(stepSummary, summary)
 	w.Write("summary.md", "before\n")
@@ -102,6 +105,10 @@ func TestReportOfWork(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	if text, err := os.ReadFile(summary); err != nil || !strings.HasPrefix(string(text), "before\n# Report of run") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if text, err := os.ReadFile(outputs); err != nil ||
+		!strings.HasPrefix(string(text), "run="+gittest.Run+"\nstatus=") {
 		t.Errorf("%v: %s", err, text)
 	}
 	left, err := filepath.Glob(filepath.Join(w.Path, "*.tmp"))

@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -61,6 +63,30 @@ func (r *Report) StepSummary() string {
 	brief.Tasks = brief.Tasks[max(0, len(brief.Tasks)-1):]
 	brief.Notes = []string{"The report is too long for this place: use arbiter report --format markdown."}
 	return brief.Markdown()
+}
+
+// Outputs returns the lines for the file that GITHUB_OUTPUT names: what later steps of a job need to know. No value has
+// a line end, so none of them can set another output.
+func (r *Report) Outputs() string {
+	exit := ""
+	if code, ok := exitOf[r.Status]; ok {
+		exit = strconv.Itoa(int(code))
+	}
+	var b strings.Builder
+	for _, o := range []struct{ name, value string }{
+		{"run", r.Run}, {"status", r.Status}, {"exit-code", exit}, {"cost-usd", fmt.Sprintf("%.4f", r.CostUSD)},
+		{"branch", r.Changes.Branch}, {"head", r.Changes.Head},
+	} {
+		fmt.Fprintf(&b, "%s=%s\n", o.name, sanitize.Line(o.value, maxReason))
+	}
+	return b.String()
+}
+
+// exitOf are the exit codes of runs that came to an end. A run without a result has none.
+var exitOf = map[string]contract.Exit{
+	contract.StatusComplete: contract.ExitComplete, contract.StatusFailed: contract.ExitFailed,
+	contract.StatusCancelled: contract.ExitFailed, contract.StatusNeedsInput: contract.ExitNeedsInput,
+	contract.StatusLimit: contract.ExitLimit,
 }
 
 // data is text behind a workflow command. The runner undoes it.

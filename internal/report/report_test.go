@@ -73,7 +73,7 @@ func told(t testing.TB, said string) *Report {
 		"files": []string{said}})})
 	tell("supervisor", contract.Error{Message: said})
 	tell("supervisor", contract.Result{Status: contract.StatusFailed, Summary: said, CostUSD: 0.5,
-		DurationMS: 61_000, HalfDone: []string{said}})
+		DurationMS: 61_000, HalfDone: []string{said}, Changes: &contract.ResultChanges{Branch: said, Head: said}})
 	return c.Report("live")
 }
 
@@ -138,6 +138,9 @@ func checkFormats(t *testing.T, said string) {
 			checkXML(t, said, b.Bytes())
 		}
 	}
+	if out := r.Outputs(); !outputLines.MatchString(out) {
+		t.Errorf("%q: the outputs are %q", said, out)
+	}
 	for _, l := range r.Receipt("arbiter report 0123abcd") {
 		if uniseg.StringWidth(l) > receiptColumns || strings.ContainsAny(l, "\n\r\x1b") {
 			t.Errorf("%q: the receipt has the line %q", said, l)
@@ -149,8 +152,11 @@ func checkFormats(t *testing.T, said string) {
 }
 
 var (
-	anywhere  = regexp.MustCompile(`##[A-Za-z]*\[`)
-	atBegin   = regexp.MustCompile(`(?m)^\s*::`)
+	anywhere = regexp.MustCompile(`##[A-Za-z]*\[`)
+	atBegin  = regexp.MustCompile(`(?m)^\s*::`)
+	// control characters end a line for some reader
+	outputLines = regexp.MustCompile(`^run=0123abcd-4567\nstatus=failed\nexit-code=1\ncost-usd=0.5000\n` +
+		`branch=[^\x00-\x1f\x{85}\x{2028}\x{2029}]*\nhead=[^\x00-\x1f\x{85}\x{2028}\x{2029}]*\n$`)
 	ourOwn    = regexp.MustCompile(`^::(error|warning|notice) title=[^:,]*::[^\r\n]*$`)
 	headlines = []string{"Asked", "Done", "Changed", "Proved", "Decisions and reasons", "Cost and tokens",
 		"Open points"}

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// mapping is one of a YAML file.
+type mapping = map[string]any
+
+// yamlFile reads a YAML file of the repository.
+func yamlFile(t *testing.T, name string) mapping {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Join("..", "..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := yamldoc.Parse(name, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, ok := plainValue(doc.Values()[0]).(mapping)
+	if err := doc.Err(); err != nil || !ok {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return root
+}
+
+// plainValue is a YAML value as Go has it. Scalars are texts, as a CI system passes them on.
+func plainValue(v yamldoc.Value) any {
+	switch v.Kind() {
+	case yamldoc.Mapping:
+		m := mapping{}
+		for _, f := range v.Fields(v.Path) {
+			m[f.Key] = plainValue(f.Value)
+		}
+		return m
+	case yamldoc.List:
+		var list []any
+		for _, item := range v.Items(v.Path) {
+			list = append(list, plainValue(item))
+		}
+		return list
+	}
+	text, _ := v.Scalar()
+	return text
+}
+
+// ciJob is a machine of a CI system: its home, its workspace and its directory of temporary files are its own.
+type ciJob struct {
+	t    *testing.T
+	home string
+	work string
+	temp string
+	env  []string // of the job, besides
+}
+
+func newJob(t *testing.T, model *rehearsal.Server, work string) ciJob {
+	return ciJob{t, t.TempDir(), work, t.TempDir(), []string{
+		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	}}
+}
+
+// shell runs a script as a CI system does, and returns what it printed and its exit code.
+func (j ciJob) shell(env []string, shell string, args ...string) (log string, code int) {
+	j.t.Helper()
+	cmd := exec.Command(shell, args...)
+	cmd.Dir = j.work
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.home, "TMPDIR=" + j.temp, "LANG=C.UTF-8",
+		"XDG_CACHE_HOME=" + cacheHome()}, append(j.env, env...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		j.t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+var expression = regexp.MustCompile(`\$\{\{ ([\w.-]+) \}\}`)
+
+// action runs the steps of action.yml, as far as one fails, and returns the outputs of the action.
+func (j ciJob) action(inputs map[string]string) (outputs map[string]string, log string, code int) {
+	j.t.Helper()
+	action := yamlFile(j.t, "action.yml")
+	known := map[string]string{"github.action_path": "/nowhere", "runner.temp": j.temp}
+	for name, input := range action["inputs"].(mapping) {
+		known["inputs."+name] = fmt.Sprint(input.(mapping)["default"])
+	}
+	for name, value := range inputs {
+		if _, ok := known["inputs."+name]; !ok {
+			j.t.Fatalf("there is no input %q", name)
+		}
+		known["inputs."+name] = value
+	}
+	value := func(text any) string {
+		return expression.ReplaceAllStringFunc(fmt.Sprint(text), func(x string) string {
+			name := expression.FindStringSubmatch(x)[1]
+			if _, ok := known[name]; !ok && !strings.HasPrefix(name, "steps.") {
+				j.t.Errorf("nothing is known of %s", name)
+			}
+			return known[name]
+		})
+	}
+	for i, step := range action["runs"].(mapping)["steps"].([]any) {
+		step := step.(mapping)
+		file, summary := filepath.Join(j.temp, fmt.Sprint("output-", i)), filepath.Join(j.temp, "summary")
+		env := []string{"GITHUB_OUTPUT=" + file, "GITHUB_STEP_SUMMARY=" + summary}
+		for name, text := range step["env"].(mapping) {
+			env = append(env, name+"="+value(text))
+		}
+		script := write(j.t, step["run"].(string), j.temp, fmt.Sprintf("step-%d.sh", i))
+		said, exit := j.shell(env, "bash", "--noprofile", "--norc", "-eo", "pipefail", script)
+		log += said
+		text, _ := os.ReadFile(file) // a step without outputs has none
+		for line := range strings.Lines(string(text)) {
+			name, out, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			known[fmt.Sprintf("steps.%s.outputs.%s", step["id"], name)] = out
+		}
+		if code = exit; code != 0 {
+			break
+		}
+	}
+	outputs = map[string]string{}
+	for name, output := range action["outputs"].(mapping) {
+		outputs[name] = value(output.(mapping)["value"])
+	}
+	return outputs, log, code
+}
+
+// TestActionIsSafe: what an input says is never part of a script, no step fetches a script, and the version that is
+// installed is the one that is tested.
+func TestActionIsSafe(t *testing.T) {
+	action := yamlFile(t, "action.yml")
+	pinned, err := os.ReadFile("../../scripts/claude.version")
+	claude := action["inputs"].(mapping)["claude-version"].(mapping)["default"]
+	if err != nil || claude != strings.TrimSpace(string(pinned)) {
+		t.Errorf("claude-version is %v, and %s is tested: %v", claude, pinned, err)
+	}
+	for _, step := range action["runs"].(mapping)["steps"].([]any) {
+		step := step.(mapping)
+		script, _ := step["run"].(string)
+		if script == "" || step["shell"] != "bash" || step["uses"] != nil {
+			t.Errorf("step %v is no script of bash", step["name"])
+		}
+		for _, bad := range []string{"${{", "curl", "wget", "eval", "| sh", "| bash"} {
+			if strings.Contains(script, bad) {
+				t.Errorf("step %v has %s", step["name"], bad)
+			}
+		}
+	}
+}
+
+// namesPlay starts the model of [carried].
+func namesPlay(t *testing.T) *rehearsal.Server {
+	t.Helper()
+	scenario, err := rehearsal.Parse("play.yaml", []byte(carried))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(scenario, rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	return model
+}
+
+// hostileTask means something to shells, to YAML and to CI systems.
+const hostileTask = "Keep names\n::error::x\n$(touch pwned) `touch pwned` '\"; touch pwned; ${{ github.token }}\n--help"
+
+// TestActionOverTwoJobs runs the action: the run ends with a question, and another job on another machine goes on with
+// the archive and the answer.
+func TestActionOverTwoJobs(t *testing.T) {
+	t.Parallel()
+	model := namesPlay(t)
+	inputs := map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t), "allow": "Bash(*)\n\nRead",
+		"max-cost": "5", "sandbox": "off", "args": "--model\nopus"}
+	first := newJob(t, model, gittest.New(t, nil).Path)
+	ask := maps.Clone(inputs)
+	ask["task"] = hostileTask
+	out, log, code := first.action(ask)
+	if code != int(contract.ExitNeedsInput) || out["exit-code"] != "3" || out["status"] != "needs_input" ||
+		out["run"] == "" || out["archive"] == "" {
+		t.Fatalf("exit code %d, outputs %v\n%s", code, out, log)
+	}
+	silent := regexp.MustCompile(`(?s)^::stop-commands::([0-9a-f]{32})\n.*\n?::([0-9a-f]{32})::\n::error title=Run`)
+	if m := silent.FindStringSubmatch(log); m == nil || m[1] != m[2] {
+		t.Errorf("the log is\n%s", log)
+	}
+	if summary, err := os.ReadFile(filepath.Join(first.temp, "summary")); err != nil ||
+		!strings.HasPrefix(string(summary), "# Report of run") {
+		t.Errorf("%v: %s", err, summary)
+	}
+	var suites struct {
+		Tests int `xml:"tests,attr"`
+	}
+	if b, err := os.ReadFile(out["junit"]); err != nil || xml.Unmarshal(b, &suites) != nil || suites.Tests == 0 {
+		t.Errorf("%v: %s", err, b)
+	}
+	events, err := os.ReadFile(out["events"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := contractLines(string(events))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lines {
+		if m, ok := l.Body.(contract.Message); ok && m.Kind == "task" && m.Text != hostileTask {
+			t.Errorf("the task is %q", m.Text)
+		}
+	}
+	pass := maps.Clone(ask)
+	pass["on-question"] = "pass"
+	if _, log, code := newJob(t, namesPlay(t), t.TempDir()).action(pass); code != 0 {
+		t.Errorf("a question fails the job: %d\n%s", code, log)
+	}
+
+	second := newJob(t, model, gittest.New(t, map[string]string{"names.txt": "dusk\n"}).Path)
+	answer := maps.Clone(inputs)
+	answer["archive"], answer["task"] = out["archive"], "Call it dawn."
+	then, log, code := second.action(answer)
+	if code != 0 || then["status"] != "complete" || then["run"] != out["run"] || then["archive"] != "" {
+		t.Errorf("exit code %d, outputs %v\n%s", code, then, log)
+	}
+	names, err := os.ReadFile(filepath.Join(second.work, "names.txt"))
+	if err != nil || string(names) != "dusk\ndawn\n" {
+		t.Errorf("%q, %v", names, err)
+	}
+	for _, dir := range []string{first.work, second.work} {
+		if _, err := os.Lstat(filepath.Join(dir, "pwned")); err == nil {
+			t.Error("the task was run as a command")
+		}
+	}
+}
+
+// TestActionRefuses: a job fails if no run began, and says so.
+func TestActionRefuses(t *testing.T) {
+	t.Parallel()
+	model := namesPlay(t)
+	inputs := map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t), "task": "Keep names"}
+	for name, c := range map[string]struct {
+		input, value, says string
+		code               int
+	}{
+		"a bad setting": {"max-cost", "much", "No run began", int(contract.ExitUsage)},
+		"no archive":    {"archive", "missing.tar.gz", "cannot read missing.tar.gz", int(contract.ExitUsage)},
+		"no version":    {"claude-version", "latest; touch pwned", "claude-version takes a version", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := maps.Clone(inputs)
+			with[c.input] = c.value
+			if c.input == "claude-version" {
+				with["claude"] = ""
+			}
+			j := newJob(t, model, t.TempDir())
+			out, log, code := j.action(with)
+			if code != c.code || !strings.Contains(log, c.says) || out["run"] != "" {
+				t.Errorf("exit code %d, outputs %v\n%s", code, out, log)
+			}
+			if left, _ := filepath.Glob(filepath.Join(j.work, "*")); len(left) > 0 {
+				t.Errorf("left %v", left)
+			}
+		})
+	}
+}
+
+var gitLabOutputs = regexp.MustCompile(`^ARBITER_RUN=[0-9a-f-]{36}\nARBITER_EXIT_CODE=3\n$`)
+
+// TestGitLabOverTwoJobs is the same with the template for GitLab, in both shells that its runners use.
+func TestGitLabOverTwoJobs(t *testing.T) {
+	t.Parallel()
+	job := yamlFile(t, "docs/gitlab-ci.yml")[".arbiter"].(mapping)
+	script := ""
+	for _, line := range job["script"].([]any) {
+		script += line.(string) + "\n"
+	}
+	for _, shell := range []string{"bash", "dash"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(shell); err != nil {
+				t.Skip(err)
+			}
+			model, bin := namesPlay(t), t.TempDir()
+			for name, program := range map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t)} {
+				if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run := func(work string, variables map[string]string) (ciJob, string, int) {
+				j := newJob(t, model, work)
+				env := []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+				for name, value := range job["variables"].(mapping) {
+					env = append(env, fmt.Sprintf("%s=%v", name, value))
+				}
+				for name, value := range variables {
+					env = append(env, name+"="+value)
+				}
+				log, code := j.shell(env, shell, "-e", write(t, script, j.temp, "job.sh"))
+				return j, log, code
+			}
+			with := map[string]string{"ARBITER_TASK": hostileTask, "ARBITER_ALLOW": "Bash(*)\nRead",
+				"ARBITER_SANDBOX": "off", "ARBITER_EXPORT": "true", "ARBITER_ARGS": "--model\nopus"}
+			first, log, code := run(t.TempDir(), with)
+			results := filepath.Join(first.work, "arbiter-job")
+			if code != int(contract.ExitNeedsInput) {
+				t.Fatalf("exit code %d\n%s", code, log)
+			}
+			variables, err := os.ReadFile(filepath.Join(results, "arbiter.env"))
+			if err != nil || !gitLabOutputs.Match(variables) {
+				t.Errorf("%q, %v", variables, err)
+			}
+			for _, name := range []string{"events.jsonl", "junit.xml", "report.md", "run.tar.gz"} {
+				if info, err := os.Stat(filepath.Join(results, name)); err != nil || info.Size() == 0 {
+					t.Errorf("%s: %v\n%s", name, err, log)
+				}
+			}
+			work := t.TempDir()
+			write(t, "dusk\n", work, "names.txt")
+			with["ARBITER_TASK"], with["ARBITER_ARCHIVE"] = "Call it dawn.", filepath.Join(results, "run.tar.gz")
+			second, log, code := run(work, with)
+			names, err := os.ReadFile(filepath.Join(work, "names.txt"))
+			if code != 0 || err != nil || string(names) != "dusk\ndawn\n" {
+				t.Errorf("exit code %d, %q, %v\n%s", code, names, err, log)
+			}
+			for _, dir := range []string{first.work, second.work} {
+				if _, err := os.Lstat(filepath.Join(dir, "pwned")); err == nil {
+					t.Error("the task was run as a command")
+				}
+			}
+		})
+	}
+}
+
+// arbiterProgram is the path of the program under test.
+func arbiterProgram(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
