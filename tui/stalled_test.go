@@ -70,7 +70,7 @@ func TestDistrustIsNotBusy(t *testing.T) {
 		})
 		s.Expect("needs your trust", "Blocked: the workspace has changed", "A word is awaited")
 		s.ExpectNot("returns", "Weaving")
-		if m := s.face.root.moment(); !m.Human || m.For == "" {
+		if m := s.face.root.moment(); len(m.Awaited) == 0 {
 			t.Errorf("nobody is called: %+v", m)
 		}
 		s.does(func(p *puppet) {

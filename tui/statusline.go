@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
@@ -56,8 +59,14 @@ func (d *app) moment() notify.Moment {
 	if s == nil {
 		return m
 	}
-	m.For = snapshot.NeededBy(s)
-	m.Human, m.Word = m.For != "", strings.ToLower(snapshot.PhaseWord(s.Task.Phase))
+	for _, i := range snapshot.Inbox(s) {
+		w := notify.Wait{Call: i.ID, For: eventtext.Asks(i, slash.Name(s, i.Agent))}
+		if i.Kind == inbox.Permission {
+			w.Call = "permission " + i.Agent
+		}
+		m.Awaited = append(m.Awaited, w)
+	}
+	m.Word = strings.ToLower(snapshot.PhaseWord(s.Task.Phase))
 	if b := snapshot.Stalled(s); b != nil {
 		m.Word = b.Trouble()
 	}

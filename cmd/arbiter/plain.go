@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -129,6 +130,12 @@ func (e env) plain(c choices) error {
 				return slash.Name(l.Snapshot(), id)
 			}
 			return slash.Name(nil, id)
+		},
+		Inbox: func() []inbox.Item {
+			if l := h.present(); l != nil {
+				return inbox.Of(l.Snapshot())
+			}
+			return nil
 		},
 	}
 	if c.Resume {

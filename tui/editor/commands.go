@@ -67,6 +67,7 @@ var Commands = []Spec{
 	spec("skip", "", "skip the step at hand"),
 	spec("retry", "", "ask the last agent to try again"),
 	spec("reset", "", "release the Orchestrators and return to idle"),
+	spec("inbox", "", "what waits for you, and since when"),
 	spec("choose", "OPTION", "take one of the ways out that were offered"),
 	onScreen("allow", "[run|always=SCOPE] [RULE]",
 		"allow what is asked for: once, for the whole run, or always here; RULE: all that it covers, also where "+

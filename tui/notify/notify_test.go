@@ -20,7 +20,8 @@ func TestTitle(t *testing.T) {
 		{Moment{Word: "weaving"}, "◆ arbiter – weaving"},
 		{Moment{Word: "weaving", Threads: 1}, "◆ arbiter – weaving · 1 thread"},
 		{Moment{Word: "weaving", Threads: 2}, "◆ arbiter – weaving · 2 threads"},
-		{Moment{Word: "weaving", Threads: 2, Human: true}, "? arbiter – a word is awaited"},
+		{Moment{Word: "weaving", Threads: 2, Awaited: []Wait{{Call: "1"}}}, "? arbiter – a word is awaited"},
+		{Moment{Awaited: []Wait{{Call: "1"}, {Call: "2"}, {Call: "3"}}}, "? arbiter – 3 words are awaited"},
 		{Moment{Word: "weaving", Where: "invoices"}, "◆ arbiter – weaving · invoices"},
 		{Moment{Word: "weaving", Threads: 2, ASCII: true}, "> arbiter - weaving - 2 threads"},
 		{Moment{Ended: "complete", Word: "done"}, "✓ arbiter – it is done"},
@@ -87,23 +88,29 @@ func TestOncePerTransition(t *testing.T) {
 		want string // title of the call
 	}
 	const word, done = "A word is awaited", "It is done."
-	human, calm := Moment{Human: true, For: "why"}, Moment{Word: "weaving"}
+	why, another := Wait{"1", "why"}, Wait{"2", "another"}
+	human, calm := Moment{Awaited: []Wait{why}}, Moment{Word: "weaving"}
 	for name, c := range map[string]struct {
 		o     Options
 		steps []step
 	}{
-		"once, however long it lasts": {all,
-			[]step{{calm, ""}, {human, word}, {human, ""}, {Moment{Human: true, For: "another"}, ""}, {calm, ""}}},
+		"once, however long it lasts": {all, []step{{calm, ""}, {human, word}, {human, ""}, {human, ""}, {calm, ""}}},
+		"for what is added": {all, []step{{human, word}, {Moment{Awaited: []Wait{why, another}}, word},
+			{Moment{Awaited: []Wait{another}}, ""}, {calm, ""}}},
+		"once for what bears one name": {all, []step{{Moment{Awaited: []Wait{why, why}}, word}, {human, ""},
+			{Moment{Awaited: []Wait{why, why, why}}, ""}, {calm, ""}, {human, word}}},
+		"for what takes its place": {all, []step{{human, word}, {Moment{Awaited: []Wait{another}}, word}}},
 		"again for the next time":  {all, []step{{human, word}, {calm, ""}, {human, word}}},
 		"from the first moment on": {all, []step{{human, word}, {human, ""}}},
-		"not while it is looked at": {all, []step{{Moment{Human: true, Focused: true}, ""}, {human, ""}, {calm, ""},
+		"not while it is looked at": {all, []step{
+			{Moment{Awaited: []Wait{why}, Focused: true}, ""}, {human, ""}, {calm, ""},
 			{human, word}}},
 		"the end": {all,
 			[]step{{calm, ""}, {Moment{Ended: "complete"}, done}, {Moment{Ended: "complete"}, ""}}},
 		"the end of the next run": {all,
 			[]step{{Moment{Ended: "complete"}, done}, {calm, ""}, {Moment{Ended: "failed"}, "It has failed."}}},
 		"the end takes the question": {all,
-			[]step{{human, word}, {Moment{Human: true, Ended: "cancelled"}, "It was ended."}}},
+			[]step{{human, word}, {Moment{Awaited: []Wait{why}, Ended: "cancelled"}, "It was ended."}}},
 		"an end that needs a word": {Options{Bell: true},
 			[]step{{calm, ""}, {Moment{Ended: "needs_input"}, word}, {Moment{Ended: "needs_input"}, ""}}},
 		"a limit":               {all, []step{{Moment{Ended: "limit"}, "A limit is reached."}}},
@@ -122,6 +129,22 @@ func TestOncePerTransition(t *testing.T) {
 	}
 }
 
+// TestCallNamesWhatBegan, and how much more began with it.
+func TestCallNamesWhatBegan(t *testing.T) {
+	var s State
+	for _, tt := range []struct {
+		awaited []Wait
+		want    string
+	}{
+		{[]Wait{{"1", "One."}}, "One."},
+		{[]Wait{{"1", "One."}, {"2", "Two."}, {"3", "Three."}}, "Two. And 1 more."},
+	} {
+		if c, _ := s.Look(Options{Bell: true}, Moment{Awaited: tt.awaited}); c.Body != tt.want {
+			t.Errorf("%v: %q, want %q", tt.awaited, c.Body, tt.want)
+		}
+	}
+}
+
 func TestRing(t *testing.T) {
 	kitty := Terminal{Protocol: OSC777}
 	for _, c := range []struct {
@@ -136,10 +159,10 @@ func TestRing(t *testing.T) {
 		{Options{Terminal: kitty}, ""},
 	} {
 		var s State
-		if got := s.Ring(c.o, Moment{Human: true}); got != c.want {
+		if got := s.Ring(c.o, Moment{Awaited: []Wait{{Call: "1"}}}); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
 		}
-		if got := s.Ring(c.o, Moment{Human: true}); got != "" {
+		if got := s.Ring(c.o, Moment{Awaited: []Wait{{Call: "1"}}}); got != "" {
 			t.Errorf("%+v: it rang twice: %q", c.o, got)
 		}
 	}

@@ -10,14 +10,21 @@ import (
 // Moment is the part of a state that the title tells and that can be a reason to call.
 // The zero value is an oracle that waits for a first word.
 type Moment struct {
-	Human   bool   // a human is awaited
-	For     string // what for, in few words: "Orchestrator I asks to run a command"
+	Awaited []Wait // what a human is awaited for, oldest first
 	Ended   string // how the run ended: complete, failed, cancelled, …; empty: it has not
 	Word    string // the state of the machine: "weaving"; empty: no run
 	Threads int    // Orchestrators at work
 	Where   string // the workspace's name, to tell windows apart
 	Focused bool   // the terminal said that it has the focus: nobody has to be called
 	ASCII   bool   // the title has nothing beyond it
+}
+
+// Wait is one thing that a human is awaited for.
+type Wait struct {
+	// Call names what the human is called for. Things of one name are called for once, for as long as one of
+	// them lasts: an agent asks for several permissions in a row.
+	Call string
+	For  string // in few words: "Orchestrator I asks to run a command"
 }
 
 // titleMost is how long a title is at most, in characters.
@@ -27,7 +34,9 @@ const titleMost = 80
 func Title(m Moment) string {
 	mark, words := "", "speak"
 	switch {
-	case m.Human:
+	case len(m.Awaited) > 1:
+		mark, words = "? ", fmt.Sprintf("%d words are awaited", len(m.Awaited))
+	case len(m.Awaited) == 1:
 		mark, words = "? ", "a word is awaited"
 	case m.Ended == "complete":
 		mark, words = "✓ ", "it is done"

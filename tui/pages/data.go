@@ -48,6 +48,7 @@ type StatusData struct {
 	Tone    render.Role // of Word: Warn and Bad stand out
 	Awaited string      // who is awaited: "Orchestrator II"; empty: nobody
 	Human   bool        // a human is awaited: shown before all else
+	Words   int         // how many words of the human's are awaited
 	Waiting time.Duration
 
 	CostUSD  float64

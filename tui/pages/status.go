@@ -62,6 +62,9 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 	}
 	if d.Human {
 		who := "A word is awaited"
+		if d.Words > 1 {
+			who = fmt.Sprintf("%d words are awaited", d.Words)
+		}
 		if d.Waiting >= time.Minute {
 			who += " " + sep + " " + elapsed(d.Waiting)
 		}

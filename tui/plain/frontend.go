@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -45,6 +46,8 @@ type Frontend struct {
 	ASCII    bool                   // the output knows no UTF-8
 	Name     func(id string) string // how a party is called; nil: by its id
 	Commands Commands               // nil: there are none but /quit
+	// Inbox lists what waits for the human now, the oldest first; nil: nobody knows.
+	Inbox func() []inbox.Item
 }
 
 // ErrNoTask says that the input ended before anything was asked.
@@ -152,6 +155,9 @@ func (s *session) loop(ctx context.Context) error {
 			s.handleLine(ctx, h)
 		case <-tick.C:
 			s.say(s.narrator.progress(), false)
+			if s.face.Inbox != nil {
+				s.say(s.narrator.remind(inbox.Awaited(s.face.Inbox()), time.Now()), true)
+			}
 		case <-over:
 			s.speak()
 			return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -181,6 +182,10 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 
 // command has a slash command carried out. Without a table of them there is one.
 func (s *session) command(text string) {
+	if s.face.Inbox != nil && text == "/inbox" {
+		s.say(s.narrator.waits(s.face.Inbox(), time.Now()), true)
+		return
+	}
 	if s.face.Commands == nil {
 		if text != "/quit" {
 			s.say(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.",

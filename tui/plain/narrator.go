@@ -25,6 +25,8 @@ type narrator struct {
 	plan     []contract.Step
 	used     map[string]*use      // tools since the last word about them, by agent
 	retried  map[string]time.Time // when trouble with the API was last told, by agent
+	reminded string               // of what the human was reminded last: ids
+	remindAt time.Time            // when
 }
 
 // request is a permission request that waits for a human.
@@ -196,10 +198,7 @@ func (v *narrator) progress() string {
 	var lines []string
 	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
 		u := v.used[agent]
-		name := eventtext.Name(agent)
-		if v.name != nil {
-			name = v.name(agent)
-		}
+		name := v.called(agent)
 		tools := fmt.Sprintf("%d tools", u.count)
 		if u.count == 1 {
 			tools = "one tool"

@@ -2,10 +2,12 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -24,6 +26,7 @@ func AgentRows(s *supervisor.State, now time.Time) []pages.Agent {
 		}
 	}
 	var list []pages.Agent
+	waits := Inbox(s)
 	for i := range s.Agents {
 		a := s.Agents[i]
 		if slash.Over(a) {
@@ -31,12 +34,17 @@ func AgentRows(s *supervisor.State, now time.Time) []pages.Agent {
 				continue
 			}
 		}
-		list = append(list, AgentRow(s, a, now))
+		list = append(list, agentRow(s, a, waits, now))
 	}
 	return list
 }
 
+// AgentRow is the line of one agent.
 func AgentRow(s *supervisor.State, a *roster.Agent, now time.Time) pages.Agent {
+	return agentRow(s, a, Inbox(s), now)
+}
+
+func agentRow(s *supervisor.State, a *roster.Agent, waits []inbox.Item, now time.Time) pages.Agent {
 	text, tone := stateWord(a)
 	since := a.Since
 	switch {
@@ -68,22 +76,24 @@ func AgentRow(s *supervisor.State, a *roster.Agent, now time.Time) pages.Agent {
 	case a.Status == roster.Busy:
 		line.Doing = eventtext.ToolName(a.CurrentTool)
 	}
-	for i := range s.Permission.Open {
-		if s.Permission.Open[i].Params.ID == a.ID {
-			line.Bell, line.State, line.Tone = true, "asks leave", render.Alert
-			line.Age = max(now.Sub(s.Permission.Open[i].At), 0)
+	for _, i := range slices.Backward(waits) { // the oldest wins
+		asks := i.Kind == inbox.Question || i.Kind == inbox.Acceptance
+		switch {
+		case i.Kind == inbox.Permission && i.Agent == a.ID:
+			line.State = "asks leave"
+		case asks && a.Role == roster.RoleArbiter:
+			line.State = "asks you"
+		case i.Kind == inbox.Recovery && i.Agent == a.ID:
+			line.Bell = true
+			continue
+		default:
+			continue
 		}
-	}
-	if s.Question != nil && a.Role == roster.RoleArbiter {
-		line.Bell, line.State, line.Tone = true, "asks you", render.Alert
-		line.Age = max(now.Sub(s.Question.At), 0)
+		line.Bell, line.Tone, line.Age = true, render.Alert, i.Age(now)
 	}
 	if a.Role == roster.RoleArbiter && s.FallbackReason != "" && s.Ending == nil && !line.Bell {
 		line.State, line.Tone = "rules no more", render.Warn
 		line.Doing = sanitize.Line(s.FallbackReason, 200)
-	}
-	if a.Role == roster.RoleArbiter && a.Status == roster.Parked {
-		line.Bell = true
 	}
 	return line
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/slash"
@@ -17,15 +17,11 @@ func Awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	if over := s.Ending != nil; over {
 		return "", false, 0
 	}
-	switch {
-	case s.Halted:
+	if list := Inbox(s); len(list) > 0 && !s.Halted {
+		return "you", true, list[0].Age(now)
+	}
+	if s.Halted {
 		return "", false, 0
-	case s.Question != nil:
-		return "you", true, max(now.Sub(s.Question.At), 0)
-	case len(s.Permission.Open) > 0:
-		return "you", true, max(now.Sub(s.Permission.Open[0].At), 0)
-	case s.TrustQuestion != nil:
-		return "you", true, max(now.Sub(s.TrustQuestion.At), 0)
 	}
 	var busy []string
 	var first time.Time
@@ -100,22 +96,10 @@ func Stalled(s *supervisor.State) *roster.Backoff {
 	return first
 }
 
-// NeededBy says what a person is needed for, empty if nothing.
-func NeededBy(s *supervisor.State) string {
-	switch {
-	case s.Ending != nil:
-		return ""
-	case len(s.Permission.Open) > 0:
-		return slash.Name(s, s.Permission.Open[0].Params.ID) + " asks leave"
-	case s.Question != nil:
-		return "The Arbiter asks"
-	case s.TrustQuestion != nil:
-		return "The workspace needs your trust"
+// Inbox lists what a person is awaited for, oldest first: nothing once the run ends.
+func Inbox(s *supervisor.State) []inbox.Item {
+	if s == nil || s.Ending != nil {
+		return nil
 	}
-	for i := range s.Agents {
-		if s.Agents[i].ID == contract.Arbiter && s.Agents[i].Status == roster.Parked {
-			return "The Arbiter is parked"
-		}
-	}
-	return ""
+	return inbox.Awaited(inbox.Of(s))
 }

@@ -58,6 +58,9 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 		}
 	}
 	d.Awaited, d.Human, d.Waiting = Awaited(s, now)
+	if d.Human {
+		d.Words = len(Inbox(s))
+	}
 	return d
 }
 

@@ -1,0 +1,53 @@
+package eventtext
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+)
+
+// Asks says who wants what of the human. Name is how the agent of the item is called.
+func Asks(i inbox.Item, name string) string {
+	switch i.Kind {
+	case inbox.Permission:
+		return name + " asks leave"
+	case inbox.Trust:
+		return "The workspace needs your trust"
+	case inbox.Recovery:
+		if i.Optional {
+			return name + " has failed"
+		}
+		return name + " is parked"
+	case inbox.Acceptance:
+		return "The end of the task is for you to judge"
+	case inbox.Question:
+	}
+	return "The Arbiter asks"
+}
+
+// Age says how long something has waited.
+func Age(i inbox.Item, now time.Time) string {
+	switch age := i.Age(now); {
+	case age < time.Minute:
+		return "just now"
+	case age < time.Hour:
+		return fmt.Sprintf("for %d min", int(age.Minutes()))
+	default:
+		return "for " + Span(age)
+	}
+}
+
+// HowToAnswer says what answers an item. A permission request is answered in a way of each frontend's own.
+func HowToAnswer(i inbox.Item) string {
+	switch i.Kind {
+	case inbox.Permission:
+		return "allow or deny it"
+	case inbox.Trust, inbox.Recovery:
+		return "/choose " + sanitize.Line(strings.Join(i.Choices, ", "), 200)
+	case inbox.Question, inbox.Acceptance:
+	}
+	return "your next word to the Arbiter is the answer"
+}

@@ -1,0 +1,52 @@
+package tui
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// TestAQuestionIsHeard: a question that is asked while agents work and a permission request waits rings the bell, and
+// the title, the status line, the agents' lines and /inbox tell of both until they are answered.
+func TestAQuestionIsHeard(t *testing.T) {
+	play(t, 100, 34, nil, func(s *scene) {
+		s.weave()
+		s.waits("one")
+		s.Press("Esc")
+		s.Settle()
+		var rang atomic.Int64
+		s.face.screen.OnSend = func(sequence string) { rang.Add(int64(strings.Count(sequence, "\a"))) }
+		s.Advance(2 * time.Minute)
+		s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Shall the old header stay?")) })
+		if n := rang.Load(); n != 1 {
+			t.Errorf("the question rang %d times", n)
+		}
+		s.Expect("2 words are awaited", "asks leave", "asks you", "A permission request waits: Alt+p")
+		s.ExpectTitle("? arbiter – 2 words are awaited · loom")
+		s.Advance(3 * time.Minute)
+		s.Type("/inbox\n")
+		s.Settle()
+		s.Expect("WHAT WAITS FOR YOU", "Orchestrator I asks leave", "make one", "for 5 min", "The Arbiter asks",
+			"Shall the old header stay?", "for 3 min")
+		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "one"}) })
+		s.ExpectNot("make one")
+		s.Press("Esc")
+		s.Settle()
+		s.Type("It stays\n")
+		s.Settle()
+		if got, ok := s.host.present().took().(contract.Say); !ok || got.Text != "It stays" {
+			t.Errorf("took %+v", got)
+		}
+		s.ExpectNot("is awaited", "asks you")
+		if n := rang.Load(); n != 1 {
+			t.Errorf("rang %d times in all", n)
+		}
+		s.Type("/inbox\n")
+		s.Settle()
+		s.Expect("Nothing waits for you")
+	})
+}
