@@ -189,7 +189,8 @@ func TestActionOverTwoJobs(t *testing.T) {
 	model := namesPlay(t)
 	inputs := map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t), "allow": "Bash(*)\n\nRead",
 		"max-cost": "5", "sandbox": "off", "args": "--model\nopus"}
-	first := newJob(t, model, gittest.New(t, nil).Path)
+	repository := gittest.New(t, map[string]string{"kept.txt": "1\n"})
+	first, second := newJob(t, model, repository.Path), newJob(t, model, repository.Copy().Path)
 	ask := maps.Clone(inputs)
 	ask["task"] = hostileTask
 	out, log, code := first.action(ask)
@@ -230,7 +231,6 @@ func TestActionOverTwoJobs(t *testing.T) {
 		t.Errorf("a question fails the job: %d\n%s", code, log)
 	}
 
-	second := newJob(t, model, gittest.New(t, map[string]string{"names.txt": "dusk\n"}).Path)
 	answer := maps.Clone(inputs)
 	answer["archive"], answer["task"] = out["archive"], "Call it dawn."
 	then, log, code := second.action(answer)

@@ -1,17 +1,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -21,9 +25,10 @@ func (e env) exportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a run to an archive, to go on with it elsewhere", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
-Without RUN it is the last run in this directory. The archive has the journal of the run and the transcripts of its
-sessions, for arbiter sessions import. Transcripts are as Claude Code wrote them, secrets included: whoever has the
-archive can read them, and can go on with the run.
+Without RUN it is the last run in this directory. The archive has the journal of the run, the transcripts of its
+sessions and, in a Git repository, the files that differ from the last commit before the run, for arbiter sessions
+import. Transcripts are as Claude Code wrote them, secrets included: whoever has the archive can read them, and can go
+on with the run.
 
   arbiter sessions export --output run.tar.gz
 
@@ -67,6 +72,18 @@ func (e env) exportSession(c *cli.Context) error {
 	manifest, files, err := filesToExport(store, kept)
 	if err != nil {
 		return err
+	}
+	temp, err := os.MkdirTemp("", "arbiter-export-*")
+	if err != nil {
+		return environmentf("export run %s: %v", short(info.Run), err)
+	}
+	defer os.RemoveAll(temp)
+	bundle := filepath.Join(temp, runarchive.Bundle)
+	if manifest.Base, err = packFiles(c.Context, info, bundle); err != nil {
+		return environmentf("export run %s: its files: %v", short(info.Run), err)
+	}
+	if manifest.Base != "" {
+		files = append(files, runarchive.Local(runarchive.Bundle, bundle))
 	}
 	if file == "" {
 		file = "arbiter-" + short(info.Run) + ".tar.gz"
@@ -129,6 +146,20 @@ func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runa
 		files = append(files, found...)
 	}
 	return manifest, files, nil
+}
+
+// packFiles writes the files of a run to a Git bundle, and returns the commit that it builds on; empty: the run
+// recorded no files, and there is no bundle.
+func packFiles(ctx context.Context, info journal.Info, file string) (base string, err error) {
+	repo, err := workOf(ctx, info)
+	if err == nil {
+		base, err = carry.Pack(ctx, repo, file)
+	}
+	none := []error{workspaces.ErrNoGit, workspaces.ErrNoCommit, workspaces.ErrNoSnapshot, os.ErrNotExist}
+	if slices.ContainsFunc(none, func(target error) bool { return errors.Is(err, target) }) {
+		return "", nil
+	}
+	return base, err
 }
 
 // claudeConfig is where the agents of a run keep their sessions.

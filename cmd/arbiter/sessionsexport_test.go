@@ -231,10 +231,16 @@ func messagesOf(t *testing.T, r rehearsal.Request) []string {
 func (s *script) home() string { return filepath.Dir(filepath.Dir(filepath.Dir(s.stateDir()))) }
 
 // asked is a run of the stand-in that ended with a question, and its archive.
-func asked(t *testing.T, args ...string) (s *script, run, archive string) {
+func asked(t *testing.T) (s *script, run, archive string) {
 	t.Helper()
-	s, _ = hiredIn(t, player{name: "stand-in", args: []string{""}}, carried, t.TempDir(),
-		append([]string{"--no-input", "--allow", "Bash(*)", "--task", "Keep names"}, args...)...)
+	return askedIn(t, t.TempDir())
+}
+
+// askedIn is the same in a workspace that is there.
+func askedIn(t *testing.T, work string) (s *script, run, archive string) {
+	t.Helper()
+	s, _ = hiredIn(t, player{name: "stand-in", args: []string{""}}, carried, work, "--no-input", "--allow", "Bash(*)",
+		"--task", "Keep names")
 	s.finish(contract.ExitNeedsInput)
 	archive = filepath.Join(t.TempDir(), "run.tar.gz")
 	s.output(0, "sessions", "export", s.run(), "--output", archive)

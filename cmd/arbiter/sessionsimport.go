@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -22,18 +25,20 @@ func (e env) importCommand() *cli.Command {
 		Name: "import", Usage: "take up a run from an archive", ArgsUsage: "FILE|-",
 		Description: strings.TrimSpace(`
 Prints the id of the run, which goes on in the current directory, or in --cwd. Nothing is changed unless the whole
-archive is good. A run that is there already is never replaced. An archive can hold any command and any permission:
-import only what you exported.
+archive is good. A run that is there already is never replaced. If the archive has files, the directory must be of a
+clone that has the commit which the run began with; files that you changed are never overwritten. An archive can hold
+any command and any permission: import only what you exported.
 
   arbiter sessions import run.tar.gz
   arbiter --resume --task "The answer to its question"
 
-Exit codes: 0 imported; 1 the archive is refused: damaged, of another version, or the run is there already; 2 bad usage,
-no such file; 5 the state directory cannot be written.`),
+Exit codes: 0 imported; 1 the archive is refused: damaged, of another version, the run is there already, or files are in
+the way; 2 bad usage, no such file; 5 the state directory or files cannot be written.`),
 		Flags: []cli.Flag{
 			stateDirFlag(),
 			&cli.StringFlag{Name: "cwd", TakesFile: true,
 				Usage: "the run goes on in `DIR` (default: the current directory)"},
+			&cli.BoolFlag{Name: "no-files", Usage: "leave the files of the directory alone: they are there already"},
 		},
 		Action: e.importSession,
 	}
@@ -70,8 +75,12 @@ func (e env) importSession(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	if err := takeArchive(store, archive, place); err != nil {
+	said, err := takeArchive(c.Context, store, archive, place, !c.Bool("no-files"))
+	if err != nil {
 		return importError(name, archive.Manifest.Run, err)
+	}
+	if said != "" {
+		fmt.Fprintln(e.stderr, said)
 	}
 	fmt.Fprintln(e.stdout, archive.Manifest.Run)
 	return nil
@@ -83,6 +92,7 @@ func importError(name, run string, err error) error {
 	var other *runarchive.OtherError
 	var damaged *journal.DamagedError
 	var held *journal.HeldError
+	var files *filesError
 	switch {
 	case errors.As(err, &bad):
 		return refused("%s is refused: %s; nothing was imported", name, bad.Reason)
@@ -91,31 +101,69 @@ func importError(name, run string, err error) error {
 			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", short(run))
 	case errors.As(err, &other), errors.As(err, &damaged):
 		return refused("%s is refused: %v; nothing was imported", name, err)
+	case errors.As(err, &files):
+		return refused("the files of run %s are not written: %v; or use --no-files, if the directory has them already",
+			short(run), files.error)
 	case errors.As(err, &held):
 		return environmentf("import %s: another import is under way (process %d): try again", name, held.PID)
 	}
 	return environmentf("import %s: %v", name, err)
 }
 
-// takeArchive imports a run: all of it, or nothing.
-func takeArchive(store *runs, archive *runarchive.Reader, place string) (err error) {
-	staged, err := store.Stage(archive.Manifest.Run)
+// takeArchive imports a run: all of it, or nothing. It returns what its user should know.
+func takeArchive(
+	ctx context.Context, store *runs, archive *runarchive.Reader, place string, files bool,
+) (said string, err error) {
+	m := archive.Manifest
+	staged, err := store.Stage(m.Run)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, staged.Close()) }()
 	err = archive.Each(func(f runarchive.File, content io.Reader) error {
 		return staged.Add(strings.TrimPrefix(f.Path, runarchive.RunDir+"/"), content)
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	config := claudeConfig(runconfig.Options{CWD: place})
 	if _, err := runarchive.Check(filepath.Join(staged.Path(), runarchive.ProjectsDir), config); err != nil {
-		return err
+		return "", err
 	}
-	return staged.Commit(func(m *journal.Meta) { m.CWD, m.Workspace = place, "" })
+	err = staged.Commit(func(m *journal.Meta) { m.CWD, m.Workspace = place, "" }, func() (err error) {
+		if !m.HasBundle() {
+			return nil
+		}
+		bundle := filepath.Join(staged.Path(), runarchive.Bundle)
+		if files {
+			said, err = unpackFiles(ctx, m, place, bundle)
+		}
+		return errors.Join(err, os.Remove(bundle))
+	})
+	return said, err
 }
+
+// unpackFiles writes the files of a run into a directory, and says what became of commits.
+func unpackFiles(ctx context.Context, m runarchive.Manifest, place, bundle string) (said string, err error) {
+	repo, err := workspaces.Open(ctx, workspaces.Options{Dir: place, Run: m.Run})
+	if err != nil {
+		return "", &filesError{err}
+	}
+	head, err := carry.Unpack(ctx, repo, bundle, m.Base)
+	if err != nil {
+		return "", &filesError{err}
+	}
+	if now, err := repo.Commit(ctx, "HEAD"); err != nil || head == m.Base || head == now.ID {
+		return "", err
+	}
+	return fmt.Sprintf("The run had committed its work up to %s. To have these commits on the branch here: git reset "+
+		"%[1]s", head), nil
+}
+
+// filesError is why the files of a run were not written.
+type filesError struct{ error }
+
+func (e *filesError) Unwrap() error { return e.error }
 
 // placeSessions gives Claude Code the transcripts of an imported run. It is done before an agent is started, so that a
 // resume that is killed meanwhile does it again.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
 // TestImportKilled kills an import in its middle: nothing is visible, and the archive can be imported.
@@ -43,6 +45,42 @@ func TestImportKilled(t *testing.T) {
 	left, _ := filepath.Glob(filepath.Join(there.stateDir(), "runs", ".*"))
 	if !strings.Contains(out, run) || len(left) > 0 {
 		t.Errorf("left %v, runs %s", left, out)
+	}
+}
+
+// TestImportOfFiles: the next clone gets what the run changed, diffs are known there, and nothing of the user's is
+// overwritten.
+func TestImportOfFiles(t *testing.T) {
+	t.Parallel()
+	repository := gittest.New(t, map[string]string{"kept.txt": "1\n"})
+	clone, mine, other := repository.Copy(), repository.Copy(), gittest.New(t, map[string]string{"x": "1\n"})
+	_, run, archive := askedIn(t, repository.Path)
+	s, _, _ := asked(t) // for its environment
+	refused := func(dir, why string) *script {
+		t.Helper()
+		there := s.elsewhere(dir)
+		if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, why) {
+			t.Errorf("%q lacks %q", errs, why)
+		}
+		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
+			t.Errorf("runs: %s", out)
+		}
+		return there
+	}
+	mine.Write("names.txt", "mine\n")
+	refused(mine.Path, "names.txt (it was modified since)").output(0, "sessions", "import", archive, "--no-files")
+	if got := mine.Files()["names.txt"]; !strings.Contains(got, "mine") {
+		t.Errorf("names.txt: %q", got)
+	}
+	refused(other.Path, "has no commit")
+	refused(t.TempDir(), "no Git work tree")
+	there := s.elsewhere(clone.Path)
+	there.output(0, "sessions", "import", archive)
+	if out, _ := there.output(0, "diff", run, "--name-only"); strings.TrimSpace(out) != "names.txt" {
+		t.Errorf("the run changed %q", out)
+	}
+	if out := clone.Git("status", "--porcelain"); !strings.Contains(out, "?? names.txt") {
+		t.Errorf("status %q", out)
 	}
 }
 

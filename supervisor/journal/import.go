@@ -154,16 +154,17 @@ func validPart(part string) bool {
 	return true
 }
 
-// Commit checks the description and the records of the run, has change say where the run goes on, and lets
-// everybody see the run, all at once. It refuses what Open would refuse, and damage (*DamagedError).
-func (g *Staged) Commit(change func(*Meta)) error {
-	if err := g.commit(change); err != nil {
+// Commit checks the description and the records of the run, has change say where the run goes on, calls last, and lets
+// everybody see the run, all at once. It refuses what Open would refuse, and damage (*DamagedError), before last is
+// called; an error of last is returned.
+func (g *Staged) Commit(change func(*Meta), last func() error) error {
+	if err := g.commit(change, last); err != nil {
 		return fmt.Errorf("import run %s: %w", g.run, err)
 	}
 	return nil
 }
 
-func (g *Staged) commit(change func(*Meta)) error {
+func (g *Staged) commit(change func(*Meta), last func() error) error {
 	m, lost, err := readMeta(g.dir, g.run)
 	if err = errors.Join(err, lost); err != nil {
 		return err
@@ -179,6 +180,9 @@ func (g *Staged) commit(change func(*Meta)) error {
 		return err
 	}
 	if err := g.s.vacant(g.run); err != nil {
+		return err
+	}
+	if err := last(); err != nil {
 		return err
 	}
 	if err := g.s.runs.Rename(g.name, g.run); err != nil {

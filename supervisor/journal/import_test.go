@@ -85,7 +85,12 @@ func TestImport(t *testing.T) {
 	}
 	hidden(t, s)
 	here := t.TempDir()
-	if err := g.Commit(func(m *Meta) { m.CWD = here }); err != nil {
+	failed := errors.New("not yet")
+	if err := g.Commit(func(*Meta) {}, func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("committed: %v", err)
+	}
+	hidden(t, s)
+	if err := g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Close(); err != nil {
@@ -158,7 +163,8 @@ func TestImportIsRefused(t *testing.T) {
 			spoil(files)
 			s := newTestStore(t)
 			g := stageAll(t, s, files)
-			if err := g.Commit(func(*Meta) {}); err == nil {
+			last := func() error { t.Error("it was believed"); return nil }
+			if err := g.Commit(func(*Meta) {}, last); err == nil {
 				t.Error("it was taken")
 			}
 			hidden(t, s)

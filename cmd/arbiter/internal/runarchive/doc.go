@@ -9,6 +9,7 @@
 //	run/meta.json, run/journal-000007, run/events.ndjson
 //	projects/PROJECT/SESSION.jsonl                    transcripts, as Claude Code names them
 //	projects/PROJECT/SESSION/{subagents,tool-results}/FILE
+//	repository.bundle                                 the run's files, as a Git bundle
 //
 // A reader believes nothing: an entry that is unknown, too large, no regular file, in the wrong place or of another
 // hash than the manifest says is an error ([Error]), and so is what follows the last entry. Hashes find damage. They do

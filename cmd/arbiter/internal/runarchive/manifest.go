@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/internal/statedir"
@@ -29,6 +30,14 @@ const (
 	ProjectsDir = "projects"
 )
 
+// Bundle is the Git bundle with the files of the run.
+const Bundle = "repository.bundle"
+
+// HasBundle reports whether the archive has one.
+func (m Manifest) HasBundle() bool {
+	return slices.ContainsFunc(m.Files, func(f File) bool { return f.Path == Bundle })
+}
+
 // Manifest says what is in an archive.
 type Manifest struct {
 	V         int    `json:"v"`
@@ -36,7 +45,7 @@ type Manifest struct {
 	State     int    `json:"state"`          // version of the state in the journal
 	Run       string `json:"run"`            // id
 	Workspace string `json:"workspace"`      // where the run worked
-	Base      string `json:"base,omitempty"` // commit that the run began with; empty: not known
+	Base      string `json:"base,omitempty"` // commit that the bundle builds on
 	Files     []File `json:"files"`
 }
 
@@ -63,7 +72,8 @@ const (
 
 var (
 	runID = regexp.MustCompile(`^` + uuid + `$`)
-	known = regexp.MustCompile(`^(?:` + RunDir + `/(?:meta\.json|events\.ndjson|journal-[0-9]{6,9})|` +
+	known = regexp.MustCompile(`^(?:` + regexp.QuoteMeta(Bundle) + `|` +
+		RunDir + `/(?:meta\.json|events\.ndjson|journal-[0-9]{6,9})|` +
 		ProjectsDir + `/` + project + `/` + uuid + `(?:\.jsonl|/` + besideDir + `/` + fileName + `))$`)
 )
 

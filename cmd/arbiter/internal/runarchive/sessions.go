@@ -33,7 +33,7 @@ func Transcripts(config, session string) ([]Source, error) {
 		return nil, wrong("the directory of a transcript has an unknown name: %s", filepath.Dir(at))
 	}
 	base := path.Join(ProjectsDir, in, session)
-	files := []Source{source(base+".jsonl", at)}
+	files := []Source{Local(base+".jsonl", at)}
 	for _, dir := range besideDirs {
 		entries, err := os.ReadDir(filepath.Join(transcript.Beside(at), dir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -42,14 +42,15 @@ func Transcripts(config, session string) ([]Source, error) {
 		for _, e := range entries {
 			if e.Type().IsRegular() && plainName.MatchString(e.Name()) {
 				files = append(files,
-					source(path.Join(base, dir, e.Name()), filepath.Join(transcript.Beside(at), dir, e.Name())))
+					Local(path.Join(base, dir, e.Name()), filepath.Join(transcript.Beside(at), dir, e.Name())))
 			}
 		}
 	}
 	return files, nil
 }
 
-func source(name, file string) Source {
+// Local is a file of this machine.
+func Local(name, file string) Source {
 	return Source{name, func() (io.ReadCloser, int64, error) {
 		f, n, err := openRegular(file)
 		return f, n, err
