@@ -50,6 +50,8 @@ func (e env) exportSession(c *cli.Context) error {
 		return usagef("sessions export: give at most one RUN")
 	case c.IsSet("output") && strings.TrimSpace(file) == "":
 		return usagef("--output is empty: name a file, or - for stdout")
+	case file == "-" && onTerminal(bytesOf(e.stdout)):
+		return usagef("an archive is nothing for a terminal: name a file with --output")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -123,7 +125,7 @@ func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runa
 			"and not be exported", run, recovery.Damage[0])
 	case !state.Reached():
 		return manifest, nil, refused("run %s has nothing to go on with: it never got as far as an agent", run)
-	case work || state.Options.Workspace.Isolated():
+	case work:
 		return manifest, nil, refused("run %s has work in directories of its Orchestrators, which an archive does not "+
 			"carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+
 			"begin runs that are to be exported with --isolation %s", run, runconfig.IsolationShared)
@@ -176,7 +178,7 @@ func claudeConfig(o runconfig.Options) string {
 // writeArchive writes an archive that nobody else can read. A file appears as a whole or not at all.
 func (e env) writeArchive(file string, m runarchive.Manifest, files []runarchive.Source) error {
 	if file == "-" {
-		return runarchive.Write(e.stdout, m, files)
+		return runarchive.Write(bytesOf(e.stdout), m, files)
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return errors.New("it is there, and not a regular file")

@@ -266,9 +266,20 @@ func TestExportIsRefused(t *testing.T) {
 	s.send(contract.Cancel{})
 	s.gone()
 	refused(s, 1, "rehearsal")
-	work := gittest.New(t, nil).Path
-	s, _ = hiredIn(t, player{name: "stand-in", args: []string{""}}, carried, work, "--no-input", "--allow", "Bash(*)",
-		"--task", "Keep names", "--isolation", "worktree")
+	repository := gittest.New(t, map[string]string{"kept.txt": "1\n"})
+	clone := repository.Copy()
+	s, _ = hiredIn(t, player{name: "stand-in", args: []string{""}}, carried, repository.Path, "--no-input",
+		"--allow", "Bash(*)", "--task", "Keep names", "--isolation", "worktree")
 	s.finish(contract.ExitNeedsInput)
 	refused(s, 1, "arbiter land")
+	n := s.again("--json", "--session", s.run(), "--no-input", "--task", "Call it dawn.")
+	n.finish(contract.ExitComplete) // its directories are removed, and its work is on the run branch
+	archive := filepath.Join(t.TempDir(), "run.tar.gz")
+	s.output(0, "sessions", "export", s.run(), "--output", archive)
+	there := s.elsewhere(clone.Path)
+	there.output(0, "sessions", "import", archive)
+	there.output(0, "land", s.run())
+	if got, err := os.ReadFile(filepath.Join(clone.Path, "names.txt")); err != nil || string(got) != "dusk\ndawn\n" {
+		t.Errorf("landed %q, %v", got, err)
+	}
 }

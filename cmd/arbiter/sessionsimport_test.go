@@ -40,6 +40,9 @@ func TestImportKilled(t *testing.T) {
 	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
 		t.Errorf("seen after it was killed: %s", out)
 	}
+	if out, _ := s.output(0, "sessions", "export", run, "--output", "-"); out != string(whole) {
+		t.Errorf("on stdout it is another archive")
+	}
 	there.output(0, "sessions", "import", archive)
 	out, _ := there.output(0, "sessions", "--json")
 	left, _ := filepath.Glob(filepath.Join(there.stateDir(), "runs", ".*"))

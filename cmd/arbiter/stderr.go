@@ -2,7 +2,10 @@ package main
 
 import (
 	"io"
+	"os"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -47,6 +50,20 @@ func (t *jsonSafe) Write(text []byte) (int, error) {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// bytesOf is stdout as it was before withSafeOutput, for what is no JSON.
+func bytesOf(w io.Writer) io.Writer {
+	if safe, ok := w.(*jsonSafe); ok {
+		return safe.w
+	}
+	return w
+}
+
+// onTerminal reports whether what is written is seen at once.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // withSafeOutput is e for such a command.

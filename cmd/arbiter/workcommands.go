@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -81,10 +80,8 @@ func workError(info journal.Info, err error) error {
 
 // printFiles prints text of files as it is; on a terminal, without control characters.
 func printFiles(w io.Writer, text string) error {
-	if safe, ok := w.(*jsonSafe); ok {
-		w = safe.w
-	}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	w = bytesOf(w)
+	if onTerminal(w) {
 		text = sanitize.Text(text)
 	}
 	_, err := io.WriteString(w, text)
