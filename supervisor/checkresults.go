@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // checked takes what came of a check.
@@ -28,8 +29,13 @@ func (st *step) checked(f input.Checked) {
 		st.advance(f.Serial)
 		return
 	}
-	st.emit(st.author(h, f.Number-1).ID, contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r,
-		Again: h.Kind == handoff.KindRepeated})
+	e := contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handoff.KindRepeated}
+	if p, ok := st.Handoff.Proof(check); ok && e.Again && r.Result == verdict.CheckFailed {
+		if by := st.lastChange(p).Agent; by != "" {
+			e.Agents = []string{by}
+		}
+	}
+	st.emit(st.author(h, f.Number-1).ID, e)
 	st.advance(f.Serial)
 }
 
@@ -81,6 +87,7 @@ func (st *step) handoverLate(of string) {
 func (st *step) goOn() {
 	st.judgeAnew() // the files may have changed meanwhile
 	st.Handoff.Merges.Again(&st.out)
+	st.repeatRecorded()
 	for _, h := range slices.Clone(st.Handoff.Documents) {
 		if st.advance(h.Serial) {
 			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})

@@ -92,7 +92,7 @@ func (st *step) handedOver(h handoff.Handover) {
 		return
 	case handoff.KindDone, handoff.KindHandoff:
 		a, _ := st.Agent(id)
-		st.Handoff.Prove(h, task.ModeOf(&a))
+		st.Handoff.Prove(h, task.ModeOf(&a), st.filesOf(h))
 		st.Task.Acceptance.HandedOver()
 	}
 	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
@@ -138,7 +138,19 @@ func (st *step) handedOver(h handoff.Handover) {
 // complete ends the run as a COMPLETE says, once its checks have been repeated.
 func (st *step) complete(v verdict.Arbiter) {
 	st.dropRepetition()
-	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.asked()}
+	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.asked(), Waits: true}
+	st.repeatRecorded()
+}
+
+// repeatRecorded repeats the checks of the COMPLETE at hand, once it is recorded which files the last turns changed.
+func (st *step) repeatRecorded() {
+	c := st.Handoff.Completing
+	if c == nil || !c.Waits || st.Changes.Pending() {
+		return
+	}
+	waited := *c
+	waited.Waits = false
+	st.Handoff.Completing = &waited
 	checks, authors := st.Handoff.ToRepeat()
 	doc := verdict.Document{Checks: checks}
 	if len(doc.Checks) == 0 || st.Options.CheckTimeout <= 0 {
@@ -156,7 +168,7 @@ func (st *step) repeated(h handoff.Handover) {
 	if c == nil {
 		return
 	}
-	st.Handoff.Repeated(h)
+	st.Handoff.Repeated(h, st.lastChangeText)
 	switch {
 	case st.overtaken(c):
 	case st.Handoff.TellBroken():

@@ -25,6 +25,9 @@ func (st *step) placed(a *roster.Agent, own runconfig.Worktree) {
 // merged takes what came of a merge: the document's checks run again on the merged files, or its author merges.
 func (st *step) merged(f input.Merged) {
 	o, ok := st.Handoff.Merges.Merged(&st.out, isolation.Merged(f))
+	if f.Status == isolation.StatusMerged {
+		st.Changes.Merged(o.Agent, f.Files, !st.Options.Workspace.Isolated())
+	}
 	if !ok {
 		return
 	}

@@ -66,6 +66,7 @@ func (st *step) snapshotTaken(f input.SnapshotTaken) {
 	if o.Judge {
 		st.judgeTree(o.Tree)
 	}
+	st.repeatRecorded()
 	st.tellOverlaps(o.Overlaps)
 }
 

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -90,5 +93,49 @@ func TestWhatWasProvedIsProvedAgain(t *testing.T) {
 			}
 			s.replaysExactly()
 		})
+	}
+}
+
+// TestWhoChangedTheFilesOfABrokenCheck is named to the Arbiter, in events and in the report, however the agents are
+// isolated.
+func TestWhoChangedTheFilesOfABrokenCheck(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		for _, isolation := range []string{"shared", "worktree", "clone"} {
+			t.Run(p.name+" "+isolation, func(t *testing.T) {
+				if isolation != "worktree" {
+					wirecase.Long(t)
+				}
+				p.long(t)
+				t.Parallel()
+				repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+				play := overwriting
+				if isolation == "shared" { // else the second agent may begin before it is recorded what the first did
+					play = strings.Replace(play, "command: cat cloth.txt", "command: 'until git for-each-ref "+
+						"refs/arbiter | grep -q handoff; do sleep 0.1; done; cat cloth.txt'", 1)
+				}
+				s, model := hiredIn(t, p, play, repo.Path, "--no-input", "--isolation", isolation, "--allow", "Bash",
+					"--task", "Weave")
+				s.finish(contract.ExitComplete)
+				const named = "orch-2 was the last to change its files (cloth.txt)"
+				told := func(n contract.Notice) bool { return strings.Contains(n.Text, named) }
+				if !slices.ContainsFunc(collect[contract.Notice](s), told) {
+					t.Errorf("nobody is told who changed the file last\n%s", s.dump())
+				}
+				asked := slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
+					return r.Actor == "arbiter" && strings.Contains(string(r.Messages), named)
+				})
+				if !asked {
+					t.Error("the Arbiter is not told who changed the file last")
+				}
+				failed := func(c contract.Check) bool {
+					return c.Again && c.Receipt.Result == "failed" && slices.Equal(c.Agents, []string{"orch-2"})
+				}
+				if !slices.ContainsFunc(collect[contract.Check](s), failed) {
+					t.Errorf("the event does not name it\n%s", s.dump())
+				}
+				s.replaysExactly()
+			})
+		}
 	}
 }

@@ -191,6 +191,10 @@ func (c *Collector) check(agent string, b contract.Check) {
 		Result: c.line(x.Result), Exit: x.Exit,
 		SHA256: c.line(x.SHA256), DurationMS: x.DurationMS, Why: c.cut(x.Why, maxReason), Final: b.Again,
 	}
+	if len(b.Agents) > 0 {
+		check.Why += "; last to change its files: " + c.line(strings.Join(b.Agents, ", "))
+		check.Why = strings.TrimPrefix(check.Why, "; ")
+	}
 	if x.Result != verdict.CheckPassed {
 		check.Output = c.cut(x.Output, 2*maxReason)
 	}

@@ -379,6 +379,12 @@ func TestAnswersClosePoints(t *testing.T) {
 		t.Fatalf("%+v", r.Open)
 	}
 	take("human", contract.Message{From: contract.Human, To: "arbiter", Kind: "answer", Text: "this one"})
+	broken := failed
+	broken.Why = "exit code 1"
+	take("orch-1", contract.Check{Receipt: broken, Again: true, Agents: []string{"orch-2"}})
+	if r := c.Report("live"); len(r.Checks) != 1 || r.Checks[0].Why != "exit code 1; last to change its files: orch-2" {
+		t.Errorf("a check that no longer holds: %+v", r.Checks)
+	}
 	take("orch-1", contract.Check{Receipt: passed, Again: true})
 	take("orch-1", contract.Unknown{Name: "merge", Raw: json.RawMessage(`{"status":"merged","head":"abc"}`)})
 	take("supervisor", contract.Unknown{Name: "acceptance",

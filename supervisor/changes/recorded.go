@@ -47,7 +47,7 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 		if turn.Top == "" {
 			s.Last = r.Commit
 		}
-		s.attribute(turn, r.Paths)
+		s.attribute(turn, r.Serial, r.Paths)
 		o.Overlaps = s.overlaps(turn, r.Paths)
 		s.tell(out, turn, r)
 		for _, overlap := range o.Overlaps {
@@ -71,24 +71,44 @@ func (s *State) tellLeft(out *effect.Collector, left []string) {
 }
 
 // attribute notes who changed the files of a snapshot.
-func (s *State) attribute(t Turn, paths []string) {
-	touched := map[string][]string{}
+func (s *State) attribute(t Turn, serial int, paths []string) {
+	touched, foreign := map[string][]string{}, map[string]bool{}
+	if t.Top == "" {
+		foreign = s.takeForeign(serial, paths)
+	}
+	s.Changed++
 	for _, p := range paths {
-		switch {
-		case slices.Contains(t.Named, p) || len(t.Others) == 0:
-			s.edit(p, func(f *File) { f.Known = union(f.Known, []string{t.Agent}) })
+		by := t.Agent
+		switch named := slices.Contains(t.Named, p); {
+		case foreign[p] && !named:
+		case named || len(t.Others) == 0:
+			if foreign[p] { // a merge wrote it, too: before or after
+				by = ""
+			}
+			s.edit(p, func(f *File) {
+				f.Known, f.Maybe = union(f.Known, []string{t.Agent}), union(f.Maybe, t.Others)
+				f.changed(t, by, s.Changed)
+			})
 			touched[t.Agent] = append(touched[t.Agent], p)
 		default:
 			candidates := union(t.Others, []string{t.Agent})
-			s.edit(p, func(f *File) { f.Maybe = union(f.Maybe, candidates) })
+			s.edit(p, func(f *File) {
+				f.Maybe = union(f.Maybe, candidates)
+				f.changed(t, "", s.Changed)
+			})
 			for _, id := range candidates {
 				touched[id] = append(touched[id], p)
 			}
 		}
 	}
 	for _, p := range t.Named { // a snapshot of another's turn may have seen it first
-		if f, ok := s.File(p); ok && slices.Contains(f.Maybe, t.Agent) {
-			s.edit(p, func(f *File) { f.Known = union(f.Known, []string{t.Agent}) })
+		if f, ok := s.File(p); ok && slices.Contains(f.Maybe, t.Agent) && !slices.Contains(paths, p) {
+			s.edit(p, func(f *File) {
+				f.Known = union(f.Known, []string{t.Agent})
+				if f.LastBy != t.Agent {
+					f.changed(t, "", s.Changed)
+				}
+			})
 		}
 	}
 	for id, files := range touched {
@@ -100,6 +120,13 @@ func (s *State) attribute(t Turn, paths []string) {
 		s.setMark(m)
 	}
 	slices.SortFunc(s.Marks, func(a, b Mark) int { return strings.Compare(a.Agent, b.Agent) })
+}
+
+// changed notes the last change of a file. Work in a directory of the agent's own is not delivered yet.
+func (f *File) changed(t Turn, by string, when int) {
+	if t.Top == "" {
+		f.LastBy, f.Changed = by, when
+	}
 }
 
 // File returns what is known of a file.

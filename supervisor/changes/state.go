@@ -29,15 +29,17 @@ const (
 
 // State is what a run knows of its files.
 type State struct {
-	Last   string   // commit of the last snapshot; empty: the base
-	Serial int      // of the last Record; 0: none
-	Queue  []Turn   // turns whose changes are not recorded yet, oldest first; that of the first is under way
-	Active []string // agents that used tools since the last snapshot was asked for
-	Files  []File   // that agents changed, by path
-	Marks  []Mark   // of agents
-	Failed bool     // the last snapshot could not be taken, which was reported
-	Left   []string // files that could not be recorded, which was reported
-	Total  *contract.ResultChanges
+	Last    string    // commit of the last snapshot; empty: the base
+	Serial  int       // of the last Record; 0: none
+	Queue   []Turn    // turns whose changes are not recorded yet, oldest first; that of the first is under way
+	Active  []string  // agents that used tools since the last snapshot was asked for
+	Files   []File    // that agents changed, by path
+	Marks   []Mark    // of agents
+	Foreign []Foreign // by merges into the shared directory, not seen in a snapshot yet
+	Changed int       // counts the changes of files that were noted
+	Failed  bool      // the last snapshot could not be taken, which was reported
+	Left    []string  // files that could not be recorded, which was reported
+	Total   *contract.ResultChanges
 }
 
 // Turn is a turn that ended. Without an Agent it asks for a snapshot that is compared with none: to judge the run's
@@ -62,6 +64,9 @@ type File struct {
 	Known []string // agents that changed it
 	Maybe []string // agents whose tools ran when it changed
 	Told  []string // those whose overlap was reported
+
+	LastBy  string // who is known to have changed it last; empty: that is not known
+	Changed int    // when: State.Changed then; 0: it never was, where the run delivers it
 }
 
 // Mark is where the changes of an agent's present turn begin.
@@ -147,6 +152,11 @@ func (s *State) Finish(out *effect.Collector, w runconfig.Workspace) bool {
 	s.Total = nil
 	s.queue(out, w, Turn{})
 	return true
+}
+
+// Pending reports whether changes of a turn are still to be attributed.
+func (s *State) Pending() bool {
+	return slices.ContainsFunc(s.Queue, func(t Turn) bool { return t.Agent != "" })
 }
 
 // Again asks once more for what a process that is gone had asked for.

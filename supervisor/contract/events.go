@@ -171,6 +171,7 @@ type (
 		Of      int             `json:"of" jsonschema:"How many it has."`
 		Receipt verdict.Receipt `json:"receipt" jsonschema:"The command, its exit code, the hash and size of its output, and what that proves."`
 		Again   bool            `json:"again,omitempty" jsonschema:"It is one of the checks of all documents of the task, which are run once more before COMPLETE takes effect; number and of count those."`
+		Agents  []string        `json:"agents,omitempty" jsonschema:"If it then failed: who last changed its files."`
 	}
 	// Handoff passes a document on: to the successor, to the Arbiter when done, or
 	// from one Arbiter to the next.

@@ -14,9 +14,13 @@ import (
 // MaxProofs is how many proofs are kept, the last ones: each check is run again before the task is complete.
 const MaxProofs = 50
 
+// MaxFiles is how many files of a document are kept with its checks.
+const MaxFiles = 50
+
 // Prove keeps the checks of a document. What failed in an earlier document of the same
-// author it has answered with this one. Mode is the author's.
-func (s *State) Prove(h Handover, mode string) {
+// author it has answered with this one. Mode is the author's; files are those that the document names.
+func (s *State) Prove(h Handover, mode string, files []string) {
+	files = files[:min(len(files), MaxFiles)]
 	proofs := slices.DeleteFunc(slices.Clone(s.Proofs), func(p Proved) bool {
 		return p.Author.ID == h.Agent.ID && p.Receipt.Result == verdict.CheckFailed ||
 			slices.Contains(h.Document.Checks, p.Check)
@@ -34,7 +38,8 @@ func (s *State) Prove(h Handover, mode string) {
 			continue // it is in the document twice
 		}
 		proofs = append(proofs,
-			Proved{Author: h.Agent, Mode: mode, Check: c, Receipt: r, Held: r.Result == verdict.CheckPassed})
+			Proved{Author: h.Agent, Mode: mode, Check: c, Files: files, Receipt: r,
+				Held: r.Result == verdict.CheckPassed})
 	}
 	for n := len(proofs) - MaxProofs; n > 0; n-- {
 		s.EarlierProofs.count(proofs[0].Receipt)
@@ -63,7 +68,15 @@ func (s *State) ForgetProofs() {
 // text tells a check that failed.
 func (p *Proved) text() string {
 	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(words.FirstLine(p.Check.Command), 200),
-		words.Head(p.Receipt.Why, 200))
+		words.Head(p.Receipt.Why, 200)) + p.changedText()
+}
+
+// changedText ends a sentence with who changed the files last; empty: that is not known.
+func (p *Proved) changedText() string {
+	if p.Changed == "" {
+		return ""
+	}
+	return "; " + p.Changed
 }
 
 // NoLongerHold are the checks that once did, by when they were last run.
@@ -110,14 +123,27 @@ func (s *State) Doubt() string {
 		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
 }
 
-// Repeated takes what the checks came to when they were run once more.
-func (s *State) Repeated(h Handover) {
+// Proof returns what is kept of a check.
+func (s *State) Proof(check verdict.Check) (Proved, bool) {
+	i := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check })
+	if i < 0 {
+		return Proved{}, false
+	}
+	return s.Proofs[i], true
+}
+
+// Repeated takes what the checks came to when they were run once more. changed says who changed the files of one that
+// failed; empty: that is not known.
+func (s *State) Repeated(h Handover, changed func(Proved) string) {
 	s.Proofs = slices.Clone(s.Proofs)
 	for i, check := range h.Document.Checks {
 		if n := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check }); n >= 0 &&
 			i < len(h.Receipts) {
 			p := &s.Proofs[n]
 			p.Receipt, p.Held = h.Receipts[i], p.Held || h.Receipts[i].Result == verdict.CheckPassed
+			if p.Changed = ""; p.Receipt.Result == verdict.CheckFailed {
+				p.Changed = changed(*p)
+			}
 		}
 	}
 }
@@ -152,7 +178,7 @@ func (s *State) FailedChecks() []decision.Check {
 	for _, p := range s.Proofs {
 		if p.Told && p.Broken() {
 			c := decision.Ran(p.Check, p.Receipt)
-			c.Agent = p.Mode
+			c.Agent, c.Why = p.Mode, c.Why+p.changedText()
 			list = append(list, c)
 		}
 	}

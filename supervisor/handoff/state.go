@@ -68,6 +68,7 @@ const (
 type Completing struct {
 	Ruling verdict.Arbiter
 	Asked  string // the question to the human that it was decided over; empty: none
+	Waits  bool   // they are repeated once it is recorded which files the last turns changed
 }
 
 // Proved is a check of a document of the task, with what came of it last.
@@ -75,9 +76,11 @@ type Proved struct {
 	Author  bridge.AgentRef
 	Mode    string
 	Check   verdict.Check
+	Files   []string `json:",omitempty"` // that the document is about, below the top of the work tree; MaxFiles at most
 	Receipt verdict.Receipt
-	Held    bool // it has passed once
-	Told    bool // it failed, and the decider was told since the last document
+	Changed string `json:",omitempty"` // of one that failed when it was repeated: says who changed its files last
+	Held    bool   // it has passed once
+	Told    bool   // it failed, and the decider was told since the last document
 }
 
 // Broken reports whether it held once and does not any more.

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -67,7 +68,7 @@ func TestProofsThatBreak(t *testing.T) {
 	passed, failed := verdict.Receipt{Result: verdict.CheckPassed}, verdict.Receipt{Result: verdict.CheckFailed}
 	var s State
 	s.Prove(Handover{Agent: by("orch-1"), Document: d,
-		Receipts: []verdict.Receipt{passed, failed, {Result: verdict.CheckUnrun}}}, "developer")
+		Receipts: []verdict.Receipt{passed, failed, {Result: verdict.CheckUnrun}}}, "developer", []string{"a.go"})
 	checks, authors := s.ToRepeat()
 	if len(checks) != 2 || len(authors) != 2 {
 		t.Fatalf("to be repeated: %+v", checks)
@@ -76,12 +77,17 @@ func TestProofsThatBreak(t *testing.T) {
 		t.Error("what never held did not break")
 	}
 	repeated := &verdict.Document{Checks: checks}
-	s.Repeated(Handover{Document: repeated, Receipts: []verdict.Receipt{failed, failed}})
+	s.Repeated(Handover{Document: repeated, Receipts: []verdict.Receipt{failed, failed}},
+		func(p Proved) string { return p.Files[0] + " was changed by orch-2" })
 	if !s.TellBroken() || s.TellBroken() {
 		t.Error("it is news once")
 	}
 	if len(s.NoLongerHold()) != 1 || len(s.Failing()) != 2 || len(s.FailedChecks()) != 1 {
 		t.Errorf("broken %v, failing %v", s.NoLongerHold(), s.Failing())
+	}
+	if !strings.HasSuffix(s.NoLongerHold()[0], "; a.go was changed by orch-2") ||
+		s.FailedChecks()[0].Why != "; a.go was changed by orch-2" {
+		t.Errorf("nothing is said of the last change: %q, %+v", s.NoLongerHold(), s.FailedChecks())
 	}
 	if sum := s.ChecksRun(); *sum != (contract.Checks{Failed: 2, Unproven: 1}) {
 		t.Errorf("%+v", sum)
@@ -98,7 +104,7 @@ func TestProofsAreBounded(t *testing.T) {
 	for i := range MaxProofs + 10 {
 		d := document(string(rune('A' + i)))
 		s.Prove(Handover{Agent: by("orch-1"), Document: d, Receipts: []verdict.Receipt{{Result: verdict.CheckPassed}}},
-			"")
+			"", nil)
 	}
 	if len(s.Proofs) != MaxProofs || s.ChecksRun().Passed != MaxProofs+10 {
 		t.Errorf("%d kept, %+v", len(s.Proofs), s.ChecksRun())

@@ -1,6 +1,7 @@
 package runconfig
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,20 @@ func (w Workspace) Dir(agent string) string {
 
 // Enabled reports whether there are snapshots.
 func (w Workspace) Enabled() bool { return w.Base != "" }
+
+// Below lists the paths of files below a top, as an agent names them that starts there; those elsewhere are left out.
+func (w Workspace) Below(top string, files []string) []string {
+	var list []string
+	for _, file := range files {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(top, filepath.FromSlash(w.Prefix), file)
+		}
+		if rel := cmp.Or(Relative(top, file), Relative(w.Root, file)); rel != "" && rel != "." {
+			list = append(list, rel)
+		}
+	}
+	return list
+}
 
 // Relative is a file's path below the top of a work tree, with slashes; empty if it is not there.
 func Relative(top, file string) string {

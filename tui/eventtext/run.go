@@ -163,6 +163,18 @@ func CheckNumber(b contract.Check) string {
 	return text
 }
 
+// LastChange says who changed the files of a check last; empty: that is not known.
+func LastChange(b contract.Check, name func(string) string) string {
+	if len(b.Agents) == 0 {
+		return ""
+	}
+	names := make([]string, len(b.Agents))
+	for i, id := range b.Agents {
+		names[i] = Called(name, id)
+	}
+	return "Last to change its files: " + strings.Join(names, ", ")
+}
+
 // Upper begins a sentence with a capital.
 func Upper(s string) string {
 	r, n := utf8.DecodeRuneInString(s)

@@ -103,7 +103,7 @@ func word(e history.Entry, name func(string) string) wording {
 		return line(compacted(b, who))
 	case contract.Check:
 		return wording{Lower(CheckNumber(b)) + ", " + Outcome(b.Receipt) + ": " + One(b.Receipt.Command, MaxSummary),
-			func() string { return checkText(b) }}
+			func() string { return checkText(b, name) }}
 	case contract.Handoff:
 		return wording{
 			Called(name, b.From) + " hands off to " + amid(Called(name, b.To)) + After(": ", holdings(b)),

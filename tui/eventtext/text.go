@@ -62,10 +62,11 @@ func inputText(raw json.RawMessage) string {
 	return b.String()
 }
 
-func checkText(b contract.Check) string {
+func checkText(b contract.Check, name func(string) string) string {
 	r := b.Receipt
 	text := CheckNumber(b) + ", " + Outcome(r) + ": " + One(r.Command, 0)
 	text += After(". Expected: ", One(r.Expect, 0)) + After(". ", One(r.Why, 0))
+	text += After(". ", LastChange(b, name))
 	if r.Result != "passed" && strings.TrimSpace(r.Output) != "" {
 		return said(text+". The end of its output", indented(r.Output))
 	}

@@ -74,6 +74,7 @@ func (o cards) card(e history.Entry) View {
 			b.Receipt.Output = ""
 		}
 		c.Lines = append(o.sentence(render.Dim, "", eventtext.CheckNumber(b)), documents{inner}.receipt(b.Receipt)...)
+		c.Lines = append(c.Lines, documents{inner}.aside("", eventtext.LastChange(b, o.Name))...)
 		c.Foldable = b.Receipt.Output != "" || o.Open
 		return c
 	case contract.ContextWarning:

@@ -138,7 +138,9 @@ func samples() map[string][]history.Entry {
 		"context_warning": {told("orch-1", contract.ContextWarning{Pct: 71.2, Level: "warn"}), told("orch-1", contract.ContextWarning{Pct: 86, Level: "critical"})},
 		"compact":         {told("orch-1", contract.Compact{Trigger: "auto", Blocked: true, PreTokens: 167_000}), told("orch-1", contract.Compact{Trigger: "manual", PreTokens: 167_000, PostTokens: 20_000})},
 		"check": {told("orch-1", contract.Check{Number: 1, Of: 3, Receipt: receipts()[0]}), told("orch-1", contract.Check{Number: 2, Of: 3, Receipt: receipts()[1]}),
-			told("orch-2", contract.Check{Number: 3, Of: 7, Receipt: receipts()[0], Again: true})},
+			told("orch-2", contract.Check{Number: 3, Of: 7, Receipt: receipts()[0], Again: true}),
+			told("orch-2", contract.Check{Number: 4, Of: 7, Receipt: receipts()[1], Again: true,
+				Agents: []string{"orch-1"}})},
 		"handoff": {
 			told("orch-1", contract.Handoff{From: "orch-1", To: "orch-2", Document: document(), Receipts: receipts(), Proofs: []string{"verified", "refuted", "unverified"}}),
 			told("orch-1", contract.Handoff{From: "orch-1", To: "arbiter", Document: document(), DrawnUp: "the human ended it"}),

@@ -1,0 +1,66 @@
+package changes
+
+import (
+	"cmp"
+	"slices"
+)
+
+// maxNamed bounds the files that a LastChange names.
+const maxNamed = 3
+
+// LastChange is the last change of some files. It is zero if nothing is known of it.
+type LastChange struct {
+	Agent string
+	Files []string // that it changed last, the newest change first
+}
+
+// Foreign is a file that a merge wrote into the directory which agents share: the next snapshot shows it, and none of
+// them has changed it.
+type Foreign struct {
+	Path   string
+	Serial int // of the last Record before the merge was known
+}
+
+// LastChange returns the last change of the files that fit.
+func (s *State) LastChange(fits func(File) bool) LastChange {
+	if s.Pending() || len(s.Files) >= maxFiles { // there may be a later one
+		return LastChange{}
+	}
+	files := slices.DeleteFunc(slices.Clone(s.Files), func(f File) bool { return f.Changed == 0 || !fits(f) })
+	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(b.Changed, a.Changed) })
+	var last LastChange
+	for _, f := range files {
+		if f.LastBy != files[0].LastBy || f.LastBy == "" || len(last.Files) == maxNamed {
+			break
+		}
+		last.Agent, last.Files = f.LastBy, append(last.Files, f.Path)
+	}
+	return last
+}
+
+// Merged notes that the work of an agent with a directory of its own is where the run delivers it. An empty agent is
+// not known. shared: its files were written into the directory that others share.
+func (s *State) Merged(agent string, files []string, shared bool) {
+	s.Changed++
+	for _, p := range files {
+		s.edit(p, func(f *File) { f.LastBy, f.Changed = agent, s.Changed })
+		if shared && len(s.Foreign) < maxFiles {
+			s.Foreign = append(slices.Clip(s.Foreign), Foreign{p, s.Serial})
+		}
+	}
+}
+
+// takeForeign returns which files of a snapshot of the shared directory a merge wrote. It forgets those that no later
+// snapshot can show.
+func (s *State) takeForeign(serial int, paths []string) map[string]bool {
+	seen := map[string]bool{}
+	for _, f := range s.Foreign {
+		if slices.Contains(paths, f.Path) {
+			seen[f.Path] = true
+		}
+	}
+	s.Foreign = slices.DeleteFunc(slices.Clone(s.Foreign), func(f Foreign) bool {
+		return seen[f.Path] || f.Serial < serial
+	})
+	return seen
+}

@@ -1,0 +1,128 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// works ends a turn in which an agent's tools ran, with a document about files.
+func (p *play) works(id string, files []string, check string) {
+	p.t.Helper()
+	v := proven("done", check)
+	d := v["handoff"].(verdict.Document)
+	d.Files = files
+	v["handoff"] = d
+	raw, err := json.Marshal(v)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.turn(id, bridge.Turn{Verdict: raw, Tools: 1})
+}
+
+// recorded answers the snapshot that was asked for: it shows paths.
+func (p *play) recorded(paths ...string) {
+	p.t.Helper()
+	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "c", Paths: paths})
+}
+
+// TestABrokenCheckNamesWhoChangedItsFiles, in what the Arbiter is told, in the event and in the result; nobody is named
+// who is not known to have been the last.
+func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		document []string // the files that the document names
+		changed  []string // by orch-2
+		both     bool     // the tools of both ran
+		want     string
+	}{
+		"another agent": {[]string{"parser.go"}, []string{"sub/parser.go"}, false,
+			"orch-2 was the last to change its files (sub/parser.go)"},
+		"by an absolute path": {[]string{"/repo/sub/parser.go"}, []string{"sub/parser.go"}, false, "orch-2"},
+		"in a directory": {[]string{"../sub"}, []string{"sub/deep/x.go", "sub/parser.go"}, false,
+			"(sub/deep/x.go, sub/parser.go)"},
+		"its author": {[]string{"parser.go"}, []string{"other.go"}, false,
+			"orch-1 was the last to change its files (sub/parser.go)"},
+		"no files are named": {nil, []string{"sub/parser.go"}, false,
+			"orch-2 was the last to change its files (sub/parser.go)"},
+		"it may have been both": {[]string{"parser.go"}, []string{"sub/parser.go"}, true, ""},
+		"nobody":                {[]string{"never.go"}, []string{"sub/parser.go"}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })
+			one, two := p.summon("parser"), p.summon("printer")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.works(one, c.document, "make parser")
+			p.pass()
+			p.recorded("sub/parser.go")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			if c.both {
+				p.s.Changes.Acts(one)
+			}
+			p.works(two, nil, "make printer")
+			p.pass()
+			p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+			if again := last[contract.Check](p); again.Again {
+				t.Fatal("checks are repeated before it is recorded what the last turn changed")
+			}
+			p.recorded(c.changed...)
+			p.repeat(map[string]bool{"make parser": true})
+			heard := p.lastSent("arbiter")
+			if !strings.Contains(heard, c.want) || c.want == "" && strings.Contains(heard, "was the last") {
+				t.Errorf("the Arbiter is told %q", heard)
+			}
+			var event contract.Check
+			for _, e := range told[contract.Check](p) {
+				if e.Again && e.Receipt.Result == verdict.CheckFailed {
+					event = e
+				}
+			}
+			who, _, _ := strings.Cut(c.want, " ")
+			if len(event.Agents) > 1 || strings.Join(event.Agents, "") != who && !strings.HasPrefix(who, "(") {
+				t.Errorf("the event names %v", event.Agents)
+			}
+			p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "The parser is not wanted any more."))
+			p.repeat(map[string]bool{"make parser": true})
+			if !c.both {
+				p.folds()
+			}
+			p.do(input.Stopped{})
+			p.recorded()
+			if r := last[contract.Result](p); len(r.Failing) != 1 || !strings.Contains(r.Failing[0], c.want) {
+				t.Errorf("the result says %q", r.Failing)
+			}
+		})
+	}
+}
+
+// TestABrokenCheckNamesWhoseWorkWasMerged last, in an isolated run.
+func TestABrokenCheckNamesWhoseWorkWasMerged(t *testing.T) {
+	p := begin(t, isolated)
+	one, two := "orch-1", "orch-2" // whose work is merged first
+	for _, id := range []string{one, two} {
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"parser"}`)
+		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000},
+			Own: runconfig.Worktree{Branch: "b", Base: "b", Isolation: "worktree"}})
+	}
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for i, id := range []string{two, one} {
+		p.works(id, []string{"parser.go"}, "make "+id)
+		p.pass()
+		p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h", Files: []string{"sub/parser.go"}})
+		p.pass()
+		p.verdict("arbiter", ruling([]string{"CONTINUE", "COMPLETE"}[i], "Go on.", "summary", "s"))
+	}
+	p.recorded("sub/parser.go")
+	p.recorded("sub/parser.go")
+	p.repeat(map[string]bool{"make orch-2": true})
+	p.contains("what the Arbiter is told", p.lastSent("arbiter"), "orch-2: `make orch-2`",
+		"orch-1 was the last to change its files (sub/parser.go)")
+	p.folds()
+}
