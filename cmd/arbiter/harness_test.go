@@ -105,6 +105,7 @@ type script struct {
 
 	mu     sync.Mutex
 	lines  []contract.Line
+	raw    bytes.Buffer // stdout as it is
 	bad    error
 	change chan struct{} // capacity 1: something was read, or the output ended
 	ended  chan struct{}
@@ -196,6 +197,7 @@ func (s *script) read(r io.Reader) {
 				s.bad = problem
 			}
 			s.lines = append(s.lines, l)
+			s.raw.Write(line)
 			s.mu.Unlock()
 			s.notify()
 		}

@@ -101,11 +101,11 @@ actors:
 `
 
 // waitingRun is a run whose two Orchestrators wait for permission. Its terminal's directory is the workspace.
-func waitingRun(t *testing.T, p player) (*script, *rehearsal.Server) {
+func waitingRun(t *testing.T, p player, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
 	onlyLinux(t)
 	work := t.TempDir()
-	s, model := hiredIn(t, p, waitingPlay, work, "--task", "Weave <it>")
+	s, model := hiredIn(t, p, waitingPlay, work, append([]string{"--task", "Weave <it>"}, args...)...)
 	s.cmd.Dir = work
 	asked := map[string]bool{}
 	s.see("two requests", func(l contract.Line) bool {

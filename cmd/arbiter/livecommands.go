@@ -7,6 +7,6 @@ import "github.com/urfave/cli/v2"
 func (e env) liveCommands() []*cli.Command {
 	tells := e.withSafeOutput()
 	return []*cli.Command{
-		tells.psCommand(), tells.statusCommand(), e.attachCommand(), e.haltCommand(),
+		tells.psCommand(), tells.statusCommand(), e.watchCommand(), e.attachCommand(), e.haltCommand(),
 	}
 }

@@ -63,7 +63,8 @@ func (e env) sessionCommands() []*cli.Command {
 			},
 		},
 		{
-			Name: "logs", Usage: "print the log of a run, or its audit", ArgsUsage: "RUN | --verify FILE [RUN]",
+			Name: "logs", Usage: "print the log of a run, or its audit",
+			ArgsUsage: "RUN | -f [RUN] | --verify FILE [RUN]",
 			Description: strings.TrimSpace(`
 The audit comes from the run's event log. Each line holds the hash of the line before it. --verify
 finds lines that were changed, removed, added or moved since, and compares them with the run if it
@@ -73,8 +74,9 @@ is still in the state directory.
   arbiter logs --verify run.audit
 
 Exit codes: 0 printed, or verified; 1 the event log or the audit was changed, or is of another
-run; 2 usage, no such run or file; 5 the state directory cannot be read.`),
-			Flags: append([]cli.Flag{stateDirFlag()}, auditFlags()...), Action: e.logs,
+run; 2 usage, no such run or file; 5 the state directory cannot be read; 130, 143 ended by a
+signal.`),
+			Flags: append([]cli.Flag{stateDirFlag(), followFlag()}, auditFlags()...), Action: e.logs,
 		},
 		e.replayCommand(),
 	}

@@ -1,0 +1,82 @@
+package crashlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// followPause is the time between two looks at a log that is followed.
+const followPause = 100 * time.Millisecond
+
+// Follow copies the log in a run's directory to w, and what is added to it, until the run is over or ctx ends. It goes
+// on with the next file when the log is put aside.
+func Follow(ctx context.Context, dir string, w io.Writer, alive func() bool) error {
+	f := follower{path: filepath.Join(dir, LogName), w: w}
+	defer f.close()
+	tick := time.NewTicker(followPause)
+	defer tick.Stop()
+	for {
+		over := !alive() // looked at first: what is there after it is all there is
+		if err := f.copy(); err != nil {
+			return fmt.Errorf("log: %w", err)
+		}
+		if over {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+type follower struct {
+	path string
+	w    io.Writer
+	file *os.File // nil: there is none yet
+}
+
+// copy copies what is there now.
+func (f *follower) copy() error {
+	for {
+		if f.file == nil {
+			file, err := os.Open(f.path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			f.file = file
+		}
+		same := f.current()
+		if _, err := io.Copy(f.w, f.file); err != nil || same {
+			return err
+		}
+		f.close() // it was put aside before it was copied to its end
+	}
+}
+
+// current reports whether the open file is still the log; when it is not, nothing is added to it any more.
+func (f *follower) current() bool {
+	open, err := f.file.Stat()
+	if err != nil {
+		return true
+	}
+	now, err := os.Stat(f.path)
+	return err != nil || os.SameFile(open, now)
+}
+
+func (f *follower) close() {
+	if f.file != nil {
+		f.file.Close()
+		f.file = nil
+	}
+}

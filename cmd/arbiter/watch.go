@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func (e env) watchCommand() *cli.Command {
+	return &cli.Command{
+		Name: "watch", Usage: "print the events of a live run until it ends", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Prints the same lines as arbiter --json: one event per line, from the first one of the run's process
+on. Without RUN it is the live run of this directory. A reader that is slow costs the run nothing.
+
+  arbiter watch | jq -r 'select(.event == "question") | .text'
+  arbiter watch --since -1                             # only what happens from now on
+
+Exit codes: that of the run when it ends (0 complete, 1 failed or cancelled, 3 needs input, 4 limit
+reached, 130 and 143 stopped); else 1 stdout was closed; 2 bad usage, no such live run, or refused;
+5 the run's arbiter does not answer, or is gone without a word; 130, 143 a signal ended watch: the
+run goes on.`),
+		Flags: []cli.Flag{
+			&cli.Int64Flag{Name: "since", DefaultText: "0: all",
+				Usage: "print the events after the one with seq `N`; -1: those from now on"},
+			stateDirFlag(),
+		},
+		Action: e.watch,
+	}
+}
+
+// watch is `arbiter watch`.
+func (e env) watch(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return usagef("watch: give at most one RUN")
+	}
+	if c.Int64("since") < -1 {
+		return usagef("--since %d: use the seq of an event, 0 for all, or -1 for those from now on", c.Int64("since"))
+	}
+	outliveReaders()
+	ctx, stop := interruptible(c.Context, false)
+	defer stop()
+	l, err := connect(c, c.Args().First(), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { l.Close() }() // the last one
+	f := follower{out: e.stdout, errs: e.stderr, since: c.Int64("since")}
+	for {
+		end, err := f.follow(ctx, l)
+		switch {
+		case ctx.Err() != nil:
+			return bySignal(ctx, "")
+		case f.failed != nil:
+			return &exitError{code: contract.ExitFailed, text: "stdout: " + f.failed.Error()}
+		case end != nil && end.Exit == int(contract.ExitComplete):
+			return nil
+		case end != nil:
+			return &exitError{code: contract.Exit(end.Exit), text: "the run ended: " + end.Text}
+		case err != nil:
+			return notConnected(l.info, err)
+		}
+		if err := l.again(c); err != nil { // it was dropped, because it had not read for long
+			return err
+		}
+	}
+}

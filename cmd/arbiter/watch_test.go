@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// onlooker is a command of arbiter that goes on in a second terminal.
+type onlooker struct {
+	t         *testing.T
+	cmd       *exec.Cmd
+	out, errs shared
+}
+
+func (s *script) look(args ...string) *onlooker {
+	s.t.Helper()
+	o := &onlooker{t: s.t, cmd: exec.Command("arbiter", args...)}
+	o.cmd.Env, o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr = s.cmd.Env, s.cmd.Dir, &o.out, &o.errs
+	o.cmd.WaitDelay = patience
+	if err := o.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if o.cmd.ProcessState == nil {
+			_ = o.cmd.Process.Kill()
+			_ = o.cmd.Wait()
+		}
+	})
+	return o
+}
+
+// shows waits until it has printed that.
+func (o *onlooker) shows(want string) {
+	o.t.Helper()
+	o.await(want, func() {})
+}
+
+// provoked waits until it has printed something, and does something again and again meanwhile.
+func (o *onlooker) provoked(do func()) {
+	o.t.Helper()
+	o.await("\n", do)
+}
+
+func (o *onlooker) await(want string, meanwhile func()) {
+	o.t.Helper()
+	ctx, cancel := context.WithTimeout(o.t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(o.out.String(), want) {
+		select {
+		case <-tick.C:
+			meanwhile()
+		case <-ctx.Done():
+			o.t.Fatalf("no %q in\n%s%s", want, o.out.String(), o.errs.String())
+		}
+	}
+}
+
+// ends waits for its end.
+func (o *onlooker) ends(code contract.Exit) string {
+	o.t.Helper()
+	late := time.AfterFunc(patience, func() { _ = o.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = o.cmd.Wait() // its exit code tells
+	if got := o.cmd.ProcessState.ExitCode(); got != int(code) {
+		o.t.Errorf("%q ends with %d, want %d: %s", o.cmd.Args, got, code, o.errs.String())
+	}
+	return o.out.String()
+}
+
+// TestWatch: watchers in other terminals print what stdout of the run has, to the byte, from where they were told to,
+// and end with the run and its exit code. A signal ends the watcher alone.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	s, _ := waitingRun(t, players(t)[0], "--debug")
+	run := collect[contract.Session](s)[0].Session
+	one, two, third := s.look("watch"), s.look("watch", run[:8]), s.look("watch", "--since", "3")
+	late, gone := s.look("watch", "--since", "-1"), s.look("watch")
+	log := s.look("logs", "-f")
+	gone.shows(`"permission_request"`)
+	if err := gone.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	gone.ends(contract.ExitInterrupted)
+	s.says(contract.ExitUsage, "use the seq of an event", "watch", "--since", "-2")
+	for _, o := range []*onlooker{one, two, third} {
+		o.shows(`"permission_request"`)
+	}
+	log.shows("level=")
+	late.provoked(func() { s.send(contract.Interrupt{ID: "orch-9"}) }) // is answered by an event
+	s.send(contract.Say{Text: "<&> é", To: "orch-1"})
+	s.send(contract.Cancel{})
+	s.finish(contract.ExitFailed)
+	all := s.raw.Bytes()
+	for i, o := range []*onlooker{one, two} {
+		if got := o.ends(contract.ExitFailed); got != string(all) {
+			t.Errorf("watcher %d:\n%s\ninstead of\n%s", i, got, all)
+		}
+	}
+	lines := bytes.SplitAfter(all, []byte("\n"))
+	if got := third.ends(contract.ExitFailed); got != string(bytes.Join(lines[3:], nil)) {
+		t.Errorf("from the fourth on:\n%s", got)
+	}
+	if got := late.ends(contract.ExitFailed); got == "" || len(got) >= len(all) || !bytes.HasSuffix(all, []byte(got)) {
+		t.Errorf("from now on:\n%s", got)
+	}
+	if text := one.errs.String(); !strings.Contains(text, "the run ended: cancelled") {
+		t.Errorf("it says %s", text)
+	}
+	kept, err := os.ReadFile(filepath.Join(s.stateDir(), "runs", run, crashlog.LogName))
+	if got := log.ends(contract.ExitComplete); err != nil || got != string(kept) || got == "" {
+		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
+	}
+	s.says(contract.ExitComplete, string(kept), "logs", "--follow", run)
+	s.says(contract.ExitUsage, "no run is live in", "logs", "-f")
+	s.says(contract.ExitUsage, "is not alive", "watch", run)
+}
+
+// cutter stands between the clients of a run and its socket.
+type cutter struct {
+	listener net.Listener
+	real     string
+	conns    chan net.Conn // of clients
+	work     sync.WaitGroup
+}
+
+func cutBetween(t *testing.T, socket string) *cutter {
+	t.Helper()
+	dir := shortDir(t) // the socket's own place may have too long a name
+	c := &cutter{real: filepath.Join(dir, "real"), conns: make(chan net.Conn, 8)}
+	if target, err := os.Readlink(socket); err == nil {
+		c.real = target
+		_ = os.Remove(socket)
+	} else if err := os.Rename(socket, c.real); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.listener, err = net.Listen("unix", filepath.Join(dir, "cut")); err == nil {
+		err = os.Symlink(filepath.Join(dir, "cut"), socket)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.work.Go(c.accept)
+	t.Cleanup(func() {
+		_ = c.listener.Close()
+		c.work.Wait()
+	})
+	return c
+}
+
+func (c *cutter) accept() {
+	for {
+		client, err := c.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("unix", c.real)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		c.conns <- client
+		for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+			c.work.Go(func() {
+				_, _ = io.Copy(way[0], way[1]) // until either is closed
+				_ = client.Close()
+				_ = server.Close()
+			})
+		}
+	}
+}
+
+// TestWatchIsDropped: a watcher whose connection is cut, as that of one who does not read for long, goes on where it
+// was; where the run is gone, it says so.
+func TestWatchIsDropped(t *testing.T) {
+	t.Parallel()
+	s, _ := waitingRun(t, players(t)[0])
+	run := collect[contract.Session](s)[0].Session
+	between := cutBetween(t, filepath.Join(s.stateDir(), "runs", run, control.SocketName))
+	one := s.look("watch")
+	one.shows(`"permission_request"`)
+	_ = (<-between.conns).Close()
+	s.send(contract.Interrupt{ID: "orch-9"})
+	one.shows("orch-9")
+	s.send(contract.Cancel{})
+	s.finish(contract.ExitFailed)
+	if got := one.ends(contract.ExitFailed); got != s.raw.String() {
+		t.Errorf("it prints\n%s\ninstead of\n%s", got, s.raw.String())
+	}
+
+	b := atWork(t, players(t)[0])
+	other := b.look("watch")
+	other.shows(`"tool_use"`)
+	_ = b.cmd.Process.Kill()
+	other.ends(contract.ExitEnvironment)
+	if text := other.errs.String(); !strings.Contains(text, "was lost") ||
+		!strings.Contains(text, "arbiter replay "+b.run[:8]) {
+		t.Errorf("it says %s", text)
+	}
+}
