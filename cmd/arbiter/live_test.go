@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
 // commandRun is a command of arbiter in a second terminal, in the directory of the run's.
@@ -126,12 +127,12 @@ func TestPsAndStatus(t *testing.T) {
 	one := besideJSON[liveReport](s, "status", run[:6])
 	for i, r := range append(list, one) {
 		if r.Run != run || r.PID != s.cmd.Process.Pid || r.Title != "Weave <it>" || r.Phase != "executing" ||
-			r.Paused || r.Seq == 0 || len(r.Agents) != 3 || r.Agents[1].Status != "busy" || len(r.Waiting) != 2 ||
+			r.Paused || r.Seq == 0 || len(r.Agents) != 3 || r.Agents[1].Status != "busy" || len(r.Inbox) != 2 ||
 			r.Problem != "" || r.Began.IsZero() || !sameDir(r.CWD, s.cmd.Dir) {
 			t.Errorf("%d: %+v", i, r)
 		}
-		for _, w := range r.Waiting {
-			if w.Kind != "permission" || w.Request == nil || w.Request.Tool != "Bash" || w.Since.IsZero() {
+		for _, w := range r.Inbox {
+			if w.Kind != inbox.Permission || w.Request == nil || w.Request.Tool != "Bash" || w.Since.IsZero() {
 				t.Errorf("it waits: %+v", w)
 			}
 		}

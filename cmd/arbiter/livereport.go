@@ -6,25 +6,26 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // liveReport is a live run, as status --json prints it, and ps --json each of them.
 type liveReport struct {
-	Run       string        `json:"run"`
-	PID       int           `json:"pid"`
-	CWD       string        `json:"cwd"`
-	Title     string        `json:"title"`
-	Began     time.Time     `json:"began"`
-	Rehearsal bool          `json:"rehearsal,omitempty"`
-	Phase     string        `json:"state"`
-	Paused    bool          `json:"paused"`
-	Halted    bool          `json:"halted"`
-	Seq       uint64        `json:"seq"`
-	CostUSD   float64       `json:"cost_usd"`
-	Agents    []liveAgent   `json:"agents"`
-	Waiting   []waitingItem `json:"waiting"`
+	Run       string       `json:"run"`
+	PID       int          `json:"pid"`
+	CWD       string       `json:"cwd"`
+	Title     string       `json:"title"`
+	Began     time.Time    `json:"began"`
+	Rehearsal bool         `json:"rehearsal,omitempty"`
+	Phase     string       `json:"state"`
+	Paused    bool         `json:"paused"`
+	Halted    bool         `json:"halted"`
+	Seq       uint64       `json:"seq"`
+	CostUSD   float64      `json:"cost_usd"`
+	Agents    []liveAgent  `json:"agents"`
+	Inbox     []inbox.Item `json:"inbox"`
 	// Problem says why the run could not be asked: nothing is known but what stands in its directory.
 	Problem string `json:"problem,omitempty"`
 }
@@ -48,33 +49,34 @@ func reportOn(ctx context.Context, store *runs, info journal.Info) liveReport {
 		return silentReport(info, err)
 	}
 	defer client.Close()
-	waiting, err := waitingIn(ctx, client)
+	r, err := liveReportOf(info, st)
 	if err != nil {
 		return silentReport(info, err)
 	}
-	return liveReportOf(info, st, waiting)
+	return r
 }
 
 func silentReport(info journal.Info, err error) liveReport {
 	r := liveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
-		Rehearsal: info.Rehearsal, Agents: []liveAgent{}, Waiting: []waitingItem{}, Problem: err.Error()}
+		Rehearsal: info.Rehearsal, Agents: []liveAgent{}, Inbox: []inbox.Item{}, Problem: err.Error()}
 	if errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
 		r.Problem = "does not answer"
 	}
 	return r
 }
 
-func liveReportOf(info journal.Info, st control.Status, waiting []waitingItem) liveReport {
+func liveReportOf(info journal.Info, st control.Status) (liveReport, error) {
+	waiting, err := inboxOf(st)
 	r := liveReport{
 		Run: st.Run, PID: st.PID, CWD: st.CWD, Title: st.Title, Began: st.Began, Rehearsal: info.Rehearsal,
 		Phase: st.Phase, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost, Agents: []liveAgent{},
-		Waiting: waiting,
+		Inbox: waiting,
 	}
 	for _, a := range st.Agents {
 		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.Status, Since: a.Since,
 			SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached})
 	}
-	return r
+	return r, err
 }
 
 // stands says where the run is, in a word.

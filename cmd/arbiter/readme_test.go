@@ -234,13 +234,16 @@ var notRun = map[string]string{
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
 	"logs --verify FILE":                     "is run with a file",
+	"logs -f":                                "takes a run that is alive; TestWatch does it",
 	"memory rm":                              "removes lessons that nobody has written here; TestMemoryCommands does it",
 	"report -":                               "reads events from stdin; TestReportOfARun does it",
 	"replay RUN --decisions --decider-model": "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
 	"sessions export":                        "takes a run that is no rehearsal; TestARunGoesOnElsewhere does it",
 	"sessions import":                        "takes an archive; TestARunGoesOnElsewhere does it",
 	"sessions rm":                            "removes the run of the other lines; TestStrays does it",
+	"status":                                 "takes a run that is alive; TestPsAndStatus does it",
 	"trust":                                  "asks on a terminal; TestTrustInTheRun does it",
+	"watch":                                  "takes a run that is alive; TestWatch does it",
 }
 
 func (w written) notRun() bool {

@@ -19,11 +19,12 @@ func (e env) statusCommand() *cli.Command {
 Without RUN it is the live run of this directory. What waits for you is printed in full, with the
 command that answers it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state",
 "paused", "halted", "seq", "cost_usd", "agents": [{"id", "name", "mode", "status", "since",
-"session_id", "context_pct", "cost_usd", "attached"}], "waiting": [{"id", "kind", "agent", "text",
-"since", "request"}]}. seq is the last event's: arbiter watch --since SEQ prints what follows.
+"session_id", "context_pct", "cost_usd", "attached"}], "inbox": [{"id", "kind", "agent", "text",
+"since", "choices", "request", "optional"}]}. seq is the last event's: arbiter watch --since SEQ
+prints what follows. A kind is question, acceptance, permission, trust or recovery.
 
-Exit codes: 0 printed; 1 the run ended meanwhile; 2 bad usage, no such live run, or refused;
-5 arbiter does not answer, or the state directory cannot be read.`),
+Exit codes: 0 printed; 2 bad usage, no such live run, or refused; 5 arbiter does not answer, or the
+state directory cannot be read.`),
 		Flags:  []cli.Flag{jsonFlag(), stateDirFlag()},
 		Action: e.status,
 	}
@@ -39,11 +40,10 @@ func (e env) status(c *cli.Context) error {
 		return err
 	}
 	defer l.Close()
-	waiting, err := waitingIn(c.Context, l.Client)
+	r, err := liveReportOf(l.info, l.status)
 	if err != nil {
-		return lost(l.info, err)
+		return environmentf("%v", err)
 	}
-	r := liveReportOf(l.info, l.status, waiting)
 	if c.Bool("json") {
 		return json.NewEncoder(e.stdout).Encode(r)
 	}
@@ -67,8 +67,8 @@ func (e env) printStatus(r liveReport, state string, now time.Time) {
 		}
 		line("agent", "%s", text)
 	}
-	for _, w := range r.Waiting {
-		line("waiting", "%s, for %s", w.ID, eventtext.Span(max(now.Sub(w.Since), 0)))
-		fmt.Fprintln(e.stdout, indent(w.prose(short(r.Run), state)))
+	for _, i := range r.Inbox {
+		line("waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
+		fmt.Fprintln(e.stdout, indent(waitingText(i, short(r.Run), state)))
 	}
 }
