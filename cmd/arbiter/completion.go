@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,9 +67,15 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 	case "FILE", "PATH", "REQUIREMENTS.md":
 		o.Files = true
 	case "RUN":
-		o.Words = offeredRuns(h)
+		if o.Words = offeredRuns(h); h.Command.Args == permitArgs { // the RUN may be left out
+			o.Words = append(o.Words, offeredRequests(h)...)
+		}
+	case "REQUEST":
+		o.Words = offeredRequests(h)
 	case "AGENT":
 		o.Words = offeredAgents(h)
+	case "OPTION":
+		o.Words = offeredOptions(h)
 	case "SCENARIO":
 		for _, name := range rehearsal.BuiltinNames() {
 			if s, err := rehearsal.Builtin(name); err == nil {
@@ -157,7 +162,7 @@ func knownRuns(h manual.Half, live bool) (*runs, []journal.Info) {
 func offeredRuns(h manual.Half) (list []manual.Entry) {
 	live := false
 	switch h.Command.Path[len(h.Command.Path)-1] {
-	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "stop":
+	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "choose", "stop":
 		live = true
 	}
 	store, known := knownRuns(h, live)
@@ -171,31 +176,6 @@ func offeredRuns(h manual.Half) (list []manual.Entry) {
 			run = info.Run
 		}
 		list = append(list, manual.Entry{Term: run, Text: runStatus(info) + ": " + sanitize.Line(info.Title, 60)})
-	}
-	return list
-}
-
-// offeredAgents are those of the run that --session names, or of what runs here.
-func offeredAgents(h manual.Half) (list []manual.Entry) {
-	store, known := knownRuns(h, true)
-	if store == nil {
-		return nil
-	}
-	defer store.Close()
-	here, _ := os.Getwd()
-	for _, info := range known {
-		if named := h.Given["session"]; named != "" && !strings.HasPrefix(info.Run, named) ||
-			named == "" && !sameDir(info.CWD, here) {
-			continue
-		}
-		client, st, err := store.dial(context.Background(), info, completes, nil)
-		if err != nil {
-			continue
-		}
-		client.Close()
-		for _, a := range st.Agents {
-			list = append(list, manual.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Status, 60)})
-		}
 	}
 	return list
 }

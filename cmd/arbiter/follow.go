@@ -89,7 +89,8 @@ func (l *connection) again(c *cli.Context) error {
 	}
 	if err != nil {
 		run := short(l.info.Run)
-		return environmentf("the connection to run %s was lost (%v): arbiter replay %s prints its events", run, err, run)
+		return environmentf("the connection to run %s was lost (%v): arbiter replay %s prints its events",
+			run, err, run)
 	}
 	l.Close()
 	*l = *next

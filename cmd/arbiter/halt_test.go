@@ -231,6 +231,11 @@ $A halt --all --state-dir ` + state + `; echo "halt $?"
 env -i PATH="$PATH" HOME="$HOME" $A halt --all --state-dir ` + state + `; echo "bare halt $?"
 (setsid env -i PATH="$PATH" $A halt --all --state-dir ` + state + ` > later 2>&1; echo "detached halt $?" >> later) &
 script -qec "$A attach arbiter --state-dir ` + state + ` --session $ARBITER_RUN; echo attach \$?" /dev/null < /dev/null
+for try in "status" "watch" "send Complete." "allow all" "deny all" "choose retry" "stop" "stop --now"; do
+  $A $try --state-dir ` + state + `; echo "$try $?"
+done
+env -i PATH="$PATH" $A send --to arbiter Complete. --state-dir ` + state + `; echo "bare send $?"
+$A ps --state-dir ` + state + `
 wait; cat later
 } > tries 2>&1; echo done > tried`
 	s := prepare(t, nil, append(players(t)[0].args, "--json", "--state-dir", state, "--scenario",
@@ -245,10 +250,14 @@ wait; cat later
 		t.Fatal(err)
 	}
 	text := string(raw)
-	for _, want := range []string{"halt 2", "bare halt 2", "detached halt 2", "refused"} {
+	for _, want := range []string{"halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
+		"send Complete. 2", "allow all 2", "deny all 2", "choose retry 2", "stop 2", "stop --now 2", "bare send 2"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
+	}
+	if n := len(collect[contract.Accepted](s)); n > 0 {
+		t.Errorf("%d commands were accepted", n)
 	}
 	if strings.Contains(text, "attach 0") || strings.Contains(text, "No agent is alive") {
 		t.Errorf("one got through:\n%s", text)

@@ -61,7 +61,7 @@ func besideJSON[T any](s *script, args ...string) (v T) {
 }
 
 // waitingPlay is a play with everything that a human answers: two Orchestrators ask for permission at the same time,
-// then one asks for five more, and at last the Arbiter asks a question.
+// then one asks for more, and at last the Arbiter asks a question.
 const waitingPlay = `name: answering
 title: Answers from a second terminal
 actors:
@@ -84,7 +84,8 @@ actors:
       - use: [{tool: Bash, input: {command: touch three, description: Three}}]
       - use: [{tool: Bash, input: {command: mkdir four, description: Four}}]
       - use: [{tool: Bash, input: {command: rm one, description: Remove}}]
-      - expect: (?i)leave it there
+      - {expect: Leave it there, use: [{tool: Bash, input: {command: rm one, description: Remove}}]}
+      - expect: Denied
         verdict:
           expects_response: true
           kind: done

@@ -7,6 +7,7 @@ import "github.com/urfave/cli/v2"
 func (e env) liveCommands() []*cli.Command {
 	tells := e.withSafeOutput()
 	return []*cli.Command{
-		tells.psCommand(), tells.statusCommand(), e.watchCommand(), e.attachCommand(), e.haltCommand(),
+		tells.psCommand(), tells.statusCommand(), e.watchCommand(), tells.sendCommand(), tells.allowCommand(),
+		tells.denyCommand(), tells.chooseCommand(), tells.stopCommand(), e.attachCommand(), e.haltCommand(),
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -32,6 +31,12 @@ func connect(c *cli.Context, named string, say func(string)) (*connection, error
 	if err != nil {
 		return nil, err
 	}
+	return connectIn(c, store, named, say)
+}
+
+// connectIn is connect with a store, which it closes on an error.
+func connectIn(c *cli.Context, store *runs, named string, say func(string)) (*connection, error) {
+	var err error
 	l := &connection{store: store}
 	if l.info, err = liveRun(store, named); err == nil {
 		l.Client, l.status, err = store.dial(c.Context, l.info, answers, say)
@@ -70,15 +75,6 @@ func notConnected(info journal.Info, err error) error {
 		return environmentf("the arbiter of run %s (process %d) does not answer: %v", short(info.Run), info.PID, err)
 	}
 	return environmentf("run %s: %v", short(info.Run), err)
-}
-
-// lost says that a connection ended before what was asked for was done.
-func lost(info journal.Info, err error) error {
-	var refused *control.Refusal
-	if errors.As(err, &refused) {
-		return usagef("run %s: %s", short(info.Run), refused.Message)
-	}
-	return &exitError{code: contract.ExitFailed, text: "run " + short(info.Run) + ": " + err.Error()}
 }
 
 // live lists the live runs, the last active first.
@@ -134,4 +130,18 @@ func names(list []journal.Info) string {
 		ids = append(ids, i.Run)
 	}
 	return strings.Join(ids, ", ")
+}
+
+// awaitEnd waits until no process plays a run any more.
+func (r *runs) awaitEnd(ctx context.Context, run string) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for r.Player(run) != 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }

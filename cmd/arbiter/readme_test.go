@@ -225,10 +225,13 @@ func TestWrittenLinesAreRead(t *testing.T) {
 // notRun are lines that cannot be run here, by their first words, and why.
 var notRun = map[string]string{
 	"attach":                                 "takes a terminal and a run that is alive; TestAttachFromAnotherTerminal does it",
+	"allow":                                  "takes a run that is alive; TestAnswersFromASecondTerminal does it",
 	"bridge":                                 "serves whoever starts it",
+	"choose":                                 "takes a run that is alive; TestChoose does it",
 	"decide --explain RUN --at":              "is run by TestExplainShowsOneWhole",
 	"decide --explain RUN --number":          "is run by TestExplainShowsOneWhole",
 	"decide --input":                         "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
+	"deny":                                   "takes a run that is alive; TestAnswersFromASecondTerminal does it",
 	"doctor":                                 "looks at this machine, and has tests of its own",
 	"grants rm":                              "takes back what nobody has allowed here; TestGrantsAreListedAndTakenBack does it",
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
@@ -238,10 +241,12 @@ var notRun = map[string]string{
 	"memory rm":                              "removes lessons that nobody has written here; TestMemoryCommands does it",
 	"report -":                               "reads events from stdin; TestReportOfARun does it",
 	"replay RUN --decisions --decider-model": "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
+	"send":                                   "takes a run that is alive; TestAnswersFromASecondTerminal does it",
 	"sessions export":                        "takes a run that is no rehearsal; TestARunGoesOnElsewhere does it",
 	"sessions import":                        "takes an archive; TestARunGoesOnElsewhere does it",
 	"sessions rm":                            "removes the run of the other lines; TestStrays does it",
 	"status":                                 "takes a run that is alive; TestPsAndStatus does it",
+	"stop":                                   "takes a run that is alive; TestStop does it",
 	"trust":                                  "asks on a terminal; TestTrustInTheRun does it",
 	"watch":                                  "takes a run that is alive; TestWatch does it",
 }

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// asks waits until an agent asks for permission to run a command, and returns the request.
+func (s *script) asks(command string) contract.PermissionRequest {
+	s.t.Helper()
+	return await(s, "a request for "+command, func(_ string, r contract.PermissionRequest) bool {
+		return strings.Contains(string(r.Input), `"`+command+`"`)
+	})
+}
+
+// decided waits until a request is decided.
+func (s *script) decided(r contract.PermissionRequest) contract.Permission {
+	s.t.Helper()
+	return await(s, "an answer to "+r.Request, func(_ string, p contract.Permission) bool {
+		return p.Request == r.Request
+	})
+}
+
+// TestAnswersFromASecondTerminal: a human grants and denies what agents ask for, steers, and answers the question,
+// all from another terminal; a watcher there sees the same as stdout.
+func TestAnswersFromASecondTerminal(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
+			t.Parallel()
+			s, model := waitingRun(t, p)
+			run := short(collect[contract.Session](s)[0].Session)
+			watcher := s.look("watch")
+			s.says(contract.ExitUsage, "several permission requests are open", "allow")
+			s.says(contract.ExitComplete, ": allow", "allow", run, "all")
+			for _, command := range []string{"touch warp", "touch weft"} {
+				if d := s.decided(s.asks(command)); d.Behavior != "allow" || d.By != "human" || d.Scope != "once" {
+					t.Errorf("%s: %+v", command, d)
+				}
+			}
+
+			one := s.asks("touch one")
+			s.says(contract.ExitComplete, one.Request, "allow")
+			if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
+				t.Errorf("once: %+v", d)
+			}
+			two := s.asks("touch two")
+			s.says(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
+			s.says(contract.ExitUsage, "does not cover", "allow", "--for", "run", "--rule", "Bash(make *)")
+			answer := besideJSON[struct {
+				Run     string
+				Answers []permitAnswer
+			}](s, "allow", strings.TrimPrefix(two.Request, "perm-")[:12], "--for", "run", "--rule", "Bash(touch *)")
+			if d := s.decided(two); d.Scope != "run" || d.Rule != "Bash(touch *)" || len(answer.Answers) != 1 ||
+				answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
+				t.Errorf("for the run: %+v, %+v", d, answer)
+			}
+			four := s.asks("mkdir four") // nobody was asked about three
+			s.says(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
+			if d := s.decided(four); d.Scope != "always" {
+				t.Errorf("always: %+v", d)
+			}
+			s.says(contract.ExitComplete, "one exact action of Bash", "grants")
+			remove := s.asks("rm one")
+			s.says(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
+			if d := s.decided(remove); d.Behavior != "deny" || d.By != "human" || d.Reason != "Leave it there." {
+				t.Errorf("denied: %+v", d)
+			}
+
+			await[contract.Question](s, "the question", nil)
+			s.says(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")
+			s.says(contract.ExitUsage, "no permission request is open", "allow")
+			s.says(contract.ExitComplete, "No permission request is open", "allow", "all")
+			s.says(contract.ExitUsage, "nor any other", "allow", "perm-1")
+			if b := s.besideIn(s.cmd.Dir, "the red one\n", "send", "--json", "-"); b.code != contract.ExitComplete ||
+				!strings.Contains(b.out, `"accepted":true`) {
+				t.Errorf("send: %+v", b)
+			}
+			await[contract.Result](s, "the result", nil)
+			s.finish(contract.ExitComplete)
+			if got := watcher.ends(contract.ExitComplete); got != s.raw.String() {
+				t.Errorf("the watcher prints\n%s\ninstead of\n%s", got, s.raw.String())
+			}
+			var asked, byRule int
+			for _, d := range collect[contract.Permission](s) {
+				if d.By == "rule" && d.Behavior == "deny" && d.Rule == "Bash(rm one)" {
+					byRule++
+				}
+			}
+			if asked = len(collect[contract.PermissionRequest](s)); asked != 6 || byRule != 1 {
+				t.Errorf("%d requests, and %d denied by the rule", asked, byRule)
+			}
+			for _, name := range []string{"warp", "weft", "one", "two", "three", "four"} {
+				if _, err := os.Stat(filepath.Join(s.cmd.Dir, name)); err != nil {
+					t.Error(err)
+				}
+			}
+			if list := model.Problems(); len(list) > 0 {
+				t.Errorf("the play left its script: %v", list)
+			}
+		})
+	}
+}
+
+// TestWrongAnswers: what cannot be meant is refused before anything is sent, and says what to type.
+func TestWrongAnswers(t *testing.T) {
+	t.Parallel()
+	s, _ := waitingRun(t, players(t)[0])
+	run := collect[contract.Session](s)[0].Session
+	weft := s.asks("touch weft")
+	for _, w := range []struct {
+		want string
+		args []string
+	}{
+		{"use note, steer or stop", []string{"send", "--strength", "hard", "x"}},
+		{`no agent "orch-9"`, []string{"send", "--to", "orch-9", "x"}},
+		{"the TEXT is empty", []string{"send", " "}},
+		{"give one TEXT", []string{"send"}},
+		{"give one TEXT", []string{"send", run, "two", "words"}},
+		{`there is no run "nowhere"`, []string{"send", "nowhere", "x"}},
+		{"use once, run or always", []string{"allow", "--for", "ever"}},
+		{"--rule needs --for", []string{"allow", weft.Request, "--rule", "Bash"}},
+		{"a denial ends with its run", []string{"deny", weft.Request, "--for", "always"}},
+		{`no permission request "perm-x" is open in run ` + run[:8] + ": use one of perm-",
+			[]string{"allow", "perm-x"}},
+		{"fits several permission requests", []string{"deny", "perm-"}},
+		{"at most one RUN and one REQUEST", []string{"deny", run, "all", "x"}},
+		{"an argument is empty", []string{"deny", run, ""}},
+		{"at most one RUN", []string{"stop", "a", "b"}},
+		{"give one OPTION", []string{"choose"}},
+		{"Run", []string{"choose", "retry"}},
+	} {
+		if w.want == "Run" {
+			w.want = "run " + run[:8]
+		}
+		s.says(contract.ExitUsage, w.want, w.args...)
+	}
+	if b := s.besideIn(t.TempDir(), "", "send", "x"); b.code != contract.ExitUsage ||
+		!strings.Contains(b.errs, "arbiter ps lists the live runs") {
+		t.Errorf("elsewhere: %+v", b)
+	}
+	if n := len(collect[contract.Accepted](s)) + len(collect[contract.Permission](s)); n > 0 {
+		t.Errorf("%d commands were carried out", n)
+	}
+	s.says(contract.ExitComplete, "message to orch-1",
+		"send", run[:8], "--to", "orch-1", "--strength", "stop", "Stop it.")
+	await(s, "the message", func(_ string, m contract.Message) bool { return m.To == "orch-1" && m.Text == "Stop it." })
+	s.send(contract.Cancel{})
+	s.offScript = true
+	s.finish(contract.ExitFailed)
+}
+
+// TestStop: a run is ended in order from another terminal, which says how it ended and how to go on with it.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	s, _ := waitingRun(t, players(t)[0])
+	run := collect[contract.Session](s)[0].Session
+	watcher := s.look("watch")
+	watcher.shows(`"permission_request"`)
+	got := besideJSON[stopped](s, "stop")
+	if got.Run != run || got.Exit != int(contract.ExitTerminated) || !strings.Contains(got.Text, "cancelled") ||
+		got.Resume != "arbiter --resume --session "+run[:8] {
+		t.Errorf("%+v", got)
+	}
+	if left := survivors(run); len(left) > 0 {
+		t.Errorf("alive behind it: %v", left)
+	}
+	if r := s.finish(contract.ExitTerminated); r.Status != contract.StatusCancelled {
+		t.Errorf("the result is %+v", r)
+	}
+	watcher.ends(contract.ExitTerminated)
+	s.says(contract.ExitUsage, "is not alive (interrupted)", "stop", run)
+	s.says(contract.ExitUsage, "no run is live in", "stop")
+
+	b := atWork(t, players(t)[0])
+	b.says(contract.ExitComplete, "To resume: arbiter --resume --session "+b.run[:8], "stop", b.run[:8], "--now")
+	b.finish(contract.ExitTerminated)
+}
+
+// TestChoose: a way out of a failure is chosen from another terminal, which is shown the ways there are.
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	s := override(t, players(t)[0], "tester", spinning)
+	s.troubled(0, "orch-1", "retry", "skip", "fallback")
+	run := short(s.run())
+	s.says(contract.ExitComplete, "Answer with: arbiter choose "+run+" retry|skip|fallback", "status", run)
+	s.says(contract.ExitUsage, "offered: retry, skip, fallback", "choose", run, "abort")
+	s.says(contract.ExitComplete, "another agent", "choose", run, "fallback")
+	s.moves("executing", "selecting", "AGENT_STOPPED")
+	s.send(contract.Cancel{})
+	s.finish(contract.ExitFailed)
+}
+
+// TestCompletionKnowsWhatWaits: open requests complete the commands that answer them, and agents those that send.
+func TestCompletionKnowsWhatWaits(t *testing.T) {
+	s, _ := waitingRun(t, players(t)[0])
+	run := short(s.run())
+	warp, weft := s.asks("touch warp").Request, s.asks("touch weft").Request
+	requests := sortedWords(warp + " " + weft + " all")
+	(&typist{t: t, dir: t.TempDir(), env: s.cmd.Env}).move()
+	for line, want := range map[string]string{
+		"arbiter status ":                    run,
+		"arbiter stop ":                      run,
+		"arbiter allow ":                     run,
+		"arbiter allow " + run + " ":         requests,
+		"arbiter deny " + run + " " + weft:   weft,
+		"arbiter send " + run + " --to ":     "arbiter orch-1 orch-2",
+		"arbiter send --to ":                 "",
+		"arbiter choose " + run + " ":        "",
+		"arbiter deny " + run + " all --for": "--for",
+	} {
+		if got := sortedWords(offers(t, line)); got != sortedWords(want) {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+	t.Chdir(s.cmd.Dir)
+	for line, want := range map[string]string{
+		"arbiter allow ":     requests + " " + run,
+		"arbiter send --to ": "arbiter orch-1 orch-2",
+	} {
+		if got := sortedWords(offers(t, line)); got != sortedWords(want) {
+			t.Errorf("where it plays, %q: %q, want %q", line, got, want)
+		}
+	}
+	s.send(contract.Cancel{})
+	s.finish(contract.ExitFailed)
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func (e env) chooseCommand() *cli.Command {
+	return &cli.Command{
+		Name: "choose", Usage: "choose how a live run goes on", ArgsUsage: "[RUN] OPTION",
+		Description: strings.TrimSpace(`
+Takes one of the options that arbiter status shows: after a failure, such as retry, or about trust in
+a workspace that has changed. Without RUN it is the live run of this directory.
+
+Exit codes: 0 chosen; 1 the connection was lost: it may be chosen, or not; 2 bad usage, no such live
+run or option, or refused; 5 arbiter does not answer.`),
+		Flags: []cli.Flag{jsonFlag(), stateDirFlag()}, Action: e.choose,
+	}
+}
+
+// choose is `arbiter choose`.
+func (e env) choose(c *cli.Context) error {
+	args := c.Args().Slice()
+	if len(args) == 0 || len(args) > 2 || args[len(args)-1] == "" {
+		return usagef("choose: give one OPTION, and before it a RUN if you like; arbiter status shows the options")
+	}
+	run := ""
+	if len(args) == 2 {
+		run = args[0]
+	}
+	l, err := connect(c, run, nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return e.tellCommand(c.Context, l, contract.Choose{Option: args[len(args)-1]}, c.Bool("json"))
+}

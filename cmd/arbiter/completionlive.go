@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// meantRun asks the live run that a line means: the one that --session names or the line begins with, else what runs
+// here.
+func meantRun(h manual.Half) (st control.Status, found bool) {
+	store, known := knownRuns(h, true)
+	if store == nil {
+		return st, false
+	}
+	defer store.Close()
+	here, _ := os.Getwd()
+	named := h.Given["session"]
+	if len(h.Args) > 0 && strings.HasPrefix(h.Command.Args, "[RUN] ") {
+		named = cmp.Or(named, h.Args[0])
+	}
+	meant := func(i journal.Info) bool { return strings.HasPrefix(i.Run, named) }
+	if named == "" || h.Given["session"] == "" && !slices.ContainsFunc(known, meant) {
+		meant = func(i journal.Info) bool { return sameDir(i.CWD, here) }
+	}
+	for _, info := range known {
+		if !meant(info) {
+			continue
+		}
+		client, st, err := store.dial(context.Background(), info, completes, nil)
+		if err == nil {
+			client.Close()
+			return st, true
+		}
+	}
+	return st, false
+}
+
+func offeredAgents(h manual.Half) (list []manual.Entry) {
+	st, _ := meantRun(h)
+	for _, a := range st.Agents {
+		list = append(list, manual.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Status, 60)})
+	}
+	return list
+}
+
+// offeredRequests are the permission requests that wait, and the word for all of them.
+func offeredRequests(h manual.Half) (list []manual.Entry) {
+	st, _ := meantRun(h)
+	for _, i := range st.Inbox {
+		if i.Kind == string(inbox.Permission) {
+			list = append(list, manual.Entry{Term: i.ID, Text: sanitize.Line(i.Agent+", "+i.Text, 60)})
+		}
+	}
+	if len(list) > 0 {
+		list = append(list, manual.Entry{Term: allRequests, Text: "every open request"})
+	}
+	return list
+}
+
+// offeredOptions are the options of what waits for a choice.
+func offeredOptions(h manual.Half) (list []manual.Entry) {
+	st, _ := meantRun(h)
+	for _, i := range st.Inbox {
+		for _, option := range i.Choices {
+			list = append(list, manual.Entry{Term: option, Text: sanitize.Line(i.Text, 60)})
+		}
+	}
+	return list
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// takes is how long a live run may take to accept a command, which has to be on its disk.
+const takes = 15 * time.Second
+
+// commandLine is what a command that was handed in to a live run prints with --json.
+type commandLine struct {
+	Run      string `json:"run"`
+	Accepted bool   `json:"accepted"`
+	Message  string `json:"message"`
+}
+
+// command hands a command in to the run, and waits until it is accepted or rejected.
+func (l *connection) command(ctx context.Context, body contract.CommandBody) (control.CommandResult, error) {
+	line, err := contract.MarshalCommand(contract.Command{Body: body})
+	if err != nil {
+		return control.CommandResult{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, takes)
+	defer cancel()
+	r, err := l.Command(ctx, line)
+	var refused *control.Refusal
+	switch {
+	case errors.As(err, &refused):
+		err = usagef("run %s: %s", short(l.info.Run), refused.Message)
+	case err != nil:
+		err = &exitError{code: contract.ExitFailed, text: fmt.Sprintf(
+			"run %s: %v: whether it took the command is not known; arbiter watch prints its events",
+			short(l.info.Run), err)}
+	}
+	return r, err
+}
+
+// tellCommand hands a command in, and says what became of it.
+func (e env) tellCommand(ctx context.Context, l *connection, body contract.CommandBody, asJSON bool) error {
+	r, err := l.command(ctx, body)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		line := commandLine{Run: l.info.Run, Accepted: r.Accepted, Message: r.Message}
+		if err := json.NewEncoder(e.stdout).Encode(line); err != nil {
+			return environmentf("stdout: %v", err)
+		}
+	}
+	if !r.Accepted {
+		return usagef("run %s: %s", short(l.info.Run), r.Message)
+	}
+	if !asJSON {
+		fmt.Fprintf(e.stderr, "Run %s: %s\n", short(l.info.Run), sanitize.Line(r.Message, 300))
+	}
+	return nil
+}
+
+// oneOf refuses a value of a flag that is none of some words.
+func oneOf(flag, value string, words ...string) error {
+	if slices.Contains(words, value) {
+		return nil
+	}
+	last := len(words) - 1
+	return usagef("--%s %q: use %s or %s", flag, value, strings.Join(words[:last], ", "), words[last])
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// allRequests stands for every open permission request.
+const allRequests = "all"
+
+// permitAnswer is one answer of allow --json and deny --json.
+type permitAnswer struct {
+	Request  string `json:"request"`
+	Accepted bool   `json:"accepted"`
+	Message  string `json:"message"`
+}
+
+// permit is `arbiter allow` and `arbiter deny`.
+func (e env) permit(c *cli.Context, behavior string) error {
+	if err := checkPermit(c, behavior); err != nil {
+		return err
+	}
+	l, request, err := connectForRequest(c)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	list, err := openRequests(l, request)
+	if err != nil {
+		return err
+	}
+	answers := []permitAnswer{}
+	var failed error
+	for _, r := range list {
+		a, err := l.answer(c, behavior, r)
+		if err != nil {
+			return err
+		}
+		answers = append(answers, a)
+		if !a.Accepted && request != allRequests || !a.Accepted && l.stillOpen(c.Context, r.Request) {
+			failed = usagef("run %s: %s", short(l.info.Run), a.Message)
+		} else if !c.Bool("json") {
+			fmt.Fprintf(e.stderr, "Run %s: %s\n", short(l.info.Run), sanitize.Line(a.Message, 300))
+		}
+	}
+	if c.Bool("json") {
+		err = json.NewEncoder(e.stdout).Encode(struct {
+			Run     string         `json:"run"`
+			Answers []permitAnswer `json:"answers"`
+		}{l.info.Run, answers})
+	} else if len(list) == 0 {
+		fmt.Fprintf(e.stderr, "No permission request is open in run %s.\n", short(l.info.Run))
+	}
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// connectForRequest connects to the run that the arguments mean. A single one is a RUN if a live run has that id.
+func connectForRequest(c *cli.Context) (l *connection, request string, err error) {
+	store, err := openRuns(c)
+	if err != nil {
+		return nil, "", err
+	}
+	run, request := c.Args().Get(0), c.Args().Get(1)
+	if c.NArg() == 1 {
+		live, err := store.live()
+		if err != nil {
+			store.Close()
+			return nil, "", err
+		}
+		if !slices.ContainsFunc(live, func(i journal.Info) bool { return strings.HasPrefix(i.Run, run) }) {
+			run, request = "", run
+		}
+	}
+	l, err = connectIn(c, store, run, nil)
+	return l, request, err
+}
+
+// openRequests are the open permission requests that are meant: by an id or its beginning, all of them, or the only
+// one.
+func openRequests(l *connection, named string) ([]contract.PermissionRequest, error) {
+	items, err := inboxOf(l.status)
+	if err != nil {
+		return nil, environmentf("%v", err)
+	}
+	var open, found []contract.PermissionRequest
+	var ids []string
+	for _, i := range items {
+		if i.Kind != inbox.Permission {
+			continue
+		}
+		open, ids = append(open, *i.Request), append(ids, sanitize.Line(i.ID, 80))
+		if i.ID == named {
+			return open[len(open)-1:], nil
+		}
+		if strings.HasPrefix(i.ID, named) || strings.HasPrefix(i.ID, "perm-"+named) {
+			found = append(found, *i.Request)
+		}
+	}
+	run := short(l.info.Run)
+	switch {
+	case named == allRequests:
+		return open, nil
+	case len(found) == 1:
+		return found, nil
+	case len(open) == 0 && named == "":
+		return nil, usagef("no permission request is open in run %s", run)
+	case len(open) == 0:
+		return nil, usagef("no permission request %q is open in run %s, nor any other", named, run)
+	case len(found) == 0:
+		return nil, usagef("no permission request %q is open in run %s: use one of %s", named, run,
+			strings.Join(ids, ", "))
+	case named == "":
+		return nil, usagef("several permission requests are open in run %s: name one of %s, or all", run,
+			strings.Join(ids, ", "))
+	}
+	return nil, usagef("%q fits several permission requests of run %s: %s", named, run, strings.Join(ids, ", "))
+}
+
+// answer answers one request.
+func (l *connection) answer(c *cli.Context, behavior string, r contract.PermissionRequest) (permitAnswer, error) {
+	scope, rule := c.String("for"), c.String("rule")
+	p := contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action}
+	if behavior == bridge.Allow {
+		p.Scope, p.Rule = scope, rule
+	} else {
+		p.Message = c.String("message")
+		if rule == "" && scope == contract.ScopeRun {
+			if len(r.Suggestions) == 0 {
+				return permitAnswer{}, usagef("no rule is known that covers request %s: give one with --rule",
+					r.Request)
+			}
+			rule = r.Suggestions[0]
+		}
+	}
+	done, err := l.command(c.Context, p)
+	if err == nil && done.Accepted && behavior == bridge.Deny && scope == contract.ScopeRun {
+		done, err = l.command(c.Context, contract.Configure{Deny: rule})
+	}
+	return permitAnswer{r.Request, done.Accepted, done.Message}, err
+}
+
+// stillOpen reports whether a request that was not answered by us waits on. Somebody else, or a rule, may have settled
+// it meanwhile.
+func (l *connection) stillOpen(ctx context.Context, request string) bool {
+	st, err := l.Status(ctx)
+	return err != nil || slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == request })
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func (e env) stopCommand() *cli.Command {
+	return &cli.Command{
+		Name: "stop", Usage: "end a live run in order, so that it can be resumed", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Ends the run as SIGTERM does, waits for its end, and prints how it ended and how to resume it. The
+run's own process ends with exit code 143. Without RUN it is the live run of this directory. To stop
+all agents but keep the run, use arbiter halt.
+
+Exit codes: 0 the run has ended; 1 the connection was lost before it told how; 2 bad usage, no such
+live run, or refused; 5 arbiter does not answer (arbiter halt ends its agents all the same); 130,
+143 a signal ended the wait: the run ends all the same.`),
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "now", Usage: "do not let running turns end"},
+			jsonFlag(), stateDirFlag()},
+		Action: e.stop,
+	}
+}
+
+// stop is `arbiter stop`.
+func (e env) stop(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return usagef("stop: give at most one RUN")
+	}
+	ctx, done := interruptible(c.Context, false)
+	defer done()
+	l, err := connect(c, c.Args().First(), nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	end, err := l.stop(ctx, c.Bool("now"))
+	run := short(l.info.Run)
+	switch {
+	case ctx.Err() != nil:
+		return bySignal(ctx, "run "+run+" is being stopped; arbiter ps shows whether it still lives")
+	case err != nil:
+		return notConnected(l.info, err)
+	case end == nil:
+		return &exitError{code: contract.ExitFailed, text: "run " + run + " has ended, and did not tell how"}
+	}
+	s := stopped{Run: l.info.Run, Exit: end.Exit, Text: end.Text}
+	if info, err := l.store.Find(l.info.Run); err == nil && lineOf(info).Resumable && info.Unfinished {
+		s.Resume = resumeLine("", l.info.Run, l.store.root)
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(e.stdout).Encode(s)
+	}
+	e.tellStopped(s, end.Unfinished)
+	return nil
+}

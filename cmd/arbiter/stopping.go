@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// stopped is what stop --json prints.
+type stopped struct {
+	Run    string `json:"run"`
+	Exit   int    `json:"exit_code"`
+	Text   string `json:"text"`
+	Resume string `json:"resume,omitempty"` // a line that takes the run up again
+}
+
+// tellStopped says how the run ended.
+func (e env) tellStopped(s stopped, unfinished []string) {
+	for _, what := range unfinished {
+		fmt.Fprintln(e.stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+	}
+	text := s.Text
+	if s.Exit == int(contract.ExitComplete) {
+		text = "complete"
+	}
+	fmt.Fprintf(e.stderr, "Run %s has ended: %s\n", short(s.Run), sanitize.Line(text, 1000))
+	if s.Resume != "" {
+		fmt.Fprintln(e.stderr, "To resume: "+s.Resume)
+	}
+}
+
+// stop has the run end, and waits until its process has let go of it. The end is nil if the run has told none.
+func (l *connection) stop(ctx context.Context, now bool) (*control.RunEnded, error) {
+	told := make(chan *control.RunEnded, 1)
+	err := l.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(part any) {
+		if end, ok := part.(control.RunEnded); ok {
+			told <- &end
+		}
+	})
+	if err == nil {
+		err = l.Stop(ctx, control.StopParams{Signal: "TERM", Fast: now})
+	}
+	var refused *control.Refusal
+	if err != nil && !(errors.As(err, &refused) && refused.Message == errRunOver.Error()) {
+		return nil, err
+	}
+	var end *control.RunEnded
+	select {
+	case end = <-told:
+	case <-l.Done():
+		select {
+		case end = <-told: // just before the connection ended
+		default:
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return end, l.store.awaitEnd(ctx, l.info.Run)
+}
