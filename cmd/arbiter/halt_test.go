@@ -256,6 +256,9 @@ wait; cat later
 			t.Errorf("want %q in\n%s", want, text)
 		}
 	}
+	if !strings.Contains(text, first.Session[:8]+"  refused") {
+		t.Errorf("ps shows\n%s", text)
+	}
 	if n := len(collect[contract.Accepted](s)); n > 0 {
 		t.Errorf("%d commands were accepted", n)
 	}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// TestLiveRun: a live run is found by as much of its id as no other live run shares, or by the current directory; what
+// is not clear is refused with the ids to choose from.
+func TestLiveRun(t *testing.T) {
+	root, here, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	store, err := journal.OpenStore(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	all := &runs{store, root}
+	begin := func(id, dir string) *journal.Run {
+		t.Helper()
+		r, err := store.Create(journal.Meta{Run: id, CWD: dir, Began: time.Now()}, journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() }) // closed already, perhaps
+		return r
+	}
+	if err := begin("aaaa1111-dead", here).Close(); err != nil {
+		t.Fatal(err)
+	}
+	begin("aaaa2222-one", here)
+	begin("aabb3333-two", elsewhere)
+	t.Chdir(here)
+	expect := func(named, run, says string) {
+		t.Helper()
+		info, err := liveRun(all, named)
+		var exit *exitError
+		switch {
+		case says == "" && (err != nil || info.Run != run):
+			t.Errorf("%q: %s, %v, want %s", named, info.Run, err, run)
+		case says != "" && (!errors.As(err, &exit) || exit.code != contract.ExitUsage ||
+			!strings.Contains(exit.text, says)):
+			t.Errorf("%q: %v, want %q", named, err, says)
+		}
+	}
+	expect("", "aaaa2222-one", "")
+	expect("aaaa", "aaaa2222-one", "") // the other one is dead
+	expect("aabb3333-two", "aabb3333-two", "")
+	expect("aa", "", `"aa" fits several live runs: `)
+	expect("aaaa1", "", "run aaaa1111 is not alive")
+	expect("bb", "", `there is no run "bb"`)
+	begin("cccc4444-three", here)
+	expect("", "", "several runs are live in "+here+": ")
+	t.Chdir(root)
+	expect("", "", "no run is live in "+root)
+}
