@@ -38,7 +38,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"no rule":                {Behavior: "allow", Scope: "run", Rule: "Bash("},
 		"no tool's rule":         {Behavior: "allow", Scope: "always", Rule: "(make)"},
 		"a rule for once":        {Behavior: "allow", Rule: "Bash(make *)"},
-		"a rule to deny by":      {Behavior: "deny", Scope: "run", Rule: "Bash(make *)"},
+		"a rule to deny once":    {Behavior: "deny", Rule: "Bash(make *)"},
+		"denied always":          {Behavior: "deny", Scope: "always"},
 	} {
 		p, _ := answering(t, "make all", c)
 		if r := last[contract.Rejected](p); r.Ref != "r" || r.Message == "" {
@@ -82,5 +83,50 @@ func TestScopesOfAnAnswer(t *testing.T) {
 		if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
 			t.Errorf("%s %s, -want +got:\n%s", tt.scope, tt.rule, diff)
 		}
+	}
+}
+
+// TestADenialForTheRun is a rule of the run from then on, which a later life begins with.
+func TestADenialForTheRun(t *testing.T) {
+	denial := contract.Permit{Behavior: "deny", Scope: "run", Rule: "Bash(make *)", Message: "No."}
+	p, _ := answering(t, "make all", denial)
+	want := contract.Permission{
+		Request: "p1", Behavior: "deny", By: "human", Tool: "Bash", Rule: "Bash(make *)", Scope: "run", Reason: "No.",
+		Action: permission.Key("Bash", bashParams("make all").Input),
+	}
+	if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !slices.Equal(p.s.Options.Deny, []string{"Bash(make *)"}) || len(p.s.Permission.Rules) != 0 {
+		t.Errorf("denied by %v, allowed by %v", p.s.Options.Deny, p.s.Permission.Rules)
+	}
+	p.folds()
+	p.resume("")
+	if !slices.Equal(p.s.Options.Deny, []string{"Bash(make *)"}) {
+		t.Errorf("the next life denies by %v", p.s.Options.Deny)
+	}
+}
+
+// TestOtherRulesAfterAResume: what waited is held against the rules that the run is taken up with, before its agent
+// asks again.
+func TestOtherRulesAfterAResume(t *testing.T) {
+	for _, present := range []bool{true, false} {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.do(asked(p, id, "p1", "ask"))
+		p.out = nil
+		o := p.s.Options
+		o.Allow, o.HumanPresent = []string{"Bash(make)"}, present
+		p.do(input.Resumed{Options: o, Claude: p.s.Claude, Stay: true})
+		if len(effects[permission.Reconsider](p)) != 1 || len(p.s.Permission.Unclaimed) != 1 {
+			t.Fatalf("not held against the new rules: %+v", p.s.Permission)
+		}
+		of := permission.Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make)"}
+		p.do(input.Reconsidered{Settled: []permission.Settlement{of}, Changes: p.s.Permission.Changes})
+		if b := last[contract.Permission](p); b.Request != "p1" || b.Behavior != bridge.Allow || b.By != "rule" ||
+			len(p.s.Permission.All()) != 0 {
+			t.Errorf("told %+v; there wait %+v", b, p.s.Permission.All())
+		}
+		p.folds()
 	}
 }

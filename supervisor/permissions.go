@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -45,7 +46,10 @@ func (st *step) permit(ref string, c contract.Permit) {
 		st.reject(ref, "permission is given by stdin, the screen or the control socket only")
 		return
 	}
-	st.Permission.Answer(&st.out, ref, c)
+	taken := st.Permission.Answer(&st.out, ref, c)
+	if taken && c.Behavior == bridge.Deny && c.Rule != "" && !slices.Contains(st.Options.Deny, c.Rule) {
+		st.Options.Deny = append(slices.Clone(st.Options.Deny), c.Rule)
+	}
 }
 
 // remembered tells where a grant could not be kept; it holds for this run all the same.
@@ -64,6 +68,8 @@ func (st *step) judged(f input.Judged) {
 	if !f.Announced() {
 		return
 	}
+	st.Permission.Decided(&st.out, f.Params.ID, f.Action,
+		permission.Finding{Behavior: f.Behavior, By: f.By, Rule: f.Rule, Reason: f.Reason})
 	st.emit(f.Params.ID, contract.Permission{
 		Request:  "judge-" + cmp.Or(f.Params.ToolUse, f.Action[:min(len(f.Action), 12)]),
 		Behavior: f.Behavior, By: f.By, Tool: f.Params.Tool, Rule: f.Rule,

@@ -51,7 +51,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
 	st.ProcessBegan, st.ProcessRuns = st.at, st.ProcessRuns+1
-	modes, accept := st.Options.Modes, st.Options.Accept
+	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, SameRules(&st.Options, &f.Options)
 	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
 	st.keepModes(modes)
 	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
@@ -101,7 +101,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.callBack()
-	st.askAgain(f.Word != "")
+	st.askAgain(f.Word != "", sameRules)
 	st.goOn()
 	if f.Word != "" {
 		st.word(contract.Say{Text: f.Word})
@@ -195,8 +195,8 @@ func (st *step) callBack() {
 }
 
 // askAgain emits the open question once more; answered says that the answer came with the resume. Permission requests
-// are open again when an agent asks for them again.
-func (st *step) askAgain(answered bool) {
+// are open again when an agent asks for them again; where the rules are others now, they may decide them first.
+func (st *step) askAgain(answered, sameRules bool) {
 	for _, p := range st.Question.parts() {
 		st.tellQuestion(p)
 	}
@@ -204,6 +204,9 @@ func (st *step) askAgain(answered bool) {
 		a, ok := st.Agent(id)
 		return ok && !a.Dismissed
 	})
+	if !sameRules {
+		st.Permission.PolicyChanged(&st.out)
+	}
 	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
 	if !st.HumanPresent && !answered {
 		st.answerAlone()

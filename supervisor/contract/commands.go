@@ -26,8 +26,8 @@ type (
 		To       string `json:"to,omitempty"`
 		Strength string `json:"strength,omitempty"`
 	}
-	// Permit answers a permission_request. Scope: once (default), run or always. With
-	// run and always Rule says what else is allowed by it; without one it is the same
+	// Permit answers a permission_request. Scope: once (default), run or, with allow, always. With
+	// run and always Rule says what else is allowed or denied by it; without one it is the same
 	// action alone. Action, if it is given, must be the request's.
 	Permit struct {
 		Request  string `json:"request"`

@@ -218,7 +218,7 @@ type (
 		Tool     string `json:"tool,omitempty"`
 		Rule     string `json:"rule,omitempty" jsonschema:"The rule that decided."`
 		Action   string `json:"action,omitempty"`
-		Scope    string `json:"scope,omitempty" jsonschema:"Of a human's allow: once, run or always."`
+		Scope    string `json:"scope,omitempty" jsonschema:"Of a human's answer: once, run or always."`
 		Reason   string `json:"reason,omitempty"`
 		Subagent string `json:"subagent,omitempty"`
 	}

@@ -51,10 +51,11 @@ var forms = []form{
 		{name: "request", required: true, about: "The id of the permission_request."},
 		{name: "behavior", required: true, enum: []string{bridge.Allow, bridge.Deny}, about: "The answer."},
 		{name: "scope", enum: []string{ScopeOnce, ScopeRun, ScopeAlways},
-			about: "With allow: once (default); run: not asked for again in this run; always: nor in later runs in " +
-				"this workspace."},
-		{name: "rule", about: "With run or always: the permission rule that is allowed, such as one of the request's " +
-			"suggestions; it must cover the request. Absent: the same action alone."},
+			about: "once (default); run: the answer holds for this run, and is not asked for again; always, with " +
+				"allow: in later runs in this workspace, too."},
+		{name: "rule", about: "With run or always: the permission rule that is allowed or denied, such as one of the " +
+			"request's suggestions; it must cover the request. It settles all other requests that it covers. Absent: " +
+			"the same action alone."},
 		{name: "action", about: "The request's action, a SHA-256; if given, it must be the same."},
 		{name: "message", about: "With deny: what the agent is told."},
 	}},

@@ -41,19 +41,23 @@ func tell(c *effect.Collector, r Request, d ruling) {
 }
 
 // Answer carries out a human's command: it answers an open request, or keeps the answer of an unclaimed one until the
-// agent asks again. A command that fits no request, or not this one, is rejected.
-func (s *State) Answer(c *effect.Collector, ref string, given contract.Permit) {
+// agent asks again. A command that fits no request, or not this one, is rejected. It reports whether it was taken.
+func (s *State) Answer(c *effect.Collector, ref string, given contract.Permit) bool {
 	r, known := s.Find(given.Request)
 	if !known {
 		c.Reject(ref, "no permission request %q is open", given.Request)
-		return
+		return false
 	}
 	if why := unfit(&r, given); why != "" {
 		c.Reject(ref, "%s", why)
-		return
+		return false
 	}
 	reason := cmp.Or(given.Message, "the human said no")
-	d := ruling{Finding: Finding{Behavior: bridge.Deny, By: contract.Human, Reason: reason}, message: Denial(reason)}
+	denied := Finding{Behavior: bridge.Deny, By: contract.Human, Rule: given.Rule, Reason: reason}
+	d := ruling{Finding: denied, message: Denial(reason)}
+	if given.Scope == contract.ScopeRun {
+		d.scope = given.Scope
+	}
 	if given.Behavior == bridge.Allow {
 		d = ruling{
 			Finding: Finding{Behavior: bridge.Allow, By: contract.Human, Rule: given.Rule},
@@ -67,9 +71,8 @@ func (s *State) Answer(c *effect.Collector, ref string, given contract.Permit) {
 		c.Accept(ref, "permission "+given.Request+": "+given.Behavior+", when "+r.Params.ID+" asks again")
 		s.keep(c, r, d)
 	}
-	if given.Behavior == bridge.Allow {
-		s.grant(c, &r, given)
-	}
+	s.grant(c, &r, given)
+	return true
 }
 
 // keep keeps a human's answer until the agent makes the request again.

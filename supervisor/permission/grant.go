@@ -21,10 +21,10 @@ func unfit(r *Request, c contract.Permit) string {
 	switch {
 	case c.Action != "" && c.Action != r.Key():
 		return "the answer is for another action than request " + r.ID + " is about: look at it again"
+	case c.Behavior != bridge.Allow && c.Scope == contract.ScopeAlways:
+		return "a denial ends with its run: give scope run, and start later runs with --deny"
 	case c.Rule == "":
 		return ""
-	case c.Behavior != bridge.Allow:
-		return "a rule goes with allow; leave it out to deny request " + r.ID
 	case c.Scope != contract.ScopeRun && c.Scope != contract.ScopeAlways:
 		return "a rule goes with scope run or always"
 	}
@@ -34,12 +34,19 @@ func unfit(r *Request, c contract.Permit) string {
 	return ""
 }
 
-// grant records a human's allow that holds longer than one answer. The rule was found to be one.
+// grant records a human's answer that holds longer than once. The rule was found to be one; a rule that denies is kept
+// with the run's other rules, by the caller.
 func (s *State) grant(c *effect.Collector, r *Request, given contract.Permit) {
 	if given.Scope != contract.ScopeRun && given.Scope != contract.ScopeAlways {
 		return
 	}
 	s.PolicyChanged(c)
+	if given.Behavior != bridge.Allow {
+		if given.Rule == "" {
+			s.Denied = append(slices.Clip(s.Denied), r.Key())
+		}
+		return
+	}
 	if given.Rule == "" {
 		s.Actions = append(slices.Clip(s.Actions), r.Key())
 	} else if !slices.Contains(s.Rules, given.Rule) {
@@ -54,10 +61,10 @@ func (s *State) grant(c *effect.Collector, r *Request, given contract.Permit) {
 	}
 }
 
-// PolicyChanged has the open requests held against mode, rules and grants again, which are others now.
+// PolicyChanged has the requests that wait held against mode, rules and grants again, which are others now.
 func (s *State) PolicyChanged(c *effect.Collector) {
 	s.Changes++
-	if len(s.Open) > 0 {
+	if len(s.Open)+len(s.Unclaimed) > 0 {
 		s.reconsider(c)
 	}
 }
@@ -67,7 +74,7 @@ func (s *State) reconsider(c *effect.Collector) {
 	c.Do(Reconsider{})
 }
 
-// Settlement is what mode, rules and grants say of an open request.
+// Settlement is what mode, rules and grants say of a request that waits.
 type Settlement struct {
 	Request  string // Request.ID
 	Asked    string // Request.Params.Request: the id may have been taken over by another process since
@@ -76,13 +83,22 @@ type Settlement struct {
 	Reason   string
 }
 
-// Reconsidered answers the open requests that mode, rules and grants decide now. Changes is the State.Changes that the
-// settlements were found with: older ones do not count, for all requests are held against the present rules as well.
+// Reconsidered answers the requests that mode, rules and grants decide now. Of an unclaimed one only the frontends are
+// told: when its agent asks again, they decide again. Changes is the State.Changes that the settlements were found
+// with: older ones do not count, for all requests are held against the present rules as well.
 func (s *State) Reconsidered(c *effect.Collector, settled []Settlement, changes int, h Human) {
 	s.Reconsidering = max(s.Reconsidering-1, 0)
 	for _, of := range settled {
 		same := func(r Request) bool { return r.ID == of.Request && r.Params.Request == of.Asked }
-		if changes != s.Changes || !slices.ContainsFunc(s.Open, same) {
+		if changes != s.Changes {
+			continue
+		}
+		if i := slices.IndexFunc(s.Unclaimed, same); i >= 0 {
+			u := s.Unclaimed[i]
+			s.Decided(c, u.Params.ID, u.Key(), Finding{of.Behavior, of.By, of.Rule, of.Reason})
+			continue
+		}
+		if !slices.ContainsFunc(s.Open, same) {
 			continue
 		}
 		r, _ := s.take(c, of.Request)

@@ -114,7 +114,13 @@ func TestAnswer(t *testing.T) {
 			given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeAlways, Rule: "Bash(make *)"},
 			want:  bridge.Allow, rules: 1,
 		},
-		"a rule, denied":  {given: contract.Permit{Behavior: bridge.Deny, Rule: "Bash(make *)"}, rejected: true},
+		"never in the run": {
+			given: contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeRun}, want: bridge.Deny,
+		},
+		"a rule, denied once": {given: contract.Permit{Behavior: bridge.Deny, Rule: "Bash(make *)"}, rejected: true},
+		"never in later runs": {
+			given: contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeAlways}, rejected: true,
+		},
 		"a rule, once":    {given: contract.Permit{Behavior: bridge.Allow, Rule: "Bash(make *)"}, rejected: true},
 		"another action":  {given: contract.Permit{Behavior: bridge.Allow, Action: keyOf("ls")}, rejected: true},
 		"another request": {given: contract.Permit{Request: "p9", Behavior: bridge.Allow}, rejected: true},
@@ -207,5 +213,59 @@ func TestResume(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"p1", "p0"}, ids); diff != "" || len(s.Open) != 0 || s.Reconsidering != 0 {
 		t.Error(diff, s)
+	}
+}
+
+// TestDeniedForTheRun: an action that was denied for the run is denied when it is asked for again, by anybody.
+func TestDeniedForTheRun(t *testing.T) {
+	s, c := State{Open: []Request{asks("orch-1", "p1", "make")}}, &effect.Collector{}
+	taken := s.Answer(c, "ref", contract.Permit{Request: "p1", Behavior: bridge.Deny, Scope: contract.ScopeRun})
+	if !taken || s.Changes != 1 || len(s.Actions) != 0 {
+		t.Errorf("taken %v, %d changes, granted %v", taken, s.Changes, s.Actions)
+	}
+	s.Asked(c, asks("orch-2", "p2", "make"), ask, s.Changes, false, present)
+	s.Asked(c, asks("orch-2", "p3", "ls"), ask, s.Changes, false, present)
+	if diff := cmp.Diff([]string{"p1 deny human", "p2 deny human"}, told(c)); diff != "" || len(s.Open) != 1 {
+		t.Errorf("%s\nopen: %+v", diff, s.Open)
+	}
+}
+
+// TestUnclaimedAreDecided: what waited for its agent to ask again is closed under its id when the rules decide it now,
+// and when the agent's call is decided without a question.
+func TestUnclaimedAreDecided(t *testing.T) {
+	old := func() State { return State{Unclaimed: []Request{asks("orch-1", "p0", "make")}, Changes: 3} }
+	allow := Finding{Behavior: bridge.Allow, By: "rule"}
+	for name, tt := range map[string]struct {
+		do   func(*State, *effect.Collector)
+		want []string
+	}{
+		"by a rule that is new": {func(s *State, c *effect.Collector) {
+			of := Settlement{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
+			s.Reconsidered(c, []Settlement{of}, 3, present)
+		}, []string{"p0 allow rule"}},
+		"by an older rule": {func(s *State, c *effect.Collector) {
+			of := Settlement{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
+			s.Reconsidered(c, []Settlement{of}, 2, present)
+		}, nil},
+		"when the agent asks": {func(s *State, c *effect.Collector) {
+			s.Asked(c, asks("orch-1", "p1", "make"), allow, 3, false, present)
+		}, []string{"p0 allow rule"}},
+		"when the agent asks, and the call was told": {func(s *State, c *effect.Collector) {
+			s.Asked(c, asks("orch-1", "p1", "make"), allow, 3, true, present)
+		}, []string{"p0 allow rule"}},
+		"when the call is decided before it is asked about": {func(s *State, c *effect.Collector) {
+			s.Decided(c, "orch-1", keyOf("make"), allow)
+		}, []string{"p0 allow rule"}},
+		"when another agent's call is decided": {func(s *State, c *effect.Collector) {
+			s.Decided(c, "orch-2", keyOf("make"), allow)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := old(), &effect.Collector{}
+			tt.do(&s, c)
+			if diff := cmp.Diff(tt.want, told(c)); diff != "" || len(s.Unclaimed) != 1-len(tt.want) {
+				t.Errorf("%s\nunclaimed: %+v", diff, s.Unclaimed)
+			}
+		})
 	}
 }

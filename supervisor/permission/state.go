@@ -20,6 +20,7 @@ type State struct {
 	Reconsidering int      `json:",omitempty"` // [Reconsider] effects that have not ended
 	Actions       []string `json:",omitempty"` // keys of actions that the human allowed for the whole run
 	Rules         []string `json:",omitempty"` // rules that the human allowed for the whole run
+	Denied        []string `json:",omitempty"` // keys of actions that the human denied for the whole run
 }
 
 // Answer is a human's answer that waits for its request to be made again.
@@ -79,6 +80,14 @@ func (s *State) All() []Request { return slices.Concat(s.Open, s.Unclaimed) }
 // Asked answers a request by what was found out, or has it wait for the human. Changes is the State.Changes that the
 // finding was made with; told says that the frontends were told of the same call already.
 func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, told bool, h Human) {
+	if slices.Contains(s.Denied, r.Key()) {
+		f = Finding{Behavior: bridge.Deny, By: contract.Human, Reason: "the human denied it for this run"}
+	}
+	if f.Behavior != bridge.Ask {
+		if earlier, waited := s.unclaim(r.Params.ID, r.Key()); waited {
+			r.ID, told = earlier.ID, false // who waits for an answer to that one hears of it
+		}
+	}
 	switch {
 	case f.Behavior == bridge.Allow && told:
 		c.Do(Respond{Request: r.Params.Request, Result: bridge.PermissionResult{Behavior: bridge.Allow}})
@@ -90,6 +99,9 @@ func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, to
 	case slices.Contains(s.Actions, r.Key()):
 		answer(c, r, ruling{Finding: Finding{Behavior: bridge.Allow, By: contract.Human}, scope: contract.ScopeRun})
 	case s.claim(c, r, h.Wait):
+		if changes != s.Changes {
+			s.reconsider(c)
+		}
 	case s.known(r.ID):
 		Deny(c, r, contract.ByNobody, "another request goes by the same name")
 	case !h.Present && changes == s.Changes:
@@ -114,17 +126,32 @@ func (s *State) open(c *effect.Collector, r Request, wait time.Duration) {
 	c.Do(effect.SetTimer{Key: TimerPrefix + r.ID, After: wait})
 }
 
+// Decided closes an unclaimed request whose action was decided without being asked about again.
+func (s *State) Decided(c *effect.Collector, agent, action string, f Finding) {
+	if r, waited := s.unclaim(agent, action); waited {
+		tell(c, r, ruling{Finding: f})
+	}
+}
+
+// unclaim takes an agent's unclaimed request for an action off.
+func (s *State) unclaim(agent, action string) (Request, bool) {
+	i := slices.IndexFunc(s.Unclaimed, func(r Request) bool { return r.Params.ID == agent && r.Key() == action })
+	if i < 0 {
+		return Request{}, false
+	}
+	r := s.Unclaimed[i]
+	s.Unclaimed = slices.Delete(slices.Clone(s.Unclaimed), i, i+1)
+	return r, true
+}
+
 // claim deals with a request that an earlier process of the agent had made already: it is open again under the id of
 // that one, or gets the answer that was given since. It reports whether it did.
 func (s *State) claim(c *effect.Collector, r Request, wait time.Duration) bool {
 	key := r.Key()
-	for i, earlier := range s.Unclaimed {
-		if earlier.Params.ID == r.Params.ID && earlier.Key() == key {
-			s.Unclaimed = slices.Delete(slices.Clone(s.Unclaimed), i, i+1)
-			r.ID = earlier.ID
-			s.open(c, r, wait)
-			return true
-		}
+	if earlier, waited := s.unclaim(r.Params.ID, key); waited {
+		r.ID = earlier.ID
+		s.open(c, r, wait)
+		return true
 	}
 	for i, a := range s.Answered {
 		if a.Agent == r.Params.ID && a.Action == key {

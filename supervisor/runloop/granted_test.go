@@ -248,3 +248,66 @@ func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
 		})
 	}
 }
+
+// TestADenialSettlesWhatElseItCovers: what a human denies for the run, by a rule or by the action, is denied to all who
+// asked for it, and to those who ask later. A rule that does not cover the request is rejected.
+func TestADenialSettlesWhatElseItCovers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer  contract.Permit
+		settled []string
+	}{
+		"once":            {contract.Permit{}, []string{"p2 human "}},
+		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 human ", "p4 human ", "p5 human "}},
+		"a rule": {contract.Permit{Scope: "run", Rule: "Bash(make *)"},
+			[]string{"p2 human Bash(make *)", "p1 rule Bash(make *)", "p4 rule Bash(make *)", "p5 rule Bash(make *)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				commands := []string{"make one", "make two", "npm test", "make two"}
+				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
+					answers := asks(t, l, ref, commands...)
+					other := contract.Permit{Request: "p2", Behavior: bridge.Deny, Scope: "run", Rule: "Bash(npm *)"}
+					humanSays(l, other)
+					if n := waiting(l); n != len(commands) {
+						t.Errorf("%d requests wait after an answer that is none", n)
+					}
+					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Deny
+					humanSays(l, tt.answer)
+					late := bridge.PermissionParams{AgentRef: ref, Request: "p5", Tool: "Bash",
+						Input: bashCall("make two").Input}
+					if tt.answer.Scope == "" {
+						late.Input = bashCall("npm run").Input
+					}
+					answer := make(chan bridge.PermissionResult, 1)
+					go func() {
+						r, err := l.Permission(t.Context(), late)
+						if err != nil {
+							t.Error(err)
+						}
+						answer <- r
+					}()
+					synctest.Wait()
+					if n := waiting(l); n != len(commands)+1-len(tt.settled) {
+						t.Errorf("%d requests still wait", n)
+					}
+					answers = append(answers, answer)
+					for _, line := range tt.settled {
+						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Deny || r.Message == "" {
+							t.Errorf("%s: %+v", line, r)
+						}
+					}
+				})
+				var settled []string
+				for _, e := range events {
+					b, ok := e.Body.(contract.Permission)
+					if ok && b.Behavior == bridge.Deny && (b.By == contract.Human || b.By == "rule") {
+						settled = append(settled, b.Request+" "+b.By+" "+b.Rule)
+					}
+				}
+				if diff := cmp.Diff(tt.settled, settled); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		})
+	}
+}

@@ -114,9 +114,17 @@ func (l *Loop) vet(f input.Fact) input.Fact {
 	}
 	params := asked.Params
 	p := l.bare(s, params.ID)
-	p.Allow = []policy.Rule{rule}
-	if _, covers := p.Covered(policy.Request{Tool: params.Tool, Input: l.exact(params), CWD: params.CWD}); covers {
-		return f
+	request := policy.Request{Tool: params.Tool, Input: l.exact(params), CWD: params.CWD}
+	if permit.Behavior == bridge.Deny {
+		p.Deny = []policy.Rule{rule}
+		if p.Compile().Decide(request).By == policy.ByRule {
+			return f
+		}
+	} else {
+		p.Allow = []policy.Rule{rule}
+		if _, covers := p.Covered(request); covers {
+			return f
+		}
 	}
 	c.Command.Body = contract.Malformed{Problem: "the rule " + permit.Rule + " does not cover request " + permit.Request + ", which stays open: take one of its suggestions, or answer without a rule"}
 	return c
@@ -127,7 +135,7 @@ func (l *Loop) vet(f input.Fact) input.Fact {
 func (l *Loop) reconsider() {
 	s := l.Snapshot()
 	f := input.Reconsidered{Changes: s.Permission.Changes}
-	for _, p := range s.Permission.Open {
+	for _, p := range s.Permission.All() {
 		call := askedCall(p.Params, l.exact(p.Params))
 		if p.Check {
 			call = checkCall(p.Params, l.exact(p.Params))

@@ -151,6 +151,9 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 	if rule, why := l.beyondMode(c); why != "" {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
+	if l.denied(c) {
+		return policy.Decision{Behavior: policy.Deny, By: contract.Human, Reason: "the human denied it for this run"}
+	}
 	request := c.request()
 	rules := l.rulesFor(c)
 	d := rules.Decide(request)
@@ -168,6 +171,12 @@ func (l *Loop) ruling(c toolCall) policy.Decision {
 			Reason: "the human allowed it for this run"}
 	}
 	return d
+}
+
+// denied reports whether the human has denied exactly this call for the whole run.
+func (l *Loop) denied(c toolCall) bool {
+	s := l.Snapshot()
+	return len(s.Permission.Denied) > 0 && slices.Contains(s.Permission.Denied, permission.Key(c.tool, c.input))
 }
 
 // granted reports whether the human has allowed a call for the whole run: exactly it, or by
