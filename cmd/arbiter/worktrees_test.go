@@ -36,7 +36,12 @@ actors:
   - name: one
     match: {role: orchestrator, contains: Weave part one}
     steps:
-      - use: [{tool: Bash, input: {command: "touch MEET/one; until test -e MEET/two; do sleep 0.1; done; printf 'first\\none\\nlast\\n' > shared.txt && git commit -qam one", description: Weave}}]
+      - use:
+          - tool: Bash
+            input: {command: "touch MEET/one; until test -e MEET/two; do sleep 0.1; done", description: Wait}
+      - use: [{tool: Read, input: {file_path: "{{.cwd}}/shared.txt"}}]
+      - use: [{tool: Edit, input: {file_path: "{{.cwd}}/shared.txt", old_string: first, new_string: "first\none"}}]
+      - use: [{tool: Bash, input: {command: "git commit -qam one; touch MEET/written", description: Commit}}]
       - &done
         verdict: &woven
           expects_response: true
@@ -58,7 +63,12 @@ actors:
   - name: two
     match: {role: orchestrator, contains: Weave part two}
     steps:
-      - use: [{tool: Bash, input: {command: "touch MEET/two; until test -e MEET/one; do sleep 0.1; done; printf 'first\\ntwo\\nlast\\n' > shared.txt && git commit -qam two", description: Weave}}]
+      - use:
+          - tool: Bash
+            input: {command: "touch MEET/two; until test -e MEET/written; do sleep 0.1; done", description: Wait}
+      - use: [{tool: Read, input: {file_path: "{{.cwd}}/shared.txt"}}]
+      - use: [{tool: Edit, input: {file_path: "{{.cwd}}/shared.txt", old_string: first, new_string: "first\ntwo"}}]
+      - use: [{tool: Bash, input: {command: "git commit -qam two", description: Commit}}]
       - *done
     otherwise: *otherwise
   - name: three
@@ -92,7 +102,8 @@ func TestIsolatedOrchestrators(t *testing.T) {
 				// Nobody has configured a name to commit with here.
 				play := strings.ReplaceAll(fourHands, "MEET", t.TempDir()) // where the two see that both have begun
 				s, model := hiredIn(t, p, play, repo.Path, "--isolation", isolation,
-					"--allow", "Bash", "--allow", "Write", "--accept", "test -f three.txt && test -f dir/four.txt",
+					"--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+					"--accept", "test -f three.txt && test -f dir/four.txt",
 					"--task", "Weave")
 				result := await[contract.Result](s, "the result", nil)
 				s.finish(contract.ExitComplete)
@@ -156,5 +167,39 @@ func TestIsolatedOrchestrators(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTheSameWorkInOneDirectory as in [TestIsolatedOrchestrators]: nothing is merged, and the run reports that two
+// changed one file.
+func TestTheSameWorkInOneDirectory(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
+			t.Parallel()
+			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
+			play := strings.ReplaceAll(fourHands, "MEET", t.TempDir())
+			play = strings.ReplaceAll(play, "is woven.*The work is merged", "is woven")
+			s, model := hiredIn(t, p, play, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+				"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
+			result := await[contract.Result](s, "the result", nil)
+			s.finish(contract.ExitComplete)
+			if list := model.Problems(); len(list) > 0 {
+				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+			}
+			if c := result.Changes; c == nil || c.Branch != "" || c.Files != 3 {
+				t.Errorf("the result's changes are %+v", c)
+			}
+			same := func(o contract.Overlap) bool {
+				return o.Path == "shared.txt" && slices.Equal(o.Agents, []string{"orch-1", "orch-2"})
+			}
+			if !slices.ContainsFunc(collect[contract.Overlap](s), same) {
+				t.Errorf("overlaps %+v\n%s", collect[contract.Overlap](s), s.dump())
+			}
+			if merges := collect[contract.Merge](s); len(merges) > 0 {
+				t.Errorf("merged %+v", merges)
+			}
+		})
 	}
 }

@@ -28,6 +28,14 @@ func TestMain(m *testing.M) {
 			}
 			return err
 		},
+		// record records the files after a turn of the agent args[3], or at the end if it is empty.
+		"record": func(step func(string), args []string) error {
+			f, err := Resume(ctx, gittest.Options(args[0], step), args[1], args[2])
+			if err == nil {
+				f.Record(ctx, recording(f, args[3]))
+			}
+			return err
+		},
 	})
 }
 
@@ -214,25 +222,38 @@ func TestSuccessorGoesOn(t *testing.T) {
 	}
 }
 
+// stride leaves out steps in CI's runs: most of a clone's are alike.
+func stride(kind string) int {
+	if kind == "clone" && os.Getenv("ARBITER_LONG") == "" {
+		return 4
+	}
+	return 1
+}
+
 // TestMergeKilled after each step: the next call finishes the work, and says the same.
 func TestMergeKilled(t *testing.T) {
-	for _, mode := range []string{"worktree", "shared"} {
+	for _, mode := range []string{"worktree", "clone", "shared"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			for n := 1; ; n++ {
+			kind := "worktree"
+			if mode == "clone" {
+				kind = mode
+			}
+			for n := 1; ; n += stride(kind) {
 				p := begin(t, mode)
-				one := p.place("orch-1", "worktree", "")
+				one := p.place("orch-1", kind, "")
 				one.Write("new", "1\n")
 				one.Commit("work")
 				one.Write("shared", "ONE\n2\n3\n4\n5\nlast\n")
 				private := p.Private()
 				killed := gittest.Killed(t, "merge", n, p.Path, p.files.Workspace.Own, mode)
 				m := p.merge("orch-1")
-				if m.Status != isolation.StatusMerged || mode == "worktree" && !slices.Equal(m.Files, []string{"new", "shared"}) {
+				if m.Status != isolation.StatusMerged ||
+					mode != "shared" && !slices.Equal(m.Files, []string{"new", "shared"}) {
 					t.Errorf("killed after step %d: %+v", n, m)
 				}
 				tree := map[string]string{}
-				if mode == "worktree" {
+				if mode != "shared" {
 					tree = p.Tree(p.files.main())
 				} else {
 					for name, text := range p.Files() {
@@ -253,6 +274,58 @@ func TestMergeKilled(t *testing.T) {
 					if n < 5 {
 						t.Errorf("only %d steps", n-1)
 					}
+					break
+				}
+			}
+		})
+	}
+}
+
+// recording asks for the files after a turn of an agent with a directory of its own, or at the end.
+func recording(f *Files, agent string) changes.Record {
+	r := changes.Record{Own: agent, Base: f.Workspace.Base, Keep: "handoff-1"}
+	r.Branch = agent == "" && f.Workspace.Isolated()
+	r.Final = agent == "" && !r.Branch
+	return r
+}
+
+// TestRecordKilled after each step: the next call records the same.
+func TestRecordKilled(t *testing.T) {
+	for name, c := range map[string]struct{ mode, kind, agent string }{
+		"shared": {"shared", "", ""}, "worktree": {"worktree", "worktree", "orch-1"},
+		"clone": {"worktree", "clone", "orch-1"}, "run branch": {"worktree", "worktree", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want changes.Recorded
+			for n := 0; ; n += stride(c.kind) {
+				p := begin(t, c.mode)
+				there := p.Dir
+				if c.kind != "" {
+					there = p.place("orch-1", c.kind, "")
+				}
+				there.Write("shared", "ONE\n")
+				if c.agent != "" {
+					there.Commit("work")
+				}
+				there.Write("new", "1\n")
+				private := p.Private()
+				killed := n == 0 || gittest.Killed(t, "record", n, p.Path, p.files.Workspace.Own, c.mode, c.agent)
+				got := p.files.Record(ctx, recording(p.files, c.agent))
+				got.Commit = "" // its time differs
+				if got.Total != nil {
+					got.Total.Head = ""
+				}
+				if n == 0 {
+					want = got
+				}
+				if diff := cmp.Diff(want, got); diff != "" || got.Failed != "" || got.Tree == "" {
+					t.Errorf("killed after step %d, -want +got:\n%s", n, diff)
+				}
+				if diff := cmp.Diff(private, p.Private()); diff != "" {
+					t.Errorf("killed after step %d: the user's part changed, -before +after:\n%s", n, diff)
+				}
+				if !killed {
 					break
 				}
 			}
