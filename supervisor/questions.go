@@ -67,7 +67,7 @@ func (p QuestionPart) ID() string { return fmt.Sprintf("question-%d", p.Number) 
 // with returns the question with one part more. Told reports that this part is open already.
 func (q *Question) with(p QuestionPart) (joined *Question, told bool) {
 	parts := q.parts()
-	if slices.ContainsFunc(parts, func(o QuestionPart) bool { return strings.Contains(o.Text, p.Text) }) {
+	if slices.ContainsFunc(parts, func(o QuestionPart) bool { return o.Text == p.Text }) {
 		return q, true
 	}
 	joined = joinParts(append(slices.Clip(parts), p))
@@ -145,7 +145,7 @@ func (s *State) waitingAgents() []string {
 // who asks now, and others may wait.
 func (st *step) askedAgain(p QuestionPart) QuestionPart {
 	parts := slices.Clone(st.Question.parts())
-	i := slices.IndexFunc(parts, func(o QuestionPart) bool { return strings.Contains(o.Text, p.Text) })
+	i := slices.IndexFunc(parts, func(o QuestionPart) bool { return o.Text == p.Text })
 	open := &parts[i]
 	open.Arbiter = open.Arbiter || p.Arbiter
 	for _, id := range p.For {

@@ -34,6 +34,9 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	}
 	p.crash("arbiter", 5)
 	open("the Arbiter is parked")
+	if kind := p.s.QuestionParts()[0].Kind; kind != QuestionAcceptance {
+		t.Errorf("it is a question of kind %q", kind)
+	}
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.settles()
 	open("it is back")
@@ -95,6 +98,12 @@ func TestQuestionsAreToldApart(t *testing.T) {
 	}
 	if n := len(p.s.Question.Parts); n != 2 || !p.s.Question.Parts[1].At.After(p.s.Question.Parts[0].At) {
 		t.Errorf("open: %+v", p.s.Question.Parts)
+	}
+	p.mustCommand(contract.Say{Text: "Ask again.", To: works})
+	p.verdict(works, report("question", "Which port, please?", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?")) // which is open already
+	if q := last[contract.Question](p); len(p.s.Question.Parts) != 2 || q.Question != "question-2" {
+		t.Errorf("asked again: %+v of %+v", q, p.s.Question.Parts)
 	}
 	p.out = nil
 	p.resume("")
