@@ -230,8 +230,8 @@ func (st *step) judge() {
 // judgeTree runs the commands of the criteria, on the files as they are: a tree of Git, empty without Git.
 func (st *step) judgeTree(tree string) {
 	c := st.Handoff.Completing
-	if c == nil || st.overtaken(c) {
-		return
+	if c == nil || c.Waits || st.Handoff.Judged() || st.overtaken(c) {
+		return // an earlier COMPLETE asked for the tree
 	}
 	runs := st.Task.Acceptance.Begin(tree)
 	if len(runs) == 0 {

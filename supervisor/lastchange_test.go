@@ -126,3 +126,34 @@ func TestABrokenCheckNamesWhoseWorkWasMerged(t *testing.T) {
 		"orch-1 was the last to change its files (sub/parser.go)")
 	p.folds()
 }
+
+// TestAnOldTreeIsNotJudged: a snapshot that an earlier COMPLETE asked for does not have the next one judged before its
+// checks were repeated.
+func TestAnOldTreeIsNotJudged(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) {
+		o.Accept, o.Workspace = []string{"make test"}, runconfig.Workspace{Root: "/w", Base: "base"}
+	})
+	one := p.summon("parser")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, proven("done", "make parser"))
+	p.pass()
+	p.complete()
+	p.repeat(nil)
+	old := lastEffect[changes.Record](p)
+	fast := contract.AcceptanceCriterion{Text: "It is fast.", Command: "make fast"}
+	p.command(contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{fast}})
+	p.complete()
+	p.do(input.SnapshotTaken{Serial: old.Serial, Commit: "c", Tree: "old"})
+	if c, open := p.checking(); !open || !c.Again || len(p.s.Handoff.Documents) != 1 {
+		t.Fatalf("%q is run, %d documents are under way", c.Params.Command, len(p.s.Handoff.Documents))
+	}
+	p.repeat(nil)
+	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "c", Tree: "new"})
+	if run := p.criteria(nil); len(run) != 1 || run[0] != "make fast" {
+		t.Errorf("judged by %q", run)
+	}
+	if p.s.Ending == nil {
+		t.Error("the run goes on")
+	}
+	p.folds()
+}

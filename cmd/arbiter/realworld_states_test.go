@@ -80,20 +80,22 @@ var states = map[string]unsettled{
 // changes, and once the reason is gone the work is landed.
 func TestRepositoriesInUnsettledStates(t *testing.T) {
 	t.Parallel()
-	for name, c := range states {
-		for _, isolation := range []string{"shared", "worktree", "clone"} {
-			t.Run(name+" "+isolation, func(t *testing.T) {
-				if !slices.Contains(c.ci, isolation) {
-					wirecase.Long(t)
-				}
-				t.Parallel()
-				c.play(t, isolation)
-			})
+	for _, p := range players(t) {
+		for name, c := range states {
+			for _, isolation := range []string{"shared", "worktree", "clone"} {
+				t.Run(p.name+" "+name+" "+isolation, func(t *testing.T) {
+					if p.real || !slices.Contains(c.ci, isolation) {
+						wirecase.Long(t)
+					}
+					t.Parallel()
+					c.play(t, p, isolation)
+				})
+			}
 		}
 	}
 }
 
-func (c unsettled) play(t *testing.T, isolation string) {
+func (c unsettled) play(t *testing.T, p player, isolation string) {
 	d := lived(t)
 	c.setUp(d)
 	private, before := map[string]string{}, d.Files()
@@ -101,7 +103,7 @@ func (c unsettled) play(t *testing.T, isolation string) {
 		private = d.Private()
 	}
 	work := "echo 2 > other; test ! -e x.bin || echo changed > x.bin\n"
-	j := playJob(t, players(t)[0], d, work, "--isolation", isolation)
+	j := playJob(t, p, d, work, "--isolation", isolation)
 	if isolation != "shared" && c.refused != "" {
 		c.refuses(j, before)
 		return

@@ -18,6 +18,11 @@ func (s *State) ReportIsDue() bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && !h.Completes() })
 }
 
+// Judged reports whether checks or criteria run that decide whether a COMPLETE takes effect.
+func (s *State) Judged() bool {
+	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Completes() })
+}
+
 // IsCheck reports whether a permission is asked for a check under way.
 func (s *State) IsCheck(request string) bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Request != "" && h.Request == request })
