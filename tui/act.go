@@ -15,6 +15,8 @@ func (d *app) act(a keys.Action) bool {
 			return true
 		}
 		d.dialogs.askLeave()
+	case keys.Detach:
+		d.session.detach()
 	case keys.Suspend:
 		d.outside(func(h Host) error { return h.Suspend() })
 	case keys.Redraw:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -43,15 +42,12 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 		}
 		f.recalled = append(f.recalled, b.Resume) // also if it is refused below
 	}
-	held := heldSink{to: f.box.put}
-	began := time.Now()
-	run, err := f.options.Host.Begin(ctx, b, held.put)
-	if err == nil && f.resumed.run == b.Resume {
-		f.recallMissed(ctx, began)
-		f.resumed = resumed{} // from now on the run tells all by itself
+	if b.Resume != "" && f.resumed.run == b.Resume {
+		b.After = f.resumed.next
 	}
-	held.release()
+	run, err := f.options.Host.Begin(ctx, b, f.box.put)
 	if err == nil {
+		f.resumed = resumed{} // from now on the run tells all by itself
 		f.recalled = append(f.recalled, run.ID())
 		if b.Resume == "" {
 			f.work(func(ctx context.Context) { f.keptBy(ctx, run.ID()) })
@@ -105,7 +101,7 @@ func (s *session) parted() {
 		return
 	}
 	s.state = s.run.Snapshot()
-	if o := s.run.Outcome(); o.Exit == contract.ExitBug {
+	if o := s.run.Outcome(); o.Exit == contract.ExitBug || o.Lost {
 		s.d.dialogs.tell("It has come to harm", o.Text)
 	}
 	for _, what := range s.run.Outcome().Unfinished {

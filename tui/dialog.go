@@ -29,8 +29,9 @@ type dialog struct {
 
 // Values of answers.
 const (
-	yes = "yes"
-	no  = "no"
+	yes    = "yes"
+	no     = "no"
+	detach = "detach"
 )
 
 func (g *dialog) draw(s tcell.Screen, x, y, w, h int) {
@@ -83,6 +84,11 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 			return false // and ask whether to leave
 		}
 		g.answer(yes) // asked twice, it is meant
+	case keys.Detach:
+		if !g.twice {
+			return false
+		}
+		g.answer(detach)
 	default:
 		return false
 	}
@@ -160,7 +166,8 @@ func (ds *dialogs) askLeave() {
 		return
 	}
 	head := []render.Line{render.Of(render.Base,
-		"The agents are stopped in order. Nothing is lost: arbiter --resume takes the thread up again.")}
+		"Stop: the agents are stopped in order, and arbiter --resume takes the thread up again."),
+		render.Of(render.Base, "Leave it running: arbiter attach comes back to it.")}
 	if ds.d.plan.unsaved() {
 		head = append(head, render.Of(render.Warn, "But for your changes to the plan, which are not saved."))
 	}
@@ -168,12 +175,16 @@ func (ds *dialogs) askLeave() {
 		Title: "Leave?", Tone: render.Alert, Head: head,
 		Choices: []pages.Choice{
 			{Value: no, Key: 'n', Label: "Stay"},
-			{Value: yes, Key: 'y', Label: "Leave"},
+			{Value: yes, Key: 'y', Label: "Stop and leave"},
+			{Value: detach, Key: 'd', Label: "Leave it running"},
 		},
-		Note: "Ctrl+C again leaves.",
+		Note: "Ctrl+C again stops it. Ctrl+D leaves it running.",
 	}, func(value string) {
-		if value == yes {
+		switch value {
+		case yes:
 			ds.d.session.leave()
+		case detach:
+			ds.d.session.detach()
 		}
 	}).twice = true
 }

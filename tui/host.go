@@ -21,8 +21,9 @@ type Host interface {
 	// that the person goes on without; it does not block.
 	Trust(ctx context.Context) error
 	Without()
-	// Begin starts a run, or takes one up again. Its events go to sink, in order, on
-	// the run's own goroutine: sink does not block.
+	// Begin starts a run, takes one up again, or follows one that another process plays. Its
+	// events go to sink, in order and on one goroutine at a time: sink does not block. With Resume
+	// the first of them are those that the run's log has behind After.
 	Begin(ctx context.Context, b Begin, sink runloop.Sink) (Run, error)
 	// Past opens the event log of a run; nil: there is none. The frontend closes it.
 	Past(ctx context.Context, run string) (*eventlog.Log, error)
@@ -62,6 +63,8 @@ type Run interface {
 	// Stop ends the run in order, so that it can be taken up again; the second call is
 	// in a hurry. It does not block.
 	Stop()
+	// Leave has the run go on when the frontend ends. It does not block.
+	Leave()
 	// Halt stops every agent, also when the run itself does not answer, and tells in a
 	// word what came of it. It may take some seconds.
 	Halt() (say string)
@@ -73,8 +76,9 @@ type Run interface {
 
 // Begin says what to start.
 type Begin struct {
-	Task     string // the human's first word; with Resume, a further one
-	Resume   string // id of the run to take up; empty: a new one
+	Task     string            // the human's first word; with Resume, a further one
+	Resume   string            // id of the run to take up; empty: a new one
+	After    eventlog.Position // how far the log of the run that is taken up was read
 	Rehearse bool
 }
 
@@ -84,6 +88,8 @@ type Outcome struct {
 	Text string // what a person should read of it, empty if all is said
 	// Unfinished names what did not end in time.
 	Unfinished []string
+	// Lost says that the process that played the run ended without a word.
+	Lost bool
 }
 
 // Findings are what there is to work with.

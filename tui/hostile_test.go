@@ -258,6 +258,7 @@ func (r *stuffed) ID() string                  { return puppetRun }
 func (r *stuffed) Snapshot() *supervisor.State { return r.state }
 func (r *stuffed) Changed() <-chan struct{}    { return nil }
 func (r *stuffed) Put(contract.Command) bool   { return true }
+func (r *stuffed) Leave()                      {}
 func (r *stuffed) Stop()                       {}
 func (r *stuffed) Halt() string                { return "" }
 func (r *stuffed) Done() <-chan struct{}       { return r.done }

@@ -116,7 +116,9 @@ func (d *app) key(e *tcell.EventKey) {
 	case d.fields(e, key):
 		return
 	case d.prompt.writing():
-		if d.queuedEdits.key(key) || d.prompt.input.Key(e) {
+		a, _ := keys.Look(keys.Insert, key)
+		leaves := a == keys.Detach && d.prompt.input.Empty() // else it deletes a character
+		if d.queuedEdits.key(key) || !leaves && d.prompt.input.Key(e) {
 			return
 		}
 	case d.search.key(d, e, key):

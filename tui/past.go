@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
-	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -52,7 +49,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	}) {
 		return ctx.Err()
 	}
-	f.resumed = resumed{run, log, end.Next}
+	f.resumed = resumed{run, end.Next}
 	switch {
 	case !empty: // behind what another run has told here
 		health, err := log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
@@ -80,70 +77,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 // resumed is how far the log of the run that is taken up was read.
 type resumed struct {
 	run  string // as it was named; empty: none is to be taken up
-	log  *eventlog.Log
 	next eventlog.Position
-}
-
-// recallMissed tells what is in the log of a run that was taken up only since it was opened:
-// a crash had kept it from being written, or another process has played on meanwhile.
-func (f *Frontend) recallMissed(ctx context.Context, began time.Time) {
-	if f.resumed.log == nil {
-		return
-	}
-	_, err := f.resumed.log.Each(ctx, f.resumed.next, func(e eventlog.Entry) error {
-		if !e.At.Before(began) {
-			return errThere // this process's own, which are told anyway
-		}
-		if e.Line == nil {
-			return nil
-		}
-		told, err := contract.DecodeWritten(e.Line)
-		if err == nil && !f.box.recall(ctx.Done(), e.At, told) {
-			err = ctx.Err()
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, errThere) {
-		f.unread(err)
-	}
-}
-
-// heldSink keeps what a run tells until what was told before it has been.
-type heldSink struct {
-	mu   sync.Mutex
-	held []queuedEvent
-	free bool
-	to   runloop.Sink
-}
-
-// put is a supervisor.Sink.
-func (h *heldSink) put(at time.Time, e contract.Event) {
-	h.mu.Lock()
-	free := h.free
-	if !free {
-		h.held = append(h.held, queuedEvent{at: at, e: e})
-	}
-	h.mu.Unlock()
-	if free {
-		h.to(at, e)
-	}
-}
-
-// release hands on what is kept, and from then on what comes.
-func (h *heldSink) release() {
-	for {
-		h.mu.Lock()
-		held := h.held
-		h.held, h.free = nil, len(held) == 0
-		free := h.free
-		h.mu.Unlock()
-		if free {
-			return
-		}
-		for _, x := range held {
-			h.to(x.at, x.e)
-		}
-	}
 }
 
 // now has tview's loop do something, while the pump waits, and waits until it did. It reports

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ type puppet struct {
 	done    chan struct{}
 	over    bool
 	outcome Outcome
+	left    atomic.Bool // the run was to go on
 	puts    []contract.CommandBody
 	calls   int
 }
@@ -105,6 +107,7 @@ func (p *puppet) Changed() <-chan struct{} { return p.changed }
 func (p *puppet) Done() <-chan struct{}    { return p.done }
 func (p *puppet) Outcome() Outcome         { return p.outcome }
 func (p *puppet) Stop()                    { p.do(input.Signalled{Signal: "INT"}) }
+func (p *puppet) Leave()                   { p.left.Store(true) }
 func (p *puppet) Halt() string {
 	p.Put(contract.Command{Ref: "halt", Body: contract.Halt{}})
 	return "All is still."
@@ -226,7 +229,7 @@ type theatre struct {
 	options func(*runconfig.Options)
 	past    []queuedEvent // of a run that can be taken up
 	slow    chan struct{} // the beginning of its log cannot be read until it is closed; nil: it can
-	missed  []queuedEvent // that come into its log when it is opened
+	missed  []queuedEvent // that the run's log has behind what was read of it
 	raw     []byte        // the log
 	chain   eventlog.Chain
 	refuse  error // of Begin
@@ -265,8 +268,11 @@ func (h *theatre) Begin(_ context.Context, b Begin, sink runloop.Sink) (Run, err
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.begun = append(h.begun, b)
-	if err := h.write(h.missed); err != nil {
-		return nil, err
+	for _, e := range h.missed {
+		if b.After.Offset == 0 {
+			h.t.Error("it is not said how far the log was read")
+		}
+		sink(e.at, e.e)
 	}
 	if h.refuse != nil {
 		return nil, h.refuse

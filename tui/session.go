@@ -155,6 +155,14 @@ func (s *session) leave() {
 	s.d.f.await(run, s.d.f.Leave)
 }
 
+// detach leaves the frontend and has the run go on.
+func (s *session) detach() {
+	if s.run != nil && !s.over() {
+		s.run.Leave()
+	}
+	s.d.f.Leave()
+}
+
 // over reports whether the present run has ended, and all that belonged to it.
 func (s *session) over() bool {
 	select {

@@ -23,8 +23,8 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 		for c, way := range ways {
 			for _, b := range slices.Concat(keys.Own(c), keys.Reading(c), keys.Own(keys.Everywhere)) {
 				for _, key := range b.Keys {
-					if a, _ := keys.Look(c, key); a != b.Action {
-						continue // the context has another use for it
+					if a, _ := keys.Look(c, key); a != b.Action || a == keys.Detach {
+						continue // the context has another use for it, or it ends the program
 					}
 					s.do(func() {
 						d.dialogs.open, d.picker, d.search = nil, pickerPopup{}, searchBar{}

@@ -212,8 +212,8 @@ func (c *Client) Subscribe(ctx context.Context, p SubscribeParams, hear func(par
 func (c *Client) Done() <-chan struct{} { return c.conn.DisconnectNotify() }
 
 // Halt stops every agent.
-func (c *Client) Halt(ctx context.Context) (r HaltResult, err error) {
-	return r, c.call(ctx, MethodHalt, struct{}{}, &r)
+func (c *Client) Halt(ctx context.Context, p HaltParams) (r HaltResult, err error) {
+	return r, c.call(ctx, MethodHalt, p, &r)
 }
 
 // Attach asks for an agent's session, and returns when it is open.

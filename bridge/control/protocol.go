@@ -19,7 +19,7 @@ const (
 	MethodWrite   = "pty_write"  // Data
 	MethodResize  = "pty_resize" // Size
 	MethodDetach  = "detach"     // → Head; `ended` follows when the session was given back
-	MethodHalt    = "halt"       // → HaltResult
+	MethodHalt    = "halt"       // HaltParams → HaltResult
 
 	MethodState     = "state"       // → StateResult
 	MethodSubscribe = "subscribe"   // SubscribeParams → Head, and then events, state and run_ended
@@ -51,18 +51,20 @@ type Head struct {
 // Status is what runs.
 type Status struct {
 	Head
-	Run    string        `json:"run"`
-	CWD    string        `json:"cwd"`
-	PID    int           `json:"pid"` // of the arbiter
-	Title  string        `json:"title"`
-	Began  time.Time     `json:"began"`
-	Phase  string        `json:"phase"`
-	Paused bool          `json:"paused"`
-	Halted bool          `json:"halted"`
-	Seq    uint64        `json:"seq"` // of the last event
-	Cost   float64       `json:"cost_usd"`
-	Agents []AgentStatus `json:"agents"`
-	Inbox  []InboxItem   `json:"inbox"` // what waits for a human, the oldest first
+	Run    string    `json:"run"`
+	CWD    string    `json:"cwd"`
+	PID    int       `json:"pid"` // of the arbiter
+	Title  string    `json:"title"`
+	Began  time.Time `json:"began"`
+	Phase  string    `json:"phase"`
+	Paused bool      `json:"paused"`
+	Halted bool      `json:"halted"`
+	Seq    uint64    `json:"seq"` // of the last event
+	Cost   float64   `json:"cost_usd"`
+	// LogLines is how many lines the event log had when this process began to play the run.
+	LogLines uint64        `json:"log_lines"`
+	Agents   []AgentStatus `json:"agents"`
+	Inbox    []InboxItem   `json:"inbox"` // what waits for a human, the oldest first
 }
 
 // InboxItem is one thing that waits for a human.
@@ -181,6 +183,8 @@ type AttachParams struct {
 	Agent string `json:"agent"`
 	Size
 	Term string `json:"term,omitempty"` // TERM
+	// Frontend is as in PutParams.
+	Frontend string `json:"frontend,omitempty"`
 }
 
 // Size is one of a terminal, in cells.
@@ -217,6 +221,11 @@ type Ended struct {
 	Dropped bool `json:"dropped,omitempty"`
 	// Lost says that the arbiter has gone.
 	Lost bool `json:"-"`
+}
+
+// HaltParams says who halts; Frontend is as in PutParams.
+type HaltParams struct {
+	Frontend string `json:"frontend,omitempty"`
 }
 
 // HaltResult says what became of a halt.

@@ -70,7 +70,9 @@ func (h *household) Command(_ context.Context, line json.RawMessage) (CommandRes
 	return CommandResult{Accepted: true, Ref: "r"}, nil
 }
 
-func (h *household) Halt(context.Context) HaltResult { return HaltResult{How: "loop", Halted: true} }
+func (h *household) Halt(context.Context, HaltParams) HaltResult {
+	return HaltResult{How: "loop", Halted: true}
+}
 
 func (h *household) State() (StateResult, error) {
 	return StateResult{Version: 7, State: json.RawMessage(`{"Paused":true}`)}, nil

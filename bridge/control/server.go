@@ -33,7 +33,7 @@ type Service interface {
 	// named so. When ctx ends first, it is given up.
 	Attach(ctx context.Context, who string, p AttachParams, say func(string)) (Attachment, error)
 	// Halt stops every agent.
-	Halt(ctx context.Context) HaltResult
+	Halt(ctx context.Context, p HaltParams) HaltResult
 	// State is the whole state, encoded, with its version.
 	State() (StateResult, error)
 	// Put hands a command in. What becomes of it is an event.
@@ -279,7 +279,13 @@ func (c *client) serve(req *jsonrpc2.Request) (any, error) {
 	case MethodNoInput:
 		return Head{V: Version}, c.s.service.InputEnded(c.ctx)
 	}
-	r := c.s.service.Halt(c.s.quit) // one that has begun is not called off with its caller
+	var p HaltParams
+	if req.Params != nil {
+		if err := params(req, &p); err != nil {
+			return nil, err
+		}
+	}
+	r := c.s.service.Halt(c.s.quit, p) // one that has begun is not called off with its caller
 	r.V = Version
 	return r, nil
 }

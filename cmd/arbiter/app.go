@@ -166,7 +166,7 @@ func (e env) commands() []*cli.Command {
 			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, flagOf("claude")},
 			Action: tells.version,
 		},
-		e.completionCommand(), e.manCommand(), e.hookCommandSpec(),
+		e.completionCommand(), e.manCommand(), e.hookCommandSpec(), e.hostCommandSpec(),
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
 			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, " +

@@ -23,8 +23,12 @@ const givenBack = 20 * time.Second
 
 func (e env) attachCommand() *cli.Command {
 	return &cli.Command{
-		Name: "attach", Usage: "open an agent's session in this terminal", ArgsUsage: "AGENT",
+		Name: "attach", Usage: "open a live run, or an agent's session, in this terminal", ArgsUsage: "[RUN|AGENT]",
 		Description: strings.TrimSpace(`
+With a RUN, or without an argument, opens the screen of a live run: of that one, or of the one of
+this directory. Any number of screens can show one run.
+
+With an AGENT:
 Stops the agent's process in order and opens its session here, in Claude Code itself. Messages to
 the agent wait meanwhile. The detach key, leaving Claude Code or closing the terminal ends the
 attachment: the agent then continues the session, and the Arbiter gets a report of what you did.
@@ -45,8 +49,11 @@ agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by 
 // attach is `arbiter attach`.
 func (e env) attach(c *cli.Context) error {
 	agent := c.Args().First()
-	if agent == "" || c.NArg() > 1 {
-		return usagef("attach: give one AGENT, such as orch-1; arbiter sessions show RUN lists them")
+	if c.NArg() > 1 {
+		return usagef("attach: give one RUN or one AGENT, such as orch-1; arbiter sessions lists the runs")
+	}
+	if !agentID.MatchString(agent) {
+		return e.attachRun(c, cmp.Or(agent, c.String("session")))
 	}
 	key, err := detachKey(c.String("detach-key"))
 	if err != nil {

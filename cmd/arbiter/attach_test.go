@@ -182,7 +182,7 @@ func TestAttachRefuses(t *testing.T) {
 		says string
 	}{
 		{[]string{"orch-9"}, contract.ExitUsage, `no agent "orch-9"`},
-		{[]string{}, contract.ExitUsage, "one AGENT"},
+		{[]string{"orch-1", "orch-2"}, contract.ExitUsage, "one AGENT"},
 		{[]string{"--session", "", "orch-1"}, contract.ExitUsage, "--session is empty"},
 		{[]string{"--session", "0000", "orch-1"}, contract.ExitUsage, "0000"},
 		{[]string{"--detach-key", "ctrl+m", "orch-1"}, contract.ExitUsage, "use another key"},

@@ -302,8 +302,8 @@ func TestCompletionKnowsTheLiving(t *testing.T) {
 		"arbiter halt ":                           short(b.run),
 		"arbiter halt " + b.run[:12]:              b.run,
 		"arbiter attach --session ":               short(b.run),
-		"arbiter attach --session " + b.run + " ": "arbiter orch-1",
-		"arbiter attach ":                         "", // it plays elsewhere
+		"arbiter attach --session " + b.run + " ": short(b.run) + " arbiter orch-1",
+		"arbiter attach ":                         short(b.run), // it plays elsewhere
 	} {
 		if got := offers(t, line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)

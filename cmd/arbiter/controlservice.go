@@ -49,6 +49,7 @@ func (h controlService) Status() control.Status {
 		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Title: title(s.Task.Text),
 		Began: s.Began.UTC(), Phase: string(s.Task.Phase), Paused: s.Paused, Halted: s.Halted,
 		Seq: h.run.clients.hub.Last(), Cost: contract.RoundUSD(s.Spent()), Agents: []control.AgentStatus{},
+		LogLines: h.run.clients.start.Prev.N,
 	}
 	for _, a := range s.Agents {
 		st.Agents = append(st.Agents, control.AgentStatus{
@@ -91,7 +92,7 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 		return control.CommandResult{Ref: c.Ref, Message: "attach has a method of its own, which carries the terminal"},
 			nil
 	case contract.Halt:
-		r := h.Halt(ctx)
+		r := h.Halt(ctx, control.HaltParams{})
 		return control.CommandResult{Ref: c.Ref, Accepted: len(r.Left) == 0, Message: "halted (" + r.How + ")"}, nil
 	}
 	ref := c.Ref
@@ -125,7 +126,11 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 // Attach implements control.Service.
 func (h controlService) Attach(ctx context.Context, who string, p control.AttachParams,
 	say func(string)) (control.Attachment, error) {
-	a, err := h.run.attach(ctx, input.ChannelSocket, who, p, say)
+	channel := input.ChannelSocket
+	if p.Frontend == input.ChannelScreen {
+		channel, who = input.ChannelScreen, "the screen"
+	}
+	a, err := h.run.attach(ctx, channel, who, p, say)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +138,10 @@ func (h controlService) Attach(ctx context.Context, who string, p control.Attach
 }
 
 // Halt implements control.Service.
-func (h controlService) Halt(context.Context) control.HaltResult {
+func (h controlService) Halt(_ context.Context, p control.HaltParams) control.HaltResult {
+	if p.Frontend == input.ChannelScreen {
+		return h.run.halt(input.ChannelScreen)
+	}
 	return h.run.halt(input.ChannelSocket)
 }
 

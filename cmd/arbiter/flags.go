@@ -132,6 +132,8 @@ var settings = slices.Concat(
 		setting{name: "ascii", kind: kindBool, usage: "draw with ASCII characters only (automatic if the locale is not UTF-8)"},
 		setting{name: "reduced-motion", kind: kindBool, usage: "no animation: redraw only what changed"},
 		setting{name: "no-mouse", kind: kindBool, usage: "do not use the mouse"},
+		setting{name: "on-hangup", kind: kindText, value: "leave",
+			usage: "`leave|stop`: what becomes of the run when the terminal is gone"},
 		setting{name: "notify", kind: kindText, value: "bell,desktop", usage: "how to notify you when a run waits for you: `WAYS` separated by commas, of bell, desktop (OSC 777, 99 or 9) and finished (when a run ends, too), or off"},
 	),
 	group("Rehearsals",

@@ -107,7 +107,7 @@ func askHalt(store *runs, info journal.Info) (control.HaltResult, error) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), halts)
 	defer cancel()
-	return client.Halt(ctx)
+	return client.Halt(ctx, control.HaltParams{})
 }
 
 // haltSilent goes around an arbiter that does not answer, and so cannot refuse either.

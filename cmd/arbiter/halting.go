@@ -78,15 +78,6 @@ func (r *runtimeRun) halt(channel string) control.HaltResult {
 	return r.haltAs(contract.Command{Ref: r.newRef(), Body: contract.Halt{}}, channel)
 }
 
-// haltAtOnce is halt for those who cannot wait for it. A run that is over has nobody left.
-func (r *runtimeRun) haltAtOnce(channel string) {
-	select {
-	case <-r.loop.Done():
-	default:
-		r.attached.Go(func() { r.halt(channel) })
-	}
-}
-
 // haltAs is halt by a command, which the run answers.
 func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResult {
 	r.halting.Lock()

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventhub"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -36,7 +33,7 @@ type host struct {
 	lack        string                 // what keeps a run from beginning, as far as was seen
 	refused     *exitError             // why the last one did not begin
 	without     bool                   // the person goes on without what the workspace brings along
-	endNotices  []func()               // what is said on stderr once the screen is gone
+	sessions    sync.WaitGroup         // those who wait for the ends of sessions
 }
 
 func newHost(e env, c choices) *host {
@@ -45,23 +42,10 @@ func newHost(e env, c choices) *host {
 	return h
 }
 
-// session is one process run of a run, as a frontend sees it.
-type session struct {
-	run     *runtimeRun
-	loop    *runloop.Loop
-	done    chan struct{}
-	watch   *eventhub.Watch
-	outcome tui.Outcome // before done is closed, nobody's but play's
-
-	mu      sync.Mutex
-	stops   int
-	over    bool           // nothing is to be stopped any more
-	workers sync.WaitGroup // those who bring a stop
-}
-
-// Begin implements tui.Host.
-func (h *host) Begin(_ context.Context, b tui.Begin, sink runloop.Sink) (tui.Run, error) {
-	l, err := h.begin(b, sink)
+// Begin implements tui.Host: it starts a process that plays the run, or connects to the one that
+// plays it already.
+func (h *host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.Run, error) {
+	s, err := h.begin(ctx, b, sink)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refused = nil; err != nil {
@@ -70,14 +54,36 @@ func (h *host) Begin(_ context.Context, b tui.Begin, sink runloop.Sink) (tui.Run
 		}
 		return nil, err
 	}
-	h.session = l
-	go l.play(h) // waited for by whoever reads Done, and by close
-	return l, nil
+	s.stateFlag = stateForCommand(h.choices.StateDir)
+	h.session = s
+	h.sessions.Go(s.watch)
+	return s, nil
 }
 
-// begin makes a session that is ready to be played.
-func (h *host) begin(b tui.Begin, sink runloop.Sink) (*session, error) {
+// begin follows a run from the first of its events that the frontend does not know.
+func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*session, error) {
 	c := h.chosen()
+	var log *eventlog.Log
+	if b.Resume != "" {
+		var err error
+		if log, err = h.Past(ctx, b.Resume); err != nil {
+			return nil, err
+		}
+	}
+	if log != nil {
+		defer log.Close()
+		run, socket, live := h.playing(b.Resume)
+		if live {
+			s, err := openSession(ctx, socket, log, b.After, sink)
+			if err != nil {
+				return nil, refusal(run, err)
+			}
+			if b.Task != "" {
+				s.Put(contract.Command{Ref: "task", Body: contract.Say{To: contract.Arbiter, Text: b.Task}})
+			}
+			return s, nil
+		}
+	}
 	c.Options.Partial = true
 	c.Options.Task = b.Task
 	c.Resume, c.Session = b.Resume != "", b.Resume
@@ -86,93 +92,35 @@ func (h *host) begin(b tui.Begin, sink runloop.Sink) (*session, error) {
 	} else if !h.declined() {
 		c.askInRun()
 	}
-	prepare := newRun
 	if c.Resume {
-		prepare = resumeRun
 		c.Rehearse, c.Options.Rehearsal = false, false // the run knows by itself
 	}
-	r, err := prepare(c)
+	p, err := startHost(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return &session{run: r, loop: r.ready(sink), watch: r.clients.hub.Watch(), done: make(chan struct{})}, nil
-}
-
-// play plays the session to its end, and lets go of all that belonged to it.
-func (l *session) play(h *host) {
-	defer close(l.done)
-	defer l.keepPanic(h)
-	exit := l.run.play(l.loop)
-	s := l.loop.Snapshot()
-	unfinished := l.run.shutdown(s)
-	l.outcome = tui.Outcome{Exit: exit, Unfinished: unfinished}
-	if exit != contract.ExitComplete {
-		l.outcome.Text = exitText(exit, s)
+	s, err := openSession(ctx, p.Socket, log, b.After, sink)
+	if err != nil {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it has ended, perhaps
+		<-p.exited
+		return nil, refusal(p.Run, err)
 	}
-	h.mu.Lock()
-	h.endNotices = append(h.endNotices, func() { h.env.printEnd(l.run, s, unfinished) })
-	h.mu.Unlock()
-	l.run.announceEnd(control.RunEnded{Exit: int(exit), Text: l.outcome.Text, Unfinished: unfinished})
-	l.run.close()
-	l.mu.Lock()
-	l.over = true
-	l.mu.Unlock()
-	l.workers.Wait()
+	s.process = p
+	return s, nil
 }
 
-// keepPanic turns a panic of ours, outside of the loop, which deals with its own, into an
-// outcome: the screen has the terminal, and has to give it back.
-func (l *session) keepPanic(h *host) {
-	p := recover()
-	if p == nil {
-		return
+// playing finds the process that plays a run now.
+func (h *host) playing(run string) (id, socket string, live bool) {
+	store, err := journal.OpenStore(h.choices.StateDir)
+	if err != nil {
+		return run, "", false
 	}
-	l.run.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
-	if c := l.run.bridge(); c != nil {
-		_ = c.Close() // the agents end with it
+	defer store.Close()
+	info, err := oneRun(store, run)
+	if err != nil || !info.Live {
+		return run, "", false
 	}
-	l.run.close()
-	l.outcome = tui.Outcome{Exit: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.endNotices = append(h.endNotices, func() { h.env.tellReports(l.run) })
-}
-
-// ID, Snapshot, Changed, Put, Done and Outcome implement tui.Run.
-func (l *session) ID() string { return l.run.choices.Options.Run }
-
-func (l *session) Snapshot() *supervisor.State { return l.loop.Snapshot() }
-
-func (l *session) Changed() <-chan struct{} { return l.watch.C() }
-
-func (l *session) Put(c contract.Command) bool {
-	return l.loop.Put(input.Commanded{Command: c, Channel: input.ChannelScreen})
-}
-
-func (l *session) Done() <-chan struct{} { return l.done }
-
-func (l *session) Outcome() tui.Outcome { return l.outcome }
-
-// Stop implements tui.Run: the first asks for an orderly end, the next ones hurry it.
-func (l *session) Stop() { l.stop("INT") }
-
-func (l *session) stop(signal string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stops++
-	if l.over || l.stops > 2 {
-		return // the bridge is at it already, as fast as it goes
-	}
-	fast := l.stops > 1
-	// Never for long: what ends a run does not wait behind other inputs.
-	l.workers.Go(func() { l.loop.Put(input.Signalled{Signal: signal, Fast: fast}) })
-}
-
-// stopping reports whether somebody has asked for its end.
-func (l *session) stopping() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stops > 0
+	return info.Run, (runs{store, h.choices.StateDir}).socketOf(info.Run, control.SocketName), true
 }
 
 // Past implements tui.Host.
@@ -255,36 +203,40 @@ func (h *host) endWithoutRun() tui.Outcome {
 	return tui.Outcome{}
 }
 
-// end stops what still runs, waits for it, and says on stderr what is left to say. The
-// screen is gone by then.
+// end stops what still runs and waits for it, or leaves it, and says on stderr what is left to say.
+// The screen is gone by then.
 func (h *host) end(signal string) tui.Outcome {
 	h.mu.Lock()
-	l := h.session
+	s := h.session
 	if h.signal != "" {
 		signal = h.signal
 	}
 	h.mu.Unlock()
-	if l == nil {
+	if s == nil {
 		return h.endWithoutRun()
 	}
-	select {
-	case <-l.done:
-	default:
-		if !l.stopping() { // else it would be a second one, that hurries
-			l.stop(signal)
+	if s.hasLeft() && !s.over() && !s.stopping() {
+		fmt.Fprintf(h.env.stderr, "Run %s goes on without a screen. To see it again: arbiter attach %s%s\n",
+			short(s.run), short(s.run), stateForCommand(h.choices.StateDir))
+		s.part()
+		if signal == "INT" {
+			return tui.Outcome{} // it was left with a key
+		}
+		return tui.Outcome{Exit: contract.ExitTerminated}
+	}
+	if !s.over() {
+		if !s.stopping() { // else it would be a second one, that hurries
+			s.stop(signal)
 		}
 		fmt.Fprintln(h.env.stderr,
 			"The run is being stopped, so that it can be taken up again. Another Ctrl+C hurries it.")
-		<-l.done
 	}
-	h.mu.Lock()
-	last := h.endNotices
-	h.endNotices = nil
-	h.mu.Unlock()
-	if n := len(last); n > 0 {
-		last[n-1]() // the others are told by their runs
+	s.close()
+	h.sessions.Wait()
+	for _, line := range s.end.Notices {
+		fmt.Fprintln(h.env.stderr, line)
 	}
-	return l.outcome
+	return s.outcome
 }
 
 // rehearsal are the same choices for a scripted model.

@@ -98,7 +98,8 @@ var wrongInvocations = []struct {
 	{`logs`, `logs: give one RUN; arbiter sessions lists the runs`, usage},
 	{`replay 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
 	{`halt`, `no run is live in WORK: give its RUN; arbiter ps lists the live runs`, usage},
-	{`attach`, `attach: give one AGENT, such as orch-1; arbiter sessions show RUN lists them`, usage},
+	{`attach`, `no run is live in WORK: give its RUN; arbiter ps lists the live runs`, usage},
+	{`host`, `arbiter host is started by arbiter itself: its stdin is no description of a run (EOF)`, usage},
 
 	// The environment.
 	{`--task x`,

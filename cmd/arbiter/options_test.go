@@ -15,7 +15,8 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 	start := []string{ // of this start, of the screen, or told apart by hand: see mergeOptions and resumeSandbox
 		"json", "task", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write",
 		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "reduced-motion",
-		"no-mouse", "notify", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
+		"no-mouse", "notify", "on-hangup",
+		"no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
 	}
 	for _, s := range settings {
 		if at, isOption := optionOf[s.name], slices.Contains(start, s.name); (at != nil) == isOption {

@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/editor"
@@ -22,8 +25,52 @@ import (
 // plainHost lends a host to the face of plain lines.
 type plainHost struct {
 	*host
-	resume string
+	resume     string
+	atTerminal bool   // the human is
+	leave      func() // ends the frontend
 }
+
+// plainRun is a run whose human writes lines.
+type plainRun struct {
+	*session
+	host plainHost
+}
+
+// InputEnded implements plain.Run. The end of a pipe says that nobody will answer; at a terminal it is
+// Ctrl+D, or the terminal is gone, and the run goes on without this frontend.
+func (r plainRun) InputEnded() {
+	if !r.host.atTerminal {
+		r.session.InputEnded()
+		return
+	}
+	if !r.host.lostTerminal() {
+		r.Leave()
+	}
+	r.host.leave()
+}
+
+// Stop implements plain.Run. The first asks for an orderly end; a run whose terminal is gone goes on, if
+// that is wanted.
+func (r plainRun) Stop() {
+	if !r.host.lostTerminal() && !r.stopping() && !r.hasLeft() {
+		r.session.Stop()
+	}
+}
+
+// lostTerminal notes that the human's terminal has gone, and reports it.
+func (p plainHost) lostTerminal() bool {
+	if !p.atTerminal {
+		return false
+	}
+	_, _, err := ptyproxy.Size(os.Stdin)
+	if err != nil {
+		p.lost()
+	}
+	return err != nil
+}
+
+// Left implements plain.Run.
+func (r plainRun) Left() <-chan struct{} { return r.left }
 
 // Begin implements plain.Host.
 func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (plain.Run, error) {
@@ -31,12 +78,12 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 	if err != nil {
 		return nil, err
 	}
-	p.env.printStart(p.present().run)
-	return r.(*session), nil
+	s := r.(*session)
+	if s.process != nil {
+		fmt.Fprint(p.env.stderr, s.process.Notices)
+	}
+	return plainRun{s, p}, nil
 }
-
-// InputEnded implements plain.Run.
-func (l *session) InputEnded() { l.loop.Put(input.InputEnded{}) }
 
 // Run implements plain.Commands: the slash commands of the screen, as far as they
 // mean something without one.
@@ -103,7 +150,7 @@ func init() { // not at once: help leads back to it
 		"deny":  permit,
 		"attach": played(func(l *session, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
-				short(l.ID()) + stateForCommand(l.run.choices.StateDir)
+				short(l.ID()) + l.stateFlag
 		}),
 	}
 }
@@ -138,6 +185,9 @@ func (e env) plain(c choices) error {
 			return nil
 		},
 	}
+	if run, live := liveHere(c); live {
+		h.resume, f.Begin = run, true
+	}
 	if c.Resume {
 		run, err := h.find(c)
 		if err != nil {
@@ -147,6 +197,7 @@ func (e env) plain(c choices) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	h.leave, h.atTerminal = cancel, term.IsTerminal(int(os.Stdin.Fd()))
 	stop := h.handleSignals(cancel, nil)
 	defer stop()
 	failed := f.Run(ctx, e.stdin, e.stdout, h)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -48,13 +47,25 @@ func (e env) playScreen(h *host, f *tui.Frontend) error {
 	return &exitError{code: outcome.Exit, text: outcome.Text}
 }
 
-// lost notes that the terminal has gone. What runs is stopped by [host.end].
+// lost notes that the terminal has gone: what runs goes on, or is stopped by [host.end].
 func (h *host) lost() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.signal == "" {
 		h.signal = "TERM"
+		h.hungUp()
 	}
+}
+
+// hungUp has the run go on if that is wanted; it needs mu.
+func (h *host) hungUp() (left bool) {
+	if h.choices.Face.OnHangup == hangupStop {
+		return false
+	}
+	if h.session != nil {
+		h.session.Leave()
+	}
+	return true
 }
 
 // played reports whether something was begun, or a signal came.
@@ -64,13 +75,10 @@ func (h *host) played() bool {
 	return h.session != nil || h.signal != ""
 }
 
-// screenFault reports a panic of the screen's. The run was stopped in order.
+// screenFault reports a panic of the screen's.
 func (e env) screenFault(h *host, fault *tui.Fault) error {
-	h.mu.Lock()
-	l := h.session
-	h.mu.Unlock()
-	if l != nil {
-		r := l.run.newReporter()
+	if l := h.present(); l != nil {
+		r := l.reporter(h.choices)
 		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {
@@ -88,7 +96,7 @@ func (h *host) handleSignals(leave, last func()) (stop func()) {
 	outliveReaders()
 	return handleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
 		if l := h.present(); l != nil {
-			l.run.haltAtOnce(input.ChannelScreen)
+			l.haltAtOnce()
 		}
 	}, last)
 }
@@ -105,16 +113,17 @@ func (h *host) handles(name string, leave func()) bool {
 	return true
 }
 
-// signalled ends the run that is being played; without one the signal is what the
-// program ends with.
+// signalled ends the run that is being played, or leaves it if the terminal hung up; without one
+// the signal is what the program ends with.
 func (h *host) signalled(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signal = name
 	h.recall() // whoever has the terminal
-	if h.session != nil {
-		h.session.stop(name)
+	if name == "HUP" && h.hungUp() || h.session == nil {
+		return
 	}
+	h.session.stop(name)
 }
 
 // find is the id of the run that is to be taken up.

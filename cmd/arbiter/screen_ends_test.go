@@ -54,7 +54,7 @@ func TestEveryWayToLeave(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			h := settle(t, players(t)[0])
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing", "--on-hangup", "stop")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			way.do(p)
 			h.ended(p, way.exit)
@@ -69,14 +69,14 @@ func TestEveryWayToLeave(t *testing.T) {
 	}
 }
 
-// TestTerminalHangsUp: the window is closed. The run is stopped in order, so that it
-// can be taken up, and nothing spins for want of a terminal.
+// TestTerminalHangsUp: the window is closed. With --on-hangup stop the run is stopped in order, so that
+// it can be taken up, and nothing spins for want of a terminal.
 func TestTerminalHangsUp(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
 			t.Parallel()
 			h := settle(t, players(t)[0])
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
 			p.await("Speak, mortal.")
 			if begun {
 				p.Type("Make a thing\n")
@@ -230,7 +230,7 @@ func TestScreenFault(t *testing.T) {
 			mark := filepath.Join(t.TempDir(), "panic")
 			env := h.env
 			h.env = append(env, faultVariable+"="+mark)
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
 			p.await("Speak, mortal.")
 			if begun {
 				p.Type("Make a thing\n")

@@ -77,7 +77,8 @@ esac
 // openWith starts arbiter by a shell that has said first what becomes of SIGHUP.
 func (h *abode) openWith(hup string, args ...string) *pane {
 	h.t.Helper()
-	return h.run(exec.Command("/bin/sh", append([]string{"-c", hup + ` exec arbiter "$@"`, "sh"}, args...)...))
+	script := hup + ` exec arbiter --on-hangup stop "$@"`
+	return h.run(exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...))
 }
 
 // hups are what a process is told when its terminal is closed: one that was started by nohup, or
@@ -127,7 +128,8 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 			// ends a job that it takes for stopped with TERM, too: also right after it has continued it by
 			// HUP and CONT, unless it was told so meanwhile.
 			code := filepath.Join(h.home, "code")
-			witness := program(t, "witness", fmt.Sprintf("trap : TERM\n[ -n \"$UNTOLD\" ] || trap : HUP\narbiter \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))
+			witness := program(t, "witness", fmt.Sprintf("trap : TERM\n[ -n \"$UNTOLD\" ] || trap : HUP\n"+
+				"arbiter --on-hangup stop \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))
 			h.env = append(h.env, "PS1=shell> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1", "UNTOLD="+hup)
 			p := h.run(exec.Command("/bin/sh", "-c", hup+` exec "$0" --norc --noprofile -i`, bash))
 			p.await("shell>")

@@ -15,6 +15,7 @@ import (
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // wide is the terminal of most tests.
@@ -35,10 +36,42 @@ func settle(t *testing.T, p player) *abode {
 	if err := os.Mkdir(work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return &abode{t: t, home: home, work: work, player: p, env: []string{
+	h := &abode{t: t, home: home, work: work, player: p, env: []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + cacheHome(), "TMPDIR=" + t.TempDir(),
 		"LANG=C.UTF-8", "COLORFGBG=15;0", "SHELL=/bin/sh", "GORACE=atexit_sleep_ms=0",
 	}}
+	t.Cleanup(h.endHosts)
+	return h
+}
+
+// endHosts kills what still plays a run there: the end of a screen does not end it.
+func (h *abode) endHosts() {
+	for _, pid := range h.hosts() {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it has ended, perhaps
+	}
+	for _, run := range h.runs() {
+		awaitGone(h.t, run)
+	}
+}
+
+// hosts are the processes that play runs there.
+func (h *abode) hosts() (pids []int) {
+	h.t.Helper()
+	runs := h.runs()
+	if len(runs) == 0 {
+		return nil
+	}
+	store, err := journal.OpenStore(filepath.Join(h.home, ".local", "state", "arbiter"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer store.Close()
+	for _, run := range runs {
+		if pid := store.Player(run); pid != 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // theTitle is what a window is called before arbiter comes, and after it has gone.
@@ -340,21 +373,32 @@ func TestScreenWithRequirements(t *testing.T) {
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestTwoFacesAtOneRun: a run that is being played is not taken up a second time, and
-// the refusal says by whom it is.
-func TestTwoFacesAtOneRun(t *testing.T) {
+// TestTwoScreensOfOneRun shows that a second screen of a live run has its whole history, that what is
+// answered on one is settled on the other, and that a script cannot play it a second time.
+func TestTwoScreensOfOneRun(t *testing.T) {
 	h := settle(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-	p.begin()
-	other := h.open("--resume")
-	other.await("It cannot begin", "is still running (process")
-	other.press("Enter", "Ctrl+C")
-	after := h.left(other, contract.ExitUsage)
-	want := fmt.Sprintf("is still running (process %d)", p.Process().Pid)
-	if !strings.Contains(strings.ReplaceAll(after, "\n", ""), want) {
-		t.Errorf("nothing says %q:\n%s", want, after)
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	other := h.open()
+	other.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
+	hosts := h.hosts()
+	if len(hosts) != 1 {
+		t.Fatalf("the run is played by %v", hosts)
 	}
+	script := exec.Command("arbiter", "--json", "--resume")
+	script.Env, script.Dir = h.env, h.work
+	out, err := script.CombinedOutput()
+	want := fmt.Sprintf("is still running (process %d)", hosts[0])
+	if err == nil || script.ProcessState.ExitCode() != int(contract.ExitUsage) || !strings.Contains(string(out), want) {
+		t.Errorf("a script: %v, %s, and nothing says %q", err, out, want)
+	}
+	other.Type("call it dawn\n")
+	p.await("y Allow once")
+	other.await("y Allow once")
 	p.finish()
+	other.await("Speak again, or depart.")
 	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	h.left(p, contract.ExitComplete)
+	other.press("Ctrl+C")
+	h.ended(other, contract.ExitComplete)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
@@ -26,64 +25,23 @@ func (h *host) Attach(agent string) error {
 	defer stop()
 	defer h.withTerminal(stop)()
 	h.env.progress("Attaching to " + agent + ". Ctrl+C gives up.")
+	client, _, err := control.Dial(ctx, l.socket, h.env.progress)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
 	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)},
-		Term: os.Getenv("TERM")}
-	a, err := l.run.attach(ctx, input.ChannelScreen, "the screen", p, h.env.progress)
+		Term: os.Getenv("TERM"), Frontend: input.ChannelScreen}
+	r, err := client.Attach(ctx, p)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // whoever gave up knows
 		}
 		return err
 	}
-	remote := newRemoteHere(a)
-	err = h.env.show(h.ctx, a.Result(), ptyproxy.Proxy{}, remote, func(within time.Duration) (control.Ended, bool) {
-		ctx, cancel := context.WithTimeout(h.ctx, within)
-		defer cancel()
-		ended := a.Detach(ctx)
-		return ended, true
-	})
+	err = h.env.show(h.ctx, r, ptyproxy.Proxy{}, remoteClient{client}, client.Detach)
 	if h.ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
-
-// Halt implements tui.Run.
-func (l *session) Halt() string {
-	r := l.run.halt(input.ChannelScreen)
-	switch {
-	case len(r.Left) > 0:
-		return "Still alive: " + r.Left[0]
-	case !r.Halted:
-		return "All is still. The run itself does not answer."
-	}
-	return "All is still. /continue wakes them."
-}
-
-// remoteHere is a session of this process's own run as a terminal elsewhere.
-type remoteHere struct {
-	*attachment
-	ctx   context.Context
-	leave context.CancelFunc
-}
-
-func newRemoteHere(a *attachment) remoteHere {
-	ctx, cancel := context.WithCancel(context.Background())
-	return remoteHere{a, ctx, cancel}
-}
-
-// Read, Write, Resize and Leave implement ptyproxy.Remote.
-func (r remoteHere) Read(p []byte) (int, error) { return r.Take(r.ctx, p) }
-
-func (r remoteHere) Write(p []byte) (int, error) {
-	if err := r.attachment.Write(r.ctx, p); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-func (r remoteHere) Resize(cols, rows int) {
-	_ = r.attachment.Resize(r.ctx, control.Size{Cols: cols, Rows: rows}) // Read tells of one that has ended
-}
-
-func (r remoteHere) Leave() { r.leave() }

@@ -19,13 +19,24 @@ type face struct {
 	Still  bool
 	Mouse  bool
 	Notify notify.Options
+	// OnHangup is hangupLeave or hangupStop.
+	OnHangup string
 }
+
+// What becomes of the run when the terminal of its screen is gone.
+const (
+	hangupLeave = "leave"
+	hangupStop  = "stop"
+)
 
 // readFace reads the settings of the screen.
 func readFace(c *cli.Context) (face, error) {
 	f := face{
 		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
-		Mouse: !c.Bool("no-mouse"),
+		Mouse: !c.Bool("no-mouse"), OnHangup: c.String("on-hangup"),
+	}
+	if f.OnHangup != hangupLeave && f.OnHangup != hangupStop {
+		return f, usagef("--on-hangup %q: use leave or stop", f.OnHangup)
 	}
 	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
 		return f, usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
@@ -83,6 +94,7 @@ func (e env) screenCommand(c choices) error {
 	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {
 		options.Scratch = c.StateDir
 	}
+	here, live := liveHere(c)
 	switch {
 	case c.Resume:
 		run, err := h.find(c)
@@ -90,6 +102,8 @@ func (e env) screenCommand(c choices) error {
 			return err
 		}
 		options.Begin = &tui.Begin{Resume: run, Task: c.Options.Task}
+	case live:
+		options.Begin = &tui.Begin{Resume: here}
 	case c.Options.Task != "":
 		options.Begin = &tui.Begin{Task: c.Options.Task}
 	}

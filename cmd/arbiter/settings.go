@@ -26,7 +26,7 @@ const maxTask = 1 << 20
 // files come to.
 type choices struct {
 	Options  runconfig.Options
-	Policy   policy.Policy
+	Policy   policy.Policy `json:"-"` // follows from the options
 	Claude   string
 	JSON     bool
 	Plain    bool

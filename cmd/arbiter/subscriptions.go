@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
@@ -31,6 +32,7 @@ type subscribers struct {
 	ended chan struct{}     // closed when end is set
 	end   control.RunEnded
 	work  sync.WaitGroup
+	count atomic.Int64 // of the clients
 }
 
 func newSubscribers() subscribers {
@@ -121,8 +123,11 @@ func (h controlService) Stop(_ context.Context, p control.StopParams) error {
 	return nil
 }
 
-// InputEnded implements control.Service.
+// InputEnded implements control.Service. While others hear the run, they may answer.
 func (h controlService) InputEnded(context.Context) error {
+	if h.run.clients.count.Load() > 1 {
+		return nil
+	}
 	if !h.run.loop.Put(input.InputEnded{}) {
 		return errRunOver
 	}
@@ -133,7 +138,11 @@ func (h controlService) InputEnded(context.Context) error {
 func (h controlService) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
 	r := h.run
 	r.clients.work.Add(1)
-	defer r.clients.work.Done()
+	r.clients.count.Add(1)
+	defer func() {
+		r.clients.count.Add(-1)
+		r.clients.work.Done()
+	}()
 	since := r.clients.hub.Last()
 	if p.Since >= 0 {
 		since = uint64(p.Since)

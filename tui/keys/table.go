@@ -59,6 +59,7 @@ const (
 	Strength    Action = "strength"
 	Up          Action = "up"
 	Down        Action = "down"
+	Detach      Action = "detach"
 	HalfUp      Action = "half a page up"
 	HalfDown    Action = "half a page down"
 	PageUp      Action = "page up"
@@ -125,6 +126,7 @@ var table = []Binding{
 	{Everywhere, []string{`Ctrl+\`}, Halt,
 		"halt: stop every agent at once, whatever is open here; /continue wakes them"},
 
+	{Insert, []string{"Ctrl+D"}, Detach, "with nothing written: leave the run running"},
 	{Insert, []string{"Esc"}, Read, "read: the keys of the conversation"},
 	{Insert, []string{"Ctrl+G"}, Editor, "write in your own editor"},
 	{Insert, []string{"Ctrl+O"}, Documents, "choose a file of requirements"},
@@ -222,6 +224,7 @@ var table = []Binding{
 	{Ask, []string{"k", "Up"}, Up, "and back"},
 	{Ask, []string{"PgDn", "Space"}, PageDown, "a page on"},
 	{Ask, []string{"PgUp"}, PageUp, "and back"},
+	{Ask, []string{"Ctrl+D"}, Detach, "leave, and leave the run running"},
 	{Ask, []string{"Esc"}, Back, "not now: the request stays and waits"},
 
 	{Pick, []string{"Esc", "Ctrl+C"}, Back, "not now"},

@@ -22,6 +22,8 @@ type Run interface {
 	InputEnded()
 	// Stop ends the run in order, so that it can be taken up again. It does not block.
 	Stop()
+	// Left is closed when the run is to go on without the frontend.
+	Left() <-chan struct{}
 	// Done is closed when the run is over and all that belonged to it has ended.
 	Done() <-chan struct{}
 }
@@ -129,9 +131,9 @@ func (s *session) loop(ctx context.Context) error {
 	defer tick.Stop()
 	done, dead := ctx.Done(), s.out.dead
 	for {
-		var over <-chan struct{}
+		var over, left <-chan struct{}
 		if s.run != nil {
-			over = s.run.Done()
+			over, left = s.run.Done(), s.run.Left()
 		}
 		input := s.lines
 		if s.deaf || len(s.pending) >= maxJobs {
@@ -160,6 +162,8 @@ func (s *session) loop(ctx context.Context) error {
 			}
 		case <-over:
 			s.speak()
+			return nil
+		case <-left:
 			return nil
 		case <-dead: // what is wrong with it, close tells
 			dead = nil

@@ -61,9 +61,10 @@ func (f *fake) Put(c contract.Command) bool {
 	return true
 }
 
-func (f *fake) InputEnded() { f.mu.Lock(); f.ended++; f.mu.Unlock() }
-func (f *fake) Stop()       { f.mu.Lock(); f.stops++; f.mu.Unlock(); f.end() }
-func (f *fake) end()        { f.once.Do(func() { close(f.done) }) }
+func (f *fake) Left() <-chan struct{} { return nil }
+func (f *fake) InputEnded()           { f.mu.Lock(); f.ended++; f.mu.Unlock() }
+func (f *fake) Stop()                 { f.mu.Lock(); f.stops++; f.mu.Unlock(); f.end() }
+func (f *fake) end()                  { f.once.Do(func() { close(f.done) }) }
 
 func (f *fake) Done() <-chan struct{} { return f.done }
 

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+const (
+	// hostCommand is the process of a run that no terminal belongs to.
+	hostCommand = "host"
+	// hostOutput is the file in a run's directory that gets what the host process writes to stdout
+	// and stderr: nothing, unless it crashes.
+	hostOutput = "host.log"
+)
+
+// hostSpec is what a host process reads on stdin: what it plays. It is no argument, because
+// everybody may read those, and an environment variable for the agents may hold a secret.
+type hostSpec struct {
+	Choices choices
+	Given   map[string]bool
+}
+
+// hostReady is the line that a host process answers with when clients can connect, or with why it
+// does not play.
+type hostReady struct {
+	Run     string        `json:"run,omitempty"`
+	Socket  string        `json:"socket,omitempty"`
+	Notices string        `json:"notices,omitempty"` // what a person should know before anything runs
+	Code    contract.Exit `json:"code,omitempty"`    // with Problem
+	Problem string        `json:"problem,omitempty"`
+}
+
+func (e env) hostCommandSpec() *cli.Command {
+	return &cli.Command{
+		Name: hostCommand, Usage: "play one run for the clients of its control socket", ArgsUsage: "DIR",
+		Description: "Arbiter starts this process itself, for the screen and for --plain. The run goes on when they " +
+			"end.\nIf this process is killed, all of the run's agents end. The directory is only named for ps.",
+		Action: e.host,
+	}
+}
+
+// host is `arbiter host`.
+func (e env) host(*cli.Context) (err error) {
+	outliveReaders()
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		return usagef("arbiter host is started by arbiter itself: use arbiter, or arbiter attach for a live run")
+	}
+	var spec hostSpec
+	if err := json.NewDecoder(e.stdin).Decode(&spec); err != nil {
+		return usagef("arbiter host is started by arbiter itself: its stdin is no description of a run (%v)", err)
+	}
+	c := spec.Choices
+	c.given = spec.Given
+	if c.Policy, err = rulesOf(c.Options); err != nil {
+		return e.notReady(err)
+	}
+	prepare := newRun
+	if c.Resume {
+		prepare = resumeRun
+	}
+	r, err := prepare(c)
+	if err != nil {
+		return e.notReady(err)
+	}
+	defer r.close()
+	defer func() {
+		if p := recover(); p != nil { // outside of the loop, which deals with its own
+			err = e.bug(r, p)
+		}
+	}()
+	return e.playHost(r)
+}
+
+// playHost plays a run that is prepared, and tells its clients how it ended.
+func (e env) playHost(r *runtimeRun) error {
+	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get them from the hub
+	stopSignals := handleSignals(func(name string, n int) bool {
+		loop.Put(input.Signalled{Signal: name, Fast: n > 1})
+		return true
+	}, nil, nil)
+	defer stopSignals()
+	if r.controls == nil {
+		return e.notReady(environmentf("run %s has no control socket, so that no screen can follow it; "+
+			"its log says why: %s", short(r.choices.Options.Run), r.logFile.Path()))
+	}
+	var said bytes.Buffer
+	env{stderr: &said}.printStart(r)
+	ready := hostReady{Run: r.choices.Options.Run, Notices: said.String(),
+		Socket: filepath.Join(r.journal.Dir(), control.SocketName)}
+	if err := json.NewEncoder(e.stdout).Encode(ready); err != nil {
+		return environmentf("whoever started this process has gone: %v", err)
+	}
+	if err := leaveTerminal(r.journal.Dir()); err != nil {
+		r.log.Warn("stdout and stderr are still those of whoever started this process", "err", err)
+	}
+	exit := r.play(loop)
+	s := loop.Snapshot()
+	end := control.RunEnded{Exit: int(exit), Unfinished: r.shutdown(s)}
+	if exit != contract.ExitComplete {
+		end.Text = exitText(exit, s)
+	}
+	said.Reset()
+	env{stderr: &said}.printEnd(r, s, end.Unfinished)
+	end.Notices = strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
+	r.announceEnd(end)
+	if exit == contract.ExitComplete {
+		return nil
+	}
+	return &exitError{code: exit, text: end.Text}
+}
+
+// notReady answers that nothing is played.
+func (e env) notReady(err error) error {
+	exit := &exitError{code: contract.ExitFailed, text: err.Error()}
+	errors.As(err, &exit)
+	// Whoever does not read it has gone.
+	_ = json.NewEncoder(e.stdout).Encode(hostReady{Code: exit.code, Problem: exit.text})
+	return &exitError{code: exit.code}
+}
+
+// leaveTerminal has stdout and stderr go to a file of the run: a crash is described there, and a
+// write to a terminal that is gone does not end the process.
+func leaveTerminal(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, hostOutput), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", hostOutput, err)
+	}
+	defer f.Close()
+	for _, fd := range []int{unix.Stdout, unix.Stderr} {
+		if err := unix.Dup2(int(f.Fd()), fd); err != nil {
+			return fmt.Errorf("redirect output: %w", err)
+		}
+	}
+	return nil
+}

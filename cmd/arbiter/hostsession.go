@@ -1,0 +1,366 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/tui"
+)
+
+const (
+	// hostAnswers is how long a host process may take to answer a client.
+	hostAnswers = 10 * time.Second
+	// haltAnswers is that for a halt, which kills what does not end by itself.
+	haltAnswers = 30 * time.Second
+)
+
+// session is a run as a frontend sees it: a connection to the process that plays it. Its methods
+// are safe for concurrent use.
+type session struct {
+	run    string
+	pid    int // of the process that plays it
+	socket string
+	// stateFlag is what names the state directory on a command line; empty where that is not needed.
+	stateFlag string
+	process   *hostProcess // that plays it; nil if somebody else started it
+	sink      runloop.Sink
+	client    atomic.Pointer[control.Client] // the present connection
+
+	hearing sync.Mutex // guards what follows: a connection that was lost may still be read
+	states  *statesync.Receiver
+	seq     uint64 // of the last event
+	end     control.RunEnded
+	told    bool // end was
+
+	state   atomic.Pointer[supervisor.State]
+	first   chan struct{} // closed with the first state
+	changed chan struct{} // capacity 1
+	done    chan struct{}
+	outcome tui.Outcome // before done is closed, nobody's but watch's
+
+	left    chan struct{} // closed when the run is to go on without the frontend
+	leaves  sync.Once
+	parted  chan struct{} // closed when nobody waits for the process any more
+	mu      sync.Mutex
+	stops   int
+	workers sync.WaitGroup
+}
+
+// openSession connects to the process that plays a run, and follows it from a place in its event
+// log on: the zero Position is that of a run that has just begun.
+func openSession(ctx context.Context, socket string, log *eventlog.Log, after eventlog.Position,
+	sink runloop.Sink) (*session, error) {
+	// Who gives up meanwhile stops the run, or leaves it, when there is a session: that takes no time.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hostAnswers)
+	defer cancel()
+	client, st, err := control.Dial(ctx, socket, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		run: st.Run, pid: st.PID, socket: socket, sink: sink,
+		first: make(chan struct{}), changed: make(chan struct{}, 1), done: make(chan struct{}),
+		parted: make(chan struct{}), left: make(chan struct{}),
+	}
+	s.seq, err = catchUp(ctx, log, after, st.LogLines, sink)
+	if err == nil {
+		err = s.subscribe(ctx, client)
+	}
+	if err == nil {
+		select {
+		case <-s.first:
+		case <-client.Done():
+			err = errHostGone
+		case <-ctx.Done():
+			err = fmt.Errorf("%w in time", control.ErrSilent)
+		}
+	}
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// subscribe hears by a connection what comes behind the last event.
+func (s *session) subscribe(ctx context.Context, client *control.Client) error {
+	s.hearing.Lock()
+	s.states = new(statesync.Receiver)
+	s.client.Store(client)
+	since := int64(s.seq)
+	s.hearing.Unlock()
+	return client.Subscribe(ctx, control.SubscribeParams{Since: since, State: true}, func(part any) {
+		s.hearing.Lock()
+		defer s.hearing.Unlock()
+		if s.client.Load() == client {
+			s.hear(part)
+		}
+	})
+}
+
+// reconnect follows the run by another connection. The run drops one that takes nothing for long, as that
+// of a suspended screen.
+func (s *session) reconnect() error {
+	ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
+	defer cancel()
+	client, st, err := control.Dial(ctx, s.socket, nil)
+	if err != nil {
+		return err
+	}
+	if st.PID != s.pid {
+		err = errHostGone // another process plays it on
+	} else {
+		err = s.subscribe(ctx, client)
+	}
+	if err != nil {
+		client.Close()
+	}
+	return err
+}
+
+// catchUp tells what the event log has behind a place, and returns the number of its last event of
+// the present process, whose lines are those behind the first so many.
+func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, earlier uint64,
+	sink runloop.Sink) (seq uint64, err error) {
+	if log == nil {
+		return 0, nil
+	}
+	number := func(e eventlog.Entry) {
+		if e.N <= earlier || e.Line == nil {
+			return
+		}
+		if line, bad := contract.DecodeLine(e.Line); bad == nil {
+			seq = line.Seq
+		}
+	}
+	if after.Offset > 0 {
+		err = log.Backward(ctx, after, func(e eventlog.Entry) bool {
+			number(e)
+			return seq == 0 && e.N > earlier
+		})
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, err = log.Each(ctx, after, func(e eventlog.Entry) error {
+		number(e)
+		if e.Line == nil {
+			return nil
+		}
+		told, err := contract.DecodeWritten(e.Line)
+		if err == nil {
+			sink(e.At, told)
+		}
+		return err
+	})
+	return seq, err
+}
+
+// hear takes what the run sends; it needs hearing.
+func (s *session) hear(part any) {
+	switch part := part.(type) {
+	case control.Events:
+		if part.Skipped > 0 {
+			text := fmt.Sprintf("%d events are not shown here: this screen did not read them in time", part.Skipped)
+			s.sink(time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: text}})
+		}
+		for _, raw := range part.Lines {
+			line, err := contract.DecodeLine(raw)
+			if err != nil {
+				line.Event = contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+					Text: "an event cannot be shown: " + err.Error()}}
+			}
+			s.seq = cmp.Or(line.Seq, s.seq)
+			s.sink(cmp.Or(line.Time, time.Now()), line.Event)
+		}
+	case control.StateChange:
+		state, err := s.states.Apply(part)
+		if err != nil {
+			return // of another version; dialling has refused that
+		}
+		if s.state.Swap(state) == nil {
+			close(s.first)
+		}
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	case control.RunEnded:
+		s.end, s.told = part, true
+	}
+}
+
+// watch waits for the end of the run and of the process that plays it.
+func (s *session) watch() {
+	for ended := false; !ended; {
+		client := s.client.Load()
+		select {
+		case <-client.Done():
+		case <-s.parted:
+		}
+		client.Close()
+		select {
+		case <-s.parted:
+			ended = true
+		default:
+			ended = s.hasEnded() || s.reconnect() != nil
+		}
+	}
+	if s.process != nil {
+		select {
+		case <-s.process.exited:
+		case <-s.parted:
+		}
+	}
+	s.outcome = tui.Outcome{Exit: contract.Exit(s.end.Exit), Text: s.end.Text, Unfinished: s.end.Unfinished}
+	if !s.told {
+		s.outcome = tui.Outcome{Exit: contract.ExitFailed, Text: errHostGone.Error(), Lost: true}
+	}
+	close(s.done)
+}
+
+// part ends the connection, and has the run go on.
+func (s *session) part() {
+	close(s.parted)
+	s.close()
+}
+
+// hasEnded reports whether the end of the run was told.
+func (s *session) hasEnded() bool {
+	s.hearing.Lock()
+	defer s.hearing.Unlock()
+	return s.told
+}
+
+// close waits for the end of the run, and for what was begun in the session's name.
+func (s *session) close() {
+	<-s.done
+	s.workers.Wait()
+}
+
+// ID, Snapshot, Changed, Done and Outcome implement tui.Run.
+func (s *session) ID() string { return s.run }
+
+func (s *session) Snapshot() *supervisor.State { return s.state.Load() }
+
+func (s *session) Changed() <-chan struct{} { return s.changed }
+
+func (s *session) Done() <-chan struct{} { return s.done }
+
+func (s *session) Outcome() tui.Outcome { return s.outcome }
+
+// Put implements tui.Run.
+func (s *session) Put(c contract.Command) bool {
+	line, err := contract.MarshalCommand(c)
+	if err != nil {
+		return false // our own types: tests encode them all
+	}
+	// No time limit: a run whose disk is full takes commands later.
+	p := control.PutParams{Command: line, Frontend: input.ChannelScreen}
+	return s.client.Load().Put(context.Background(), p) == nil
+}
+
+// InputEnded implements plain.Run.
+func (s *session) InputEnded() {
+	_ = s.client.Load().InputEnded(context.Background()) // a run that is over has no input
+}
+
+// Stop implements tui.Run: the first asks for an orderly end, the next ones hurry it.
+func (s *session) Stop() { s.stop("INT") }
+
+func (s *session) stop(signal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops++
+	p := control.StopParams{Signal: signal, Fast: s.stops > 1}
+	s.workers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
+		defer cancel()
+		_ = s.client.Load().Stop(ctx, p) // a run that is over needs none
+	})
+}
+
+// stopping reports whether somebody has asked for its end.
+func (s *session) stopping() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stops > 0
+}
+
+// over reports whether it has ended.
+func (s *session) over() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Leave implements tui.Run.
+func (s *session) Leave() { s.leaves.Do(func() { close(s.left) }) }
+
+// hasLeft reports whether the run is to go on without the frontend.
+func (s *session) hasLeft() bool {
+	select {
+	case <-s.left:
+		return true
+	default:
+		return false
+	}
+}
+
+// Halt implements tui.Run.
+func (s *session) Halt() string {
+	ctx, cancel := context.WithTimeout(context.Background(), haltAnswers)
+	defer cancel()
+	r, err := s.client.Load().Halt(ctx, control.HaltParams{Frontend: input.ChannelScreen})
+	switch {
+	case err != nil:
+		return "The run does not answer: " + strings.TrimSuffix(err.Error(), ".") + ". arbiter halt kills its agents."
+	case len(r.Left) > 0:
+		return "Still alive: " + r.Left[0]
+	case !r.Halted:
+		return "All is still. The run itself does not answer."
+	}
+	return "All is still. /continue wakes them."
+}
+
+// haltAtOnce is Halt for those who cannot wait for it.
+func (s *session) haltAtOnce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers.Go(func() { s.Halt() })
+}
+
+// refusal is why a connection was refused, or what did not work, for a person.
+func refusal(run string, err error) error {
+	var refused *control.Refusal
+	if errors.As(err, &refused) {
+		return usagef("run %s: %s", short(run), refused.Message)
+	}
+	return environmentf("run %s: %v", short(run), err)
+}
+
+// reporter makes a writer of crash reports into the run's directory.
+func (s *session) reporter(c choices) *crashlog.Reporter {
+	return crashlog.NewReporter(crashlog.Options{Dir: filepath.Dir(s.socket), Version: version(),
+		Mask: secrets.Masker(c.Options.Env), Log: slog.New(slog.DiscardHandler)})
+}

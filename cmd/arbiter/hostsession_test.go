@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// TestSessionReconnects shows that a frontend whose connection is lost hears every event once, and the end
+// of the run.
+func TestSessionReconnects(t *testing.T) {
+	onlyLinux(t)
+	t.Parallel()
+	b := atWork(t, players(t)[0])
+	var mu sync.Mutex
+	var events []contract.Event
+	sink := func(_ time.Time, e contract.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, e)
+	}
+	s, err := openSession(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
+		eventlog.Position{}, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var watching sync.WaitGroup
+	watching.Go(s.watch)
+	defer watching.Wait()
+	for range 3 {
+		lost := s.client.Load()
+		lost.Close()
+		late := time.After(patience)
+		for s.client.Load() == lost {
+			select {
+			case <-s.changed: // a new connection begins with the state
+			case <-late:
+				t.Fatal("it did not connect again")
+			}
+		}
+	}
+	if !s.Put(contract.Command{Ref: "again", Body: contract.Interrupt{ID: "orch-9"}}) {
+		t.Error("a command was not taken")
+	}
+	await(b.script, "the answer", func(_ string, r contract.Rejected) bool { return r.Ref == "again" })
+	if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.finish(contract.ExitComplete)
+	s.close()
+	if s.outcome.Exit != contract.ExitComplete || s.outcome.Lost {
+		t.Errorf("the outcome is %+v", s.outcome)
+	}
+	if len(events) != len(b.lines) {
+		t.Fatalf("%d events instead of %d", len(events), len(b.lines))
+	}
+	for i, e := range events {
+		if got, want := e.Body.EventName(), b.lines[i].Body.EventName(); got != want {
+			t.Errorf("event %d is %s, not %s", i, got, want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestScreenIsLeft shows that a run goes on when its screen is left, killed, or loses its terminal, that
+// another screen has all of it, and that killing the process that plays it ends everything.
+func TestScreenIsLeft(t *testing.T) {
+	for _, way := range []struct {
+		name string
+		do   func(p *pane)
+		exit int // -1: none, it was killed
+		back []string
+	}{
+		{"Ctrl+D", func(p *pane) { p.press("Ctrl+D") }, int(contract.ExitComplete), []string{"--resume"}},
+		{"d", func(p *pane) { p.press("Ctrl+C"); p.await("Leave?"); p.press("d") }, int(contract.ExitComplete), nil},
+		{"hang-up", func(p *pane) { p.HangUp() }, int(contract.ExitTerminated), []string{"attach"}},
+		{"kill", func(p *pane) { _ = p.Process().Signal(syscall.SIGKILL) }, -1, []string{"attach", "RUN"}},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, players(t)[0])
+			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			host := h.hosts()
+			way.do(p)
+			state, err := p.Exit(p.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := state.ExitCode(); got != way.exit {
+				t.Errorf("exit code %d (%v), want %d, with the screen\n%s", got, state, way.exit, p.Screen().Text())
+			}
+			text, back := p.Screen().Text(), "arbiter attach "+h.runs()[0][:8]
+			if way.exit == int(contract.ExitComplete) && !strings.Contains(text, back) {
+				t.Errorf("it is not said how to come back:\n%s", text)
+			}
+			for i, arg := range way.back {
+				if arg == "RUN" {
+					way.back[i] = h.runs()[0][:8]
+				}
+			}
+			p = h.open(way.back...)
+			p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
+			if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
+				t.Fatalf("the run was played by %v and is by %v", host, now)
+			}
+			p.Type("call it dawn\n")
+			p.await("y Allow once")
+			p.finish()
+			p.press("Ctrl+C")
+			h.ended(p, contract.ExitComplete)
+		})
+	}
+}
+
+// TestHostIsKilled shows that nothing keeps running when the process that plays a run is killed, that its
+// screen says so, and that the run is resumed from there.
+func TestHostIsKilled(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.await("was killed or crashed")
+	awaitGone(t, h.runs()[0])
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitFailed)
+	p = h.open("--resume")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitInterrupted)
+}
+
+// TestPlainIsLeft shows that --plain leaves its run when its terminal is gone, and that a plain client
+// of a live run has the same story.
+func TestPlainIsLeft(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	p := h.run(exec.Command("arbiter", append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), "--plain",
+		"--task", "Make a thing")...))
+	p.await("What shall it be called?")
+	host := h.hosts()
+	p.HangUp()
+	if _, err := p.Exit(p.ctx); err != nil {
+		t.Fatal(err)
+	}
+	p = h.run(exec.Command("arbiter", "--plain"))
+	p.await("What shall it be called?")
+	if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
+		t.Fatalf("the run was played by %v and is by %v", host, now)
+	}
+	p.press("Ctrl+C")
+	state, err := p.Exit(p.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := state.ExitCode(); got != int(contract.ExitInterrupted) {
+		t.Errorf("exit code %d, want %d, with the screen\n%s", got, contract.ExitInterrupted, p.Screen().Text())
+	}
+	if left := h.alive(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
