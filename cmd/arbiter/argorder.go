@@ -27,13 +27,17 @@ func flagsFirst(args []string, app *cli.App) []string {
 			break
 		}
 		c := commands[i]
-		stay, move := parted(words[:n], flags, c)
+		takers := c.Flags
+		if below := named(c.Subcommands, words[n+1:]); below != nil {
+			takers = slices.Concat(takers, below.Flags)
+		}
+		stay, move := parted(words[:n], flags, takers)
 		done = append(append(done, stay...), words[n])
 		words = append(move, words[n+1:]...)
 		if c.SkipFlagParsing {
 			return append(done, words...)
 		}
-		flags, commands = c.Flags, c.Subcommands
+		flags, commands = slices.Concat(c.Flags, flags), c.Subcommands // those that were moved are known, too
 	}
 	if len(done) == 1 {
 		return args
@@ -41,12 +45,27 @@ func flagsFirst(args []string, app *cli.App) []string {
 	return append(done, sorted(words, flags)...)
 }
 
-// parted takes the flags that a command has, too, out of those that stand before it.
-func parted(words []string, flags []cli.Flag, c *cli.Command) (stay, move []string) {
+// named is the command that the first word names which is no flag; nil if it names none.
+func named(list []*cli.Command, words []string) *cli.Command {
+	for _, word := range words {
+		if isFlag(word) {
+			continue
+		}
+		i := slices.IndexFunc(list, func(c *cli.Command) bool { return c.HasName(word) })
+		if i < 0 {
+			return nil
+		}
+		return list[i]
+	}
+	return nil
+}
+
+// parted takes the flags that a command, or the one below it, has, too, out of those that stand before it.
+func parted(words []string, flags, takers []cli.Flag) (stay, move []string) {
 	for len(words) > 0 {
 		n := taken(words, flags)
 		name, _, _ := strings.Cut(strings.TrimLeft(words[0], "-"), "=")
-		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+		if slices.ContainsFunc(takers, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
 			move = append(move, words[:n]...)
 		} else {
 			stay = append(stay, words[:n]...)
