@@ -235,6 +235,7 @@ var notRun = map[string]string{
 	"doctor":                                 "looks at this machine, and has tests of its own",
 	"grants rm":                              "takes back what nobody has allowed here; TestGrantsAreListedAndTakenBack does it",
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
+	"host":                                   "serves whoever starts it",
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
 	"logs --verify FILE":                     "is run with a file",
 	"logs -f":                                "takes a run that is alive; TestWatch does it",
