@@ -134,6 +134,9 @@ type SubscribeParams struct {
 	// Since asks for the events after this seq: 0 for all of this process, negative for those from
 	// now on.
 	Since int64 `json:"since"`
+	// Pieces asks for delta events, too: text that is still being written. They have the seq of the
+	// event before them, are in no log, and are left out for a client that is behind.
+	Pieces bool `json:"pieces,omitempty"`
 	// State asks for the state and each change of it, too.
 	State bool `json:"state,omitempty"`
 }

@@ -106,7 +106,7 @@ func (s *session) subscribe(ctx context.Context, client *control.Client) error {
 	s.client.Store(client)
 	since := int64(s.seq)
 	s.hearing.Unlock()
-	return client.Subscribe(ctx, control.SubscribeParams{Since: since, State: true}, func(part any) {
+	return client.Subscribe(ctx, control.SubscribeParams{Since: since, Pieces: true, State: true}, func(part any) {
 		s.hearing.Lock()
 		defer s.hearing.Unlock()
 		if s.client.Load() == client {

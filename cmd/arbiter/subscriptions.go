@@ -148,7 +148,7 @@ func (h controlService) Subscribe(ctx context.Context, p control.SubscribeParams
 		since = uint64(p.Since)
 	}
 	s := subscription{run: r, send: send, state: p.State}
-	s.cursor = r.clients.hub.Cursor(since, r.clients.start, r.openLog)
+	s.cursor = r.clients.hub.Cursor(since, p.Pieces, r.clients.start, r.openLog)
 	watch := r.clients.hub.Watch()
 	defer watch.Close()
 	if err := s.follow(ctx, watch); err != nil && ctx.Err() == nil {
@@ -203,7 +203,7 @@ func (s *subscription) follow(ctx context.Context, watch *eventhub.Watch) error 
 // pass sends what is there now, and reports whether there may be more. The state that is sent is at
 // least as new as the events behind it.
 func (s *subscription) pass(ctx context.Context) (more bool, err error) {
-	lines, skipped, err := s.cursor.Next(ctx, eventBatch)
+	lines, skipped, more, err := s.cursor.Next(ctx, eventBatch)
 	if err != nil {
 		return false, err
 	}
@@ -218,11 +218,11 @@ func (s *subscription) pass(ctx context.Context) (more bool, err error) {
 		}
 	}
 	if len(lines) == 0 {
-		return false, nil
+		return more, nil
 	}
 	events := control.Events{Skipped: skipped}
 	for _, line := range lines {
 		events.Lines = append(events.Lines, line)
 	}
-	return true, s.send(events)
+	return more, s.send(events)
 }

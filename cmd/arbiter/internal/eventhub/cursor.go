@@ -12,9 +12,11 @@ import (
 
 // Cursor is how far one client has read. One goroutine uses it.
 type Cursor struct {
-	hub  *Hub
-	seq  uint64 // of the last event that was read
-	open func() (*eventlog.Log, error)
+	hub    *Hub
+	place  uint64 // in the hub, of the last event that was read; 0: it is not kept
+	seq    uint64 // of that event
+	pieces bool
+	open   func() (*eventlog.Log, error)
 
 	// Where to go on in the event log, and the number of the last event before that place. Counted
 	// says that the first event of this process was passed.
@@ -23,35 +25,42 @@ type Cursor struct {
 	counted bool
 }
 
-// Cursor reads the events behind a number. The log is opened, from a position before the first
-// event of this process on, where the hub does not keep an event any more.
-func (h *Hub) Cursor(seq uint64, from eventlog.Position, open func() (*eventlog.Log, error)) *Cursor {
-	return &Cursor{hub: h, seq: seq, from: from, open: open}
+// Cursor reads the events behind a number, with the pieces of text between them if they are wanted. The
+// log is opened, from a position before the first event of this process on, where the hub does not keep
+// an event any more.
+func (h *Hub) Cursor(seq uint64, pieces bool, from eventlog.Position, open func() (*eventlog.Log, error)) *Cursor {
+	return &Cursor{hub: h, place: h.find(seq), seq: seq, pieces: pieces, from: from, open: open}
 }
 
 // Next returns at most so many lines, as contract.EncodeLine makes them but without the line feed,
-// and how many events before them are lost: neither the hub nor the log has them. No lines means
-// that there is nothing to read now.
-func (c *Cursor) Next(ctx context.Context, most int) (lines [][]byte, skipped uint64, err error) {
-	list, oldest, gone := c.hub.after(c.seq, most)
-	if gone {
-		lines, err = c.logLines(ctx, most, oldest)
+// and how many events before them are lost: neither the hub nor the log has them. More reports that
+// there may be more to read.
+func (c *Cursor) Next(ctx context.Context, most int) (lines [][]byte, skipped uint64, more bool, err error) {
+	list, kept, next, gone := c.hub.after(c.place, most)
+	if gone && c.seq+1 < next {
+		lines, err = c.logLines(ctx, most, next)
 		if err != nil || len(lines) > 0 {
-			return lines, 0, err
+			return lines, 0, true, err
 		}
-		skipped = oldest - 1 - c.seq
-		c.seq = oldest - 1
-		list, _, _ = c.hub.after(c.seq, most)
+		skipped = next - 1 - c.seq
+	}
+	if gone {
+		c.place, c.seq = kept, next-1
+		list, _, _, _ = c.hub.after(c.place, most)
 	}
 	for _, n := range list {
+		c.place++
+		if n.piece && !c.pieces {
+			continue
+		}
 		line, err := contract.EncodeLine(nil, n.seq, n.at, n.e)
 		if err != nil {
-			return nil, skipped, fmt.Errorf("event %d: %w", n.seq, err)
+			return nil, skipped, false, fmt.Errorf("event %d: %w", n.seq, err)
 		}
 		lines = append(lines, line[:len(line)-1])
 		c.seq = n.seq
 	}
-	return lines, skipped, nil
+	return lines, skipped, len(list) > 0, nil
 }
 
 var errEnough = errors.New("enough")

@@ -15,18 +15,23 @@ import (
 const Keep = 4096
 
 // Hub numbers the events of one process that plays a run as the event log does, from 1 on, and
-// keeps the last ones. Its methods are safe for concurrent use and never block.
+// keeps the last ones. Pieces of text that are still being written ([contract.Delta]) are not in the
+// log: they have the number of the event before them, and a client that is behind does not get them.
+// Its methods are safe for concurrent use and never block.
 type Hub struct {
 	mu       sync.Mutex
-	events   []numbered // a ring: the event with number n is at n modulo its length
+	events   []numbered // a ring: the event at place n is at n modulo its length
+	place    uint64     // of the newest event; 0: none
+	first    uint64     // place of the first event that the log counts
 	last     uint64     // number of the newest event; 0: none
 	watchers map[*Watch]struct{}
 }
 
 type numbered struct {
-	seq uint64
-	at  time.Time
-	e   contract.Event
+	seq   uint64
+	piece bool
+	at    time.Time
+	e     contract.Event
 }
 
 // New makes a hub that keeps so many events.
@@ -45,12 +50,15 @@ func (h *Hub) Sink(next runloop.Sink) runloop.Sink {
 func (h *Hub) publish(at time.Time, e contract.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, session := e.Body.(contract.Session); session {
-		h.last = 0 // the log counts the events of a process from here
-		clear(h.events)
+	h.place++
+	if _, session := e.Body.(contract.Session); session || h.first == 0 {
+		h.first, h.last = h.place, 0 // the log counts the events of a process from here
 	}
-	h.last++
-	h.events[h.last%uint64(len(h.events))] = numbered{h.last, at, e}
+	_, piece := e.Body.(contract.Delta)
+	if !piece {
+		h.last++
+	}
+	h.events[h.place%uint64(len(h.events))] = numbered{h.last, piece, at, e}
 	h.hint()
 }
 
@@ -78,25 +86,54 @@ func (h *Hub) Last() uint64 {
 	return h.last
 }
 
-// after copies at most so many events behind a number. Gone reports that the first of them is not
-// kept any more; oldest is then the number of the oldest that is.
-func (h *Hub) after(seq uint64, most int) (list []numbered, oldest uint64, gone bool) {
+// oldest is the place of the oldest event that is kept; it needs mu.
+func (h *Hub) oldest() uint64 {
+	if keep := uint64(len(h.events)); h.place > h.first+keep-1 {
+		return h.place - keep + 1
+	}
+	return max(h.first, 1)
+}
+
+func (h *Hub) at(place uint64) numbered { return h.events[place%uint64(len(h.events))] }
+
+// find returns the place behind which the events after a number begin; 0: they are not all kept.
+func (h *Hub) find(seq uint64) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if seq >= h.last {
-		return nil, 0, false
+	place := h.place
+	for n := h.oldest(); n <= h.place; n++ {
+		if x := h.at(n); !x.piece && x.seq > seq {
+			if x.seq > seq+1 {
+				return 0
+			}
+			return n - 1
+		}
 	}
-	oldest = 1
-	if keep := uint64(len(h.events)); h.last > keep {
-		oldest = h.last - keep + 1
+	return place
+}
+
+// after copies at most so many events behind a place. Gone reports that the first of them is not kept
+// any more; kept is then the place behind which those are that are, and next the number of the first.
+func (h *Hub) after(place uint64, most int) (list []numbered, kept, next uint64, gone bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if place >= h.place {
+		return nil, 0, 0, false
 	}
-	if seq+1 < oldest {
-		return nil, oldest, true
+	if oldest := h.oldest(); place+1 < oldest {
+		next = h.last + 1
+		for n := oldest; n <= h.place; n++ {
+			if x := h.at(n); !x.piece {
+				next = x.seq
+				break
+			}
+		}
+		return nil, oldest - 1, next, true
 	}
-	for n := seq + 1; n <= h.last && len(list) < most; n++ {
-		list = append(list, h.events[n%uint64(len(h.events))])
+	for n := place + 1; n <= h.place && len(list) < most; n++ {
+		list = append(list, h.at(n))
 	}
-	return list, oldest, false
+	return list, 0, 0, false
 }
 
 // Watch tells that something has happened since it was last received from.

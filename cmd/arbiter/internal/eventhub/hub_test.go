@@ -54,22 +54,29 @@ func (s *story) tell(t *testing.T, body contract.Body, logged bool) {
 	}
 }
 
+// pieces are what read has read of text that is still being written.
+var pieces []string
+
 // read reads all there is, most lines at a time.
 func read(t *testing.T, c *Cursor, most int) (seqs []uint64, texts []string, skipped uint64) {
 	t.Helper()
 	for {
-		lines, lost, err := c.Next(t.Context(), most)
+		lines, lost, more, err := c.Next(t.Context(), most)
 		if err != nil {
 			t.Fatal(err)
 		}
 		skipped += lost
-		if len(lines) == 0 {
+		if !more {
 			return seqs, texts, skipped
 		}
 		for _, raw := range lines {
 			line, err := contract.DecodeLine(raw)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if d, ok := line.Body.(contract.Delta); ok {
+				pieces = append(pieces, fmt.Sprint(line.Seq, d.Text))
+				continue
 			}
 			seqs = append(seqs, line.Seq)
 			if n, ok := line.Body.(contract.Notice); ok {
@@ -98,7 +105,7 @@ func TestCursor(t *testing.T) {
 	_ = log.Close()
 	open := func() (*eventlog.Log, error) { return eventlog.Open(s.path) }
 	s.tell(t, contract.Session{}, true)
-	all, from10 := s.hub.Cursor(0, health.Next, open), s.hub.Cursor(10, health.Next, open)
+	all, from10 := s.hub.Cursor(0, true, health.Next, open), s.hub.Cursor(10, false, health.Next, open)
 	for i := 2; i <= 40; i++ {
 		s.tell(t, contract.Notice{Text: fmt.Sprint(i)}, true)
 		if i == 5 {
@@ -120,8 +127,43 @@ func TestCursor(t *testing.T) {
 	if seqs, _, _ := read(t, from10, 100); len(seqs) != 30 || seqs[0] != 11 {
 		t.Errorf("since 10: %v", seqs)
 	}
-	if seqs, _, _ := read(t, s.hub.Cursor(s.hub.Last(), health.Next, open), 100); len(seqs) != 0 {
+	if seqs, _, _ := read(t, s.hub.Cursor(s.hub.Last(), false, health.Next, open), 100); len(seqs) != 0 {
 		t.Errorf("since now: %v", seqs)
+	}
+}
+
+// TestPieces shows that pieces of text have no number of their own, come in their place to whoever wants
+// them, and not to a client that is behind.
+func TestPieces(t *testing.T) {
+	s := newStory(t, 8)
+	open := func() (*eventlog.Log, error) { return eventlog.Open(s.path) }
+	s.tell(t, contract.Session{}, true)
+	with, without := s.hub.Cursor(0, true, eventlog.Position{}, open), s.hub.Cursor(0, false, eventlog.Position{}, open)
+	for i := range 3 {
+		s.hub.publish(time.Now(), contract.Event{ID: "arbiter", Body: contract.Delta{Text: fmt.Sprint("piece ", i)}})
+	}
+	s.tell(t, contract.Notice{Text: "2"}, true)
+	pieces = nil
+	if seqs, _, skipped := read(t, with, 2); fmt.Sprint(seqs) != "[1 2]" || skipped != 0 ||
+		fmt.Sprint(pieces) != "[1piece 0 1piece 1 1piece 2]" {
+		t.Errorf("with them: %v, %v, skipped %d", seqs, pieces, skipped)
+	}
+	pieces = nil
+	if seqs, _, _ := read(t, without, 2); fmt.Sprint(seqs) != "[1 2]" || len(pieces) > 0 {
+		t.Errorf("without them: %v, %v", seqs, pieces)
+	}
+	for range 5 {
+		s.hub.publish(time.Now(), contract.Event{ID: "arbiter", Body: contract.Delta{Text: "more"}})
+	}
+	for i := 3; i <= 12; i++ {
+		s.tell(t, contract.Notice{Text: fmt.Sprint(i)}, true)
+	}
+	if seqs, _, skipped := read(t, with, 3); len(seqs) != 10 || skipped != 0 || seqs[0] != 3 || len(pieces) > 0 {
+		t.Errorf("behind: %v, %v, skipped %d", seqs, pieces, skipped)
+	}
+	late := s.hub.Cursor(11, true, eventlog.Position{}, open)
+	if seqs, _, skipped := read(t, late, 3); fmt.Sprint(seqs) != "[12]" || skipped != 0 {
+		t.Errorf("late: %v, skipped %d", seqs, skipped)
 	}
 }
 
@@ -132,7 +174,7 @@ func TestSkipped(t *testing.T) {
 	for i := 2; i <= 20; i++ {
 		s.tell(t, contract.Notice{Text: fmt.Sprint(i)}, i <= 10)
 	}
-	c := s.hub.Cursor(0, eventlog.Position{}, func() (*eventlog.Log, error) { return eventlog.Open(s.path) })
+	c := s.hub.Cursor(0, false, eventlog.Position{}, func() (*eventlog.Log, error) { return eventlog.Open(s.path) })
 	seqs, _, skipped := read(t, c, 6)
 	if skipped != 6 || len(seqs) != 14 || seqs[9] != 10 || seqs[10] != 17 {
 		t.Errorf("%v, skipped %d", seqs, skipped)
