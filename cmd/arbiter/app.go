@@ -123,8 +123,9 @@ Without --json and --plain, arbiter shows a full screen: type what you want, and
 one command per line from stdin (see arbiter schema events and arbiter schema commands). Data
 goes to stdout, messages for people go to stderr.
 
-If you leave the screen, arbiter exits with the code of its last run: 130 if that run was still
-going on. Without a run it exits with 0, or with what prevented one (2, 5).`),
+A run is a process of its own. Ctrl+D leaves the screen and the run running (exit code 0); arbiter in
+the same directory shows it again. If you stop the run, arbiter exits with its code: 130 if it was
+still going on. Without a run it exits with 0, or with what prevented one (2, 5).`),
 		ArgsUsage:                 "[REQUIREMENTS.md]",
 		Version:                   version(),
 		HideVersion:               true,

@@ -178,7 +178,8 @@ func (r *runtimeRun) lockPlace() error {
 	r.place, err = r.store.LockDir(r.choices.Place, r.choices.Options.Run)
 	var held *journal.HeldError
 	if errors.As(err, &held) {
-		return usagef("another run already works in %s (run %s, process %d): wait for its end, use another directory (--cwd), or add --share-workspace",
+		return usagef("another run already works in %s (run %s, process %d): open it with arbiter attach, wait for "+
+			"its end, use another directory (--cwd), or add --share-workspace",
 			r.choices.Place, short(held.Run), held.PID)
 	}
 	if err != nil {

@@ -28,7 +28,7 @@ type ExitMeaning struct {
 // Exits lists all exit codes, in order.
 func Exits() []ExitMeaning {
 	return []ExitMeaning{
-		{ExitComplete, "complete", ""},
+		{ExitComplete, "complete", "or you left the run running"},
 		{ExitFailed, "failed or cancelled", ""},
 		{ExitUsage, "usage or bad input", "or nothing to resume"},
 		{ExitNeedsInput, "needs input", "a question, and no human to answer it"},
@@ -36,7 +36,7 @@ func Exits() []ExitMeaning {
 		{ExitEnvironment, "environment",
 			"claude is missing, not logged in or not supported; also if you leave the screen that says so"},
 		{ExitBug, "bug", "an error in arbiter itself"},
-		{ExitInterrupted, "interrupted", "SIGINT, or you left the screen while its run went on"},
+		{ExitInterrupted, "interrupted", "SIGINT, or you left the screen and stopped its run"},
 		{ExitTerminated, "terminated", "SIGTERM, SIGHUP (not under `nohup`), or the terminal closed"},
 	}
 }
