@@ -41,9 +41,8 @@ func (e env) denyCommand() *cli.Command {
 	return &cli.Command{
 		Name: bridge.Deny, Usage: "deny what an agent of a live run asks for", ArgsUsage: permitArgs,
 		Description: strings.TrimSpace(`
-REQUEST and RUN are as for arbiter allow. --for run adds a rule that denies the same for the rest of
-the run: --rule, or the narrowest one that covers the request. To deny something in later runs, give
-them --deny.
+REQUEST and RUN are as for arbiter allow. --for run denies the same action, or what --rule says, for
+the rest of the run. To deny something in later runs, give them --deny.
 
   arbiter deny --message "Use the staging database."
   arbiter deny perm-4be1 --for run

@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -133,24 +132,10 @@ func openRequests(l *connection, named string) ([]contract.PermissionRequest, er
 
 // answer answers one request.
 func (l *connection) answer(c *cli.Context, behavior string, r contract.PermissionRequest) (permitAnswer, error) {
-	scope, rule := c.String("for"), c.String("rule")
-	p := contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action}
-	if behavior == bridge.Allow {
-		p.Scope, p.Rule = scope, rule
-	} else {
-		p.Message = c.String("message")
-		if rule == "" && scope == contract.ScopeRun {
-			if len(r.Suggestions) == 0 {
-				return permitAnswer{}, usagef("no rule is known that covers request %s: give one with --rule",
-					r.Request)
-			}
-			rule = r.Suggestions[0]
-		}
-	}
-	done, err := l.command(c.Context, p)
-	if err == nil && done.Accepted && behavior == bridge.Deny && scope == contract.ScopeRun {
-		done, err = l.command(c.Context, contract.Configure{Deny: rule})
-	}
+	done, err := l.command(c.Context, contract.Permit{
+		Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
+		Message: c.String("message"), // of a denial
+	})
 	return permitAnswer{r.Request, done.Accepted, done.Message}, err
 }
 
