@@ -62,7 +62,8 @@ func resumeRun(c choices) (*runtimeRun, error) {
 }
 
 func playedElsewhere(run string, pid int) error {
-	return usagef("run %s is still running (process %d): open it with arbiter attach, or end it with arbiter stop", short(run), pid)
+	return usagef("run %s is still running (process %d): open it with arbiter attach, or end it with arbiter stop",
+		short(run), pid)
 }
 
 // findRun chooses the run that is meant.

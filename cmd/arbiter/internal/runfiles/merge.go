@@ -17,7 +17,7 @@ const attempts = 5
 // Merge merges an agent's work: into the run branch if all are isolated, else into the run's directory. What it has not
 // committed is committed first. A call after a crash has the same result.
 func (f *Files) Merge(ctx context.Context, e isolation.Merge) isolation.Merged {
-	m, err := f.merge(ctx, e)
+	m, err := again(ctx, func() (isolation.Merged, error) { return f.merge(ctx, e) })
 	if err != nil {
 		m = isolation.Merged{Failed: err.Error()}
 	}

@@ -55,7 +55,7 @@ func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktre
 		}
 		return runconfig.Worktree{}, nil, err
 	}
-	own, err := f.create(ctx, p)
+	own, err := again(ctx, func() (runconfig.Worktree, error) { return f.create(ctx, p) })
 	if err != nil {
 		return own, nil, err
 	}

@@ -15,7 +15,6 @@ import (
 
 // Record takes a snapshot and compares it. A snapshot that an earlier process was asked for is taken anew.
 func (f *Files) Record(ctx context.Context, e changes.Record) changes.Recorded {
-	taken := changes.Recorded{Serial: e.Serial}
 	record := f.record
 	switch {
 	case e.Own != "":
@@ -23,7 +22,11 @@ func (f *Files) Record(ctx context.Context, e changes.Record) changes.Recorded {
 	case e.Branch:
 		record = f.recordBranch
 	}
-	err := record(ctx, e, &taken)
+	taken, err := again(ctx, func() (changes.Recorded, error) {
+		taken := changes.Recorded{Serial: e.Serial}
+		err := record(ctx, e, &taken)
+		return taken, err
+	})
 	if err != nil {
 		return changes.Recorded{Serial: e.Serial, Failed: err.Error()}
 	}
