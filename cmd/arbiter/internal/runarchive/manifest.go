@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
@@ -70,12 +71,19 @@ const (
 	fileName  = `[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}`
 )
 
+// Forms of names. They are compiled when they are needed: each start of arbiter would take a millisecond for it.
 var (
-	runID = regexp.MustCompile(`^` + uuid + `$`)
-	known = regexp.MustCompile(`^(?:` + regexp.QuoteMeta(Bundle) + `|` +
+	runID = form(uuid)
+	known = form(`(?:` + regexp.QuoteMeta(Bundle) + `|` +
 		RunDir + `/(?:meta\.json|events\.ndjson|journal-[0-9]{6,9})|` +
-		ProjectsDir + `/` + project + `/` + uuid + `(?:\.jsonl|/` + besideDir + `/` + fileName + `))$`)
+		ProjectsDir + `/` + project + `/` + uuid + `(?:\.jsonl|/` + besideDir + `/` + fileName + `))`)
+	projectName = form(project)
+	plainName   = form(fileName)
 )
+
+func form(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + expr + `$`) })
+}
 
 // decodeManifest reads a manifest and checks all that can be checked without the files.
 func decodeManifest(b []byte) (Manifest, error) {
@@ -95,7 +103,7 @@ func decodeManifest(b []byte) (Manifest, error) {
 
 // check holds a manifest to the format.
 func (m Manifest) check() error {
-	if !runID.MatchString(m.Run) {
+	if !runID().MatchString(m.Run) {
 		return wrong("its manifest names no run: %.80q", m.Run)
 	}
 	if len(m.Files) > maxFiles {
@@ -106,7 +114,7 @@ func (m Manifest) check() error {
 		_, hash := hex.DecodeString(f.SHA256)
 		folded := strings.ToLower(f.Path) // for file systems that do not tell them apart
 		switch {
-		case !known.MatchString(f.Path):
+		case !known().MatchString(f.Path):
 			return wrong("it has an unknown file: %.120q", f.Path)
 		case seen[folded]:
 			return wrong("it has %s twice", f.Path)

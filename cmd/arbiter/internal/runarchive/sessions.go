@@ -7,14 +7,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 
 	"github.com/arbiter-cli/arbiter/transcript"
-)
-
-var (
-	projectName = regexp.MustCompile(`^` + project + `$`)
-	plainName   = regexp.MustCompile(`^` + fileName + `$`)
 )
 
 // besideDirs are the directories beside a transcript that a resumed session reads.
@@ -29,7 +23,7 @@ func Transcripts(config, session string) ([]Source, error) {
 		return nil, nil
 	}
 	in := filepath.Base(filepath.Dir(at))
-	if !projectName.MatchString(in) {
+	if !projectName().MatchString(in) {
 		return nil, wrong("the directory of a transcript has an unknown name: %s", filepath.Dir(at))
 	}
 	base := path.Join(ProjectsDir, in, session)
@@ -40,7 +34,7 @@ func Transcripts(config, session string) ([]Source, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			if e.Type().IsRegular() && plainName.MatchString(e.Name()) {
+			if e.Type().IsRegular() && plainName().MatchString(e.Name()) {
 				files = append(files,
 					Local(path.Join(base, dir, e.Name()), filepath.Join(transcript.Beside(at), dir, e.Name())))
 			}
