@@ -144,7 +144,7 @@ type SubscribeParams struct {
 // Events are lines as `arbiter --json` prints them, in order.
 type Events struct {
 	Lines []Line `json:"lines"`
-	// Skipped counts events before these that are not to be had any more.
+	// Skipped counts events before these that are lost: neither the process nor the event log has them.
 	Skipped uint64 `json:"skipped,omitempty"`
 }
 

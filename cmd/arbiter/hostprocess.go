@@ -102,10 +102,10 @@ func (e env) playHost(r *runtimeRun) error {
 	ready := hostReady{Run: r.choices.Options.Run, Notices: said.String(),
 		Socket: filepath.Join(r.journal.Dir(), control.SocketName)}
 	if err := json.NewEncoder(e.stdout).Encode(ready); err != nil {
-		return environmentf("whoever started this process has gone: %v", err)
+		return environmentf("the process that started this one has ended: %v", err)
 	}
 	if err := leaveTerminal(r.journal.Dir()); err != nil {
-		r.log.Warn("stdout and stderr are still those of whoever started this process", "err", err)
+		r.log.Warn("redirecting stdout and stderr failed", "err", err)
 	}
 	exit := r.play(loop)
 	s := loop.Snapshot()
@@ -127,7 +127,7 @@ func (e env) playHost(r *runtimeRun) error {
 func (e env) notReady(err error) error {
 	exit := &exitError{code: contract.ExitFailed, text: err.Error()}
 	errors.As(err, &exit)
-	// Whoever does not read it has gone.
+	// If nobody reads it, the process that started this one has ended.
 	_ = json.NewEncoder(e.stdout).Encode(hostReady{Code: exit.code, Problem: exit.text})
 	return &exitError{code: exit.code}
 }

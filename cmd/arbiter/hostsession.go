@@ -53,7 +53,7 @@ type session struct {
 	first   chan struct{} // closed with the first state
 	changed chan struct{} // capacity 1
 	done    chan struct{}
-	outcome tui.Outcome // before done is closed, nobody's but watch's
+	outcome tui.Outcome // written by watch before done is closed
 
 	left    chan struct{} // closed when the run is to go on without the frontend
 	leaves  sync.Once

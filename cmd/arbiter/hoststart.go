@@ -55,7 +55,7 @@ func startHost(ctx context.Context, c choices) (*hostProcess, error) {
 		<-answered
 		err = ctx.Err()
 	}
-	go func() { // ends with the process; whoever needs its end waits for exited
+	go func() { // ends with the process; who needs its end waits for exited
 		defer close(p.exited)
 		_ = p.cmd.Wait() // how the run ended is told by its socket
 	}()

@@ -160,7 +160,7 @@ actors:
 `
 
 // TestAGrantSettlesTheRequestsOfOthers: a rule that is granted, a mode and a rule that are configured answer at once
-// what they cover, whoever asked; each request has events of its own. What is no mode and no rule is refused.
+// what they cover, of any agent; each request has events of its own. What is no mode and no rule is refused.
 func TestAGrantSettlesTheRequestsOfOthers(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

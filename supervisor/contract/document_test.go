@@ -63,11 +63,11 @@ const preface = "# The contract for scripts\n\n" +
 	"- Arbiter answers each command with `accepted`, once the command is on disk, or with `rejected`; both carry its `ref`.\n" +
 	"- The end of stdin means that no human is there. Arbiter then answers one question by saying so; the next question ends the\n" +
 	"  run with `needs_input`. COMPLETE ends the process even if stdin is open.\n" +
-	"- A `question` is told whoever works meanwhile. It stays open until the human's next `message` to the Arbiter,\n" +
+	"- A `question` comes even while agents work. It stays open until the human's next `message` to the Arbiter,\n" +
 	"  which answers all open questions, or until a command of theirs settles what it was about. No rule, mode or\n" +
 	"  decider answers it.\n" +
 	"- An answer of scope `run` or `always`, and `configure` with permissions or a rule, settle at once every\n" +
-	"  request that they cover, whoever asked. Each request has a `permission` event of its own.\n" +
+	"  request that they cover, of any agent. Each request has a `permission` event of its own.\n" +
 	"- After `--resume`, Arbiter emits each open question again. It emits a permission request again, with the same\n" +
 	"  id, when the agent asks for the same action again, and otherwise reports the request as withdrawn, or as\n" +
 	"  decided by the rules of the resumed run.\n" +

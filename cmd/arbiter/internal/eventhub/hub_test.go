@@ -132,7 +132,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// TestPieces shows that pieces of text have no number of their own, come in their place to whoever wants
+// TestPieces shows that pieces of text have no number of their own, come in their place to clients that want
 // them, and not to a client that is behind.
 func TestPieces(t *testing.T) {
 	s := newStory(t, 8)
