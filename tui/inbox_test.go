@@ -19,7 +19,9 @@ func TestAQuestionIsHeard(t *testing.T) {
 		s.Press("Esc")
 		s.Settle()
 		var rang atomic.Int64
-		s.face.screen.OnSend = func(sequence string) { rang.Add(int64(strings.Count(sequence, "\a"))) }
+		s.do(func() {
+			s.face.screen.OnSend = func(sequence string) { rang.Add(int64(strings.Count(sequence, "\a"))) }
+		})
 		s.Advance(2 * time.Minute)
 		s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Shall the old header stay?")) })
 		if n := rang.Load(); n != 1 {
