@@ -47,7 +47,7 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 	}
 	run, err := f.options.Host.Begin(ctx, b, f.box.put)
 	if err == nil {
-		f.resumed = resumed{} // from now on the run tells all by itself
+		f.resumed = resumed{} // from now on the run sends all its events
 		f.recalled = append(f.recalled, run.ID())
 		if b.Resume == "" {
 			f.work(func(ctx context.Context) { f.keptBy(ctx, run.ID()) })

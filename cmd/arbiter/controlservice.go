@@ -61,7 +61,7 @@ func (h controlService) Status() control.Status {
 	return st
 }
 
-// inboxItems is what waits for a human, as a client of the socket is told.
+// inboxItems returns what waits for a human, as clients of the socket get it.
 func inboxItems(s *supervisor.State) []control.InboxItem {
 	list := []control.InboxItem{}
 	for _, i := range inbox.Of(s) {

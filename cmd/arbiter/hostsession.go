@@ -27,7 +27,7 @@ import (
 const (
 	// hostAnswers is how long a host process may take to answer a client.
 	hostAnswers = 10 * time.Second
-	// haltAnswers is that for a halt, which kills what does not end by itself.
+	// haltAnswers is that for a halt, which kills processes that do not end when they are asked to.
 	haltAnswers = 30 * time.Second
 )
 
@@ -47,7 +47,8 @@ type session struct {
 	states  *statesync.Receiver
 	seq     uint64 // of the last event
 	end     control.RunEnded
-	told    bool // end was
+	told    bool  // end was
+	foreign error // why the state cannot be read
 
 	state   atomic.Pointer[supervisor.State]
 	first   chan struct{} // closed with the first state
@@ -86,6 +87,7 @@ func openSession(ctx context.Context, socket string, log *eventlog.Log, after ev
 	if err == nil {
 		select {
 		case <-s.first:
+			err = s.unreadable()
 		case <-client.Done():
 			err = errHostGone
 		case <-ctx.Done():
@@ -192,8 +194,12 @@ func (s *session) hear(part any) {
 		}
 	case control.StateChange:
 		state, err := s.states.Apply(part)
-		if err != nil {
-			return // of another version; dialling has refused that
+		if err != nil { // the process that plays the run is another version of arbiter
+			if s.foreign == nil && s.state.Load() == nil {
+				s.foreign = err
+				close(s.first)
+			}
+			return
 		}
 		if s.state.Swap(state) == nil {
 			close(s.first)
@@ -240,6 +246,13 @@ func (s *session) watch() {
 func (s *session) part() {
 	close(s.parted)
 	s.close()
+}
+
+// unreadable returns why the first state cannot be read; nil if it can.
+func (s *session) unreadable() error {
+	s.hearing.Lock()
+	defer s.hearing.Unlock()
+	return s.foreign
 }
 
 // hasEnded reports whether the end of the run was told.

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -8,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
@@ -64,5 +69,36 @@ func TestSessionReconnects(t *testing.T) {
 		if got, want := e.Body.EventName(), b.lines[i].Body.EventName(); got != want {
 			t.Errorf("event %d is %s, not %s", i, got, want)
 		}
+	}
+}
+
+// foreignRun is a run that another version of arbiter plays.
+type foreignRun struct{ control.Service }
+
+func (foreignRun) Status() control.Status { return control.Status{Run: "run", PID: os.Getpid()} }
+
+func (foreignRun) Subscribe(ctx context.Context, _ control.SubscribeParams, send func(any) error) {
+	_ = send(control.StateChange{Version: supervisor.StateVersion + 1}) // the client ends the connection
+	<-ctx.Done()
+}
+
+// TestRunOfAnotherVersion shows that a frontend says so when it cannot read the state of a live run.
+func TestRunOfAnotherVersion(t *testing.T) {
+	dir, err := os.MkdirTemp("", "v-") // a socket's name is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, control.SocketName)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := control.Serve(l, foreignRun{}, slog.New(slog.DiscardHandler))
+	defer server.Close()
+	var version *supervisor.VersionError
+	_, err = openSession(t.Context(), path, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
+	if !errors.As(err, &version) {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -57,7 +57,7 @@ func startHost(ctx context.Context, c choices) (*hostProcess, error) {
 	}
 	go func() { // ends with the process; who needs its end waits for exited
 		defer close(p.exited)
-		_ = p.cmd.Wait() // how the run ended is told by its socket
+		_ = p.cmd.Wait() // the control socket says how the run ended
 	}()
 	switch {
 	case ctx.Err() != nil:

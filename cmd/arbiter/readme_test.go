@@ -226,7 +226,7 @@ func TestWrittenLinesAreRead(t *testing.T) {
 var notRun = map[string]string{
 	"attach":                                 "takes a terminal and a run that is alive; TestAttachFromAnotherTerminal does it",
 	"allow":                                  "takes a run that is alive; TestAnswersFromASecondTerminal does it",
-	"bridge":                                 "serves whoever starts it",
+	"bridge":                                 "serves the process that starts it",
 	"choose":                                 "takes a run that is alive; TestChoose does it",
 	"decide --explain RUN --at":              "is run by TestExplainShowsOneWhole",
 	"decide --explain RUN --number":          "is run by TestExplainShowsOneWhole",
@@ -235,7 +235,7 @@ var notRun = map[string]string{
 	"doctor":                                 "looks at this machine, and has tests of its own",
 	"grants rm":                              "takes back what nobody has allowed here; TestGrantsAreListedAndTakenBack does it",
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
-	"host":                                   "serves whoever starts it",
+	"host":                                   "serves the process that starts it",
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",
 	"logs --verify FILE":                     "is run with a file",
 	"logs -f":                                "takes a run that is alive; TestWatch does it",

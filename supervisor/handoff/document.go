@@ -75,8 +75,8 @@ func mergeOf(h Handover) string {
 	case h.Merged.Merged:
 		return "The work is merged, and the checks ran on the merged files."
 	}
-	return "The work is NOT merged: " + h.Merged.Why + ". Have its author or a successor put that right and report done again, " +
-		"or go on without it."
+	return "The work is NOT merged: " + h.Merged.Why + ". Have its author or a successor put that right and report done " +
+		"again, or go on without it."
 }
 
 // joined are sentences that are not empty.

@@ -13,7 +13,7 @@
 //
 // A reader believes nothing: an entry that is unknown, too large, no regular file, in the wrong place or of another
 // hash than the manifest says is an error ([Error]), and so is what follows the last entry. Hashes find damage. They do
-// not prove who made an archive: whoever can write one can write any run.
+// not prove who made an archive: anyone who can write one can write any run.
 //
 // # Transcripts
 //
