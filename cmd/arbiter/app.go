@@ -191,6 +191,8 @@ func (e env) main(c *cli.Context) error {
 		return err
 	}
 	switch {
+	case s.Detach:
+		return e.detach(c.Context, s)
 	case s.JSON:
 		return e.headless(s)
 	case s.Plain:

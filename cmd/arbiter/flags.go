@@ -59,6 +59,8 @@ var settings = slices.Concat(
 		setting{name: "cwd", kind: kindText, usage: "the workspace `DIR` (default: the current directory)", flagged: true, env: "-"},
 		setting{name: "json", kind: kindBool, usage: "for scripts: write JSON events to stdout and read JSON commands from stdin, one per line", flagged: true, env: "-"},
 		setting{name: "plain", kind: kindBool, usage: "print lines of text instead of a screen, for screen readers and simple terminals", flagged: true, env: "-"},
+		setting{name: "detach", kind: kindBool, usage: "start the run, print its id, and leave it running",
+			flagged: true, env: "-"},
 		setting{name: "no-input", kind: kindBool, usage: "run without a human: do not read stdin", flagged: true, env: "-"},
 		setting{name: "resume", kind: kindBool, usage: "resume the latest run of this directory, whatever ended it", flagged: true, env: "-"},
 		setting{name: "session", kind: kindText, usage: "the `RUN` to resume: its id, or the first characters of it; implies --resume", flagged: true, env: "-"},

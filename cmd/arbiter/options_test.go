@@ -16,7 +16,7 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 		"json", "task", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write",
 		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "reduced-motion",
 		"no-mouse", "notify", "on-hangup",
-		"no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
+		"detach", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
 	}
 	for _, s := range settings {
 		if at, isOption := optionOf[s.name], slices.Contains(start, s.name); (at != nil) == isOption {

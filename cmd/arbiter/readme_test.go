@@ -231,6 +231,7 @@ var notRun = map[string]string{
 	"decide --explain RUN --at":              "is run by TestExplainShowsOneWhole",
 	"decide --explain RUN --number":          "is run by TestExplainShowsOneWhole",
 	"decide --input":                         "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
+	"--detach":                               "leaves a run behind; TestDetach does it",
 	"deny":                                   "takes a run that is alive; TestAnswersFromASecondTerminal does it",
 	"doctor":                                 "looks at this machine, and has tests of its own",
 	"grants rm":                              "takes back what nobody has allowed here; TestGrantsAreListedAndTakenBack does it",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -87,7 +88,7 @@ type runtimeRun struct {
 func newRun(c choices) (*runtimeRun, error) {
 	r := &runtimeRun{choices: c, clients: newSubscribers()}
 	o := &r.choices.Options
-	o.Run = uuid.NewString()
+	o.Run = cmp.Or(o.Run, uuid.NewString())
 	o.Delimiter = envelope.NewDelimiter(rand.Reader)
 	o.HumanPresent = !c.NoInput
 	o.Claude = c.Claude

@@ -30,6 +30,7 @@ type choices struct {
 	Claude   string
 	JSON     bool
 	Plain    bool
+	Detach   bool // no frontend: the run goes on by itself
 	Face     face
 	Rehearse bool
 	Scenario string
@@ -63,7 +64,7 @@ func readSettings(c *cli.Context) (choices, error) {
 		}
 	}
 	s.Options.Task, err = readTask(c)
-	s.NoInput = s.NoInput || c.String("task") == taskFromStdin // it was read to its end
+	s.NoInput = s.NoInput || c.String("task") == taskFromStdin && !s.Detach // it was read to its end
 	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
 		err = usagef("there is no task: with --no-input, give --task or a requirements file")
 	}
@@ -93,6 +94,7 @@ func readChoices(c *cli.Context) (choices, error) {
 	}
 	s = choices{
 		Claude: c.String("claude"), JSON: c.Bool("json"), Plain: c.Bool("plain"),
+		Detach:   c.Bool("detach"),
 		Rehearse: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in"),
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
@@ -126,6 +128,8 @@ func (s choices) contradiction(c *cli.Context) string {
 	}{
 		{c.IsSet("session") && strings.TrimSpace(s.Session) == "", "--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
 		{s.JSON && s.Plain, "--json and --plain exclude each other: use one of them"},
+		{s.Detach && (s.JSON || s.Plain), "--detach shows nothing: leave out --json and --plain; arbiter watch and " +
+			"arbiter attach show the run"},
 		{s.Resume && s.Rehearse, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario and --stand-in"},
 		{!slices.Contains([]proctree.Mode{proctree.ModeAuto, proctree.ModeAlways, proctree.ModeNever}, s.PIDNS), fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
 		{s.Rehearse && c.IsSet("isolation") && c.String("isolation") != runconfig.IsolationShared,
@@ -213,19 +217,25 @@ func readTask(c *cli.Context) (string, error) {
 		task += words.Requirements(filepath.Base(path), text)
 		from = path
 	}
+	return task, checkTask(task, from)
+}
+
+// checkTask refuses a task that no model could be given.
+func checkTask(task, from string) error {
 	switch {
 	case len(task) > maxTask:
-		return "", usagef("%v%s", &sizeError{"the task", int64(len(task)), maxTask}, smaller)
+		return usagef("%v%s", &sizeError{"the task", int64(len(task)), maxTask}, smaller)
 	case !utf8.ValidString(task) || strings.ContainsRune(task, 0):
-		return "", usagef("%s: the task is not UTF-8 text", from)
+		return usagef("%s: the task is not UTF-8 text", from)
 	}
-	return task, nil
+	return nil
 }
 
 // taskOnStdin reads the task from stdin, to its end.
 func taskOnStdin(c *cli.Context) (string, error) {
-	if !c.Bool("json") && !c.Bool("plain") {
-		return "", usagef("--task - reads stdin, which the screen needs for keys: add --plain or --json, or use --task TEXT")
+	if !c.Bool("json") && !c.Bool("plain") && !c.Bool("detach") {
+		return "", usagef("--task - reads stdin, which the screen needs for keys: add --plain, --json or --detach, or " +
+			"use --task TEXT")
 	}
 	raw, err := io.ReadAll(io.LimitReader(c.App.Reader, maxTask+1))
 	switch {

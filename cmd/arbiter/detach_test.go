@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestDetach: a run without a frontend goes on when the command has ended, and is answered, resumed after a kill, and
+// completed from other commands.
+func TestDetach(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, who)
+			scenario := absolute(t, "testdata/scenarios/screen.yaml")
+			out := h.output(append(h.rehearsing(scenario), "--detach", "--task", "Make a thing")...)
+			run := strings.TrimSpace(out)
+			if runs := h.runs(); len(runs) != 1 || runs[0] != run {
+				t.Fatalf("printed %q, and there are the runs %v", out, runs)
+			}
+			h.waits("question")
+			if again := h.output("--detach", "--resume"); again != out {
+				t.Errorf("resuming a live run prints %q, want %q", again, out)
+			}
+			host := h.hosts()
+			if err := syscall.Kill(host[0], syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			awaitGone(t, run)
+			if again := h.output("--detach", "--session", run[:6]); again != out {
+				t.Errorf("resuming prints %q, want %q", again, out)
+			}
+			h.waits("question")
+			h.output("send", "call it dawn")
+			h.waits("permission")
+			h.output("allow", "all")
+			awaitGone(t, run)
+			if state := h.output("sessions", "show", run); !strings.Contains(state, "complete") {
+				t.Errorf("it ended so:\n%s", state)
+			}
+		})
+	}
+}
+
+// TestRunPort: what clients choose is not overridden by flags, and a refusal says why.
+func TestRunPort(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	port := runPort{env{}, state}
+	for args, want := range map[string]string{
+		"--json":                       "--json is no flag for a run that a client begins",
+		"--cwd=/":                      "--cwd is no flag",
+		"--task=x":                     "--task is no flag",
+		"--session=x":                  "--session is no flag",
+		"host":                         `"host" is no flag`,
+		"--no-such-flag":               "no-such-flag",
+		"--max-cost=many":              "max-cost",
+		"--isolation=a":                "--isolation",
+		"--permissions=allow-all":      "--i-accept-the-risk",
+		"--rehearse --isolation=clone": "--isolation and --rehearse",
+	} {
+		_, err := port.choices(dir, "", strings.Fields(args))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+	c, err := port.choices(dir, "", []string{"--max-cost", "5", "--permissions=accept-edits"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if real, _ := filepath.EvalSymlinks(dir); c.Options.MaxCostUSD != 5 || c.Place != dir && c.Place != real ||
+		c.StateDir != state {
+		t.Errorf("the choices are %+v", c)
+	}
+	for name, err := range map[string]error{
+		"an unknown run":      port.Resume(t.Context(), "none", nil),
+		"an unknown report":   port.Report(t.Context(), "none", "markdown", nil),
+		"a format":            port.Report(t.Context(), "none", "pdf", nil),
+		"an unknown log":      func() error { _, err := port.Log("none"); return err }(),
+		"an unknown live run": func() error { _, _, err := port.Dial(t.Context(), "none"); return err }(),
+	} {
+		var exit *exitError
+		if !errors.As(err, &exit) || exit.code != contract.ExitUsage {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+// Package runport is what servers of other protocols need of the user's runs: MCP, ACP, and the web page.
+package runport
+
+import (
+	"context"
+	"io"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// Start is a run to begin.
+type Start struct {
+	Dir  string // the workspace, absolute
+	Task string
+	// Args are flags of arbiter that a run takes, such as "--max-cost", "5". Those that choose a frontend, a
+	// workspace, a task or another run are refused.
+	Args []string
+	Run  string // the id that the run gets, a UUID; empty: a new one
+}
+
+// Runs are the runs of this user. The methods are safe for concurrent use. The text of an error is for people: it
+// says what happened and what to do.
+type Runs interface {
+	// List lists the live, resumable and finished runs, the last active first.
+	List() ([]journal.Info, error)
+	// Find finds a run by its id or the beginning of it.
+	Find(named string) (journal.Info, error)
+	// Dial connects to the process that plays a run. The caller closes the client.
+	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
+	// Start begins a run, which goes on without the caller, and returns its id.
+	Start(ctx context.Context, s Start) (run string, err error)
+	// Resume continues a run, which goes on without the caller. It does nothing to a live run.
+	Resume(ctx context.Context, run string, args []string) error
+	// Log opens the event log of a run: all that its frontends were told. The caller closes it.
+	Log(run string) (*eventlog.Log, error)
+	// Report writes a report of a run in one of the formats of arbiter report.
+	Report(ctx context.Context, run, format string, w io.Writer) error
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
+	"github.com/arbiter-cli/arbiter/internal/report"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// runPort implements [runport.Runs] with the runs of a state directory. The directory is opened for each call: a
+// server that lives for days holds no lock of it.
+type runPort struct {
+	env      env
+	stateDir string
+}
+
+var _ runport.Runs = runPort{}
+
+// openRunPort is that of the state directory of a command.
+func (e env) openRunPort(c *cli.Context) (runPort, error) {
+	dir, err := stateDir(c.String("state-dir"))
+	return runPort{e, dir}, err
+}
+
+func (p runPort) open() (*runs, error) {
+	store, err := journal.OpenStore(p.stateDir)
+	if err != nil {
+		return nil, environmentf("state directory: %v", err)
+	}
+	return &runs{store, p.stateDir}, nil
+}
+
+// List implements [runport.Runs].
+func (p runPort) List() ([]journal.Info, error) {
+	store, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	list, err := store.List()
+	if err != nil {
+		return nil, environmentf("list the runs: %v", err)
+	}
+	return list, nil
+}
+
+// Find implements [runport.Runs].
+func (p runPort) Find(named string) (journal.Info, error) {
+	store, err := p.open()
+	if err != nil {
+		return journal.Info{}, err
+	}
+	defer store.Close()
+	return oneRun(store.Store, named)
+}
+
+// Dial implements [runport.Runs].
+func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control.Status, error) {
+	store, err := p.open()
+	if err != nil {
+		return nil, control.Status{}, err
+	}
+	defer store.Close()
+	info, err := liveRun(store, run)
+	if err != nil {
+		return nil, control.Status{}, err
+	}
+	client, st, err := store.dial(ctx, info, answers, nil)
+	if err != nil {
+		err = notConnected(info, err)
+	}
+	return client, st, err
+}
+
+// Start implements [runport.Runs].
+func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
+	if s.Run != "" && uuid.Validate(s.Run) != nil {
+		return "", usagef("%q is no id for a run: use a UUID", s.Run)
+	}
+	c, err := p.choices(s.Dir, "", s.Args)
+	if err != nil {
+		return "", err
+	}
+	c.Options.Task = strings.TrimSpace(s.Task)
+	if err := checkTask(c.Options.Task, "the task"); err != nil {
+		return "", err
+	}
+	if c.Options.Task == "" && !c.Rehearse {
+		return "", usagef("there is no task: say what is to be done")
+	}
+	c.Options.Run = s.Run
+	started, err := startDetached(ctx, c)
+	return started.Run, err
+}
+
+// Resume implements [runport.Runs].
+func (p runPort) Resume(ctx context.Context, run string, args []string) error {
+	info, err := p.Find(run)
+	if err != nil || info.Live {
+		return err
+	}
+	c, err := p.choices(info.CWD, info.Run, args)
+	if err != nil {
+		return err
+	}
+	_, err = startDetached(ctx, c)
+	return err
+}
+
+// Log implements [runport.Runs].
+func (p runPort) Log(run string) (*eventlog.Log, error) {
+	store, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	info, err := oneRun(store.Store, run)
+	if err != nil {
+		return nil, err
+	}
+	log, err := store.EventLog(info.Run)
+	if err != nil {
+		return nil, environmentf("event log of run %s: %v", short(info.Run), err)
+	}
+	return log, nil
+}
+
+// Report implements [runport.Runs].
+func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) error {
+	if !slices.Contains(report.Formats(), report.Format(format)) {
+		return usagef("%q is no format of a report", format)
+	}
+	store, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	info, err := oneRun(store.Store, run)
+	if err != nil {
+		return err
+	}
+	r, _, err := reportOf(ctx, store, info)
+	if err != nil {
+		return environmentf("report of run %s: %v", short(info.Run), err)
+	}
+	return report.Write(w, r, report.Format(format))
+}
+
+// notForClients are the flags that a client does not choose: it is the frontend, and says itself where, what and which.
+var notForClients = []string{"cwd", "detach", "json", "plain", "resume", "session", "task"}
+
+// choices reads flags as arbiter does in a directory, for a new run, or for the one that is named.
+func (p runPort) choices(dir, run string, args []string) (choices, error) {
+	var c choices
+	app := p.env.app()
+	app.Commands = nil
+	app.Action = func(ctx *cli.Context) error {
+		for _, name := range notForClients {
+			if ctx.IsSet(name) {
+				return usagef("--%s is no flag for a run that a client begins", name)
+			}
+		}
+		if ctx.NArg() > 0 {
+			return usagef("%q is no flag of a run", ctx.Args().First())
+		}
+		err := setForClient(ctx, dir, run, p.stateDir)
+		if err == nil {
+			c, err = readSettings(ctx)
+		}
+		return err
+	}
+	err := app.Run(append([]string{"arbiter"}, args...))
+	c.Place = dir
+	return c, err
+}
+
+// setForClient sets what a client chooses instead of flags.
+func setForClient(c *cli.Context, dir, run, stateDir string) error {
+	rehearses := c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in")
+	values := map[string]string{"state-dir": stateDir}
+	if !rehearses || run != "" { // a new rehearsal has a workspace of its own
+		values["cwd"] = dir
+	}
+	if run != "" { // that of a rehearsal knows that it is one
+		values["session"], values["rehearse"], values["scenario"], values["stand-in"] = run, "false", "", "false"
+	}
+	for name, value := range values {
+		if err := c.Set(name, value); err != nil {
+			return fmt.Errorf("--%s: %w", name, err)
+		}
+	}
+	return nil
+}
