@@ -1,0 +1,172 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+)
+
+const (
+	// maxForm bounds what a form shows of a request, in bytes. A longer one cannot be allowed in a form: what is cut
+	// off could be what matters.
+	maxForm = 6000
+	// maxRules is how many of the rules that a request suggests a form offers.
+	maxRules = 2
+)
+
+// Fields of the forms.
+const (
+	fieldAnswer   = "answer"   // text
+	fieldDecision = "decision" // one of the options
+	fieldNote     = "note"     // text for the agent that is denied
+)
+
+// option is one that a form offers, and the command that it means. A nil command leaves things as they are.
+type option struct {
+	label   string
+	command contract.CommandBody
+}
+
+// form asks a human about one item. Without options it asks for a text.
+type form struct {
+	message string
+	options []option
+	note    bool // a text may go with a denial
+}
+
+// forHuman reports whether an item is not for the model that calls the tools.
+func (s *Server) forHuman(i control.InboxItem) bool {
+	switch inbox.Kind(i.Kind) {
+	case inbox.Permission:
+		return !s.o.ModelAnswers
+	case inbox.Trust:
+		return true
+	}
+	return false
+}
+
+// formOf is the form that asks about an item.
+func (s *Server) formOf(run string, i control.InboxItem) (form, error) {
+	about := "Run " + shortID(run) + ": "
+	switch inbox.Kind(i.Kind) {
+	case inbox.Permission:
+		r, err := requestOf(i)
+		if err != nil {
+			return form{}, err
+		}
+		return permissionForm(about, s.o.Full(contract.Event{ID: i.Agent, Body: r}), r), nil
+	case inbox.Trust, inbox.Recovery:
+		f := form{message: about + clip(sanitize.Text(i.Text), maxForm)}
+		for _, c := range i.Choices {
+			f.options = append(f.options, option{sanitize.Line(c, 60), contract.Choose{Option: c}})
+		}
+		return f, nil
+	}
+	return form{message: about + clip(sanitize.Text(i.Text), maxForm)}, nil
+}
+
+// requestOf is the permission request of an item.
+func requestOf(i control.InboxItem) (r contract.PermissionRequest, err error) {
+	if err = json.Unmarshal(i.Request, &r); err != nil {
+		err = fmt.Errorf("read permission request %s: %w", i.ID, err)
+	}
+	return r, err
+}
+
+// permissionForm offers what arbiter allow and deny can say.
+func permissionForm(about, full string, r contract.PermissionRequest) form {
+	permit := func(behavior, scope, rule string) contract.Permit {
+		return contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action, Scope: scope, Rule: rule}
+	}
+	deny := option{"Deny", permit(bridge.Deny, contract.ScopeOnce, "")}
+	if len(full) > maxForm {
+		return form{note: true, options: []option{deny, {label: "Decide in a terminal"}},
+			message: about + clip(full, maxForm) + "\n\nIt is too long for a form: arbiter status shows it in full, " +
+				"and arbiter allow allows it."}
+	}
+	f := form{note: true, message: about + full, options: []option{
+		{"Allow once", permit(bridge.Allow, contract.ScopeOnce, "")},
+		{"Allow this for the whole run", permit(bridge.Allow, contract.ScopeRun, "")},
+	}}
+	for _, rule := range r.Suggestions[:min(len(r.Suggestions), maxRules)] {
+		if sanitize.Line(rule, 200) == rule { // what is offered is what is allowed, to the letter
+			f.options = append(f.options, option{"Always allow here: " + rule,
+				permit(bridge.Allow, contract.ScopeAlways, rule)})
+		}
+	}
+	f.options = append(f.options, deny)
+	return f
+}
+
+// params are the form for a client.
+func (f form) params() *mcp.ElicitParams {
+	text := func(title string) map[string]any { return map[string]any{"type": "string", "title": title} }
+	properties, required := map[string]any{fieldAnswer: text("Answer")}, fieldAnswer
+	if len(f.options) > 0 {
+		var labels []string
+		for _, o := range f.options {
+			labels = append(labels, o.label)
+		}
+		decision := text("Decision")
+		decision["enum"] = labels
+		properties, required = map[string]any{fieldDecision: decision}, fieldDecision
+	}
+	if f.note {
+		properties[fieldNote] = text("If you deny: what the agent is told")
+	}
+	return &mcp.ElicitParams{Mode: "form", Message: f.message, RequestedSchema: map[string]any{
+		"type": "object", "properties": properties, "required": []string{required}}}
+}
+
+// command is what a human's answer means; nil: nothing, they closed the form without a decision. Who declines a
+// permission form denies.
+func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
+	if res.Action != "accept" {
+		if i := f.denial(); res.Action == "decline" && i >= 0 {
+			return f.options[i].command
+		}
+		return nil
+	}
+	if len(f.options) == 0 {
+		text, _ := res.Content[fieldAnswer].(string)
+		if text == "" {
+			return nil
+		}
+		return contract.Say{Text: text, Strength: contract.Note}
+	}
+	label, _ := res.Content[fieldDecision].(string)
+	i := slices.IndexFunc(f.options, func(o option) bool { return o.label == label })
+	if i < 0 {
+		return nil
+	}
+	permit, ok := f.options[i].command.(contract.Permit)
+	if note, _ := res.Content[fieldNote].(string); ok && permit.Behavior == bridge.Deny {
+		permit.Message = note
+		return permit
+	}
+	return f.options[i].command
+}
+
+// denial is the option that denies; -1: there is none.
+func (f form) denial() int {
+	return slices.IndexFunc(f.options, func(o option) bool {
+		permit, ok := o.command.(contract.Permit)
+		return ok && permit.Behavior == bridge.Deny
+	})
+}
+
+// showsForms reports whether the client of a request can show a form.
+func showsForms(c *mcp.ClientCapabilities) bool {
+	// A client that names neither kind of elicitation has forms: older versions had no other.
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+func shortID(run string) string { return run[:min(len(run), 8)] }

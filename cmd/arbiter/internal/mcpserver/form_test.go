@@ -1,0 +1,44 @@
+package mcpserver
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestALongRequestIsNotAllowedInAForm: what does not show as a whole can be denied, and nothing else.
+func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
+	request := contract.PermissionRequest{Suggestions: []string{"Bash(x)"}}
+	f := permissionForm("", strings.Repeat("x", maxForm+1), request)
+	if len(f.message) > maxForm+300 || !strings.Contains(f.message, "cut here") {
+		t.Errorf("the message has %d bytes", len(f.message))
+	}
+	for _, o := range f.options {
+		if permit, ok := o.command.(contract.Permit); ok && permit.Behavior != "deny" {
+			t.Errorf("it can be answered with %q", o.label)
+		}
+	}
+	if f.command(accepts("Decide in a terminal", "")) != nil {
+		t.Error("a decision in a terminal is none here")
+	}
+}
+
+// TestRulesAreOfferedToTheLetter: a rule that would show as another is not offered.
+func TestRulesAreOfferedToTheLetter(t *testing.T) {
+	rules := []string{"Bash(a\u202eb)", "Bash(ok)", "Bash(no)"}
+	f := permissionForm("", "x", contract.PermissionRequest{Suggestions: rules})
+	var labels []string
+	for _, o := range f.options {
+		labels = append(labels, o.label)
+	}
+	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok)|Deny"
+	if got := strings.Join(labels, "|"); got != want {
+		t.Errorf("offered: %s, want %s", got, want)
+	}
+	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
+		if c := f.command(accepts(res, "")); c != nil {
+			t.Errorf("%q means %+v", res, c)
+		}
+	}
+}

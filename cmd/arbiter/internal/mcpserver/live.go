@@ -1,0 +1,123 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+const (
+	// takes is how long a run may take to accept a command, which has to be on its disk.
+	takes = 15 * time.Second
+	// looks is the time after which a waiter looks again although it heard nothing.
+	looks = 2 * time.Second
+	// formStays is how long a form is shown that nobody answers.
+	formStays = 10 * time.Minute
+	// newest is the first version of the protocol in which a server asks by the result of a call, not by a request.
+	newest = "2026-07-28"
+)
+
+// live is a connection to a live run that wakes its holder when something happens there.
+type live struct {
+	*control.Client
+	run  string
+	wake chan struct{} // capacity 1
+}
+
+// dial connects to a live run. The caller closes the connection.
+func (s *Server) dial(ctx context.Context, run string) (*live, error) {
+	client, _, err := s.o.Runs.Dial(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	l := &live{Client: client, run: run, wake: make(chan struct{}, 1)}
+	err = client.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(any) {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// pause waits until something has happened, some time has passed, or the connection is lost; false: it is lost, or
+// ctx has ended.
+func (l *live) pause(ctx context.Context) bool {
+	timer := time.NewTimer(looks)
+	defer timer.Stop()
+	select {
+	case <-l.wake:
+		return true
+	case <-timer.C:
+		return true
+	case <-l.Done():
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// settled returns when an item waits no more, or the run cannot be asked.
+func (l *live) settled(ctx context.Context, id string) {
+	for l.pause(ctx) {
+		st, err := l.Status(ctx)
+		if err != nil || !slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == id }) {
+			return
+		}
+	}
+}
+
+// tell hands a command in, and returns what the run says to it and whether it took it.
+func (l *live) tell(ctx context.Context, body contract.CommandBody) (said string, taken bool, err error) {
+	line, err := contract.MarshalCommand(contract.Command{Body: body})
+	if err != nil {
+		return "", false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, takes)
+	defer cancel()
+	r, err := l.Command(ctx, line)
+	var refused *control.Refusal
+	switch {
+	case errors.As(err, &refused):
+		return "", false, fmt.Errorf("run %s: %w", shortID(l.run), refused)
+	case err != nil:
+		return "", false, fmt.Errorf("run %s: %w: whether it took this is not known; status shows it", shortID(l.run),
+			err)
+	}
+	return sanitize.Line(r.Message, maxLine), r.Accepted, nil
+}
+
+// elicits reports whether a form can be shown in the middle of a call. A newer client gets it as the result of the
+// call, and calls once more with the answer.
+func elicits(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() < newest }
+
+// elicit shows a form in the middle of a call, as long as its item waits. No result means that it waits no more, or
+// that nobody answered.
+func (l *live) elicit(ctx context.Context, req *mcp.CallToolRequest, id string, f form) (*mcp.ElicitResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, formStays)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		defer cancel()
+		l.settled(ctx, id)
+	})
+	res, err := req.Session.Elicit(ctx, f.params())
+	over := ctx.Err() != nil
+	cancel()
+	watching.Wait()
+	if err != nil && over {
+		return nil, nil
+	}
+	return res, err
+}

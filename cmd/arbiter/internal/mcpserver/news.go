@@ -1,0 +1,154 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// news collects what has happened in a run behind a cursor. It reads the event log alone, so that it is the same
+// whoever plays the run, and after a restart of anything.
+type news struct {
+	log    *eventlog.Log
+	line   func(contract.Event) string
+	from   eventlog.Position
+	cursor uint64    // the number of the last line that was read
+	at     time.Time // of the line that the cursor named at first; zero: it named none
+	lines  []string
+	more   bool
+	last   int // only the last lines are wanted, so many; 0: all behind the cursor
+}
+
+// maxRead is how far back the last lines are looked for.
+const maxRead = 10_000
+
+var errEnough = errors.New("enough")
+
+// openNews opens a run's event log behind a cursor. The caller closes the log.
+func (s *Server) openNews(ctx context.Context, run string, since uint64) (*news, error) {
+	log, err := s.o.Runs.Log(run)
+	if err != nil {
+		return nil, err
+	}
+	n := &news{log: log, line: s.o.Line}
+	if since > 0 {
+		err = log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+			if e.N > since {
+				return true
+			}
+			n.from, n.cursor, n.at = e.Next(), e.N, e.At
+			return false
+		})
+	}
+	if err != nil {
+		log.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// read collects what has been written since, as far as a model is shown it at once.
+func (n *news) read(ctx context.Context) error {
+	if n.more {
+		return nil
+	}
+	if n.last > 0 {
+		return n.readLast(ctx)
+	}
+	health, err := n.log.Each(ctx, n.from, func(e eventlog.Entry) error {
+		if line := n.tell(e); line != "" {
+			if len(n.lines) == maxNews {
+				n.more = true
+				return errEnough
+			}
+			n.lines = append(n.lines, line)
+		}
+		n.from, n.cursor = e.Next(), e.N
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	if err == nil && health.Next.Offset > n.from.Offset {
+		n.from = health.Next
+	}
+	return err
+}
+
+// tell is an entry on a line; empty: a model is not told of it.
+func (n *news) tell(e eventlog.Entry) string {
+	if e.Line == nil {
+		return ""
+	}
+	event, err := contract.DecodeWritten(e.Line)
+	if err != nil || !worth(event.Body) {
+		return ""
+	}
+	return sanitize.Line(n.line(event), maxLine)
+}
+
+// readLast collects the last lines.
+func (n *news) readLast(ctx context.Context) error {
+	read := 0
+	n.lines = nil
+	err := n.log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+		n.cursor = max(n.cursor, e.N)
+		if line := n.tell(e); line != "" {
+			n.lines = append(n.lines, line)
+		}
+		read++
+		return len(n.lines) < n.last && read < maxRead
+	})
+	slices.Reverse(n.lines)
+	return err
+}
+
+// result is the result of the last process that played the run; nil if it told none.
+func (n *news) result(ctx context.Context) (result *contract.Result, err error) {
+	err = n.log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+		if e.Line == nil {
+			return true
+		}
+		event, bad := contract.DecodeWritten(e.Line)
+		if bad != nil {
+			return true
+		}
+		switch b := event.Body.(type) {
+		case contract.Result:
+			result = &b
+			return false
+		case contract.Session:
+			return false
+		}
+		return true
+	})
+	return result, err
+}
+
+// worth reports whether a model is told of an event: it hears of the work, not of each tool call.
+func worth(b contract.Body) bool {
+	switch b := b.(type) {
+	case contract.ToolCall, contract.Rejected, contract.Withdrawn, contract.Compact, contract.ContextWarning:
+		return false
+	case contract.Session:
+		return b.Resumed
+	case contract.Permission:
+		return b.By == contract.Human
+	case contract.Notice:
+		return true
+	}
+	return !contract.Narrates(b) && !contract.Fine(b)
+}
+
+// fill puts the news into a view.
+func (n *news) fill(v *View) {
+	v.News, v.Cursor, v.More = n.lines, n.cursor, n.more
+	if n.more {
+		v.Next = "Call wait again with the cursor as since: there are more news."
+	}
+}

@@ -1,0 +1,325 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// patience is a failure's deadline, never a measure.
+const patience = time.Minute
+
+const theRun = "4be1c2d0-0000-4000-8000-000000000000"
+
+// world is one run of tests: its directory, its event log, and the process that plays it.
+type world struct {
+	t    *testing.T
+	dir  string
+	path string // of the event log
+	sock string
+
+	mu       sync.Mutex
+	info     journal.Info
+	status   control.Status
+	chain    eventlog.Chain
+	seq      uint64
+	refuse   error // of Dial
+	commands []contract.CommandBody
+	heard    chan struct{} // closed and replaced when something has happened
+	server   *control.Server
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mcp-") // a socket's name is short
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w := &world{t: t, dir: dir, path: filepath.Join(dir, eventlog.Name), sock: filepath.Join(dir, "s"),
+		heard: make(chan struct{})}
+	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
+	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing"}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server = control.Serve(l, service{w}, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { _ = w.server.Close() }) // it was ended, perhaps
+	w.happens(contract.Session{Session: theRun, CWD: dir})
+	return w
+}
+
+// happens adds an event to the log, and tells those who hear the run.
+func (w *world) happens(b contract.Body) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := b.(contract.Session); ok {
+		w.seq = 0
+	}
+	w.seq++
+	now := time.Now()
+	line, err := contract.EncodeLine(nil, w.seq, now, contract.Event{ID: "orch-1", Body: b})
+	var raw []byte
+	if err == nil {
+		raw, err = w.chain.Append(nil, eventlog.Content{At: now, Line: line[:len(line)-1]})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.Write(raw)
+		_ = f.Close()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.tell()
+}
+
+// tell needs mu.
+func (w *world) tell() {
+	close(w.heard)
+	w.heard = make(chan struct{})
+}
+
+// says has an agent say something that a model is told.
+func (w *world) says(text string) {
+	w.t.Helper()
+	w.happens(contract.Message{From: "orch-1", To: "arbiter", Kind: "progress", Text: text})
+}
+
+// waits puts an item into the inbox.
+func (w *world) waits(i control.InboxItem) {
+	w.t.Helper()
+	w.happens(contract.Question{Text: i.Text})
+	w.do(func() {
+		i.Since = time.Now()
+		w.status.Inbox = append(w.status.Inbox, i)
+	})
+}
+
+// asks puts a permission request into the inbox.
+func (w *world) asks(id, command string, rules ...string) {
+	w.t.Helper()
+	raw, err := json.Marshal(contract.PermissionRequest{Request: id, Tool: "Bash", Action: "hash-" + id,
+		Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, command)), Suggestions: rules})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.waits(control.InboxItem{ID: id, Kind: string(inbox.Permission), Agent: "orch-1", Text: "Bash", Request: raw})
+}
+
+func (w *world) do(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	w.tell()
+}
+
+// settle takes an item out of the inbox.
+func (w *world) settle(id string) {
+	w.do(func() {
+		w.status.Inbox = slices.DeleteFunc(slices.Clone(w.status.Inbox),
+			func(i control.InboxItem) bool { return i.ID == id })
+	})
+}
+
+// given are the commands so far.
+func (w *world) given() []contract.CommandBody {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.commands)
+}
+
+// ends ends the process of the run.
+func (w *world) ends() {
+	w.do(func() { w.info.Live = false })
+	_ = w.server.Close()
+}
+
+// List, Find, Dial, Start, Resume, Log and Report implement runport.Runs.
+func (w *world) List() ([]journal.Info, error) { return []journal.Info{w.found()}, nil }
+
+func (w *world) found() journal.Info {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.info
+}
+
+func (w *world) Find(named string) (journal.Info, error) {
+	if !strings.HasPrefix(theRun, named) {
+		return journal.Info{}, errors.New("there is no run " + named)
+	}
+	return w.found(), nil
+}
+
+func (w *world) Dial(ctx context.Context, _ string) (*control.Client, control.Status, error) {
+	if w.refuse != nil {
+		return nil, control.Status{}, w.refuse
+	}
+	if !w.found().Live {
+		return nil, control.Status{}, control.ErrSilent
+	}
+	return control.Dial(ctx, w.sock, nil)
+}
+
+func (w *world) Start(_ context.Context, s runport.Start) (string, error) {
+	w.do(func() {
+		w.commands = append(w.commands, contract.Say{Text: s.Task, To: s.Dir + " " + strings.Join(s.Args, " ")})
+	})
+	return theRun, nil
+}
+
+func (w *world) Resume(context.Context, string, []string) error {
+	w.do(func() { w.commands = append(w.commands, contract.Continue{}) })
+	return nil
+}
+
+func (w *world) Log(string) (*eventlog.Log, error) { return eventlog.Open(w.path) }
+
+func (w *world) Report(_ context.Context, _, format string, out io.Writer) error {
+	_, err := io.WriteString(out, strings.Repeat(format+" ", 10_000))
+	return err
+}
+
+// service is the process that plays the run.
+type service struct{ w *world }
+
+func (s service) Status() control.Status {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	return s.w.status
+}
+
+func (s service) Command(_ context.Context, line json.RawMessage) (control.CommandResult, error) {
+	c := contract.ParseCommand(line)
+	s.w.do(func() { s.w.commands = append(s.w.commands, c.Body) })
+	if p, ok := c.Body.(contract.Permit); ok {
+		s.w.settle(p.Request)
+	}
+	return control.CommandResult{Accepted: true, Message: "taken"}, nil
+}
+
+func (s service) Subscribe(ctx context.Context, _ control.SubscribeParams, send func(any) error) {
+	for {
+		s.w.mu.Lock()
+		heard := s.w.heard
+		s.w.mu.Unlock()
+		if send(control.Events{}) != nil {
+			return
+		}
+		select {
+		case <-heard:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (service) Attach(context.Context, string, control.AttachParams, func(string)) (control.Attachment, error) {
+	return nil, errors.New("no terminal here")
+}
+func (service) Halt(context.Context, control.HaltParams) control.HaltResult {
+	return control.HaltResult{}
+}
+func (service) State() (control.StateResult, error)            { return control.StateResult{}, nil }
+func (service) Put(context.Context, control.PutParams) error   { return nil }
+func (service) Stop(context.Context, control.StopParams) error { return nil }
+func (service) InputEnded(context.Context) error               { return nil }
+func (service) Refused(control.Peer, string)                   {}
+
+// user is a client of a server.
+type user struct {
+	t       *testing.T
+	session *mcp.ClientSession
+}
+
+// serve connects a client to a server of the world's run. The version is of the protocol; empty: the newest.
+func (w *world) serve(version string, o *mcp.ClientOptions, change func(*Options)) *user {
+	w.t.Helper()
+	opts := Options{Runs: w, Args: []string{"--max-cost", "5"}, Dirs: []string{w.dir}, Version: "1",
+		Line: func(e contract.Event) string {
+			if m, ok := e.Body.(contract.Message); ok {
+				return m.Text
+			}
+			return ""
+		},
+		Full:  func(e contract.Event) string { return string(e.Body.(contract.PermissionRequest).Input) },
+		Typed: func(name, run string, args ...string) string { return name + " " + strings.Join(args, " ") },
+	}
+	if change != nil {
+		change(&opts)
+	}
+	s, err := New(opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	mine, theirs := mcp.NewInMemoryTransports()
+	var served sync.WaitGroup
+	served.Go(func() { _ = s.Serve(w.t.Context(), theirs) }) // the client has gone
+	w.t.Cleanup(served.Wait)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
+	session, err := client.Connect(w.t.Context(), mine, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = session.Close() })
+	return &user{w.t, session}
+}
+
+// call calls a tool and returns its result, and the text of one that failed.
+func call[T any](u *user, name string, args map[string]any) (v T, failed string) {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	defer cancel()
+	r, err := u.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		u.t.Fatalf("%s: %v", name, err)
+	}
+	if r.IsError {
+		return v, r.Content[0].(*mcp.TextContent).Text
+	}
+	raw, err := json.Marshal(r.StructuredContent)
+	if err == nil {
+		err = json.Unmarshal(raw, &v)
+	}
+	if err != nil {
+		u.t.Fatalf("%s: %v: %s", name, err, raw)
+	}
+	return v, ""
+}
+
+func (u *user) wait(since uint64) View {
+	u.t.Helper()
+	v, failed := call[View](u, "wait", map[string]any{"run": theRun, "since": since})
+	if failed != "" {
+		u.t.Fatalf("wait: %s", failed)
+	}
+	return v
+}

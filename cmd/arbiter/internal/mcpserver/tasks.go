@@ -1,0 +1,163 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+)
+
+// tasksExtension is the extension of MCP by which a call returns a task. The SDK does not know it; its custom methods
+// and a middleware are enough.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// taskTools are the tools that return a task to a client that knows tasks.
+var taskTools = []string{"start_run", "resume_run"}
+
+// taskParams are the parameters of all methods of tasks.
+type taskParams struct {
+	mcp.ParamsBase
+	TaskID         string               `json:"taskId"`
+	InputResponses mcp.InputResponseMap `json:"inputResponses,omitempty"`
+}
+
+// acknowledged is the empty result of a method.
+type acknowledged struct {
+	mcp.ResultBase
+	ResultType string `json:"resultType"`
+}
+
+const complete = "complete"
+
+// addTasks adds the methods of tasks, and has the tools return them.
+func (s *Server) addTasks() error {
+	s.mcp.AddReceivingMiddleware(s.asTask)
+	return errors.Join(
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/get", s.taskGet),
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/update", s.taskUpdate),
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/cancel", s.taskCancel))
+}
+
+// knowsTasks reports whether a client knows tasks.
+func knowsTasks(c *mcp.ClientCapabilities) bool {
+	if c == nil {
+		return false
+	}
+	_, ok := c.Extensions[tasksExtension]
+	return ok
+}
+
+// asTask makes the result of a tool that has begun or resumed a run into a task. The run's id is the task's, so it can
+// be asked for as soon as the client knows it, and whichever server is asked.
+func (s *Server) asTask(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		call, ok := req.(*mcp.CallToolRequest)
+		if err != nil || !ok || !slices.Contains(taskTools, call.Params.Name) ||
+			!knowsTasks(call.ClientCapabilities()) {
+			return result, err
+		}
+		done, ok := result.(*mcp.CallToolResult)
+		if !ok || done.IsError {
+			return result, nil
+		}
+		raw, _ := done.StructuredContent.(json.RawMessage)
+		var v View
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return nil, err
+		}
+		t, err := s.task(ctx, v.Run)
+		if err != nil {
+			return result, nil // it has begun all the same
+		}
+		t.ResultType = "task"
+		return t, nil
+	}
+}
+
+// asked checks that a client knows tasks, and finds the run that one of them is.
+func (s *Server) asked(ss *mcp.ServerSession, p *taskParams) (run string, err error) {
+	if p == nil {
+		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there are no params: give taskId"}
+	}
+	if req := (&mcp.ServerRequest[*taskParams]{Session: ss, Params: p}); !knowsTasks(req.ClientCapabilities()) {
+		return "", &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities,
+			Message: "tasks need the client's capability " + tasksExtension,
+			Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`)}
+	}
+	info, err := s.find(p.TaskID)
+	if err == nil && info.Run != p.TaskID {
+		err = errors.New("a task has the whole id of its run")
+	}
+	if err != nil {
+		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such task: " + err.Error()}
+	}
+	return info.Run, nil
+}
+
+// taskGet is the method tasks/get.
+func (s *Server) taskGet(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*task, error) {
+	run, err := s.asked(ss, p)
+	if err != nil {
+		return nil, err
+	}
+	return s.task(ctx, run)
+}
+
+// taskUpdate is the method tasks/update. Answers to what does not wait any more are passed over.
+func (s *Server) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*acknowledged, error) {
+	run, err := s.asked(ss, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.obeyResume(ctx, run, p.InputResponses); err != nil {
+		return nil, err
+	}
+	if info, err := s.find(run); err != nil || !info.Live {
+		return &acknowledged{ResultType: complete}, err
+	}
+	l, err := s.dial(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	st, err := l.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range st.Inbox {
+		if res, ok := p.InputResponses[inputKey(i)].(*mcp.ElicitResult); ok {
+			if _, _, err := s.obey(ctx, l, i, res); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &acknowledged{ResultType: complete}, nil
+}
+
+// taskCancel is the method tasks/cancel. It does not wait for the end.
+func (s *Server) taskCancel(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*acknowledged, error) {
+	run, err := s.asked(ss, p)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.find(run)
+	if err == nil && info.Live {
+		err = s.cancelLive(ctx, run, 0)
+	}
+	return &acknowledged{ResultType: complete}, err
+}
+
+// inputKey names an item among the input requests of a task. A key is never used twice in a task: items that may come
+// again bear when they came.
+func inputKey(i control.InboxItem) string {
+	if len(i.Choices) > 0 {
+		return i.ID + "@" + i.Since.UTC().Format("20060102T150405.000")
+	}
+	return i.ID
+}

@@ -1,0 +1,160 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// pollMS is how often a client should ask, in milliseconds.
+const pollMS = 1000
+
+// task is a run as MCP tells of a task.
+type task struct {
+	mcp.ResultBase
+	ResultType string              `json:"resultType"`
+	TaskID     string              `json:"taskId"`
+	Status     string              `json:"status"`
+	Message    string              `json:"statusMessage,omitempty"`
+	CreatedAt  time.Time           `json:"createdAt"`
+	UpdatedAt  time.Time           `json:"lastUpdatedAt"`
+	TTL        *int64              `json:"ttlMs"` // null: it is kept
+	Poll       int                 `json:"pollIntervalMs"`
+	Inputs     mcp.InputRequestMap `json:"inputRequests,omitempty"`
+	Result     *mcp.CallToolResult `json:"result,omitempty"`
+}
+
+// declined are the runs that stopped and that the human does not want to resume, with the cursor where each stopped.
+// Another server asks again.
+type declined struct {
+	mu   sync.Mutex
+	runs map[string]uint64
+}
+
+func (d *declined) add(run string, cursor uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.runs == nil {
+		d.runs = map[string]uint64{}
+	}
+	d.runs[run] = cursor
+}
+
+func (d *declined) has(run string, cursor uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, ok := d.runs[run]
+	return ok && at == cursor
+}
+
+// task is where a run stands. A run that stopped without a result waits for its human, who may have it resumed.
+func (s *Server) task(ctx context.Context, run string) (*task, error) {
+	v, err := s.view(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.find(run)
+	if err != nil {
+		return nil, err
+	}
+	t := &task{ResultType: complete, TaskID: run, Status: v.Status, CreatedAt: info.Began.UTC(),
+		UpdatedAt: info.LastActive.UTC(), Poll: pollMS}
+	if len(v.News) > 0 {
+		t.Message = v.News[len(v.News)-1]
+	}
+	switch v.Status {
+	case working:
+	case inputRequired:
+		t.Inputs, err = s.inputs(ctx, run)
+		if len(t.Inputs) == 0 { // answered meanwhile
+			t.Status = working
+		}
+		return t, err
+	case stopped:
+		if info.Unfinished && info.Problem == "" && !s.left.has(run, v.Cursor) {
+			t.Status, t.Message = inputRequired, v.Summary
+			t.Inputs = mcp.InputRequestMap{resumeKey(v.Cursor): resumeForm(v).params()}
+			return t, nil
+		}
+		fallthrough
+	default:
+		t.Message = v.Summary
+		t.end(v)
+	}
+	return t, nil
+}
+
+// end gives a task its result. A run that failed has a result, too: only a fault of the protocol is a failed task.
+func (t *task) end(v View) {
+	if v.Status == contract.StatusCancelled {
+		t.Status = "cancelled"
+		return
+	}
+	t.Status = "completed"
+	text, err := json.Marshal(v)
+	if err != nil { // our own types: tests encode them
+		text = []byte(v.Status)
+	}
+	t.Result = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: v,
+		IsError: v.Status != contract.StatusComplete}
+}
+
+// inputs are the forms of all that waits for a human in a live run.
+func (s *Server) inputs(ctx context.Context, run string) (mcp.InputRequestMap, error) {
+	c, st, err := s.o.Runs.Dial(ctx, run)
+	if err != nil {
+		return nil, nil // it has just ended; the next call tells how
+	}
+	c.Close()
+	all := mcp.InputRequestMap{}
+	for _, i := range st.Inbox {
+		if i.Optional {
+			continue
+		}
+		f, err := s.formOf(run, i)
+		if err != nil {
+			return nil, err
+		}
+		all[inputKey(i)] = f.params()
+	}
+	return all, nil
+}
+
+const (
+	doResume = "Resume"
+	doLeave  = "Leave it"
+)
+
+func resumeKey(cursor uint64) string { return "resume-" + strconv.FormatUint(cursor, 10) }
+
+func resumeForm(v View) form {
+	return form{message: "Run " + shortID(v.Run) + ": " + v.Summary + " Resume it from where it stopped?",
+		options: []option{{label: doResume}, {label: doLeave}}}
+}
+
+// obeyResume does what a human has answered to the form of a run that stopped.
+func (s *Server) obeyResume(ctx context.Context, run string, responses mcp.InputResponseMap) error {
+	info, err := s.find(run)
+	if err != nil || info.Live {
+		return err
+	}
+	v, err := s.view(ctx, run)
+	if err != nil {
+		return err
+	}
+	res, ok := responses[resumeKey(v.Cursor)].(*mcp.ElicitResult)
+	if !ok || v.Status != stopped {
+		return nil
+	}
+	if choice, _ := res.Content[fieldDecision].(string); res.Action == "accept" && choice == doResume {
+		return s.o.Runs.Resume(context.WithoutCancel(ctx), run, nil)
+	}
+	s.left.add(run, v.Cursor)
+	return nil
+}

@@ -1,0 +1,169 @@
+package mcpserver
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// Bounds of what a model is shown at once.
+const (
+	maxNews    = 40   // lines
+	maxLine    = 300  // runes of a line
+	maxText    = 4000 // bytes of a question
+	maxAgents  = 20
+	maxWaiting = 20
+	lastNews   = 10 // lines of a status
+)
+
+// Statuses of a run beside those of its result.
+const (
+	working       = "working"
+	inputRequired = "input_required"
+	stopped       = "stopped" // no process plays it, and it has no result
+)
+
+// View is what a model is shown of a run.
+type View struct {
+	Run     string   `json:"run" jsonschema:"the run's id"`
+	Status  string   `json:"status" jsonschema:"working, input_required, stopped, or how it ended"`
+	Next    string   `json:"next" jsonschema:"what to do next"`
+	Phase   string   `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
+	CostUSD float64  `json:"cost_usd"`
+	Agents  []Agent  `json:"agents,omitempty"`
+	Waiting []Item   `json:"waiting,omitempty" jsonschema:"what waits for an answer, the oldest first"`
+	News    []string `json:"news,omitempty" jsonschema:"what has happened, the oldest first"`
+	Cursor  uint64   `json:"cursor" jsonschema:"pass it as since to the next wait"`
+	More    bool     `json:"more,omitempty" jsonschema:"there are more news behind the cursor: call wait again"`
+	Summary string   `json:"summary,omitempty" jsonschema:"how the run ended"`
+}
+
+// Agent is one of a run's agents.
+type Agent struct {
+	ID         string  `json:"id"`
+	Name       string  `json:"name"`
+	Status     string  `json:"status"`
+	ContextPct float64 `json:"context_pct"`
+	CostUSD    float64 `json:"cost_usd"`
+}
+
+// Item is what waits for an answer.
+type Item struct {
+	ID      string   `json:"id"`
+	Kind    string   `json:"kind" jsonschema:"question, acceptance, permission, trust or recovery"`
+	Agent   string   `json:"agent" jsonschema:"who asks"`
+	Text    string   `json:"text"`
+	Seconds int      `json:"seconds" jsonschema:"how long it has waited"`
+	Choices []string `json:"choices,omitempty"`
+	Answer  string   `json:"answer" jsonschema:"how it is answered, and by whom"`
+}
+
+// waitingItem is an item of the inbox with how it is answered.
+func (s *Server) waitingItem(run string, i control.InboxItem) Item {
+	item := Item{ID: i.ID, Kind: i.Kind, Agent: i.Agent, Text: clip(sanitize.Text(i.Text), maxText),
+		Seconds: int(max(time.Since(i.Since), 0).Seconds()), Choices: i.Choices}
+	switch inbox.Kind(i.Kind) {
+	case inbox.Permission:
+		if r, err := requestOf(i); err == nil {
+			item.Text = clip(s.o.Full(contract.Event{ID: i.Agent, Body: r}), maxText)
+		}
+		item.Answer = "The user decides: " + s.o.Typed("allow", run, i.ID) + ", or deny instead of allow."
+		if s.o.ModelAnswers {
+			item.Answer = "You or the user decide: answer with request and behavior."
+		}
+	case inbox.Trust:
+		item.Answer = "The user decides: " + s.o.Typed("choose", run, strings.Join(i.Choices, "|"))
+	case inbox.Recovery:
+		item.Answer = "Answer with one of the choices as choice."
+	default:
+		item.Answer = "Answer with text; ask your user if you do not know."
+	}
+	return item
+}
+
+// liveView is what a live run shows, without its news.
+func (s *Server) liveView(st control.Status) View {
+	v := View{Run: st.Run, Status: working, Phase: phase(st), CostUSD: contract.RoundUSD(st.Cost)}
+	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
+		v.Agents = append(v.Agents, Agent{ID: a.ID, Name: sanitize.Line(a.Name, 60), Status: a.Status,
+			ContextPct: math.Round(a.Context*10) / 10, CostUSD: contract.RoundUSD(a.Cost)})
+	}
+	for _, i := range st.Inbox[:min(len(st.Inbox), maxWaiting)] {
+		v.Waiting = append(v.Waiting, s.waitingItem(st.Run, i))
+		if !i.Optional {
+			v.Status = inputRequired
+		}
+	}
+	v.Next = nextOf(v.Status)
+	return v
+}
+
+func phase(st control.Status) string {
+	switch {
+	case st.Halted:
+		return "halted"
+	case st.Paused:
+		return "paused"
+	}
+	return st.Phase
+}
+
+func nextOf(status string) string {
+	switch status {
+	case working:
+		return "Call wait with the cursor as since."
+	case inputRequired:
+		return "See answer of each item in waiting; then call wait with the cursor as since."
+	}
+	return ""
+}
+
+// endedView is what a run shows that nobody plays. Result is nil if the run has none since it was last played.
+func endedView(info journal.Info, result *contract.Result) View {
+	v := View{Run: info.Run, Status: stopped}
+	if result != nil {
+		v.Status = result.Status
+		v.Summary = clip(sanitize.Text(result.Summary), maxText)
+		v.CostUSD = contract.RoundUSD(result.CostUSD)
+	} else {
+		v.Summary = "The process of the run has ended without a result: it was killed, or the machine went down."
+	}
+	switch {
+	case info.Unfinished && result == nil:
+		v.Next = "resume_run continues it from where it stopped; nothing is lost."
+	case info.Unfinished:
+		v.Next = "It has ended, and resume_run continues it; report shows what it did."
+	default:
+		v.Next = "It has ended: report shows what it did."
+	}
+	if info.Problem != "" {
+		v.Summary, v.Next = cmp.Or(v.Summary, sanitize.Line(info.Problem, maxLine)), "It cannot be resumed: "+
+			sanitize.Line(info.Problem, maxLine)
+	}
+	return v
+}
+
+// awaits reports whether something waits that came after a moment.
+func awaits(list []control.InboxItem, after time.Time) bool {
+	return slices.ContainsFunc(list, func(i control.InboxItem) bool { return i.Since.After(after) })
+}
+
+// clip bounds a text in bytes, at the end of a rune, and says so.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	cut := most
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return text[:cut] + " … (cut here)"
+}

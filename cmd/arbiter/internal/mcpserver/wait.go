@@ -1,0 +1,244 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+)
+
+const (
+	// usualWait fits into the time that clients give a call unless told otherwise: a minute.
+	usualWait   = 50 * time.Second
+	longestWait = time.Hour
+	// maxForms is how many forms one call shows: clients bound how often a call may come back.
+	maxForms = 5
+	// settles is how long the end of a run's process may take, and a resumed one to answer.
+	settles = 15 * time.Second
+	// breath is the least time between two looks at a run.
+	breath = 100 * time.Millisecond
+)
+
+type waitIn struct {
+	Run     string `json:"run" jsonschema:"the run's id, or the beginning of it"`
+	Since   uint64 `json:"since,omitempty" jsonschema:"the cursor of the last result; absent: from the beginning"`
+	Timeout int    `json:"timeout,omitempty" jsonschema:"seconds to wait at most: 50 unless given, 3600 at most"`
+}
+
+// waiter is one call of wait.
+type waiter struct {
+	s      *Server
+	req    *mcp.CallToolRequest
+	run    string
+	news   *news
+	asked  []string // items whose form was shown in this call
+	told   uint64   // the cursor of the last progress that was notified
+	within time.Duration
+}
+
+// waitTool is the tool wait.
+func (s *Server) waitTool(ctx context.Context, req *mcp.CallToolRequest, in waitIn) (*mcp.CallToolResult, View, error) {
+	info, err := s.find(in.Run)
+	if err != nil {
+		return nil, View{}, err
+	}
+	w := &waiter{s: s, req: req, run: info.Run, within: usualWait}
+	if in.Timeout > 0 {
+		w.within = min(time.Duration(in.Timeout)*time.Second, longestWait)
+	}
+	if req.Params.RequestState != "" {
+		w.asked = strings.Split(req.Params.RequestState, " ")
+	}
+	if w.news, err = s.openNews(ctx, info.Run, in.Since); err != nil {
+		return nil, View{}, err
+	}
+	defer w.news.log.Close()
+	ctx, cancel := context.WithTimeout(ctx, w.within+formStays)
+	defer cancel()
+	return w.wait(ctx)
+}
+
+func (w *waiter) wait(ctx context.Context) (*mcp.CallToolResult, View, error) {
+	until := time.Now().Add(w.within)
+	for {
+		l, err := w.s.dial(ctx, w.run)
+		if err != nil {
+			v, ended, gone := w.s.ended(ctx, w.run, w.news, err)
+			if ended || gone != nil {
+				return nil, v, gone
+			}
+			continue
+		}
+		res, v, done, err := w.attend(ctx, l, until)
+		l.Close()
+		if done || err != nil {
+			return res, v, err
+		}
+	}
+}
+
+// attend waits by one connection. It is done when there is something to return, and not when the connection is lost.
+func (w *waiter) attend(ctx context.Context, l *live, until time.Time) (res *mcp.CallToolResult, v View, done bool,
+	err error) {
+	if err := w.take(ctx, l); err != nil {
+		return nil, v, false, err
+	}
+	for {
+		// The news first: what they tell of is then in the inbox, if it still waits.
+		if err := w.news.read(ctx); err != nil {
+			return nil, v, false, err
+		}
+		st, err := l.Status(ctx)
+		if err != nil {
+			return nil, v, false, ctx.Err()
+		}
+		w.progress(ctx)
+		v = w.s.liveView(st)
+		w.news.fill(&v)
+		res, shown, err := w.ask(ctx, l, st)
+		switch {
+		case err != nil || res != nil:
+			return res, v, true, err
+		case shown:
+			continue
+		case v.More || awaits(st.Inbox, w.news.at) || !time.Now().Before(until):
+			return nil, v, true, nil
+		}
+		rest, cancel := context.WithDeadline(ctx, until)
+		l.pause(rest)
+		cancel()
+		select {
+		case <-l.Done():
+			return nil, v, false, nil
+		case <-ctx.Done():
+			return nil, v, false, ctx.Err()
+		case <-time.After(min(breath, max(time.Until(until), 0))):
+		}
+	}
+}
+
+// progress notifies the client of the last news, if it asked to be.
+func (w *waiter) progress(ctx context.Context) {
+	token := w.req.Params.GetProgressToken()
+	if token == nil || len(w.news.lines) == 0 || w.news.cursor <= w.told {
+		return
+	}
+	w.told = w.news.cursor
+	// A client that cannot be reached gets no answer, either.
+	_ = w.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token,
+		Progress: float64(w.told), Message: w.news.lines[len(w.news.lines)-1]})
+}
+
+// ask shows the form of the oldest item that is for the human and was not shown in this call. A result is to be
+// returned to the client; shown says that the form was answered, or that its item waits no more.
+func (w *waiter) ask(ctx context.Context, l *live, st control.Status) (_ *mcp.CallToolResult, shown bool, _ error) {
+	if !showsForms(w.req.ClientCapabilities()) || len(w.asked) >= maxForms {
+		return nil, false, nil
+	}
+	at := slices.IndexFunc(st.Inbox, func(i control.InboxItem) bool {
+		return w.s.forHuman(i) && !slices.Contains(w.asked, i.ID)
+	})
+	if at < 0 {
+		return nil, false, nil
+	}
+	w.asked = append(w.asked, st.Inbox[at].ID)
+	res, _, _, err := w.s.askHuman(ctx, l, w.req, st.Inbox[at])
+	if res != nil {
+		res.RequestState = strings.Join(w.asked, " ")
+	}
+	return res, err == nil, err
+}
+
+// take hands in what the client's human answered to the form of the call before.
+func (w *waiter) take(ctx context.Context, l *live) error {
+	responses := w.req.Params.InputResponses
+	if len(responses) == 0 {
+		return nil
+	}
+	st, err := l.Status(ctx)
+	if err != nil {
+		return ctx.Err() // another connection tries again
+	}
+	w.req.Params.InputResponses = nil
+	for _, i := range st.Inbox {
+		if res, ok := responses[i.ID].(*mcp.ElicitResult); ok {
+			if _, _, err := w.s.obey(ctx, l, i, res); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// askHuman shows the form of an item, and hands in what it is answered, as [Server.obey] does. A result is to be
+// returned to the client: the answer comes with its next call.
+func (s *Server) askHuman(ctx context.Context, l *live, req *mcp.CallToolRequest, i control.InboxItem) (
+	result *mcp.CallToolResult, said string, taken bool, err error) {
+	f, err := s.formOf(l.run, i)
+	if err != nil {
+		return nil, "", false, err
+	}
+	if !elicits(req) {
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{i.ID: f.params()}}, "", false, nil
+	}
+	res, err := l.elicit(ctx, req, i.ID, f)
+	if err != nil || res == nil {
+		return nil, "", false, err
+	}
+	said, taken, err = s.obey(ctx, l, i, res)
+	return nil, said, taken, err
+}
+
+// obey hands in what a human has answered to the form of an item, and returns what the run says to it; nothing, if the
+// human has not decided. The run does not take what another has answered meanwhile.
+func (s *Server) obey(ctx context.Context, l *live, i control.InboxItem, res *mcp.ElicitResult) (said string,
+	taken bool, err error) {
+	f, err := s.formOf(l.run, i)
+	if err != nil {
+		return "", false, err
+	}
+	body := f.command(res)
+	if body == nil {
+		return "", false, nil
+	}
+	return l.tell(ctx, body)
+}
+
+// ended is the view of a run that cannot be connected to: it has ended, or its process is about to begin or to end.
+func (s *Server) ended(ctx context.Context, run string, n *news, cause error) (View, bool, error) {
+	late := time.NewTimer(settles)
+	defer late.Stop()
+	tick := time.NewTicker(breath)
+	defer tick.Stop()
+	for {
+		info, err := s.o.Runs.Find(run)
+		if err != nil {
+			return View{}, false, err
+		}
+		if !info.Live {
+			v, err := s.lastView(ctx, info, n)
+			return v, true, err
+		}
+		c, _, err := s.o.Runs.Dial(ctx, run)
+		var refused *control.Refusal
+		switch {
+		case err == nil:
+			c.Close()
+			return View{}, false, nil
+		case errors.As(err, &refused):
+			return View{}, false, err
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return View{}, false, cause
+		case <-ctx.Done():
+			return View{}, false, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/mcpserver"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/history"
+)
+
+func (e env) mcpCommand() *cli.Command {
+	return &cli.Command{
+		Name: "mcp", Usage: "serve runs to an MCP client, such as Claude Code, on stdin and stdout",
+		ArgsUsage: "[-- RUN_FLAG…]",
+		Description: strings.TrimSpace(`
+A model that has these tools can start runs, wait for them and answer their questions: start_run,
+resume_run, wait, answer, status, list_runs, report and cancel. What follows -- are flags for each run
+that is started. Runs go on when the server ends; the next one finds them.
+
+  claude mcp add arbiter -- arbiter mcp -- --max-cost 5
+
+Runs work in the current directory and below, unless --allow-dir names others. Permission requests
+and trust in a workspace are yours to answer: in a form of the client, or with arbiter allow, deny
+and choose. See docs/mcp.md.
+
+Exit codes: 0 the client has gone; 1 the connection was lost; 2 bad usage; 5 the state directory
+cannot be read; 130, 143 ended by a signal.`),
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "allow-dir", Usage: "runs may also work in `DIR` and below; repeatable",
+				TakesFile: true},
+			&cli.BoolFlag{Name: "model-answers-permissions",
+				Usage: "let the model that calls the tools answer permission requests"},
+			stateDirFlag(),
+		},
+		Action: e.mcp,
+	}
+}
+
+// mcp is `arbiter mcp`.
+func (e env) mcp(c *cli.Context) error {
+	here, err := os.Getwd()
+	if err != nil {
+		return environmentf("working directory: %v", err)
+	}
+	port, err := e.openRunPort(c)
+	if err != nil {
+		return err
+	}
+	// Wrong flags are found now, not when a model starts its first run.
+	if _, err := port.choices(here, "", c.Args().Slice()); err != nil {
+		return err
+	}
+	state := stateForCommand(port.stateDir)
+	s, err := mcpserver.New(mcpserver.Options{
+		Runs: port, Args: c.Args().Slice(), Dirs: append([]string{here}, c.StringSlice("allow-dir")...),
+		ModelAnswers: c.Bool("model-answers-permissions"), Version: version(),
+		Line: func(ev contract.Event) string { return ev.ID + ": " + eventtext.Line(ev, nil) },
+		Full: func(ev contract.Event) string {
+			text, _ := eventtext.Text(history.Entry{Event: ev}, nil)
+			return strings.TrimSpace(sanitize.Text(text))
+		},
+		Typed: func(name, run string, args ...string) string {
+			return strings.Join(append([]string{"arbiter", name, short(run)}, args...), " ") + state
+		},
+	})
+	if err != nil {
+		return usagef("--allow-dir: %v", err)
+	}
+	ctx, stop := interruptible(c.Context, false)
+	defer stop()
+	err = s.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(e.stdin), Writer: keptOpen{e.stdout}})
+	switch {
+	case ctx.Err() != nil:
+		return bySignal(ctx, "")
+	case err != nil:
+		return &exitError{code: contract.ExitFailed, text: "MCP: " + err.Error()}
+	}
+	return nil
+}
+
+// keptOpen is an output that the end of a connection does not close.
+type keptOpen struct{ io.Writer }
+
+// Close implements io.Closer.
+func (keptOpen) Close() error { return nil }

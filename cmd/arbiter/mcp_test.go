@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/mcpserver"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// toolUser is an MCP client with a server of its own.
+type toolUser struct {
+	t       *testing.T
+	session *mcp.ClientSession
+	cmd     *exec.Cmd
+}
+
+// serves starts `arbiter mcp` there, with flags for its runs.
+func (h *abode) serves(o *mcp.ClientOptions, args ...string) *toolUser {
+	h.t.Helper()
+	cmd := exec.Command("arbiter", append([]string{"mcp"}, args...)...)
+	cmd.Env, cmd.Dir = h.env, h.work
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
+	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	h.t.Cleanup(cancel)
+	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = session.Close() }) // it was killed, perhaps
+	return &toolUser{h.t, session, cmd}
+}
+
+// kill ends the server as a crash does.
+func (u *toolUser) kill() {
+	u.t.Helper()
+	if err := u.cmd.Process.Kill(); err != nil {
+		u.t.Fatal(err)
+	}
+	_ = u.session.Close()
+}
+
+// call calls a tool; failed says that it is to fail.
+func (u *toolUser) call(name string, args map[string]any, failed bool) *mcp.CallToolResult {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	defer cancel()
+	r, err := u.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		u.t.Fatalf("%s: %v", name, err)
+	}
+	if r.IsError != failed {
+		u.t.Fatalf("%s: failed is %v: %s", name, r.IsError, saidBy(r))
+	}
+	return r
+}
+
+func saidBy(r *mcp.CallToolResult) string {
+	var b strings.Builder
+	for _, c := range r.Content {
+		if text, ok := c.(*mcp.TextContent); ok {
+			b.WriteString(text.Text)
+		}
+	}
+	return b.String()
+}
+
+// sees calls a tool whose result is a view of a run.
+func (u *toolUser) sees(name string, args map[string]any) mcpserver.View {
+	u.t.Helper()
+	return resultAs[mcpserver.View](u.t, u.call(name, args, false))
+}
+
+func resultAs[T any](t *testing.T, r *mcp.CallToolResult) (v T) {
+	t.Helper()
+	raw, err := json.Marshal(r.StructuredContent)
+	if err == nil {
+		err = json.Unmarshal(raw, &v)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return v
+}
+
+// waitsFor calls wait until something of a kind waits, or the run has that status. It checks that the news come in
+// order and once: what was told is kept in all.
+func (u *toolUser) waitsFor(v mcpserver.View, kind string, all *[]string) mcpserver.View {
+	u.t.Helper()
+	for range 100 {
+		next := u.sees("wait", map[string]any{"run": v.Run, "since": v.Cursor})
+		if next.Cursor < v.Cursor {
+			u.t.Fatalf("the cursor goes back from %d to %d", v.Cursor, next.Cursor)
+		}
+		v = next
+		*all = append(*all, v.News...)
+		if v.Status == kind || slices.ContainsFunc(v.Waiting, func(i mcpserver.Item) bool { return i.Kind == kind }) {
+			return v
+		}
+	}
+	u.t.Fatalf("no %s: %+v", kind, v)
+	return v
+}
+
+// TestMCP: a client starts a run, waits, answers its question, and does not answer its permission request. Its server
+// is killed, and the run's host: another server goes on at the same cursor, and the run is resumed. Nothing is told
+// twice, and nothing is left out.
+func TestMCP(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
+			t.Parallel()
+			h := settle(t, who)
+			args := append([]string{"--"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
+			u := h.serves(nil, args...)
+			var told []string
+			v := u.sees("start_run", map[string]any{"task": "Make a thing"})
+			run := v.Run
+			v = u.waitsFor(v, "question", &told)
+			if v.Status != "input_required" || v.Waiting[0].Text != "What shall it be called?" {
+				t.Errorf("the question: %+v", v)
+			}
+			u.kill()
+
+			u = h.serves(nil, args...)
+			said := saidBy(u.call("answer", map[string]any{"run": run[:6]}, true))
+			if !strings.Contains(said, "no answer") {
+				t.Errorf("an empty answer: %s", said)
+			}
+			u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
+			v = u.waitsFor(v, "permission", &told)
+			request := v.Waiting[0]
+			command := "arbiter allow " + short(run) + " " + request.ID
+			if !strings.Contains(request.Text, "echo it > dawn.txt") || !strings.Contains(request.Answer, command) {
+				t.Errorf("the request: %+v", request)
+			}
+			refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
+			said = saidBy(u.call("answer", refused, true))
+			if !strings.Contains(said, "not for you") || !strings.Contains(said, command) {
+				t.Errorf("the model is told: %s", said)
+			}
+			if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			v = u.waitsFor(v, "stopped", &told)
+			if !strings.Contains(v.Next, "resume_run") {
+				t.Errorf("after a kill: %+v", v)
+			}
+			u.sees("resume_run", map[string]any{"run": run})
+			v = u.waitsFor(v, "permission", &told)
+			h.output(strings.Fields(command)[1:]...)
+			v = u.waitsFor(v, contract.StatusComplete, &told)
+			if v.Summary != "The file is there." {
+				t.Errorf("the end: %+v", v)
+			}
+			all := u.waitsFor(mcpserver.View{Run: run}, contract.StatusComplete, new([]string)).News
+			if strings.Join(all, "\n") != strings.Join(told, "\n") {
+				t.Errorf("told\n%s\nand at once\n%s", strings.Join(told, "\n"), strings.Join(all, "\n"))
+			}
+			said = saidBy(u.call("report", map[string]any{"run": run}, false))
+			if !strings.Contains(said, "call it dawn") {
+				t.Errorf("the report: %s", said)
+			}
+			if list := resultAs[mcpserver.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
+				list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
+				t.Errorf("runs: %+v", list)
+			}
+			said = saidBy(u.call("resume_run", map[string]any{"run": run}, true))
+			if !strings.Contains(said, "nothing to resume") {
+				t.Errorf("resuming what is over: %s", said)
+			}
+		})
+	}
+}
+
+// TestMCPForm: a permission request reaches the human as a form, with a client of each kind of protocol.
+func TestMCPForm(t *testing.T) {
+	t.Parallel()
+	h := settle(t, players(t)[0])
+	var forms []string
+	allows := func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		forms = append(forms, r.Params.Message)
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "Allow once"}}, nil
+	}
+	args := append([]string{"--"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
+	u := h.serves(&mcp.ClientOptions{ElicitationHandler: allows}, args...)
+	v := u.sees("start_run", map[string]any{"task": "Make a thing"})
+	v = u.waitsFor(v, "question", new([]string))
+	u.call("answer", map[string]any{"run": v.Run, "text": "call it dawn"}, false)
+	v = u.waitsFor(v, contract.StatusComplete, new([]string))
+	if len(forms) != 1 || !strings.Contains(forms[0], "echo it > dawn.txt") {
+		t.Errorf("forms: %q", forms)
+	}
+	said := saidBy(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
+	if !strings.Contains(said, "--allow-dir") {
+		t.Errorf("elsewhere: %s", said)
+	}
+	said = h.fails(contract.ExitUsage, "mcp", "--", "--json")
+	if !strings.Contains(said, "--json is no flag for a run") {
+		t.Errorf("a wrong flag: %s", said)
+	}
+}
+
+// fails runs a command that fails with that code, and returns what it says on stderr.
+func (h *abode) fails(want contract.Exit, args ...string) string {
+	h.t.Helper()
+	cmd := exec.Command("arbiter", args...)
+	cmd.Env, cmd.Dir = h.env, h.work
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != int(want) {
+		h.t.Fatalf("arbiter %v: %v, want exit code %d\n%s", args, err, want, errs.String())
+	}
+	return errs.String()
+}
