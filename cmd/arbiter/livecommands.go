@@ -10,5 +10,6 @@ func (e env) liveCommands() []*cli.Command {
 		tells.psCommand(), tells.statusCommand(), e.watchCommand(), tells.sendCommand(), tells.allowCommand(),
 		tells.denyCommand(), tells.chooseCommand(), tells.stopCommand(), e.attachCommand(), e.haltCommand(),
 		e.mcpCommand(),
+		e.webCommand(),
 	}
 }

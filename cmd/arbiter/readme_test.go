@@ -250,6 +250,7 @@ var notRun = map[string]string{
 	"status":                                 "takes a run that is alive; TestPsAndStatus does it",
 	"stop":                                   "takes a run that is alive; TestStop does it",
 	"trust":                                  "asks on a terminal; TestTrustInTheRun does it",
+	"web":                                    "serves until it is ended; TestWebPage does it",
 	"watch":                                  "takes a run that is alive; TestWatch does it",
 }
 

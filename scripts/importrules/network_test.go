@@ -7,10 +7,11 @@ import (
 )
 
 // networks are the only places that may know of a network, and why. All else speaks to pipes,
-// terminals and sockets of this machine: arbiter tells nobody of a run, looks for no newer
-// version, and listens for nobody elsewhere.
+// terminals and sockets of this machine: unasked, arbiter tells nobody of a run, looks for no newer
+// version, and listens for nobody.
 var networks = map[string]string{
-	"rehearsal/": "a scripted model on loopback, and the client of it that plays the CLI",
+	"rehearsal/":                    "a scripted model on loopback, and the client of it that plays the CLI",
+	"cmd/arbiter/internal/webpage/": "the page of a run, which a person asks for, on loopback by default",
 }
 
 var (

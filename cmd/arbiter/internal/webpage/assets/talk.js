@@ -1,0 +1,211 @@
+// The conversation: messages of human, Arbiter and Orchestrators, what they did, and how the run ended.
+import { h, byId, say } from "./dom.js";
+import { rich, dollars, plural } from "./text.js";
+import { subject, details } from "./tool.js";
+import { nameOf, tint } from "./side.js";
+
+// most is how many entries the page keeps.
+const most = 1500;
+const calls = new Map(); // tool calls without a result, by their id
+const live = new Map(); // text that is still being written, by agent: {el, text}
+let result = null, last = 0, ended = "", hidden = 0;
+
+const box = byId("scroll"), feed = byId("feed");
+let following = true;
+
+box.addEventListener("scroll", () => {
+  following = box.scrollHeight - box.scrollTop - box.clientHeight < 60;
+  byId("newest").hidden = following;
+});
+byId("newest").addEventListener("click", () => {
+  following = true;
+  toEnd();
+  box.focus();
+});
+byId("tools").addEventListener("change", (e) => {
+  feed.classList.toggle("no-tools", !e.target.checked);
+  if (following) toEnd();
+});
+const toEnd = () => { box.scrollTop = box.scrollHeight; };
+new ResizeObserver(() => { if (following) toEnd(); }).observe(box);
+
+// add appends what events tell.
+export function add(list) {
+  const nodes = document.createDocumentFragment();
+  for (const e of list) {
+    if (e.time) last = Date.parse(e.time);
+    if (e.event === "delta") {
+      piece(e);
+      continue;
+    }
+    const el = entry(e);
+    if (el) nodes.append(el);
+  }
+  feed.append(nodes);
+  for (; feed.childElementCount > most; hidden++) feed.firstElementChild.remove();
+  if (hidden > 0) skipped(hidden);
+  if (following) toEnd();
+  else byId("newest").hidden = false;
+}
+
+export function skipped(count) {
+  const el = byId("earlier");
+  el.hidden = false;
+  el.textContent = (count > 0 ? plural(count, "earlier event is", "earlier events are") : "Earlier events are") +
+    " not shown here; arbiter replay prints them all.";
+}
+
+export const lastTime = () => last;
+export const ending = () => ended && ended[0].toUpperCase() + ended.slice(1).replaceAll("_", " ");
+
+// piece shows text while it is written. It is not read aloud: the whole text is, when it is there.
+function piece(e) {
+  if (e.verdict) return;
+  let l = live.get(e.id);
+  if (!l) {
+    l = { text: "", body: h("div", { class: "prose" }) };
+    l.el = h("li", { class: "entry said " + tint(e.id) }, head(e, nameOf(e.id), "writes…"), l.body);
+    live.set(e.id, l);
+    byId("live").append(l.el);
+  }
+  l.text = (l.text + e.text).slice(-8000);
+  l.body.textContent = l.text;
+}
+
+function written(id) {
+  live.get(id)?.el.remove();
+  live.delete(id);
+}
+
+export function dropLive() { for (const id of [...live.keys()]) written(id); }
+
+const time = (e) => {
+  const at = new Date(e.time);
+  return Number.isNaN(at.getTime()) ? null
+    : h("time", { datetime: e.time }, at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
+};
+
+const head = (e, who, what) => h("div", { class: "entry-head" }, h("span", { class: "who" }, who),
+  what ? h("span", { class: "quiet" }, what) : null, time(e));
+
+// folded shows a long text in part, with a button for the rest.
+function folded(text) {
+  const body = h("div", { class: "body" }, rich(text));
+  if (text.length < 1500 && text.split("\n").length < 18) return [body];
+  body.classList.add("folded");
+  const more = h("button", {
+    type: "button", class: "plain", "aria-expanded": "false",
+    onclick: () => {
+      const open = body.classList.toggle("folded");
+      more.textContent = open ? "Show all" : "Show less";
+      more.setAttribute("aria-expanded", String(!open));
+    },
+  }, "Show all");
+  return [body, more];
+}
+
+const note = (e, tone, ...text) => h("li", { class: "note " + tone }, ...text, time(e));
+
+function message(e) {
+  written(e.from);
+  if (e.to === "human" && Date.now() - Date.parse(e.time) < 15000) say(`${nameOf(e.from)}: ${e.text.slice(0, 300)}`);
+  const kind = e.kind === "message" || e.kind === "task" && e.from === "human" ? "" : e.kind;
+  return h("li", { class: `entry ${tint(e.from)} ${e.from === "human" ? "mine" : e.to === "human" ? "yours" : "between"}` },
+    head(e, nameOf(e.from), `to ${e.to === "human" ? "you" : nameOf(e.to)}${kind ? " · " + kind : ""}`),
+    ...folded(e.text));
+}
+
+function call(e) {
+  if (e.tool.startsWith("mcp__arbiter__")) return null; // what it does is told by an event of its own
+  const state = h("span", { class: "call-state", role: "img", "aria-label": "runs" }, "…");
+  const el = h("details", null,
+    h("summary", null, state, h("span", { class: "who" }, nameOf(e.id)), h("strong", null, e.tool),
+      h("span", { class: "subject" }, subject(e.input).split("\n")[0].slice(0, 300))),
+    ...details(e.tool, e.input));
+  if (e.tool_use) calls.set(e.tool_use, { el, state });
+  return h("li", { class: "call " + tint(e.id) }, el);
+}
+
+function returned(e) {
+  const c = calls.get(e.tool_use);
+  calls.delete(e.tool_use);
+  if (!c) return null;
+  c.state.textContent = e.is_error ? "✗" : "✓";
+  c.state.setAttribute("aria-label", e.is_error ? "failed" : "done");
+  c.state.dataset.bad = Boolean(e.is_error);
+  if (e.text) c.el.append(h("pre", { class: "what", tabindex: "0", role: "region", "aria-label": "Result" }, e.text));
+  return null;
+}
+
+function permission(e) {
+  if (e.by === "rule" || e.by === "mode" || e.by === "role") return null;
+  const who = e.by === "human" ? "You" : e.by[0]?.toUpperCase() + e.by.slice(1);
+  return note(e, e.behavior === "allow" ? "good" : "bad",
+    `${who}: ${e.behavior === "allow" ? "allowed" : "denied"} ${e.tool || "a call"} of ${nameOf(e.id)}`,
+    e.rule ? ` by the rule ${e.rule}` : "", e.scope && e.scope !== "once" ? ` (${e.scope})` : "");
+}
+
+function check(e) {
+  const r = e.receipt ?? {}, good = r.result === "passed";
+  return note(e, good ? "good" : "bad", `Check ${e.number} of ${e.of} ${r.result}: `, h("code", null, r.command));
+}
+
+function entry(e) {
+  switch (e.event) {
+    case "session":
+      [result, ended] = [null, ""];
+      return note(e, "line", e.resumed ? "The run goes on in a new process" : "The run begins");
+    case "message": return message(e);
+    case "question": return h("li", { class: "entry yours " + tint(e.id) },
+      head(e, nameOf(e.id), "asks you"), ...folded(e.text));
+    case "assistant":
+      if (e.subagent) return null;
+      written(e.id);
+      return h("li", { class: "entry said " + tint(e.id) }, head(e, nameOf(e.id), ""), ...folded(e.text));
+    case "turn": written(e.id); return null;
+    case "tool_use": return call(e);
+    case "tool_result": return returned(e);
+    case "permission": return permission(e);
+    case "permission_request": return note(e, "wait", `${nameOf(e.id)} asks whether it may use ${e.tool}`);
+    case "spawn": return note(e, "", `${e.name} ${e.resumed ? "is back" : "starts"}`, e.mode ? ` as ${e.mode}` : "");
+    case "done": return note(e, "", `${nameOf(e.id)} ended: ${e.reason}`);
+    case "decision": return note(e, "", `Decision: ${e.decision.toLowerCase().replaceAll("_", " ")}`,
+      e.to ? ` (${nameOf(e.to)})` : "", e.reason ? ` – ${e.reason}` : "");
+    case "handoff": return note(e, "line", `${nameOf(e.from)} handed its work over`, e.to ? ` to ${nameOf(e.to)}` : "");
+    case "check": return check(e);
+    case "acceptance": return note(e, e.status === "passed" ? "good" : "bad", `Criterion ${e.status}: ${e.text}`);
+    case "compact": return note(e, "", `The context of ${nameOf(e.id)} was compacted`, e.blocked ? ": prevented" : "");
+    case "merge": return note(e, e.status === "merged" ? "good" : "bad", `Work of ${nameOf(e.id)}: ${e.status}`);
+    case "overlap": return note(e, "bad", `${(e.agents ?? []).map(nameOf).join(" and ")} both changed ${e.path}`);
+    case "takeover": return note(e, "", `The session of ${nameOf(e.id)} in a terminal: ${e.state}`);
+    case "halted": return note(e, "bad", "Everything was stopped at once");
+    case "withdrawn": return note(e, "", "A message was taken back");
+    case "retry": return note(e, "wait", `${nameOf(e.id)} tries again: ${e.reason}`);
+    case "restart": return note(e, "wait", `${nameOf(e.id)} is started again: ${e.reason}`);
+    case "error": return note(e, "bad", e.message);
+    case "notice": return note(e, "", e.text);
+    case "result": result = e; ended = e.status; return null;
+  }
+  return null;
+}
+
+// outcome shows how the run stands when no process plays it.
+export function outcome(about, resume) {
+  const el = byId("outcome");
+  el.hidden = about.state !== "ended" && about.state !== "lost";
+  if (el.hidden) return;
+  const lost = about.state === "lost";
+  const title = lost ? "The run's process was killed" : `The run is over: ${ending() || about.text || "stopped"}`;
+  el.dataset.tone = lost ? "bad" : ended === "complete" ? "good" : "off";
+  const facts = result ? [dollars(result.cost_usd), plural(result.iterations ?? 0, "iteration"),
+    result.checks ? `${result.checks.passed} checks passed, ${result.checks.failed} failed` : "",
+    result.changes ? `${plural(result.changes.files, "file")} changed` : ""].filter(Boolean).join(" · ") : "";
+  el.replaceChildren(
+    h("h2", { id: "outcome-title" }, title),
+    lost ? h("p", null, about.text) : result?.summary ? h("div", { class: "prose" }, rich(result.summary)) : null,
+    ...(result?.failing ?? []).map((f) => h("p", { class: "error" }, f)),
+    facts && !lost ? h("p", { class: "quiet" }, facts) : null,
+    about.resumable && ended !== "complete" || lost
+      ? h("button", { type: "button", class: "primary", onclick: resume }, "Resume…") : null);
+  if (following) toEnd();
+}

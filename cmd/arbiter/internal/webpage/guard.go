@@ -1,0 +1,187 @@
+package webpage
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+const (
+	// tokenParam carries the one-time token of a link.
+	tokenParam = "t"
+	// keyHeader carries the key that the page keeps.
+	keyHeader = "X-Arbiter-Key"
+	// mostTokens is how many links may be open at once.
+	mostTokens = 16
+)
+
+// securityHeaders go with every answer. Scripts and styles come from this server alone, no markup is made of text, and
+// no other page may frame or open this one.
+var securityHeaders = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+	"X-Content-Type-Options":       "nosniff",
+	"X-Frame-Options":              "DENY",
+	"Cache-Control":                "no-store",
+}
+
+// guard decides who may ask this server for anything.
+type guard struct {
+	hosts  []string // names beside those of loopback, in lower case, without a port
+	cookie string   // its name: servers on other ports of this host have cookies of their own
+	secret string   // its value
+	key    string
+
+	mu     sync.Mutex
+	tokens []string // that are not redeemed, the oldest first
+}
+
+func newGuard(hosts []string) *guard {
+	g := &guard{cookie: "arbiter-" + strings.ToLower(rand.Text()[:8]), secret: rand.Text(), key: rand.Text()}
+	for _, h := range hosts {
+		g.hosts = append(g.hosts, strings.ToLower(h))
+	}
+	return g
+}
+
+// newToken makes a token for one more browser. Beyond a limit the oldest ones end.
+func (g *guard) newToken() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	token := rand.Text()
+	g.tokens = append(g.tokens, token)
+	if extra := len(g.tokens) - mostTokens; extra > 0 {
+		g.tokens = slices.Delete(g.tokens, 0, extra)
+	}
+	return token
+}
+
+// redeem ends a token and reports whether it was good.
+func (g *guard) redeem(token string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, t := range g.tokens {
+		if same(t, token) {
+			g.tokens = slices.Delete(g.tokens, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// wrap lets through to next who may ask. Data needs the key, too; assets and the page itself need only the cookie.
+func (g *guard) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range securityHeaders {
+			w.Header().Set(name, value)
+		}
+		switch {
+		case !g.knows(r.Host):
+			refuse(w, http.StatusMisdirectedRequest, "This name of the host is not allowed. If it is yours, start "+
+				"arbiter web with --host and the name.")
+		case !ownPage(r):
+			refuse(w, http.StatusForbidden, "Requests of other pages are refused.")
+		case r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has(tokenParam):
+			g.enter(w, r)
+		case !g.hasCookie(r), needsKey(r) && !same(r.Header.Get(keyHeader), g.key):
+			refuse(w, http.StatusUnauthorized, "This page opens with the link that arbiter web prints. A link works "+
+				"once; an open page makes more of them.")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// enter exchanges a token for the cookie and the key. A browser that has the cookie comes in with a used token, too:
+// it has loaded the link again.
+func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
+	if !g.redeem(r.URL.Query().Get(tokenParam)) {
+		if g.hasCookie(r) {
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+			return
+		}
+		refuse(w, http.StatusUnauthorized, "This link was used already, or is not of this arbiter web. Start arbiter "+
+			"web again, or make a link on a page that is open.")
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: g.cookie, Value: g.secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+	http.Redirect(w, r, "/#k="+g.key, http.StatusSeeOther)
+}
+
+func (g *guard) hasCookie(r *http.Request) bool {
+	c, err := r.Cookie(g.cookie)
+	return err == nil && same(c.Value, g.secret)
+}
+
+// knows reports whether the Host of a request is one of this server. A name that an attacker has pointed at this
+// machine (DNS rebinding) is none. The port is not compared: `ssh -L` gives another one.
+func (g *guard) knows(host string) bool {
+	name, ok := hostname(host)
+	if !ok {
+		return false
+	}
+	if addr, err := netip.ParseAddr(name); err == nil && addr.IsLoopback() {
+		return true
+	}
+	return name == "localhost" || slices.Contains(g.hosts, name)
+}
+
+// hostname is the name of a Host header in lower case, without port and brackets.
+func hostname(host string) (string, bool) {
+	u, err := url.Parse("//" + host)
+	if err != nil || u.Host != host || u.User != nil {
+		return "", false
+	}
+	return strings.ToLower(u.Hostname()), u.Hostname() != ""
+}
+
+// ownPage reports whether a request comes from a page of this server, or from the address bar. A request that changes
+// something says where it comes from, or is refused: browsers do.
+func ownPage(r *http.Request) bool {
+	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if origin == "" {
+		return reads && (site == "" || site == "same-origin" || site == "none" || r.URL.Path == "/")
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host) &&
+		(site == "" || site == "same-origin" || reads && site == "none")
+}
+
+// needsKey reports whether a request is for data, or a command.
+func needsKey(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead || strings.HasPrefix(r.URL.Path, "/run/")
+}
+
+func refuse(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text + "\n")) // who has gone does not read it
+}
+
+// isLoopback reports whether only this machine reaches an address of --listen.
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,167 @@
+package webpage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+const (
+	// connects is how long the process that plays a run may take to answer.
+	connects = 5 * time.Second
+	// between is the least time between two questions for the status.
+	between = 150 * time.Millisecond
+	// waiting is how many parts may wait for a browser. Behind them the run's own queue holds the rest, and drops this
+	// client if that is full.
+	waiting = 8
+)
+
+// live follows the process that plays the run, until it ends or the connection does.
+func (f *follower) live(ctx context.Context, info journal.Info) {
+	ctx, cancel := context.WithCancel(ctx)
+	dialing, connected := context.WithTimeout(ctx, connects)
+	client, st, err := f.server.runs.Dial(dialing, f.server.run)
+	connected()
+	if err != nil {
+		cancel()
+		f.say(about(info, stateSilent, err.Error()))
+		return
+	}
+	l := &connection{
+		follower: f, client: client, parts: make(chan any, waiting),
+		ask: make(chan struct{}, 1), statuses: make(chan control.Status, 1),
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() { l.askStatus(ctx) })
+	defer asking.Wait()
+	defer client.Close()
+	defer cancel() // first: both wait for it
+	f.say(about(info, stateLive, ""))
+	l.status(st)
+	if err := f.catchUp(ctx, st); err != nil {
+		f.say(about(info, stateSilent, err.Error()))
+		return
+	}
+	since := int64(f.at.Seq)
+	err = client.Subscribe(ctx, control.SubscribeParams{Since: since, Pieces: true}, func(part any) {
+		select {
+		case l.parts <- part:
+		case <-ctx.Done():
+		}
+	})
+	if err == nil {
+		l.run(ctx)
+	}
+}
+
+// connection is a follower's connection to the process that plays the run.
+type connection struct {
+	*follower
+	client   *control.Client
+	parts    chan any
+	ask      chan struct{} // capacity 1
+	statuses chan control.Status
+	shown    json.RawMessage // the status that the page has
+}
+
+// run passes on what the process tells, until it tells no more.
+func (l *connection) run(ctx context.Context) {
+	beats := time.NewTicker(heartbeat)
+	defer beats.Stop()
+	for l.out.err == nil {
+		select {
+		case part := <-l.parts:
+			l.pass(part)
+		case st := <-l.statuses:
+			l.status(st)
+		case <-beats.C:
+			l.out.beat()
+			l.wantStatus() // what has no event of its own
+		case <-ctx.Done():
+			return
+		case <-l.client.Done():
+			for l.out.err == nil {
+				select {
+				case part := <-l.parts:
+					l.pass(part)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *connection) pass(part any) {
+	events, ok := part.(control.Events)
+	if !ok {
+		return // the end is told when no process plays the run any more
+	}
+	if events.Skipped > 0 {
+		l.out.send(partSkipped, "", skippedPart{events.Skipped})
+	}
+	var told bool
+	var list portion
+	for _, line := range events.Lines {
+		at := place{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
+		told = told || contract.EventNameOf(line) != (contract.Delta{}).EventName()
+		list.add(l.follower, pageLine(line), at)
+	}
+	list.send(l.follower)
+	if told {
+		l.wantStatus()
+	}
+}
+
+// wantStatus has the status asked for soon.
+func (l *connection) wantStatus() {
+	select {
+	case l.ask <- struct{}{}:
+	default:
+	}
+}
+
+// askStatus asks for the status when it is wanted, but not more often than a person can see. It is not the goroutine
+// that writes to the browser: the answer comes over the connection whose parts that one takes.
+func (l *connection) askStatus(ctx context.Context) {
+	for {
+		select {
+		case <-l.ask:
+		case <-ctx.Done():
+			return
+		}
+		asked, done := context.WithTimeout(ctx, connects)
+		st, err := l.client.Status(asked)
+		done()
+		if err != nil {
+			continue // the connection has ended, or the next event asks again
+		}
+		select {
+		case l.statuses <- st:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(between):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// status sends a status that is not as the page has it.
+func (l *connection) status(st control.Status) {
+	st.Seq = 0 // changes with each event, and is not shown
+	raw, err := pageStatus(st)
+	if err != nil || bytes.Equal(raw, l.shown) {
+		return
+	}
+	l.shown = raw
+	l.out.send(partStatus, "", raw)
+}

@@ -1,0 +1,175 @@
+package webpage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+const (
+	// mostPast is how many events a page is told of what was before it came.
+	mostPast = 3000
+	// enough is how many bytes of events are sent at once, the last event left aside.
+	enough = 64 << 10
+)
+
+// place is how far a page has read: the first Process lines of the event log, which are those of earlier processes,
+// and behind them the events of one process up to Seq.
+type place struct {
+	Process uint64
+	Seq     uint64
+	Set     bool // a page that has read nothing has none
+}
+
+func (p place) String() string { return fmt.Sprintf("%d.%d", p.Process, p.Seq) }
+
+// parsePlace reads a place as String writes it.
+func parsePlace(text string) (p place, err error) {
+	if text == "" {
+		return p, nil
+	}
+	_, err = fmt.Sscanf(text, "%d.%d", &p.Process, &p.Seq)
+	if err != nil || p.String() != text {
+		return place{}, fmt.Errorf("%.40q is no place", text)
+	}
+	p.Set = true
+	return p, nil
+}
+
+// seqOf is the seq of a line; 0: it has none.
+func seqOf(line []byte) uint64 {
+	var l struct {
+		Seq uint64 `json:"seq"`
+	}
+	if json.Unmarshal(line, &l) != nil {
+		return 0
+	}
+	return l.Seq
+}
+
+// catchUp brings the page to where the process that plays the run can go on: it sends what earlier processes told.
+func (f *follower) catchUp(ctx context.Context, st control.Status) error {
+	switch {
+	case f.at.Set && f.at.Process == st.LogLines: // the connection was lost, not the process
+		return nil
+	case !f.at.Set && st.Seq >= mostPast:
+		f.at = place{Process: st.LogLines, Seq: st.Seq - mostPast, Set: true}
+		f.out.send(partSkipped, "", skippedPart{f.at.Seq})
+		return nil
+	}
+	if st.LogLines > 0 {
+		if err := f.past(ctx, st.LogLines); err != nil {
+			return err
+		}
+	}
+	f.at = place{Process: st.LogLines, Set: true}
+	return nil
+}
+
+// past sends what the first so many lines of the event log hold behind the page's place, but not more than a page can
+// show. The place is then behind them.
+func (f *follower) past(ctx context.Context, upTo uint64) error {
+	log, err := f.server.runs.Log(f.server.run)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	lines, left, err := f.behind(ctx, log, upTo)
+	if err != nil {
+		return err
+	}
+	if left {
+		f.out.send(partSkipped, "", skippedPart{})
+	}
+	var list portion
+	for _, line := range lines {
+		list.add(f, line.raw, line.place)
+	}
+	list.send(f)
+	return nil
+}
+
+// portion is a list of events that is sent at once. It is small: a browser with a slow connection has to get the whole
+// of it in time, or it never gets on.
+type portion struct {
+	lines []json.RawMessage
+	bytes int
+}
+
+// add adds an event, or nil for one that the page does not show, and sends what is enough. The place is behind it.
+func (p *portion) add(f *follower, raw json.RawMessage, at place) {
+	if f.at = at; raw == nil {
+		return
+	}
+	p.lines, p.bytes = append(p.lines, raw), p.bytes+len(raw)
+	if p.bytes >= enough {
+		p.send(f)
+	}
+}
+
+// send sends what is there.
+func (p *portion) send(f *follower) {
+	if len(p.lines) > 0 {
+		f.out.send(partEvents, f.at.String(), p.lines)
+	}
+	*p = portion{}
+}
+
+// pastLine is an event of the log, fit for the page, with the place behind it.
+type pastLine struct {
+	raw   json.RawMessage
+	place place
+}
+
+var errEnough = errors.New("enough")
+
+// behind returns the last events of the log behind the page's place. Left reports that there are more.
+func (f *follower) behind(ctx context.Context, log *eventlog.Log,
+	upTo uint64) (lines []pastLine, left bool, err error) {
+	at, found := place{Set: true}, false // of what is read; whether the page's process was met
+	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+		if e.N > upTo {
+			return errEnough
+		}
+		if e.Line == nil {
+			return nil
+		}
+		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
+			at.Process = e.N - 1
+			if f.at.Set && !found && e.N > f.at.Process { // records may stand before it
+				at.Process, found = f.at.Process, true
+			}
+		}
+		at.Seq = seqOf(e.Line)
+		if f.at.Set && !at.after(f.at) {
+			return nil
+		}
+		raw := pageLine(e.Line)
+		if raw == nil {
+			return nil
+		}
+		lines = append(lines, pastLine{raw, at})
+		if len(lines) >= 2*mostPast {
+			lines, left = slices.Delete(lines, 0, mostPast), true
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, false, fmt.Errorf("read the event log: %w", err)
+	}
+	if extra := len(lines) - mostPast; extra > 0 {
+		lines, left = lines[extra:], true
+	}
+	return lines, left, nil
+}
+
+// after reports whether a place is behind another.
+func (p place) after(q place) bool {
+	return p.Process > q.Process || p.Process == q.Process && p.Seq > q.Seq
+}

@@ -1,0 +1,164 @@
+package webpage
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+const (
+	// mostStreams is how many pages may follow the run at once: each has a connection to it, and others need some, too.
+	mostStreams = 8
+	// closing is how long requests may take to end when the server ends.
+	closing = 2 * time.Second
+)
+
+// kinds are the types of the page's files. The system's own table may have others, which browsers refuse.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+//go:embed assets
+var embedded embed.FS
+
+// Runs is what the page needs of the user's runs; runport.Runs has more.
+type Runs interface {
+	Find(named string) (journal.Info, error)
+	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
+	Log(run string) (*eventlog.Log, error)
+	Resume(ctx context.Context, run string, args []string) error
+}
+
+// Options are what a server is made with.
+type Options struct {
+	Runs   Runs
+	Run    string   // whole id
+	Listen string   // address; port 0: any
+	Hosts  []string // further names of this machine that browsers may use
+	// Public allows an address that other machines reach. Nothing is encrypted there.
+	Public bool
+}
+
+// Server serves the page of one run.
+type Server struct {
+	runs     Runs
+	run      string
+	guard    *guard
+	listener net.Listener
+	streams  chan struct{} // one for each page that follows
+	handler  http.Handler
+}
+
+// ErrNotLoopback says that other machines would reach the page.
+var ErrNotLoopback = errors.New("other machines reach this address, and nothing is encrypted there")
+
+// Listen opens the port. The caller serves, or closes.
+func Listen(o Options) (*Server, error) {
+	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
+		return nil, fmt.Errorf("%q is no ADDRESS:PORT", o.Listen)
+	}
+	if !isLoopback(o.Listen) && !o.Public {
+		return nil, ErrNotLoopback
+	}
+	for _, h := range o.Hosts {
+		if name, ok := hostname(h); !ok || name == "" {
+			return nil, fmt.Errorf("%q is no name of a host", h)
+		}
+	}
+	listener, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	s := New(o)
+	s.listener = listener
+	return s, nil
+}
+
+// New makes a server without a port.
+func New(o Options) *Server {
+	hosts := make([]string, 0, len(o.Hosts)+1)
+	for _, h := range o.Hosts {
+		if name, ok := hostname(h); ok {
+			hosts = append(hosts, name)
+		}
+	}
+	if host, _, err := net.SplitHostPort(o.Listen); err == nil && o.Public {
+		hosts = append(hosts, host)
+	}
+	s := &Server{runs: o.Runs, run: o.Run, guard: newGuard(hosts), streams: make(chan struct{}, mostStreams)}
+	s.handler = s.guard.wrap(s.routes())
+	return s
+}
+
+func (s *Server) routes() http.Handler {
+	assets, err := fs.Sub(embedded, "assets")
+	if err != nil {
+		panic(err) // it is compiled in
+	}
+	mux := http.NewServeMux()
+	serve := func(w http.ResponseWriter, r *http.Request, name string) {
+		kind, known := kinds[path.Ext(name)]
+		if info, err := fs.Stat(assets, name); err != nil || info.IsDir() || !known {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", kind)
+		http.ServeFileFS(w, r, assets, name)
+	}
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, "page.html") })
+	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, r.PathValue("file")) })
+	mux.HandleFunc("GET /run/events", s.stream)
+	mux.HandleFunc("POST /run/command", s.command)
+	mux.HandleFunc("POST /run/stop", s.stop)
+	mux.HandleFunc("POST /run/resume", s.resume)
+	mux.HandleFunc("POST /link", s.link)
+	return mux
+}
+
+// Link is a URL that opens the page in one browser of this machine.
+func (s *Server) Link() string { return "http://" + s.listener.Addr().String() + s.guard.path() }
+
+// LinkAt is a URL that opens it by another name, over the proxy that has the name's certificate.
+func (s *Server) LinkAt(host string) string { return "https://" + host + s.guard.path() }
+
+// Close closes the port of a server that does not serve.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// Serve serves until ctx ends, and waits for all requests.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	srv := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(s.listener) }() // ends with Shutdown
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	within, done := context.WithTimeout(context.Background(), closing)
+	defer done()
+	if err := srv.Shutdown(within); err != nil {
+		_ = srv.Close() // who is still there has had the time
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

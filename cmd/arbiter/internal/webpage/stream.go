@@ -1,0 +1,185 @@
+package webpage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// heartbeat is how often a page is told that the connection stands. Proxies end those that are silent.
+const heartbeat = 10 * time.Second
+
+// Tests shorten these.
+var (
+	// slowest is how long a browser may take to read one part. Then it is dropped, and connects again behind what it
+	// has read: it costs neither the run nor this server anything.
+	slowest = 20 * time.Second
+	// onceMore is how long a stream waits until it looks again for a process that plays the run.
+	onceMore = time.Second
+)
+
+// Kinds of what a page is sent: the `event` of a server-sent event.
+const (
+	partRun     = "run"     // runPart: whether a process plays the run
+	partStatus  = "status"  // control.Status
+	partEvents  = "lines"   // a list of events, as arbiter --json prints them
+	partSkipped = "skipped" // skippedPart: events that are left out
+)
+
+// runPart tells what has become of the process that plays the run.
+type runPart struct {
+	Run       string    `json:"run"`
+	Title     string    `json:"title"`
+	CWD       string    `json:"cwd"`
+	Began     time.Time `json:"began"`
+	State     string    `json:"state"` // live, silent, ended, lost
+	Text      string    `json:"text,omitempty"`
+	Resumable bool      `json:"resumable,omitempty"`
+}
+
+// States of a run, as the page sees them.
+const (
+	stateLive   = "live"
+	stateSilent = "silent" // a process holds the run and does not answer
+	stateEnded  = "ended"
+	stateLost   = "lost" // the process was killed, or crashed
+)
+
+type skippedPart struct {
+	Count uint64 `json:"count"`
+}
+
+// stream follows the run for one page, until that page is closed.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		refuse(w, http.StatusServiceUnavailable, "Too many pages follow this run already. Close some of them.")
+		return
+	}
+	at, err := parsePlace(r.Header.Get("Last-Event-ID"))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "Last-Event-ID is none of this server's.")
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // of a reverse proxy
+	f := &follower{server: s, out: &browser{w: w, rc: http.NewResponseController(w)}, at: at}
+	f.follow(r.Context())
+}
+
+// browser is the page's end of a stream. One goroutine writes.
+type browser struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	err error // the first one; nothing is written behind it
+}
+
+// send writes a part, with the place behind it if there is one.
+func (b *browser) send(kind string, place string, part any) {
+	raw, err := json.Marshal(part)
+	if err != nil {
+		b.fail(err)
+		return
+	}
+	var text strings.Builder
+	if place != "" {
+		fmt.Fprintf(&text, "id: %s\n", place)
+	}
+	fmt.Fprintf(&text, "event: %s\ndata: %s\n\n", kind, raw)
+	b.write(text.String())
+}
+
+// beat tells that the connection stands.
+func (b *browser) beat() { b.write(": still here\n\n") }
+
+func (b *browser) write(text string) {
+	if b.err != nil {
+		return
+	}
+	// Without deadlines (a test's recorder) a write does not block.
+	_ = b.rc.SetWriteDeadline(time.Now().Add(slowest))
+	_, err := b.w.Write([]byte(text))
+	b.fail(err)
+	b.fail(b.rc.Flush())
+}
+
+func (b *browser) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// follower follows a run for one browser, over one process after another.
+type follower struct {
+	server *Server
+	out    *browser
+	at     place
+	said   runPart   // last
+	read   time.Time // the run was last active when its log was read, without a process
+}
+
+func (f *follower) follow(ctx context.Context) {
+	for f.out.err == nil && ctx.Err() == nil {
+		info, err := f.server.runs.Find(f.server.run)
+		if err != nil {
+			f.say(runPart{Run: f.server.run, State: stateSilent, Text: err.Error()})
+		} else if info.Live {
+			f.live(ctx, info)
+		} else {
+			f.over(ctx, info)
+		}
+		f.pause(ctx)
+	}
+}
+
+// pause waits a moment.
+func (f *follower) pause(ctx context.Context) {
+	select {
+	case <-time.After(onceMore):
+		f.out.beat()
+	case <-ctx.Done():
+	}
+}
+
+// say tells about the process, unless that was said last.
+func (f *follower) say(p runPart) {
+	if p.Text = cleanText(p.Text, mostResult); p != f.said {
+		f.said = p
+		f.out.send(partRun, "", p)
+	}
+}
+
+// about describes a run in a state.
+func about(info journal.Info, state, text string) runPart {
+	return runPart{
+		Run: info.Run, Title: cleanText(info.Title, mostResult), CWD: cleanText(info.CWD, mostResult),
+		Began: info.Began.UTC(), State: state, Text: text,
+	}
+}
+
+// over shows a run that no process plays: its events, and how it ended.
+func (f *follower) over(ctx context.Context, info journal.Info) {
+	if info.LastActive.Equal(f.read) {
+		return
+	}
+	if err := f.past(ctx, math.MaxUint64); err != nil {
+		f.say(about(info, stateSilent, err.Error()))
+		return
+	}
+	f.read = info.LastActive
+	p := about(info, stateEnded, info.Status)
+	if info.Status == "" {
+		p = about(info, stateLost, "The process that played this run was killed or crashed. Its agents have ended "+
+			"with it. Nothing that it recorded is lost.")
+	}
+	p.Resumable = !info.Damaged && !info.Empty
+	f.say(p)
+}

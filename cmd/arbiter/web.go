@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webpage"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+func (e env) webCommand() *cli.Command {
+	return &cli.Command{
+		Name: "web", Usage: "show a run on a page in your browser, and answer it there", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Serves one page until you press Ctrl+C: the agents, the conversation, what waits for you, the changes
+and the cost. On it you answer questions and permission requests, and send messages. Without RUN it is
+the live run of this directory. The run goes on when arbiter web ends.
+
+stdout gets the link. It works once, in one browser; the page makes links for further browsers.
+Nobody else has access. Only this machine reaches the page. To open it from elsewhere, use ssh -L, or
+tailscale serve with --host and the name that the browser shows.
+
+  arbiter web
+  arbiter web 4be1c2d0 --listen 127.0.0.1:8080 --host box.example.ts.net
+
+Exit codes: 2 bad usage, no such run, or the address is refused; 5 the state directory cannot be read,
+or the port cannot be opened; 130, 143 a signal ended it: the run goes on.`),
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "listen at `ADDRESS:PORT`; port 0: any"},
+			&cli.StringSliceFlag{Name: "host", Usage: "a further `NAME` of this machine that browsers may use"},
+			&cli.BoolFlag{Name: "public", Usage: "allow an address that other machines reach, without encryption"},
+			stateDirFlag(),
+		},
+		Action: e.web,
+	}
+}
+
+// web is `arbiter web`.
+func (e env) web(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return usagef("web: give at most one RUN")
+	}
+	port, err := e.openRunPort(c)
+	if err != nil {
+		return err
+	}
+	info, err := port.shown(c.Args().First())
+	if err != nil {
+		return err
+	}
+	server, err := webpage.Listen(webpage.Options{
+		Runs: port, Run: info.Run, Listen: c.String("listen"), Hosts: c.StringSlice("host"), Public: c.Bool("public"),
+	})
+	var network *os.SyscallError
+	switch {
+	case errors.Is(err, webpage.ErrNotLoopback):
+		return usagef("--listen %s: %v; use 127.0.0.1, or add --public", c.String("listen"), err)
+	case errors.As(err, &network):
+		return environmentf("listen at %s: %v", c.String("listen"), err)
+	case err != nil:
+		return usagef("%v", err)
+	}
+	ctx, stop := interruptible(c.Context, false)
+	defer stop()
+	if c.Bool("public") {
+		fmt.Fprintln(e.stderr, "Warning: --public encrypts nothing: whoever reads the traffic can answer for you.")
+	}
+	fmt.Fprintf(e.stderr, "Run %s: %s\n", short(info.Run), sanitize.Line(info.Title, 100))
+	fmt.Fprintln(e.stderr, "Open the link in your browser. It works once. Ctrl+C ends the page, not the run.")
+	if _, err := fmt.Fprintln(e.stdout, server.Link()); err != nil {
+		_ = server.Close() // nobody has the link
+		return environmentf("stdout: %v", err)
+	}
+	for _, name := range c.StringSlice("host") {
+		fmt.Fprintf(e.stderr, "Over a proxy, as another browser: %s\n", server.LinkAt(name))
+	}
+	if err := server.Serve(ctx); err != nil {
+		return environmentf("serve the page: %v", err)
+	}
+	return bySignal(ctx, "")
+}
+
+// shown is the run that is named, live or not; without a name, the live one of this directory.
+func (p runPort) shown(named string) (journal.Info, error) {
+	if named != "" {
+		return p.Find(named)
+	}
+	store, err := p.open()
+	if err != nil {
+		return journal.Info{}, err
+	}
+	defer store.Close()
+	return liveRun(store, "")
+}
