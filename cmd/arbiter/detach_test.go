@@ -15,6 +15,7 @@ import (
 func TestDetach(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // TestOneRunManyClients has the real CLI behind a host process
 			t.Parallel()
 			h := settle(t, who)
 			scenario := absolute(t, "testdata/scenarios/screen.yaml")

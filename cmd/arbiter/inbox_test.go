@@ -82,6 +82,7 @@ func TestWhatWaitsForAHuman(t *testing.T) {
 	path := scenarioFile(t, puzzled)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // TestOneRunManyClients asks and answers with the real CLI
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
 			asked := await[contract.Question](s, "the question", nil)
@@ -164,6 +165,7 @@ actors:
 func TestAGrantSettlesTheRequestsOfOthers(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // the CLI sees answers, whatever settled its requests
 			t.Parallel()
 			path := scenarioFile(t, fourAsk)
 			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)

@@ -118,6 +118,7 @@ func TestAnAnswerWithARule(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // TestRulesHoldOverTheUsersSettings has the real CLI
 			t.Parallel()
 			args := []string{"--env", lenient(t), "--ask", "Bash(touch *)", "--task", "Touch"}
 			s, _ := hired(t, p, touching, nil, args...)

@@ -55,9 +55,7 @@ func TestListsOfAnAgentMoveThePlan(t *testing.T) {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
 				p.inside(t)
-				if c.name == "todos" {
-					p.long(t) // the driver's TestLiveTodos reads them of the real CLI
-				}
+				p.long(t) // the driver's TestLiveTodos and TestLiveTasks read them of the real CLI
 				t.Parallel()
 				var calls []string
 				for _, call := range c.calls {

@@ -113,6 +113,7 @@ actors:
 `
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // the driver's TestAnInterruptIsBehindTheMessage has the real CLI
 			t.Parallel()
 			h := build(t, who, play)
 			s := h.script()

@@ -31,6 +31,7 @@ func (r *round) bury(l *life, p plan, struck bool) bool {
 	}
 	r.tell("  %s: life ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
 	r.checkGone(ended)
+	l.disconnect()
 	if l.ended != nil {
 		r.checkEnd(l, code)
 	}

@@ -19,6 +19,7 @@ type figures struct {
 	lost, doubled, orphans, twice      int
 	failedResumes, untrue, wrong, late int
 	unkept, undelivered, usurped       int // receipts and events, documents, chairs of the Arbiter
+	clients, followed, otherwise       int // clients, lines that they saw, and stories that were told otherwise
 	failed                             int // rounds
 	checks, documents, returned        int // of documents: on their way, and of those without a reader
 	renewals, lostHistories            int // of the Arbiter
@@ -39,6 +40,7 @@ func (f *figures) add(g *figures) {
 		{&f.lost, &g.lost}, {&f.doubled, &g.doubled}, {&f.orphans, &g.orphans}, {&f.twice, &g.twice},
 		{&f.failedResumes, &g.failedResumes}, {&f.untrue, &g.untrue}, {&f.wrong, &g.wrong}, {&f.late, &g.late},
 		{&f.unkept, &g.unkept}, {&f.undelivered, &g.undelivered}, {&f.usurped, &g.usurped},
+		{&f.clients, &g.clients}, {&f.followed, &g.followed}, {&f.otherwise, &g.otherwise},
 		{&f.checks, &g.checks}, {&f.documents, &g.documents}, {&f.returned, &g.returned},
 		{&f.renewals, &g.renewals}, {&f.lostHistories, &g.lostHistories},
 		{&f.failed, &g.failed}, {&f.flipped, &g.flipped}, {&f.harmed, &g.harmed},
@@ -94,10 +96,12 @@ func (f *figures) print(w io.Writer, points []string) {
 		"Arbiter %d, histories of it lost %d\n",
 		f.documents, f.returned, f.checks, f.renewals, f.lostHistories)
 	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
+	fmt.Fprintf(w, "clients that connected %d, lines that they followed %d\n", f.clients, f.followed)
 	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong "+
-		"files %d, deadlines missed %d, receipts unkept %d, documents undelivered %d, chairs usurped %d\n",
+		"files %d, deadlines missed %d, receipts unkept %d, documents undelivered %d, chairs usurped %d, stories "+
+		"told otherwise %d\n",
 		f.lost, f.doubled, f.orphans, f.twice, f.failedResumes, f.untrue, f.wrong, f.late, f.unkept, f.undelivered,
-		f.usurped)
+		f.usurped, f.otherwise)
 }
 
 // unmet are the crash points that were never reached, and those reached that nobody

@@ -49,7 +49,7 @@ func (r *round) force() (plan, bool) {
 	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
 	switch help := helpFor(r.must); {
 	case r.must == "" || r.forced || help == byRemove:
-		return plan{}, false
+		return r.forceNext()
 	case r.lives < r.mustAt: // so that there is another life
 		return plan{victim: "arbiter", after: 15 + r.rnd.IntN(20)}, true
 	case help == "" || help == byDecider || help == byIsolation:
@@ -70,6 +70,16 @@ func (r *round) force() (plan, bool) {
 		r.forced = true
 		return plan{crashAt: at}, true
 	}
+}
+
+// forceNext plans the life in which another crash point is to be met.
+func (r *round) forceNext() (plan, bool) {
+	if len(r.also) == 0 {
+		return plan{}, false
+	}
+	point := r.also[0]
+	r.also = r.also[1:]
+	return plan{crashAt: point + ":1"}, true
 }
 
 func (r *round) runDir() string { return filepath.Join(r.dir, "state", "runs", r.run) }
@@ -223,16 +233,30 @@ func (l *life) relieve() {
 	}
 }
 
-// parseAt reads POINT:N:LIFE, as a failed round is told: both count from 1.
-func parseAt(text string, all []string) (point string, n, life int, err error) {
-	words := strings.Split(text, ":")
-	if len(words) == 3 && slices.Contains(all, words[0]) {
-		if n, err = strconv.Atoi(words[1]); err == nil {
-			life, err = strconv.Atoi(words[2])
-		}
-		if err == nil && n > 0 && life > 0 {
-			return words[0], n, life - 1, nil
+// forced are the crash points of a round: one for the nth time it is passed, in a life, and those of the lives behind it.
+type forced struct {
+	point   string
+	n, life int // from 1
+	also    []string
+}
+
+// parseAt reads POINT:N:LIFE[,POINT…], as a failed round is told.
+func parseAt(text string, all []string) (forced, error) {
+	first, rest, more := strings.Cut(text, ",")
+	words := strings.Split(first, ":")
+	var f forced
+	if more {
+		f.also = strings.Split(rest, ",")
+	}
+	unknown := slices.ContainsFunc(f.also, func(p string) bool { return !slices.Contains(all, p) })
+	if len(words) == 3 && slices.Contains(all, words[0]) && !unknown {
+		var err, bad error
+		f.point = words[0]
+		f.n, err = strconv.Atoi(words[1])
+		f.life, bad = strconv.Atoi(words[2])
+		if err == nil && bad == nil && f.n > 0 && f.life > 0 {
+			return f, nil
 		}
 	}
-	return "", 0, 0, fmt.Errorf("-at %s: want POINT:N:LIFE", text)
+	return forced{}, fmt.Errorf("-at %s: want POINT:N:LIFE, and perhaps further points behind commas", text)
 }

@@ -4,19 +4,26 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
 func TestParseAt(t *testing.T) {
-	all := []string{"a.b"}
-	if point, n, life, err := parseAt("a.b:2:3", all); err != nil || point != "a.b" || n != 2 || life != 2 {
-		t.Errorf("%s, %d, %d, %v", point, n, life, err)
+	all := []string{"a.b", "e.f"}
+	for text, want := range map[string]forced{
+		"a.b:2:3":         {point: "a.b", n: 2, life: 3},
+		"a.b:1:1,e.f,a.b": {point: "a.b", n: 1, life: 1, also: []string{"e.f", "a.b"}},
+	} {
+		if got, err := parseAt(text, all); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
 	}
 	for _, text := range []string{"", "a.b", "a.b:1", "c.d:1:1", "a.b:0:1", "a.b:1:0", "a.b:x:1", "a.b:1:y",
-		"a.b:1:1:1"} {
-		if _, _, _, err := parseAt(text, all); err == nil {
+		"a.b:1:1:1", "a.b:1:1,", "a.b:1:1,c.d"} {
+		if _, err := parseAt(text, all); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
@@ -80,5 +87,41 @@ func TestFlippedIsCountedApart(t *testing.T) {
 	r.checkDoubled([]rehearsal.Request{history(t, "s", one, one)})
 	if r.f.doubled != 0 || r.f.harmed != 1 {
 		t.Errorf("%d doubled, %d harmed", r.f.doubled, r.f.harmed)
+	}
+}
+
+// TestCompany: a round dies at several points if none of them needs help, and if they were not tried before.
+func TestCompany(t *testing.T) {
+	simple := slices.DeleteFunc(allPoints(), func(p string) bool { return helpFor(p) != "" })
+	wanted := append([]string{"loop.bridge.lost", simple[0], simple[1]}, simple[2:4]...)
+	also, rest := company(simple[5], wanted, map[string]int{simple[1]: 1})
+	if want := []string{simple[0], simple[2]}; !slices.Equal(also, want) {
+		t.Errorf("also %v, want %v", also, want)
+	}
+	if want := []string{"loop.bridge.lost", simple[1], simple[3]}; !slices.Equal(rest, want) {
+		t.Errorf("the rest is %v, want %v", rest, want)
+	}
+	if also, rest := company("loop.survey", wanted, nil); len(also) > 0 || !slices.Equal(rest, wanted) {
+		t.Errorf("a point that needs help has company: %v, %v", also, rest)
+	}
+}
+
+// TestSameStory: what a client watched is what was printed, but for the end of a life that was cut.
+func TestSameStory(t *testing.T) {
+	for _, tt := range []struct {
+		printed, watched string
+		cut, same        bool
+	}{
+		{"a\nb\n", "a\nb\n", false, true},
+		{"a\nb\n", "a\n", false, false},
+		{"a\nb\n", "a\n", true, true},
+		{"a\nb", "a\nb\nc\n", true, true},
+		{"a\nb\n", "a\na\nb\n", true, false},
+		{"a\nb\n", "b\n", true, false},
+		{"", "a\n", true, true},
+	} {
+		if got := sameStory([]byte(tt.printed), []byte(tt.watched), tt.cut); got != tt.same {
+			t.Errorf("%+v: %v", tt, got)
+		}
 	}
 }

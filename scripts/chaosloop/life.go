@@ -31,7 +31,8 @@ type life struct {
 	resumed bool // a session event came
 	filled  bool // its disk is full
 
-	deeds   []deed // still to be done
+	clients *clients // nil where none connect
+	deeds   []deed   // still to be done
 	errands []errand
 }
 

@@ -44,6 +44,7 @@ const (
 type options struct {
 	kills, real, perJob, rounds, parallel int
 	deeds                                 uint64
+	clients                               int
 	points, at, claude                    string
 	seed                                  uint64
 	verbose                               bool
@@ -59,12 +60,14 @@ func main() {
 	flag.StringVar(&o.points, "points", "some",
 		"crash points: none, some (at random), all (each once at least), or one's name")
 	flag.StringVar(&o.at, "at", "",
-		"the first round's crash point, as `POINT:N:LIFE`: the Nth time it is passed, in that life (both from 1)")
+		"the first round's crash point, as `POINT:N:LIFE`: the Nth time it is passed, in that life (both from 1); "+
+			"behind commas those of later lives")
 	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
 	flag.Uint64Var(&o.deeds, "deeds", 5,
 		"in one of so many rounds the human takes sessions over, halts, pauses, steers, changes words and settings, "+
 			"too (0: in none)")
+	flag.IntVar(&o.clients, "clients", 4, "in one of so many lives clients connect, follow, hang and die (0: in none)")
 	flag.BoolVar(&o.verbose, "v", false, "tell of every life")
 	flag.Parse()
 	switch {
@@ -106,7 +109,7 @@ func run(o options) (bool, error) {
 	all := allPoints()
 	wanted, err := choosePoints(o.points, all)
 	if err == nil && o.at != "" {
-		_, _, _, err = parseAt(o.at, all)
+		_, err = parseAt(o.at, all)
 	}
 	if err != nil {
 		return false, err
@@ -149,14 +152,19 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			}
 			switch {
 			case n == 0 && o.at != "":
-				r.must, r.mustN, r.mustAt, _ = parseAt(o.at, all) // read before
+				at, _ := parseAt(o.at, all) // read before
+				r.must, r.mustN, r.mustAt, r.also = at.point, at.n, at.life-1, at.also
 			case len(wanted) > 0:
 				// Some places are passed in a run's first life only, others after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
+				r.also, wanted = company(r.must, wanted, tries)
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
 				if help := helpFor(r.must); help != "" && help != byDecider && help != byIsolation {
 					r.mustN = 1 // what brings it about does so once
 				}
+			}
+			if r.must != "" {
+				r.tried = append([]string{r.must}, r.also...)
 			}
 			r.isolated = helpFor(r.must) == byIsolation || r.must == "" && r.seed%4 == 2
 			r.asks = helpFor(r.must) == byDecider || r.must == "" && r.seed%4 == 3
@@ -174,10 +182,29 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 		playing--
 		f.add(r.f)
 		r.report()
-		if tries[r.must]++; r.must != "" && f.died[r.must] == 0 && tries[r.must] < mostTries {
-			wanted = append(wanted, r.must)
+		for _, point := range r.tried {
+			if tries[point]++; f.died[point] == 0 && tries[point] < mostTries {
+				wanted = append(wanted, point)
+			}
 		}
 	}
+}
+
+// company takes crash points that the later lives of a round can die at: those that were not tried yet and that, like
+// the round's own, need no help. A round that ends in a removal has room for them before.
+func company(must string, wanted []string, tries map[string]int) (also, rest []string) {
+	room := 2
+	if help := helpFor(must); help != "" && help != byRemove {
+		room = 0
+	}
+	for _, point := range wanted {
+		if len(also) < room && tries[point] == 0 && helpFor(point) == "" {
+			also = append(also, point)
+		} else {
+			rest = append(rest, point)
+		}
+	}
+	return also, rest
 }
 
 // allPoints are the names of all crash points, those of the journal included.

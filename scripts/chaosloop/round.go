@@ -34,11 +34,13 @@ type round struct {
 	must     string   // to be tried in this round, in life mustAt, for the mustN-th time it is passed
 	mustAt   int
 	mustN    int
-	forced   bool   // it was tried
-	claude   string // the real CLI; empty: the stand-in plays
-	asks     bool   // a stateless decider
-	isolated bool   // Orchestrators have directories of their own
-	landed   bool   // and their work is in the workspace
+	forced   bool     // it was tried
+	tried    []string // it and also, as they were
+	also     []string // crash points of later lives, one each, that need no help
+	claude   string   // the real CLI; empty: the stand-in plays
+	asks     bool     // a stateless decider
+	isolated bool     // Orchestrators have directories of their own
+	landed   bool     // and their work is in the workspace
 
 	api    *rehearsal.Server
 	player string
@@ -113,7 +115,8 @@ func (r *round) report() {
 	if len(r.problems) > 0 {
 		tried := ""
 		if r.must != "" {
-			tried = fmt.Sprintf(" -at %s:%d:%d", r.must, r.mustN, r.mustAt+1)
+			tried = fmt.Sprintf(" -at %s:%d:%d%s", r.must, r.mustN, r.mustAt+1, strings.Join(append([]string{""},
+				r.tried[1:]...), ","))
 		}
 		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -deeds %d -points %s%s):\n  %s\n",
 			filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.deeds, r.o.randomPoints(), tried,
@@ -259,6 +262,7 @@ func (r *round) answer(l *life, ev contract.Line) {
 	switch b := ev.Body.(type) {
 	case contract.Session:
 		l.resumed, r.run = true, b.Session
+		l.connect()
 		if b.Resumed {
 			r.close(l)
 		}

@@ -74,8 +74,13 @@ func (r *round) strike(l *life, p plan) bool {
 }
 
 // dismiss has the human end an Orchestrator that is at work. What it knew is then
-// found out by the supervisor.
+// found out by the supervisor. Not where Orchestrators are isolated: the scripted successor makes
+// the files of all, the human ends the job because they are there, and a check of work that was not
+// merged keeps it open, rightly, until the limit of Orchestrators is reached.
 func (r *round) dismiss(l *life) bool {
+	if r.isolated {
+		return false
+	}
 	var list []string
 	for id, where := range r.at {
 		if where == atWork {

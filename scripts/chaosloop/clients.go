@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+)
+
+// clients are other processes at the control socket of one life. One follows the run from its first event on, and
+// is held to what the life itself says. The others hang, die, or do not speak the protocol: they must cost the run
+// nothing.
+type clients struct {
+	follower *exec.Cmd
+	watched  string // the file with what it printed
+	sender   *exec.Cmd
+	token    string // of what that says
+	hung     []*exec.Cmd
+	pipes    []io.Closer // that nobody reads
+	conns    []net.Conn
+}
+
+// connect starts them when the run is known, in one of so many lives.
+func (l *life) connect() {
+	r := l.r
+	if l.clients != nil || r.o.clients == 0 || r.rnd.IntN(r.o.clients) > 0 {
+		return
+	}
+	c := &clients{watched: filepath.Join(r.dir, "watched")}
+	l.clients = c
+	out, err := os.Create(c.watched)
+	if err != nil {
+		r.fail("clients: %v", err)
+		return
+	}
+	defer out.Close()
+	c.follower = l.client(out, "watch", "--since", "0")
+	if reader, writer, err := os.Pipe(); err == nil {
+		stopped := l.client(writer, "watch")
+		_ = writer.Close() // the client has its own
+		c.pipes = append(c.pipes, reader)
+		c.hung = append(c.hung, stopped)
+		l.later(func() { signal(stopped, syscall.SIGSTOP) })
+	}
+	killed := l.client(nil, "watch")
+	c.hung = append(c.hung, killed)
+	l.later(func() { signal(killed, syscall.SIGKILL) })
+	for _, text := range []string{"", "Content-Length: 1000000\r\n\r\n{", "\x00\xff no frame\n"} {
+		conn, err := net.Dial("unix", filepath.Join(r.runDir(), control.SocketName))
+		if err != nil {
+			continue // the run is at its end, perhaps
+		}
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = conn.Write([]byte(text)) // whether or not it is taken
+		c.conns = append(c.conns, conn)
+	}
+	if !r.woven() {
+		c.token = r.token()
+		r.sent[c.token] = &spoken{text: "a note from elsewhere", by: l}
+		c.sender = l.client(nil, "send", "a note from elsewhere "+c.token)
+	}
+	r.f.clients += 2 + len(c.hung) + len(c.conns)
+}
+
+// client starts a command of arbiter's at the run. It bears no mark of the round: it is no part of the run.
+func (l *life) client(stdout *os.File, command string, args ...string) *exec.Cmd {
+	r := l.r
+	cmd := exec.Command(r.bin, append([]string{command, "--state-dir", filepath.Join(r.dir, "state"), r.run},
+		args...)...)
+	cmd.Env, cmd.Dir = slices.Clone(r.env[1:]), filepath.Join(r.dir, "work")
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
+	if err := cmd.Start(); err != nil {
+		r.fail("arbiter %s: %v", command, err)
+	}
+	return cmd
+}
+
+func signal(cmd *exec.Cmd, s syscall.Signal) {
+	if cmd.Process != nil {
+		_ = cmd.Process.Signal(s) // it has ended, perhaps
+	}
+}
+
+// disconnect ends the clients of a life that has ended. The follower and the sender end by themselves.
+func (l *life) disconnect() {
+	c := l.clients
+	if c == nil {
+		return
+	}
+	for _, conn := range c.conns {
+		_ = conn.Close()
+	}
+	for _, cmd := range c.hung {
+		signal(cmd, syscall.SIGKILL)
+		_ = cmd.Wait()
+	}
+	for _, p := range c.pipes {
+		_ = p.Close()
+	}
+	if c.sender != nil && l.endsByItself("send", c.sender) && c.sender.ProcessState.ExitCode() == 0 {
+		l.r.sent[c.token].accepted = true
+	}
+	if c.follower != nil && l.endsByItself("watch", c.follower) {
+		l.checkWatched(c)
+	}
+}
+
+// endsByItself waits for a client whose run has ended.
+func (l *life) endsByItself(name string, cmd *exec.Cmd) bool {
+	if cmd.Process == nil {
+		return false
+	}
+	late := time.AfterFunc(patience, func() { signal(cmd, syscall.SIGKILL) })
+	_ = cmd.Wait() // its exit code says how the run ended
+	if late.Stop() {
+		return true
+	}
+	l.r.f.late++
+	l.r.fail("arbiter %s did not end within %s of its run", name, patience)
+	return false
+}
+
+// checkWatched holds what was watched to what the life printed: the same lines, of which a kill may have cut the
+// last ones off, on either side.
+func (l *life) checkWatched(c *clients) {
+	watched, err := os.ReadFile(c.watched)
+	if err != nil {
+		l.r.fail("what was watched: %v", err)
+		return
+	}
+	l.r.f.followed += bytes.Count(watched, []byte("\n"))
+	if !sameStory(l.raw.Bytes(), watched, l.killedBySignal()) {
+		l.r.f.otherwise++
+		l.r.fail("a client watched another story (%d bytes, not %d):\n%s\n%s", len(watched), l.raw.Len(),
+			tail(watched), l.dump())
+	}
+}
+
+// sameStory reports whether both have the same lines. Of a story that was cut off one may have more than the other.
+func sameStory(printed, watched []byte, cut bool) bool {
+	if !cut {
+		return bytes.Equal(printed, watched)
+	}
+	whole := func(b []byte) []byte { return b[:bytes.LastIndexByte(b, '\n')+1] }
+	printed, watched = whole(printed), whole(watched)
+	return bytes.HasPrefix(printed, watched) || bytes.HasPrefix(watched, printed)
+}
+
+// tail is the end of a text.
+func tail(b []byte) []byte { return b[max(0, len(b)-2000):] }
