@@ -51,6 +51,10 @@ func (c Canvas) Sub(x, y, w, h int) Canvas {
 // Clear fills the canvas with blanks in a role.
 func (c Canvas) Clear(r Role) {
 	style := c.Look.Theme.Style(r)
+	if w, h := c.screen.Size(); c.x == 0 && c.y == 0 && c.w == w && c.h == h { // as most of a picture begins
+		c.screen.Fill(' ', style)
+		return
+	}
 	for y := range c.h {
 		c.part(0, y)
 		for x := range c.w {

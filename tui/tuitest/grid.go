@@ -20,15 +20,15 @@ type place struct {
 // grid is what was painted last. It is shared, and not to be changed.
 func (s *Stage) grid() [][]place { return s.Screen.grid() }
 
-// gridOf reads the cells of a screen of that size, row by row.
-func gridOf(cells []tcell.SimCell, w, h int) [][]place {
-	grid := make([][]place, h)
+// gridOf reads what was painted, row by row.
+func gridOf(front painting) [][]place {
+	grid := make([][]place, front.h)
 	for y := range grid {
-		grid[y] = make([]place, w)
-		for x := 0; x < w; x++ {
-			p := placeOf(&cells[y*w+x])
+		grid[y] = make([]place, front.w)
+		for x := 0; x < front.w; x++ {
+			p := placeOf(front.cells[y*front.w+x])
 			grid[y][x] = p
-			for ; p.width > 1 && x+1 < w; p.width-- {
+			for ; p.width > 1 && x+1 < front.w; p.width-- {
 				x++
 				grid[y][x] = place{style: p.style}
 			}
@@ -37,15 +37,11 @@ func gridOf(cells []tcell.SimCell, w, h int) [][]place {
 	return grid
 }
 
-// printable are the characters that most cells have, so that reading these costs little.
-const printable = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
-
-func placeOf(c *tcell.SimCell) place {
-	if len(c.Runes) == 1 && ' ' <= c.Runes[0] && c.Runes[0] <= '~' {
-		at := c.Runes[0] - ' '
-		return place{text: printable[at : at+1], width: 1, style: c.Style}
+func placeOf(c painted) place {
+	p := place{text: c.text, style: c.style, width: 1}
+	if len(c.text) == 1 && ' ' <= c.text[0] && c.text[0] <= '~' {
+		return p
 	}
-	p := place{text: string(c.Runes), style: c.Style}
 	if p.text == "" || p.text == "\x00" {
 		p.text = " "
 	}

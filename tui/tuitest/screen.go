@@ -24,7 +24,26 @@ type Screen struct {
 	w, h  int
 	title string
 	clip  []byte
-	seen  [][]place // what was painted last, once somebody has looked at it
+	front painting  // what was painted last
+	seen  [][]place // the same, once somebody has looked at it
+}
+
+// painting is what was drawn into a screen's cells when it was shown: the text and the style of each, row by row.
+type painting struct {
+	w, h  int
+	cells []painted
+}
+
+type painted struct {
+	text  string
+	style tcell.Style
+}
+
+// canvas is what a simulation draws into. It would make a copy of its own when it is shown, in several encodings, which
+// takes longer than all that is drawn.
+type canvas interface {
+	sync.Locker
+	GetCells() *tcell.CellBuffer
 }
 
 func newScreen(w, h int) *Screen {
@@ -39,7 +58,7 @@ func (s *Screen) Init() error {
 	s.given.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = nil
+	s.seen, s.front = nil, painting{}
 	s.SimulationScreen.SetSize(s.w, s.h)
 	return nil
 }
@@ -49,8 +68,27 @@ func (s *Screen) Show() {
 	s.paints.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.paint()
+}
+
+// paint takes over what was drawn.
+func (s *Screen) paint() {
+	drawn := s.SimulationScreen.(canvas)
+	drawn.Lock()
+	defer drawn.Unlock()
+	cells := drawn.GetCells()
 	s.seen = nil
-	s.SimulationScreen.Show()
+	s.front.w, s.front.h = cells.Size()
+	s.front.cells = slices.Grow(s.front.cells[:0], s.front.w*s.front.h)
+	for y := range s.front.h {
+		for x := range s.front.w {
+			text, style, width := cells.Get(x, y)
+			if x+width > s.front.w {
+				text = " " // which a terminal shows, too, where half of a character would be
+			}
+			s.front.cells = append(s.front.cells, painted{text, style})
+		}
+	}
 }
 
 // Sync paints everything anew.
@@ -58,8 +96,7 @@ func (s *Screen) Sync() {
 	s.paints.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = nil
-	s.SimulationScreen.Sync()
+	s.paint()
 }
 
 // Fini gives the screen up.
@@ -67,7 +104,7 @@ func (s *Screen) Fini() {
 	s.given.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = nil
+	s.seen, s.front = nil, painting{}
 	s.SimulationScreen.Fini()
 }
 
@@ -76,7 +113,7 @@ func (s *Screen) grid() [][]place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil {
-		s.seen = gridOf(s.SimulationScreen.GetContents())
+		s.seen = gridOf(s.front)
 	}
 	return s.seen
 }
@@ -126,6 +163,7 @@ func (s *Screen) resize(w, h int) {
 	s.mu.Lock()
 	s.w, s.h, s.seen = w, h, nil
 	s.SimulationScreen.SetSize(w, h)
+	s.SimulationScreen.HideCursor()
 	s.mu.Unlock()
 	s.post(tcell.NewEventResize(w, h))
 }
