@@ -32,7 +32,7 @@ pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|Te
 pure_tests+='|TestAgainstShells|TestHarmlessChangesNothing|TestCompiledSaysTheSame|TestTape|TestTornFiles|TestWhatTheRunKeepsIsNotKeptTwice'
 pure_tests+='|TestModelOutputIsTold|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
 
-# These loops are short with the detector, and whole without it.
+# These loops are short with the detector, and longer without it.
 loops='FuzzFace|TestWindowOfTwoSizes'
 
 # The driver against the real CLI, and the other tests with it, are raced at night: it is the

@@ -141,7 +141,7 @@ func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Fact {
 func TestManyRandomRuns(t *testing.T) {
 	runs, err := strconv.ParseUint(os.Getenv("ARBITER_RANDOM_RUNS"), 10, 32)
 	if err != nil {
-		runs = 10
+		runs = uint64(often(5, 10))
 	}
 	for seed := range runs {
 		if !t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { applyRandomly(t, seed+1000, 300) }) {

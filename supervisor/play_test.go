@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"reflect"
 	"strings"
 	"testing"
@@ -60,7 +61,9 @@ func (p *play) do(f input.Fact) []effect.Effect {
 	after := fingerprint(p.t, &s)
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
-	if n := len(p.in); n < 200 || n%16 == 0 { // all steps of a long play would take most of its time
+	// All steps of a long play would take most of its time, and so would all of the many plays: which
+	// of them do it is told by their states.
+	if n := len(p.in); (n < 200 || n%16 == 0) && int(crc32.ChecksumIEEE([]byte(after)))%often(4, 1) == 0 {
 		goesOnTheSame(p.t, before, input.Input{At: p.at, Fact: f}, after, out)
 	}
 	p.s, p.was, p.text = s, s, after

@@ -137,7 +137,7 @@ func TestTheArbiterWithoutALife(t *testing.T) {
 // TestASignOfLifeIsEnough: an agent with any one of the four signs is never touched,
 // nor anybody told, in 1,000 hours.
 func TestASignOfLifeIsEnough(t *testing.T) {
-	hours := often(100, 1000)
+	hours := often(50, 1000)
 	for name, sign := range map[string]func(r *bridge.ProbeResult, n int64){
 		"output": func(r *bridge.ProbeResult, n int64) {
 			r.SilentMS = (lifecycle.Silence - time.Millisecond).Milliseconds()

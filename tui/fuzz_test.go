@@ -72,13 +72,16 @@ func happen(s *scene, r *rand.Rand, b byte) {
 	}
 }
 
-// seeds is how many random runs a test makes: few with the race detector, and many without it or
-// where ARBITER_LONG is set, as by scripts/nightly.
-func seeds(few, many uint64) uint64 {
-	if underRace && os.Getenv("ARBITER_LONG") == "" {
-		return few
+// effort is how much a test does: raced with the race detector, some without it, and all where
+// ARBITER_LONG is set, as by scripts/nightly.
+func effort[T any](raced, some, all T) T {
+	switch {
+	case os.Getenv("ARBITER_LONG") != "":
+		return all
+	case underRace:
+		return raced
 	}
-	return many
+	return some
 }
 
 // FuzzFace: whatever is pressed, pasted and resized, and whatever agents do meanwhile,
@@ -87,7 +90,7 @@ func seeds(few, many uint64) uint64 {
 func FuzzFace(f *testing.F) {
 	f.Add(uint64(1), []byte("Weave\x00\x0d\x0d/su\x09\x01\x02\x03jkGgzf\x06\x15"))
 	f.Add(uint64(2), []byte("a\x0d\x80\x81\x82\x90\x91\xa0\xb0\xc0\xd0\xe0\xf0q?/n\x1b\x1b"))
-	for seed := range seeds(4, 12) {
+	for seed := range effort[uint64](4, 8, 12) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		keys := make([]byte, 120)
 		for i := range keys {

@@ -225,8 +225,8 @@ func TestHostileLooksLikeClean(t *testing.T) {
 		return seen
 	}
 	for i, text := range tuitest.Hostile() {
-		if underRace && i%7 != 0 {
-			continue // it takes minutes there
+		if i%effort(7, 2, 1) != 0 {
+			continue // it takes minutes with the race detector
 		}
 		if strings.TrimSpace(sanitize.Text(text)) == "" {
 			text += "x" // what is empty is another thing to say
@@ -342,10 +342,7 @@ func (f *stuffing) fill(v reflect.Value) {
 // found out at the start and of what the files are called, holds hostile text, also
 // those that nobody outside can write today. No screen shows any of it as it is.
 func TestEveryFieldIsHostile(t *testing.T) {
-	for seed := range 12 {
-		if underRace && seed%5 != 0 {
-			continue
-		}
+	for seed := range effort(2, 6, 12) {
 		f := &stuffing{texts: tuitest.Hostile(), n: seed * 31}
 		size := sizes[seed%len(sizes)]
 		play(t, size[0], size[1], func(o *Options, h *theatre) {

@@ -188,7 +188,7 @@ func TestTerminalGoesAtAnyMoment(t *testing.T) {
 
 // TestWindowOfTwoSizes: the window may have its other size at any look, and may go away at any.
 func TestWindowOfTwoSizes(t *testing.T) {
-	for seed := range seeds(40, 200) {
+	for seed := range effort[uint64](40, 80, 200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		wide := true
 		sizes := func() (w, h int) {

@@ -309,9 +309,9 @@ func TestCrashStates(t *testing.T) {
 // crashEverywhere plays a log on a disk and cuts the power after each entry. Where
 // depth allows, some of the recoveries are cut as well.
 func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint64, depth int) (states int) {
-	random := 8
+	random, recoveries := 3, 58 // one of so many recoveries is cut as well
 	if os.Getenv("ARBITER_LONG") != "" {
-		random = 24
+		random, recoveries = 24, 29
 	}
 	if *long {
 		random *= 10
@@ -334,7 +334,7 @@ func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint6
 			before := diskOf(m)
 			checkAfterCrash(t, m, promised, described && promised > 0)
 			states++
-			if depth > 0 && (i+j)%29 == 0 {
+			if depth > 0 && (i+j)%recoveries == 0 {
 				states += crashEverywhere(t, before, slices.Clone(m.log), promised, depth-1)
 			}
 			if t.Failed() {

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	diffLines = flag.Int("lines", 2000, "how many random lines are tried against real shells")
+	diffLines = flag.Int("lines", 1000, "how many random lines are tried against real shells")
 	diffSeed  = flag.Uint64("seed", 7, "what the random lines are made from")
 )
 

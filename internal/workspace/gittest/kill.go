@@ -38,6 +38,15 @@ func Main(m *testing.M, operations Operations) {
 	os.Exit(0)
 }
 
+// Stride returns by how many steps a test goes on that kills an operation after a step: by some for each change, by one
+// where ARBITER_LONG is set, as by scripts/nightly.
+func Stride(some int) int {
+	if os.Getenv("ARBITER_LONG") != "" {
+		return 1
+	}
+	return some
+}
+
 // Killed runs an operation in a process that kills itself after so many steps. It reports whether the process got that
 // far: if not, the operation is complete.
 func Killed(t testing.TB, operation string, after int, args ...string) bool {

@@ -257,7 +257,7 @@ func TestSparse(t *testing.T) {
 }
 
 func TestKilled(t *testing.T) {
-	stride := map[string]int{"merge": 1, "squash": 4}
+	stride := map[string]int{"merge": gittest.Stride(3), "squash": gittest.Stride(4)}
 	for kind, request := range map[string]land.Request{"merge": {Commit: main},
 		"squash": {Commit: main, Squash: true}} {
 		d := worked(t, true)
@@ -282,20 +282,19 @@ func TestKilled(t *testing.T) {
 
 // TestInterrupted: a landing is interrupted, and the user goes on before it is finished.
 func TestInterrupted(t *testing.T) {
-	half := func(t *testing.T) gittest.Dir {
-		d := worked(t, true)
-		for n := 1; ; n++ {
-			c := d.Copy()
-			if !gittest.Killed(t, "land", n, c.Path, "merge") {
-				t.Fatal("never half done")
-			}
-			if _, err := os.Lstat(filepath.Join(c.Path, "gone")); err != nil {
-				return c
-			}
+	whole := worked(t, true)
+	var half gittest.Dir
+	for n := 1; half.Path == ""; n++ {
+		c := whole.Copy()
+		if !gittest.Killed(t, "land", n, c.Path, "merge") {
+			t.Fatal("never half done")
+		}
+		if _, err := os.Lstat(filepath.Join(c.Path, "gone")); err != nil {
+			half = c
 		}
 	}
 	t.Run("commits", func(t *testing.T) {
-		d := half(t)
+		d := gittest.Dir{TB: t, Path: half.Path}.Copy()
 		d.Write("mine", "1\n")
 		d.Git("add", "mine")
 		d.Git("commit", "-q", "-m", "mine")
@@ -309,7 +308,7 @@ func TestInterrupted(t *testing.T) {
 		}
 	})
 	t.Run("edits", func(t *testing.T) {
-		d := half(t)
+		d := gittest.Dir{TB: t, Path: half.Path}.Copy()
 		d.Write("edit", "mine\n")
 		_, err := land.Run(ctx, d.Open(nil), land.Request{Commit: main})
 		if !dirty("edit")(err) {

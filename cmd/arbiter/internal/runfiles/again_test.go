@@ -55,11 +55,12 @@ exec %[2]s "$@"
 	}
 }
 
-// TestGitIsKilled kills each call of git in turn while an agent's directory is created, its work merged and its files
-// recorded: nothing fails for that.
+// TestGitIsKilled kills each call of git in turn (in CI's runs each seventh) while an agent's directory is created, its
+// work merged and its files recorded: nothing fails for that.
 func TestGitIsKilled(t *testing.T) {
 	set, left := mortalGit(t)
-	for n, over := 1, false; !over; n += 3 {
+	stride := gittest.Stride(7)
+	for n, over := 1, false; !over; n += stride {
 		set(0) // nothing is killed yet
 		p := begin(t, runconfig.IsolationWorktree)
 		set(n)
@@ -70,7 +71,7 @@ func TestGitIsKilled(t *testing.T) {
 			t.Errorf("call %d of a new directory: %v", n, err)
 		}
 	}
-	for n, over := 1, false; !over; n += 3 {
+	for n, over := 1, false; !over; n += stride {
 		set(0) // nothing is killed yet
 		p := begin(t, runconfig.IsolationWorktree)
 		d := p.place("orch-1", runconfig.IsolationWorktree, "")
@@ -82,7 +83,7 @@ func TestGitIsKilled(t *testing.T) {
 			t.Errorf("call %d of a snapshot: %+v", n, r)
 		}
 	}
-	for n, over := 1, false; !over; n += 3 {
+	for n, over := 1, false; !over; n += stride {
 		set(0) // nothing is killed yet
 		p := begin(t, runconfig.IsolationWorktree)
 		d := p.place("orch-1", runconfig.IsolationWorktree, "")
