@@ -62,9 +62,11 @@ type Status struct {
 	Seq    uint64    `json:"seq"` // of the last event
 	Cost   float64   `json:"cost_usd"`
 	// LogLines is how many lines the event log had when this process began to play the run.
-	LogLines uint64        `json:"log_lines"`
-	Agents   []AgentStatus `json:"agents"`
-	Inbox    []InboxItem   `json:"inbox"` // what waits for a human, the oldest first
+	LogLines uint64 `json:"log_lines"`
+	// Permissions is the permission mode.
+	Permissions string        `json:"permissions"`
+	Agents      []AgentStatus `json:"agents"`
+	Inbox       []InboxItem   `json:"inbox"` // what waits for a human, the oldest first
 }
 
 // InboxItem is one thing that waits for a human.

@@ -9,7 +9,7 @@ func (e env) liveCommands() []*cli.Command {
 	return []*cli.Command{
 		tells.psCommand(), tells.statusCommand(), e.watchCommand(), tells.sendCommand(), tells.allowCommand(),
 		tells.denyCommand(), tells.chooseCommand(), tells.stopCommand(), e.attachCommand(), e.haltCommand(),
-		e.mcpCommand(),
+		e.mcpCommand(), e.acpCommand(),
 		e.webCommand(),
 	}
 }

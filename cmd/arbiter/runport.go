@@ -105,14 +105,23 @@ func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
 
 // Resume implements [runport.Runs].
 func (p runPort) Resume(ctx context.Context, run string, args []string) error {
+	return p.ResumeWith(ctx, run, "", args)
+}
+
+// ResumeWith implements [acpagent.Runs].
+func (p runPort) ResumeWith(ctx context.Context, run, task string, args []string) error {
 	info, err := p.Find(run)
 	if err != nil || info.Live {
+		return err
+	}
+	if err := checkTask(task, "the task"); err != nil {
 		return err
 	}
 	c, err := p.choices(info.CWD, info.Run, args)
 	if err != nil {
 		return err
 	}
+	c.Options.Task = strings.TrimSpace(task)
 	_, err = startDetached(ctx, c)
 	return err
 }

@@ -22,7 +22,7 @@ export default {
   themeConfig: {
     search: { provider: 'local' },
     sidebar: [
-      { text: 'Use', items: pages(['Getting started', 'getting-started'], ['The screen', 'screen'], ['A second terminal', 'second-terminal'], ['On a web page', 'web'], ['Scripting', 'scripting'], ['MCP', 'mcp'], ['In CI', 'ci'],
+      { text: 'Use', items: pages(['Getting started', 'getting-started'], ['The screen', 'screen'], ['A second terminal', 'second-terminal'], ['On a web page', 'web'], ['Scripting', 'scripting'], ['Editors', 'acp'], ['MCP', 'mcp'], ['In CI', 'ci'],
         ['Permissions, sandbox, trust', 'permissions'], ['Resume and durability', 'resume'], ['Hand-offs and context', 'handoffs'],
         ['Acceptance criteria', 'acceptance'], ['Changes, undo and landing', 'changes'], ['Worktrees and merging', 'isolation'], ['Deciders', 'deciders'], ['Reports', 'reports'], ['Memory', 'memory'], ['Agents and templates', 'agents'],
         ['Troubleshooting', 'troubleshooting']) },

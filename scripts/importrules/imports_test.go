@@ -139,6 +139,9 @@ var forbidden = []rule{
 	{from: "./cmd/arbiter/internal/mcpserver", direct: true,
 		to:  []string{"./supervisor", "./supervisor/runloop", "net", "log/slog"},
 		why: "a client of runs like every other: it asks them by their sockets and reads what they told"},
+	{from: "./cmd/arbiter/internal/acpagent", direct: true,
+		to:  []string{"./supervisor", "./supervisor/runloop", "net", "os"},
+		why: "a client of runs like every other: it asks them by their sockets and reads what they told"},
 	{from: "./internal/backlog", to: []string{module + "/...", "github.com/...", "log/slog", "os"}, direct: true,
 		why: "a leaf: a queue, whatever waits in it"},
 	{from: "./internal/yamldoc", to: []string{module + "/...", "os", "log/slog", "net"}, direct: true,
@@ -173,7 +176,8 @@ var reserved = []struct {
 	why   string
 }{
 	{"github.com/urfave/cli/v2", []string{"./cmd/..."}, "flags are parsed in one place"},
-	{"github.com/sourcegraph/jsonrpc2", []string{"./bridge", "./bridge/control"}, "its traps are dealt with in one place"},
+	{"github.com/sourcegraph/jsonrpc2", []string{"./bridge", "./bridge/control", "./cmd/arbiter/internal/acpagent"},
+		"its traps are dealt with where a protocol is framed"},
 	{"github.com/modelcontextprotocol/go-sdk/...",
 		[]string{"./bridge/claude", "./cmd/arbiter", "./cmd/arbiter/internal/mcpserver"},
 		"MCP is spoken inside of the CLI's control protocol, and by arbiter mcp"},
@@ -187,7 +191,8 @@ var reserved = []struct {
 // testOnly may be imported by tests, and by packages that exist for tests.
 var testOnly = []string{"testing", "testing/...", "github.com/google/go-cmp/...", "go.uber.org/goleak", "golang.org/x/tools/txtar", "github.com/rogpeppe/go-internal/..."}
 
-var forTests = []string{"./internal/workspace/gittest", "./rehearsal/corpus", "./rehearsal/wirecase", "./tui/tuitest"}
+var forTests = []string{"./cmd/arbiter/internal/acpagent/acpschema", "./internal/workspace/gittest",
+	"./rehearsal/corpus", "./rehearsal/wirecase", "./tui/tuitest"}
 
 // pkg is what `go list -json` says of a package.
 type pkg struct {

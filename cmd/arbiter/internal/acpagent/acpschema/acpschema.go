@@ -1,0 +1,147 @@
+// Package acpschema checks messages of the Agent Client Protocol against its published JSON Schema. It is for tests.
+package acpschema
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+//go:embed schema/*.gz
+var files embed.FS
+
+// Checker checks the messages of one connection. Its methods are safe for concurrent use.
+type Checker struct {
+	defs map[string]*jsonschema.Schema
+	// methods has the definition of a message by what it is: "agent session/new Request".
+	methods map[string]string
+
+	mu       sync.Mutex
+	resolved map[string]*jsonschema.Resolved
+	asked    map[string]string // methods of open requests, by who was asked and the id
+}
+
+// New makes a checker by the stable schema, or by the one that has what is unstable, too.
+func New(unstable bool) (*Checker, error) {
+	name := "schema/schema.json.gz"
+	if unstable {
+		name = "schema/schema.unstable.json.gz"
+	}
+	packed, err := files.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		return nil, err
+	}
+	c := &Checker{methods: map[string]string{}, resolved: map[string]*jsonschema.Resolved{}, asked: map[string]string{}}
+	var whole jsonschema.Schema
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c.defs = whole.Defs
+	for def, s := range whole.Defs {
+		method, _ := s.Extra["x-method"].(string)
+		side, _ := s.Extra["x-side"].(string)
+		if method != "" {
+			c.methods[side+" "+method+" "+kindOf(def)] = def
+		}
+	}
+	return c, nil
+}
+
+// kindOf tells a response from what is asked or told.
+func kindOf(def string) string {
+	if bytes.HasSuffix([]byte(def), []byte("Response")) {
+		return "Response"
+	}
+	return "Request"
+}
+
+// Check checks a message. FromAgent says who sent it.
+func (c *Checker) Check(fromAgent bool, line []byte) error {
+	var m struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params"`
+		Result  json.RawMessage `json:"result"`
+		Error   json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return err
+	}
+	if m.JSONRPC != "2.0" {
+		return fmt.Errorf("jsonrpc is %q: %.200s", m.JSONRPC, line)
+	}
+	receiver, sender := "agent", "client"
+	if fromAgent {
+		receiver, sender = sender, receiver
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.Method != "" {
+		if m.ID != nil {
+			c.asked[receiver+string(m.ID)] = m.Method
+		}
+		def := c.methods[receiver+" "+m.Method+" Request"]
+		if def == "" {
+			def = c.methods["protocol "+m.Method+" Request"]
+		}
+		return c.fits(def, m.Method, m.Params)
+	}
+	method, asked := c.asked[sender+string(m.ID)]
+	if !asked {
+		return fmt.Errorf("an answer to nothing: %.200s", line)
+	}
+	delete(c.asked, sender+string(m.ID))
+	if m.Error != nil {
+		return c.fits("Error", method, m.Error)
+	}
+	return c.fits(c.methods[sender+" "+method+" Response"], method, m.Result)
+}
+
+// fits checks a value by a definition.
+func (c *Checker) fits(def, method string, raw json.RawMessage) error {
+	if def == "" {
+		return fmt.Errorf("the schema has no %s", method)
+	}
+	r := c.resolved[def]
+	if r == nil {
+		s := &jsonschema.Schema{Ref: "#/$defs/" + def, Defs: cloned(c.defs)}
+		var err error
+		if r, err = s.Resolve(nil); err != nil {
+			return fmt.Errorf("%s: %w", def, err)
+		}
+		c.resolved[def] = r
+	}
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	if err := r.Validate(value); err != nil {
+		return fmt.Errorf("%s is no %s: %w\n%.2000s", method, def, err, raw)
+	}
+	return nil
+}
+
+// cloned copies schemas: one can be resolved once only.
+func cloned(defs map[string]*jsonschema.Schema) map[string]*jsonschema.Schema {
+	all := maps.Clone(defs)
+	for name, s := range all {
+		all[name] = s.CloneSchemas()
+	}
+	return all
+}

@@ -1,0 +1,262 @@
+package acpagent
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// statusPatience is how long a run may take to say where it stands.
+const statusPatience = 10 * time.Second
+
+// What a permission request offers.
+const (
+	optionOnce   = "once"
+	optionRun    = "run"
+	optionAlways = "always"
+	optionDeny   = "deny"
+	optionNever  = "deny-run"
+)
+
+// asks are the requests to the client that wait for its answer, by the item of the inbox that each is about. An item
+// whose request was turned down without an answer stays in it, so that it is not asked again before the next prompt.
+type asks struct {
+	mu   sync.Mutex
+	open map[string]*ask
+}
+
+type ask struct {
+	withdraw context.CancelFunc
+	declined bool
+}
+
+// begin registers a request about an item; false: there is one.
+func (a *asks) begin(ctx context.Context, item string) (context.Context, *ask, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open[item] != nil {
+		return nil, nil, false
+	}
+	if a.open == nil {
+		a.open = map[string]*ask{}
+	}
+	mine := &ask{}
+	ctx, mine.withdraw = context.WithCancel(ctx)
+	a.open[item] = mine
+	return ctx, mine, true
+}
+
+// decline marks a request as turned down.
+func (a *asks) decline(mine *ask) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	mine.declined = true
+}
+
+// waits reports whether the client is being asked about an item.
+func (a *asks) waits(item string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open[item] != nil && !a.open[item].declined
+}
+
+// withdraw withdraws the requests about items that are open no longer.
+func (a *asks) withdraw(open []control.InboxItem) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for item, x := range a.open {
+		if !slices.ContainsFunc(open, func(i control.InboxItem) bool { return i.ID == item }) {
+			x.withdraw()
+			delete(a.open, item)
+		}
+	}
+}
+
+// askAgain forgets what was turned down.
+func (a *asks) askAgain() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for item, x := range a.open {
+		if x.declined {
+			delete(a.open, item)
+		}
+	}
+}
+
+// settle looks at what waits for the human: it asks the client, withdraws what is settled, and ends the prompts that
+// nothing goes on behind.
+func (f *follower) settle(l *link) {
+	o := f.session
+	armed, _ := o.waiting() // before the status: the run has taken them
+	ctx, cancel := context.WithTimeout(l.ctx, statusPatience)
+	defer cancel()
+	st, err := l.ask.Status(ctx)
+	if err != nil {
+		return // the connection is ending
+	}
+	o.showMode(st.Permissions)
+	f.asks.withdraw(st.Inbox)
+	waiting := false
+	for _, i := range st.Inbox {
+		waiting = f.ask(l, i) || waiting
+	}
+	if waiting {
+		o.end(armed, stopEndTurn, f.loginNeeded())
+	}
+	busy := func(a control.AgentStatus) bool { return a.Status == string(roster.Busy) }
+	if !f.mapper.works() && !slices.ContainsFunc(st.Agents, busy) {
+		_, cancelled := o.waiting()
+		o.end(cancelled, stopCancelled, nil)
+	}
+}
+
+// ask asks the client about an item of the inbox. It reports whether a prompt ends because of it. An item whose event
+// was not told yet is looked at again when it is.
+func (f *follower) ask(l *link, i control.InboxItem) (ends bool) {
+	kind := inbox.Kind(i.Kind)
+	switch {
+	case kind == inbox.Permission:
+		t, told := f.mapper.asked[i.ID]
+		var r contract.PermissionRequest
+		if told && json.Unmarshal(i.Request, &r) == nil {
+			session, _ := f.mapper.home(i.Agent)
+			f.asking(l, i.ID, func(ctx context.Context) bool { return f.askPermission(ctx, session, t, r) })
+		}
+		return false
+	case i.Optional:
+		return false
+	case kind == inbox.Question || kind == inbox.Acceptance:
+		if _, told := f.mapper.told[i.ID]; !told {
+			return false
+		}
+	}
+	if f.mapper.can.elicits {
+		f.asking(l, i.ID, func(ctx context.Context) bool { return f.elicit(ctx, i) })
+	}
+	return !f.asks.waits(i.ID)
+}
+
+// asking asks the client, beside. How answers false if it was turned down.
+func (f *follower) asking(l *link, item string, how func(context.Context) bool) {
+	ctx, mine, ok := f.asks.begin(l.ctx, item)
+	if !ok {
+		return
+	}
+	f.session.s.work.Go(func() {
+		defer mine.withdraw()
+		if !how(ctx) {
+			f.asks.decline(mine)
+			f.wake()
+		}
+	})
+}
+
+// askPermission asks the client about a tool call and hands the answer to the run.
+func (f *follower) askPermission(ctx context.Context, session string, t toolCall, r contract.PermissionRequest) bool {
+	t.Update = ""
+	var result permissionResult
+	err := f.session.s.call(ctx, methodPermission, permissionParams{session, t, permissionOptions(r)}, &result)
+	if err != nil || result.Outcome.Outcome != "selected" {
+		return ctx.Err() != nil
+	}
+	permit := contract.Permit{Request: r.Request, Action: r.Action, Behavior: bridge.Allow, Scope: contract.ScopeOnce}
+	switch result.Outcome.OptionID {
+	case optionOnce:
+	case optionRun:
+		permit.Scope = contract.ScopeRun
+	case optionAlways:
+		permit.Scope = contract.ScopeAlways
+		if len(r.Suggestions) > 0 {
+			permit.Rule = r.Suggestions[0]
+		}
+	case optionDeny:
+		permit.Behavior = bridge.Deny
+	case optionNever:
+		permit.Behavior, permit.Scope = bridge.Deny, contract.ScopeRun
+	default:
+		return false
+	}
+	return f.hand(permit)
+}
+
+// permissionOptions are what a human can answer. The narrowest rule that covers the call can be allowed for good.
+func permissionOptions(r contract.PermissionRequest) []permissionOption {
+	list := []permissionOption{
+		{optionOnce, "Allow once", "allow_once"},
+		{optionRun, "Allow this for the rest of the run", "allow_always"},
+	}
+	if len(r.Suggestions) > 0 {
+		rule := sanitize.Line(r.Suggestions[0], maxTitle)
+		list = append(list,
+			permissionOption{optionAlways, "Always allow " + rule + " in this workspace", "allow_always"})
+	}
+	return append(list, permissionOption{optionDeny, "Deny", "reject_once"},
+		permissionOption{optionNever, "Deny this for the rest of the run", "reject_always"})
+}
+
+// elicit shows the client a form for an item and hands the answer to the run.
+func (f *follower) elicit(ctx context.Context, i control.InboxItem) bool {
+	field := elicitField{Type: "string", Title: "Answer", Enum: i.Choices}
+	p := elicitParams{Mode: "form", SessionID: f.mapper.root, Message: sanitize.Text(i.Text)}
+	p.RequestedSchema = elicitSchema{Type: "object", Properties: map[string]elicitField{"answer": field},
+		Required: []string{"answer"}}
+	var result elicitResult
+	err := f.session.s.call(ctx, methodElicit, p, &result)
+	answer := strings.TrimSpace(result.Content.Answer)
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case err != nil || result.Action != "accept" || answer == "":
+		return false
+	case len(i.Choices) > 0 && !slices.Contains(i.Choices, answer):
+		return false
+	case len(i.Choices) > 0:
+		return f.hand(contract.Choose{Option: answer})
+	}
+	return f.hand(contract.Say{Text: answer})
+}
+
+// hand hands an answer to the run. One that comes too late changes nothing.
+func (f *follower) hand(body contract.CommandBody) bool {
+	ctx, cancel := context.WithTimeout(f.session.ctx, commandPatience) // it settles the request, which ends that one's
+	defer cancel()
+	err := f.session.command(ctx, body)
+	if err != nil {
+		f.session.s.Log.Warn("acp: an answer was not taken", "run", f.session.id, "err", err)
+	}
+	f.wake()
+	return err == nil
+}
+
+// learnMode notes the mode that the run had, unless the client has chosen another one for it.
+func (o *session) learnMode(mode string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if mode != "" && !o.chosen {
+		o.mode = mode
+	}
+}
+
+// showMode tells the client of another mode: somebody else has set it.
+func (o *session) showMode(mode string) {
+	o.mu.Lock()
+	changed := mode != "" && mode != o.mode && !o.chosen
+	if changed {
+		o.mode = mode
+	}
+	o.mu.Unlock()
+	if changed {
+		options := currentOptions{optionsChanged, o.s.options(mode)}
+		o.s.send([]frame{{o.id, currentMode{modeChanged, mode}}, {o.id, options}})
+	}
+}

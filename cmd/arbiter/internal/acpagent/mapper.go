@@ -1,0 +1,360 @@
+package acpagent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+const (
+	maxTitle       = 200  // runes of a title
+	maxDescription = 4000 // runes of what an agent is for
+)
+
+// features are what the client can take beyond version 1.
+type features struct {
+	subagents  bool
+	notices    bool
+	compaction bool
+	elicits    bool
+}
+
+// Words says an event on one line. Name is how a party is called.
+type Words func(e contract.Event, name func(id string) string) string
+
+// mapper turns the events of a run into updates of its session, and of those of its Orchestrators if the client knows
+// subagents. What it returns depends on the events so far and on nothing else.
+type mapper struct {
+	root   string // id of the session
+	can    features
+	words  Words
+	dir    string // where the run works
+	agents map[string]*agentView
+	// calls are the tool calls under way by their id, and asked the permission requests that wait, by theirs.
+	calls map[string]call
+	asked map[string]toolCall
+	told  map[string]string // questions: what was asked last under an id
+	spent money
+	ended *contract.Result // if the last thing that was told is the run's end
+	login bool             // the last trouble was that Claude is not logged in
+	count int              // of what has no id of its own
+}
+
+// agentView is what the client was shown of an agent.
+type agentView struct {
+	name   string
+	dir    string
+	state  childState
+	gone   bool
+	busy   bool // a message was delivered, and the turn with it has not ended
+	tokens int
+	window int
+	shown  shownUsage
+}
+
+// shownUsage is what the client was shown last of an agent's context.
+type shownUsage struct {
+	used, size int
+	cost       float64
+}
+
+// money is what the run has cost: what turns came to, or what the run said last, if that is more.
+type money struct{ turns, told float64 }
+
+func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.told)) }
+
+func newMapper(session string, can features, words Words) *mapper {
+	return &mapper{
+		root: session, can: can, words: words, agents: map[string]*agentView{}, calls: map[string]call{},
+		asked: map[string]toolCall{}, told: map[string]string{},
+	}
+}
+
+// add returns the updates that follow from an event.
+func (m *mapper) add(e contract.Event) []frame {
+	if m.ended != nil {
+		if _, ok := e.Body.(contract.Session); ok {
+			m.ended = nil // it goes on
+		}
+	}
+	switch b := e.Body.(type) {
+	case contract.Session:
+		m.dir, m.login = b.CWD, false
+	case contract.Spawn:
+		return m.spawn(e.ID, b)
+	case contract.Done:
+		return m.done(e.ID, b)
+	case contract.Delivered:
+		m.setBusy(e.ID, true)
+		return m.childState(e.ID, childState{State: "running"})
+	case contract.Message:
+		return m.message(b)
+	case contract.Question:
+		return m.question(b)
+	case contract.Assistant:
+		return m.prose(e.ID, b)
+	case contract.ToolUse:
+		return m.toolUse(e.ID, b)
+	case contract.ToolResult:
+		return m.toolResult(b)
+	case contract.PermissionRequest:
+		return m.permissionRequest(e.ID, b)
+	case contract.Permission:
+		return m.permission(e.ID, b)
+	case contract.Plan:
+		return m.plan(b)
+	case contract.Context:
+		return m.context(e.ID, b)
+	case contract.Cost:
+		m.spent.told = max(m.spent.told, b.RunCostUSD)
+	case contract.Turn:
+		return m.turn(e.ID, b)
+	case contract.Compact:
+		return m.compact(e.ID, b)
+	case contract.Workspace:
+		return m.workspace(e.ID, b)
+	case contract.Error:
+		return m.trouble(e.ID, b)
+	case contract.Result:
+		return m.result(b)
+	case contract.Decision:
+		return m.decision(e.ID, b)
+	case contract.Handoff, contract.Check, contract.Acceptance, contract.Merge, contract.Changes,
+		contract.Takeover:
+		return m.aside(e)
+	case contract.Notice, contract.Retry, contract.Restart, contract.ContextWarning, contract.Overlap, contract.Halted:
+		return m.notice(e)
+	}
+	return nil
+}
+
+// home is the session that an agent's doings belong to, and what they begin with where that is not its own.
+func (m *mapper) home(id string) (session, prefix string) {
+	if id == contract.Arbiter || id == contract.Supervisor || id == contract.Human {
+		return m.root, ""
+	}
+	if m.can.subagents && m.agents[id] != nil {
+		return m.child(id), ""
+	}
+	return m.root, m.name(id) + ": "
+}
+
+// child is the session of an Orchestrator.
+func (m *mapper) child(id string) string { return m.root + "/" + id }
+
+// agentOf is the agent of a session of ours.
+func agentOf(session string) (root, agent string) {
+	root, agent, _ = strings.Cut(session, "/")
+	return root, agent
+}
+
+func (m *mapper) name(id string) string {
+	if a := m.agents[id]; a != nil {
+		return a.name
+	}
+	switch id {
+	case contract.Arbiter:
+		return "Arbiter"
+	case contract.Human:
+		return "You"
+	case contract.Supervisor:
+		return "Supervisor"
+	}
+	return sanitize.Line(id, maxTitle)
+}
+
+// newID makes an id for what has none. It is the same whenever the same events are mapped.
+func (m *mapper) newID(kind string) string {
+	m.count++
+	return fmt.Sprintf("%s-%d", kind, m.count)
+}
+
+func (m *mapper) on(session string, update any) []frame { return []frame{{session, update}} }
+
+// chunk is a text in a transcript. It ends its paragraph: a client that knows no message ids joins what follows.
+func (m *mapper) chunk(session, kind, id, text string) []frame {
+	text = strings.TrimSpace(sanitize.Text(text))
+	if text == "" {
+		return nil
+	}
+	if id == "" {
+		id = m.newID("text")
+	}
+	if kind != userChunk {
+		text += "\n\n"
+	}
+	return m.on(session, chunk{Kind: kind, MessageID: id, Content: textOf(text)})
+}
+
+// aside tells in a line what happened beside the conversation.
+func (m *mapper) aside(e contract.Event) []frame {
+	session, _ := m.home(e.ID)
+	return m.chunk(session, thoughtChunk, "", m.words(e, m.name))
+}
+
+// notice tells what was met and survived.
+func (m *mapper) notice(e contract.Event) []frame {
+	if !m.can.notices {
+		return m.aside(e)
+	}
+	text := sanitize.Line(m.words(e, m.name), maxDescription)
+	if text == "" {
+		return nil
+	}
+	severity := "warning"
+	if _, ok := e.Body.(contract.Notice); ok {
+		severity = "info"
+	}
+	session, _ := m.home(e.ID)
+	return m.on(session, notice{Kind: noticed, Severity: severity, Title: text})
+}
+
+// trouble tells what a person should know of, and what can be answered.
+func (m *mapper) trouble(id string, b contract.Error) []frame {
+	m.login = b.Category == bridge.CatAuth
+	text := b.Message
+	if len(b.RecoveryOptions) > 0 {
+		text += "\n\nAnswer with one of these words: " + strings.Join(b.RecoveryOptions, ", ")
+	}
+	if id != contract.Supervisor && id != contract.Arbiter {
+		text = m.name(id) + ": " + text
+	}
+	return m.chunk(m.root, agentChunk, "", text)
+}
+
+// decision tells what was decided, and why.
+func (m *mapper) decision(id string, b contract.Decision) []frame {
+	session, _ := m.home(id)
+	return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))
+}
+
+// question asks the human. One that is asked once more because the run was resumed is there already.
+func (m *mapper) question(b contract.Question) []frame {
+	if b.Question != "" && m.told[b.Question] == b.Text {
+		return nil
+	}
+	m.told[b.Question] = b.Text
+	return m.chunk(m.root, agentChunk, b.Question, b.Text)
+}
+
+// result ends the run, and whatever is left open in it.
+func (m *mapper) result(b contract.Result) []frame {
+	m.ended = &b
+	m.spent = money{told: max(b.CostUSD, m.spent.total()), turns: m.spent.turns}
+	text := "The run ended: " + strings.ReplaceAll(b.Status, "_", " ")
+	if b.Summary != "" {
+		text += ". " + b.Summary
+	}
+	frames := m.closeCalls("")
+	frames = append(frames, m.usage(contract.Arbiter)...)
+	return append(frames, m.chunk(m.root, agentChunk, "", text)...)
+}
+
+// plan shows the plan's steps, and to a client that knows subagents the lists that agents keep themselves.
+func (m *mapper) plan(b contract.Plan) []frame {
+	frames := m.on(m.root, planOf(b.Steps))
+	if !m.can.subagents {
+		return frames
+	}
+	for _, t := range b.Tasks {
+		if m.agents[t.Agent] != nil {
+			frames = append(frames, frame{m.child(t.Agent), planOf(t.Items)})
+		}
+	}
+	return frames
+}
+
+func planOf(steps []contract.Step) plan {
+	p := plan{Kind: planned, Entries: []planEntry{}}
+	for _, s := range steps {
+		e := planEntry{Content: sanitize.Line(s.Text, maxDescription), Priority: "medium", Status: pending}
+		switch s.Status {
+		case contract.StepActive:
+			e.Status = inProgress
+		case contract.StepDone:
+			e.Status = completed
+		case contract.StepFailed, contract.StepSkipped: // the protocol has no such status
+			e.Status = completed
+			e.Content += " (" + s.Status + ")"
+		}
+		p.Entries = append(p.Entries, e)
+	}
+	return p
+}
+
+func (m *mapper) context(id string, b contract.Context) []frame {
+	a := m.agents[id]
+	if a == nil {
+		return nil
+	}
+	a.tokens, a.window = b.Tokens, b.Window
+	return m.usage(id)
+}
+
+// usage shows how full the context of a session's agent is. The root's has the cost of all.
+func (m *mapper) usage(id string) []frame {
+	a := m.agents[id]
+	if a == nil || a.window <= 0 {
+		return nil
+	}
+	now := shownUsage{max(a.tokens, 0), a.window, 0}
+	session := m.root
+	u := usage{Kind: usageChanged, Used: now.used, Size: now.size}
+	switch {
+	case id == contract.Arbiter:
+		now.cost = m.spent.total()
+		u.Cost = &cost{now.cost, "USD"}
+	case m.can.subagents:
+		session = m.child(id)
+	default:
+		return nil
+	}
+	if now == a.shown {
+		return nil
+	}
+	a.shown = now
+	return m.on(session, u)
+}
+
+// turn counts what a turn has cost, and shows that its agent waits.
+func (m *mapper) turn(id string, b contract.Turn) []frame {
+	m.spent.turns += b.CostUSD
+	m.setBusy(id, false)
+	frames := m.usage(contract.Arbiter)
+	reason := map[string]string{"done": stopEndTurn, "interrupted": stopCancelled}[b.Outcome]
+	return append(frames, m.childState(id, childState{State: "idle", StopReason: reason})...)
+}
+
+func (m *mapper) setBusy(id string, busy bool) {
+	if a := m.agents[id]; a != nil {
+		a.busy = busy
+	}
+}
+
+// works reports whether an agent is in the middle of a turn.
+func (m *mapper) works() bool {
+	for _, a := range m.agents {
+		if a.busy && !a.gone {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *mapper) compact(id string, b contract.Compact) []frame {
+	if !m.can.compaction {
+		return m.aside(contract.Event{ID: id, Body: b})
+	}
+	c := compaction{Kind: compacted, CompactionID: m.newID("compaction"), Status: completed}
+	if b.Blocked {
+		c.Status, c.Error = failed, "Arbiter blocked it: the agent hands its work over instead."
+	}
+	session, _ := m.home(id)
+	if id != contract.Arbiter && !m.can.subagents {
+		return nil
+	}
+	return m.on(session, c)
+}

@@ -1,0 +1,50 @@
+package acpagent
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// maxPrompt bounds a prompt, in bytes: a message of the human's is no longer.
+const maxPrompt = 1 << 20
+
+// promptText is a prompt as the text that the Arbiter gets. Other content than was advertised is refused.
+func promptText(blocks []contentBlock) (string, error) {
+	var b strings.Builder
+	for _, c := range blocks {
+		switch {
+		case c.Type == "text":
+			b.WriteString(c.Text)
+		case c.Type == "resource_link" && c.URI != "":
+			b.WriteString(place(c.URI))
+		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
+			fmt.Fprintf(&b, "\n\n%s:\n%s\n", place(c.Resource.URI), fenced(*c.Resource.Text))
+		case c.Type == "resource":
+			return "", fmt.Errorf("a prompt cannot hold a resource that is no text: name its file instead")
+		default:
+			return "", fmt.Errorf("a prompt cannot hold content of type %.40q: send text, or name a file", c.Type)
+		}
+	}
+	text := strings.TrimSpace(b.String())
+	switch {
+	case text == "":
+		return "", fmt.Errorf("the prompt is empty: say what is to be done")
+	case len(text) > maxPrompt:
+		return "", fmt.Errorf("the prompt has %d bytes; at most %d are taken: put it into a file and name that",
+			len(text), maxPrompt)
+	}
+	return text, nil
+}
+
+// place is a resource as agents can find it: a file by its path.
+func place(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Path == "" {
+		return uri
+	}
+	if u.Fragment != "" {
+		return u.Path + "#" + u.Fragment
+	}
+	return u.Path
+}

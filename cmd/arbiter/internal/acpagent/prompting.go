@@ -1,0 +1,130 @@
+package acpagent
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// stopPatience is how long the turns of agents may take to end when a prompt was cancelled.
+const stopPatience = 15 * time.Second
+
+// prompt begins a prompt. It is registered before the next line is read, so that a cancellation behind it finds it.
+func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
+	open, agent, err := s.session(p.SessionID)
+	if err == nil && agent != "" {
+		err = invalid("an Orchestrator takes no prompts: say it in the session of the run")
+	}
+	var text string
+	if err == nil {
+		if text, err = promptText(p.Prompt); err != nil {
+			err = invalid("%v", err)
+		}
+	}
+	if err != nil {
+		s.answer(req, nil, err)
+		return
+	}
+	mine := open.add()
+	s.mu.Lock()
+	s.serving[req.ID] = func() { s.cancel(open.id) }
+	s.mu.Unlock()
+	s.work.Go(func() {
+		result, err := open.await(mine, text)
+		s.mu.Lock()
+		delete(s.serving, req.ID)
+		s.mu.Unlock()
+		s.answer(req, result, err)
+	})
+}
+
+// await hands a prompt to the run and waits for its end.
+func (o *session) await(p *prompt, text string) (any, error) {
+	if err := o.deliver(o.ctx, p, text); err != nil {
+		o.end([]*prompt{p}, "", err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			return nil, err
+		}
+		return promptResult{p.stop}, nil
+	case <-o.ctx.Done():
+		return promptResult{stopCancelled}, nil
+	}
+}
+
+// cancelRequest cancels a prompt by its request. What else is asked does not take long.
+func (s *server) cancelRequest(req *jsonrpc2.Request) {
+	var p cancelRequestParams
+	var id jsonrpc2.ID
+	if params(req, &p) != nil || json.Unmarshal(p.RequestID, &id) != nil {
+		return
+	}
+	s.mu.Lock()
+	cancel := s.serving[id]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// cancel stops the work of a session, or the turn of an Orchestrator.
+func (s *server) cancel(id string) {
+	open, agent, err := s.session(id)
+	if err != nil {
+		s.Log.Debug("acp: nothing to cancel", "err", err)
+		return
+	}
+	if agent == "" {
+		open.cancelPrompts()
+	}
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(open.ctx, commandPatience)
+		defer cancel()
+		if agent != "" {
+			if err := open.command(ctx, contract.Interrupt{ID: agent}); err != nil {
+				s.Log.Warn("acp: an agent was not interrupted", "agent", agent, "err", err)
+			}
+			return
+		}
+		open.stopWork(ctx)
+		select {
+		case <-time.After(stopPatience):
+			_, cancelled := open.waiting()
+			open.end(cancelled, stopCancelled, nil)
+		case <-open.ctx.Done():
+		}
+	})
+}
+
+// stopWork pauses the run and interrupts its agents. Prompts under way end as cancelled when no agent works any more,
+// or at once where that cannot be.
+func (o *session) stopWork(ctx context.Context) {
+	err := o.hold(ctx)
+	if err == nil {
+		err = o.command(ctx, contract.Pause{})
+		if err == nil {
+			err = o.command(ctx, contract.Interrupt{})
+		}
+		o.release()
+	}
+	if err != nil {
+		o.s.Log.Info("acp: nothing was interrupted", "err", err)
+		_, cancelled := o.waiting()
+		o.end(cancelled, stopCancelled, nil)
+		return
+	}
+	o.follow.wake()
+}
+
+// sameWord compares a choice with what a person typed.
+func sameWord(choice, text string) bool {
+	clean := func(s string) string { return strings.ToLower(strings.Trim(strings.TrimSpace(s), ".!\"'`")) }
+	return clean(choice) == clean(text)
+}

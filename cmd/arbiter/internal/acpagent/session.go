@@ -1,0 +1,335 @@
+package acpagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+const (
+	// commandPatience is how long a run may take to accept a command, or to be started for it.
+	commandPatience = 60 * time.Second
+	// again is how long to wait before a run that is just ending or starting is looked at again.
+	again = 50 * time.Millisecond
+)
+
+// session is a run as the client sees it.
+type session struct {
+	s      *server
+	id     string // of the run, too
+	dir    string
+	follow follower
+	turn   chan struct{} // capacity 1: who may send commands that belong together
+	ctx    context.Context
+	close  context.CancelFunc
+
+	mu      sync.Mutex
+	begun   bool // there is a run
+	started bool // it is being followed
+	mode    string
+	chosen  bool      // the mode was chosen while the run was not live: it is resumed with it
+	prompts []*prompt // that wait for their end
+}
+
+// prompt is a prompt that waits for its end.
+type prompt struct {
+	armed     bool // the run has it
+	cancelled bool
+	ended     chan error // capacity 1
+	stop      string     // why, without an error
+}
+
+func newSession(s *server, id, dir string, can features) *session {
+	open := &session{s: s, id: id, dir: dir, turn: make(chan struct{}, 1)}
+	open.ctx, open.close = context.WithCancel(s.ctx)
+	open.follow = follower{session: open, mapper: newMapper(id, can, s.Words), kick: make(chan struct{}, 1)}
+	return open
+}
+
+// start follows the run from now on.
+func (o *session) start() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.started {
+		o.started = true
+		o.s.work.Go(o.follow.run)
+	}
+}
+
+func (o *session) currentMode() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mode
+}
+
+// hold waits until nobody else sends commands that belong together.
+func (o *session) hold(ctx context.Context) error {
+	select {
+	case o.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-o.ctx.Done():
+		return errors.New("the session was closed")
+	}
+}
+
+func (o *session) release() { <-o.turn }
+
+// add registers a prompt, in the order in which the client sent them.
+func (o *session) add() *prompt {
+	p := &prompt{ended: make(chan error, 1)}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.prompts = append(o.prompts, p)
+	return p
+}
+
+// waiting returns the prompts that the run has, and those that were cancelled.
+func (o *session) waiting() (armed, cancelled []*prompt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.prompts {
+		if p.armed {
+			armed = append(armed, p)
+		}
+		if p.cancelled {
+			cancelled = append(cancelled, p)
+		}
+	}
+	return armed, cancelled
+}
+
+// end ends prompts, those that were cancelled as such.
+func (o *session) end(list []*prompt, stop string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range list {
+		i := slices.Index(o.prompts, p)
+		if i < 0 {
+			continue // it has ended
+		}
+		o.prompts = slices.Delete(o.prompts, i, i+1)
+		if p.cancelled {
+			p.stop = stopCancelled
+			p.ended <- nil
+			continue
+		}
+		p.stop = stop
+		p.ended <- err
+	}
+}
+
+// cancelPrompts marks all prompts as cancelled. They end when the work has stopped.
+func (o *session) cancelPrompts() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.prompts {
+		p.cancelled = true
+	}
+}
+
+// deliver hands a prompt to the run: as its task, as another task, or as a message.
+func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
+	if err := o.hold(ctx); err != nil {
+		return err
+	}
+	defer o.release()
+	if o.isCancelled(p) {
+		return nil
+	}
+	o.follow.asks.askAgain()
+	o.follow.expect(text)
+	err := o.say(ctx, text)
+	if err != nil {
+		o.follow.forget(text)
+		return err
+	}
+	o.mu.Lock()
+	p.armed = true
+	o.mu.Unlock()
+	o.start()
+	o.follow.wake()
+	return nil
+}
+
+func (o *session) isCancelled(p *prompt) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return p.cancelled
+}
+
+func (o *session) say(ctx context.Context, text string) error {
+	o.mu.Lock()
+	begun, mode := o.begun, o.mode
+	o.mu.Unlock()
+	if !begun {
+		args := append(o.s.Args[:len(o.s.Args):len(o.s.Args)], o.modeArgs(mode)...)
+		if _, err := o.s.Runs.Start(ctx, runport.Start{Dir: o.dir, Task: text, Args: args, Run: o.id}); err != nil {
+			return err
+		}
+		o.mu.Lock()
+		o.begun, o.chosen = true, false
+		o.mu.Unlock()
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandPatience)
+	defer cancel()
+	for {
+		done, err := o.tryToSay(ctx, text)
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(again): // the run's process is just ending, or not ready yet
+		case <-ctx.Done():
+			return fmt.Errorf("run %s did not take the prompt in time; send it again", o.id)
+		}
+	}
+}
+
+// tryToSay hands a text to the run, which is resumed for it if it is not live. Without an error and not done, it may
+// work later.
+func (o *session) tryToSay(ctx context.Context, text string) (done bool, err error) {
+	info, err := o.s.run(o.id)
+	if err != nil {
+		return false, err
+	}
+	if !info.Live {
+		o.mu.Lock()
+		var args []string
+		if o.chosen {
+			args = o.modeArgs(o.mode)
+		}
+		o.mu.Unlock()
+		task := ""
+		if info.Finished {
+			task = text
+		}
+		if err := o.s.Runs.ResumeWith(ctx, o.id, task, args); err != nil {
+			return false, err
+		}
+		o.mu.Lock()
+		o.chosen = false
+		o.mu.Unlock()
+		return info.Finished, nil
+	}
+	client, st, err := o.s.Runs.Dial(ctx, o.id)
+	if err != nil {
+		return false, nil
+	}
+	defer client.Close()
+	list := answers(st, text)
+	if _, said := list[len(list)-1].(contract.Say); !said {
+		o.follow.forget(text) // no message will tell it
+	}
+	for _, body := range list {
+		r, err := sendCommand(ctx, client, body)
+		var refused *control.Refusal
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case errors.As(err, &refused), errors.Is(err, control.ErrSilent):
+			return false, nil // it is over
+		case err != nil:
+			return false, err
+		case !r.Accepted:
+			return false, invalid("%s", r.Message)
+		}
+	}
+	return true, nil
+}
+
+// answers are the commands that a prompt comes to: what was stopped goes on, a word that was offered is chosen, and all
+// else is a message to the Arbiter. While agents work it is folded into the running turn.
+func answers(st control.Status, text string) []contract.CommandBody {
+	var list []contract.CommandBody
+	if st.Paused || st.Halted {
+		list = append(list, contract.Continue{})
+	}
+	open, retry := false, false
+	for _, i := range st.Inbox {
+		for _, c := range i.Choices {
+			if sameWord(c, text) {
+				return append(list, contract.Choose{Option: c})
+			}
+			retry = retry || c == "retry" && !i.Optional
+		}
+		open = open || i.Kind == "question" || i.Kind == "acceptance"
+	}
+	if retry { // an agent that failed is given the message when it is there again
+		list = append(list, contract.Choose{Option: "retry"})
+	}
+	say := contract.Say{Text: text}
+	if !open && !retry && !st.Paused && !st.Halted {
+		say.Strength = contract.Steer
+	}
+	return append(list, say)
+}
+
+// modeArgs are the flags for a permission mode.
+func (o *session) modeArgs(mode string) []string {
+	args := []string{"--permissions", mode}
+	if mode == allowAll {
+		args = append(args, "--i-accept-the-risk")
+	}
+	return args
+}
+
+// setMode changes the permission mode, at once if the run is live.
+func (o *session) setMode(ctx context.Context, to string) error {
+	if err := o.hold(ctx); err != nil {
+		return err
+	}
+	defer o.release()
+	o.mu.Lock()
+	begun := o.begun
+	o.mu.Unlock()
+	live := false
+	if begun {
+		info, err := o.s.run(o.id)
+		if err != nil {
+			return err
+		}
+		live = info.Live
+	}
+	if live {
+		if err := o.command(ctx, contract.Configure{Permissions: to, AcceptRisk: to == allowAll}); err != nil {
+			return err
+		}
+	}
+	o.mu.Lock()
+	o.mode, o.chosen = to, !live
+	o.mu.Unlock()
+	return nil
+}
+
+// command hands a command to the live run.
+func (o *session) command(ctx context.Context, body contract.CommandBody) error {
+	client, _, err := o.s.Runs.Dial(ctx, o.id)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	r, err := sendCommand(ctx, client, body)
+	if err == nil && !r.Accepted {
+		err = invalid("%s", r.Message)
+	}
+	return err
+}
+
+func sendCommand(ctx context.Context, client *control.Client,
+	body contract.CommandBody) (control.CommandResult, error) {
+	line, err := contract.MarshalCommand(contract.Command{Body: body})
+	if err != nil {
+		return control.CommandResult{}, err
+	}
+	return client.Command(ctx, line)
+}

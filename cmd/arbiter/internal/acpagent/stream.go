@@ -1,0 +1,79 @@
+package acpagent
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// maxLine bounds a line of the client, in bytes.
+const maxLine = 16 << 20
+
+// stream is the connection to the client: one JSON object a line. It implements jsonrpc2.ObjectStream.
+type stream struct {
+	in  *bufio.Reader
+	raw io.Reader
+
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func newStream(in io.Reader, out io.Writer) *stream {
+	return &stream{in: bufio.NewReaderSize(in, 64<<10), raw: in, out: out}
+}
+
+// ReadObject implements jsonrpc2.ObjectStream. Empty lines are passed over.
+func (s *stream) ReadObject(v any) error {
+	for {
+		line, err := s.line()
+		if err != nil {
+			return err
+		}
+		if len(line) > 0 {
+			return json.Unmarshal(line, v)
+		}
+	}
+}
+
+func (s *stream) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := s.in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxLine:
+			return nil, fmt.Errorf("a line of the client is longer than %d bytes", maxLine)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r' || line[len(line)-1] == ' ') {
+			line = line[:len(line)-1]
+		}
+		return line, nil
+	}
+}
+
+// WriteObject implements jsonrpc2.ObjectStream.
+func (s *stream) WriteObject(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err = s.out.Write(append(line, '\n'))
+	return err
+}
+
+// Close implements io.Closer. A read that is under way ends only if the input can be closed.
+func (s *stream) Close() error {
+	if c, ok := s.raw.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
