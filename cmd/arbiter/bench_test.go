@@ -4,15 +4,18 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -20,16 +23,45 @@ import (
 // message's line, through bridge, supervisor and back. The baseline, measured in the
 // same run, is a line of the same length echoed over the same kind of pipes.
 func BenchmarkHop(b *testing.B) {
+	hops := hopTimes(b, b.N, nil)
+	b.StopTimer()
+	base := echoTimes(b, len(hops))
+	b.ReportMetric(float64(quantile(hops, 0.5).Nanoseconds()), "hop-p50-ns")
+	b.ReportMetric(float64(quantile(hops, 0.99).Nanoseconds()), "hop-p99-ns")
+	b.ReportMetric(float64(quantile(base, 0.5).Nanoseconds()), "echo-p50-ns")
+	b.ReportMetric(float64(quantile(base, 0.99).Nanoseconds()), "echo-p99-ns")
+	b.ReportMetric(float64(quantile(hops, 0.5))/float64(quantile(base, 0.5)), "×echo")
+}
+
+// BenchmarkHopWithClients is the same while ten clients are connected: four that follow the run, three that are
+// stopped, and three that connected and read nothing. The baseline is the hop without a client, in turns.
+func BenchmarkHopWithClients(b *testing.B) {
+	const rounds = 4
+	var alone, crowded []time.Duration
+	for range rounds {
+		alone = append(alone, hopTimes(b, b.N/rounds+10, nil)...)
+		crowded = append(crowded, hopTimes(b, b.N/rounds+10, tenClients)...)
+	}
+	b.ReportMetric(float64(quantile(alone, 0.5).Nanoseconds()), "alone-p50-ns")
+	b.ReportMetric(float64(quantile(crowded, 0.5).Nanoseconds()), "clients-p50-ns")
+	b.ReportMetric(float64(quantile(alone, 0.99).Nanoseconds()), "alone-p99-ns")
+	b.ReportMetric(float64(quantile(crowded, 0.99).Nanoseconds()), "clients-p99-ns")
+	b.ReportMetric(float64(quantile(crowded, 0.99))/float64(quantile(alone, 0.99)), "×alone")
+}
+
+// hopTimes plays a run of so many hops, and tells beside when its socket is there.
+func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run string) (end func())) []time.Duration {
+	b.Helper()
 	hopper, err := exec.LookPath("hopper")
 	if err != nil {
 		b.Fatal(err)
 	}
-	work := b.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(b.N)), 0o600); err != nil {
+	work, state := b.TempDir(), b.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(hops)), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop",
-		"--max-exchanges", strconv.Itoa(b.N+100))
+		"--state-dir", state, "--max-exchanges", strconv.Itoa(hops+100))
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -40,18 +72,56 @@ func BenchmarkHop(b *testing.B) {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, out)
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadBytes('\n')
+	if err == nil && beside != nil {
+		var line contract.Line
+		if line, err = contract.DecodeLine(first); err == nil {
+			defer beside(b, state, line.Body.(contract.Session).Session)()
+		}
+	}
+	if err != nil {
+		b.Errorf("the first line: %v", err)
+	}
+	_, _ = io.Copy(io.Discard, lines)
 	if err := cmd.Wait(); err != nil {
 		b.Fatalf("%v: %s", err, said.String())
 	}
-	b.StopTimer()
-	hops := readTimes(b, filepath.Join(work, "hop-times"))
-	base := echoTimes(b, len(hops))
-	b.ReportMetric(float64(quantile(hops, 0.5).Nanoseconds()), "hop-p50-ns")
-	b.ReportMetric(float64(quantile(hops, 0.99).Nanoseconds()), "hop-p99-ns")
-	b.ReportMetric(float64(quantile(base, 0.5).Nanoseconds()), "echo-p50-ns")
-	b.ReportMetric(float64(quantile(base, 0.99).Nanoseconds()), "echo-p99-ns")
-	b.ReportMetric(float64(quantile(hops, 0.5))/float64(quantile(base, 0.5)), "×echo")
+	return readTimes(b, filepath.Join(work, "hop-times"))
+}
+
+// tenClients connects them.
+func tenClients(b *testing.B, state, run string) (end func()) {
+	var list []*exec.Cmd
+	var conns []net.Conn
+	for n := range 7 {
+		cmd := exec.Command("arbiter", "watch", "--state-dir", state, run)
+		if err := cmd.Start(); err != nil {
+			b.Error(err)
+			continue
+		}
+		list = append(list, cmd)
+		if n >= 4 {
+			_ = cmd.Process.Signal(syscall.SIGSTOP)
+		}
+	}
+	for range 3 {
+		conn, err := net.Dial("unix", filepath.Join(state, "runs", run, control.SocketName))
+		if err != nil {
+			b.Error(err)
+			continue
+		}
+		conns = append(conns, conn)
+	}
+	return func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+		for _, cmd := range list {
+			_ = cmd.Process.Kill() // it has ended, perhaps
+			_ = cmd.Wait()
+		}
+	}
 }
 
 func readTimes(b *testing.B, path string) []time.Duration {

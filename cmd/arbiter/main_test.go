@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		"echo-lines":   echo,
 		"stand-in":     func() { os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"plain-screen": plainScreen,
+		"ask-socket":   askSocket,
 	})
 }
 

@@ -19,8 +19,9 @@ import (
 const (
 	// eventBatch is how many events are sent to a client at once.
 	eventBatch = 256
-	// statePause is the least time between two states that a client is sent.
-	statePause = 20 * time.Millisecond
+	// clientPause is the least time between two things that a client is sent: what many clients cost the
+	// run must not grow with how much happens in it.
+	clientPause = 20 * time.Millisecond
 	// lastEvents is how long clients may take to read the last events of a run.
 	lastEvents = 2 * time.Second
 )
@@ -163,7 +164,7 @@ type subscription struct {
 	send   func(any) error
 	state  bool // is sent, too
 	sender statesync.Sender
-	sent   time.Time // of the last state
+	sent   time.Time // when it was sent something
 }
 
 // follow sends what happens until the run has ended.
@@ -190,8 +191,8 @@ func (s *subscription) follow(ctx context.Context, watch *eventhub.Watch) error 
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if pause := statePause - time.Since(s.sent); s.state && pause > 0 {
-			select { // many changes become one
+		if pause := clientPause - time.Since(s.sent); pause > 0 {
+			select { // many events and changes are sent as one
 			case <-time.After(pause):
 			case <-ctx.Done():
 				return ctx.Err()
@@ -220,6 +221,7 @@ func (s *subscription) pass(ctx context.Context) (more bool, err error) {
 	if len(lines) == 0 {
 		return more, nil
 	}
+	s.sent = time.Now()
 	events := control.Events{Skipped: skipped}
 	for _, line := range lines {
 		events.Lines = append(events.Lines, line)

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// socketCommands are the commands that reach a live run by its socket, and the exit code that they have for its own
+// user when nothing is there to be answered.
+var socketCommands = []struct {
+	args string
+	own  contract.Exit
+}{
+	{"status RUN", contract.ExitComplete},
+	{"send RUN A-note.", contract.ExitComplete},
+	{"allow RUN", contract.ExitUsage}, // there is no request
+	{"deny RUN all", contract.ExitComplete},
+	{"choose RUN retry", contract.ExitUsage},
+	{"halt RUN", contract.ExitComplete},
+	{"stop RUN", contract.ExitComplete},
+}
+
+// TestWhoMayAskARun: what the run's own user may, all others are refused, and nothing that they ask is in the run.
+func TestWhoMayAskARun(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t) // whose descendants and users are told apart here
+	for who, ask := range map[string]func(b *busy, args string) (out string, code int){
+		"another user":                         (*busy).asNobody,
+		"another user, who reaches the socket": (*busy).asNobodyAtTheSocket,
+		"a descendant of an agent":             (*busy).asAgent,
+		"its own user":                         nil,
+	} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			if strings.HasPrefix(who, "another") && os.Getuid() != 0 {
+				t.Skip("only root can become another user")
+			}
+			b := exposed(t)
+			for _, c := range socketCommands {
+				args := strings.Replace(c.args, "RUN", b.run, 1)
+				if ask == nil {
+					if out, code := b.asUser(args); code != int(c.own) || strings.Contains(out, "refused") {
+						t.Errorf("arbiter %s: %d, want %d: %s", c.args, code, c.own, out)
+					}
+					continue
+				}
+				out, code := ask(b, args)
+				if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) || !strings.Contains(out, "refused") {
+					t.Errorf("arbiter %s: %d, %s", c.args, code, out)
+				}
+			}
+			effects := len(collect[contract.Accepted](b.script)) + len(collect[contract.Halted](b.script))
+			if (effects > 0) != (ask == nil) {
+				t.Errorf("%d commands had an effect", effects)
+			}
+		})
+	}
+}
+
+// exposed is a run whose Orchestrator runs what it finds in the file `try`, and prints to `tried`.
+func exposed(t *testing.T) *busy {
+	t.Helper()
+	const play = "echo begun > begun; while :; do while [ ! -e try ]; do sleep 0.02; done; mv try trying; " +
+		"sh ./trying > out 2>&1; echo $? >> out; mv out tried; done"
+	s := prepare(t, nil, append(players(t)[0].args, "--json", "--scenario", scenarioFile(t, spin(play)), "--task",
+		"Weave")...)
+	s.launch()
+	first := await[contract.Session](s, "the session", nil)
+	b := &busy{script: s, home: s.cmd.Dir, work: first.CWD, run: first.Session}
+	awaitFile(t, filepath.Join(b.work, "begun"))
+	return b
+}
+
+func (b *busy) state() string { return filepath.Join(b.home, ".local", "state", "arbiter") }
+
+// asUser runs one of arbiter's commands beside the run.
+func (b *busy) asUser(args string) (out string, code int) {
+	b.t.Helper()
+	cmd := exec.Command("arbiter", strings.Fields(args)...)
+	cmd.Env, cmd.Dir = b.cmd.Env, b.home
+	raw, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		b.t.Fatal(err)
+	}
+	return string(raw), cmd.ProcessState.ExitCode()
+}
+
+// asAgent runs it in the Orchestrator's shell, without the run's environment.
+func (b *busy) asAgent(args string) (out string, code int) {
+	b.t.Helper()
+	self, err := exec.LookPath("arbiter")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	line := fmt.Sprintf("env -i HOME=%s setsid %s %s --state-dir %s < /dev/null", b.home, self, args, b.state())
+	next := filepath.Join(b.work, "next")
+	if err := os.WriteFile(next, []byte(line), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.Rename(next, filepath.Join(b.work, "try")); err != nil {
+		b.t.Fatal(err)
+	}
+	tried := filepath.Join(b.work, "tried")
+	awaitFile(b.t, tried)
+	raw, err := os.ReadFile(tried)
+	if err == nil {
+		err = os.Remove(tried)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	text := strings.TrimSpace(string(raw))
+	at := strings.LastIndexByte(text, '\n') + 1
+	code, err = strconv.Atoi(text[at:])
+	if err != nil {
+		b.t.Fatalf("%s: %s", args, text)
+	}
+	return text[:at], code
+}
+
+// asNobody runs it as another user. The directory of the runs is not open to them.
+func (b *busy) asNobody(args string) (out string, code int) {
+	b.t.Helper()
+	out, code = b.nobodyRuns("arbiter", append(strings.Fields(args), "--state-dir", b.state())...)
+	return strings.ReplaceAll(out, "permission denied", "refused"), code
+}
+
+// asNobodyAtTheSocket connects to the socket itself, after somebody has opened all that leads to it.
+func (b *busy) asNobodyAtTheSocket(string) (out string, code int) {
+	b.t.Helper()
+	socket, err := filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.Chmod(socket, 0o777); err != nil {
+		b.t.Fatal(err)
+	}
+	for dir := filepath.Dir(socket); dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return b.nobodyRuns("ask-socket", socket)
+}
+
+// nobodyRuns runs a program of these tests as another user, who cannot enter the directory that it is in.
+func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
+	b.t.Helper()
+	self, err := exec.LookPath(name)
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "arbiter-nobody-")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	// A copy could be open for writing in a child that another test starts: it could not be run.
+	err = os.Link(self, filepath.Join(dir, name))
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	const nobody = 65534
+	cmd := exec.Command(filepath.Join(dir, name), args...)
+	cmd.Dir, cmd.Env = "/", []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	text, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		b.t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// TestWhoMayOpenThePage: the browser that has opened the link may, and nobody else: no other page, no other name of this
+// machine, and no second browser with the same link.
+func TestWhoMayOpenThePage(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t) // whose descendants and users are told apart here
+	b := exposed(t)
+	web := exec.Command("arbiter", "web", b.run)
+	web.Env, web.Dir = b.cmd.Env, b.work
+	out, err := web.StdoutPipe()
+	if err == nil {
+		err = web.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = web.Process.Signal(syscall.SIGTERM)
+		_ = web.Wait() // ended by a signal
+	}()
+	link, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	link = strings.TrimSpace(link)
+	page, _, _ := strings.Cut(link, "?")
+	jar, _ := cookiejar.New(nil) // no options, no error
+	mine, other := &http.Client{Jar: jar}, &http.Client{}
+	for _, c := range []struct {
+		who, method, url string
+		client           *http.Client
+		host, origin     string
+		want             int
+	}{
+		{"nobody's link", http.MethodGet, page, other, "", "", http.StatusUnauthorized},
+		{"another name of this machine", http.MethodGet, link, other, "evil.example", "", http.StatusMisdirectedRequest},
+		{"the browser with the link", http.MethodGet, link, mine, "", "", http.StatusOK},
+		{"the link once more", http.MethodGet, link, other, "", "", http.StatusUnauthorized},
+		{"another page reads", http.MethodGet, page, mine, "", "http://evil.example", http.StatusForbidden},
+		{"another page commands", http.MethodPost, page + "run/command", mine, "", "http://evil.example",
+			http.StatusForbidden},
+		{"a form of another page", http.MethodPost, page + "run/command", mine, "", "", http.StatusForbidden},
+		{"the page without its key", http.MethodPost, page + "run/command", mine, "", strings.TrimSuffix(page, "/"),
+			http.StatusUnauthorized},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, c.url, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = c.host
+		if c.origin != "" {
+			req.Header.Set("Origin", c.origin)
+		}
+		answer, err := c.client.Do(req)
+		if err != nil {
+			t.Fatalf("%s: %v", c.who, err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != c.want {
+			t.Errorf("%s: %d, want %d", c.who, answer.StatusCode, c.want)
+		}
+	}
+	if n := len(collect[contract.Accepted](b.script)); n > 0 {
+		t.Errorf("%d commands were accepted", n)
+	}
+}
+
+// askSocket is the program that connects to the socket that is named, and asks for the status.
+func askSocket() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	client, _, err := control.Dial(ctx, os.Args[1], nil)
+	if err == nil {
+		client.Close()
+		return
+	}
+	fmt.Println(err)
+	os.Exit(int(contract.ExitUsage))
+}
