@@ -43,7 +43,7 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 	said := packages()
 	for _, want := range []string{
 		"bubblewrap is not installed: agents cannot be confined", "zsh is not installed: the tests",
-		"To install: apt-get install -y bubblewrap zsh fish jq\n",
+		"To install: apt-get install -y bubblewrap zsh fish jq chromium-headless-shell\n",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in:\n%s", want, said)
@@ -54,7 +54,8 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 	}
 
 	packages("--install")
-	if raw, err := os.ReadFile(ran); err != nil || string(raw) != "install -y bubblewrap zsh fish jq\n" {
+	want := "install -y bubblewrap zsh fish jq chromium-headless-shell\n"
+	if raw, err := os.ReadFile(ran); err != nil || string(raw) != want {
 		t.Errorf("told to, it ran apt-get %q (%v)", raw, err)
 	}
 }

@@ -71,19 +71,19 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // of a reverse proxy
-	f := &follower{server: s, out: &browser{w: w, rc: http.NewResponseController(w)}, at: at}
+	f := &follower{server: s, out: &sink{w: w, rc: http.NewResponseController(w)}, at: at}
 	f.follow(r.Context())
 }
 
-// browser is the page's end of a stream. One goroutine writes.
-type browser struct {
+// sink is the page's end of a stream. One goroutine writes.
+type sink struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	err error // the first one; nothing is written behind it
 }
 
 // send writes a part, with the place behind it if there is one.
-func (b *browser) send(kind string, place string, part any) {
+func (b *sink) send(kind string, place string, part any) {
 	raw, err := json.Marshal(part)
 	if err != nil {
 		b.fail(err)
@@ -98,9 +98,9 @@ func (b *browser) send(kind string, place string, part any) {
 }
 
 // beat tells that the connection stands.
-func (b *browser) beat() { b.write(": still here\n\n") }
+func (b *sink) beat() { b.write(": still here\n\n") }
 
-func (b *browser) write(text string) {
+func (b *sink) write(text string) {
 	if b.err != nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (b *browser) write(text string) {
 	b.fail(b.rc.Flush())
 }
 
-func (b *browser) fail(err error) {
+func (b *sink) fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
@@ -120,7 +120,7 @@ func (b *browser) fail(err error) {
 // follower follows a run for one browser, over one process after another.
 type follower struct {
 	server *Server
-	out    *browser
+	out    *sink
 	at     place
 	said   runPart   // last
 	read   time.Time // the run was last active when its log was read, without a process

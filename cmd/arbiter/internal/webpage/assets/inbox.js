@@ -31,7 +31,8 @@ export function show(items, alive) {
   let changed = false, hadFocus = false;
   for (const [id, card] of cards) {
     if (ids.has(id)) continue;
-    hadFocus ||= card.el.contains(document.activeElement);
+    hadFocus ||= card.el.contains(document.activeElement) ||
+      card.el.dataset.focused === "true" && document.activeElement === document.body;
     card.el.remove();
     cards.delete(id);
     changed = true;
@@ -65,7 +66,8 @@ function make(item) {
   const error = h("p", { class: "error", role: "alert" });
   const title = titleOf(item);
   const send = async (body, done) => {
-    if (!settled()) return;
+    if (body.type !== "message" && !settled()) return; // a text was meant for this card
+    el.dataset.focused = el.contains(document.activeElement); // a disabled button loses the focus
     const buttons = [...el.querySelectorAll("button")];
     buttons.forEach((b) => { b.disabled = true; });
     put(error, "");

@@ -105,7 +105,7 @@ function addressees(agents) {
   const to = byId("to"), now = to.value;
   const known = [...to.options].map((o) => o.value + o.text).join();
   const list = [["", "The Arbiter"], ...agents.filter((a) => a.id !== "arbiter" && a.status !== "ended")
-    .map((a) => [a.id, a.name])];
+    .map((a) => [a.id, side.nameOf(a.id)])];
   if (known === list.map(([id, name]) => id + name).join()) return;
   to.replaceChildren(...list.map(([id, name]) => new Option(name, id)));
   to.value = list.some(([id]) => id === now) ? now : "";

@@ -16,8 +16,9 @@ let dirty = true;
 export function nameOf(id) {
   if (id === "human") return "You";
   if (id === "supervisor") return "Arbiter's supervisor";
-  return status?.agents?.find((a) => a.id === id)?.name || agents.get(id)?.name ||
+  const name = status?.agents?.find((a) => a.id === id)?.name || agents.get(id)?.name ||
     (id === "arbiter" ? "The Arbiter" : id || "An agent");
+  return name.length > 80 ? name.slice(0, 80) + "…" : name;
 }
 
 // tint is the color of an agent: a class of the style sheet.
@@ -104,7 +105,7 @@ function row(a, told) {
   bar.style.width = pct + "%";
   const over = !alive || a.status === "ended";
   const state = !alive ? "ended" : a.status;
-  const name = a.name || a.id;
+  const name = nameOf(a.id);
   return h("li", { class: "agent " + tint(a.id) + (over ? " over" : ""), "data-agent": a.id },
     h("div", { class: "agent-head" }, h("span", { class: "dot", "aria-hidden": "true" }),
       h("strong", null, name), a.mode ? h("span", { class: "quiet" }, a.mode) : null,

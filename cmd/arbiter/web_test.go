@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/rehearsal/browser"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestWebPage plays a run whose question and permission request are answered on its page, in a browser; the run ends
+// complete, the page says so, and ending arbiter web ends nothing else. A second browser with the same link gets
+// nothing.
+func TestWebPage(t *testing.T) {
+	path, ok := browser.Find()
+	if !ok {
+		t.Skip("there is no Chromium here; scripts/packages says what to install")
+	}
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
+			t.Parallel()
+			h := settle(t, who)
+			args := append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), "--detach", "--task", "Make it")
+			run := strings.TrimSpace(h.output(args...))
+			web := &onlooker{t: t, cmd: exec.Command("arbiter", "web", run[:8])}
+			web.cmd.Env, web.cmd.Dir, web.cmd.Stdout, web.cmd.Stderr = h.env, h.work, &web.out, &web.errs
+			if err := web.cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = web.cmd.Process.Kill() }) // it has ended, perhaps
+			web.shows("\n")
+			link := strings.TrimSpace(web.out.String())
+
+			p := openInBrowser(t, path, link)
+			p.until(`document.querySelector(".card.question")?.textContent.includes("What shall it be called?")`)
+			p.eval(`document.querySelector(".card textarea").focus()`)
+			p.must(p.Type(p.ctx, "call it dawn"))
+			p.must(p.Press(p.ctx, "Enter", false))
+			p.until(`document.querySelector(".card.permission pre")?.textContent === "echo it > dawn.txt"`)
+			p.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
+			p.eval(`document.querySelector("[data-act=once]").click()`)
+			p.until(`document.querySelector("#outcome h2")?.textContent === "The run is over: Complete"`)
+			p.until(`document.querySelector("#outcome").textContent.includes("The file is there.")`)
+			p.until(`document.querySelector("#feed").textContent.includes("You: allowed Bash")`)
+			if problems := p.Problems(); len(problems) > 0 {
+				t.Errorf("problems: %q", problems)
+			}
+			other := openInBrowser(t, path, link)
+			other.until(`document.body.innerText.includes("This link was used already")`)
+
+			if err := web.cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			web.ends(contract.ExitInterrupted)
+			token := link[strings.LastIndex(link, "=")+1:]
+			if strings.Contains(web.errs.String()+fmt.Sprint(web.cmd.Args), token) {
+				t.Errorf("the token is told elsewhere: %s", web.errs.String())
+			}
+			awaitGone(t, run)
+			if status := h.output("sessions", "ls", "--json"); !strings.Contains(status, `"complete"`) {
+				t.Errorf("the run is %s", status)
+			}
+		})
+	}
+}
+
+// tab is a page of arbiter web in a browser.
+type tab struct {
+	*browser.Page
+	t   *testing.T
+	ctx context.Context
+}
+
+func openInBrowser(t *testing.T, path, url string) *tab {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "chromium") // it may still write when it is killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := browser.Start(path, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Close()
+		_ = os.RemoveAll(dir)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	p, err := b.Open(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tab{p, t, ctx}
+}
+
+func (p *tab) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *tab) until(expression string) {
+	p.t.Helper()
+	p.must(p.Until(p.ctx, expression))
+}
+
+func (p *tab) eval(expression string) {
+	p.t.Helper()
+	p.must(p.Eval(p.ctx, expression, nil))
+}
