@@ -103,7 +103,7 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 		o.Words = []manual.Entry{{Term: "last"}}
 	case "WAYS":
 		before := h.Word[:strings.LastIndexByte(h.Word, ',')+1]
-		for _, way := range []string{"bell", "desktop", "finished", "off"} {
+		for _, way := range []string{"bell", "desktop", "finished", "ntfy:", "webhook:", "off"} {
 			if !strings.Contains(before, way) {
 				o.Words = append(o.Words, manual.Entry{Term: before + way})
 			}

@@ -153,7 +153,7 @@ var moreLines = []struct{ typed, want string }{
 	{"arbiter REQUIREMENTS.md --", ""},
 	{"arbiter --sandbox-write ", ":files"},
 	{"arbiter --state-dir ", ":dirs"},
-	{"arbiter --notify ", "bell desktop finished off"},
+	{"arbiter --notify ", "bell desktop finished ntfy: webhook: off"},
 	{"arbiter __", ":files"},
 }
 

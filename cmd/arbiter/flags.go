@@ -136,7 +136,10 @@ var settings = slices.Concat(
 		setting{name: "no-mouse", kind: kindBool, usage: "do not use the mouse"},
 		setting{name: "on-hangup", kind: kindText, value: "leave",
 			usage: "`leave|stop`: what becomes of the run when the terminal is gone"},
-		setting{name: "notify", kind: kindText, value: "bell,desktop", usage: "how to notify you when a run waits for you: `WAYS` separated by commas, of bell, desktop (OSC 777, 99 or 9) and finished (when a run ends, too), or off"},
+		setting{name: "notify", kind: kindText, value: "bell,desktop",
+			usage: "how to notify you when a run waits for you: `WAYS` separated by commas, of bell, " +
+				"desktop (OSC 777, 99 or 9), finished (when a run ends, too), ntfy:URL and webhook:URL " +
+				"(a POST for each thing that waits, and at the end), or off"},
 	),
 	group("Rehearsals",
 		setting{name: "rehearse", kind: kindBool, usage: "run a scripted model in a scratch workspace: no login, no network, no cost", flagged: true, env: "-"},

@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -57,9 +58,10 @@ type runtimeRun struct {
 	hooks     *hooksocket.Server // nil where there is no socket to be had
 	cache     *decider.DirStore  // of decisions; nil where none are remembered
 	decides   decider.Decider
-	grants    *grants.Store   // nil where nothing is kept
-	files     *runfiles.Files // nil without Git
-	leftover  []string        // what is said of agents' directories when the run is over
+	grants    *grants.Store       // nil where nothing is kept
+	files     *runfiles.Files     // nil without Git
+	notifier  *webnotify.Notifier // nil unless --notify names a URL
+	leftover  []string            // what is said of agents' directories when the run is over
 
 	board         broadcaster
 	clients       subscribers
@@ -278,6 +280,7 @@ func (r *runtimeRun) ready(sink runloop.Sink) *runloop.Loop {
 	r.openHooks()
 	r.openSubscribers()
 	r.openControl()
+	r.openNotifier()
 	r.attached.Go(r.watchState)
 	return r.loop
 }
@@ -395,6 +398,7 @@ func (r *runtimeRun) watchBridge(p *bridge.Client) {
 // close lets go of what is still held; [runtimeRun.shutdown] comes before it where
 // a run has been played.
 func (r *runtimeRun) close() {
+	r.closeNotifier()
 	r.closeControl()
 	r.closeHooks()
 	if r.cache != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -19,6 +20,8 @@ type face struct {
 	Still  bool
 	Mouse  bool
 	Notify notify.Options
+	// Posts are where the run's process, not the screen, posts notifications to.
+	Posts []webnotify.Target
 	// OnHangup is hangupLeave or hangupStop.
 	OnHangup string
 }
@@ -43,7 +46,16 @@ func readFace(c *cli.Context) (face, error) {
 	}
 	f.Notify.Terminal = notify.Detect(os.Getenv)
 	for word := range strings.SplitSeq(c.String("notify"), ",") {
-		switch strings.TrimSpace(word) {
+		word = strings.TrimSpace(word)
+		if webnotify.IsTarget(word) {
+			target, err := webnotify.Parse(word)
+			if err != nil {
+				return f, usagef("--notify %q: %v", word, err)
+			}
+			f.Posts = append(f.Posts, target)
+			continue
+		}
+		switch word {
 		case "bell":
 			f.Notify.Bell = true
 		case "desktop":
@@ -52,7 +64,8 @@ func readFace(c *cli.Context) (face, error) {
 			f.Notify.Finished = true
 		case "off", "":
 		default:
-			return f, usagef("--notify %q: use bell, desktop and finished, separated by commas, or off", word)
+			return f, usagef("--notify %q: use bell, desktop, finished, ntfy:URL and webhook:URL, separated by "+
+				"commas, or off", word)
 		}
 	}
 	return f, nil

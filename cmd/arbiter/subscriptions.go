@@ -60,12 +60,13 @@ func (r *runtimeRun) openLog() (*eventlog.Log, error) {
 	return r.store.EventLog(r.choices.Options.Run)
 }
 
-// watchState wakes the subscribers when the state changes, until the loop has ended.
+// watchState wakes the subscribers when the state changes, and has notifications posted, until the loop has ended.
 func (r *runtimeRun) watchState() {
 	for {
 		select {
 		case <-r.loop.Changed():
 			r.clients.hub.Hint()
+			r.notifyWaiting()
 		case <-r.loop.Done():
 			r.clients.hub.Hint()
 			return
@@ -76,6 +77,7 @@ func (r *runtimeRun) watchState() {
 // announceEnd tells the subscribers how the run ended and waits until they have read it, but not for
 // long.
 func (r *runtimeRun) announceEnd(end control.RunEnded) {
+	r.notifyEnd(end)
 	r.clients.end = end
 	close(r.clients.ended)
 	done := make(chan struct{})

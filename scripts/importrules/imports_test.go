@@ -133,6 +133,8 @@ var forbidden = []rule{
 	{from: "./cmd/arbiter/internal/socket", to: []string{"./bridge/...", "./supervisor/...", "./hooks/..."}, why: "a place to listen at, whoever speaks there"},
 	{from: "./cmd/arbiter/internal/runarchive", to: []string{"./supervisor/...", "./bridge/...", "log/slog", "net"},
 		why: "files, sizes and hashes: what a journal says is its readers' business"},
+	{from: "./cmd/arbiter/internal/webnotify", to: []string{"./bridge/...", "./supervisor", "os"}, direct: true,
+		why: "what is posted elsewhere is made of who waits for what, and of nothing else"},
 	{from: "./cmd/arbiter/internal/webpage", to: []string{"./supervisor", "./supervisor/runloop", "os"}, direct: true,
 		why: "a page is a client of the control socket: what it shows is told, and what it does is asked for"},
 	{from: "./cmd/arbiter/internal/scratch", to: []string{module + "/...", "log/slog", "net"}, direct: true, why: "a leaf: directories, and whose they are"},

@@ -1,0 +1,122 @@
+package webnotify
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+)
+
+const (
+	// answers is how long a server may take for one notification.
+	answers = 10 * time.Second
+	// queued is how many notifications may wait for the server.
+	queued = 64
+	// titleMost bounds the title, in characters.
+	titleMost = 80
+)
+
+// Options are what a notifier is made with.
+type Options struct {
+	Targets []Target
+	Run     string
+	// Failed is told, once for each target, that it did not take a notification. It does not block.
+	Failed func(error)
+}
+
+// Notifier posts what newly waits, and the end. Its methods do not block, but for Close.
+type Notifier struct {
+	options Options
+	client  *http.Client
+	queue   chan message
+	done    chan struct{}
+	cancel  context.CancelFunc
+
+	mu     sync.Mutex
+	known  map[string]bool // what waits, as far as it was told
+	closed bool
+}
+
+// New makes a notifier. The caller closes it.
+func New(o Options) *Notifier {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &Notifier{
+		options: o, queue: make(chan message, queued), done: make(chan struct{}), cancel: cancel,
+		known: map[string]bool{},
+		client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
+	}
+	go n.work(ctx) // ends with the queue; Close waits for it
+	return n
+}
+
+func (n *Notifier) work(ctx context.Context) {
+	defer close(n.done)
+	failed := map[Target]bool{}
+	for m := range n.queue {
+		for _, t := range n.options.Targets {
+			err := t.post(ctx, n.client, m)
+			if err != nil && !failed[t] {
+				failed[t] = true
+				n.options.Failed(err)
+			}
+		}
+	}
+}
+
+// Look posts what waits now and did not before: once for each question, and once for the permission requests of one
+// agent, however many there are.
+func (n *Notifier) Look(title string, items []inbox.Item) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := map[string]bool{}
+	for _, i := range inbox.Awaited(items) {
+		key := i.ID
+		if i.Kind == inbox.Permission {
+			key = "permission " + i.Agent
+		}
+		if !n.known[key] && !now[key] {
+			n.put(message{Event: waits, Title: title, Kind: string(i.Kind), Agent: i.Agent})
+		}
+		now[key] = true
+	}
+	n.known = now
+}
+
+// End posts how the run ended.
+func (n *Notifier) End(title, status string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.put(message{Event: ended, Title: title, Status: status})
+}
+
+// put needs mu.
+func (n *Notifier) put(m message) {
+	if n.closed {
+		return
+	}
+	m.Version, m.Time, m.Run, m.Title = 1, time.Now().UTC(), n.options.Run, sanitize.Line(m.Title, titleMost)
+	select {
+	case n.queue <- m:
+	default: // a server that is so slow gets no more
+	}
+}
+
+// Close gives what waits some time to be posted.
+func (n *Notifier) Close(within time.Duration) {
+	n.mu.Lock()
+	if !n.closed {
+		n.closed = true
+		close(n.queue)
+	}
+	n.mu.Unlock()
+	late := time.AfterFunc(within, n.cancel)
+	<-n.done
+	late.Stop()
+	n.cancel()
+	n.client.CloseIdleConnections()
+}

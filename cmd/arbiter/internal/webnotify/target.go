@@ -1,0 +1,139 @@
+package webnotify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+)
+
+// Prefixes of targets, as --notify takes them.
+const (
+	ntfy    = "ntfy:"
+	webhook = "webhook:"
+)
+
+// Target is where notifications are posted to: ntfy:URL or webhook:URL.
+type Target string
+
+// IsTarget reports whether a word is meant as a target.
+func IsTarget(word string) bool {
+	return strings.HasPrefix(word, ntfy) || strings.HasPrefix(word, webhook)
+}
+
+// Parse reads a target.
+func Parse(word string) (Target, error) {
+	_, address, _ := strings.Cut(word, ":")
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("give an http or https URL, such as %shttps://ntfy.sh/TOPIC", ntfy)
+	}
+	return Target(word), nil
+}
+
+// String names the target without its path and query, which often are a secret.
+func (t Target) String() string {
+	kind, address, _ := strings.Cut(string(t), ":")
+	u, err := url.Parse(address)
+	if err != nil {
+		return kind
+	}
+	return kind + ":" + u.Scheme + "://" + u.Host
+}
+
+// What happened.
+const (
+	waits = "waits" // something newly waits for the human
+	ended = "ended" // the run did
+)
+
+// message is a notification, as a webhook gets it.
+type message struct {
+	Version int       `json:"v"`
+	Time    time.Time `json:"time"`
+	Event   string    `json:"event"`
+	Run     string    `json:"run"`
+	Title   string    `json:"title"`
+	Kind    string    `json:"kind,omitempty"`   // question, acceptance, permission, trust, recovery
+	Agent   string    `json:"agent,omitempty"`  // who waits
+	Status  string    `json:"status,omitempty"` // of a run that ended
+}
+
+// text says in a line what has happened.
+func (m message) text() string {
+	run := m.Run[:min(8, len(m.Run))]
+	if m.Event == ended {
+		return fmt.Sprintf("The run has ended: %s (run %s)", strings.ReplaceAll(m.Status, "_", " "), run)
+	}
+	what := map[inbox.Kind]string{
+		inbox.Question: "%s has a question", inbox.Acceptance: "the result was rejected: %s asks what to do",
+		inbox.Permission: "%s asks for a permission", inbox.Trust: "%s asks whether you trust the workspace",
+		inbox.Recovery: "%s failed: choose how to go on",
+	}[inbox.Kind(m.Kind)]
+	if what == "" {
+		what = "%s waits for you"
+	}
+	return fmt.Sprintf(what+" (run %s)", m.Agent, run)
+}
+
+// request makes the POST of a message.
+func (t Target) request(ctx context.Context, m message) (*http.Request, error) {
+	kind, address, _ := strings.Cut(string(t), ":")
+	if kind+":" == webhook {
+		raw, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
+		if err == nil {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		return r, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(m.text()))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Title", mime.BEncoding.Encode("utf-8", m.Title))
+	r.Header.Set("Tags", "hourglass")
+	r.Header.Set("Priority", "high")
+	if m.Event == ended {
+		r.Header.Set("Tags", "checkered_flag")
+		r.Header.Set("Priority", "default")
+	}
+	return r, nil
+}
+
+// post posts a message. A redirection is not followed: the next host was not named.
+func (t Target) post(ctx context.Context, client *http.Client, m message) error {
+	ctx, cancel := context.WithTimeout(ctx, answers)
+	defer cancel()
+	r, err := t.request(ctx, m)
+	if err != nil {
+		return fmt.Errorf("%s: the request cannot be made", t) // the cause has the URL in it
+	}
+	r.Header.Set("User-Agent", "arbiter")
+	resp, err := client.Do(r)
+	if err != nil {
+		var whole *url.Error
+		if errors.As(err, &whole) {
+			err = whole.Err // without the URL
+		}
+		return fmt.Errorf("%s: %w", t, err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return fmt.Errorf("%s answered %s", t, resp.Status)
+	}
+	return nil
+}
