@@ -62,3 +62,25 @@ install_claude() {
   rm -rf "$fresh"
   claude_works "$version" || die "the CLI in $place does not run: $(version_of_claude "$place/node_modules/.bin/claude" || true)"
 }
+
+# install_acp_clients installs the clients of the Agent Client Protocol that tests use, and the Node.js that runs them, in
+# the versions that scripts/acp/package-lock.json pins: unless they are there, in the same way as install_claude.
+install_acp_clients() {
+  local place fresh
+  place="$tools/acp/$(git hash-object --no-filters "$root/scripts/acp/package-lock.json")"
+  [ -e "$place/node_modules/.bin/acpx" ] && return
+  mkdir -p "$tools/acp"
+  fresh="$(mktemp -d "$tools/acp/.new.XXXXXX")"
+  # shellcheck disable=SC2064 # the directory of now
+  trap "rm -rf '$fresh'" EXIT
+  say "installing clients of the Agent Client Protocol into $place"
+  cp "$root/scripts/acp/package.json" "$root/scripts/acp/package-lock.json" "$fresh"
+  # Not npm ci: it refuses a lock file that was written where other systems' packages were missing.
+  npm install --prefix "$fresh" --no-save --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null >&2 ||
+    die "npm could not install the clients; with a network (or a mirror in your npm configuration) try again"
+  if [ ! -e "$place/node_modules/.bin/acpx" ]; then # else another set-up was faster
+    rm -rf "$place"
+    mv "$fresh" "$place"
+  fi
+  rm -rf "$fresh"
+}

@@ -256,6 +256,26 @@ func (e *acpEditor) loads(h *abode, session string) []string {
 	return e.transcript(from)
 }
 
+// killed kills the process of a run that asks, once the event log has the question: what a run has told in its last
+// moment is in the log when the run was resumed.
+func (h *abode) killed(run string) {
+	h.t.Helper()
+	late := time.After(patience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(h.output("replay", run), `"event":"question"`) {
+		select {
+		case <-tick.C:
+		case <-late:
+			h.t.Fatal("the event log has no question")
+		}
+	}
+	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
+		h.t.Fatal(err)
+	}
+	awaitGone(h.t, run)
+}
+
 var acpEditors = map[string]string{
 	"plain":     `{}`,
 	"subagents": `{"subagents":{},"session":{"notices":{},"compaction":{}},"auth":{"terminal":true}}`,
@@ -278,10 +298,7 @@ func TestACP(t *testing.T) {
 				if !strings.Contains(strings.Join(shown, "\n"), "What shall it be called?") {
 					t.Fatalf("nothing was asked: %s", shown)
 				}
-				if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
-				awaitGone(t, e.session)
+				h.killed(e.session)
 				other := h.edits(capabilities, args...)
 				if d := cmp.Diff(shown, other.loads(h, e.session)); d != "" {
 					t.Fatalf("loaded is not what was live: %s", d)
