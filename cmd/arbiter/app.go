@@ -93,11 +93,14 @@ type env struct {
 // exitError ends the program with a code. An empty text says nothing more: it
 // was said already.
 type exitError struct {
-	code contract.Exit
-	text string
+	code  contract.Exit
+	text  string
+	cause error // for callers that act on it; may be nil
 }
 
 func (e *exitError) Error() string { return e.text }
+
+func (e *exitError) Unwrap() error { return e.cause }
 
 func usagef(format string, args ...any) *exitError {
 	return &exitError{code: contract.ExitUsage, text: fmt.Sprintf(format, args...)}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -70,7 +71,7 @@ func notConnected(info journal.Info, err error) error {
 	var refused *control.Refusal
 	switch {
 	case errors.As(err, &refused):
-		return usagef("%s", refused.Message)
+		return &exitError{code: contract.ExitUsage, text: refused.Message, cause: refused}
 	case errors.Is(err, control.ErrSilent), errors.Is(err, context.DeadlineExceeded):
 		return environmentf("the arbiter of run %s (process %d) does not answer: %v", short(info.Run), info.PID, err)
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -219,4 +221,38 @@ func (h *abode) fails(want contract.Exit, args ...string) string {
 		h.t.Fatalf("arbiter %v: %v, want exit code %d\n%s", args, err, want, errs.String())
 	}
 	return errs.String()
+}
+
+// TestMCPOfAnAgent: a server that an agent has started can neither steer the run nor look into it, and says why.
+func TestMCPOfAnAgent(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t) // whose descendants are told apart here
+	b := exposed(t)
+	self, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, args := range map[string]map[string]any{
+		"answer": {"run": b.run, "text": "Approved."}, "status": {"run": b.run}, "cancel": {"run": b.run},
+	} {
+		call, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+			"params": map[string]any{"name": tool, "arguments": args, "_meta": map[string]any{
+				mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeyClientCapabilities: map[string]any{}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dialogue := "coproc " + self + " mcp --state-dir " + b.state() + " --allow-dir " + b.home + "\n" +
+			"echo '" + string(call) + "' >&${COPROC[1]}\nread -r line <&${COPROC[0]}\necho \"$line\"\n"
+		file := filepath.Join(b.work, "dialogue")
+		if err := os.WriteFile(file, []byte(dialogue), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, _ := b.inAgent("env -i HOME=" + b.home + " setsid bash " + file)
+		if !strings.Contains(out, `"isError":true`) || !strings.Contains(out, "refused") {
+			t.Errorf("%s: %s", tool, out)
+		}
+	}
+	if list := collect[contract.Accepted](b.script); len(list) > 0 {
+		t.Errorf("accepted: %+v", list)
+	}
 }

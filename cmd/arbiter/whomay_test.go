@@ -105,7 +105,13 @@ func (b *busy) asAgent(args string) (out string, code int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	line := fmt.Sprintf("env -i HOME=%s setsid %s %s --state-dir %s < /dev/null", b.home, self, args, b.state())
+	return b.inAgent(fmt.Sprintf("env -i HOME=%s setsid %s %s --state-dir %s < /dev/null", b.home, self, args,
+		b.state()))
+}
+
+// inAgent runs a command line in the Orchestrator's shell.
+func (b *busy) inAgent(line string) (out string, code int) {
+	b.t.Helper()
 	next := filepath.Join(b.work, "next")
 	if err := os.WriteFile(next, []byte(line), 0o600); err != nil {
 		b.t.Fatal(err)
@@ -126,7 +132,7 @@ func (b *busy) asAgent(args string) (out string, code int) {
 	at := strings.LastIndexByte(text, '\n') + 1
 	code, err = strconv.Atoi(text[at:])
 	if err != nil {
-		b.t.Fatalf("%s: %s", args, text)
+		b.t.Fatalf("%s: %s", line, text)
 	}
 	return text[:at], code
 }

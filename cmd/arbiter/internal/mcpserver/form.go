@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,6 +19,8 @@ const (
 	// maxForm bounds what a form shows of a request, in bytes. A longer one cannot be allowed in a form: what is cut
 	// off could be what matters.
 	maxForm = 6000
+	// shownLines is how many lines of a form every client shows.
+	shownLines = 3
 	// maxRules is how many of the rules that a request suggests a form offers.
 	maxRules = 2
 )
@@ -62,7 +65,8 @@ func (s *Server) formOf(run string, i control.InboxItem) (form, error) {
 		if err != nil {
 			return form{}, err
 		}
-		return permissionForm(about, s.o.Full(contract.Event{ID: i.Agent, Body: r}), r), nil
+		return permissionForm(about, compact(s.o.Full(contract.Event{ID: i.Agent, Body: r})), r,
+			s.o.Typed("status", run)), nil
 	case inbox.Trust, inbox.Recovery:
 		f := form{message: about + clip(sanitize.Text(i.Text), maxForm)}
 		for _, c := range i.Choices {
@@ -81,16 +85,26 @@ func requestOf(i control.InboxItem) (r contract.PermissionRequest, err error) {
 	return r, err
 }
 
-// permissionForm offers what arbiter allow and deny can say.
-func permissionForm(about, full string, r contract.PermissionRequest) form {
+// compact leaves out empty lines: Claude Code shows three lines of a form, and says how many more there are (observed
+// with CLI 2.1.329).
+func compact(text string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return strings.TrimSpace(line) == ""
+	}), "\n")
+}
+
+// permissionForm offers what arbiter allow and deny can say. Whole is the command that shows the request in full.
+func permissionForm(about, full string, r contract.PermissionRequest, whole string) form {
 	permit := func(behavior, scope, rule string) contract.Permit {
 		return contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action, Scope: scope, Rule: rule}
 	}
 	deny := option{"Deny", permit(bridge.Deny, contract.ScopeOnce, "")}
 	if len(full) > maxForm {
 		return form{note: true, options: []option{deny, {label: "Decide in a terminal"}},
-			message: about + clip(full, maxForm) + "\n\nIt is too long for a form: arbiter status shows it in full, " +
-				"and arbiter allow allows it."}
+			message: about + "(too long for a form; in full: " + whole + ") " + clip(full, maxForm)}
+	}
+	if n := strings.Count(full, "\n") + 1; n > shownLines {
+		about += fmt.Sprintf("(%d lines; in full: %s) ", n, whole)
 	}
 	f := form{note: true, message: about + full, options: []option{
 		{"Allow once", permit(bridge.Allow, contract.ScopeOnce, "")},

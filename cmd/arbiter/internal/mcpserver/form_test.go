@@ -10,7 +10,7 @@ import (
 // TestALongRequestIsNotAllowedInAForm: what does not show as a whole can be denied, and nothing else.
 func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
 	request := contract.PermissionRequest{Suggestions: []string{"Bash(x)"}}
-	f := permissionForm("", strings.Repeat("x", maxForm+1), request)
+	f := permissionForm("", strings.Repeat("x", maxForm+1), request, "")
 	if len(f.message) > maxForm+300 || !strings.Contains(f.message, "cut here") {
 		t.Errorf("the message has %d bytes", len(f.message))
 	}
@@ -27,7 +27,7 @@ func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
 // TestRulesAreOfferedToTheLetter: a rule that would show as another is not offered.
 func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	rules := []string{"Bash(a\u202eb)", "Bash(ok)", "Bash(no)"}
-	f := permissionForm("", "x", contract.PermissionRequest{Suggestions: rules})
+	f := permissionForm("", "x", contract.PermissionRequest{Suggestions: rules}, "")
 	var labels []string
 	for _, o := range f.options {
 		labels = append(labels, o.label)
@@ -39,6 +39,18 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
 		if c := f.command(accepts(res, "")); c != nil {
 			t.Errorf("%q means %+v", res, c)
+		}
+	}
+}
+
+// TestAFormSaysThatThereIsMore: a client may show the first lines of a form alone.
+func TestAFormSaysThatThereIsMore(t *testing.T) {
+	for lines, more := range map[int]bool{1: false, shownLines: false, shownLines + 1: true} {
+		text := compact("Asks:\n\n" + strings.Repeat("x\n \n", lines-1))
+		f := permissionForm("Run 4be1c2d0: ", text, contract.PermissionRequest{}, "arbiter status 4be1c2d0")
+		first, _, _ := strings.Cut(f.message, "\n")
+		if strings.Contains(first, "lines; in full: arbiter status 4be1c2d0") != more {
+			t.Errorf("%d lines: %q", lines, f.message)
 		}
 	}
 }

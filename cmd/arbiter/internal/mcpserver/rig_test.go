@@ -254,16 +254,9 @@ func (service) Stop(context.Context, control.StopParams) error { return nil }
 func (service) InputEnded(context.Context) error               { return nil }
 func (service) Refused(control.Peer, string)                   {}
 
-// user is a client of a server.
-type user struct {
-	t       *testing.T
-	session *mcp.ClientSession
-}
-
-// serve connects a client to a server of the world's run. The version is of the protocol; empty: the newest.
-func (w *world) serve(version string, o *mcp.ClientOptions, change func(*Options)) *user {
-	w.t.Helper()
-	opts := Options{Runs: w, Args: []string{"--max-cost", "5"}, Dirs: []string{w.dir}, Version: "1",
+// options are those of a server of the world's run.
+func (w *world) options() Options {
+	return Options{Runs: w, Args: []string{"--max-cost", "5"}, Dirs: []string{w.dir}, Version: "1",
 		Line: func(e contract.Event) string {
 			if m, ok := e.Body.(contract.Message); ok {
 				return m.Text
@@ -273,6 +266,18 @@ func (w *world) serve(version string, o *mcp.ClientOptions, change func(*Options
 		Full:  func(e contract.Event) string { return string(e.Body.(contract.PermissionRequest).Input) },
 		Typed: func(name, run string, args ...string) string { return name + " " + strings.Join(args, " ") },
 	}
+}
+
+// user is a client of a server.
+type user struct {
+	t       *testing.T
+	session *mcp.ClientSession
+}
+
+// serve connects a client to a server of the world's run. The version is of the protocol; empty: the newest.
+func (w *world) serve(version string, o *mcp.ClientOptions, change func(*Options)) *user {
+	w.t.Helper()
+	opts := w.options()
 	if change != nil {
 		change(&opts)
 	}

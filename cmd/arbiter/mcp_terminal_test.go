@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// background is a model that has a run make a thing, and hears of its end without asking for it.
+const background = `
+name: background
+title: A model has a run make a thing in the background
+actors:
+  - name: caller
+    match: {role: main}
+    steps:
+      - use: [{tool: mcp__arbiter__start_run, input: {task: Make a thing}}]
+      - expect: started server-side task
+        say: It goes on in the background.
+      - expect: (?s)completed.*The file is there
+        say: Indeed it is done.
+`
+
+// TestMCPInTerminal: in Claude Code's terminal a run is a task in the background. Its question and its permission
+// request come to the human as forms, and the model hears of the end.
+func TestMCPInTerminal(t *testing.T) {
+	who := realOnly(t)
+	who.long(t)
+	t.Parallel()
+	h := settle(t, who)
+	cmd, model := h.outer(background)
+	h.knows(model)
+	p := h.run(cmd)
+	p.await("manual mode on")
+	p.Type("Have a thing made.")
+	p.await("Have a thing made.")
+	p.insists("Enter", "What shall it be called?", "Answer:")
+	p.await("1 MCP task still running")
+	p.Type("call it dawn")
+	p.await("Answer: call it dawn")
+	p.insists("Enter", "asks leave to use Bash:", "command: echo it > dawn.txt", "Decision:")
+	p.insists("Right", "Allow once", "Allow this for the whole run", "Deny")
+	p.insists("Enter", "Decision: Allow once")
+	p.insists("Down", "❯ Accept")
+	p.insists("Enter", "completed", "Indeed it is done.")
+	for _, problem := range model.Problems() {
+		// The CLI asks its model before its servers have told their tools, perhaps; calls work all the same.
+		if !strings.Contains(problem, "does not offer") {
+			t.Errorf("the play left its script: %s", problem)
+		}
+	}
+	runs := h.runs()
+	if len(runs) != 1 {
+		t.Fatalf("runs %v", runs)
+	}
+	awaitGone(t, runs[0])
+	if state := h.output("sessions", "show", runs[0]); !strings.Contains(state, contract.StatusComplete) {
+		t.Errorf("it ended so:\n%s", state)
+	}
+}
+
+// knows writes what the CLI remembers of its first start, so that it has no questions before it begins.
+func (h *abode) knows(model *rehearsal.Server) {
+	h.t.Helper()
+	key := model.Key()
+	answers := map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}}
+	known, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true, "customApiKeyResponses": answers})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// insists presses a key until the screen shows all of some texts: a form of the CLI's passes over a key that comes
+// right after another (observed with CLI 2.1.329).
+func (p *pane) insists(key string, texts ...string) {
+	p.t.Helper()
+	again := time.NewTicker(2 * time.Second)
+	defer again.Stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	p.press(key)
+	for {
+		seen := strings.ReplaceAll(p.Screen().Text(), "\u00a0", " ")
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(seen, text) }) {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-again.C:
+			p.press(key)
+		case <-p.ctx.Done():
+			p.t.Fatalf("%q does not lead to %q:\n%s", key, texts, seen)
+		}
+	}
+}
