@@ -30,7 +30,7 @@ pure_of='./supervisor/journal ./supervisor/policy ./transcript ./tui ./tui/histo
 pure_tests='TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
 pure_tests+='|TestAgainstShells|TestHarmlessChangesNothing|TestCompiledSaysTheSame|TestTape|TestTornFiles|TestWhatTheRunKeepsIsNotKeptTwice'
-pure_tests+='|TestModelOutputIsTold|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
+pure_tests+='|TestRead100MB|TestWhatIsOpenHoldsNoText|TestModelOutputIsTold|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
 
 # These loops are short with the detector, and longer without it.
 loops='FuzzFace|TestWindowOfTwoSizes'

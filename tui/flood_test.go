@@ -45,7 +45,8 @@ func TestFlood(t *testing.T) {
 	f, screen, host, end := benchFace(t, "Weave")
 	run := host.begunRun()
 	typist := newTypist(screen, func() int { return len(f.root.prompt.input.Text()) })
-	const piece, rate, presses = 32 << 10, 100 << 20, 100
+	const piece, rate = 32 << 10, 100 << 20
+	presses := effort[int64](30, 60, 100)
 	var before runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -76,7 +77,7 @@ func TestFlood(t *testing.T) {
 	var took []time.Duration
 	gap := time.NewTicker(20 * time.Millisecond)
 	defer gap.Stop()
-	for n := 1; n <= presses; n++ {
+	for n := 1; n <= int(presses); n++ {
 		<-gap.C
 		paints := screen.paints.Load()
 		took = append(took, typist.press(n))

@@ -64,9 +64,9 @@ func TestCrashPointsAreListed(t *testing.T) {
 // TestKilledAtEachPoint kills a process at the first, second and third passing of each
 // point, and then finds all it called durable.
 func TestKilledAtEachPoint(t *testing.T) {
-	times := 3
-	if testing.Short() {
-		times = 1
+	times := 2
+	if os.Getenv("ARBITER_LONG") != "" {
+		times = 5
 	}
 	hit := hitPoints(t)
 	for _, point := range CrashPoints {
