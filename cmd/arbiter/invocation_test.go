@@ -55,7 +55,14 @@ var wrongInvocations = []struct {
 	{`trust --show --revoke`, `trust: --show, --revoke and --yes exclude each other, and --json needs --show`, usage},
 	{`logs --json RUN`, `logs: --json and --text need --audit`, usage},
 
+	{`web 3f2a 4b1c`, `web: give at most one RUN`, usage},
+	{`web 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
+
 	// Values.
+	{`--json --notify ntfy:topic --task x`, `--notify "ntfy:topic": give an http or https URL, such as ` +
+		`ntfy:https://ntfy.sh/TOPIC`, usage},
+	{`--json --notify beep --task x`, `--notify "beep": use bell, desktop, finished, ntfy:URL and webhook:URL, ` +
+		`separated by commas, or off`, usage},
 	{`--task`, `--task needs a value: TEXT`, usage},
 	{`--json --task=`, `--task is empty: give the text of the task`, usage},
 	{`--json --no-input`, `there is no task: with --no-input, give --task or a requirements file`, usage},

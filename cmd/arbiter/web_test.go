@@ -47,6 +47,7 @@ func TestWebPage(t *testing.T) {
 			p.eval(`document.querySelector("[data-act=once]").click()`)
 			p.until(`document.querySelector("#outcome h2")?.textContent === "The run is over: Complete"`)
 			p.until(`document.querySelector("#outcome").textContent.includes("The file is there.")`)
+			p.until(`!document.querySelector("#outcome").textContent.includes("null")`)
 			p.until(`document.querySelector("#feed").textContent.includes("You: allowed Bash")`)
 			if problems := p.Problems(); len(problems) > 0 {
 				t.Errorf("problems: %q", problems)

@@ -268,8 +268,10 @@ func TestAnswersByKeyboard(t *testing.T) {
 	quick(t)
 	b := startBrowser(t)
 	h := newHouse(t)
+	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Status: "busy"})
 	s, _ := serve(t, h)
 	w := openPage(t, b, s)
+	h.tell("orch-1", contract.ToolUse{Tool: "Read", Input: []byte(`{"file_path":"go.mod"}`)})
 	h.wait(control.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which **database**?"})
 	w.until(`document.title.startsWith("(1) ")`)
 	w.until(`document.querySelector("#alarm").textContent.includes("The Arbiter asks")`)
@@ -283,6 +285,8 @@ func TestAnswersByKeyboard(t *testing.T) {
 	h.wait(permissionItem(t, "perm-1", "make test"), permissionItem(t, "perm-2", "go test ./...", "Bash(go test *)"))
 	w.until(`document.querySelectorAll(".card").length === 2 && document.title.startsWith("(2) ")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
+	w.until(`document.querySelector("[data-item=perm-1] h3").textContent === "Orchestrator I wants to run a command"`)
+	w.until(`document.querySelector("[data-agent=orch-1] .doing").textContent === "Read go.mod"`)
 	w.tabTo("[data-item=perm-1] [data-act=once]")
 	w.must(w.Press(w.ctx, "Enter", false))
 	action := strings.Repeat("ab", 32)
@@ -309,13 +313,13 @@ func TestAnswersByKeyboard(t *testing.T) {
 
 	h.end("") // the host is killed
 	w.until(`document.querySelector("#outcome h2")?.textContent.includes("killed")`)
-	w.until(`document.querySelector("#stop").disabled`)
+	w.until(`document.querySelector("#stop").hidden`)
 	w.tabTo("#outcome button")
 	w.must(w.Press(w.ctx, "Enter", false))
 	w.until(`document.querySelector("#confirm").open`)
 	w.named("dialog")
 	w.must(w.Press(w.ctx, "Enter", false))
-	w.until(`document.querySelector("#outcome").hidden && !document.querySelector("#stop").disabled`)
+	w.until(`document.querySelector("#outcome").hidden && !document.querySelector("#stop").hidden`)
 	if problems := w.Problems(); len(problems) > 0 || h.resumed != 1 {
 		t.Errorf("resumed %d times, problems: %q", h.resumed, problems)
 	}

@@ -50,6 +50,8 @@ export function show(items, alive) {
   if (changed && !first) moved();
   first = false;
   if (fresh.length > 0) say(fresh.map((c) => c.title).join(". ") + ".", true);
+  const hints = byId("inbox").querySelectorAll(".for-all");
+  for (const hint of hints) hint.hidden = hints.length < 2;
   const n = cards.size;
   put(byId("waiting-title"), n === 0 ? "Nothing waits for you" : plural(n, "thing waits", "things wait") + " for you");
   byId("waiting").dataset.count = n;
@@ -132,7 +134,7 @@ function permission(item, send, id) {
         button("Always allow here", () => allow("always", rule(), "Always allowed in this workspace."),
           { "data-act": "always", title: "In this workspace, in later runs, too" }),
         button("Deny for this run", () => deny("run", rule(), "Denied for this run."), { "data-act": "deny-run" })),
-      h("label", { for: id + "-why" }, "If you deny, tell the agent"), why),
+      h("label", { for: id + "-why" }, "If you deny, tell the agent why"), why),
   ];
 }
 
@@ -146,7 +148,8 @@ function question(item, send, id) {
     },
   }, text, h("button", { type: "submit", class: "primary" }, "Answer"));
   text.addEventListener("keydown", (e) => sendsOnEnter(e, form));
-  return [h("div", { class: "asked" }, rich(item.text)), form];
+  return [h("div", { class: "asked" }, rich(item.text)), form,
+    h("p", { class: "quiet for-all", hidden: true }, "One answer is for all open questions.")];
 }
 
 const choices = {

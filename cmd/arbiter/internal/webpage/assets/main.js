@@ -34,8 +34,10 @@ function header() {
   const [word, tone] = phase();
   put(byId("phase"), word);
   byId("phase").dataset.tone = tone;
-  put(byId("cost"), dollars(Math.max(s?.cost_usd ?? 0, run.cost)));
+  put(byId("cost"), dollars(run.cost));
   const alive = a?.state === "live" && run.link === "open";
+  const over = a?.state === "ended" || a?.state === "lost";
+  byId("pause").hidden = byId("stop").hidden = byId("say").hidden = over;
   byId("pause").disabled = byId("stop").disabled = byId("text").disabled = !alive;
   byId("say").querySelector("[type=submit]").disabled = !alive;
   put(byId("pause"), s?.paused ? "Continue" : "Pause");
@@ -85,8 +87,9 @@ const parts = {
   },
   status(status) {
     run.status = status;
+    run.cost = Math.max(run.cost, status.cost_usd);
+    side.status(status); // first: it knows the names
     inbox.show(status.inbox ?? [], true);
-    side.status(status);
     addressees(status.agents ?? []);
   },
   lines(list) {

@@ -1,11 +1,11 @@
 // The state of the run beside the conversation: agents, plan, and changed files. Agents come from the run's status; of a
-// run that has ended they are what its events told.
+// run that had ended before the page came, they are what its events told.
 import { h, byId, put } from "./dom.js";
 import { dollars, plural } from "./text.js";
 import { subject } from "./tool.js";
 
 const agents = new Map(); // by id, as events tell: {id, name, mode, status, context_pct, cost_usd, doing, subs}
-let status = null; // of the run, while it is live
+let status = null; // of the run; the last one, if no process plays it any more
 let alive = false;
 const files = new Map(); // by path: {status, added, deleted, agents}
 let total = null; // of the result
@@ -27,7 +27,7 @@ export function tint(id) {
   return "by-orch-" + (Number(/\d+$/.exec(id)?.[0] ?? 0) % 6);
 }
 
-export function live(now) { alive = now; if (!now) status = null; dirty = true; draw(); }
+export function live(now) { alive = now; dirty = true; draw(); }
 
 function known(id) {
   let a = agents.get(id);
@@ -37,6 +37,7 @@ function known(id) {
 
 // event takes up what an event tells of agents, plan and files.
 export function event(e) {
+  const before = dirty;
   dirty = true;
   switch (e.event) {
     case "session": for (const a of agents.values()) a.status = "ended"; break;
@@ -60,7 +61,7 @@ export function event(e) {
     case "changes": for (const f of e.files ?? []) changed(f); break;
     case "merge": merges.push(e); break;
     case "result": total = e.changes ?? null; break;
-    default: dirty = false;
+    default: dirty = before;
   }
 }
 
@@ -91,7 +92,7 @@ export function setStatus(st) { status = st; dirty = true; draw(); }
 export { setStatus as status };
 
 function drawAgents() {
-  const list = (alive && status ? status.agents ?? [] : [...agents.values()]);
+  const list = status?.agents ?? [...agents.values()];
   const rows = list.map((a) => row(a, agents.get(a.id)));
   const top = rows.filter((_, i) => list[i].id === "arbiter");
   const rest = rows.filter((_, i) => list[i].id !== "arbiter");

@@ -11,10 +11,13 @@ const live = new Map(); // text that is still being written, by agent: {el, text
 let result = null, last = 0, ended = "", hidden = 0;
 
 const box = byId("scroll"), feed = byId("feed");
-let following = true;
+let following = true, top = 0;
 
+// Whoever scrolls up is left there. What else moves the end away, such as a narrower window, is followed.
 box.addEventListener("scroll", () => {
-  following = box.scrollHeight - box.scrollTop - box.clientHeight < 60;
+  if (box.scrollHeight - box.scrollTop - box.clientHeight < 60) following = true;
+  else if (box.scrollTop < top) following = false;
+  top = box.scrollTop;
   byId("newest").hidden = following;
 });
 byId("newest").addEventListener("click", () => {
@@ -27,7 +30,8 @@ byId("tools").addEventListener("change", (e) => {
   if (following) toEnd();
 });
 const toEnd = () => { box.scrollTop = box.scrollHeight; };
-new ResizeObserver(() => { if (following) toEnd(); }).observe(box);
+const sizes = new ResizeObserver(() => { if (following) toEnd(); });
+for (const el of [box, feed, byId("outcome")]) sizes.observe(el);
 
 // add appends what events tell.
 export function add(list) {
@@ -200,12 +204,13 @@ export function outcome(about, resume) {
   const facts = result ? [dollars(result.cost_usd), plural(result.iterations ?? 0, "iteration"),
     result.checks ? `${result.checks.passed} checks passed, ${result.checks.failed} failed` : "",
     result.changes ? `${plural(result.changes.files, "file")} changed` : ""].filter(Boolean).join(" · ") : "";
-  el.replaceChildren(
+  el.replaceChildren(...[
     h("h2", { id: "outcome-title" }, title),
-    lost ? h("p", null, about.text) : result?.summary ? h("div", { class: "prose" }, rich(result.summary)) : null,
+    lost ? h("p", null, "You can resume it: a new process takes it up where it was left.") : result?.summary ? h("div", { class: "prose" }, rich(result.summary)) : null,
     ...(result?.failing ?? []).map((f) => h("p", { class: "error" }, f)),
     facts && !lost ? h("p", { class: "quiet" }, facts) : null,
     about.resumable && ended !== "complete" || lost
-      ? h("button", { type: "button", class: "primary", onclick: resume }, "Resume…") : null);
+      ? h("button", { type: "button", class: "primary", onclick: resume }, "Resume…") : null,
+  ].filter(Boolean));
   if (following) toEnd();
 }
