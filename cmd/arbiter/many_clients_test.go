@@ -1,42 +1,54 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestOneRunManyClients plays one run by several clients: it is started on the screen, whose terminal is
-// closed, watched by one that is stopped and by one that is killed, answered and allowed from a second
-// terminal, and ends complete. The watcher that stays has the story as the event log has it, and nothing
-// twice.
+// TestOneRunManyClients plays one run by many clients: it is started on the screen, whose terminal is closed; watched,
+// also by a client that is stopped and by one that is killed; answered on the web page; allowed and steered from a
+// second terminal; and completed over MCP. The watcher that stays has the story as the event log has it, and each
+// command of the human is in it once.
 func TestOneRunManyClients(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
 			h := settle(t, who)
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
+			p := h.play(absolute(t, "testdata/scenarios/clients.yaml"), "--task", "Make a thing")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			run := h.runs()[0]
-			var watched bytes.Buffer
+			var watched, ignored bytes.Buffer
 			watch := h.client(&watched, "watch", run, "--since", "0")
-			var ignored bytes.Buffer
 			stopped, killed := h.client(&ignored, "watch", run), h.client(new(bytes.Buffer), "watch", run)
 			_ = stopped.Process.Signal(syscall.SIGSTOP)
 			_ = killed.Process.Kill()
 			_ = killed.Wait() // it was killed
+			page := h.page(run)
 			p.HangUp()
 			if _, err := p.Exit(p.ctx); err != nil {
 				t.Fatal(err)
 			}
-			h.output("send", run, "call it dawn")
+			page.says("call it dawn")
 			h.waits("permission")
+			h.output("send", run, "--to", "orch-1", "--strength", "steer", "be quick")
 			h.output("allow", run, "all")
+			tools := h.serves(nil)
+			var news []string
+			tools.waitsFor(tools.sees("status", map[string]any{"run": run}), "question", &news)
+			tools.call("answer", map[string]any{"run": run, "text": "keep it"}, false)
+			tools.waitsFor(tools.sees("status", map[string]any{"run": run}), "complete", &news)
 			if err := watch.Wait(); err != nil {
 				t.Errorf("watch: %v", err)
 			}
@@ -48,7 +60,7 @@ func TestOneRunManyClients(t *testing.T) {
 			if len(lines) != len(told) {
 				t.Errorf("%d lines were watched, %d were told", len(lines), len(told))
 			}
-			seen, answers := map[string]bool{}, 0
+			seen, said := map[string]bool{}, map[string]int{}
 			for i, text := range lines {
 				line, err := contract.DecodeLine([]byte(text))
 				if err != nil {
@@ -58,14 +70,84 @@ func TestOneRunManyClients(t *testing.T) {
 					t.Errorf("line %d has number %d", i+1, line.Seq)
 				}
 				seen[text] = true
-				if m, ok := line.Body.(contract.Message); ok && m.Text == "call it dawn" && m.From == contract.Human {
-					answers++
+				if m, ok := line.Body.(contract.Message); ok && m.From == contract.Human {
+					said[m.Text]++
 				}
 			}
-			if answers != 1 {
-				t.Errorf("the answer was told %d times", answers)
+			want := map[string]int{"Make a thing": 1, "call it dawn": 1, "be quick": 1, "keep it": 1}
+			if diff := cmp.Diff(want, said); diff != "" {
+				t.Errorf("what the human said:\n%s", diff)
 			}
 		})
+	}
+}
+
+// webUser is a browser with the page of a run.
+type webUser struct {
+	t         *testing.T
+	client    http.Client
+	page, key string
+}
+
+// page serves the page of a run there, and opens its link.
+func (h *abode) page(run string) *webUser {
+	h.t.Helper()
+	cmd := exec.Command("arbiter", "web", run)
+	cmd.Env, cmd.Dir = h.env, h.work
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // ended by a signal
+	})
+	link, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	jar, _ := cookiejar.New(nil) // no options, no error
+	b := &webUser{t: h.t, client: http.Client{Jar: jar}}
+	b.page, _, _ = strings.Cut(link, "/?")
+	answer, err := b.client.Get(strings.TrimSpace(link))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	b.key = strings.TrimPrefix(answer.Request.URL.Fragment, "k=")
+	if answer.StatusCode != http.StatusOK || b.key == "" {
+		h.t.Fatalf("the link is answered with %s at %s", answer.Status, answer.Request.URL)
+	}
+	return b
+}
+
+// says sends the Arbiter a message, as the page does.
+func (b *webUser) says(text string) {
+	b.t.Helper()
+	line, err := contract.MarshalCommand(contract.Command{Body: contract.Say{To: contract.Arbiter, Text: text}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.page+"/run/command", bytes.NewReader(line))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Origin": b.page, "Content-Type": "application/json", "X-Arbiter-Key": b.key,
+	} {
+		req.Header.Set(name, value)
+	}
+	answer, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body) // shown if it failed
+	if answer.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"accepted":true`)) {
+		b.t.Fatalf("%s: %s", answer.Status, body)
 	}
 }
 
