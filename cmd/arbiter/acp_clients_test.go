@@ -49,7 +49,7 @@ func TestACPWithTheSDK(t *testing.T) {
 		for name, capabilities := range acpEditors {
 			t.Run(who.name+" "+name, func(t *testing.T) {
 				t.Parallel()
-				if who.real || name == "plain" {
+				if name == "plain" {
 					wirecase.Long(t)
 				}
 				h := settle(t, who)

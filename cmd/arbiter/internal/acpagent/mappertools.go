@@ -199,7 +199,11 @@ func (m *mapper) permission(id string, b contract.Permission) []frame {
 	case own:
 		u.Status = completed
 	}
-	return append(m.childState(id, childState{State: "running"}), frame{session, u})
+	frames := m.on(session, u)
+	if a := m.agents[id]; a != nil && a.state.State == "requires_action" { // else its turn is over
+		frames = append(m.childState(id, childState{State: "running"}), frames...)
+	}
+	return frames
 }
 
 // closeCalls ends the calls of an agent that has ended, or of all: no result comes any more.

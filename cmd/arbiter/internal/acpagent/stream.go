@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/sourcegraph/jsonrpc2"
 )
 
 // maxLine bounds a line of the client, in bytes.
@@ -25,17 +27,35 @@ func newStream(in io.Reader, out io.Writer) *stream {
 	return &stream{in: bufio.NewReaderSize(in, 64<<10), raw: in, out: out}
 }
 
-// ReadObject implements jsonrpc2.ObjectStream. Empty lines are passed over.
+// ReadObject implements jsonrpc2.ObjectStream. Empty lines are passed over; what is no JSON object is refused, and the
+// connection goes on.
 func (s *stream) ReadObject(v any) error {
 	for {
 		line, err := s.line()
 		if err != nil {
 			return err
 		}
-		if len(line) > 0 {
-			return json.Unmarshal(line, v)
+		if len(line) == 0 {
+			continue
+		}
+		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is no JSON"}
+		if json.Valid(line) {
+			if err = json.Unmarshal(line, v); err == nil {
+				return nil
+			}
+			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest, Message: "a line is no message: " + err.Error()}
+		}
+		if err := s.WriteObject(refused{JSONRPC: "2.0", Error: refusal}); err != nil {
+			return err
 		}
 	}
+}
+
+// refused answers what has no id that could be read.
+type refused struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      *int           `json:"id"`
+	Error   jsonrpc2.Error `json:"error"`
 }
 
 func (s *stream) line() ([]byte, error) {
