@@ -46,7 +46,7 @@ func TestOneRunManyClients(t *testing.T) {
 			h.output("allow", run, "all")
 			tools := h.serves(nil)
 			var news []string
-			tools.waitsFor(tools.sees("status", map[string]any{"run": run}), "question", &news)
+			h.waits("question")
 			tools.call("answer", map[string]any{"run": run, "text": "keep it"}, false)
 			tools.waitsFor(tools.sees("status", map[string]any{"run": run}), "complete", &news)
 			if err := watch.Wait(); err != nil {
