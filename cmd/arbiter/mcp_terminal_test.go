@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +30,8 @@ actors:
 `
 
 // TestMCPInTerminal: in Claude Code's terminal a run is a task in the background. Its question and its permission
-// request come to the human as forms, and the model hears of the end.
+// request come to the human as forms, and the model hears of the end. The task goes on when the server is killed, and
+// when the run's host is.
 func TestMCPInTerminal(t *testing.T) {
 	who := realOnly(t)
 	who.long(t)
@@ -43,6 +45,29 @@ func TestMCPInTerminal(t *testing.T) {
 	p.await("Have a thing made.")
 	p.insists("Enter", "What shall it be called?", "Answer:")
 	p.await("1 MCP task still running")
+	server, ok := childNamed(cmd.Process.Pid, "mcp")
+	if !ok {
+		t.Fatal("there is no server")
+	}
+	if err := syscall.Kill(server, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.Type("lost")
+	p.await("Answer: lost")
+	p.insists("Enter", "manual mode on")
+	p.Type("/mcp reconnect arbiter")
+	p.await("/mcp reconnect arbiter")
+	p.insists("Enter", "Reconnected to arbiter", "What shall it be called?", "Answer:")
+
+	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.Type("too late")
+	p.await("Answer: too late")
+	p.insists("Enter", "Resume it from where it stopped?", "Decision:")
+	p.insists("Right", "Resume", "Leave it")
+	p.insists("Enter", "Decision: Resume")
+	p.insists("Enter", "What shall it be called?", "Answer:")
 	p.Type("call it dawn")
 	p.await("Answer: call it dawn")
 	p.insists("Enter", "asks leave to use Bash:", "command: echo it > dawn.txt", "Decision:")

@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, dir: dir, path: filepath.Join(dir, eventlog.Name), sock: filepath.Join(dir, "s"),
 		heard: make(chan struct{})}
 	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
-	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing"}
+	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing", LogLines: 7}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func (s *Server) addTools() {
 		Description: "Report what a run was asked, did, changed and proved, and what it cost.",
 		Annotations: reads("Report of a run")}, s.report)
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "cancel",
-		Description: "End a run in order. What it has done stays; it cannot be resumed.",
+		Description: "End a run in order. What it has done stays, and resume_run can continue it.",
 		Annotations: &mcp.ToolAnnotations{Title: "Cancel a run", DestructiveHint: &yes, IdempotentHint: true},
 	}, s.cancel)
 }

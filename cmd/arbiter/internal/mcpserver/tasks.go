@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -131,7 +132,7 @@ func (s *Server) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *taskP
 		return nil, err
 	}
 	for _, i := range st.Inbox {
-		if res, ok := p.InputResponses[inputKey(i)].(*mcp.ElicitResult); ok {
+		if res, ok := p.InputResponses[inputKey(st, i)].(*mcp.ElicitResult); ok {
 			if _, _, err := s.obey(ctx, l, i, res); err != nil {
 				return nil, err
 			}
@@ -153,11 +154,13 @@ func (s *Server) taskCancel(ctx context.Context, ss *mcp.ServerSession, p *taskP
 	return &acknowledged{ResultType: complete}, err
 }
 
-// inputKey names an item among the input requests of a task. A key is never used twice in a task: items that may come
-// again bear when they came.
-func inputKey(i control.InboxItem) string {
+// inputKey names an item among the input requests of a task. A client never shows a form with the same key again, so
+// an item gets another when the run was resumed: an answer may have been lost with the process before. Items that come
+// more than once in a process bear when they came.
+func inputKey(st control.Status, i control.InboxItem) string {
+	key := i.ID + "." + strconv.FormatUint(st.LogLines, 10)
 	if len(i.Choices) > 0 {
-		return i.ID + "@" + i.Since.UTC().Format("20060102T150405.000")
+		key += "." + strconv.FormatInt(i.Since.UnixMilli(), 10)
 	}
-	return i.ID
+	return key
 }

@@ -121,19 +121,20 @@ func TestTask(t *testing.T) {
 	w.asks("perm-1", "make all")
 	a := c.get()
 	list := keys(a)
-	if len(list) != 3 || list[0] != "perm-1" || list[1] != "question-1" || !strings.HasPrefix(list[2], "trust@") ||
-		a.Result.Status != inputRequired {
+	if len(list) != 3 || list[0] != "perm-1.7" || list[1] != "question-1.7" ||
+		!strings.HasPrefix(list[2], "trust.7.") || a.Result.Status != inputRequired {
 		t.Fatalf("what waits: %v, %+v", list, a)
 	}
 	accept := func(field, value string) any {
 		return map[string]any{"action": "accept", "content": map[string]any{field: value}}
 	}
 	for _, responses := range []map[string]any{
-		{"question-1": map[string]any{"action": "cancel"}, "perm-2": accept(fieldDecision, "Allow once")},
-		{"trust": accept(fieldDecision, "trust"), "resume-1": accept(fieldDecision, doResume)},
-		{"question-1": accept(fieldAnswer, "This."), list[2]: accept(fieldDecision, "cancel"),
-			"perm-1": accept(fieldDecision, "Deny")},
-		{"perm-1": accept(fieldDecision, "Allow once")},
+		{"question-1.7": map[string]any{"action": "cancel"}, "perm-2.7": accept(fieldDecision, "Allow once")},
+		{"trust": accept(fieldDecision, "trust"), "resume-1": accept(fieldDecision, doResume),
+			"perm-1.6": accept(fieldDecision, "Deny")},
+		{"question-1.7": accept(fieldAnswer, "This."), list[2]: accept(fieldDecision, "cancel"),
+			"perm-1.7": accept(fieldDecision, "Deny")},
+		{"perm-1.7": accept(fieldDecision, "Allow once")},
 	} {
 		if a := c.update(responses); a.Error != nil || a.Result.ResultType != complete {
 			t.Errorf("%v: %+v", responses, a)

@@ -121,7 +121,7 @@ func (s *Server) inputs(ctx context.Context, run string) (mcp.InputRequestMap, e
 		if err != nil {
 			return nil, err
 		}
-		all[inputKey(i)] = f.params()
+		all[inputKey(st, i)] = f.params()
 	}
 	return all, nil
 }
