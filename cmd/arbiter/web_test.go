@@ -13,9 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestWebPage plays a run whose question and permission request are answered on its page, in a browser; the run ends
-// complete, the page says so, and ending arbiter web ends nothing else. A second browser with the same link gets
-// nothing.
+// TestWebPage plays a run whose question and permission request are answered on its page, in a browser. Meanwhile its
+// host process is killed, and the run is resumed on the page. It ends complete, the page says so, and ending arbiter
+// web ends nothing else. A second browser with the same link gets nothing.
 func TestWebPage(t *testing.T) {
 	path, ok := browser.Find()
 	if !ok {
@@ -39,6 +39,14 @@ func TestWebPage(t *testing.T) {
 
 			p := openInBrowser(t, path, link)
 			p.until(`document.querySelector(".card.question")?.textContent.includes("What shall it be called?")`)
+			if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			p.until(`document.querySelector("#outcome h2")?.textContent === "The run's process was killed"`)
+			p.eval(`document.querySelector("#outcome button").click()`)
+			p.eval(`document.querySelector("#confirm-yes").click()`)
+			p.until(`document.querySelector("#outcome").hidden && document.querySelector(".card.question")`)
+			p.until(`document.querySelector("#feed").textContent.includes("The run goes on in a new process")`)
 			p.eval(`document.querySelector(".card textarea").focus()`)
 			p.must(p.Type(p.ctx, "call it dawn"))
 			p.must(p.Press(p.ctx, "Enter", false))
@@ -49,6 +57,12 @@ func TestWebPage(t *testing.T) {
 			p.until(`document.querySelector("#outcome").textContent.includes("The file is there.")`)
 			p.until(`!document.querySelector("#outcome").textContent.includes("null")`)
 			p.until(`document.querySelector("#feed").textContent.includes("You: allowed Bash")`)
+			var tasks int
+			p.must(p.Eval(p.ctx, `[...document.querySelectorAll(".entry.mine")].filter((e) => `+
+				`e.textContent.includes("Make it")).length`, &tasks))
+			if tasks != 1 {
+				t.Errorf("the task is shown %d times", tasks)
+			}
 			if problems := p.Problems(); len(problems) > 0 {
 				t.Errorf("problems: %q", problems)
 			}

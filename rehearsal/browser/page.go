@@ -90,6 +90,10 @@ func (p *Page) hear(m message) {
 			} `json:"exception"`
 		} `json:"exceptionDetails"`
 		Message string `json:"message"` // of a dialog
+		Type    string `json:"type"`    // of a console's line
+		Args    []struct {
+			Description string `json:"description"`
+		} `json:"args"`
 	}
 	if json.Unmarshal(m.Params, &e) != nil {
 		return
@@ -105,6 +109,10 @@ func (p *Page) hear(m message) {
 		}
 	case "Runtime.exceptionThrown":
 		p.problems = append(p.problems, e.Exception.Text+" "+e.Exception.Exception.Description)
+	case "Runtime.consoleAPICalled":
+		if e.Type == "error" {
+			p.problems = append(p.problems, fmt.Sprintf("the console: %v", e.Args))
+		}
 	case "Page.javascriptDialogOpening":
 		p.problems = append(p.problems, "a dialog: "+e.Message)
 	}

@@ -172,6 +172,35 @@ func (w *window) named(roles ...string) {
 	}
 }
 
+// legible checks that texts stand out from what is behind them as WCAG 2 asks for (AA): 4.5 to 1. What is disabled, or
+// hidden, is left aside.
+func (w *window) legible(where string) {
+	w.t.Helper()
+	var faint []string
+	w.eval(`(() => {
+		const parse = (c) => c.match(/[\d.]+/g).map(Number);
+		const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+			.map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+			.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+		const behind = (e) => {
+			for (; e; e = e.parentElement) {
+				const c = parse(getComputedStyle(e).backgroundColor);
+				if (c.length < 4 || c[3] === 1) return c;
+			}
+			return [255, 255, 255];
+		};
+		return [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() &&
+			!e.closest(":disabled, .hidden") &&
+			[...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())).map((e) => {
+			const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
+			return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e];
+		}).filter(([ratio]) => ratio < 4.5).slice(0, 5).map(([ratio, e]) => ratio + " " + e.outerHTML.slice(0, 120));
+	})()`, &faint)
+	if len(faint) > 0 {
+		w.t.Errorf("%s: too little contrast: %q", where, faint)
+	}
+}
+
 // everything tells each kind of event with a text in each of its fields.
 func (h *house) everything(text string) {
 	raw, err := json.Marshal(map[string]string{"command": text, "description": text, text: text})
@@ -255,7 +284,10 @@ func TestHostileTexts(t *testing.T) {
 	}
 	w.harmless(s)
 	w.named("button", "textbox", "heading", "radio", "navigation", "main", "list", "status")
-	w.must(w.Show(w.ctx, browser.Look{Width: 1400, Height: 900}))
+	for _, dark := range []bool{false, true} {
+		w.must(w.Show(w.ctx, browser.Look{Width: 1400, Height: 900, Dark: dark}))
+		w.legible(fmt.Sprintf("dark: %v", dark))
+	}
 	w.named("meter", "complementary")
 	w.fits("1400")
 	h.end(contract.StatusFailed)
@@ -310,6 +342,16 @@ func TestAnswersByKeyboard(t *testing.T) {
 	}
 	h.tell("orch-1", notice("on"))
 	w.until(`document.querySelector("#waiting-title").textContent === "Nothing waits for you"`)
+
+	w.tabTo("#share")
+	w.must(w.Press(w.ctx, "Enter", false))
+	w.until(`document.querySelector("#confirm").open`)
+	var link string
+	w.eval(`document.querySelector("#confirm-link").value`, &link)
+	phone, err := b.Open(w.ctx, link)
+	w.must(err)
+	w.must(phone.Until(w.ctx, `document.querySelector("#title")?.textContent === "Rewrite the parser"`))
+	w.must(w.Press(w.ctx, "Escape", false))
 
 	h.end("") // the host is killed
 	w.until(`document.querySelector("#outcome h2")?.textContent.includes("killed")`)

@@ -33,8 +33,8 @@ export async function follow(hear, tell) {
         failures = 0;
         tell("open", "");
         await read(r.body.pipeThrough(new TextDecoderStream()).getReader(), (part) => {
+          last = part.id || last;
           hear(part.event, JSON.parse(part.data));
-          last = part.id || last; // what hear could not take is asked for again
         });
       }
     } catch {

@@ -178,7 +178,11 @@ controls();
 header();
 setInterval(clock, 1000);
 follow((kind, part) => {
-  parts[kind]?.(part);
+  try {
+    parts[kind]?.(part);
+  } catch (fault) { // the next part may be fine, and the last status is shown
+    console.error(fault);
+  }
   header();
 }, (state, text) => {
   if (run.link === "open" && state === "lost") say("The connection is lost.", true);

@@ -42,7 +42,13 @@ export function add(list) {
       piece(e);
       continue;
     }
-    const el = entry(e);
+    let el = null;
+    try {
+      el = entry(e);
+    } catch (fault) { // one event must not keep the others away
+      console.error(fault);
+      el = note(e, "bad", `An event (${e.event}) cannot be shown here.`);
+    }
     if (el) nodes.append(el);
   }
   feed.append(nodes);
