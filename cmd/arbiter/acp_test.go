@@ -92,6 +92,36 @@ func TestACPCancel(t *testing.T) {
 	}
 }
 
+// TestACPKilled: when the run's process is killed, the prompt says so, and the next one resumes the run, which asks for
+// permission again. Loading is the same then as what was live.
+func TestACPKilled(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			who.long(t)
+			h := settle(t, who)
+			args := h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))
+			e := h.edits(acpEditors["plain"], args...)
+			e.opens(h)
+			e.stops(e.prompt("Make a thing"), "end_turn")
+			id := e.prompt("call it dawn")
+			e.permission(0)
+			h.killed(e.session)
+			if m := e.answer(id); m.Error == nil || !strings.Contains(m.Error.Message, "send another prompt") {
+				t.Fatalf("the prompt ended with %s %+v", m.Result, m.Error)
+			}
+			from := e.count()
+			id = e.prompt("go on")
+			e.permits(e.permission(from), "once")
+			e.stops(id, "end_turn")
+			awaitGone(t, e.session)
+			if d := cmp.Diff(e.transcript(0), h.edits(acpEditors["plain"], args...).loads(h, e.session)); d != "" {
+				t.Errorf("loaded is not what was live: %s", d)
+			}
+		})
+	}
+}
+
 // TestACPElsewhere: what another terminal answers is withdrawn, and other modes are shown.
 func TestACPElsewhere(t *testing.T) {
 	t.Parallel()

@@ -90,6 +90,7 @@ func (f *follower) forget(text string) bool {
 // run follows until the session is closed.
 func (f *follower) run() {
 	o := f.session
+	defer close(o.gone)
 	defer f.asks.withdraw(nil)
 	var last time.Time // when a run that is not live was active last, as far as its log was read
 	for o.ctx.Err() == nil {
@@ -198,14 +199,14 @@ func (f *follower) catchUp(ctx context.Context, limit uint64) (since int64, err 
 // tell tells an event. It reports whether something may have changed that waits for the human.
 func (f *follower) tell(line []byte) bool {
 	event, err := contract.DecodeWritten(line)
-	if err != nil {
-		f.session.s.Log.Warn("acp: event not read", "run", f.session.id, "err", err)
-		return false
-	}
 	if _, first := event.Body.(contract.Session); first {
 		f.process, f.seq = f.process+1, 0
 	}
 	f.seq++
+	if err != nil {
+		f.session.s.Log.Warn("acp: event not read", "run", f.session.id, "err", err)
+		return false
+	}
 	if b, ok := event.Body.(contract.Session); ok && f.loading != live {
 		f.session.learnMode(b.Permissions)
 	}
@@ -249,6 +250,7 @@ func (f *follower) hear(l *link) {
 		case part := <-l.parts:
 			switch part := part.(type) {
 			case control.Events:
+				f.seq += part.Skipped
 				for _, line := range part.Lines {
 					changed = f.tell(line) || changed
 				}

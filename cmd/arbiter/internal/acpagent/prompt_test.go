@@ -50,6 +50,9 @@ func TestAnswers(t *testing.T) {
 	question := control.InboxItem{ID: "question-1", Kind: "question"}
 	parked := control.InboxItem{Kind: "recovery", Choices: []string{"retry", "cancel"}}
 	failed := control.InboxItem{Kind: "recovery", Choices: []string{"retry", "skip"}, Optional: true}
+	choose := func(option string) []contract.CommandBody {
+		return []contract.CommandBody{contract.Choose{Option: option}}
+	}
 	note, steer := contract.Say{Text: "go"}, contract.Say{Text: "go", Strength: contract.Steer}
 	for name, c := range map[string]struct {
 		st   control.Status
@@ -59,10 +62,13 @@ func TestAnswers(t *testing.T) {
 		"at work":    {control.Status{}, "go", []contract.CommandBody{steer}},
 		"a question": {inbox(question), "go", []contract.CommandBody{note}},
 		"paused":     {control.Status{Paused: true}, "go", []contract.CommandBody{contract.Continue{}, note}},
-		"a choice":   {inbox(parked), "Cancel.", []contract.CommandBody{contract.Choose{Option: "cancel"}}},
+		"a choice":   {inbox(parked), "Cancel.", choose("cancel")},
 		"a message to one that is parked": {inbox(parked), "go",
 			[]contract.CommandBody{contract.Choose{Option: "retry"}, note}},
-		"an agent that failed": {inbox(failed), "go", []contract.CommandBody{steer}},
+		"an agent that failed":     {inbox(failed), "go", []contract.CommandBody{steer}},
+		"what becomes of its work": {inbox(failed), "skip", choose("skip")},
+		"an answer that sounds like it": {inbox(failed, question), "skip",
+			[]contract.CommandBody{contract.Say{Text: "skip"}}},
 	} {
 		if d := cmp.Diff(c.want, answers(c.st, c.text)); d != "" {
 			t.Errorf("%s: %s", name, d)

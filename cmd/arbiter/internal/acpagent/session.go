@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
 const (
@@ -29,13 +30,19 @@ type session struct {
 	turn   chan struct{} // capacity 1: who may send commands that belong together
 	ctx    context.Context
 	close  context.CancelFunc
+	gone   chan struct{} // closed when the run is not followed any more
 
-	mu      sync.Mutex
-	begun   bool // there is a run
-	started bool // it is being followed
-	mode    string
-	chosen  bool      // the mode was chosen while the run was not live: it is resumed with it
+	mu sync.Mutex
+	standing
 	prompts []*prompt // that wait for their end
+}
+
+// standing is how far a session is.
+type standing struct {
+	begun   bool   // there is a run
+	started bool   // it is being followed
+	mode    string // of permissions
+	chosen  bool   // it was chosen while the run was not live: the run is resumed with it
 }
 
 // prompt is a prompt that waits for its end.
@@ -47,7 +54,7 @@ type prompt struct {
 }
 
 func newSession(s *server, id, dir string, can features) *session {
-	open := &session{s: s, id: id, dir: dir, turn: make(chan struct{}, 1)}
+	open := &session{s: s, id: id, dir: dir, turn: make(chan struct{}, 1), gone: make(chan struct{})}
 	open.ctx, open.close = context.WithCancel(s.ctx)
 	open.follow = follower{session: open, mapper: newMapper(id, can, s.Words), kick: make(chan struct{}, 1)}
 	return open
@@ -60,6 +67,18 @@ func (o *session) start() {
 	if !o.started {
 		o.started = true
 		o.s.work.Go(o.follow.run)
+	}
+}
+
+// leave ends a session and waits until nothing more is told of it.
+func (o *session) leave() {
+	o.close()
+	o.mu.Lock()
+	started := o.started
+	o.started = true // never from now on
+	o.mu.Unlock()
+	if started {
+		<-o.gone
 	}
 }
 
@@ -173,6 +192,11 @@ func (o *session) say(ctx context.Context, text string) error {
 	if !begun {
 		args := append(o.s.Args[:len(o.s.Args):len(o.s.Args)], o.modeArgs(mode)...)
 		if _, err := o.s.Runs.Start(ctx, runport.Start{Dir: o.dir, Task: text, Args: args, Run: o.id}); err != nil {
+			if _, none := o.s.run(o.id); none == nil {
+				o.mu.Lock()
+				o.begun = true // it failed only later: the next prompt resumes it
+				o.mu.Unlock()
+			}
 			return err
 		}
 		o.mu.Lock()
@@ -254,15 +278,17 @@ func answers(st control.Status, text string) []contract.CommandBody {
 	if st.Paused || st.Halted {
 		list = append(list, contract.Continue{})
 	}
-	open, retry := false, false
+	open := slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool {
+		return i.Kind == string(inbox.Question) || i.Kind == string(inbox.Acceptance)
+	})
+	retry := false
 	for _, i := range st.Inbox {
 		for _, c := range i.Choices {
-			if sameWord(c, text) {
+			if sameWord(c, text) && !(open && i.Optional) {
 				return append(list, contract.Choose{Option: c})
 			}
 			retry = retry || c == "retry" && !i.Optional
 		}
-		open = open || i.Kind == "question" || i.Kind == "acceptance"
 	}
 	if retry { // an agent that failed is given the message when it is there again
 		list = append(list, contract.Choose{Option: "retry"})

@@ -49,7 +49,7 @@ func (s *server) open(id, dir string) *session {
 	s.sessions[id] = open
 	s.mu.Unlock()
 	if before != nil {
-		before.close()
+		before.leave()
 	}
 	return open
 }
@@ -142,7 +142,7 @@ func (s *server) closeSession(id string) (any, error) {
 		delete(s.sessions, open.id)
 	}
 	s.mu.Unlock()
-	open.close()
+	open.leave()
 	return empty{}, nil
 }
 
