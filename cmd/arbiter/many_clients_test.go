@@ -40,7 +40,7 @@ func TestOneRunManyClients(t *testing.T) {
 			if _, err := p.Exit(p.ctx); err != nil {
 				t.Fatal(err)
 			}
-			page.says("call it dawn")
+			page.sends(contract.Say{To: contract.Arbiter, Text: "call it dawn"})
 			h.waits("permission")
 			h.output("send", run, "--to", "orch-1", "--strength", "steer", "be quick")
 			h.output("allow", run, "all")
@@ -124,10 +124,10 @@ func (h *abode) page(run string) *webUser {
 	return b
 }
 
-// says sends the Arbiter a message, as the page does.
-func (b *webUser) says(text string) {
+// sends hands a command in, as the page does.
+func (b *webUser) sends(body contract.CommandBody) {
 	b.t.Helper()
-	line, err := contract.MarshalCommand(contract.Command{Body: contract.Say{To: contract.Arbiter, Text: text}})
+	line, err := contract.MarshalCommand(contract.Command{Body: body})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -145,9 +145,9 @@ func (b *webUser) says(text string) {
 		b.t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body) // shown if it failed
-	if answer.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"accepted":true`)) {
-		b.t.Fatalf("%s: %s", answer.Status, body)
+	text, _ := io.ReadAll(answer.Body) // shown if it failed
+	if answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte(`"accepted":true`)) {
+		b.t.Fatalf("%s: %s", answer.Status, text)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// guise is what a human steers a run by in a play that has two: each part of the play is done
-// by commands of a script, and by keys on the screen.
+// guise is what a human steers a run by in a play that has several: each part of the play is done
+// by commands of a script, by keys on the screen, and on the web page.
 type guise interface {
 	// await waits for an event.
 	await(what string, fits func(contract.Line) bool)
@@ -239,7 +239,7 @@ func (f *onScreen) end() []contract.Line {
 // seamPatience bounds a whole play on the screen; the run has no deadline.
 const seamPatience = 4 * patience
 
-// guises are both, for a play of a player.
+// guises are all, for a play of a player.
 var guises = map[string]func(t *testing.T, who player, play string) (*dwelling, guise){
 	"json": func(t *testing.T, who player, play string) (*dwelling, guise) {
 		h := build(t, who, play)
@@ -252,5 +252,9 @@ var guises = map[string]func(t *testing.T, who player, play string) (*dwelling, 
 		t.Cleanup(cancel)
 		p.ctx = ctx
 		return h, &onScreen{dwelling: h, pane: p}
+	},
+	"page": func(t *testing.T, who player, play string) (*dwelling, guise) {
+		h := build(t, who, play)
+		return h, openPage(t, h)
 	},
 }
