@@ -80,7 +80,7 @@ func (e env) mcp(c *cli.Context) error {
 	case ctx.Err() != nil:
 		return bySignal(ctx, "")
 	case err != nil:
-		return &exitError{code: contract.ExitFailed, text: "MCP: " + err.Error()}
+		return &exitError{code: contract.ExitFailed, text: "the connection to the MCP client is lost: " + err.Error()}
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (s *Server) meant(ctx context.Context, l *live, in answerIn) (control.Inbox
 // leave has the human answer an item that is not for the model: in a form, or by a command that they type.
 func (s *Server) leave(ctx context.Context, l *live, req *mcp.CallToolRequest, i control.InboxItem) (
 	*mcp.CallToolResult, Answered, error) {
-	item := s.waitingItem(l.run, i)
+	item := s.waitingItem(l.run, i, maxText)
 	out := Answered{Run: l.run, By: contract.Human, Message: "This is not for you to answer. " + item.Answer}
 	if !showsForms(req.ClientCapabilities()) {
 		return nil, out, errors.New(out.Message)

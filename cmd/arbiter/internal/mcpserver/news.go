@@ -18,7 +18,7 @@ type news struct {
 	line   func(contract.Event) string
 	from   eventlog.Position
 	cursor uint64    // the number of the last line that was read
-	at     time.Time // of the line that the cursor named at first; zero: it named none
+	at     time.Time // until when a model was told what waits; zero: it was told nothing, or by an earlier process
 	lines  []string
 	more   bool
 	last   int // only the last lines are wanted, so many; 0: all behind the cursor
@@ -86,6 +86,9 @@ func (n *news) tell(e eventlog.Entry) string {
 		return ""
 	}
 	event, err := contract.DecodeWritten(e.Line)
+	if _, again := event.Body.(contract.Session); again {
+		n.at = time.Time{} // what waited before waits once more
+	}
 	if err != nil || !worth(event.Body) {
 		return ""
 	}

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,6 +90,18 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 	waiting.Wait()
 	if v = <-got; len(v.Waiting) != 2 {
 		t.Errorf("after the second question: %+v", v)
+	}
+	w.happens(contract.Session{Session: theRun, Resumed: true})
+	if v = u.wait(v.Cursor); len(v.Waiting) != 2 {
+		t.Errorf("after a resume what waited before waits again: %+v", v)
+	}
+	for n := range 30 {
+		w.waits(control.InboxItem{ID: fmt.Sprint(n), Kind: "question", Text: strings.Repeat("Which? ", 2000)})
+	}
+	v = u.wait(0)
+	if raw, err := json.Marshal(v); err != nil || len(raw) > 32<<10 || len(v.Waiting) != maxWaiting ||
+		!strings.Contains(v.Next, "12 more wait") {
+		t.Errorf("%d items in %d bytes, %v", len(v.Waiting), len(raw), err)
 	}
 	w.do(func() { w.info.Unfinished = false })
 	w.happens(contract.Result{Status: contract.StatusComplete, Summary: "Done.", CostUSD: 1.5})

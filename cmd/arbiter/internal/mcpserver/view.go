@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -16,9 +17,11 @@ import (
 
 // Bounds of what a model is shown at once.
 const (
-	maxNews    = 40   // lines
-	maxLine    = 300  // runes of a line
-	maxText    = 4000 // bytes of a question
+	maxNews    = 40    // lines
+	maxLine    = 300   // runes of a line
+	maxText    = 4000  // bytes of a question
+	maxTexts   = 12000 // bytes of all of them, but for leastText of each
+	leastText  = 400
 	maxAgents  = 20
 	maxWaiting = 20
 	lastNews   = 10 // lines of a status
@@ -66,14 +69,14 @@ type Item struct {
 	Answer  string   `json:"answer" jsonschema:"how it is answered, and by whom"`
 }
 
-// waitingItem is an item of the inbox with how it is answered.
-func (s *Server) waitingItem(run string, i control.InboxItem) Item {
-	item := Item{ID: i.ID, Kind: i.Kind, Agent: i.Agent, Text: clip(sanitize.Text(i.Text), maxText),
+// waitingItem is an item of the inbox with how it is answered. Its text has so many bytes at most.
+func (s *Server) waitingItem(run string, i control.InboxItem, most int) Item {
+	item := Item{ID: i.ID, Kind: i.Kind, Agent: i.Agent, Text: clip(sanitize.Text(i.Text), most),
 		Seconds: int(max(time.Since(i.Since), 0).Seconds()), Choices: i.Choices}
 	switch inbox.Kind(i.Kind) {
 	case inbox.Permission:
 		if r, err := requestOf(i); err == nil {
-			item.Text = clip(s.o.Full(contract.Event{ID: i.Agent, Body: r}), maxText)
+			item.Text = clip(s.o.Full(contract.Event{ID: i.Agent, Body: r}), most)
 		}
 		item.Answer = "The user decides: " + s.o.Typed("allow", run, i.ID) + ", or deny instead of allow."
 		if s.o.ModelAnswers {
@@ -96,13 +99,19 @@ func (s *Server) liveView(st control.Status) View {
 		v.Agents = append(v.Agents, Agent{ID: a.ID, Name: sanitize.Line(a.Name, 60), Status: a.Status,
 			ContextPct: math.Round(a.Context*10) / 10, CostUSD: contract.RoundUSD(a.Cost)})
 	}
+	rest := maxTexts
 	for _, i := range st.Inbox[:min(len(st.Inbox), maxWaiting)] {
-		v.Waiting = append(v.Waiting, s.waitingItem(st.Run, i))
+		item := s.waitingItem(st.Run, i, max(min(maxText, rest), leastText))
+		rest -= len(item.Text)
+		v.Waiting = append(v.Waiting, item)
 		if !i.Optional {
 			v.Status = inputRequired
 		}
 	}
 	v.Next = nextOf(v.Status)
+	if more := len(st.Inbox) - maxWaiting; more > 0 {
+		v.Next += fmt.Sprintf(" %d more wait, which are shown when these are answered.", more)
+	}
 	return v
 }
 
