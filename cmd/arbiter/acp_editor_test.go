@@ -138,6 +138,14 @@ func (e *acpEditor) call(method, params string) json.RawMessage {
 	return m.Result
 }
 
+// refuses expects that a request is refused.
+func (e *acpEditor) refuses(method, params, why string) {
+	e.t.Helper()
+	if m := e.answer(e.ask(method, params)); m.Error == nil || !strings.Contains(m.Error.Message, why) {
+		e.t.Errorf("%s %s: %s %+v, want %q", method, params, m.Result, m.Error, why)
+	}
+}
+
 // sees waits for a message of the agent's, from the one with that number on.
 func (e *acpEditor) sees(from int, what string, fits func(acpMessage) bool) acpMessage {
 	e.t.Helper()

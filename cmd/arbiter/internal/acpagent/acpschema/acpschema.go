@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -64,7 +65,7 @@ func New(unstable bool) (*Checker, error) {
 
 // kindOf tells a response from what is asked or told.
 func kindOf(def string) string {
-	if bytes.HasSuffix([]byte(def), []byte("Response")) {
+	if strings.HasSuffix(def, "Response") {
 		return "Response"
 	}
 	return "Request"
