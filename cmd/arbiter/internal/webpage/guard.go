@@ -3,6 +3,7 @@ package webpage
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -119,8 +120,15 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{
 		Name: g.cookie, Value: g.secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
-	http.Redirect(w, r, "/#k="+g.key, http.StatusSeeOther)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(w, entered, g.key)
 }
+
+// entered goes on to the page. It is no redirection: if the link was clicked on a page of another site, browsers would
+// leave out the new cookie.
+const entered = `<!doctype html><html lang="en"><title>Arbiter</title>
+<meta http-equiv="refresh" content="0; url=/#k=%[1]s"><p><a href="/#k=%[1]s">Continue to the run</a></p></html>
+`
 
 func (g *guard) hasCookie(r *http.Request) bool {
 	c, err := r.Cookie(g.cookie)

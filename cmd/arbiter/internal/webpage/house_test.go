@@ -35,6 +35,7 @@ type house struct {
 	lines    []control.Line // of the process that plays the run
 	ended    bool
 	log      []byte
+	logs     int // that were opened
 	chain    eventlog.Chain
 	commands []string
 	resumed  int
@@ -267,7 +268,8 @@ func (h *house) Dial(ctx context.Context, _ string) (*control.Client, control.St
 func (h *house) Log(string) (*eventlog.Log, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	path := filepath.Join(h.dir, fmt.Sprintf("log-%d", h.chain.N))
+	h.logs++ // one that is read is not written again
+	path := filepath.Join(h.dir, fmt.Sprintf("log-%d", h.logs))
 	if err := os.WriteFile(path, h.log, 0o600); err != nil {
 		return nil, err
 	}
