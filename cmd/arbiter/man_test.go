@@ -57,7 +57,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 // kinds are the words for what flags and arguments take: what completes a line goes by them.
 var kinds = strings.Fields(
 	"TEXT N TIME RUN DIR FILE PATH REQUIREMENTS.md AGENT NAME SCENARIO RULE NUMBER MODEL RECORD WAYS KEY " +
-		"REQUEST all OPTION NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND - -- RUN_FLAG")
+		"REQUEST all OPTION NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND - -- RUN_FLAG ADDRESS:PORT")
 
 // TestEveryFlagIsTold: each has a text, a known kind of value, and the variable and heading
 // that the table of settings gives it.

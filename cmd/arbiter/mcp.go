@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -49,17 +50,24 @@ func (e env) mcp(c *cli.Context) error {
 	if err != nil {
 		return environmentf("working directory: %v", err)
 	}
+	dirs := c.StringSlice("allow-dir")
+	if here != string(filepath.Separator) { // a desktop program starts servers there, which would allow everything
+		dirs = append([]string{here}, dirs...)
+	}
+	if len(dirs) == 0 {
+		return usagef("the server was started in %s: name the directories for runs with --allow-dir DIR", here)
+	}
 	port, err := e.openRunPort(c)
 	if err != nil {
 		return err
 	}
 	// Wrong flags are found now, not when a model starts its first run.
-	if _, err := port.choices(here, "", c.Args().Slice()); err != nil {
+	if _, err := port.choices(dirs[0], "", c.Args().Slice()); err != nil {
 		return err
 	}
 	state := stateForCommand(port.stateDir)
 	s, err := mcpserver.New(mcpserver.Options{
-		Runs: port, Args: c.Args().Slice(), Dirs: append([]string{here}, c.StringSlice("allow-dir")...),
+		Runs: port, Args: c.Args().Slice(), Dirs: dirs,
 		ModelAnswers: c.Bool("model-answers-permissions"), Version: version(),
 		Line: func(ev contract.Event) string { return ev.ID + ": " + eventtext.Line(ev, nil) },
 		Full: func(ev contract.Event) string {

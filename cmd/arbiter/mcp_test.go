@@ -204,6 +204,11 @@ func TestMCPForm(t *testing.T) {
 	if !strings.Contains(said, "--allow-dir") {
 		t.Errorf("elsewhere: %s", said)
 	}
+	h.work = "/"
+	if said := h.fails(contract.ExitUsage, "mcp"); !strings.Contains(said, "--allow-dir") {
+		t.Errorf("started in /: %s", said)
+	}
+	h.work = h.home
 	said = h.fails(contract.ExitUsage, "mcp", "--", "--json")
 	if !strings.Contains(said, "--json is no flag for a run") {
 		t.Errorf("a wrong flag: %s", said)

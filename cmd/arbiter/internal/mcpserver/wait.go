@@ -72,6 +72,10 @@ func (w *waiter) wait(ctx context.Context) (*mcp.CallToolResult, View, error) {
 			if ended || gone != nil {
 				return nil, v, gone
 			}
+			select {
+			case <-time.After(breath): // it is about to end, perhaps
+			case <-ctx.Done():
+			}
 			continue
 		}
 		res, v, done, err := w.attend(ctx, l, until)
