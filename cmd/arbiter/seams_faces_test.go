@@ -239,6 +239,16 @@ func (f *onScreen) end() []contract.Line {
 // seamPatience bounds a whole play on the screen; the run has no deadline.
 const seamPatience = 4 * patience
 
+// openSlowly opens a pane for a whole play.
+func (h *dwelling) openSlowly(args ...string) *pane {
+	h.t.Helper()
+	p := h.open(args...)
+	ctx, cancel := context.WithTimeout(h.t.Context(), seamPatience)
+	h.t.Cleanup(cancel)
+	p.ctx = ctx
+	return p
+}
+
 // guises are all, for a play of a player.
 var guises = map[string]func(t *testing.T, who player, play string) (*dwelling, guise){
 	"json": func(t *testing.T, who player, play string) (*dwelling, guise) {
@@ -247,11 +257,11 @@ var guises = map[string]func(t *testing.T, who player, play string) (*dwelling, 
 	},
 	"screen": func(t *testing.T, who player, play string) (*dwelling, guise) {
 		h := build(t, who, play)
-		p := h.open(h.args...)
-		ctx, cancel := context.WithTimeout(t.Context(), seamPatience)
-		t.Cleanup(cancel)
-		p.ctx = ctx
-		return h, &onScreen{dwelling: h, pane: p}
+		return h, &onScreen{dwelling: h, pane: h.openSlowly(h.args...)}
+	},
+	"plain": func(t *testing.T, who player, play string) (*dwelling, guise) {
+		h := build(t, who, play)
+		return h, openPlain(t, h)
 	},
 	"page": func(t *testing.T, who player, play string) (*dwelling, guise) {
 		h := build(t, who, play)

@@ -27,8 +27,8 @@ type seamPlay struct {
 
 var seamPlays = []seamPlay{crossing, chairs, parked, settled, asking, halting}
 
-// TestSeams plays what joins features by commands of a script, by keys on the screen, and on the
-// web page, with the real CLI and the stand-in: all are told the same tale.
+// TestSeams plays what joins features by commands of a script, by keys on the screen, by lines
+// of --plain, and on the web page, with the real CLI and the stand-in: all are told the same tale.
 func TestSeams(t *testing.T) {
 	for _, play := range seamPlays {
 		t.Run(play.name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSeams(t *testing.T) {
 							continue
 						}
 						t.Run(who.name+" by "+by, func(t *testing.T) {
-							if play.long || by == "page" || play.onScreen != (by == "screen") {
+							if play.long || by == "page" || by == "plain" || play.onScreen != (by == "screen") {
 								who.long(t)
 							}
 							t.Parallel()
