@@ -116,10 +116,12 @@ func (h *abode) page(run string) *webUser {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	text, _ := io.ReadAll(answer.Body) // shown if it failed
 	_ = answer.Body.Close()
-	b.key = strings.TrimPrefix(answer.Request.URL.Fragment, "k=")
-	if answer.StatusCode != http.StatusOK || b.key == "" {
-		h.t.Fatalf("the link is answered with %s at %s", answer.Status, answer.Request.URL)
+	_, rest, found := strings.Cut(string(text), "/#k=")
+	b.key, _, _ = strings.Cut(rest, `"`)
+	if answer.StatusCode != http.StatusOK || !found {
+		h.t.Fatalf("the link is answered with %s: %s", answer.Status, text)
 	}
 	return b
 }
