@@ -151,7 +151,7 @@ func (st *step) choose(ref, option string) {
 		st.reject(ref, "that is for you to do, outside of the run: %s", option)
 	}
 	if taken {
-		st.RecoveryOptions, st.FailedAgent = nil, ""
+		st.recovered()
 	}
 }
 

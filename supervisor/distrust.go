@@ -49,7 +49,7 @@ func (st *step) goWithout(why string) {
 // decidedTrust starts those who waited for it.
 func (st *step) decidedTrust() {
 	if slices.Contains(st.RecoveryOptions, chooseWithout) {
-		st.RecoveryOptions, st.FailedAgent = nil, ""
+		st.recovered()
 	}
 	st.TrustQuestion = nil
 	st.reviveAll()

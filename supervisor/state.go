@@ -97,6 +97,7 @@ type HumanState struct {
 	Questions       int      `json:",omitempty"` // put to the human so far
 	RecoveryOptions []string // recovery options of the last error, until one is taken
 	FailedAgent     string   // whose error it was
+	FailureText     string   `json:",omitempty"` // what it said, cut
 	Paused          bool     // by a human: nothing is sent
 	Halted          bool     // and nobody has a process
 	Halts           int      // commands to halt that were taken

@@ -60,12 +60,10 @@ func (st *step) stumbled(id, said string) bool {
 	if a.Fallbacks == 0 {
 		return true
 	}
-	st.FailedAgent = id
-	st.emit(id, contract.Error{
-		Category: bridge.CatTool, Message: fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool,
-			words.Head(strings.TrimSpace(t.Message), 500)),
-		RecoveryOptions: st.offer(f),
-	})
+	message := fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool,
+		words.Head(strings.TrimSpace(t.Message), 500))
+	st.failed(id, message)
+	st.emit(id, contract.Error{Category: bridge.CatTool, Message: message, RecoveryOptions: st.offer(f)})
 	return true
 }
 
@@ -88,6 +86,6 @@ func (st *step) offer(f *decision.Failure) []string {
 // without that choice.
 func (st *step) overcome(id string) {
 	if a, ok := st.Agent(id); ok && a.Role == roster.RoleOrchestrator && st.FailedAgent == id {
-		st.RecoveryOptions, st.FailedAgent = nil, ""
+		st.recovered()
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
 )
 
 // watcher is a terminal that looks at the bytes alone: an emulator would be slower
@@ -110,6 +113,14 @@ func (w *watcher) tail() []byte {
 	return w.seen[max(0, len(w.seen)-2000):]
 }
 
+// leave kills the program: a run goes on without its screen.
+func (w *watcher) leave() {
+	_ = w.cmd.Process.Kill()
+	_ = w.cmd.Wait()
+	w.master.Close()
+	w.wg.Wait()
+}
+
 // end has the program end in order.
 func (w *watcher) end() {
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
@@ -182,6 +193,58 @@ func firstPaint(b *testing.B, name string, args ...string) time.Duration {
 	took := w.until(b, firstWord, frameEnd)
 	w.end()
 	return took
+}
+
+// BenchmarkOpenLive is the time from exec until the screen shows the end of a live run whose process has told
+// sixty thousand events. The baseline is a plain tview program.
+func BenchmarkOpenLive(b *testing.B) {
+	const hops = 12_000
+	hopper, err := exec.LookPath("hopper")
+	if err != nil {
+		b.Fatal(err)
+	}
+	work, state := b.TempDir(), b.TempDir()
+	for name, text := range map[string]string{"hops": strconv.Itoa(hops), "stay": ""} {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	home := screenCommand(b, "arbiter")
+	arbiter := func(args ...string) *exec.Cmd {
+		cmd := exec.Command("arbiter", append(args, "--state-dir", state)...)
+		cmd.Env, cmd.Dir = home.Env, work
+		return cmd
+	}
+	run, err := arbiter("--detach", "--claude", hopper, "--task", "hop", "--max-exchanges",
+		strconv.Itoa(hops+100)).Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = arbiter("stop").Run() }() // with its agents
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	var st control.Status
+	for len(st.Inbox) == 0 {
+		<-tick.C
+		raw, err := arbiter("status", "--json").Output()
+		if err == nil {
+			err = json.Unmarshal(raw, &st)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	var opened, plain []time.Duration
+	for b.Loop() {
+		w := watch(b, arbiter("attach", strings.TrimSpace(string(run))))
+		opened = append(opened, w.until(b, lastQuestion, frameEnd))
+		w.leave()
+		plain = append(plain, firstPaint(b, "plain-screen"))
+	}
+	b.ReportMetric(float64(st.Seq), "events")
+	b.ReportMetric(ms(quantile(opened, 0.5)), "p50-ms")
+	b.ReportMetric(ms(quantile(opened, 1)), "worst-ms")
+	b.ReportMetric(ms(quantile(plain, 0.5)), "plain-tview-ms")
 }
 
 // idleFor is how long a screen is watched that should do nothing.

@@ -17,7 +17,8 @@ import (
 // the CLI does, so the figure is what arbiter and its bridge cost.
 //
 // It reads how many hops to make from the file `hops` in its working directory,
-// and writes what it measured to `hop-times` there, in nanoseconds.
+// and writes what it measured to `hop-times` there, in nanoseconds. Where there is a file
+// `stay`, the Arbiter then asks the human, and the run stays live.
 func hopper() {
 	if slices.Contains(os.Args, "--version") {
 		fmt.Println("2.1.329 (Claude Code)")
@@ -31,7 +32,8 @@ func hopper() {
 	if err != nil {
 		panic(err)
 	}
-	h := &hopping{left: hops, out: os.Stdout, orchestrator: !slices.Contains(os.Args, "--tools")}
+	_, err = os.Stat("stay")
+	h := &hopping{left: hops, stays: err == nil, out: os.Stdout, orchestrator: !slices.Contains(os.Args, "--tools")}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -45,6 +47,7 @@ func hopper() {
 type hopping struct {
 	left         int
 	orchestrator bool
+	stays        bool
 	out          io.Writer
 	wrote        time.Time
 	asked        bool // the last verdict was a question: its way leads through the Arbiter
@@ -84,6 +87,9 @@ func (h *hopping) line(line []byte) {
 	}
 }
 
+// lastQuestion is what a run that stays live ends with.
+const lastQuestion = "Proceed?"
+
 const hopDocument = `{"accomplished":["hops"],"remaining":[],"key_context":"none","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}`
 
 // answer ends the turn: the Arbiter summons once, answers questions, and completes
@@ -105,6 +111,8 @@ func (h *hopping) answer(uuid, text string) {
 		verdict = `{"expects_response":true,"kind":"done","message":"done","handoff":` + hopDocument + `}`
 	case !h.orchestrator && strings.Contains(text, "kind: question"):
 		verdict = `{"decision":"ADDRESS_ORCHESTRATOR","to":"orch-1","message":"on","reason":"r"}`
+	case h.stays && !h.wrote.IsZero():
+		verdict = `{"decision":"ADDRESS_HUMAN","message":"` + lastQuestion + `","reason":"r"}`
 	case h.wrote.IsZero():
 		verdict = `{"decision":"SELECT_MODE","mode":"developer","message":"hop","reason":"r"}`
 	}

@@ -46,8 +46,8 @@ func (f *onPlain) allowAll(rule string, texts ...string) {
 	for _, text := range texts {
 		last = f.number(text)
 	}
-	letter := regexp.MustCompile(`for ` + last + ` run[^\n]*\n(?:  [^\n]*\n)*?  (\w): ` + regexp.QuoteMeta(rule) + `\r?\n`).
-		FindSubmatch(f.pane.Output())
+	offer := `for ` + last + ` run[^\n]*\n(?:  [^\n]*\n)*?  (\w): ` + regexp.QuoteMeta(rule) + `\r?\n`
+	letter := regexp.MustCompile(offer).FindSubmatch(f.pane.Output())
 	if letter == nil {
 		f.t.Fatalf("no letter chooses %s:\n%s", rule, f.pane.Output())
 	}

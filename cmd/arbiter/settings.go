@@ -234,8 +234,8 @@ func checkTask(task, from string) error {
 // taskOnStdin reads the task from stdin, to its end.
 func taskOnStdin(c *cli.Context) (string, error) {
 	if !c.Bool("json") && !c.Bool("plain") && !c.Bool("detach") {
-		return "", usagef("--task - reads stdin, which the screen needs for keys: add --plain, --json or --detach, or " +
-			"use --task TEXT")
+		return "", usagef("--task - reads stdin, which the screen needs for keys: add --plain, --json or --detach, " +
+			"or use --task TEXT")
 	}
 	raw, err := io.ReadAll(io.LimitReader(c.App.Reader, maxTask+1))
 	switch {

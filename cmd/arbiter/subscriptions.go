@@ -18,10 +18,10 @@ import (
 
 const (
 	// eventBatch is how many events are sent to a client at once.
-	eventBatch = 256
+	eventBatch = 16
 	// clientPause is the least time between two things that a client is sent: what many clients cost the
 	// run must not grow with how much happens in it.
-	clientPause = 20 * time.Millisecond
+	clientPause = 10 * time.Millisecond
 	// lastEvents is how long clients may take to read the last events of a run.
 	lastEvents = 2 * time.Second
 )

@@ -58,7 +58,8 @@ func TestWhoMayAskARun(t *testing.T) {
 					continue
 				}
 				out, code := ask(b, args)
-				if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) || !strings.Contains(out, "refused") {
+				if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) ||
+					!strings.Contains(out, "refused") {
 					t.Errorf("arbiter %s: %d, %s", c.args, code, out)
 				}
 			}
@@ -196,8 +197,8 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// TestWhoMayOpenThePage: the browser that has opened the link may, and nobody else: no other page, no other name of this
-// machine, and no second browser with the same link.
+// TestWhoMayOpenThePage: the browser that has opened the link may, and nobody else: no other page, no other name of
+// this machine, and no second browser with the same link.
 func TestWhoMayOpenThePage(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t) // whose descendants and users are told apart here

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // clients are other processes at the control socket of one life. One follows the run from its first event on, and
@@ -136,6 +137,9 @@ func (l *life) checkWatched(c *clients) {
 	if err != nil {
 		l.r.fail("what was watched: %v", err)
 		return
+	}
+	if len(watched) == 0 && c.follower.ProcessState.ExitCode() == int(contract.ExitUsage) {
+		return // the life ended before it was found
 	}
 	l.r.f.followed += bytes.Count(watched, []byte("\n"))
 	if !sameStory(l.raw.Bytes(), watched, l.killedBySignal()) {

@@ -16,17 +16,15 @@ var plan = []run{
 		{what: "… p99", ours: "Hop hop-p99-ns",
 			base: "Hop echo-p99-ns", than: "a line echoed over pipes", most: 5e6},
 	}},
+	{"cmd/arbiter", "HopWithClients", "4000x", "400x", []row{
+		{what: "… with ten clients, some of them stopped, p99", ours: "HopWithClients clients-p99-ns",
+			base: "HopWithClients alone-p99-ns", than: "no client", times: 1.2},
+	}},
 	{"cmd/arbiter", "Scale", "1x", "", []row{
 		{what: "… with 100 agents at work, p50", ours: "Scale/agents=100 hop-p50-ns",
 			base: "Scale/agents=2 hop-p50-ns", than: "2 agents", times: 1.5},
 		{what: "memory of arbiter and bridge with 100 agents (PSS)", ours: "Scale/agents=100 together-MB",
 			base: "Scale/agents=2 together-MB", than: "2 agents", most: 80},
-	}},
-	{"cmd/arbiter", "Memory", "1x", "1x", []row{
-		{what: "… with 1 agent", ours: "Memory/agents-1 together-MB",
-			base: "Memory/agents-1 echo-MB", than: "one program that echoes lines", most: 35},
-		{what: "… with 20", ours: "Memory/agents-20 together-MB",
-			base: "Memory/agents-20 echo-MB", than: "one program that echoes lines", most: 40},
 	}},
 	{"cmd/arbiter", "Start", "15x", "3x", []row{
 		{what: "`arbiter --json`, until the task is taken up", ours: "Start task-taken-ms",
@@ -35,6 +33,10 @@ var plan = []run{
 	{"cmd/arbiter", "FirstPaint", "20x", "3x", []row{
 		{what: "the screen: exec to the first frame, p50", ours: "FirstPaint p50-ms",
 			base: "FirstPaint plain-tview-ms", than: "a plain tview program", most: 50},
+	}},
+	{"cmd/arbiter", "OpenLive", "20x", "3x", []row{
+		{what: "… of a live run of 60,000 events, until its end is shown", ours: "OpenLive p50-ms",
+			base: "OpenLive plain-tview-ms", than: "a plain tview program", most: 200},
 	}},
 	{"tui", "KeyToFrame", "500x", "100x", []row{
 		{what: "a key until its frame, p99", ours: "KeyToFrame/events=0 p99-ms",

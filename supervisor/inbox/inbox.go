@@ -106,10 +106,18 @@ func choices(s *supervisor.State) []Item {
 		}
 		list = append(list, Item{
 			ID: "recovery-" + a.ID, Kind: Recovery, Agent: a.ID, Since: a.Since, Choices: options, Optional: !parked,
-			Text: fmt.Sprintf("%s failed. What can be done: %s.", a.Name, strings.Join(options, ", ")),
+			Text: fmt.Sprintf("%s What can be done: %s.", failure(s, a), strings.Join(options, ", ")),
 		})
 	}
 	return list
+}
+
+// failure says why an agent needs a choice.
+func failure(s *supervisor.State, a *roster.Agent) string {
+	if s.FailedAgent != a.ID || s.FailureText == "" {
+		return a.Name + " failed."
+	}
+	return strings.TrimRight(s.FailureText, ".") + "."
 }
 
 // Awaited lists the items that nobody but a human settles: a bell, a badge and a title are about them.
