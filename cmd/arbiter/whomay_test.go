@@ -231,7 +231,8 @@ func TestWhoMayOpenThePage(t *testing.T) {
 		want             int
 	}{
 		{"nobody's link", http.MethodGet, page, other, "", "", http.StatusUnauthorized},
-		{"another name of this machine", http.MethodGet, link, other, "evil.example", "", http.StatusMisdirectedRequest},
+		{"another name of this machine", http.MethodGet, link, other, "evil.example", "",
+			http.StatusMisdirectedRequest},
 		{"the browser with the link", http.MethodGet, link, mine, "", "", http.StatusOK},
 		{"the link once more", http.MethodGet, link, other, "", "", http.StatusUnauthorized},
 		{"another page reads", http.MethodGet, page, mine, "", "http://evil.example", http.StatusForbidden},

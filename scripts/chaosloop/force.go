@@ -233,7 +233,8 @@ func (l *life) relieve() {
 	}
 }
 
-// forced are the crash points of a round: one for the nth time it is passed, in a life, and those of the lives behind it.
+// forced are the crash points of a round: one for the nth time it is passed, in a life, and those of the lives behind
+// it.
 type forced struct {
 	point   string
 	n, life int // from 1

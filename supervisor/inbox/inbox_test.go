@@ -80,7 +80,8 @@ func TestOf(t *testing.T) {
 				agent("orch-1", roster.RoleOrchestrator, roster.Ready, 60)}
 			s.RecoveryOptions, s.FailedAgent = []string{"retry", "skip"}, "orch-1"
 			s.FailureText = "ORCH-1 stopped at a failed Bash: no space."
-		}, []string{"recovery-orch-1 recovery orch-1 40s: ORCH-1 stopped at a failed Bash: no space. What can be done: retry, skip. " +
+		}, []string{"recovery-orch-1 recovery orch-1 40s: ORCH-1 stopped at a failed Bash: no space. " +
+			"What can be done: retry, skip. " +
 			"[retry skip] (optional)"}},
 		"an error of the Arbiter's that it got over": {func(s *supervisor.State) {
 			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Busy, 50)}
