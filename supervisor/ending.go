@@ -54,13 +54,17 @@ func (st *step) outputLost(f input.OutputLost) {
 		machine.Cancel)
 }
 
-// signalled ends the run on a signal of the operating system.
+// signalled ends the run on a signal of the operating system, or on request.
 func (st *step) signalled(f input.Signalled) {
 	exit := contract.ExitTerminated // HUP, too: somebody else has ended it
 	if f.Signal == "INT" {
 		exit = contract.ExitInterrupted
 	}
-	st.end(contract.StatusCancelled, "stopped by SIG"+f.Signal, exit, machine.Cancel)
+	how := "stopped by SIG" + f.Signal
+	if f.ByClient {
+		how = "stopped on request"
+	}
+	st.end(contract.StatusCancelled, how, exit, machine.Cancel)
 	if f.Fast {
 		st.do(effect.Shutdown{Fast: true})
 	}

@@ -169,7 +169,8 @@ func TestStop(t *testing.T) {
 	if left := survivors(run); len(left) > 0 {
 		t.Errorf("alive behind it: %v", left)
 	}
-	if r := s.finish(contract.ExitTerminated); r.Status != contract.StatusCancelled {
+	r := s.finish(contract.ExitTerminated)
+	if r.Status != contract.StatusCancelled || r.Summary != "stopped on request" {
 		t.Errorf("the result is %+v", r)
 	}
 	watcher.ends(contract.ExitTerminated)

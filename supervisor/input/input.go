@@ -66,10 +66,11 @@ type (
 	}
 	// InputEnded says that nobody will answer from now on.
 	InputEnded struct{}
-	// Signalled is a signal to this process. Fast is the second one.
+	// Signalled is a signal to this process, or a client that asks for the same. Fast is the second one.
 	Signalled struct {
-		Signal string // INT, TERM, HUP
-		Fast   bool
+		Signal   string // INT, TERM, HUP
+		Fast     bool
+		ByClient bool `json:",omitempty"`
 	}
 	// Happened is an event of an agent.
 	Happened struct{ Event bridge.Event }
