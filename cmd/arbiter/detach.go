@@ -55,7 +55,7 @@ func (e env) toResume(c choices) (journal.Info, error) {
 
 // startDetached starts the process of a run that goes on without this one.
 func startDetached(ctx context.Context, c choices) (hostReady, error) {
-	c.Options.Partial = true
+	c.Options.Partial, c.Detach = true, true
 	if c.Rehearse {
 		c = c.rehearsal()
 	} else {

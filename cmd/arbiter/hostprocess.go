@@ -116,6 +116,7 @@ func (e env) playHost(r *runtimeRun) error {
 	said.Reset()
 	env{stderr: &said}.printEnd(r, s, end.Unfinished)
 	end.Notices = strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
+	r.awaitFrontend()
 	r.announceEnd(end)
 	if exit == contract.ExitComplete {
 		return nil

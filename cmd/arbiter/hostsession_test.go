@@ -1,21 +1,79 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
+
+// TestRunEndsBeforeItsFrontendConnects: the frontend hears why a run could not begin.
+func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
+	t.Parallel()
+	dir, state := t.TempDir(), t.TempDir()
+	c, err := runPort{env{}, state}.choices(dir, "", []string{"--claude", filepath.Join(dir, "nowhere")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Options.Task, c.StateDir = "Weave", state
+	raw, err := json.Marshal(hostSpec{Choices: c, Given: c.given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("arbiter", hostCommand, dir)
+	cmd.Stdin, cmd.Env = bytes.NewReader(raw), []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ready hostReady
+	if err := json.NewDecoder(out).Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // its exit code is that of the run
+	}()
+	defer func() { <-ended }()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for log := ""; !strings.Contains(log, lonelyEnd); {
+		select {
+		case <-tick.C:
+		case <-ended:
+			t.Fatalf("the process has not waited for its frontend: %s", log)
+		}
+		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, crashlog.LogName)) // it may not be there yet
+		log = string(raw)
+	}
+	s, err := openSession(t.Context(), ready.Socket, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.watch()
+	if o := s.Outcome(); o.Exit != contract.ExitEnvironment || !strings.Contains(o.Text, "cannot find the Claude CLI") {
+		t.Errorf("the run ended with %d: %s", o.Exit, o.Text)
+	}
+}
 
 // TestSessionReconnects shows that a frontend whose connection is lost hears every event once, and the end
 // of the run.

@@ -24,6 +24,8 @@ const (
 	clientPause = 10 * time.Millisecond
 	// lastEvents is how long clients may take to read the last events of a run.
 	lastEvents = 2 * time.Second
+	// lonelyEnd is logged when a run ends before its frontend has connected.
+	lonelyEnd = "the run has ended before its frontend connected"
 )
 
 // subscribers are the clients that hear what happens in a run.
@@ -33,11 +35,14 @@ type subscribers struct {
 	ended chan struct{}     // closed when end is set
 	end   control.RunEnded
 	work  sync.WaitGroup
-	count atomic.Int64 // of the clients
+	count atomic.Int64  // of the clients
+	came  chan struct{} // closed with the first of them
+	first sync.Once     // of those that close it
 }
 
 func newSubscribers() subscribers {
-	return subscribers{hub: eventhub.New(eventhub.Keep), ended: make(chan struct{})}
+	return subscribers{hub: eventhub.New(eventhub.Keep), ended: make(chan struct{}),
+		came: make(chan struct{})}
 }
 
 // openSubscribers finds where the event log of this process begins.
@@ -71,6 +76,24 @@ func (r *runtimeRun) watchState() {
 			r.clients.hub.Hint()
 			return
 		}
+	}
+}
+
+// awaitFrontend waits for the frontend that has started this process, but not for long: it connects when it hears
+// that the process is ready, and a run that cannot begin may have ended by then.
+func (r *runtimeRun) awaitFrontend() {
+	if r.choices.Detach {
+		return
+	}
+	select {
+	case <-r.clients.came:
+		return
+	default:
+		r.log.Info(lonelyEnd)
+	}
+	select {
+	case <-r.clients.came:
+	case <-time.After(lastEvents):
 	}
 }
 
@@ -142,6 +165,7 @@ func (h controlService) Subscribe(ctx context.Context, p control.SubscribeParams
 	r := h.run
 	r.clients.work.Add(1)
 	r.clients.count.Add(1)
+	r.clients.first.Do(func() { close(r.clients.came) })
 	defer func() {
 		r.clients.count.Add(-1)
 		r.clients.work.Done()

@@ -26,7 +26,7 @@ func TestTaskFromStdin(t *testing.T) {
 		{"nothing", " \n", "stdin is empty", []string{"--json"}, contract.ExitUsage},
 		{"too much", strings.Repeat("x", maxTask+1), "the task on stdin has more than 1,048,576 bytes",
 			[]string{"--json"}, contract.ExitUsage},
-		{"the screen", "Two threads", "add --plain or --json", nil, contract.ExitUsage},
+		{"the screen", "Two threads", "add --plain, --json or --detach", nil, contract.ExitUsage},
 	} {
 		cmd := exec.Command("arbiter", append(append(h.rehearsing("parallel"), tt.args...), "--task", "-")...)
 		cmd.Env, cmd.Dir, cmd.Stdin = h.env, h.work, strings.NewReader(tt.in)
