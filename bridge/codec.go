@@ -6,32 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
-	"sync"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // eventKind is one row of the table of events.
 type eventKind struct {
-	name   string
-	typ    reflect.Type
-	decode func(data []byte) (EventBody, error)
+	name string
+	typ  reflect.Type
 }
 
 func kindOf[B EventBody]() eventKind {
 	var zero B
-	typ := reflect.TypeFor[B]()
-	fields := fieldsOf(typ)
-	return eventKind{zero.eventName(), typ, func(data []byte) (EventBody, error) {
-		var b B
-		if readFields(data, reflect.ValueOf(&b).Elem(), fields) {
-			return b, nil
-		}
-		b = zero
-		err := json.Unmarshal(data, &b)
-		return b, err
-	}}
+	return eventKind{zero.eventName(), reflect.TypeFor[B]()}
 }
 
 var eventByName = func() map[string]eventKind {
@@ -53,59 +41,44 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// decodeEvent finds the three fields every event has with a scan that ends as
-// soon as it has them, then decodes the body once, straight into its type.
+// eventHead is what every event has.
+type eventHead struct {
+	ID         string `json:"id"`
+	Generation int    `json:"generation"`
+	Event      string `json:"event"`
+}
+
 func decodeEvent(data []byte) (Event, error) {
-	var (
-		ev     Event
-		name   string
-		wrong  error // of the fields every event has
-		missed = 3
-	)
-	isObject := jsonl.Members(data, func(key, value []byte) bool {
-		var err error
-		switch string(key) {
-		case "id":
-			ev.ID, err = headerString(key, value)
-		case "event":
-			name, err = headerString(key, value)
-		case "generation":
-			if ev.Generation, err = strconv.Atoi(string(value)); err != nil {
-				err = fmt.Errorf("generation: not an integer: %.40s", value)
-			}
-		default:
-			return true
-		}
-		if err != nil && wrong == nil {
-			wrong = err
-		}
-		missed--
-		return missed > 0
-	})
-	if !isObject {
+	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' {
 		return Event{}, errors.New("decode event: not a JSON object")
 	}
-	if wrong != nil {
-		return unknownEvent(ev, name, data, wrong)
+	head, err := readHead(data)
+	ev := Event{AgentRef: AgentRef{ID: head.ID, Generation: head.Generation}}
+	kind, known := eventByName[head.Event]
+	if err != nil || !known {
+		return unknownEvent(ev, head.Event, data, err)
 	}
-	kind, known := eventByName[name]
-	if !known {
-		return unknownEvent(ev, name, data, nil)
+	body := reflect.New(kind.typ)
+	if err := json.Unmarshal(data, body.Interface()); err != nil {
+		return unknownEvent(ev, head.Event, data, err)
 	}
-	body, err := kind.decode(data)
-	if err != nil {
-		return unknownEvent(ev, name, data, err)
-	}
-	ev.Body = body
+	ev.Body = body.Elem().Interface().(EventBody)
 	return ev, nil
 }
 
-func headerString(key, value []byte) (string, error) {
-	s, err := jsonl.String(value)
-	if err != nil {
-		return "", fmt.Errorf("%s: not a string: %.40s", key, value)
+// readHead reads what every event has. MarshalJSON writes it first, so that only the beginning of
+// such an event is decoded here.
+func readHead(data []byte) (head eventHead, err error) {
+	if first, rest, ok := bytes.Cut(data, []byte(`,"event":"`)); ok {
+		name, _, _ := bytes.Cut(rest, []byte(`"`))
+		if json.Unmarshal(append(slices.Clip(first), '}'), &head) == nil && eventByName[string(name)].typ != nil {
+			head.Event = string(name)
+			return head, nil
+		}
 	}
-	return s, nil
+	head = eventHead{}
+	err = json.Unmarshal(data, &head)
+	return head, err
 }
 
 func unknownEvent(ev Event, name string, data []byte, why error) (Event, error) {
@@ -128,21 +101,18 @@ func appendEvent(dst []byte, e Event) ([]byte, error) {
 	if u, ok := e.Body.(Unknown); ok && len(u.Raw) > 0 {
 		return append(dst, u.Raw...), nil
 	}
-	dst = append(dst, `{"id":`...)
-	dst = appendString(dst, e.ID)
-	dst = append(dst, `,"generation":`...)
-	dst = strconv.AppendInt(dst, int64(e.Generation), 10)
-	dst = append(dst, `,"event":`...)
-	dst = appendString(dst, e.Body.eventName())
+	id, err := jsonl.Marshal(e.ID)
+	if err != nil {
+		return dst, fmt.Errorf("encode event %s: %w", e.Body.eventName(), err)
+	}
+	dst = fmt.Appendf(dst, `{"id":%s,"generation":%d,"event":"%s"`, id, e.Generation, e.Body.eventName())
 	if _, ok := e.Body.(Unknown); ok {
 		return append(dst, '}'), nil
 	}
-	enc := encoders.Get().(*encoder)
-	defer enc.release()
-	if err := enc.json.Encode(present(e.Body)); err != nil {
+	body, err := jsonl.Marshal(present(e.Body))
+	if err != nil {
 		return dst, fmt.Errorf("encode event %s: %w", e.Body.eventName(), err)
 	}
-	body := bytes.TrimSpace(enc.buf.Bytes())
 	if len(body) > len("{}") {
 		dst = append(dst, ',')
 	}
@@ -182,39 +152,4 @@ func eventLine(e Event) ([]byte, error) {
 		return append(flat.Bytes(), '\n'), nil
 	}
 	return append(line, '}', '\n'), nil
-}
-
-// appendString appends s as a JSON string.
-func appendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(s) // a string always encodes
-			return append(dst, quoted...)
-		}
-	}
-	dst = append(dst, '"')
-	dst = append(dst, s...)
-	return append(dst, '"')
-}
-
-// encoder is a pooled JSON encoder that leaves <, > and & as they are: nothing
-// here is embedded in HTML, and prose is full of them.
-type encoder struct {
-	buf  bytes.Buffer
-	json *json.Encoder
-}
-
-var encoders = sync.Pool{New: func() any {
-	e := new(encoder)
-	e.json = json.NewEncoder(&e.buf)
-	e.json.SetEscapeHTML(false)
-	return e
-}}
-
-// release gives the encoder back, unless one huge event made its buffer huge.
-func (e *encoder) release() {
-	if e.buf.Cap() <= 64<<10 {
-		e.buf.Reset()
-		encoders.Put(e)
-	}
 }

@@ -72,10 +72,10 @@ func TestEventsNobodyKnows(t *testing.T) {
 			AgentRef{"a", 2}},
 		{`{"event":"delta","id":"a","generation":1,"text":7}`, "delta", "cannot unmarshal number", AgentRef{"a", 1}},
 		{`{"event":"turn","id":"a","generation":1,"usage":[]}`, "turn", "cannot unmarshal array", AgentRef{"a", 1}},
-		{`{"event":"delta","id":5,"generation":1,"text":"x"}`, "delta", "id: not a string: 5", AgentRef{"", 1}},
-		{`{"event":"delta","id":"a","generation":"1","text":"x"}`, "delta", "generation: not an integer",
+		{`{"event":"delta","id":5,"generation":1,"text":"x"}`, "delta", "eventHead.id of type string", AgentRef{"", 1}},
+		{`{"event":"delta","id":"a","generation":"1","text":"x"}`, "delta", "eventHead.generation of type int",
 			AgentRef{"a", 0}},
-		{`{"event":null,"id":"a","generation":1}`, "", "event: not a string", AgentRef{"a", 1}},
+		{`{"event":null,"id":"a","generation":1}`, "", "", AgentRef{"a", 1}},
 		{`{}`, "", "", AgentRef{}},
 	} {
 		var got Event

@@ -7,27 +7,34 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// envelope is what tells the kinds of messages apart.
+// envelope is what tells the kinds of messages apart. What is absent is empty.
 type envelope struct {
-	id, method, params []byte
-	answer             bool // has a result or an error
+	ID     json.RawMessage `json:"id"`
+	Method json.RawMessage `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
 }
 
-func readEnvelope(line []byte) (env envelope, ok bool) {
-	ok = jsonl.Members(line, func(key, value []byte) bool {
-		switch string(key) {
+// answer reports whether the message has a result or an error.
+func (e envelope) answer() bool { return len(e.Result)+len(e.Error) > 0 }
+
+// readEnvelope reads a message. Of one that is damaged it returns what stands before the fault.
+func readEnvelope(line []byte) (env envelope, err error) {
+	if json.Unmarshal(line, &env) == nil && line[0] == '{' {
+		return env, nil
+	}
+	members, err := jsonl.Members(line)
+	env = envelope{}
+	for _, m := range members {
+		switch m.Key {
 		case "id":
-			env.id = value
+			env.ID = m.Value
 		case "method":
-			env.method = value
-		case "params":
-			env.params = value
-		case "result", "error":
-			env.answer = true
+			env.Method = m.Value
 		}
-		return true
-	})
-	return env, ok
+	}
+	return env, err
 }
 
 // validID reports whether jsonrpc2 can echo the id: it knows strings and naturals.
@@ -41,7 +48,6 @@ func validID(id []byte) bool {
 
 // madeUpAnswer is an error response of our own making, to the raw id.
 func madeUpAnswer(id []byte, code int, message string) []byte {
-	line := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	line = fmt.Appendf(line, `,"error":{"code":%d,"message":`, code)
-	return append(appendString(line, message), "}}"...)
+	quoted, _ := json.Marshal(message) // a string always encodes
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, quoted)
 }

@@ -134,8 +134,17 @@ type Turn struct {
 	// Files are those that editing tools wrote, subagents' included, without repeats;
 	// TurnFiles at most.
 	Files []string `json:"files,omitempty"`
+	// Models are what the turn has cost by model, subagents included; absent: not told.
+	Models []ModelCost `json:"models,omitempty"`
 	// ResetsAt is when a usage limit ends (CatUsageLimit), in Unix seconds; 0 if not told.
 	ResetsAt int64 `json:"resets_at,omitempty"`
+}
+
+// ModelCost is what calls of one model have cost.
+type ModelCost struct {
+	Model   string  `json:"model"`
+	CostUSD float64 `json:"cost_usd"`
+	Usage   Usage   `json:"usage"`
 }
 
 // Bounds of what the end of a turn says, in bytes: more than a model writes in one answer.
@@ -150,6 +159,13 @@ const (
 type Spent struct {
 	CostUSD float64 `json:"cost_usd"`
 	Usage   Usage   `json:"usage"`
+}
+
+// Quota tells how much of a usage window of the account's plan is used up.
+type Quota struct {
+	Window   string  `json:"window"` // five_hour, seven_day …
+	UsedPct  float64 `json:"used_pct"`
+	ResetsAt int64   `json:"resets_at,omitempty"` // in Unix seconds; 0: not told
 }
 
 // TurnFiles bounds Turn.Files.
@@ -259,6 +275,7 @@ func (ContextWarning) eventName() string   { return "context_warning" }
 func (Compact) eventName() string          { return "compact" }
 func (Turn) eventName() string             { return "turn" }
 func (Spent) eventName() string            { return "spent" }
+func (Quota) eventName() string            { return "quota" }
 func (Tasks) eventName() string            { return "tasks" }
 func (Delivered) eventName() string        { return "delivered" }
 func (Retry) eventName() string            { return "retry" }
@@ -274,7 +291,8 @@ func (u Unknown) eventName() string        { return u.Name }
 var eventKinds = []eventKind{
 	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
 	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](),
-	kindOf[ContextWarning](), kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Spent](), kindOf[Delivered](),
+	kindOf[ContextWarning](), kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Spent](), kindOf[Quota](),
+	kindOf[Delivered](),
 	kindOf[Retry](), kindOf[Stderr](), kindOf[Notice](), kindOf[PTY](), kindOf[Done](), kindOf[Error](),
 }
 

@@ -93,7 +93,7 @@ func within(d time.Duration, wait func()) bool {
 	}
 }
 
-// call asks the other end. When ctx ends first the other end is told, and the
+// call asks the other end. When ctx ends first, it sends a cancellation, and the
 // call's error wraps ctx.Err(); a refusal is an *RPCError, the end of the
 // connection wraps ErrClosed.
 func (p *peer) call(ctx context.Context, method string, params, result any) error {
@@ -164,7 +164,7 @@ func (p *peer) abandon(id jsonrpc2.ID) {
 		return // closed: jsonrpc2 has forgotten all calls
 	}
 	select {
-	case p.s.inject <- madeUpAnswer(appendString(nil, id.Str), CodeCancelled, "given up"):
+	case p.s.inject <- madeUpAnswer(strconv.AppendQuote(nil, id.Str), CodeCancelled, "given up"):
 	case <-p.conn.DisconnectNotify():
 	}
 }

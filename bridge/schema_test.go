@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,9 +164,10 @@ var sampleEvents = []EventBody{
 		Usage: Usage{1, 2, 3, 4}, CostUSD: 0.25, NumTurns: 2, DurationMS: 3, Outcome: TurnFailed,
 		Category: CatOverloaded, Error: "e", ResetsAt: 1_790_000_000, Reason: "r",
 		Unread: []string{"m"}, Tools: 4, Failed: &FailedTool{"Bash", "go test", "go test", "FAIL", true, 7, 9},
-		Files: []string{"/w/a.go"}},
+		Files: []string{"/w/a.go"}, Models: []ModelCost{{"claude-sonnet-4-5", 0.25, Usage{1, 2, 3, 4}}}},
 	Tasks{[]Task{{"1", "look around", "in_progress"}}},
 	Spent{CostUSD: 0.5, Usage: Usage{1, 2, 3, 4}},
+	Quota{Window: "five_hour", UsedPct: 81, ResetsAt: 1795490545},
 	Delivered{"m", "lifecycle"}, Retry{1, 10, 500, 529, "overloaded"}, Stderr{"oops"}, Notice{"an unknown frame"},
 	PTY{[]byte("\x1b[2J")}, Done{"s", Exit{-1, "killed", true, 2, "last words"}}, Error{CatProtocol, "what"},
 }
@@ -184,10 +186,7 @@ func TestEventsConformToSchema(t *testing.T) {
 		conform(t, name, d.Methods[MethodEvent].Params, data)
 	}
 	for _, k := range eventKinds { // the least an event can hold
-		body, err := k.decode([]byte(`{}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := reflect.Zero(k.typ).Interface().(EventBody)
 		data, err := Event{AgentRef{"a", 1}, body}.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)

@@ -145,27 +145,29 @@ func (s *stream) read() {
 }
 
 func (s *stream) sort(line []byte) {
-	env, ok := readEnvelope(line)
-	noID := len(env.id) == 0 || string(env.id) == "null"
-	method, _ := jsonl.String(env.method)
+	env, err := readEnvelope(line)
+	noID := len(env.ID) == 0 || string(env.ID) == "null"
+	method, _ := jsonl.String(env.Method)
 	switch {
-	case !ok:
-		s.skip(line, "not a JSON object")
-	case env.answer && env.method == nil:
-		if _, err := jsonl.String(env.id); err != nil {
+	case err != nil && env.Method != nil && !noID:
+		s.refuse(env.ID, line, err.Error())
+	case err != nil:
+		s.skip(line, err.Error())
+	case env.answer() && env.Method == nil:
+		if _, err := jsonl.String(env.ID); err != nil {
 			s.skip(line, "an answer without a string id is nobody's")
 			return
 		}
 		s.hand(line)
-	case env.method != nil && noID:
+	case env.Method != nil && noID:
 		if method == MethodEvent && s.onEvent != nil {
-			s.onEvent(env.params)
+			s.onEvent(env.Params)
 			return
 		}
 		s.hand(line)
 	default:
-		if !validID(env.id) || method == "" || env.answer {
-			s.refuse(env.id, line, "method must be a string, id a string or a natural number")
+		if !validID(env.ID) || method == "" || env.answer() {
+			s.refuse(env.ID, line, "method must be a string, id a string or a natural number")
 			return
 		}
 		s.hand(line)
@@ -179,16 +181,16 @@ func (s *stream) hand(line []byte) {
 	}
 }
 
-// skip counts a line that means nothing. Each is logged at first, then fewer
-// and fewer: a program that prints to our pipe seldom prints once.
+// skip counts a line that is no message. The first ten are logged, then fewer and fewer: a program
+// that prints to this pipe seldom prints once.
 func (s *stream) skip(line []byte, why string) {
 	if n := s.stray.Add(1); n <= 10 || n&(n-1) == 0 {
 		s.log.Warn("skipped a stray line", "count", n, "why", why, "line", string(line[:min(len(line), 200)]))
 	}
 }
 
-// refuse skips a line that was meant as a request, and tells its sender, who
-// would wait for the answer for ever.
+// refuse skips a line that was meant as a request, and answers with an error: its sender would
+// otherwise wait for ever.
 func (s *stream) refuse(id, line []byte, why string) {
 	s.skip(line, why)
 	if !json.Valid(id) || string(id) == "null" {
@@ -198,7 +200,7 @@ func (s *stream) refuse(id, line []byte, why string) {
 }
 
 // ReadObject gives jsonrpc2 the next message; one that it cannot decode is
-// skipped like any other stray line, but whoever waits for it is told.
+// skipped like any other stray line, but its sender, or the caller that awaits it, gets an error.
 func (s *stream) ReadObject(v any) error {
 	message, ok := v.(json.Unmarshaler)
 	if !ok {
@@ -216,11 +218,11 @@ func (s *stream) ReadObject(v any) error {
 		// What it decoded before it failed must not meet the next message.
 		reflect.ValueOf(v).Elem().SetZero()
 		switch env, _ := readEnvelope(line); {
-		case env.method != nil:
-			s.refuse(env.id, line, err.Error())
+		case env.Method != nil:
+			s.refuse(env.ID, line, err.Error())
 		case json.Valid(line):
 			s.skip(line, err.Error())
-			return message.UnmarshalJSON(madeUpAnswer(env.id, jsonrpc2.CodeInternalError,
+			return message.UnmarshalJSON(madeUpAnswer(env.ID, jsonrpc2.CodeInternalError,
 				"the answer is no JSON-RPC response"))
 		default:
 			s.skip(line, err.Error())

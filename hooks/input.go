@@ -55,27 +55,22 @@ type Input struct {
 // field of another type is one: to guess whose call it was would be worse.
 func Parse(raw json.RawMessage) (Input, error) {
 	var in Input
-	var wrong error
 	fields := map[string]any{
 		"hook_event_name": &in.Event, "session_id": &in.SessionID, "transcript_path": &in.TranscriptPath,
 		"cwd": &in.CWD, "agent_id": &in.AgentID, "agent_type": &in.AgentType, "tool_name": &in.Tool,
 		"tool_use_id": &in.ToolUseID, "trigger": &in.Trigger, "source": &in.Source, "error": &in.Error,
 		"is_interrupt": &in.IsInterrupt, "stop_hook_active": &in.StopHookActive,
 	}
-	// what a tool was given, or answered, is only stepped over
-	whole := jsonl.Members(raw, func(key, value []byte) bool {
-		if to := fields[string(key)]; to != nil {
-			if err := json.Unmarshal(value, to); err != nil {
-				wrong = fmt.Errorf("read hook event: field %s: %w", key, err)
+	members, err := jsonl.Members(raw)
+	if err != nil {
+		return Input{}, fmt.Errorf("read hook event: %w", err)
+	}
+	for _, m := range members {
+		if to := fields[m.Key]; to != nil {
+			if err := json.Unmarshal(m.Value, to); err != nil {
+				return Input{}, fmt.Errorf("read hook event: field %s: %w", m.Key, err)
 			}
 		}
-		return wrong == nil
-	})
-	if wrong != nil {
-		return Input{}, wrong
-	}
-	if !whole {
-		return Input{}, errors.New("read hook event: it is no JSON object")
 	}
 	if in.Event == "" {
 		return Input{}, errors.New("read hook event: it has no hook_event_name")

@@ -24,12 +24,19 @@ func (r reply) deliver(ctx context.Context, w http.ResponseWriter, c *call) erro
 			if kind == "" {
 				kind = errorType(f.status)
 			}
+			if c.chat {
+				chatError(w, f.status, kind, r.faultMessage("Rehearsed failure."))
+				return nil
+			}
 			writeError(w, f.status, kind, r.faultMessage("Rehearsed failure."))
 			return nil
 		}
 	}
+	for k, v := range r.headers {
+		w.Header().Set(k, v)
+	}
 	if !c.Stream {
-		return r.deliverWhole(ctx, w, c.Model)
+		return r.deliverWhole(ctx, w, c)
 	}
 	return r.deliverStream(ctx, w, c.Model)
 }
@@ -83,7 +90,7 @@ func (r reply) breakStream(s *stream, f *fault) error {
 
 // deliverWhole: the CLI asks without streaming after a stream failed it, so
 // every fault has its counterpart here.
-func (r reply) deliverWhole(ctx context.Context, w http.ResponseWriter, model string) error {
+func (r reply) deliverWhole(ctx context.Context, w http.ResponseWriter, c *call) error {
 	if f := r.fault; f != nil {
 		switch {
 		case f.cutAfter > 0:
@@ -100,7 +107,10 @@ func (r reply) deliverWhole(ctx context.Context, w http.ResponseWriter, model st
 			return err
 		}
 	}
-	return writeJSON(w, http.StatusOK, r.whole(model))
+	if c.chat {
+		return writeJSON(w, http.StatusOK, r.chatAnswer(c.Model))
+	}
+	return writeJSON(w, http.StatusOK, r.whole(c.Model))
 }
 
 var errorTypes = []struct {

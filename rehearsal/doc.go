@@ -1,5 +1,6 @@
 // Package rehearsal is a scripted model: an Anthropic Messages API on loopback
-// whose answers come from a scenario, a YAML file. The real Claude Code CLI works
+// whose answers come from a scenario, a YAML file. It answers single questions by
+// Chat Completions, too. The real Claude Code CLI works
 // whole jobs against it, with real tools and real files, and without a network, a
 // credential or a cost. SCENARIOS.md describes the format; the built-in scenarios
 // are embedded from scenarios/.
@@ -13,7 +14,7 @@
 //
 // # The walk of a request
 //
-// wire.go understands the request (whose it is), history.go what was answered in it
+// wire.go and chat.go understand the request (whose it is), history.go what was answered in it
 // and what is to be answered, stage.go casts an actor for its conversation, part.go
 // chooses the actor's next step, place.go finds its place in the history,
 // reply.go renders it, answer.go and sse.go write it or the step's fault, record.go

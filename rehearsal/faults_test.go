@@ -38,7 +38,7 @@ func TestLiveFaults(t *testing.T) {
 			reason: "api_error", streams: "s"},
 		{long: true, fault: "status: 500", retries: "1", forever: true, result: "500", reason: "api_error",
 			streams: "ss"},
-		{fault: "status: 529", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
+		{long: true, fault: "status: 529", retries: "1", result: "recovered", reason: "completed", streams: "ss"},
 		{long: true, fault: "garbage: true", retries: "1", result: "recovered", reason: "completed", streams: "sw"},
 		{long: true, fault: "garbage: true", retries: "1", forever: true, result: "JSON Parse error",
 			reason: "api_error", streams: "sw"},
@@ -57,7 +57,7 @@ func TestLiveFaults(t *testing.T) {
 		{fault: "cut_after: 4", retries: "1", forever: true, result: "Connection dropped", reason: "api_error",
 			streams: "ssw"},
 		{fault: "stall: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
-		{fault: "stall_mid: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
+		{long: true, fault: "stall_mid: 300ms", retries: "0", result: "late", reason: "completed", streams: "s"},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s retries %s forever %v", tt.fault, tt.retries, tt.forever), func(t *testing.T) {

@@ -154,6 +154,8 @@ func readStep(v yamldoc.Value) *step {
 			st.chunkDelay = f.Duration()
 		case "repeat":
 			st.repeat = readCount(f.Value)
+		case "headers":
+			st.headers = readHeaders(f)
 		case "fault":
 			st.fault = readFault(f.Value)
 		default:
@@ -161,6 +163,14 @@ func readStep(v yamldoc.Value) *step {
 		}
 	}
 	return st
+}
+
+func readHeaders(v yamldoc.Field) map[string]string {
+	headers := map[string]string{}
+	for _, h := range v.Fields("a mapping of texts") {
+		headers[h.Key] = h.Text()
+	}
+	return headers
 }
 
 func readToolUse(v yamldoc.Value) toolUse {
@@ -223,10 +233,7 @@ func readFault(v yamldoc.Value) *fault {
 			ft.message = readTemplate(f.Value)
 		case "headers":
 			kinds--
-			ft.headers = map[string]string{}
-			for _, h := range f.Fields("a mapping of texts") {
-				ft.headers[h.Key] = h.Text()
-			}
+			ft.headers = readHeaders(f)
 		case "stall":
 			ft.stall = f.Duration()
 		case "stall_mid":

@@ -14,6 +14,7 @@ type reply struct {
 	usage      figures
 	delay      time.Duration
 	chunkDelay time.Duration
+	headers    map[string]string
 	fault      *fault
 	faultText  string
 }
@@ -60,7 +61,7 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 		}
 		return out
 	}
-	r := reply{stop: st.stopReason, delay: st.delay, chunkDelay: st.chunkDelay, fault: st.fault}
+	r := reply{stop: st.stopReason, delay: st.delay, chunkDelay: st.chunkDelay, headers: st.headers, fault: st.fault}
 	if t := render(st.think); t != "" {
 		r.blocks = append(r.blocks, outBlock{kind: "thinking", text: t})
 	}

@@ -62,6 +62,7 @@ type step struct {
 	delay      time.Duration
 	chunkDelay time.Duration
 	repeat     int // how often it is played: 1, or more
+	headers    map[string]string
 	fault      *fault
 }
 

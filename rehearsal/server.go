@@ -148,7 +148,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.handlers.Done()
 	w.Header().Set("Request-Id", newID("req_"))
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
-	case r.Method == http.MethodPost && path == "/v1/messages":
+	case r.Method == http.MethodPost && (path == "/v1/messages" || path == chatPath):
 		s.messages(w, r)
 	case r.Method == http.MethodPost && path == "/v1/messages/count_tokens":
 		s.countTokens(w, r)
@@ -167,7 +167,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	c, err := readCall(r.Header, body)
+	c, err := understand(r, body)
 	if err != nil {
 		s.book.complain(err.Error())
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
@@ -175,8 +175,8 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	q := s.stage.play(c)
 	s.book.enter(c, q, body)
-	s.log.Debug("request", "session", short(c.session), "role", q.role, "actor", q.actor, "step", q.step, "again",
-		q.again)
+	s.log.Debug("request", "path", r.URL.Path, "session", short(c.session), "role", q.role, "actor", q.actor,
+		"step", q.step, "again", q.again)
 	for _, p := range q.problems {
 		s.log.Warn("rehearsal", "problem", p)
 	}

@@ -83,10 +83,13 @@ func (s *stage) play(c *call) cue {
 	}
 	for _, u := range st.use {
 		if strings.HasPrefix(u.tool, "mcp__arbiter__") || u.tool == structuredOutput {
-			if !c.offers(u.tool) {
+			if !c.offers(u.tool) && !(c.direct && u.tool == structuredOutput) {
 				q.complain(c, "step %s uses %s, which the request does not offer", q.step, u.tool)
 			}
 		}
+	}
+	if c.direct {
+		r = r.plain()
 	}
 	q.reply = r
 	p.remember(before, r)

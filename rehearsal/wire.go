@@ -104,6 +104,8 @@ type call struct {
 	pending   []word // what the model is to answer
 	incoming  string // the text of it
 	cwd       string
+	chat      bool // by Chat Completions
+	direct    bool // of a client without sessions and tools: a verdict is the answer's text
 }
 
 func readCall(h http.Header, body []byte) (*call, error) {
@@ -117,7 +119,11 @@ func readCall(h http.Header, body []byte) (*call, error) {
 	c.session = sessionID(h, c.Metadata.UserID)
 	c.agent = h.Get("X-Claude-Code-Agent-Id")
 	c.readMessages()
-	c.aside = c.readAside()
+	if c.session == "" && c.asksForObject() {
+		c.direct, c.session = true, newID("direct_")
+	} else {
+		c.aside = c.readAside()
+	}
 	c.role = c.readRole()
 	return c, nil
 }

@@ -29,6 +29,12 @@ pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent
 pure_of='./supervisor/journal ./supervisor/policy ./transcript ./tui ./tui/history ./tui/plain'
 pure_tests='TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
+pure_tests+='|TestWhatAgentsDoIsSeen|TestScene'
+# What these press and read is handled on the one goroutine that draws; the detector sees them at night.
+screen_tests='TestPermissionModeCycles|TestPermissionIsWidened|TestThePanelByMouse|TestHaltIsSeen|TestControls|TestSubagentsFold'
+screen_tests+='|TestTimeline|TestPlanChangesMeanwhile|TestInboxPanel|TestADialogThatCameByItself|TestPermissionsAreChanged'
+screen_tests+='|TestATileLeadsToItsAgent|TestDistrustIsNotBusy|TestAllowAllIsInSight|TestWaysOut|TestPalette'
+pure_tests+="|$screen_tests"
 pure_tests+='|TestAgainstShells|TestHarmlessChangesNothing|TestCompiledSaysTheSame|TestTape|TestTornFiles|TestWhatTheRunKeepsIsNotKeptTwice'
 pure_tests+='|TestRead100MB|TestWhatIsOpenHoldsNoText|TestModelOutputIsTold|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
 

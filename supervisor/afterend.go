@@ -85,7 +85,7 @@ func (st *step) happenedLate(e bridge.Event) {
 		st.delivered(b.MessageID)
 	case bridge.Turn:
 		st.bill(a, b)
-		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Outcome: b.Outcome,
+		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Models: modelCosts(b), Outcome: b.Outcome,
 			MessageIDs: st.Conversation.PublicIDs(b.MessageIDs)})
 	case bridge.Done:
 		if a.Status == roster.Ended {

@@ -92,6 +92,8 @@ func (st *step) take(f input.Fact) {
 		st.configured(f)
 	case input.Decided:
 		st.decided(f)
+	case input.DaySpent:
+		st.daySpent(f)
 	case input.Woke:
 		st.woke(f)
 	case input.Judged:
@@ -125,6 +127,9 @@ func (st *step) settle() {
 		return
 	}
 	if st.endUncontinued(); st.Ending != nil {
+		return
+	}
+	if st.keepReserve(); st.Ending != nil {
 		return
 	}
 	if st.askRenewal(); st.Ending != nil {
@@ -180,6 +185,8 @@ func (st *step) happened(e bridge.Event) {
 		st.relay(e)
 	case bridge.Spent:
 		st.spending(e.ID, b)
+	case bridge.Quota:
+		st.quotaRead(b)
 	case bridge.Tasks:
 		st.tasksChanged(e.ID, b)
 	case bridge.Retry:
@@ -206,8 +213,10 @@ func ofTerminal(b bridge.EventBody) bool {
 
 // reachedModel reports whether an event shows that the agent has got through to its model.
 func reachedModel(b bridge.EventBody) bool {
-	switch b.(type) {
-	case bridge.Context, bridge.Turn, bridge.Delivered:
+	switch b := b.(type) {
+	case bridge.Context:
+		return b.Source != "cli" // the CLI counts also what the API has refused
+	case bridge.Turn, bridge.Delivered:
 		return true
 	}
 	return false
@@ -216,8 +225,12 @@ func reachedModel(b bridge.EventBody) bool {
 // rang does what a timer was set for. One about a process that is another by now, or about
 // what is over, does nothing.
 func (st *step) rang(key string) {
-	if key == timeoutKey {
+	switch key {
+	case timeoutKey:
 		st.timeIsOver()
+		return
+	case resetKey:
+		st.awaitReset() // it may have been early; settle sees that the window was reset
 		return
 	}
 	kind, of, _ := strings.Cut(key, "/")

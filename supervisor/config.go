@@ -39,6 +39,9 @@ func (s *State) config(a *roster.Agent) bridge.AgentConfig {
 	c.StrictMCP = !o.Trusted
 	c.Judged = true
 	c.Sandbox = s.sandboxIn(c.CWD)
+	if a.Role == roster.RoleArbiter {
+		c.Env = o.EnvOfArbiter()
+	}
 	if o.Permissions == string(policy.ModeRules) {
 		c.Env = policy.GitEnvironment(c.Env)
 	}

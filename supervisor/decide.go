@@ -29,7 +29,7 @@ func (st *step) runDueDecisions() {
 	// The rules decide at once, and may then be asked again: each decision summons,
 	// addresses or ends. The bound only guards against a bug.
 	for range 8 {
-		if st.Ending != nil || st.Paused || st.Conversation.Held || st.DeciderRequest != nil {
+		if st.Ending != nil || st.Paused || st.Budget.Holds() || st.Conversation.Held || st.DeciderRequest != nil {
 			return
 		}
 		if st.FallbackReason != "" && st.answerInFallback() {

@@ -18,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // leftUndone reports whether one has handed off its own work. A planner hands on a plan.
@@ -154,7 +155,7 @@ func (st *step) requestDecision(point decision.Point, about string) *DecisionReq
 		raw = p.Evaluate
 	}
 	var err error
-	p.Input, err = input.Marshal(raw)
+	p.Input, err = jsonl.Marshal(raw)
 	if err != nil {
 		panic(err) // our own types
 	}

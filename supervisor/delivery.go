@@ -95,7 +95,7 @@ func maybeUnanswered(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
 // that has no turn running; and a word that steers to one that has.
 func (st *step) pump() {
 	st.Conversation.CatchUp()
-	if st.Paused {
+	if st.Paused || st.Budget.Holds() {
 		return
 	}
 	for i := range st.Conversation.Mail {

@@ -27,6 +27,7 @@
 //	renewal, snapshots            the Arbiter's renewal; the files that agents changed
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human, distrust               questions to the human; a workspace that changed
+//	quota                         usage windows of the account's plan, and the reserve that is left of them
 //	takeoverend, ending, phase    the end of a takeover, the end of a run, the task machine
 //	delivery, revive, processes   messages sent and their proof; processes started again, started and stopped
 //	result, succession, checks    what a run came to, what a successor reads, the checks of a document

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -82,12 +83,18 @@ func (st *step) timeIsOver() {
 
 // checkBudget ends the run once it has cost what it may, and reports whether it did.
 func (st *step) checkBudget() bool {
-	limit, spent := st.Options.MaxCostUSD, st.Spent()
-	if limit <= 0 || spent < limit {
-		return false
+	for _, l := range st.sharedLimits() {
+		if l.level() != budget.LevelLimit {
+			continue
+		}
+		what := "the cost reached"
+		if l.scope == contract.ScopeDay {
+			what = "the cost of all runs of this day reached"
+		}
+		st.limitReached(fmt.Sprintf("%s $%.4f of $%.4f", what, l.spent, l.usd))
+		return true
 	}
-	st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f", spent, limit))
-	return true
+	return false
 }
 
 // spending takes what a running turn has cost so far. All agents share the limit of the run.
@@ -98,5 +105,13 @@ func (st *step) spending(id string, b bridge.Spent) {
 	}
 	a.Live = b
 	st.emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: st.Spent()})
+	st.tellLevels(id)
+	st.checkBudget()
+}
+
+// daySpent takes in what the other runs have cost today.
+func (st *step) daySpent(f input.DaySpent) {
+	st.Budget.Day.Read(f.Day, f.OthersUSD, f.OwnUSD, st.Spent())
+	st.tellSharedLevels()
 	st.checkBudget()
 }

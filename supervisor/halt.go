@@ -65,6 +65,7 @@ func (st *step) lostByHalt() {
 func (st *step) carryOn(ref string) {
 	st.accept(ref, "the thread continues")
 	st.Paused = false
+	st.liftReserve()
 	if !st.Halted {
 		return
 	}

@@ -19,6 +19,9 @@ func checkRenewing(t *testing.T, s *State) {
 	if s.Ending != nil || !s.Task.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held {
 		return
 	}
+	if s.Budget.Holds() {
+		return
+	}
 	a := s.Agents[0]
 	for _, m := range s.Conversation.Mail {
 		if to, _ := s.Agent(m.To); !m.Sent && !s.withheld(&m) && to.Status == roster.Ready && !(m.To == a.ID && s.renewing(m.Kind)) {

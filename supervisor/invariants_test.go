@@ -19,13 +19,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // fingerprint is all of a state, as a snapshot holds it: apply must never change the state it
 // was given, and must come to the same one from the same input.
 func fingerprint(t *testing.T, s *State) string {
 	t.Helper()
-	raw, err := input.Marshal(s)
+	raw, err := jsonl.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +123,9 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 
 // stalled reports whether nothing will ever happen by itself.
 func stalled(s *State) bool {
+	if s.Budget.Holds() {
+		return false
+	}
 	if s.Paused || s.Conversation.Held || s.Question != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
 		return false
 	}
@@ -328,6 +332,8 @@ func randomFact(r *rand.Rand, s *State) input.Fact {
 	rare := []input.Fact{
 		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
 		input.Signalled{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{}, input.Rang{Key: timeoutKey}, input.Rang{Key: compactionBlockedKey(ref)}, input.Woke{Slept: time.Hour}, input.JournalFull{Message: "m"},
+		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
+		input.Rang{Key: resetKey},
 		event(bridge.Retry{Attempt: 1}), input.Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, input.Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]

@@ -59,6 +59,9 @@ func (l alarms) check(t *testing.T, s *State) {
 	if !s.BridgeUp && !l[restartPrefix+theBridge] && !l[opening] {
 		t.Fatal("there is no bridge, and none is being opened")
 	}
+	if s.Budget.Holds() && s.Task.Phase.Live() && !l[resetKey] {
+		t.Fatal("the run waits for the reset of a usage window, and no timer wakes it")
+	}
 	if s.Options.Timeout > 0 && !l[timeoutKey] {
 		t.Fatal("the run has a time limit, and no timer")
 	}

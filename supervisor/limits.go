@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -26,20 +27,99 @@ func (st *step) countTurn(id string) {
 		return
 	}
 	a.Turns++
-	mode, ok := st.ModeNamed(a.Mode)
-	if !ok || a.ReachedLimit != "" {
+	if a.ReachedLimit != "" {
 		return
 	}
-	if why := lifecycle.ReachedLimit(a, mode.Limits); why != "" {
+	mode, _ := st.ModeNamed(a.Mode) // one without a mode has no limits of it
+	why := lifecycle.ReachedLimit(a, mode.Limits)
+	if limit := st.Options.MaxCostPerAgent; why == "" && budget.Level(a.CostUSD, limit) == budget.LevelLimit {
+		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
+	}
+	if why != "" {
 		st.outOfLimits(id, why)
 	}
 }
 
-// outOfLimits has an Orchestrator hand off because a limit of its mode is reached.
+// costLimit is what an agent may cost, in dollars; 0: there is no limit.
+func (s *State) costLimit(a *roster.Agent) float64 {
+	if a.Role != roster.RoleOrchestrator {
+		return 0
+	}
+	mode, _ := s.ModeNamed(a.Mode)
+	limit, own := s.Options.MaxCostPerAgent, mode.Limits.MaxCostUSD
+	if limit <= 0 || own > 0 && own < limit {
+		return own
+	}
+	return limit
+}
+
+// tellLevels tells when an agent, or all together, have spent so much of a limit that it matters. The Arbiter reads of
+// it with its next message: it is told before an agent stops, and summons nobody it cannot pay.
+func (st *step) tellLevels(id string) {
+	a := st.Edit(id)
+	limit := st.costLimit(a)
+	if level := budget.Level(a.Spent(), limit); level != a.Level {
+		if a.Level = level; level != "" {
+			st.emit(id, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit, Level: level})
+		}
+		if level == budget.LevelWarn {
+			st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f "+
+				"that it may cost. It is told to hand off when they are spent.", a.Name, id, a.Spent(), limit))
+		}
+	}
+	st.tellSharedLevels()
+}
+
+// sharedLimit is a limit of costs that is not one agent's.
+type sharedLimit struct {
+	scope      string
+	spent, usd float64
+	told       *string // the level that was told last
+	flag       string
+}
+
+func (s *State) sharedLimits() []sharedLimit {
+	spent := s.Spent()
+	return []sharedLimit{
+		{contract.ScopeWholeRun, spent, s.Options.MaxCostUSD, &s.Budget.Level, "--max-cost"},
+		{contract.ScopeDay, s.Budget.Day.Spent(spent), s.Options.MaxCostPerDay, &s.Budget.Day.Level,
+			"--max-cost-per-day"},
+	}
+}
+
+func (l sharedLimit) level() string { return budget.Level(l.spent, l.usd) }
+
+func (l sharedLimit) text() string {
+	who := "The run has cost"
+	if l.scope == contract.ScopeDay {
+		who = "The runs of this day have cost"
+	}
+	return fmt.Sprintf("%s $%.4f of the $%.4f that may be spent (%s).", who, l.spent, l.usd, l.flag)
+}
+
+// tellSharedLevels tells when a limit of the run, or of the day, is nearly or all spent.
+func (st *step) tellSharedLevels() {
+	for _, l := range st.sharedLimits() {
+		level := l.level()
+		if level == *l.told {
+			continue
+		}
+		if *l.told = level; level != "" {
+			st.emit(contract.Supervisor, contract.Budget{Scope: l.scope, SpentUSD: l.spent, LimitUSD: l.usd,
+				Level: level})
+		}
+		if level == budget.LevelWarn && len(st.Agents) > 0 {
+			st.log(contract.Supervisor, conversation.KindNotice, l.text()+" Bring the task to an end, or to a point "+
+				"where another run can go on: no further Orchestrator starts, and at 100 % the run ends.")
+		}
+	}
+}
+
+// outOfLimits has an Orchestrator hand off because a limit is reached.
 func (st *step) outOfLimits(id, why string) {
 	a := st.Edit(id)
 	a.ReachedLimit = why
-	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has reached a limit of its mode: %s. "+
+	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has reached a limit: %s. "+
 		"It is told to hand off.", a.Name, id, why))
 }
 
@@ -100,4 +180,13 @@ func (st *step) bill(a *roster.Agent, t bridge.Turn) {
 	a.Live = bridge.Spent{}
 	a.CostUSD += t.CostUSD
 	st.charge(t.Usage, t.CostUSD)
+}
+
+// modelCosts are what a turn has cost by model.
+func modelCosts(t bridge.Turn) (list []contract.ModelCost) {
+	for _, m := range t.Models {
+		m.CostUSD = contract.RoundUSD(m.CostUSD)
+		list = append(list, contract.ModelCost(m))
+	}
+	return list
 }

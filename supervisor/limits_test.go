@@ -127,6 +127,21 @@ func TestALimitResetDuringASleep(t *testing.T) {
 	}
 }
 
+// TestAWaitIsNotOverByMeasuring: the CLI counts its context after a turn that the API refused. That it
+// answers so does not mean that it has reached its model: the wait is shown until the next attempt.
+func TestAWaitIsNotOverByMeasuring(t *testing.T) {
+	p := begin(t, nil)
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
+	p.happen("arbiter", bridge.Context{Tokens: 151_023, Window: 300_000, Pct: 50.3, Source: "cli"})
+	if a := p.agent("arbiter"); a.Waiting() == nil {
+		t.Error("an agent that waits for the API is taken for an idle one")
+	}
+	p.happen("arbiter", bridge.Context{Tokens: 151_030, Window: 300_000, Pct: 50.3, Source: "stream"})
+	if a := p.agent("arbiter"); a.Waiting() != nil {
+		t.Error("an agent that its model has answered is taken for one that waits")
+	}
+}
+
 // TestOverloads are waited for at least ten minutes, with pauses that grow, before
 // they count as failures.
 func TestOverloads(t *testing.T) {

@@ -103,7 +103,7 @@ func TestModesHaveLimits(t *testing.T) {
 		c.reach(p, id)
 		raw, _ := json.Marshal(report("progress", "I have looked.", false))
 		p.turn(id, bridge.Turn{Verdict: raw, CostUSD: 0.6})
-		p.contains(name+": the demand", p.lastSent(id), "Hand off now", "limit of your mode")
+		p.contains(name+": the demand", p.lastSent(id), "Hand off now", "reached a limit: ")
 		if p.agent(id).ReachedLimit == "" {
 			t.Errorf("%s: no limit was reached", name)
 		}

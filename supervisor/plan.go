@@ -81,18 +81,32 @@ func (st *step) assigned(id, status string) {
 	}
 }
 
-// planFrom makes the plan of a planner's document, where nobody has made one.
+// planFrom makes the plan of a planner's document, where nobody has made one: of its steps, which name their agents, or
+// else of what remains.
 func (st *step) planFrom(h handoff.Handover) {
 	a, ok := st.Agent(h.Agent.ID)
-	if !ok || a.Mode != task.PlannerMode || len(st.Task.Plan) > 0 || h.Document == nil ||
-		len(h.Document.Remaining) == 0 {
+	if !ok || a.Mode != task.PlannerMode || len(st.Task.Plan) > 0 || h.Document == nil {
 		return
 	}
 	var steps []contract.Step
-	for _, text := range h.Document.Remaining {
-		steps = append(steps, contract.Step{Text: text, Status: contract.StepPending, Mode: st.modeIn(text)})
+	for _, s := range h.Document.Steps {
+		if strings.TrimSpace(s.Text) == "" {
+			continue
+		}
+		mode := strings.ToLower(strings.TrimSpace(s.Mode))
+		if _, known := st.ModeNamed(mode); !known {
+			mode = st.modeIn(s.Text)
+		}
+		steps = append(steps, contract.Step{Text: s.Text, Status: contract.StepPending, Mode: mode})
 	}
-	st.setPlan(steps)
+	if len(steps) == 0 {
+		for _, text := range h.Document.Remaining {
+			steps = append(steps, contract.Step{Text: text, Status: contract.StepPending, Mode: st.modeIn(text)})
+		}
+	}
+	if len(steps) > 0 {
+		st.setPlan(steps)
+	}
 }
 
 // tasksChanged follows an Orchestrator's own list of tasks: what it has in common with

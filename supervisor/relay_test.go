@@ -14,6 +14,7 @@ var notRelayed = map[reflect.Type]string{
 	reflect.TypeFor[bridge.Done]():           "ended tells of it",
 	reflect.TypeFor[bridge.ContextWarning](): "measured tells of it, with the level that was reached",
 	reflect.TypeFor[bridge.Spent]():          "spending tells of it, with what the run has cost",
+	reflect.TypeFor[bridge.Quota]():          "quotaRead tells of it, once for all agents",
 	reflect.TypeFor[bridge.Tasks]():          "the plan shows them",
 	reflect.TypeFor[bridge.Stderr]():         "the loop writes it to the log",
 	reflect.TypeFor[bridge.Unknown]():        "the loop writes it to the log",

@@ -44,7 +44,7 @@ func (st *step) askRenewal() {
 	if st.RenewalStage == renewalAsked && !st.renewalOpen() {
 		st.RenewalStage = renewalNone // its turn ended with the run, or came to nothing
 	}
-	if st.RenewalStage != renewalNone || st.Paused || st.Conversation.Held || len(st.Agents) == 0 {
+	if st.RenewalStage != renewalNone || st.Paused || st.Budget.Holds() || st.Conversation.Held || len(st.Agents) == 0 {
 		return
 	}
 	if st.FallbackReason != "" {

@@ -165,12 +165,15 @@ func (st *step) outOfBounds() bool {
 	case o.MaxCostUSD > 0 && st.CostUSD >= o.MaxCostUSD:
 		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f: raise it with --max-cost", st.CostUSD,
 			o.MaxCostUSD))
+	case st.resetIsTooFar():
+		st.limitReached(st.reserveText() + "; continue then, or lower --quota-reserve")
 	case o.Timeout > 0 && st.EarlierRuntime >= o.Timeout:
 		st.limitReached("the time limit of " + o.Timeout.String() + " was reached: raise it with --timeout")
 	default:
 		if o.Timeout > 0 {
 			st.do(effect.SetTimer{Key: timeoutKey, After: o.Timeout - st.EarlierRuntime})
 		}
+		st.stillHeld()
 		return false
 	}
 	return true

@@ -307,7 +307,7 @@ func TestTheTimeOfAModeGoesOn(t *testing.T) {
 	p.settles()
 	p.do(input.Rang{Key: workLimitKey(p.agent(id).AgentRef)})
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
-	p.contains("the one whose time is over", p.lastSent(id), "limit of your mode", "kind handoff")
+	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
 }
 
 // TestAnAgentChosenWithoutABridge starts when there is one again.

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // StateVersion is the version of [State] as a snapshot holds it. Raise it with every change
@@ -88,10 +89,10 @@ func (s Snapshot) Encode() ([]byte, error) {
 		e.Untold = append(e.Untold, untold)
 	}
 	var err error
-	if e.State, err = input.Marshal(s.State); err != nil {
+	if e.State, err = jsonl.Marshal(s.State); err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
-	raw, err := input.Marshal(e)
+	raw, err := jsonl.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -83,4 +84,110 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBudgetIsTold at 80 % and at the limit: the Arbiter reads of it, and no further agent starts but a successor.
+func TestBudgetIsTold(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
+	one := p.summon("one")
+	p.happen(one, bridge.Spent{CostUSD: 0.79})
+	if list := told[contract.Budget](p); len(list) != 0 {
+		t.Errorf("told %+v", list)
+	}
+	p.happen(one, bridge.Spent{CostUSD: 0.81})
+	p.happen(one, bridge.Spent{CostUSD: 0.82})
+	if list := told[contract.Budget](p); len(list) != 1 || cents(list[0].SpentUSD) != 81 ||
+		list[0] != (contract.Budget{Scope: "run", SpentUSD: list[0].SpentUSD, LimitUSD: 1, Level: "warn"}) {
+		t.Errorf("told %+v", list)
+	}
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`); !a.IsError ||
+		!strings.Contains(a.Text, "$0.8200 of the $1.0000") {
+		t.Errorf("another agent starts: %+v", a)
+	}
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.turn(one, bridge.Turn{CostUSD: 0.85, Outcome: bridge.TurnInterrupted})
+	p.contains("the Arbiter", p.lastSent("arbiter"), "$0.8100 of the $1.0000", "no further Orchestrator starts")
+	p.happen("arbiter", bridge.Spent{CostUSD: 0.2})
+	if list := told[contract.Budget](p); len(list) != 2 || list[1].Level != "limit" || cents(list[1].SpentUSD) != 105 {
+		t.Errorf("told %+v", list)
+	}
+	p.folds()
+}
+
+// TestASuccessorMayStart when 80 % are spent: it takes the place of one that goes.
+func TestASuccessorMayStart(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
+	one := p.summon("one")
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.happen(one, bridge.Spent{CostUSD: 0.85})
+	p.verdict(one, report("handoff", "half", true))
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`); a.IsError {
+		t.Errorf("no successor starts: %s", a.Text)
+	}
+}
+
+// TestLimitOfOneAgent: it is told of, its turn ends, and then it has to hand off, whatever its mode.
+func TestLimitOfOneAgent(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostPerAgent = 0.5 })
+	one := p.summon("one")
+	p.happen("arbiter", bridge.Spent{CostUSD: 9}) // it has no limit of its own
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.happen(one, bridge.Spent{CostUSD: 0.45})
+	p.happen(one, bridge.Spent{CostUSD: 0.6})
+	var levels []string
+	for _, b := range told[contract.Budget](p) {
+		if b.Scope != "agent" || b.LimitUSD != 0.5 {
+			t.Errorf("told %+v", b)
+		}
+		levels = append(levels, b.Level)
+	}
+	if len(levels) != 2 || levels[0] != "warn" || levels[1] != "limit" {
+		t.Errorf("levels %q", levels)
+	}
+	raw, err := json.Marshal(report("question", "which?", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.turn(one, bridge.Turn{CostUSD: 0.6, Verdict: raw})
+	p.contains("the Arbiter", p.lastSent("arbiter"), "$0.4500 of the $0.5000", "has reached a limit",
+		"told to hand off")
+	p.verdict("arbiter", ruling("CONTINUE", "This one.", "to", one))
+	p.contains("the agent", p.lastSent(one), "reached a limit", "--max-cost-per-agent", "kind handoff")
+	p.folds()
+}
+
+// TestLimitOfADay counts what the other runs have cost, and of this one only what it has cost since the day began.
+func TestLimitOfADay(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostPerDay = 10 })
+	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 5})
+	one := p.summon("one")
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.turn(one, bridge.Turn{CostUSD: 2, Outcome: bridge.TurnInterrupted})
+	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 5.5})
+	if list := told[contract.Budget](p); len(list) != 0 {
+		t.Errorf("told at $7.50: %+v", list)
+	}
+	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 6.5})
+	if b := last[contract.Budget](p); b != (contract.Budget{Scope: "day", SpentUSD: 8.5, LimitUSD: 10, Level: "warn"}) {
+		t.Errorf("told %+v", b)
+	}
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`); !a.IsError ||
+		!strings.Contains(a.Text, "--max-cost-per-day") {
+		t.Errorf("another agent starts: %+v", a)
+	}
+	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) // on the same day
+	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 6.5, OwnUSD: 2})
+	if usd := p.s.Budget.Day.Spent(p.s.Spent()); cents(usd) != 850 {
+		t.Errorf("after the resume $%v", usd)
+	}
+	p.do(input.DaySpent{Day: "2026-03-15", OthersUSD: 1})
+	if usd := p.s.Budget.Day.Spent(p.s.Spent()); cents(usd) != 100 || p.s.Budget.Day.Level != "" {
+		t.Errorf("on the next day $%v", usd)
+	}
+	p.do(input.DaySpent{Day: "2026-03-15", OthersUSD: 10})
+	if p.s.Ending == nil || !strings.Contains(p.s.Ending.Summary, "all runs of this day reached $10.0000") ||
+		p.s.Ending.Exit != contract.ExitLimit {
+		t.Errorf("ending %+v", p.s.Ending)
+	}
+	p.folds()
 }

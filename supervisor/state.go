@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -49,6 +50,7 @@ type AccountState struct {
 	ProcessRuns    int           // processes so far
 	MessageCount   int           // messages so far; their ids derive from it
 	MessageSalt    string        // and from this, of the present life
+	Budget         budget.State  `json:",omitzero"` // what the account's plan allows
 }
 
 // LifecycleState follows the bridge, the restarts, and the end of the run.

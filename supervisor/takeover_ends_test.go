@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // TestTheBridgeIsLostInATakeover, at any of its stages: the session comes back.
@@ -126,7 +127,7 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	a := st.Edit("orch-1")
 	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
 	p.s = st.State
-	raw, err := input.Marshal(report("progress", "on the way", false))
+	raw, err := jsonl.Marshal(report("progress", "on the way", false))
 	if err != nil {
 		t.Fatal(err)
 	}

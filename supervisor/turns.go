@@ -22,7 +22,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	st.bill(a, t)
 	task.Worked(a, t)
-	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Outcome: t.Outcome,
+	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Models: modelCosts(t), Outcome: t.Outcome,
 		MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
 	switch {
 	case t.Outcome == bridge.TurnLost:
@@ -71,6 +71,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	st.provenLater(a)
 	st.Permission.TurnOver(&st.out, id)
+	st.tellLevels(id)
 	if st.checkBudget() {
 		return
 	}

@@ -25,7 +25,8 @@ func (st *step) probed(f input.Probed) {
 	if a == nil || a.Generation != f.Agent.Generation || !a.Up() {
 		return
 	}
-	st.watch(a, st.every())
+	silent := lifecycle.QuietFor(a, f.Result, st.at)
+	st.watch(a, lifecycle.NextProbe(silent, st.Options.QuietAfter, st.every()))
 	if f.Failed != "" {
 		// The bridge is busy, mute or gone, which tells nothing of the agent.
 		if f.Silent {
@@ -38,6 +39,7 @@ func (st *step) probed(f input.Probed) {
 	a.Watch = lifecycle.Observe(a.Watch, lifecycle.Probe{
 		Result: f.Result, At: st.at, Busy: a.Status == roster.Busy, Silence: st.scaled(lifecycle.Silence),
 	})
+	st.tellQuiet(a, silent)
 	if a.Watch.Stopped && !wasStopped {
 		st.emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it goes on when it gets SIGCONT"})
 	}
@@ -50,6 +52,16 @@ func (st *step) probed(f input.Probed) {
 			a.Name, (time.Duration(f.Result.SilentMS) * time.Millisecond).Round(time.Second))})
 	}
 	st.hung(a)
+}
+
+// tellQuiet tells once of each long silence of an agent. It informs, and ends nothing.
+func (st *step) tellQuiet(a *roster.Agent, silent time.Duration) {
+	limit := st.Options.QuietAfter
+	was := a.Watch.Silent
+	a.Watch.Silent = limit > 0 && silent >= limit && !st.Permission.Awaits(a.ID)
+	if a.Watch.Silent && !was {
+		st.emit(a.ID, contract.Quiet{Seconds: int(silent.Seconds()), Doing: lifecycle.Doing(a)})
+	}
 }
 
 // hung decides about an agent without any sign of life. The Arbiter is notified of an
@@ -100,4 +112,5 @@ func (st *step) woke(f input.Woke) {
 		st.watch(a, lifecycle.WakeGrace)
 	}
 	st.overslept(f.Slept)
+	st.awaitReset() // its timer stood still
 }

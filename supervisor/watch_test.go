@@ -371,3 +371,64 @@ func TestABridgeThatDoesNotAnswer(t *testing.T) {
 	}
 	p.folds()
 }
+
+// TestQuiet is told once of each long silence of an agent that is to work, and of no other: not of one that waits for
+// the API or for the human, and not of one whose turn has just begun.
+func TestQuiet(t *testing.T) {
+	p, id := watched(t, func(o *runconfig.Options) { o.QuietAfter = 5 * time.Minute })
+	silent := func(d time.Duration) int {
+		r := dead
+		r.SilentMS, r.Answered = d.Milliseconds(), true
+		p.look(id, r)
+		return len(told[contract.Quiet](p))
+	}
+	if n := silent(time.Hour); n != 0 {
+		t.Error("an agent whose turn has just begun is called quiet")
+	}
+	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"go test ./..."}`)})
+	p.at = p.at.Add(time.Hour)
+	if n := silent(5*time.Minute - 10*time.Second); n != 0 {
+		t.Error("told before its time")
+	}
+	timers := effects[effect.SetTimer](p)
+	if again := timers[len(timers)-1]; again.After != 10*time.Second {
+		t.Errorf("looked at again after %s, not when the silence is long enough", again.After)
+	}
+	for range 5 {
+		silent(5*time.Minute + time.Second)
+	}
+	if n := silent(time.Hour); n != 1 {
+		t.Errorf("told %d times of one silence", n)
+	}
+	if q := last[contract.Quiet](p); q.Seconds != 301 || q.Doing != "Bash go test ./..." {
+		t.Errorf("told %+v", q)
+	}
+	if n := silent(time.Second); n != 1 {
+		t.Error("told of an agent that works")
+	}
+	p.happen(id, bridge.Retry{Attempt: 1, DelayMS: 600_000, Status: 529})
+	if n := silent(6 * time.Minute); n != 1 {
+		t.Error("an agent that waits for the API is called quiet")
+	}
+	p.at = p.at.Add(10 * time.Minute)
+	if n := silent(6 * time.Minute); n != 2 {
+		t.Error("not told of the next silence")
+	}
+	silent(time.Second)
+	p.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "r1",
+		Tool: "Bash", Input: []byte(`{"command":"make"}`)}, Behavior: "ask"})
+	if n := silent(6 * time.Minute); n != 2 {
+		t.Error("an agent that waits for the human is called quiet")
+	}
+	p.folds()
+}
+
+// TestNobodyIsQuiet where silences are not to be told.
+func TestNobodyIsQuiet(t *testing.T) {
+	p, id := watched(t, nil)
+	p.at = p.at.Add(time.Hour)
+	p.look(id, dead)
+	if n := len(told[contract.Quiet](p)); n != 0 {
+		t.Errorf("told %d times", n)
+	}
+}

@@ -3,45 +3,68 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
-
-	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+	"errors"
 )
 
-// Decoder makes records of lines. The zero value is ready; it has one owner. It
-// remembers the strings that every line repeats, so that they exist once.
-type Decoder struct {
-	names   [16]string // the last ones seen
-	at      int
-	records []Record
+// wireRecord is a line as the CLI writes it, as far as it is read.
+type wireRecord struct {
+	Type           string   `json:"type"`
+	Subtype        string   `json:"subtype"`
+	Session        string   `json:"sessionId"`
+	UUID           string   `json:"uuid"`
+	Parent         string   `json:"parentUuid"`
+	Logical        string   `json:"logicalParentUuid"`
+	Timestamp      string   `json:"timestamp"`
+	Sidechain      bool     `json:"isSidechain"`
+	Meta           bool     `json:"isMeta"`
+	CompactSummary bool     `json:"isCompactSummary"`
+	APIError       bool     `json:"isApiErrorMessage"`
+	PromptSource   string   `json:"promptSource"`
+	Merged         []string `json:"mergedSendUuids"`
+	Message        struct {
+		ID         string          `json:"id"`
+		Model      string          `json:"model"`
+		StopReason string          `json:"stop_reason"`
+		Content    json.RawMessage `json:"content"`
+		Usage      struct {
+			Input         int `json:"input_tokens"`
+			CacheRead     int `json:"cache_read_input_tokens"`
+			CacheCreation int `json:"cache_creation_input_tokens"`
+			Output        int `json:"output_tokens"`
+		} `json:"usage"`
+	} `json:"message"`
+	Attachment struct {
+		Type       string          `json:"type"`
+		SourceUUID string          `json:"source_uuid"`
+		ToolUseID  string          `json:"toolUseID"`
+		Data       json.RawMessage `json:"data"`
+	} `json:"attachment"`
 }
 
-// Decode makes records of one line, given without its end; the slice is good
-// until the next call. A line that is one object yields one record. In a damaged
-// one every object that begins like a record and is whole is found: the stub
-// before it, NULs, and what was joined to it without a line end are left. whole
-// says that the line was as it should be.
-//
-// Nothing here is an error of the stream: a record that cannot be understood is
-// an Other.
-func (d *Decoder) Decode(line []byte) (records []Record, whole bool) {
+// Decode makes records of one line, given without its end. A line that is one object yields one
+// record; a field that has another type than it should is left empty in it. In a damaged line,
+// every object that begins like a record and is whole is found: the stub before it, NULs, and
+// what was joined to it without a line end are left out. whole reports that the line was
+// undamaged JSON.
+func Decode(line []byte) (records []Record, whole bool) {
 	line = bytes.Trim(line, " \t\r\n")
 	if len(line) == 0 {
 		return nil, true
 	}
-	clear(d.records)
-	d.records = d.records[:0]
-	if line[0] == '{' && bytes.IndexByte(line, 0) < 0 {
-		var f fields
-		if end := f.scan(line); end == len(line) {
-			d.records = append(d.records, d.record(&f))
-			return d.records, true
-		}
-	}
-	if json.Valid(line) {
+	var w wireRecord
+	switch err := json.Unmarshal(line, &w); {
+	case !readable(err):
+		return salvage(line), false
+	case line[0] != '{':
 		return nil, true // no object
 	}
-	d.salvage(line)
-	return d.records, false
+	return []Record{w.record()}, true
+}
+
+// readable reports whether an error of encoding/json leaves the other fields decoded.
+func readable(err error) bool {
+	var odd *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &odd)
 }
 
 // beginnings of a record, where one is looked for in a damaged line.
@@ -50,25 +73,25 @@ var beginnings = [][]byte{[]byte(`{"parentUuid":`), []byte(`{"type":`)}
 // maxStubs bounds how many cut records one damaged line is searched behind.
 const maxStubs = 8
 
-// salvage finds the records in a damaged line. What it takes for one is checked
-// to the last byte.
-func (d *Decoder) salvage(line []byte) {
+// salvage finds the records in a damaged line.
+func salvage(line []byte) (records []Record) {
 	for stubs := 0; stubs < maxStubs; {
 		at := nextBeginning(line)
 		if at < 0 {
-			return
+			break
 		}
 		line = line[at:]
-		var f fields
-		end := f.scan(line)
-		if end < 0 || !json.Valid(line[:end]) {
+		var w wireRecord
+		dec := json.NewDecoder(bytes.NewReader(line))
+		if !readable(dec.Decode(&w)) {
 			stubs++
 			line = line[1:] // what joined the stub may be whole
 			continue
 		}
-		d.records = append(d.records, d.record(&f))
-		line = line[end:]
+		records = append(records, w.record())
+		line = line[dec.InputOffset():]
 	}
+	return records
 }
 
 // nextBeginning finds where the next record may begin, -1 if nowhere. Inside of
@@ -88,101 +111,24 @@ func nextBeginning(line []byte) int {
 	}
 }
 
-// record makes the record of fields that were found.
-func (d *Decoder) record(f *fields) Record {
-	r := reader{names: d}
-	head := d.head(&r, f)
-	var rec Record
-	switch head.Type {
+// record makes a record of the fields of its type.
+func (w *wireRecord) record() Record {
+	head := Header{Type: w.Type, Session: w.Session, UUID: w.UUID, Parent: w.Parent, Logical: w.Logical,
+		Timestamp: w.Timestamp, Sidechain: w.Sidechain}
+	message := Message{Content: w.Message.Content}
+	switch w.Type {
 	case "user":
-		rec = d.user(&r, f, head)
+		return &User{Header: head, Meta: w.Meta, CompactSummary: w.CompactSummary, PromptSource: w.PromptSource,
+			Merged: w.Merged, Message: message}
 	case "assistant":
-		rec = &Assistant{Header: head, APIError: r.boolean("isApiErrorMessage", f.apiError),
-			Message: d.message(&r, f, true)}
+		message.ID, message.Model, message.StopReason = w.Message.ID, w.Message.Model, w.Message.StopReason
+		message.Usage = Usage(w.Message.Usage)
+		return &Assistant{Header: head, APIError: w.APIError, Message: message}
 	case "attachment":
-		rec = d.attachment(&r, f, head)
+		a := w.Attachment
+		return &Attachment{Header: head, Kind: a.Type, SourceUUID: a.SourceUUID, ToolUseID: a.ToolUseID, Data: a.Data}
 	case "system":
-		rec = &System{Header: head, Subtype: r.name("subtype", f.subtype)}
-	default:
-		return &Other{Header: head, Err: r.err}
+		return &System{Header: head, Subtype: w.Subtype}
 	}
-	if r.err != nil {
-		return &Other{Header: head, Err: r.err, Partial: rec}
-	}
-	return rec
-}
-
-func (d *Decoder) head(r *reader, f *fields) Header {
-	return Header{
-		Type:      r.name("type", f.typ),
-		Session:   r.name("sessionId", f.session),
-		UUID:      r.text("uuid", f.uuid),
-		Parent:    r.text("parentUuid", f.parent),
-		Logical:   r.text("logicalParentUuid", f.logical),
-		Timestamp: r.text("timestamp", f.timestamp),
-		Sidechain: r.boolean("isSidechain", f.sidechain),
-	}
-}
-
-func (d *Decoder) user(r *reader, f *fields, head Header) *User {
-	u := &User{
-		Header:         head,
-		Meta:           r.boolean("isMeta", f.meta),
-		CompactSummary: r.boolean("isCompactSummary", f.compactSummary),
-		PromptSource:   r.name("promptSource", f.promptSource),
-		Message:        d.message(r, f, false),
-	}
-	if !jsonl.IsNull(f.merged) {
-		if err := json.Unmarshal(f.merged, &u.Merged); err != nil {
-			u.Merged = nil
-			r.fail("mergedSendUuids", err)
-		}
-	}
-	return u
-}
-
-func (d *Decoder) message(r *reader, f *fields, answer bool) Message {
-	m := &f.message
-	r.object("message", m.raw)
-	msg := Message{Content: m.content}
-	if !answer {
-		return msg
-	}
-	msg.ID = r.text("message.id", m.id)
-	msg.Model = r.name("message.model", m.model)
-	msg.StopReason = r.name("message.stop_reason", m.stop)
-	r.object("message.usage", m.usage.raw)
-	msg.Usage = Usage{
-		Input:         r.integer("message.usage.input_tokens", m.usage.input),
-		CacheRead:     r.integer("message.usage.cache_read_input_tokens", m.usage.read),
-		CacheCreation: r.integer("message.usage.cache_creation_input_tokens", m.usage.creation),
-		Output:        r.integer("message.usage.output_tokens", m.usage.output),
-	}
-	return msg
-}
-
-func (d *Decoder) attachment(r *reader, f *fields, head Header) *Attachment {
-	a := &f.attachment
-	r.object("attachment", a.raw)
-	return &Attachment{
-		Header:     head,
-		Kind:       r.name("attachment.type", a.typ),
-		SourceUUID: r.text("attachment.source_uuid", a.source),
-		ToolUseID:  r.text("attachment.toolUseID", a.toolUse),
-		Data:       a.data,
-	}
-}
-
-// intern returns the string that raw holds, the one that was made before if it
-// is among the last.
-func (d *Decoder) intern(body []byte) string {
-	for i := range d.names {
-		if d.names[i] == string(body) {
-			return d.names[i]
-		}
-	}
-	s := string(body)
-	d.names[d.at] = s
-	d.at = (d.at + 1) % len(d.names)
-	return s
+	return &Other{Header: head}
 }

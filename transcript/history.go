@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -75,11 +74,9 @@ func (h *history) read(ctx context.Context, r io.Reader) error {
 	return err
 }
 
-// eachRecord calls yield with every record of r, in order, as far as it could be read. A
-// record is good only during the call. Lines that were not one object each are counted.
+// eachRecord calls yield with every record of r, in order. Lines that were not one object each are counted.
 func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged int, err error) {
 	lines := jsonl.NewLineReader(ctxReader{ctx, r}, 0)
-	var d Decoder
 	for {
 		line, err := lines.NextOrLast()
 		if err == io.EOF {
@@ -88,12 +85,12 @@ func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged i
 		if err != nil {
 			return damaged, fmt.Errorf("read transcript: %w", err)
 		}
-		records, whole := d.Decode(line.Data)
+		records, whole := Decode(line.Data)
 		if line.Oversize || !whole {
 			damaged++
 		}
 		for _, rec := range records {
-			yield(readable(rec))
+			yield(rec)
 		}
 	}
 }
@@ -196,7 +193,7 @@ func (h *history) assistant(n *node, r *Assistant) {
 		n.final = false
 		if b.Name == verdictTool {
 			n.verdicts = append(n.verdicts, b.ID)
-			h.inputs[b.ID] = bytes.Clone(b.Input)
+			h.inputs[b.ID] = b.Input
 		}
 	}
 }
@@ -204,8 +201,8 @@ func (h *history) assistant(n *node, r *Assistant) {
 func (h *history) attachment(n *node, r *Attachment) {
 	switch {
 	case r.Kind == "structured_output" && r.ToolUseID != "":
-		if json.Valid(r.Data) { // the line was scanned, not parsed
-			h.ruled[r.ToolUseID] = bytes.Clone(r.Data)
+		if len(r.Data) > 0 {
+			h.ruled[r.ToolUseID] = r.Data
 		}
 	case r.SourceUUID != "":
 		n.kind, n.messages = steer, []string{r.SourceUUID}

@@ -31,8 +31,8 @@ const MaxLook = 256 << 20
 // The file may be written meanwhile: a last line without an end is no line yet.
 // Lines of other sessions than the file is named after are passed over.
 //
-// It knows no branches: of a session that two processes wrote, it is whoever wrote
-// last that counts, which need not be what a resume remembers.
+// It knows no branches: of a session that two processes wrote, the last line counts,
+// which need not be on the branch that a resume takes.
 //
 // What it costs depends on what was written since that line, not on the file's
 // size. A file without a reading is an answer, not an error.
@@ -65,7 +65,6 @@ func ReadNewest(path string) (Newest, error) {
 // newestScan looks at lines from the last to the first.
 type newestScan struct {
 	session string
-	decoder Decoder
 	found   Newest
 	done    bool
 }
@@ -74,7 +73,7 @@ func (s *newestScan) line(line []byte, at int64) {
 	if !bytes.Contains(line, usageMark) && !bytes.Contains(line, boundaryMark) {
 		return
 	}
-	records, _ := s.decoder.Decode(line)
+	records, _ := Decode(line)
 	for i := len(records) - 1; i >= 0 && !s.done; i-- {
 		head := records[i].Head()
 		if head.Sidechain || !head.of(s.session) {

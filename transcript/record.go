@@ -8,8 +8,7 @@ import (
 // Record is one line's object, or one of several on a damaged line: User,
 // Assistant, Attachment, System or Other.
 //
-// Strings are the record's own. Raw JSON in it refers to the line it was decoded
-// from, and is good only as long as that.
+// A field that was missing, or not of the type it should have, is empty.
 type Record interface {
 	Head() *Header
 	record()
@@ -88,22 +87,8 @@ type System struct {
 func (s *System) Compacts() bool { return s.Subtype == "compact_boundary" }
 
 // Other is a record of a type that is of no interest here: most stand beside the
-// conversation, such as what came into the CLI's queue or the session's account. Or one
-// of the types above with a field that is not as it should be: then Err says which, and
-// Partial is the record with such fields left empty.
-type Other struct {
-	Header
-	Err     error
-	Partial Record // nil if the type is none of the above
-}
-
-// readable is a record as far as it could be read.
-func readable(r Record) Record {
-	if u, ok := r.(*Other); ok && u.Partial != nil {
-		return u.Partial
-	}
-	return r
-}
+// conversation, such as what came into the CLI's queue or the session's account.
+type Other struct{ Header }
 
 // Message is a message as the API has it; of an assistant's each record holds one
 // content block.

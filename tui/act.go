@@ -8,6 +8,9 @@ import (
 
 // act does what a key stands for wherever one is.
 func (d *app) act(a keys.Action) bool {
+	if (a == keys.Write || a == keys.WriteSlash) && d.session.replayed() {
+		return true
+	}
 	switch a {
 	case keys.Leave:
 		if d.prompt.writing() && !d.prompt.input.Empty() {
@@ -29,6 +32,10 @@ func (d *app) act(a keys.Action) bool {
 		d.openLogbook()
 	case keys.OpenPlan:
 		d.open(newPlanScreen(d))
+	case keys.OpenChanges:
+		d.open(newChangesScreen(d))
+	case keys.OpenTimes:
+		d.open(newTimelineScreen(d))
 	case keys.OpenRuns:
 		d.open(newSessionsScreen(d))
 	case keys.Back:
@@ -37,9 +44,7 @@ func (d *app) act(a keys.Action) bool {
 		d.prompt.to = ""
 		d.prompt.write()
 	case keys.WriteSlash:
-		for !d.screen().writes() && len(d.screens) > 1 {
-			d.back()
-		}
+		d.toInput()
 		d.prompt.write()
 		if d.prompt.input.Empty() {
 			d.prompt.input.Insert("/")
@@ -54,12 +59,18 @@ func (d *app) act(a keys.Action) bool {
 		d.queuedEdits.withdraw()
 	case keys.Judge:
 		d.permissions.judgeNext()
+	case keys.OpenPalette:
+		palette{d}.open()
+	case keys.OpenInbox:
+		d.inbox.open()
 	case keys.Stop:
 		d.session.interrupt("")
 	case keys.Halt:
 		d.session.halt()
 	case keys.PauseRun:
 		d.session.pause()
+	case keys.CycleGrants:
+		d.permissions.nextMode()
 	case keys.Strength:
 		d.prompt.stronger()
 	case keys.WayOut:
@@ -82,6 +93,13 @@ func (d *app) act(a keys.Action) bool {
 		return false
 	}
 	return true
+}
+
+// toInput goes back to a screen with an input.
+func (d *app) toInput() {
+	for !d.screen().writes() && len(d.screens) > 1 {
+		d.back()
+	}
 }
 
 // outside lends the terminal to the host, and reports whether it is ours again. Where it is gone,

@@ -57,6 +57,8 @@ type app struct {
 	commands    commands
 	dialogs     dialogs
 	permissions permissions
+	inbox       inboxPanel
+	shell       shell
 	recovery    recovery
 	queuedEdits queuedEdits
 	plan        planDraft
@@ -87,7 +89,8 @@ func newApp(f *Frontend, look *render.Look) *app {
 	d.prompt = newPrompt(d)
 	d.commands = commands{d}
 	d.dialogs, d.permissions, d.recovery = dialogs{d: d}, permissions{d: d}, recovery{d: d}
-	d.queuedEdits, d.plan = queuedEdits{d: d}, planDraft{d: d}
+	d.queuedEdits, d.plan, d.inbox = queuedEdits{d: d}, planDraft{d: d}, inboxPanel{d: d}
+	d.shell = shell{d: d, limit: shellLimit}
 	d.line = pages.NewStatus(look)
 	d.runScreen = newRunScreen(d)
 	d.screens = []screen{newHomeScreen(d)}
@@ -105,10 +108,15 @@ func (d *app) start() {
 	d.f.work(d.session.inspect)
 	d.f.work(func(context.Context) {
 		before := d.f.options.Host.Inputs()
-		d.f.post(func() { d.prompt.input.Seed(before) })
+		d.f.post(func() {
+			d.prompt.input.Seed(before)
+			d.session.newcomer = len(before) == 0
+		})
 	})
 	if b := d.f.options.Begin; b != nil {
 		d.session.begin(*b)
+	} else if d.f.options.Ritual.Title {
+		d.showTitle()
 	}
 }
 
@@ -149,7 +157,7 @@ func (d *app) base(s screen) {
 func (d *app) context() keys.Context {
 	switch {
 	case d.dialogs.asking() != nil:
-		return keys.Ask
+		return d.dialogs.asking().context
 	case d.prompt.writing():
 		return keys.Insert
 	}
@@ -183,6 +191,7 @@ func (d *app) refresh(news []contract.Event) {
 		d.dialogs.open = nil // it is over, or another one
 	}
 	d.permissions.askNext()
+	d.shell.renew()
 	d.ring()
 }
 
@@ -191,7 +200,10 @@ func (d *app) onEvent(e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Rejected:
 		d.flash("Refused: " + b.Message)
+		d.inbox.answered = nil // it is asked again
 		switch b.Ref {
+		case "configure":
+			d.permissions.settled()
 		case "permission":
 			d.permissions.dismissed = nil // it is asked again
 		case "edit_message":
@@ -199,10 +211,12 @@ func (d *app) onEvent(e contract.Event) {
 		}
 	case contract.Accepted:
 		// The command's type is its ref. What is seen at once needs no word.
-		if b.Ref != "message" && b.Ref != "permission" && b.Ref != "interrupt" {
+		if b.Ref != "message" && b.Ref != "permission" && b.Ref != "interrupt" && d.permissions.sent == "" {
 			d.flash(b.Message)
 		}
 		switch b.Ref {
+		case "configure":
+			d.permissions.settled()
 		case "choose", "retry", "skip_step", "reset", "force_agent":
 			d.recovery.relieved()
 		}
@@ -251,10 +265,16 @@ func (d *app) pace() time.Duration {
 	if d.session.run == nil && !d.session.begun.starting {
 		next = 0
 	}
+	if t := d.title(); t != nil && t.walks() {
+		next = walkFrame
+	}
 	if d.word.text != "" {
 		if left := max(time.Until(d.word.until), time.Millisecond); next == 0 || left < next {
 			next = left
 		}
+	}
+	if d.shell.running() && (next == 0 || next > time.Second) {
+		next = time.Second // its time goes on
 	}
 	if g := d.dialogs.asking(); g != nil && !g.ask.Armed(now()) && (next == 0 || next > snapshot.MotionFrame) {
 		next = snapshot.MotionFrame // its choices light up

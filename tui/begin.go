@@ -74,6 +74,10 @@ func (s *session) began(run Run, err error) {
 	s.run, s.state = run, run.Snapshot()
 	s.d.f.follow(run)
 	s.d.f.await(run, func() { s.d.f.post(s.gone) })
+	if p := s.d.playback(); p != nil {
+		s.d.prompt.read()
+		s.d.f.work(func(ctx context.Context) { p.Play(ctx, stage{s.d.f}) })
+	}
 }
 
 // await does something when a run and all that belonged to it have ended.

@@ -177,6 +177,46 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	}
 }
 
+// BenchmarkKeyToFrameTiles is the same with twenty agents on a window that shows a tile for each. The baseline
+// is the window of 120×40.
+func BenchmarkKeyToFrameTiles(b *testing.B) {
+	const agents, rate = 20, 10_000
+	crowded := func(w, h int) []time.Duration {
+		f, screen, host, end := benchFace(b, "Weave")
+		defer end()
+		run := host.begunRun()
+		run.t, run.host.t = &testing.T{}, &testing.T{}
+		for i := range agents {
+			run.call("arbiter", "spawn_orchestrator",
+				fmt.Sprintf(`{"prompt":"Weave thread %d.","mode":"developer"}`, i))
+		}
+		screen.SetSize(w, h)
+		typist := newTypist(screen, func() int { return len(f.root.prompt.input.Text()) })
+		stop := flood(rate, func(i int) {
+			e := event(i)
+			e.ID = fmt.Sprint("orch-", 1+i%agents)
+			run.sink(time.Now(), e)
+		})
+		defer stop()
+		var all []time.Duration
+		gap := time.NewTicker(7 * time.Millisecond)
+		defer gap.Stop()
+		for i := range 300 {
+			<-gap.C
+			all = append(all, typist.press(i+1))
+		}
+		return all
+	}
+	var wide, narrow []time.Duration
+	for b.Loop() {
+		wide, narrow = append(wide, crowded(200, 50)...), append(narrow, crowded(120, 40)...)
+	}
+	b.ReportMetric(quantile(wide, 0.5), "p50-ms")
+	b.ReportMetric(quantile(wide, 0.99), "p99-ms")
+	b.ReportMetric(quantile(narrow, 0.99), "120x40-p99-ms")
+	b.ReportMetric(quantile(wide, 0.99)/quantile(narrow, 0.99), "x-120x40")
+}
+
 // pressKeys presses one key after the other, a few milliseconds apart, as fast as
 // people and key repeat do.
 func pressKeys(b *testing.B, t *typist) []time.Duration {

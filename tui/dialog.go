@@ -25,6 +25,10 @@ type dialog struct {
 	close   func()
 	dismiss func() // somebody steps back from it
 	renote  func() // tells anew what changes while it is open; nil: nothing does
+
+	context keys.Context             // the keys that work in it
+	act     func(a keys.Action) bool // does what only this dialog knows; nil: there is nothing
+	row     func(i int)              // a row of its list was clicked
 }
 
 // Values of answers.
@@ -54,9 +58,12 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 			return false // somebody is in the middle of a word
 		}
 	}
-	a, ok := keys.Look(keys.Ask, key)
+	a, ok := keys.Look(g.context, key)
 	if !ok {
 		return false
+	}
+	if g.act != nil && g.act(a) {
+		return true
 	}
 	switch a {
 	case keys.NextChoice:
@@ -103,7 +110,9 @@ func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
 		g.ask.Down(3)
 	case tview.MouseLeftClick:
 		x, y := e.Position()
-		if value, ok := g.ask.Click(x, y, now()); ok {
+		if i, ok := g.ask.Row(x, y); ok && g.row != nil {
+			g.row(i)
+		} else if value, ok := g.ask.Click(x, y, now()); ok {
 			g.answer(value)
 		}
 	default:
@@ -130,7 +139,7 @@ func (ds *dialogs) asking() *dialog {
 
 // show opens a dialog.
 func (ds *dialogs) show(data pages.AskData, answer func(string)) *dialog {
-	g := &dialog{ask: pages.NewAsk(ds.d.look), depth: len(ds.d.screens)}
+	g := &dialog{ask: pages.NewAsk(ds.d.look), depth: len(ds.d.screens), context: keys.Ask}
 	g.ask.Set(data)
 	g.close = func() {
 		if ds.open == g {
@@ -161,7 +170,7 @@ func (ds *dialogs) askLeave() {
 		ds.d.flash("In haste, then.")
 		return
 	}
-	if ds.d.session.run == nil || ds.d.session.over() {
+	if ds.d.session.run == nil || ds.d.session.over() || ds.d.playback() != nil {
 		ds.d.f.Leave()
 		return
 	}

@@ -50,7 +50,7 @@ func (d *app) focusOn(id string) {
 }
 
 func (f *focus) context() keys.Context { return keys.Focus }
-func (f *focus) writes() bool          { return true }
+func (f *focus) writes() bool          { return f.d.playback() == nil }
 
 // agent is the one that is looked at.
 func (f *focus) agent() *roster.Agent {
@@ -66,7 +66,7 @@ func (f *focus) renew() {
 	f.line.SetLook(f.d.look)
 	f.stream.SetLook(f.d.look)
 	if a := f.agent(); a != nil {
-		f.line.Set([]pages.Agent{snapshot.AgentRow(f.d.session.state, a, now())})
+		f.line.Set([]pages.Agent{snapshot.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
 	}
 }
 

@@ -13,11 +13,13 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/terminal"
+	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
 // Options are how a frontend begins, and how it looks.
@@ -25,6 +27,7 @@ type Options struct {
 	Host    Host
 	Screen  tcell.Screen // nil: the terminal's own
 	Scratch string       // directory for what is scrolled back to; empty: memory only
+	Home    string       // the user's, where permission rules with ~ begin
 
 	Theme  string // a name of render.ThemeNames
 	Around render.Surroundings
@@ -32,6 +35,7 @@ type Options struct {
 	Still  bool // reduced motion
 	Mouse  bool
 	Notify notify.Options
+	Ritual Ritual
 
 	Rehearsal bool   // what is begun is one; shown from the first moment
 	Begin     *Begin // what to begin at once; nil: the oracle waits for a word
@@ -46,6 +50,8 @@ type Frontend struct {
 	app       *tview.Application
 	history   *history.Store
 	subagents eventview.Subagents // who is whose subagent
+	activity  activity.Tracker    // what everybody does
+	timeline  timeline.Timeline   // and when
 	box       *mailbox
 	pump      *pump
 	root      *app
@@ -261,10 +267,12 @@ func (f *Frontend) lose(err error) {
 // Leave ends the frontend, from any goroutine.
 func (f *Frontend) Leave() { f.once.Do(func() { close(f.quit) }) }
 
-// take is told an event by the pump.
+// take gets an event from the pump.
 func (f *Frontend) take(t queuedEvent) {
 	f.history.Add(t.at, t.e)
 	f.subagents.Add(t.e)
+	f.activity.Add(t.at, t.e)
+	f.timeline.Add(t.at, t.e)
 	if t.again || contract.Narrates(t.e.Body) {
 		return
 	}

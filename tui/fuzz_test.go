@@ -90,7 +90,7 @@ func effort[T any](raced, some, all T) T {
 func FuzzFace(f *testing.F) {
 	f.Add(uint64(1), []byte("Weave\x00\x0d\x0d/su\x09\x01\x02\x03jkGgzf\x06\x15"))
 	f.Add(uint64(2), []byte("a\x0d\x80\x81\x82\x90\x91\xa0\xb0\xc0\xd0\xe0\xf0q?/n\x1b\x1b"))
-	for seed := range effort[uint64](4, 8, 12) {
+	for seed := range effort[uint64](2, 8, 12) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		keys := make([]byte, 120)
 		for i := range keys {
@@ -103,7 +103,7 @@ func FuzzFace(f *testing.F) {
 			t.Skip()
 		}
 		r := rand.New(rand.NewPCG(seed, 1))
-		play(t, 20+r.IntN(140), 4+r.IntN(50), func(o *Options, h *theatre) {
+		play(t, 20+r.IntN(200), 4+r.IntN(50), func(o *Options, h *theatre) {
 			o.ASCII = seed%5 == 4
 			h.found.CWD, h.found.Account = hostile[r.IntN(len(hostile))], hostile[r.IntN(len(hostile))]
 			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: hostile[r.IntN(len(hostile))], Status: "interrupted",
@@ -117,7 +117,7 @@ func FuzzFace(f *testing.F) {
 				case b < 8:
 					happen(s, r, keys[i])
 				case b == 8:
-					s.Resize(r.IntN(160), r.IntN(60))
+					s.Resize(r.IntN(240), r.IntN(60))
 				case b == 9:
 					s.Paste(hostile[r.IntN(len(hostile))])
 				case b == 10:

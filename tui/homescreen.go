@@ -4,6 +4,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -53,6 +54,10 @@ func (o *homeScreen) renew() {
 	}
 	if o.d.session.known {
 		data.Findings = findings(f)
+		if o.d.session.newcomer && len(f.Runs) == 0 {
+			data.Findings = append(data.Findings,
+				pages.Finding{Label: "new here?", Text: "/tour shows the screen in a minute", Tone: render.Strong})
+		}
 	}
 	o.page.Set(data)
 }
@@ -106,6 +111,8 @@ func runRows(runs []RunInfo) []pages.Run {
 	for _, r := range runs {
 		tone := render.Base
 		switch r.Status {
+		case "live":
+			tone = render.Active
 		case "complete":
 			tone = render.Good
 		case "failed", "damaged":
@@ -115,8 +122,12 @@ func runRows(runs []RunInfo) []pages.Run {
 		}
 		list = append(list, pages.Run{
 			ID: r.ID, Title: sanitize.Line(r.Title, 300), Status: slash.Word(r.Status), Tone: tone,
-			LastActive: r.LastActive, Bytes: r.Bytes, Rehearsal: r.Rehearsal,
+			LastActive: r.LastActive, Bytes: r.Bytes, Rehearsal: r.Rehearsal, CWD: sanitize.Line(r.CWD, 300),
+			Live: r.Live,
 		})
+		if r.CostUSD > 0 {
+			list[len(list)-1].Cost = eventtext.Dollars(r.CostUSD)
+		}
 	}
 	return list
 }

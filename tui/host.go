@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -28,6 +29,16 @@ type Host interface {
 	// Past opens the event log of a run; nil: there is none. The frontend closes it.
 	Past(ctx context.Context, run string) (*eventlog.Log, error)
 
+	// Runs lists the live, resumable and finished runs of all directories, the last active first. Report
+	// is the report of one, as Markdown.
+	Runs(ctx context.Context) ([]RunInfo, error)
+	Report(ctx context.Context, run string) (string, error)
+
+	// Changes lists the files that a run has changed so far, by path. Versions reads one of them; it was renamed from
+	// old, or old is empty.
+	Changes(ctx context.Context, run string) ([]ChangedFile, error)
+	Versions(ctx context.Context, run, path, old string) (Versions, error)
+
 	// Edit has a text edited in the user's own editor, and Login has `claude` log in.
 	// They take the terminal: the frontend calls them while its screen is suspended.
 	Edit(text string) (string, error)
@@ -37,8 +48,13 @@ type Host interface {
 	// Suspend stops the process until it is continued. The same holds.
 	Suspend() error
 
+	// Shell runs a line in the user's shell, in a directory, until it ends or ctx does. When it returns, nothing runs
+	// of what the line has started. Out takes what it says.
+	Shell(ctx context.Context, dir, line string, out io.Writer) (code int, err error)
+
 	// Files lists what in the workspace begins with a path's beginning, directories
-	// with a slash at the end. Documents lists its Markdown files, the nearest first.
+	// with a slash at the end, and files that have its letters in their paths. Documents lists its Markdown files,
+	// the nearest first.
 	Files(ctx context.Context, prefix string) []string
 	Documents(ctx context.Context) []Document
 	ReadDocument(path string) (string, error)
@@ -132,12 +148,19 @@ const (
 	LoginYes
 )
 
-// RunInfo is a run that can be taken up.
+// RunInfo is a run, which can be taken up or not.
 type RunInfo struct {
 	ID, Title, Status string
 	LastActive        time.Time
 	Bytes             int64
 	Rehearsal         bool
+
+	CWD       string
+	Here      bool // it is a run of this directory
+	Live      bool
+	Finished  bool    // it came to an end, and has a report
+	Resumable bool    // it can be taken up again
+	CostUSD   float64 // as far as its event log tells; of Host.Runs alone
 }
 
 // Document is a file that may hold requirements.

@@ -140,6 +140,9 @@ func (s *scene) tour(see func(where string)) {
 	look("none of them", "Esc")
 	look("leave is asked", "Alt+p")
 	look("its end", "PgDn", "PgDn", "PgDn")
+	look("all that can be done", "Esc", "Ctrl+P")
+	look("what waits", "Esc", "F7")
+	look("all of it", "A")
 	s.Press("Esc")
 }
 

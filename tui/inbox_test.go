@@ -32,11 +32,14 @@ func TestAQuestionIsHeard(t *testing.T) {
 		s.Advance(3 * time.Minute)
 		s.Type("/inbox\n")
 		s.Settle()
-		s.Expect("WHAT WAITS FOR YOU", "Orchestrator I asks leave", "make one", "for 5 min", "The Arbiter asks",
+		s.Expect("What waits for you · 1 of 2", "Orchestrator I asks leave", "make one", "for 5 min",
+			"The Arbiter asks",
 			"Shall the old header stay?", "for 3 min")
 		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "one"}) })
-		s.ExpectNot("make one")
-		s.Press("Esc")
+		s.ExpectNot("Bash: make one")
+		s.Expect("1 Write the answer")
+		s.Advance(time.Second)
+		s.Press("1")
 		s.Settle()
 		s.Type("It stays\n")
 		s.Settle()

@@ -44,6 +44,12 @@ func (d *app) Draw(s tcell.Screen) {
 		body--
 		render.On(s, x, y+body, w, 1, d.look).Clear(render.Base)
 	}
+	if !d.screen().writes() && d.field() == nil && h >= footerHeight {
+		body--
+		c := render.On(s, x, y+body, w, 1, d.look)
+		c.Clear(render.Base)
+		c.Line(0, 0, footer(d.screen().context(), d.look, w))
+	}
 	if body > 0 {
 		d.screen().draw(s, x, y, w, body)
 	}
@@ -61,6 +67,9 @@ func (d *app) Draw(s tcell.Screen) {
 	d.picker.draw(d, s, x, y, w, h)
 	if g := d.dialogs.asking(); g != nil {
 		s.HideCursor()
+		if d.screen() == screen(d.runScreen) && d.runScreen.tiled {
+			w = d.runScreen.left(w) // the agents stay in sight
+		}
 		g.draw(s, x, y, w, h)
 	}
 }
@@ -87,6 +96,9 @@ func (d *app) key(e *tcell.EventKey) {
 	// before all else: it must not be anybody's text or answer
 	if a, _ := keys.Look(keys.Everywhere, key); a == keys.Halt {
 		d.session.halt()
+		return
+	}
+	if t := d.title(); t != nil && d.dialogs.asking() == nil && t.key(e) {
 		return
 	}
 	switch {
@@ -118,7 +130,11 @@ func (d *app) key(e *tcell.EventKey) {
 	case d.prompt.writing():
 		a, _ := keys.Look(keys.Insert, key)
 		leaves := a == keys.Detach && d.prompt.input.Empty() // else it deletes a character
+		if a, _ := keys.Look(keys.Everywhere, key); a == keys.OpenPalette && !d.prompt.input.PopupOpen() {
+			leaves = true // else it moves in the list of completions
+		}
 		if d.queuedEdits.key(key) || !leaves && d.prompt.input.Key(e) {
+			d.prompt.relabel() // what is written may be a command now
 			return
 		}
 	case d.search.key(d, e, key):
@@ -182,6 +198,7 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 					"): save it to a file and name the file with @.")
 			}
 		}
+		d.leaveTitle()
 		switch {
 		case text == "":
 		case d.picker.open():
@@ -200,8 +217,16 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 // MouseHandler implements tview.Primitive.
 func (d *app) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
-		_, y := e.Position()
+		x, y := e.Position()
 		switch {
+		case d.dialogs.asking() == nil && !d.picker.open() && d.line.InRect(x, y) && d.controlled(a):
+			return true, nil
+		case d.dialogs.asking() == nil && !d.picker.open() && d.line.OnGrants(x, y) && a == tview.MouseLeftClick:
+			d.permissions.nextMode()
+			return true, nil
+		case d.dialogs.asking() == nil && !d.picker.open() && d.line.OnHuman(x, y) && a == tview.MouseLeftClick:
+			d.inbox.open()
+			return true, nil
 		case d.dialogs.asking() == nil && !d.picker.open() && y == d.way && a == tview.MouseLeftClick:
 			d.recovery.askWay()
 			return true, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
+	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
 // What a run was told in earlier process runs lies in its event log. The first frame needs only the
@@ -42,6 +43,8 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 			for _, e := range end.Events {
 				if told, err := f.history.Recall(e); err == nil { // else it is told of where it is looked for
 					f.subagents.Add(told)
+					f.activity.Add(e.At, told)
+					f.timeline.Add(e.At, told)
 				}
 			}
 			f.partial = !end.Whole
@@ -127,6 +130,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	}
 	full.Past(log, end.Next)
 	var agents eventview.Subagents
+	var times timeline.Timeline
 	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Position.Offset >= end.Next.Offset {
 			return errThere // the run goes on, and tells us itself
@@ -134,6 +138,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 		if e.Line != nil {
 			if told, err := full.Recall(e); err == nil {
 				agents.Add(told)
+				times.Add(e.At, told)
 			}
 		}
 		return nil
@@ -145,13 +150,22 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 		return
 	}
 	at := len(end.Events)
+	catchUp := func() {
+		next := full.CatchUp(book, at)
+		for ; at < next; at++ {
+			if e, ok := book.All().Entry(at); ok {
+				times.Add(e.At, e.Event)
+			}
+		}
+	}
 	for book.All().Len()-at > behind && ctx.Err() == nil {
-		at = full.CatchUp(book, at)
+		catchUp()
 	}
 	taken := f.now(ctx, func() {
-		full.CatchUp(book, at)
+		catchUp()
 		full.Succeed(book)
 		f.subagents.Become(&agents)
+		f.timeline.Become(&times)
 		f.history, f.partial = full, false
 		f.older = append(f.older, book)
 		f.root.move(full.All().Len() - book.All().Len())

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -26,11 +27,12 @@ const (
 // permissions asks for the permission requests that wait, one after the other.
 type permissions struct {
 	d         *app
-	dismissed []string // requests that were put aside, or just answered
-	denied    string   // the request whose refusal is being written
+	dismissed []string    // requests that were put aside, or just answered
+	denied    string      // the request whose refusal is being written
+	sent      policy.Mode // the permission mode that was asked for, until the run has answered
 }
 
-// askNext opens the next permission request that waits, unless the person is writing or
+// askNext opens the next permission request that waits, or the panel where several do, unless the person is writing or
 // reads a page, or has put it aside.
 func (q *permissions) askNext() {
 	if q.d.session.state == nil {
@@ -48,9 +50,17 @@ func (q *permissions) askNext() {
 		!q.d.prompt.input.Empty() {
 		return
 	}
-	for i := range permits {
-		if !slices.Contains(q.dismissed, permits[i].ID) {
-			q.judge(&permits[i], true)
+	several := slices.DeleteFunc(slices.Clone(permits), func(p permission.Request) bool {
+		return q.d.inbox.isAnswered(p.ID, p.At)
+	})
+	for i := range several {
+		switch {
+		case slices.Contains(q.dismissed, several[i].ID):
+		case len(several) > 1:
+			q.d.inbox.show(several[i].ID, true)
+			return
+		default:
+			q.judge(&several[i], true)
 			return
 		}
 	}
@@ -81,13 +91,7 @@ func (q *permissions) judge(p *permission.Request, own bool) {
 		case no:
 			c.Behavior = "deny"
 		case why:
-			q.putAside(asked.ID)
-			q.denied = asked.ID
-			for !q.d.screen().writes() && len(q.d.screens) > 1 {
-				q.d.back()
-			}
-			q.d.prompt.input.SetText("/deny ")
-			q.d.prompt.write()
+			q.refuse(asked.ID)
 			return
 		case forRun:
 			if c.Scope = contract.ScopeRun; len(asked.Suggestions) > 0 {
@@ -99,11 +103,26 @@ func (q *permissions) judge(p *permission.Request, own bool) {
 			q.widen(g, asked, c)
 			return
 		}
-		q.putAside(asked.ID) // until the run has taken it
-		q.d.session.send(c)
+		q.answer(c)
 	})
 	q.hold(g, asked.ID, own)
 	g.renote = func() { g.ask.Annotate(q.permitNotes(&asked)) }
+}
+
+// answer sends an answer. Its request is put aside until the run has taken it.
+func (q *permissions) answer(c contract.Permit) {
+	q.putAside(c.Request)
+	q.d.inbox.took(c.Request)
+	q.d.session.send(c)
+}
+
+// refuse has the reason written for which a request is denied.
+func (q *permissions) refuse(id string) {
+	q.putAside(id)
+	q.denied = id
+	q.d.toInput()
+	q.d.prompt.input.SetText("/deny ")
+	q.d.prompt.write()
 }
 
 // hold makes a dialog one about a request, which is put aside when it is closed.
@@ -150,8 +169,7 @@ func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permi
 	}
 	g := q.d.dialogs.show(data, func(rule string) {
 		c.Rule = rule
-		q.putAside(p.ID)
-		q.d.session.send(c)
+		q.answer(c)
 	})
 	q.hold(g, p.ID, false)
 	if g.own = from.own && from.typed != 0; g.own {
@@ -195,15 +213,22 @@ func (q *permissions) permitData(p *permission.Request) pages.AskData {
 // permitNotes say when a request is denied by itself, and how many wait; the second one is
 // for as long as the action was not read to its end.
 func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
-	if wait := q.d.session.state.Options.PermissionWait; wait > 0 {
-		note = fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
-	}
+	note = q.deniedAt(p)
 	if n := len(q.requests()); n > 1 {
-		note += fmt.Sprintf(" %d requests wait; Alt+p: the next.", n)
+		note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
 	}
 	note = strings.TrimSpace(note)
 	return note, strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it " +
 		"was read to its end. " + note)
+}
+
+// deniedAt says when a request is denied by itself; empty: it waits for as long as it takes.
+func (q *permissions) deniedAt(p *permission.Request) string {
+	wait := q.d.session.state.Options.PermissionWait
+	if wait <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
 }
 
 // requester says who asks.
@@ -275,8 +300,8 @@ func (q *permissions) ruleCandidates() []editor.Candidate {
 	return list
 }
 
-// judgeNext opens the permission request that has waited longest, also one that was
-// put aside; where one is open already, the next one.
+// judgeNext opens the permission request that waits, also one that was put aside: in its dialog, or in the panel
+// where several wait.
 func (q *permissions) judgeNext() {
 	waiting := q.requests()
 	if len(waiting) == 0 {
@@ -284,12 +309,15 @@ func (q *permissions) judgeNext() {
 		return
 	}
 	q.dismissed = nil
-	next := 0
-	if g := q.d.dialogs.asking(); g != nil {
-		next = (slices.IndexFunc(waiting, func(p permission.Request) bool { return p.ID == g.request }) +
-			1) % len(waiting)
+	if len(waiting) == 1 {
+		q.judge(&waiting[0], false)
+		return
 	}
-	q.judge(&waiting[next], false)
+	id := waiting[0].ID
+	if g := q.d.dialogs.asking(); g != nil && g.request != "" {
+		id = g.request
+	}
+	q.d.inbox.show(id, false)
 }
 
 // waiting counts the permission requests.

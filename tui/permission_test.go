@@ -127,9 +127,9 @@ func TestPermissionBySlash(t *testing.T) {
 			p.suggests("orch-1", "three", `{"command":"make three"}`)
 		})
 		s.Advance(2 * time.Second)
-		s.Press("Alt+p")
-		s.Expect("make three")
-		s.Press("Tab", "Enter")
+		s.Press("Alt+p", "j")
+		s.Expect("What waits for you", "▸ Orchestrator I asks leave  Bash: make three")
+		s.Press("3")
 		s.Type("use the loom\n")
 		s.Settle()
 		if got := s.permit(); got != (contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"}) {
@@ -170,8 +170,8 @@ func (s *scene) waits(requests ...string) {
 	}
 }
 
-// TestStepBackFromDialogs: Esc puts aside all that wait, until another one comes; how many
-// wait is said at any time.
+// TestStepBackFromDialogs: Esc puts aside all that wait, until another one comes; then the panel shows it among them.
+// How many wait is said at any time.
 func TestStepBackFromDialogs(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.weave()
@@ -186,19 +186,22 @@ func TestStepBackFromDialogs(t *testing.T) {
 		s.Press("Esc")
 		s.Expect("NORMAL")
 		s.waits("five")
-		s.Expect("A hand asks leave", "make five", "4 requests wait")
+		s.Expect("What waits for you · 4 of 4", "▸ Orchestrator I asks leave  Bash: make five")
 		s.waits("six")
-		s.Expect("make five", "5 requests wait")
+		s.Expect("What waits for you · 4 of 5", "▸ Orchestrator I asks leave  Bash: make five")
 		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "two"}) })
-		s.Expect("make five", "4 requests wait")
-		s.Press("Alt+p", "Alt+p")
-		s.Expect("make three")
-		s.Press("n")
+		s.Expect("What waits for you · 3 of 4", "▸ Orchestrator I asks leave  Bash: make five")
+		s.Press("Esc")
+		s.Settle()
+		s.ExpectNot("What waits for you")
+		s.Press("Alt+p")
+		s.Expect("What waits for you · 1 of 4", "▸ Orchestrator I asks leave  Bash: make three")
+		s.Press("2")
 		s.Settle()
 		if got := s.permit(); got.Request != "three" || got.Behavior != "deny" {
 			t.Errorf("answered %+v", got)
 		}
-		s.Expect("A hand asks leave") // one leads to the next
+		s.Expect("What waits for you · 1 of 3", "make four") // one leads to the next
 	})
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -39,6 +40,9 @@ func (p *prompt) relabel() {
 	} else if to != "" {
 		label, role = "to "+p.d.session.name(to), render.Speaker(to)
 	}
+	if _, ok := shellLine(p.input.Text()); ok && p.d.queuedEdits.queued.id == "" {
+		label, force = "in your shell", ""
+	}
 	p.input.SetTo(label, force, role)
 	p.input.SetPlaceholder(p.placeholder())
 	if p.writing() {
@@ -52,7 +56,8 @@ func (p *prompt) relabel() {
 func (p *prompt) placeholder() string {
 	switch s := p.d.session.state; {
 	case p.reading && p.d.screen().writes():
-		return "i: write " + p.d.look.Glyphs.Separator + " ?: help"
+		_, _, w, _ := p.d.GetRect()
+		return footer(p.d.screen().context(), p.d.look, w-render.Width(p.d.look.Glyphs.Prompt)-2).Text()
 	case p.d.session.begun.starting:
 		return "Patience."
 	case p.d.session.run == nil:
@@ -91,6 +96,12 @@ func waitingHint(s *supervisor.State) string {
 
 // say sends what was written.
 func (p *prompt) say(text string) bool {
+	if line, ok := shellLine(text); ok && p.d.queuedEdits.queued.id == "" {
+		return p.d.shell.run(line)
+	}
+	if strings.HasPrefix(text, "!!") {
+		text = text[1:]
+	}
 	switch {
 	case p.d.session.leaving:
 		p.d.flash("The threads are being laid down.")
@@ -117,7 +128,11 @@ func (p *prompt) say(text string) bool {
 	case p.d.queuedEdits.queued.id != "":
 		return p.d.queuedEdits.reword(text)
 	}
-	if !p.d.session.send(contract.Say{Text: text, To: p.to, Strength: p.strength()}) {
+	say := contract.Say{Text: text, To: p.to, Strength: p.strength()}
+	if to, rest := slash.Mentioned(p.d.session.state, text); to != "" {
+		say.To, say.Text = to, rest
+	}
+	if !p.d.session.send(say) {
 		return false
 	}
 	p.d.session.remember(text)
@@ -174,8 +189,12 @@ func (p *prompt) strength() string {
 func (p *prompt) complete(c editor.Context) []editor.Candidate {
 	switch {
 	case c.Kind == editor.File, c.Want == editor.WantPath, c.Want == editor.WantFile:
+		var agents []editor.Candidate
+		if c.Kind == editor.File {
+			agents = p.agentCandidates()
+		}
 		p.d.f.work(func(ctx context.Context) {
-			var list []editor.Candidate
+			list := agents
 			for _, path := range p.d.f.options.Host.Files(ctx, c.Prefix) {
 				list = append(list, editor.Candidate{Text: path, Open: path[len(path)-1] == '/'})
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -233,10 +234,13 @@ type theatre struct {
 	raw     []byte        // the log
 	chain   eventlog.Chain
 	refuse  error // of Begin
-	edit    func(string) (string, error)
-	login   func() error
-	files   []string                    // of the workspace; nil: a few
-	strange func(sink runloop.Sink) Run // what is begun in place of a puppet
+
+	newcomer bool // nothing was written before
+	edit     func(string) (string, error)
+	login    func() error
+	shell    func(ctx context.Context, dir, line string, out io.Writer) (int, error)
+	files    []string                    // of the workspace; nil: a few
+	strange  func(sink runloop.Sink) Run // what is begun in place of a puppet
 
 	mu     sync.Mutex
 	run    *puppet
@@ -245,11 +249,35 @@ type theatre struct {
 	saved  map[string]string
 	paused int
 
+	all        []RunInfo // of all directories
+	unlisted   error     // why they cannot be read
+	changed    []ChangedFile
+	versions   map[string]Versions // of its files, by path
+	unreadable error
+
 	trusted, without int
 	mistrust         error // of Trust
 }
 
 func (h *theatre) Inspect(context.Context) Findings { h.mu.Lock(); defer h.mu.Unlock(); return h.found }
+
+func (h *theatre) Runs(context.Context) ([]RunInfo, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all != nil || h.unlisted != nil {
+		return h.all, h.unlisted
+	}
+	return h.found.Runs, nil
+}
+
+func (h *theatre) Report(_ context.Context, run string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unlisted != nil {
+		return "", h.unlisted
+	}
+	return "# The report of " + run + "\n\nIt is done.", nil
+}
 
 func (h *theatre) Trust(context.Context) error {
 	h.mu.Lock()
@@ -344,6 +372,16 @@ func (h *theatre) Attach(agent string) error {
 	return h.barred
 }
 
+func (h *theatre) Changes(context.Context, string) ([]ChangedFile, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.changed, h.unreadable
+}
+
+func (h *theatre) Versions(_ context.Context, _, path, _ string) (Versions, error) {
+	return h.versions[path], h.unreadable
+}
+
 func (h *theatre) Suspend() error { h.paused++; return nil }
 
 func (h *theatre) Files(_ context.Context, prefix string) []string {
@@ -383,7 +421,12 @@ func (h *theatre) Save(name, text string) (string, error) {
 	return "/home/weaver/loom/" + name, nil
 }
 
-func (h *theatre) Inputs() []string { return []string{"An older word"} }
+func (h *theatre) Inputs() []string {
+	if h.newcomer {
+		return nil
+	}
+	return []string{"An older word"}
+}
 
 func (h *theatre) Remember(text string) {
 	h.mu.Lock()

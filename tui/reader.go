@@ -23,6 +23,7 @@ type reader struct {
 // reader makes one.
 func (d *app) reader(src *source) *reader {
 	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.session.name, d.f.subagents.Parent
+	src.root = d.session.root
 	r := &reader{View: listview.New(d.look), src: src}
 	r.OnCopy(d.copy)
 	r.SetSource(src)
@@ -31,7 +32,7 @@ func (d *app) reader(src *source) *reader {
 
 // show has it show something else.
 func (r *reader) show(src *source) {
-	src.look, src.name, src.parent = r.src.look, r.src.name, r.src.parent
+	src.look, src.name, src.parent, src.root = r.src.look, r.src.name, r.src.parent, r.src.root
 	r.src = src
 	r.SetSource(src)
 }
@@ -173,6 +174,7 @@ type source struct {
 	look   func() *render.Look
 	name   func(id string) string
 	parent func(subagent string) string
+	root   func(agent string) string
 	render func(history.Entry, eventview.Options) eventview.View
 	live   func() []history.Live       // what is arriving
 	grows  map[string]*markdown.Stream // its layout, by agent
@@ -221,7 +223,8 @@ func (s *source) Tail(width int) []listview.Block {
 }
 
 func (s *source) options(width int) eventview.Options {
-	return eventview.Options{Width: width, Look: s.look(), Now: time.Now(), Name: s.name, Time: true, Parent: s.parent}
+	return eventview.Options{Width: width, Look: s.look(), Now: time.Now(), Name: s.name, Time: true, Parent: s.parent,
+		Root: s.root}
 }
 
 // block is a card as the scrolling view takes it.

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"fmt"
+
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
@@ -13,17 +15,20 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/tile"
 )
-
-// sideBySide is the width from which on the plan stands beside the agents.
-const sideBySide = 150
 
 // runScreen is the picture of a run: task, agents, plan, conversation.
 type runScreen struct {
 	d      *app
 	roster *pages.Roster
 	strip  *pages.PlanStrip
+	board  tile.Board
 	talk   *reader
+
+	tiled  bool            // as drawn last
+	rows   []pages.Agent   // one for each agent
+	folded map[string]bool // whose subagents a person has folded or unfolded
 }
 
 func newRunScreen(d *app) *runScreen {
@@ -51,8 +56,14 @@ func (d *app) speaking() []history.Live {
 	return list
 }
 
-func (w *runScreen) context() keys.Context { return keys.Normal }
-func (w *runScreen) writes() bool          { return true }
+func (w *runScreen) context() keys.Context {
+	if w.d.playback() != nil {
+		return keys.Playback
+	}
+	return keys.Normal
+}
+
+func (w *runScreen) writes() bool { return w.d.playback() == nil }
 
 // renew implements screen.
 func (w *runScreen) renew() {
@@ -60,50 +71,18 @@ func (w *runScreen) renew() {
 		p.SetLook(w.d.look)
 	}
 	s := w.d.session.state
+	w.rows = nil
 	if s == nil {
 		w.roster.Set(nil)
 		w.strip.Set(nil, nil)
 		return
 	}
-	w.roster.Set(snapshot.AgentRows(s, now()))
+	w.rows = snapshot.AgentRows(s, w.d.session.work, w.d.now())
+	for i := range w.rows {
+		w.rows[i].Open = !w.folded[w.rows[i].ID]
+	}
+	w.roster.Set(w.rows)
 	w.strip.Set(snapshot.Steps(s, s.Task.Plan), snapshot.Tasks(s))
-}
-
-// draw implements screen: the task, the agents and the plan above, the conversation
-// in what is left. On a wide window the plan stands beside the agents.
-func (w *runScreen) draw(s tcell.Screen, x, y, width, height int) {
-	c := render.On(s, x, y, width, height, w.d.look)
-	row := w.title(c)
-	top := max(height-row, 0) / 2 // the conversation keeps the other half
-	agents := w.roster.Rows(max(top, 1))
-	planned := w.strip.Rows(1) > 0
-	side := width >= sideBySide && planned
-	if side {
-		part := width * 2 / 5
-		agents = max(agents, w.strip.Rows(top))
-		w.roster.SetRect(x, y+row, width-part-1, agents)
-		w.strip.SetRect(x+width-part+1, y+row, part-1, agents)
-		w.strip.Draw(s)
-	} else {
-		w.roster.SetRect(x, y+row, width, agents)
-	}
-	w.roster.Draw(s)
-	row += agents
-	if !side && planned && height-row > 6 {
-		if height-row > 12 {
-			row++
-		}
-		rows := w.strip.Rows(max((height-row)/3, 1))
-		w.strip.SetRect(x, y+row, width, rows)
-		w.strip.Draw(s)
-		row += rows
-	}
-	if height-row > 3 {
-		w.rule(c, row)
-		row++
-	}
-	w.talk.SetRect(x, y+row, width, max(height-row, 0))
-	w.talk.Draw(s)
 }
 
 // title draws the name of the picture and the task, and says how many rows that took.
@@ -135,6 +114,9 @@ func (w *runScreen) title(c render.Canvas) int {
 // rule parts the conversation from what stands above, and says what is out of sight.
 func (w *runScreen) rule(c render.Canvas, row int) {
 	c.Rule(row, render.Frame)
+	if n := w.roster.Folded(); n > 0 && !w.tiled {
+		c.Text(2, row, fmt.Sprintf(" %s finished ", words.Count(n, "agent")), render.Dim)
+	}
 	if note := w.d.below(w.talk); note != "" {
 		c.Sub(0, row, c0(c)-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
 	}
@@ -144,6 +126,9 @@ func c0(c render.Canvas) int { w, _ := c.Size(); return w }
 
 // act implements screen.
 func (w *runScreen) act(a keys.Action, _ string) bool {
+	if p := w.d.playback(); p != nil && control(p, a) {
+		return true
+	}
 	switch a {
 	case keys.NextAgent:
 		w.roster.Move(1)
@@ -158,6 +143,9 @@ func (w *runScreen) act(a keys.Action, _ string) bool {
 	case keys.Kill:
 		id, _ := w.roster.Selected()
 		w.d.dialogs.askKill(id)
+	case keys.FoldSubagents:
+		id, _ := w.roster.Selected()
+		w.fold(id)
 	default:
 		return w.d.scroll(w.talk, a)
 	}
@@ -167,12 +155,16 @@ func (w *runScreen) act(a keys.Action, _ string) bool {
 // mouse implements screen.
 func (w *runScreen) mouse() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
-		if x, y := e.Position(); w.roster.InRect(x, y) && w.d.session.state != nil {
-			if id, ok := w.roster.At(x, y); ok && a == tview.MouseLeftClick {
+		if id, folds, ok := w.at(e.Position()); ok {
+			switch {
+			case a != tview.MouseLeftClick || w.d.session.state == nil:
+				return false, nil
+			case folds:
+				w.fold(id)
+			case id != "":
 				w.d.focusOn(id)
-				return true, nil
 			}
-			return false, nil
+			return true, nil
 		}
 		return w.talk.MouseHandler()(a, e, focus)
 	}

@@ -190,7 +190,15 @@ func TestScreens(t *testing.T) {
 		"first-old": {func(_ *Options, h *theatre) {
 			h.found = Findings{Problem: "Claude CLI 2.0.1 is too old: 2.1.300 or later is needed"}
 		}, func(*scene) {}},
-		"weaving":       {nil, weaving},
+		"weaving": {nil, weaving},
+		"crowd":   {nil, func(s *scene) { s.crowd() }},
+		"crowd-ascii": {func(o *Options, _ *theatre) { o.ASCII, o.Theme = true, "high-contrast-dark" },
+			func(s *scene) { s.crowd() }},
+		"crowd-asked": {nil, func(s *scene) {
+			s.crowd()
+			s.Press("Alt+p")
+			s.Settle()
+		}},
 		"weaving-ascii": {func(o *Options, _ *theatre) { o.ASCII, o.Theme = true, "mono" }, weaving},
 		"weaving-light": {func(o *Options, _ *theatre) { o.Theme = "light" }, weaving},
 		"reading":       {nil, after("Esc", "K", "K", "Tab", "Tab")},
@@ -220,7 +228,12 @@ func TestScreens(t *testing.T) {
 			})
 			s.Advance(time.Second)
 		}},
-		"halted": {nil, after(`Ctrl+\`)},
+		"inbox": {nil, func(s *scene) { s.inbox(); s.Press("F7", "j") }},
+		"inbox-ascii": {func(o *Options, _ *theatre) { o.ASCII, o.Theme = true, "mono" },
+			func(s *scene) { s.inbox(); s.Press("F7", "k") }},
+		"inbox-rules": {nil, func(s *scene) { s.inbox(); s.Press("F7", "j", "4"); s.Settle() }},
+		"inbox-all":   {nil, func(s *scene) { s.inbox(); s.Press("F7", "j", "A") }},
+		"halted":      {nil, after(`Ctrl+\`)},
 		"in-hand": {nil, func(s *scene) {
 			s.weave()
 			s.present(func(st *supervisor.State) {
@@ -264,6 +277,13 @@ func TestScreens(t *testing.T) {
 				p.says("arbiter", rules("COMPLETE", "It is done.", "summary", "The loom knows the new header."))
 			})
 		}},
+		"shell": {func(_ *Options, h *theatre) {
+			h.shell = says(2, strings.Repeat("ok  loom/header 0.012s\n", 40)+
+				"--- FAIL: TestHeader\n\x1b[31mFAIL\x1b[0m  loom/writer\n")
+		},
+			func(s *scene) { s.weave(); s.Type("!go test ./...\n"); s.Settle() }},
+		"tour": {func(_ *Options, h *theatre) { h.newcomer = true },
+			func(s *scene) { s.Type("/tour\n"); s.Settle() }},
 		"picker":     {nil, after("Ctrl+O")},
 		"completion": {nil, func(s *scene) { s.weave(); s.Type("/su") }},
 		"writing": {nil, func(s *scene) {
@@ -295,8 +315,32 @@ func TestScreens(t *testing.T) {
 			s.weave()
 			s.present(func(st *supervisor.State) { st.FallbackReason = "it gave no valid verdict in three turns" })
 		}},
-		"agents": {nil, func(s *scene) { s.weave(); s.Type("/agents\n") }},
-		"cost":   {nil, func(s *scene) { s.weave(); s.Type("/cost\n") }},
+		"agents":         {nil, func(s *scene) { s.weave(); s.Type("/agents\n") }},
+		"changes":        {changed, authored},
+		"changes-file":   {changed, func(s *scene) { authored(s); s.Press("Down", "Enter"); s.Settle() }},
+		"changes-beside": {changed, func(s *scene) { authored(s); s.Press("Down", "Enter"); s.Settle(); s.Press("s") }},
+		"cost":           {nil, func(s *scene) { s.weave(); s.Type("/cost\n") }},
+		"runs":           {everywhere, func(s *scene) { s.Press("F4", "Down"); s.Settle() }},
+		"runs-found": {everywhere, func(s *scene) {
+			s.Press("F4", "/")
+			s.Type("other loom")
+			s.Settle()
+		}},
+		"runs-report": {everywhere, func(s *scene) { s.Press("F4", "G"); s.Settle(); s.Press("Enter"); s.Settle() }},
+		"playback": {replaying, func(s *scene) {
+			s.Advance(3 * time.Second)
+			s.Press("Space", "+", "+")
+			s.Settle()
+		}},
+		"playback-ascii": {func(o *Options, h *theatre) {
+			o.ASCII, o.Theme = true, "high-contrast-dark"
+			replaying(o, h)
+		}, func(s *scene) { s.Press("$"); s.Settle() }},
+		"timeline": {nil, timed},
+		"timeline-ascii": {func(o *Options, _ *theatre) { o.ASCII, o.Theme = true, "mono" }, func(s *scene) {
+			timed(s)
+			s.Press("Down", "[", "[", "+")
+		}},
 	} {
 		t.Run(name, func(t *testing.T) { everySize(t, name, tt.change, tt.act) })
 	}

@@ -23,8 +23,15 @@ func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, ""
 
 // key takes keys while they are being written.
 func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
-	if l, ok := d.screen().(*logbook); ok && l.key(e, key) {
-		return true
+	switch s := d.screen().(type) {
+	case *logbook:
+		if s.key(e, key) {
+			return true
+		}
+	case *sessionsScreen:
+		if s.key(e, key) {
+			return true
+		}
 	}
 	if !h.typing {
 		return false
@@ -36,7 +43,7 @@ func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 	case key == "Enter":
 		h.typing = false
 		h.view.Match(h.text)
-		h.next(d, h.view, true)
+		h.first(d, h.view)
 	case key == "Backspace":
 		if r := []rune(h.text); len(r) > 0 {
 			h.text = string(r[:len(r)-1])
@@ -49,9 +56,15 @@ func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 	return true
 }
 
-// next goes to the next place that matches, further up or further down: at once if it
-// is near, else a worker looks through the history.
-func (h *searchBar) next(d *app, v *reader, back bool) {
+// first goes to the nearest place that matches above, or else below.
+func (h *searchBar) first(d *app, v *reader) { h.look(d, v, true, true) }
+
+// next goes to the next place that matches, further up or further down.
+func (h *searchBar) next(d *app, v *reader, back bool) { h.look(d, v, back, false) }
+
+// look goes to the next place that matches: at once if it is near, else a worker looks through the history. Either says
+// that the other direction is as good.
+func (h *searchBar) look(d *app, v *reader, back, either bool) {
 	if h.text == "" {
 		d.flash("There is nothing to search for: /")
 		return
@@ -61,7 +74,11 @@ func (h *searchBar) next(d *app, v *reader, back bool) {
 		return
 	}
 	if v.src == nil { // a text that is no thread of the history
-		d.flash(h.over(back))
+		if !either {
+			d.flash(h.over(back))
+		} else if !v.MatchNext(!back) {
+			d.flash("There is no “" + h.text + "” here.")
+		}
 		return
 	}
 	from := h.at - 1
@@ -81,7 +98,13 @@ func (h *searchBar) next(d *app, v *reader, back bool) {
 	d.f.work(func(context.Context) {
 		defer cancel()
 		i, found := book.Find(ctx, thread, needle, from, back)
-		d.f.post(func() { h.found(d, v, number, i, found, back) })
+		d.f.post(func() {
+			if number == h.number && !found && either && v.MatchNext(!back) {
+				d.word = flash{}
+				return
+			}
+			h.found(d, v, number, i, found, back)
+		})
 	})
 }
 

@@ -1,6 +1,9 @@
 package tui
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestSearchInAText: what is not of the history is searched as well.
 func TestSearchInAText(t *testing.T) {
@@ -11,9 +14,42 @@ func TestSearchInAText(t *testing.T) {
 		s.Press("/")
 		s.Type("no such word\n")
 		s.Settle()
-		s.Expect("No more of “no such word” above.")
-		s.Press("N")
+		s.Expect("There is no “no such word” here.")
+		for key, where := range map[string]string{"N": "above", "n": "below"} {
+			s.Press(key)
+			s.Settle()
+			s.Expect("No more of “no such word” " + where + ".")
+		}
+	})
+}
+
+// TestSearchAsInVi: n goes down to the next match, and N up to the one before.
+func TestSearchAsInVi(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.weave()
+		s.does(func(p *puppet) {
+			for _, text := range []string{"the first needle", "hay", "the second needle", "hay", "the third needle"} {
+				p.says("orch-1", tells("progress", text+strings.Repeat("\n\nhay", 12), false))
+			}
+		})
+		s.Press("Esc", "/")
+		s.Type("needle\n")
 		s.Settle()
-		s.Expect("No more of “no such word” below.")
+		for _, step := range []struct{ key, shown string }{{"", "third"}, {"N", "second"}, {"N", "first"}, {"n",
+			"second"},
+			{"n", "third"}} {
+			if step.key != "" {
+				s.Press(step.key)
+				s.Settle()
+			}
+			s.Expect("the " + step.shown + " needle")
+		}
+		s.Press("n")
+		s.Settle()
+		s.Expect("No more of “needle” below.")
+		s.Press("g", "/")
+		s.Type("first needle\n")
+		s.Settle()
+		s.Expect("the first needle")
 	})
 }

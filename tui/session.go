@@ -20,6 +20,8 @@ type session struct {
 	found Findings
 	known bool // found was
 
+	newcomer bool // nothing was ever written here
+
 	rehearse bool // what is begun is a rehearsal
 	begun    begun
 	leaving  bool // the run is being stopped, and then the frontend ends
@@ -74,6 +76,9 @@ func (s *session) remember(text string) {
 
 // send gives the run a command.
 func (s *session) send(b contract.CommandBody) bool {
+	if s.replayed() {
+		return false
+	}
 	if s.run == nil || s.over() {
 		s.d.flash("There is no run. Speak, and one begins.")
 		return false
@@ -88,6 +93,7 @@ func (s *session) send(b contract.CommandBody) bool {
 // attach takes an agent's session into the terminal, until it is given back.
 func (s *session) attach(id string) {
 	switch {
+	case s.replayed():
 	case s.run == nil || s.over():
 		s.d.flash("There is no run. Speak, and one begins.")
 	case id == "":
@@ -100,6 +106,9 @@ func (s *session) attach(id string) {
 // halt stops every agent. It does not ask, and it does not wait behind other commands: the
 // run may be what hangs.
 func (s *session) halt() {
+	if s.replayed() {
+		return
+	}
 	if s.run == nil || s.over() {
 		s.d.flash("Nothing runs.")
 		return

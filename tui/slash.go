@@ -28,6 +28,11 @@ func init() { // not at once: they lead back to the app
 		return func(d *app, _ editor.Command) bool { do(d); return true }
 	}
 	slashHere = map[string]func(d *app, c editor.Command) bool{
+		"now": always(func(d *app) {
+			d.open(newTextScreen(d, "WHAT GOES ON", func(s *supervisor.State) string {
+				return snapshot.Now(s, d.session.work, d.now())
+			}))
+		}),
 		"plan":    always(func(d *app) { d.open(newPlanScreen(d)) }),
 		"allow":   func(d *app, c editor.Command) bool { return d.permissions.permitCommand(c) },
 		"deny":    func(d *app, c editor.Command) bool { return d.permissions.permitCommand(c) },
@@ -38,7 +43,11 @@ func init() { // not at once: they lead back to the app
 			d.f.post(func() { d.session.attach(c.Arg(0)) }) // when the command is out of the input
 			return true
 		},
-		"sessions": always(func(d *app) { d.open(newSessionsScreen(d)) }),
+		"inbox":    always(func(d *app) { d.f.post(d.inbox.open) }), // when the command is out of the input
+		"answer":   always(func(d *app) { d.f.post(d.inbox.open) }),
+		"changes":  always(func(d *app) { d.open(newChangesScreen(d)) }),
+		"timeline": always(func(d *app) { d.open(newTimelineScreen(d)) }),
+		"runs":     always(func(d *app) { d.open(newSessionsScreen(d)) }),
 		"resume":   func(d *app, c editor.Command) bool { return d.commands.resumeCommand(c) },
 		"file":     func(d *app, c editor.Command) bool { return d.commands.fileCommand(c) },
 		"save":     func(d *app, c editor.Command) bool { return d.commands.saveCommand(c) },
@@ -47,6 +56,7 @@ func init() { // not at once: they lead back to the app
 		"copy":     always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
 		"edit":     always(func(d *app) { d.f.post(d.prompt.edit) }), // when the command is out of the input
 		"help":     always(func(d *app) { d.open(newHelpScreen(d)) }),
+		"tour":     always(func(d *app) { d.f.post(func() { d.dialogs.showTour(0) }) }), // when it is out of the input
 		"quit":     always(func(d *app) { d.dialogs.askLeave() }),
 	}
 }
@@ -186,7 +196,7 @@ func (cs *commands) searchCommand(c editor.Command) bool {
 	cs.d.search.begin(cs.d.runScreen.talk)
 	cs.d.search.typing, cs.d.search.text = false, c.Rest
 	cs.d.prompt.read()
-	cs.d.search.next(cs.d, cs.d.runScreen.talk, true)
+	cs.d.search.first(cs.d, cs.d.runScreen.talk)
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -18,7 +19,7 @@ import (
 func (d *app) statusData() pages.StatusData {
 	data := pages.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
 	if d.session.state != nil {
-		data = snapshot.Status(d.session.state, now())
+		data = snapshot.Status(d.session.state, d.now())
 		data.Hint = "F1 help"
 	}
 	if d.session.state == nil {
@@ -30,6 +31,12 @@ func (d *app) statusData() pages.StatusData {
 	case d.session.leaving:
 		data.Word = "Ending"
 	}
+	if p := d.playback(); p != nil {
+		data.Warnings = append([]string{playbackWord(p.Status(), d.look)}, data.Warnings...)
+		data.Awaited, data.Hint = "", "F1 help"
+	} else if mode := d.permissions.mode(); mode != policy.ModeAllowAll { // which is a warning
+		data.Grants = string(mode)
+	}
 	if d.screen().writes() && d.prompt.reading {
 		data.Mode = "NORMAL"
 	}
@@ -37,6 +44,14 @@ func (d *app) statusData() pages.StatusData {
 		data.Mode = "FILTER"
 	}
 	data.Flash = d.word.text
+	if r, ok := d.screen().(*sessionsScreen); ok {
+		if r.typing {
+			data.Mode = "FILTER"
+		}
+		if r.typing || r.text != "" && data.Flash == "" {
+			data.Flash = "/" + r.text
+		}
+	}
 	if d.search.typing {
 		data.Flash = "/" + d.search.text
 	}

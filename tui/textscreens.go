@@ -99,50 +99,6 @@ func (h *helpScreen) draw(s tcell.Screen, x, y, w, c int) { paint(h.page, s, x, 
 func (h *helpScreen) mouse() mouseHandler                 { return wheel(h.page, nil) }
 func (h *helpScreen) act(a keys.Action, _ string) bool    { return leaf(h.page, a) }
 
-// sessionsScreen lists the runs that can be taken up.
-type sessionsScreen struct {
-	d    *app
-	page *pages.Sessions
-}
-
-func newSessionsScreen(d *app) *sessionsScreen { return &sessionsScreen{d, pages.NewSessions(d.look)} }
-
-func (r *sessionsScreen) context() keys.Context               { return keys.Sessions }
-func (r *sessionsScreen) writes() bool                        { return false }
-func (r *sessionsScreen) draw(s tcell.Screen, x, y, w, h int) { paint(r.page, s, x, y, w, h) }
-
-func (r *sessionsScreen) renew() {
-	r.page.SetLook(r.d.look)
-	r.page.Set(runRows(r.d.session.found.Runs), now())
-}
-
-func (r *sessionsScreen) mouse() mouseHandler {
-	return wheel(r.page, func(x, y int) {
-		if run, ok := r.page.At(x, y); ok {
-			r.take(run)
-		}
-	})
-}
-
-func (r *sessionsScreen) act(a keys.Action, _ string) bool {
-	if a == keys.Choose {
-		if run, ok := r.page.Chosen(); ok {
-			r.take(run)
-		}
-		return true
-	}
-	return leaf(r.page, a)
-}
-
-// take takes a run up.
-func (r *sessionsScreen) take(run pages.Run) {
-	if r.d.session.run != nil && !r.d.session.over() {
-		r.d.flash("A run is being played. Leave it first: /quit.")
-		return
-	}
-	r.d.session.begin(Begin{Resume: run.ID})
-}
-
 // textScreen is a text to be read.
 type textScreen struct {
 	d     *app

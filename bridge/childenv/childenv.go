@@ -18,9 +18,9 @@ var (
 		"LANG", "LANGUAGE", "SSH_AUTH_SOCK",
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
-		"GIT_SSL_CAINFO", "CLOUD_ML_REGION", "CLAUDE_CONFIG_DIR",
+		"GIT_SSL_CAINFO", "CLOUD_ML_REGION", "CLAUDE_CONFIG_DIR", "TRACEPARENT", "TRACESTATE",
 	}
-	prefixes = []string{"LC_", "ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "CLAUDE_CODE_"}
+	prefixes = []string{"LC_", "ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "CLAUDE_CODE_", "OTEL_"}
 
 	// Markers of a session around us, and switches that would undo what the
 	// driver relies on: a turn must not start by itself after a resume.

@@ -10,11 +10,11 @@ func TestFrom(t *testing.T) {
 	ours := []string{
 		"HOME=/h", "PATH=/bin", "LC_ALL=C", "ANTHROPIC_API_KEY=k", "CLAUDE_CODE_USE_BEDROCK=1", "EMPTY", "EDITOR=vi",
 		"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_CODE_SESSION_ID=s", "CLAUDE_CODE_MESSAGING_SOCKET=m",
-		"CLAUDE_CODE_CHILD_SESSION=1",
+		"CLAUDE_CODE_CHILD_SESSION=1", "OTEL_EXPORTER_OTLP_ENDPOINT=e", "TRACEPARENT=t", "TRACING=1",
 	}
 	got := List(From(ours, map[string]string{"HOME": "/other", "EDITOR": "ed"}))
 	want := []string{"ANTHROPIC_API_KEY=k", "CLAUDE_CODE_USE_BEDROCK=1", "EDITOR=ed", "HOME=/other", "LC_ALL=C",
-		"PATH=/bin"}
+		"OTEL_EXPORTER_OTLP_ENDPOINT=e", "PATH=/bin", "TRACEPARENT=t"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

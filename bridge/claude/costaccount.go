@@ -125,7 +125,7 @@ func (r *reader) charge() bool {
 		return true
 	}
 	b.open, b.again, b.at = true, false, time.Now()
-	r.a.calls.post(r.a.ctx, "get_usage", nil, func(res controlResponse) {
+	r.a.calls.post(r.a.ctx, "get_usage", usageOfSession, func(res controlResponse) {
 		b.open = false
 		r.charged(res)
 	})

@@ -66,6 +66,7 @@ func (r *reader) idle() {
 	if ids := r.a.turns.resultless(); len(ids) > 0 {
 		turn := bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, CostUSD: r.costs.take(),
 			Category: bridge.CatProtocol, Error: "the CLI ended the turn without a result"}
+		turn.Models = r.costs.takeModels()
 		r.calls.settle(&turn)
 		r.a.emit(turn)
 	}

@@ -22,9 +22,8 @@ type follower struct {
 	named chan string     // where the CLI says that it is
 	look  transcript.Bell // it may be there now
 
-	decoder transcript.Decoder
-	past    bool          // what is read was there before
-	fresh   []development // of the look under way
+	past  bool          // what is read was there before
+	fresh []development // of the look under way
 }
 
 // development is one thing that a transcript tells of the context: a message, or,
@@ -95,7 +94,7 @@ func (f *follower) line(l transcript.Followed) {
 	if f.past || l.Oversize {
 		return
 	}
-	records, _ := f.decoder.Decode(l.Data) // a damaged line is the stream's to make good
+	records, _ := transcript.Decode(l.Data) // a damaged line is the stream's to make good
 	for _, rec := range records {
 		head := rec.Head()
 		if head.Sidechain || head.Session != "" && !strings.EqualFold(head.Session, f.a.cfg.SessionID) {

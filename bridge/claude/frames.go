@@ -42,7 +42,7 @@ type (
 		APIStatus                           int
 		Verdict                             json.RawMessage // structured_output, nil if absent
 		MessageUUIDs                        []string
-		Origin                              json.RawMessage // set when nobody of ours asked
+		Origin                              json.RawMessage // set if no message of this driver began the turn
 		Usage                               bridge.Usage
 		TotalCost                           float64
 		ModelUsage, SinceLast               map[string]modelUsage
@@ -95,6 +95,7 @@ type (
 	rateLimitEvent struct {
 		Status   string
 		ResetsAt int64
+		Windows  []bridge.Quota // by name
 	}
 	// writesLost says, as the CLI ends, that a full disk or quota kept it from writing.
 	writesLost struct {
@@ -173,11 +174,8 @@ func decodeKind(kind string, r *fieldReader) frame {
 	case "command_lifecycle":
 		return lifecycleFrame{UUID: r.str("command_uuid"), State: r.str("state"), SessionID: r.str("session_id")}
 	case "control_request":
-		// A copy: the request is answered while the reader goes on.
-		own := &fieldReader{obj: object{{[]byte("request"), r.raw("request")}}}
-		req := own.object("request")
+		req := r.object("request")
 		f := controlRequest{ID: r.str("request_id"), Subtype: req.str("subtype"), Request: req.obj}
-		r.join(own)
 		r.join(req)
 		return f
 	case "control_response":
@@ -194,7 +192,7 @@ func decodeKind(kind string, r *fieldReader) frame {
 		return controlCancel{ID: r.str("request_id")}
 	case "rate_limit_event":
 		info := r.object("rate_limit_info")
-		f := rateLimitEvent{Status: info.str("status"), ResetsAt: int64(info.number("resetsAt"))}
+		f := rateLimitEvent{Status: info.str("status"), ResetsAt: int64(info.number("resetsAt")), Windows: quotas(info)}
 		r.join(info)
 		return f
 	case "tool_progress", "keep_alive", "conversation_reset", "tool_use_summary", "prompt_suggestion":
@@ -262,8 +260,8 @@ func decodeAssistant(r *fieldReader) frame {
 func decodeUser(r *fieldReader) frame {
 	f := userFrame{UUID: r.str("uuid"), Parent: r.str("parent_tool_use_id"), Replay: r.boolean("isReplay")}
 	m := r.object("message")
-	// A plain string is somebody's message; only blocks hold tool results.
-	if raw := m.obj.get("content"); len(raw) > 0 && raw[0] == '[' {
+	// A plain string is a message; only blocks hold tool results.
+	if raw := m.obj["content"]; len(raw) > 0 && raw[0] == '[' {
 		f.Blocks = m.blocks("content")
 		r.outcomes(&f)
 	}
@@ -289,7 +287,7 @@ func (r *fieldReader) outcomes(f *userFrame) {
 			f.Denied = append(f.Denied, meta.ID)
 		}
 	}
-	if raw := r.obj.get("tool_use_result"); len(f.Blocks) == 1 && len(raw) > 0 && len(raw) <= maxToolResult &&
+	if raw := r.obj["tool_use_result"]; len(f.Blocks) == 1 && len(raw) > 0 && len(raw) <= maxToolResult &&
 		raw[0] == '{' {
 		f.Result = r.raw("tool_use_result")
 	}

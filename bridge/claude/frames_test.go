@@ -55,6 +55,17 @@ func TestDecode(t *testing.T) {
 		{`{"type":"tool_progress","tool_use_id":"toolu_X-heartbeat-1","parent_tool_use_id":"toolu_X","heartbeat":true}`, quiet{}},
 		{`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795300000}}`,
 			rateLimitEvent{Status: "rejected", ResetsAt: 1795300000}},
+		{`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","unifiedWindows":{` +
+			`"seven_day":{"utilization":0.5,"resetsAt":1795576945,"status":"allowed"},` +
+			`"overage":{"status":"rejected"},` +
+			`"five_hour":{"utilization":0.75,"resetsAt":1795490545000,"status":"allowed_warning"}}}}`,
+			rateLimitEvent{Status: "allowed", Windows: []bridge.Quota{
+				{Window: "five_hour", UsedPct: 75, ResetsAt: 1795490545},
+				{Window: "seven_day", UsedPct: 50, ResetsAt: 1795576945}}}},
+		{`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1795490545,` +
+			`"rateLimitType":"five_hour","utilization":0.875}}`,
+			rateLimitEvent{Status: "allowed_warning", ResetsAt: 1795490545, Windows: []bridge.Quota{
+				{Window: "five_hour", UsedPct: 87.5, ResetsAt: 1795490545}}}},
 		{`{"type":"stream_event","event":{"index":0,"content_block":{"type":"tool_use","id":"t","name":"StructuredOutput","input":{}},"type":"content_block_start"},"parent_tool_use_id":null}`,
 			streamFrame{Event: "content_block_start", BlockType: "tool_use", BlockName: "StructuredOutput"}},
 		{`{"type":"stream_event","event":{"index":1,"delta":{"type":"text_delta","text":"hi"},"type":"content_block_delta"},"parent_tool_use_id":"toolu_2"}`,
@@ -86,7 +97,7 @@ func TestDecodePermissionRequest(t *testing.T) {
 	f, err := decode([]byte(`{"type":"control_request","request_id":"7063","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"touch x"},"blocked_path":"/w/x","tool_use_id":"toolu_3","agent_id":"a0"}}`))
 	req, ok := f.(controlRequest)
 	if err != nil || !ok || req.ID != "7063" || req.Subtype != "can_use_tool" ||
-		string(req.Request.get("input")) != `{"command":"touch x"}` {
+		string(req.Request["input"]) != `{"command":"touch x"}` {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }

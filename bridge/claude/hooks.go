@@ -83,7 +83,7 @@ func (d *adviser) remind(text string) {
 // event. It says false where nobody serves it.
 func (r *reader) hooked(f controlRequest) bool {
 	a := r.a
-	in, _ := split(f.Request.get("input")) // one that is no object has no members
+	in, _ := split(f.Request["input"]) // one that is no object has no members
 	id, event := text(f.Request, "callback_id"), text(in, "hook_event_name")
 	switch {
 	case a.cfg.Judged && (id == judgeCallback || event == "PreToolUse"):
@@ -102,7 +102,7 @@ func (r *reader) hooked(f controlRequest) bool {
 // error the CLI writes kilobytes of its source on stderr (observed with CLI 2.1.329).
 func (r *reader) hook(f controlRequest) {
 	a := r.a
-	in, err := hooks.Parse(f.Request.get("input"))
+	in, err := hooks.Parse(f.Request["input"])
 	if err != nil {
 		a.asks.say(a.ctx, f.ID, hooks.Answer{}.JSON())
 		a.notice("hook", "a hook callback could not be read: "+err.Error())

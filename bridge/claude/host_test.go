@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -133,7 +132,7 @@ type stageOf struct {
 func prepare(t testing.TB, spec bridge.ClaudeSpec, env map[string]string) *stageOf {
 	t.Helper()
 	home, dir := t.TempDir(), t.TempDir()
-	s := &stageOf{t: t, host: newHost(t), l: NewLauncher(filepath.Join(home, "cache")), run: "run-" + uuid.NewString(),
+	s := &stageOf{t: t, host: newHost(t), l: NewLauncher(cacheOf(spec, home)), run: "run-" + uuid.NewString(),
 		dir: dir, spec: spec}
 	s.cfg = bridge.AgentConfig{SessionID: uuid.NewString(), CWD: dir, StrictMCP: true,
 		Env: map[string]string{"HOME": home, "ANTHROPIC_API_KEY": "sk-ant-rehearsal-0000",

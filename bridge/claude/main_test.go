@@ -75,6 +75,15 @@ func run(m *testing.M) int {
 	return code
 }
 
+// cacheOf is a launcher's cache directory. All tests with the real CLI have one: to sum up its
+// hundreds of megabytes takes as long as to start it. Those with another program have their own.
+func cacheOf(spec bridge.ClaudeSpec, home string) string {
+	if spec.Path == realCLI {
+		return filepath.Join(os.Getenv("HOME"), "cache")
+	}
+	return filepath.Join(home, "cache")
+}
+
 // standInArg makes the test binary the stand-in.
 const standInArg = "stand-in"
 

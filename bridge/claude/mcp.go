@@ -142,7 +142,7 @@ func (s *toolServer) accept(request object) func(context.Context) (any, error) {
 	if name := r.str("server_name"); name != mcpName || r.err != nil {
 		return refuse(fmt.Errorf("no MCP server %q here", name))
 	}
-	msg, err := jsonrpc.DecodeMessage(request.get("message"))
+	msg, err := jsonrpc.DecodeMessage(request["message"])
 	if err != nil {
 		return refuse(fmt.Errorf("read MCP message: %w", err))
 	}

@@ -1,11 +1,9 @@
 package claude
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -14,35 +12,13 @@ import (
 // object is a JSON object split into its members, values unread. Keys count as
 // they are written: encoding/json folds case when it fills structs, so that a
 // later "Is_Error" would overwrite "is_error", and what decides something must
-// not hang on that. It also spares reading what nobody asks for: a result frame
-// has forty fields, half of them objects.
-type object []member
+// not hang on that. Of a repeated key the last value counts.
+type object map[string]json.RawMessage
 
-type member struct{ key, value []byte }
+var errNoObject = errors.New("not a JSON object")
 
-// get returns a member's value, the last one if the key is repeated.
-func (o object) get(name string) json.RawMessage {
-	for i := len(o) - 1; i >= 0; i-- {
-		if string(o[i].key) == name {
-			return o[i].value
-		}
-	}
-	return nil
-}
-
-var (
-	errNoObject = errors.New("not a JSON object")
-	errNoList   = errors.New("not a JSON list")
-)
-
-// split reads the members of a JSON object; short ones have few. A value is checked by
-// who reads it. All refers to data.
-func split(data []byte) (object, error) {
-	obj := make(object, 0, min(2+len(data)/32, 16))
-	if !jsonl.Members(data, func(key, value []byte) bool {
-		obj = append(obj, member{key, value})
-		return true
-	}) {
+func split(data []byte) (obj object, err error) {
+	if json.Unmarshal(data, &obj) != nil || obj == nil {
 		return nil, errNoObject
 	}
 	return obj, nil
@@ -61,56 +37,32 @@ func (r *fieldReader) fail(name string, err error) {
 	}
 }
 
-// raw returns a copy of a field's value, nil if it is absent or null.
+// raw returns a field's value, nil if it is absent or null.
 func (r *fieldReader) raw(name string) json.RawMessage {
-	raw := r.obj.get(name)
-	if jsonl.IsNull(raw) {
-		return nil
+	if raw := r.obj[name]; !jsonl.IsNull(raw) {
+		return raw
 	}
-	if !json.Valid(raw) {
-		r.fail(name, errors.New("not JSON"))
-		return nil
-	}
-	return bytes.Clone(raw)
+	return nil
 }
 
-func (r *fieldReader) into(name string, dst any) bool {
-	raw := r.obj.get(name)
-	if jsonl.IsNull(raw) {
-		return false
+// into decodes a field; absent and null leave dst as it is.
+func (r *fieldReader) into(name string, dst any) {
+	if raw := r.raw(name); raw != nil {
+		r.fail(name, json.Unmarshal(raw, dst))
 	}
-	err := json.Unmarshal(raw, dst)
-	r.fail(name, err)
-	return err == nil
 }
 
-func (r *fieldReader) str(name string) string {
-	raw := r.obj.get(name)
-	if jsonl.IsNull(raw) {
-		return ""
-	}
-	s, err := jsonl.String(raw)
-	r.fail(name, err)
+func (r *fieldReader) str(name string) (s string) {
+	r.into(name, &s)
 	return s
 }
 
-func (r *fieldReader) boolean(name string) bool {
-	raw := r.obj.get(name)
-	if jsonl.IsNull(raw) {
-		return false
-	}
-	b, err := strconv.ParseBool(string(raw))
-	if err == nil && string(raw) != strconv.FormatBool(b) { // JSON has two words only
-		err = strconv.ErrSyntax
-	}
-	r.fail(name, err)
-	return b && err == nil
+func (r *fieldReader) boolean(name string) (b bool) {
+	r.into(name, &b)
+	return b
 }
 
 func (r *fieldReader) number(name string) (n float64) {
-	if n, plain := jsonl.Natural(r.obj.get(name)); plain {
-		return float64(n)
-	}
 	r.into(name, &n)
 	return n
 }
@@ -125,28 +77,21 @@ func (r *fieldReader) strings(name string) (list []string) {
 
 // blocks reads a list of content blocks.
 func (r *fieldReader) blocks(name string) (list []block) {
-	raw := r.obj.get(name)
-	if jsonl.IsNull(raw) {
-		return nil
-	}
-	if !jsonl.Elements(raw, func(value []byte) {
-		b := &fieldReader{}
-		if !jsonl.IsNull(value) {
-			b.obj, b.err = split(value)
-		}
+	var objects []object
+	r.into(name, &objects)
+	for _, obj := range objects {
+		b := &fieldReader{obj: obj}
 		list = append(list, block{Type: b.str("type"), Text: b.str("text"), ID: b.str("id"), Name: b.str("name"),
 			Input: b.raw("input"), ToolUseID: b.str("tool_use_id"), Content: b.raw("content"),
 			IsError: b.boolean("is_error")})
 		r.join(b)
-	}) {
-		r.fail(name, errNoList)
 	}
 	return list
 }
 
 // usage reads an account of tokens, nil if it is absent or null.
 func (r *fieldReader) usage(name string) *bridge.Usage {
-	if jsonl.IsNull(r.obj.get(name)) {
+	if r.raw(name) == nil {
 		return nil
 	}
 	u := r.object(name)
@@ -159,7 +104,7 @@ func (r *fieldReader) usage(name string) *bridge.Usage {
 // reader's error has to be taken over with join.
 func (r *fieldReader) object(name string) *fieldReader {
 	sub := &fieldReader{}
-	if raw := r.obj.get(name); !jsonl.IsNull(raw) {
+	if raw := r.raw(name); raw != nil {
 		var err error
 		sub.obj, err = split(raw)
 		r.fail(name, err)

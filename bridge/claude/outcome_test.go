@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
@@ -115,6 +117,10 @@ func TestCosts(t *testing.T) {
 	resumed.add(resultFrame{TotalCost: 5, SinceLast: map[string]modelUsage{"a": {CostUSD: 0.1}, "b": {CostUSD: 0.2}}})
 	if got := resumed.take(); got < 0.299 || got > 0.301 {
 		t.Errorf("with the share told: %v", got)
+	}
+	want := []bridge.ModelCost{{Model: "a", CostUSD: 0.1}, {Model: "b", CostUSD: 0.2}}
+	if diff := cmp.Diff(want, resumed.takeModels()); diff != "" || resumed.takeModels() != nil {
+		t.Errorf("by model (-want +got):\n%s", diff)
 	}
 	resumed.add(resultFrame{TotalCost: 5.5})
 	if got := resumed.take(); got != 0.5 {

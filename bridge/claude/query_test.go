@@ -32,7 +32,7 @@ type asking struct {
 func newAsking(t *testing.T, spec bridge.ClaudeSpec, model *api) *asking {
 	t.Helper()
 	q := &asking{t: t, spec: spec, run: "run-" + uuid.NewString(), home: t.TempDir()}
-	q.l = NewLauncher(filepath.Join(q.home, "cache"))
+	q.l = NewLauncher(cacheOf(spec, q.home))
 	q.QueryParams = bridge.QueryParams{Model: "claude-opus-5-5", Effort: "low", CWD: t.TempDir(), SystemPrompt: "You choose.",
 		Prompt: "Which?", JSONSchema: json.RawMessage(verdictSchema), SettingSources: []string{"user"},
 		Env: map[string]string{"HOME": q.home, "ANTHROPIC_API_KEY": "sk-ant-rehearsal-0000", "CLAUDE_CODE_MAX_RETRIES": "0"}}

@@ -36,6 +36,7 @@ type reader struct {
 	asking      consulting
 	costAccount costAccount
 	spending    spending
+	quotas      map[string]bridge.Quota // as they were told last
 	calls       *toolCalls
 	tasks       taskList
 	blocked     bool // a compaction is being kept from happening: the CLI will say that it failed
@@ -44,7 +45,7 @@ type reader struct {
 func newReader(a *agent) *reader {
 	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume), spending: newSpending(a.cfg.Resume),
 		calls: newToolCalls(), verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{},
-		echoed: map[string]bool{}}
+		echoed: map[string]bool{}, quotas: map[string]bridge.Quota{}}
 }
 
 // run reads until the end of stdout.
@@ -150,8 +151,9 @@ func (r *reader) handle(f frame) {
 		if r.trouble.rejected {
 			r.trouble.resetsAt = unixSeconds(f.ResetsAt)
 		}
+		r.tellQuotas(f.Windows)
 	case writesLost:
-		if slices.Contains(f.Lost, "transcript") { // its own settings are nobody's work
+		if slices.Contains(f.Lost, "transcript") { // lost settings cost no work
 			a.emit(bridge.Error{Category: bridge.CatResume,
 				Message: fmt.Sprintf("the CLI could not write all of its transcript (%s): when this session is "+
 					"resumed, part of the conversation may be missing", cut(f.Why, 40))})
@@ -225,7 +227,7 @@ func (r *reader) toolUse(b block, parent string) {
 	}
 	if isAgentTool(b.Name) {
 		var call agentCall
-		_ = json.Unmarshal(b.Input, &call) // a description is a courtesy
+		_ = json.Unmarshal(b.Input, &call) // the description is optional
 		r.subs.call(b.ID, call.Description)
 	}
 	if jsonl.IsNull(b.Input) {
@@ -276,7 +278,7 @@ func flatten(content json.RawMessage) string {
 	if err == nil {
 		return text
 	}
-	r := &fieldReader{obj: object{{[]byte("content"), content}}}
+	r := &fieldReader{obj: object{"content": content}}
 	blocks := r.blocks("content")
 	if r.err != nil {
 		return string(content)

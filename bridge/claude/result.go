@@ -2,6 +2,8 @@ package claude
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 )
@@ -45,6 +47,7 @@ func (r *reader) result(f resultFrame) {
 	for _, id := range ids {
 		delete(r.echoed, id)
 	}
+	turn.Models = r.costs.takeModels()
 	r.calls.settle(&turn)
 	a.emit(turn)
 	if o.outcome == bridge.TurnFailed {
@@ -72,6 +75,7 @@ type costs struct {
 	known bool    // whether base is
 	base  float64 // total at the last result
 	carry float64
+	model map[string]bridge.ModelCost // the same by model; incomplete where the CLI does not tell
 }
 
 // newCosts: the total of a resumed session goes on where it was.
@@ -81,14 +85,42 @@ func (c *costs) add(f resultFrame) {
 	delta := f.TotalCost - c.base
 	if f.SinceLast != nil {
 		delta = 0
-		for _, u := range f.SinceLast {
+		for name, u := range f.SinceLast {
 			delta += u.CostUSD
+			c.addModel(name, u)
 		}
 	} else if !c.known { // a resumed session's total: the share before is not told
 		delta = 0
 	}
 	c.base, c.known = f.TotalCost, true
 	c.carry += max(delta, 0)
+}
+
+func (c *costs) addModel(name string, u modelUsage) {
+	if c.model == nil {
+		c.model = map[string]bridge.ModelCost{}
+	}
+	m := c.model[name]
+	m.Model, m.CostUSD = name, m.CostUSD+u.CostUSD
+	m.Usage.Input += u.InputTokens
+	m.Usage.Output += u.OutputTokens
+	m.Usage.CacheRead += u.CacheReadInputTokens
+	m.Usage.CacheCreation += u.CacheCreationInputTokens
+	c.model[name] = m
+}
+
+// maxModels bounds how many models a turn is told to have used.
+const maxModels = 20
+
+// takeModels returns what was spent since it was asked last, by model.
+func (c *costs) takeModels() (list []bridge.ModelCost) {
+	for _, name := range slices.Sorted(maps.Keys(c.model)) {
+		if m := c.model[name]; m.CostUSD > 0 && len(list) < maxModels {
+			list = append(list, m)
+		}
+	}
+	c.model = nil
+	return list
 }
 
 func (c *costs) take() float64 {

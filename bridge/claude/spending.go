@@ -13,6 +13,10 @@ import (
 // answers in milliseconds, and is asked once in this time at most.
 const spendingPause = time.Second
 
+// usageOfSession has the answer to get_usage be about the session alone. Otherwise the CLI may
+// read all transcripts of its user.
+var usageOfSession = map[string]any{"skip_behaviors": true}
+
 // spending follows what the running turn has cost so far. The CLI tells at any time what the
 // session has cost; the share of the turn is the difference to the last result. But for ring
 // the reader owns it.
@@ -86,14 +90,14 @@ func (a *agent) followSpending() {
 			return
 		}
 		if a.turns.busy() {
-			a.calls.post(a.ctx, "get_usage", nil, a.reader.spent)
+			a.calls.post(a.ctx, "get_usage", usageOfSession, a.reader.spent)
 		}
 	}
 }
 
 // recallSpending asks what a resumed session had cost before its first turn.
 func (a *agent) recallSpending(ctx context.Context) {
-	a.calls.ask(ctx, "get_usage", nil, a.reader.spent)
+	a.calls.ask(ctx, "get_usage", usageOfSession, a.reader.spent)
 }
 
 // spent takes the CLI's answer.

@@ -1,9 +1,7 @@
 package claude
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // writeTimeout bounds one line. The CLI reads stdin at all times; one that does
@@ -92,13 +91,11 @@ func deaf(cause error) error {
 		Message: fmt.Sprintf("the CLI does not read its input: %v", cause)}
 }
 
-// marshalLine encodes v without escaping <, > and &, which models read raw.
+// marshalLine encodes v as a line.
 func marshalLine(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // ends the line itself
+	line, err := jsonl.Marshal(v)
+	if err != nil {
 		return nil, fmt.Errorf("encode a line for the CLI: %w", err)
 	}
-	return buf.Bytes(), nil
+	return append(line, '\n'), nil
 }

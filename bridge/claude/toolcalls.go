@@ -81,7 +81,7 @@ func attempted(input object, raw json.RawMessage) string {
 
 // text is a member that is a string; others are "".
 func text(o object, name string) string {
-	s, err := jsonl.String(o.get(name))
+	s, err := jsonl.String(o[name])
 	if err != nil {
 		return ""
 	}

@@ -41,7 +41,7 @@ type Client struct {
 }
 
 // Dial connects to the socket at path, or to which path is a link, and asks for the status:
-// an arbiter that is stopped takes connections, too. say is told how far an
+// an arbiter that is stopped takes connections, too. say is called with how far an
 // attachment is; it may be nil.
 func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, error) {
 	if target, err := os.Readlink(path); err == nil {
@@ -53,7 +53,9 @@ func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, 
 		return nil, Status{}, fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	c := &Client{feed: NewFeed(0), say: say, over: make(chan struct{}), ready: make(chan struct{})}
-	c.conn = dial(conn, maxAnswer, c)
+	in := newStream(conn, maxAnswer)
+	in.events = c.heardEvents
+	c.conn = dial(in, c)
 	close(c.ready)
 	go c.watch() // until the connection ends; Close waits for that
 	var st Status
@@ -106,8 +108,6 @@ func (c *Client) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 		if json.Unmarshal(*req.Params, &p) == nil && c.say != nil {
 			c.say(p.Text)
 		}
-	case NotifyEvents:
-		notified[Events](c, req)
 	case NotifyState:
 		notified[StateChange](c, req)
 	case NotifyRunEnded:
@@ -117,6 +117,18 @@ func (c *Client) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 		_ = json.Unmarshal(*req.Params, &e) // without words it has ended all the same
 		c.end(e)
 	}
+}
+
+// heardEvents hands on a notification of events.
+func (c *Client) heardEvents(line []byte) error {
+	var n notification[Events]
+	if err := json.Unmarshal(line, &n); err != nil {
+		return fmt.Errorf("a notification of events: %w", err)
+	}
+	if hear := c.hear.Load(); hear != nil {
+		(*hear)(n.Params)
+	}
+	return nil
 }
 
 // notified hands on a part of the subscription; what cannot be read ends the connection, because a
@@ -134,7 +146,7 @@ func notified[T any](c *Client, req *jsonrpc2.Request) {
 	(*hear)(part)
 }
 
-// put keeps output for whoever takes it. Where that one is slow the arbiter is told so by the
+// put keeps output until the client takes it. If the client is slow, the arbiter notices it by the
 // socket, which is not read meanwhile.
 func (c *Client) put(p []byte) {
 	for !c.feed.Room(len(p)) {

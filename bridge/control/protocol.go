@@ -11,7 +11,7 @@ const Version = 3
 // SocketName is the socket in a run's directory, or a link to it.
 const SocketName = "control.sock"
 
-// Methods of a client, and what it is told meanwhile.
+// Methods of a client, and the notifications that it gets.
 const (
 	MethodStatus  = "status"     // → Status
 	MethodCommand = "command"    // CommandParams → CommandResult
@@ -143,26 +143,12 @@ type SubscribeParams struct {
 	State bool `json:"state,omitempty"`
 }
 
-// Events are lines as `arbiter --json` prints them, in order.
+// Events are lines as `arbiter --json` prints them, without their line feeds and in order. A line is a
+// string: as JSON in JSON it would arrive with other bytes, because encoders escape differently.
 type Events struct {
-	Lines []Line `json:"lines"`
+	Lines []string `json:"lines"`
 	// Skipped counts events before these that are lost: neither the process nor the event log has them.
 	Skipped uint64 `json:"skipped,omitempty"`
-}
-
-// Line is a line without its line feed. It is sent as a string: as JSON in JSON it would arrive with
-// other bytes, because encoders escape differently.
-type Line []byte
-
-// MarshalJSON implements json.Marshaler.
-func (l Line) MarshalJSON() ([]byte, error) { return json.Marshal(string(l)) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *Line) UnmarshalJSON(raw []byte) error {
-	var s string
-	err := json.Unmarshal(raw, &s)
-	*l = Line(s)
-	return err
 }
 
 // StateChange holds the members of the state that are not as they were sent last; the first has all

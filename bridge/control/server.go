@@ -131,7 +131,8 @@ func (s *Server) receive(conn *net.UnixConn) {
 	}
 	c := &client{s: s, peer: p, requests: make(chan struct{}, 16), ready: make(chan struct{})}
 	c.ctx, c.end = context.WithCancel(s.quit)
-	c.conn = dial(conn, maxRequest, c)
+	c.stream = newStream(conn, maxRequest)
+	c.conn = dial(c.stream, c)
 	close(c.ready)
 	select {
 	case <-c.conn.DisconnectNotify():
@@ -139,7 +140,7 @@ func (s *Server) receive(conn *net.UnixConn) {
 	}
 	c.end()
 	c.leave()
-	c.work.Wait()      // whatever was attached meanwhile is given back by whoever did it
+	c.finish()         // whatever was attached meanwhile is given back by whoever did it
 	_ = c.conn.Close() // closed already, perhaps
 }
 
@@ -176,6 +177,7 @@ type client struct {
 	s        *Server
 	peer     Peer
 	conn     *jsonrpc2.Conn
+	stream   *stream         // of conn
 	ready    chan struct{}   // closed when conn is set: it reads before it is returned
 	ctx      context.Context // of all that is done for it
 	end      context.CancelFunc
@@ -183,6 +185,7 @@ type client struct {
 	work     sync.WaitGroup
 
 	mu         sync.Mutex
+	over       bool // no more work is started
 	busy       bool // an attachment is being opened, or there
 	attached   Attachment
 	subscribed bool
@@ -218,7 +221,7 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		c.answer(req, nil, &jsonrpc2.Error{Code: CodeBusy, Message: "too many requests at once"})
 		return
 	}
-	c.work.Go(func() {
+	started := c.start(func() {
 		defer func() { <-c.requests }()
 		result, err := c.serve(req)
 		if a, ok := result.(*attached); ok && err == nil {
@@ -233,6 +236,28 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		}
 		c.answer(req, result, err)
 	})
+	if !started {
+		<-c.requests
+	}
+}
+
+// start starts work for the client. It returns false if the connection is over: nobody would wait for the work.
+func (c *client) start(work func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return false
+	}
+	c.work.Go(work)
+	return true
+}
+
+// finish waits for all work. No more is started.
+func (c *client) finish() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.work.Wait()
 }
 
 // attached is the result of attach, with what was attached.

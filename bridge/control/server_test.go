@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -228,6 +229,37 @@ func TestCloseGivesBack(t *testing.T) {
 	}
 	if _, told := c.Detach(patience); !told {
 		t.Error("the client does not know")
+	}
+}
+
+// TestCloseDuringRequests: requests that arrive while the server closes start no work that it does not wait for. The
+// race detector sees it if they do.
+func TestCloseDuringRequests(t *testing.T) {
+	request := []byte(`{"jsonrpc":"2.0","id":1,"method":"status"}` + "\n")
+	for range 100 {
+		path, s := open(t, newHousehold(), friend)
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var writer sync.WaitGroup
+		begun := make(chan struct{})
+		writer.Go(func() {
+			for i := range 50 {
+				if i == 1 {
+					close(begun)
+				}
+				if _, err := conn.Write(request); err != nil {
+					return // the server has closed
+				}
+			}
+		})
+		<-begun
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close()
+		writer.Wait()
 	}
 }
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,8 @@ type stream struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	maxLine int // that is read, in bytes
+	// events takes notifications of events before jsonrpc2 sees them. May be nil.
+	events func(line []byte) error
 
 	mu  sync.Mutex
 	out []byte
@@ -36,6 +39,21 @@ type stream struct {
 func newStream(conn net.Conn, maxLine int) *stream {
 	return &stream{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), maxLine: maxLine}
 }
+
+// notification is what a subscriber is sent: jsonrpc2's own form of it, whose encoding parses the params three times
+// more, which a run with many clients feels.
+type notification[T any] struct {
+	JSONRPC string `json:"jsonrpc"`
+	Method  string `json:"method"`
+	Params  T      `json:"params"`
+}
+
+func newNotification[T any](method string, params T) notification[T] {
+	return notification[T]{JSONRPC: "2.0", Method: method, Params: params}
+}
+
+// eventsPrefix is how a notification of events begins.
+var eventsPrefix = []byte(`{"jsonrpc":"2.0","method":"` + NotifyEvents + `",`)
 
 // ReadObject implements jsonrpc2.ObjectStream.
 func (s *stream) ReadObject(v any) error {
@@ -52,9 +70,14 @@ func (s *stream) ReadObject(v any) error {
 		if err != nil {
 			return err
 		}
-		break
+		if s.events == nil || !bytes.HasPrefix(line, eventsPrefix) {
+			return json.Unmarshal(line, v)
+		}
+		if err := s.events(line); err != nil {
+			return err
+		}
+		line = line[:0]
 	}
-	return json.Unmarshal(line, v)
 }
 
 // WriteObject implements jsonrpc2.ObjectStream.
@@ -81,7 +104,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// dial makes a connection of jsonrpc2's, which reads lines of at most so many bytes.
-func dial(conn net.Conn, maxLine int, h jsonrpc2.Handler) *jsonrpc2.Conn {
-	return jsonrpc2.NewConn(context.Background(), newStream(conn, maxLine), h, jsonrpc2.SetLogger(quiet{}))
+// dial makes a connection of jsonrpc2's.
+func dial(s *stream, h jsonrpc2.Handler) *jsonrpc2.Conn {
+	return jsonrpc2.NewConn(context.Background(), s, h, jsonrpc2.SetLogger(quiet{}))
 }

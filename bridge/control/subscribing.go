@@ -23,18 +23,15 @@ func (c *client) subscribe(req *jsonrpc2.Request) (SubscribeParams, error) {
 
 // notify sends a part of a subscription.
 func (c *client) notify(part any) error {
-	var method string
-	switch part.(type) {
+	switch part := part.(type) {
 	case Events:
-		method = NotifyEvents
+		return c.stream.WriteObject(newNotification(NotifyEvents, part))
 	case StateChange:
-		method = NotifyState
+		return c.stream.WriteObject(newNotification(NotifyState, part))
 	case RunEnded:
-		method = NotifyRunEnded
-	default:
-		return fmt.Errorf("control: %T is no part of a subscription", part)
+		return c.stream.WriteObject(newNotification(NotifyRunEnded, part))
 	}
-	return c.conn.Notify(c.ctx, method, part)
+	return fmt.Errorf("control: %T is no part of a subscription", part)
 }
 
 // put hands a frontend's command in.

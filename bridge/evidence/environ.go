@@ -9,10 +9,10 @@ import (
 )
 
 // Variables a check does not get, in any case of letters: what opens the model's
-// API or a cloud, and what says how an agent is to be run. A check needs neither,
-// and its output is shown.
+// API, a cloud or a collector of traces, and what says how an agent is to be run. A check needs
+// none of them, and its output is shown.
 var (
-	secretPrefixes = []string{"ANTHROPIC_", "AWS_", "GOOGLE_", "CLAUDE_CODE_"}
+	secretPrefixes = []string{"ANTHROPIC_", "AWS_", "GOOGLE_", "CLAUDE_CODE_", "OTEL_"}
 	secretSuffixes = []string{"_TOKEN", "_API_KEY"}
 	secretNames    = []string{"TOKEN", "API_KEY"}
 	// The proctree's own: a command that bore another's mark would be ended with that.

@@ -76,6 +76,7 @@ func TestSmallJob(t *testing.T) {
 func TestParallel(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // TestIsolatedOrchestrators has four of them at once
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "parallel", "--task",
 				"Two threads")...)

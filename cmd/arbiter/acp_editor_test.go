@@ -24,6 +24,7 @@ type acpEditor struct {
 	in      io.WriteCloser
 	checker *acpschema.Checker
 	session string
+	late    time.Duration // how long a message may take
 
 	mu     sync.Mutex
 	next   int
@@ -51,7 +52,8 @@ func (h *abode) edits(capabilities string, args ...string) *acpEditor {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	e := &acpEditor{t: h.t, checker: checker, change: make(chan struct{}, 1), ended: make(chan struct{})}
+	e := &acpEditor{t: h.t, checker: checker, late: patience, change: make(chan struct{}, 1),
+		ended: make(chan struct{})}
 	e.cmd = exec.Command("arbiter", append([]string{"acp", "--"}, args...)...)
 	e.cmd.Env, e.cmd.Dir = h.env, h.work
 	var errs shared
@@ -149,7 +151,7 @@ func (e *acpEditor) refuses(method, params, why string) {
 // sees waits for a message of the agent's, from the one with that number on.
 func (e *acpEditor) sees(from int, what string, fits func(acpMessage) bool) acpMessage {
 	e.t.Helper()
-	late := time.After(patience)
+	late := time.After(e.late)
 	for {
 		e.mu.Lock()
 		got := slices.Clone(e.got)

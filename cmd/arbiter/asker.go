@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -38,7 +41,8 @@ func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	p := bridge.QueryParams{
 		Model: modelOf(o), Effort: o.DeciderEffort, CWD: o.CWD,
 		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
-		SettingSources: []string{"user"}, Env: o.Env, TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()),
+		SettingSources: []string{"user"}, Env: o.EnvOfArbiter(),
+		TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()),
 	}
 	if a.confined != nil {
 		p.Sandbox = a.confined()
@@ -46,27 +50,59 @@ func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	if o.Trusted {
 		p.SettingSources = []string{"user", "project"}
 	}
-	if o.MaxCostUSD > 0 {
-		if p.MaxBudgetUSD = o.MaxCostUSD - a.spent(); p.MaxBudgetUSD <= 0 {
-			return decider.Answer{}, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", o.MaxCostUSD),
-				category: bridge.CatBudget}
+	var err error
+	if p.MaxBudgetUSD, err = budgetLeft(o, a.spent); err != nil {
+		return decider.Answer{}, err
+	}
+	if o.Provider.MaxTokens > 0 {
+		p.Env = maps.Clone(p.Env)
+		if p.Env == nil {
+			p.Env = map[string]string{}
 		}
+		p.Env[maxOutputTokens] = strconv.Itoa(o.Provider.MaxTokens)
 	}
 	b := a.bridge()
 	if b == nil {
 		return decider.Answer{}, &askError{err: bridge.ErrClosed}
 	}
 	r, err := b.Query(ctx, p)
-	answer := decider.Answer{Text: cmp.Or(string(r.Output), r.Text), Usage: usageOf(r)}
+	answer := decider.Answer{Text: cmp.Or(string(r.Output), r.Text), Usage: usageOf(r), Model: r.Model}
 	if err != nil {
 		return answer, askErrorOf(err)
 	}
 	return answer, nil
 }
 
-// modelOf is the model of a decider: its own, else the Arbiter's, else every agent's,
-// else the CLI's default.
-func modelOf(o runconfig.Options) string { return cmp.Or(o.DeciderModel, o.ArbiterModel, o.Model) }
+// maxOutputTokens is the environment variable that limits an answer of Claude Code.
+const maxOutputTokens = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
+
+// budgetLeft is what a question may cost; 0: there is no limit. It is an error where nothing is left.
+func budgetLeft(o runconfig.Options, spent func() float64) (float64, error) {
+	if o.MaxCostUSD <= 0 {
+		return 0, nil
+	}
+	left := o.MaxCostUSD - spent()
+	if left <= 0 {
+		return 0, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", o.MaxCostUSD),
+			category: bridge.CatBudget}
+	}
+	return left, nil
+}
+
+// claudeModel is the model of a decider that Claude Code is asked for: a small one, because a decision is short
+// and its input is whole. The CLI knows which haiku that is with the user's login.
+const claudeModel = "haiku"
+
+// modelOf is the model of a decider; empty: it has to be named.
+func modelOf(o runconfig.Options) string {
+	if o.DeciderModel != "" {
+		return o.DeciderModel
+	}
+	if o.Provider.OverHTTP() {
+		return modelapi.DefaultModel(o.Provider.Name, o.Provider.BaseURL)
+	}
+	return claudeModel
+}
 
 func usageOf(r bridge.QueryResult) decider.Usage {
 	return decider.Usage{
@@ -106,8 +142,8 @@ func (e *askError) Transient() bool {
 	return false
 }
 
-// hopeless reports whether no other question would fare better: the environment is at fault.
-func (e *askError) hopeless() bool {
+// Hopeless reports whether no other question would fare better: the environment is at fault.
+func (e *askError) Hopeless() bool {
 	switch e.category {
 	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatStart, bridge.CatUsageLimit:
 		return true

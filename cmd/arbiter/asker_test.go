@@ -48,7 +48,7 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 		t.Error(d)
 	}
 	asked := []bridge.QueryParams{{
-		Model: "arbiters", Effort: "low", CWD: "/w", SystemPrompt: "s", Prompt: "p", JSONSchema: []byte(`{}`),
+		Model: "haiku", Effort: "low", CWD: "/w", SystemPrompt: "s", Prompt: "p", JSONSchema: []byte(`{}`),
 		SettingSources: []string{"user", "project"}, MaxBudgetUSD: 0.5, Env: map[string]string{"A": "b"},
 		TimeoutMS: 65_000,
 	}}
@@ -59,10 +59,11 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 
 func TestDecidersModel(t *testing.T) {
 	for want, o := range map[string]runconfig.Options{
-		"d": {DeciderModel: "d", ArbiterModel: "a", Model: "m"},
-		"a": {ArbiterModel: "a", Model: "m"},
-		"m": {Model: "m"},
-		"":  {},
+		"d":                {DeciderModel: "d", ArbiterModel: "a", Model: "m"},
+		"haiku":            {ArbiterModel: "a", Model: "m"},
+		"claude-haiku-4-5": {Provider: runconfig.Provider{Name: "anthropic", BaseURL: "http://localhost"}},
+		"gpt-4.1-mini":     {Provider: runconfig.Provider{Name: "openai"}},
+		"":                 {Provider: runconfig.Provider{Name: "openai", BaseURL: "http://localhost"}},
 	} {
 		if got := modelOf(o); got != want {
 			t.Errorf("%+v: %q", o, got)
@@ -95,8 +96,8 @@ func TestAskerSaysWhatPasses(t *testing.T) {
 			if !errors.As(err, &asked) || !errors.Is(err, c.err) {
 				t.Fatalf("%v is no askError over %v", err, c.err)
 			}
-			if asked.Transient() != c.transient || asked.hopeless() != c.hopeless {
-				t.Errorf("transient %v, hopeless %v", asked.Transient(), asked.hopeless())
+			if asked.Transient() != c.transient || asked.Hopeless() != c.hopeless {
+				t.Errorf("transient %v, hopeless %v", asked.Transient(), asked.Hopeless())
 			}
 		})
 	}

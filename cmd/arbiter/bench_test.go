@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -11,12 +13,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // BenchmarkHop is one routed hop: from the agent's `result` line to the next
@@ -34,12 +42,12 @@ func BenchmarkHop(b *testing.B) {
 }
 
 // BenchmarkHopWithClients is the same while ten clients are connected: four that follow the run, three that are
-// stopped, and three that connected and read nothing. The baseline is the hop without a client, in turns.
+// stopped, and three that connected and read nothing. The baseline is the hop after all of them have gone, in turns.
 func BenchmarkHopWithClients(b *testing.B) {
 	const rounds = 4
 	var alone, crowded []time.Duration
 	for range rounds {
-		alone = append(alone, hopTimes(b, b.N/rounds+10, nil)...)
+		alone = append(alone, hopTimes(b, b.N/rounds+10, clientsThatLeft)...)
 		crowded = append(crowded, hopTimes(b, b.N/rounds+10, tenClients)...)
 	}
 	b.ReportMetric(float64(quantile(alone, 0.5).Nanoseconds()), "alone-p50-ns")
@@ -49,7 +57,8 @@ func BenchmarkHopWithClients(b *testing.B) {
 	b.ReportMetric(float64(quantile(crowded, 0.99))/float64(quantile(alone, 0.99)), "×alone")
 }
 
-// hopTimes plays a run of so many hops, and tells beside when its socket is there.
+// hopTimes plays a run of so many hops. It calls beside when the run's socket is there, and measures the hops after
+// beside has returned.
 func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run string) (end func())) []time.Duration {
 	b.Helper()
 	hopper, err := exec.LookPath("hopper")
@@ -60,8 +69,14 @@ func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run strin
 	if err := os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(hops)), 0o600); err != nil {
 		b.Fatal(err)
 	}
+	wait := filepath.Join(work, "wait")
+	if beside != nil {
+		if err := os.WriteFile(wait, nil, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
 	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop",
-		"--state-dir", state, "--max-exchanges", strconv.Itoa(hops+100))
+		"--state-dir", state, "--max-exchanges", strconv.Itoa(hops+100_000))
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -74,33 +89,56 @@ func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run strin
 	}
 	lines := bufio.NewReader(out)
 	first, err := lines.ReadBytes('\n')
-	if err == nil && beside != nil {
-		var line contract.Line
-		if line, err = contract.DecodeLine(first); err == nil {
-			defer beside(b, state, line.Body.(contract.Session).Session)()
-		}
-	}
 	if err != nil {
 		b.Errorf("the first line: %v", err)
 	}
-	_, _ = io.Copy(io.Discard, lines)
+	var printed sync.WaitGroup
+	printed.Go(func() { _, _ = io.Copy(io.Discard, lines) })
+	if err == nil && beside != nil {
+		var line contract.Line
+		if line, err = contract.DecodeLine(first); err != nil {
+			b.Error(err)
+		} else {
+			defer beside(b, state, line.Body.(contract.Session).Session)()
+		}
+		if err := os.Remove(wait); err != nil {
+			b.Error(err)
+		}
+	}
+	printed.Wait()
 	if err := cmd.Wait(); err != nil {
 		b.Fatalf("%v: %s", err, said.String())
 	}
 	return readTimes(b, filepath.Join(work, "hop-times"))
 }
 
-// tenClients connects them.
+// clientsThatLeft connects ten clients and disconnects them.
+func clientsThatLeft(b *testing.B, state, run string) (end func()) {
+	tenClients(b, state, run)()
+	return func() {}
+}
+
+// tenClients connects ten clients and waits until those that follow the run have printed something.
 func tenClients(b *testing.B, state, run string) (end func()) {
 	var list []*exec.Cmd
 	var conns []net.Conn
+	var printed sync.WaitGroup
 	for n := range 7 {
-		cmd := exec.Command("arbiter", "watch", "--state-dir", state, run)
-		if err := cmd.Start(); err != nil {
+		cmd := exec.Command("arbiter", "watch", "--since", "-1", "--state-dir", state, run)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
 			b.Error(err)
 			continue
 		}
 		list = append(list, cmd)
+		lines := bufio.NewReader(out)
+		if _, err := lines.ReadBytes('\n'); err != nil {
+			b.Errorf("the first line of a client: %v", err)
+		}
+		printed.Go(func() { _, _ = io.Copy(io.Discard, lines) })
 		if n >= 4 {
 			_ = cmd.Process.Signal(syscall.SIGSTOP)
 		}
@@ -119,6 +157,9 @@ func tenClients(b *testing.B, state, run string) (end func()) {
 		}
 		for _, cmd := range list {
 			_ = cmd.Process.Kill() // it has ended, perhaps
+		}
+		printed.Wait()
+		for _, cmd := range list {
 			_ = cmd.Wait()
 		}
 	}
@@ -312,4 +353,68 @@ func pss(b *testing.B, pid int) float64 {
 	}
 	b.Fatal("no Pss")
 	return 0
+}
+
+// BenchmarkDeciderOverHTTP is one question to the scripted model by each API. The baseline, measured in the same run
+// in turns, is the same question by a one-shot of the real CLI.
+func BenchmarkDeciderOverHTTP(b *testing.B) {
+	claude, err := pinnedClaude()
+	if err != nil || claude == "" {
+		b.Skipf("no claude (%v): run scripts/setup", err)
+	}
+	b.Setenv("HOME", b.TempDir())
+	c := choices{Rehearse: true, Scenario: "workflow", Claude: claude, PIDNS: proctree.ModeNever, Place: b.TempDir(),
+		Options: runconfig.Options{Decider: runconfig.DeciderStateless, DeciderTimeout: time.Minute, Rehearsal: true}}
+	log := slog.New(slog.DiscardHandler)
+	side, err := openSideStage(&c, log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer side.close()
+	cmd := exec.Command("arbiter", "bridge")
+	cmd.Env, cmd.Dir = side.stage.env, c.Options.CWD
+	if side.client, err = bridge.StartProcess(b.Context(), cmd, noHandler{}, log); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := side.client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,
+		Client: "benchmark", Run: side.mark, Claude: side.stage.claude}); err != nil {
+		b.Fatal(err)
+	}
+	question := decider.Question{System: "You decide.", Prompt: "Nothing was done yet\n\n# What you decide",
+		Schema: []byte(`{"type":"object","properties":{"decision":{"type":"string"},"mode":{"type":"string"},
+			"reason":{"type":"string"},"message":{"type":"string"}},"required":["decision"],
+			"additionalProperties":false}`)}
+	timed := func(a decider.Asker) time.Duration {
+		begin := time.Now()
+		answer, err := a.Ask(context.Background(), question)
+		if err != nil || !strings.Contains(answer.Text, `"planner"`) {
+			b.Fatalf("%+v %v", answer, err)
+		}
+		return time.Since(begin)
+	}
+	askers := map[string]decider.Asker{runconfig.ProviderClaude: asker{options: c.Options, spent: side.cost,
+		bridge: func() querier { return side }}}
+	for _, name := range []string{modelapi.OpenAI, modelapi.Anthropic} {
+		o := c.Options
+		o.Provider.Name = name
+		client, err := openProvider(o, side.stage)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer client.Close()
+		askers[name] = apiAsker{client: client, options: o, spent: side.cost}
+	}
+	took := map[string][]time.Duration{}
+	for range b.N {
+		for name, a := range askers {
+			took[name] = append(took[name], timed(a))
+		}
+	}
+	base := quantile(took[runconfig.ProviderClaude], 0.5)
+	b.ReportMetric(float64(base.Nanoseconds()), "claude-p50-ns")
+	for _, name := range []string{modelapi.OpenAI, modelapi.Anthropic} {
+		p50 := quantile(took[name], 0.5)
+		b.ReportMetric(float64(p50.Nanoseconds()), name+"-p50-ns")
+		b.ReportMetric(float64(base)/float64(p50), "×claude/"+name)
+	}
 }

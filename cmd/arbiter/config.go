@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,6 +30,7 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 		// An environment variable that is set to nothing sets nothing.
 		given[s.name] = c.IsSet(s.name) && (s.kind != kindText || c.String(s.name) != "")
 	}
+	giveTogether(given)
 	for _, file := range files {
 		src, err := readFile(file, maxSource)
 		if os.IsNotExist(err) && file != named {
@@ -56,28 +55,15 @@ func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) e
 	set := map[string]bool{}
 	for _, values := range doc.Values() {
 		for _, f := range values.Fields("lines of the form `key: value`") {
-			i := slices.IndexFunc(settings, func(s setting) bool { return s.name == f.Key && !s.flagged })
-			if i < 0 {
-				hint := "arbiter schema config lists the settings"
-				if meant := manual.Meant(f.Key, configKeys()); meant != "" {
-					hint = meant
-				}
-				return usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)
-			}
-			where := fmt.Sprintf("%s:%d: %s", file, f.KeyLine, f.Key)
-			texts, err := scalars(f.Value, settings[i].kind)
+			entries, err := configEntries(file, f)
 			if err != nil {
-				return usagef("%s: %v", where, err)
+				return err
 			}
-			if given[f.Key] {
-				continue
-			}
-			for _, text := range texts {
-				if err := c.Set(f.Key, text); err != nil {
-					return usagef("%s: %q is not %s", where, text, settings[i].kind.article())
+			for _, e := range entries {
+				if err := applyEntry(c, file, e, given, set); err != nil {
+					return err
 				}
 			}
-			set[f.Key] = true
 		}
 		if err := doc.Err(); err != nil {
 			return usagef("%v", err)
@@ -85,6 +71,29 @@ func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) e
 	}
 	for key := range set {
 		given[key] = true
+	}
+	giveTogether(given)
+	return nil
+}
+
+// applyEntry sets one value of a file, unless a stronger source has given it.
+func applyEntry(c *cli.Context, file string, e configEntry, given, set map[string]bool) error {
+	where := fmt.Sprintf("%s:%d: %s", file, e.line, e.path)
+	texts, err := e.texts()
+	switch {
+	case err != nil:
+		return usagef("%s: %v", where, err)
+	case set[e.name]:
+		return usagef("%s: given twice: this file names %s before", where, e.name)
+	}
+	set[e.name] = true
+	if given[e.name] {
+		return nil
+	}
+	for _, text := range texts {
+		if err := c.Set(e.name, text); err != nil {
+			return usagef("%s: %q is not %s", where, text, e.kind.article())
+		}
 	}
 	return nil
 }
@@ -148,6 +157,7 @@ func configSchema() ([]byte, error) {
 		}
 		props[s.name] = p
 	}
+	blockSchemas(props)
 	return json.MarshalIndent(map[string]any{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title":   "arbiter configuration",
@@ -155,9 +165,4 @@ func configSchema() ([]byte, error) {
 			"directory under arbiter. Flags and ARBITER_… environment variables come first.",
 		"type": "object", "properties": props, "additionalProperties": false,
 	}, "", "  ")
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -29,9 +30,10 @@ func askingFlags() []cli.Flag {
 	var flags []cli.Flag
 	for _, s := range settings {
 		switch s.name {
-		case "cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-effort", "decider-timeout",
-			"env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario", "stand-in", "state-dir", "config",
-			"debug":
+		case "cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-provider",
+			"decider-base-url", "decider-key-env", "decider-max-tokens", "decider-temperature", "decider-effort",
+			"decider-timeout", "env", "arbiter-env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario",
+			"stand-in", "state-dir", "config", "debug":
 			flags = append(flags, s.flag())
 		}
 	}
@@ -123,12 +125,13 @@ func (e env) readInput(path string) (raw []byte, err error) {
 	return raw, nil
 }
 
-// sideDecider is a decider that is asked outside of any run, with the bridge it asks
-// through, if it needs one.
+// sideDecider is a decider that is asked outside of any run, with what it asks through, if
+// it needs something.
 type sideDecider struct {
 	decider decider.Decider
 	name    string
-	bridge  *sideBridge // nil for rules alone
+	bridge  *sideBridge      // nil for rules alone; a stage without a bridge where a rehearsal asks over HTTP
+	api     *modelapi.Client // nil unless a provider is asked over HTTP
 }
 
 // openDecider makes the decider that the settings name. Errors are *exitError.
@@ -148,14 +151,9 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 		return nil, err
 	}
 	o := &sideDecider{name: s.Options.Decider}
-	if s.Options.Decider != runconfig.DeciderRules {
-		log := slog.New(slog.DiscardHandler)
-		if s.Debug {
-			log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		}
-		if o.bridge, err = openSideBridge(ctx, &s, log); err != nil {
-			return nil, err
-		}
+	if err := o.open(ctx, e, &s); err != nil {
+		o.close(e)
+		return nil, err
 	}
 	d, err := deciderOptions(s.Options, o.asker(s.Options))
 	if err != nil {
@@ -167,7 +165,31 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	return o, nil
 }
 
+// open starts what the decider asks through.
+func (o *sideDecider) open(ctx context.Context, e env, s *choices) error {
+	if s.Options.Decider == runconfig.DeciderRules {
+		return nil
+	}
+	log := slog.New(slog.DiscardHandler)
+	if s.Debug {
+		log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	var err error
+	if !asksProvider(s.Options) {
+		o.bridge, err = openSideBridge(ctx, s, log)
+		return err
+	}
+	if o.bridge, err = openSideStage(s, log); err != nil {
+		return err
+	}
+	o.api, err = openProvider(s.Options, o.bridge.stage)
+	return err
+}
+
 func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
+	if o.api != nil {
+		return apiAsker{client: o.api, options: options, spent: o.cost}
+	}
 	if o.bridge == nil {
 		return nil
 	}
@@ -178,13 +200,13 @@ func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
 // only this question failed.
 func (o *sideDecider) ask(ctx context.Context, q decisionlog.Question) (decider.Decision, error) {
 	d, err := q.Ask(ctx, o.decider)
-	var asked *askError
+	var asked interface{ Hopeless() bool }
 	switch {
 	case err == nil:
 		return d, nil
 	case ctx.Err() != nil:
 		return d, context.Cause(ctx)
-	case errors.As(err, &asked) && asked.hopeless():
+	case errors.As(err, &asked) && asked.Hopeless():
 		return d, environmentf("%v", err)
 	}
 	return d, err
@@ -200,6 +222,9 @@ func (o *sideDecider) cost() float64 {
 
 // close ends its bridge, and says where a rehearsal left its script.
 func (o *sideDecider) close(e env) {
+	if o.api != nil {
+		o.api.Close()
+	}
 	if o.bridge == nil {
 		return
 	}

@@ -42,7 +42,7 @@ func checkDecider(o *runconfig.Options) error {
 	return nil
 }
 
-// readMinds finds what those who decide and work are told: the user's prompt templates,
+// readMinds reads what deciders and agents are instructed with: the user's prompt templates,
 // and the agents that can be summoned. A template that cannot be used is an error; an
 // agent file is left out, and Notice says so. A rehearsal knows nothing of the user's.
 func (c *choices) readMinds() error {
@@ -56,7 +56,7 @@ func (c *choices) readMinds() error {
 		return err
 	}
 	found := agents.Discover(agents.UserPlaces(c.Place, trusted, home))
-	c.Options.Modes, c.Notice = found.Agents, agentNotice(found.Problems)
+	c.Options.Modes, c.Notice = found.Agents, strings.Trim(agentNotice(found.Problems)+"; "+c.Unused, "; ")
 	return c.Trusting.unchanged(c.Place)
 }
 
@@ -103,12 +103,18 @@ func (r *runtimeRun) decider() (decider.Decider, error) {
 			return nil, environmentf("decision cache: %v", err)
 		}
 	}
-	return buildDecider(o, r.cache, asker{
-		options:  o,
-		spent:    func() float64 { return r.loop.Snapshot().Spent() },
-		confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
-		bridge:   r.asked,
-	})
+	spent := func() float64 { return r.loop.Snapshot().Spent() }
+	if !asksProvider(o) {
+		return buildDecider(o, r.cache, asker{
+			options: o, spent: spent, bridge: r.asked,
+			confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
+		})
+	}
+	var err error
+	if r.api, err = openProvider(o, r.stage); err != nil {
+		return nil, err
+	}
+	return buildDecider(o, r.cache, apiAsker{client: r.api, options: o, spent: spent})
 }
 
 // buildDecider chains what the settings name. Without a store nothing is remembered.
@@ -130,7 +136,7 @@ func deciderOptions(o runconfig.Options, ask decider.Asker) (decider.Options, er
 	}
 	return decider.Options{
 		Name: o.Decider, Ask: ask, Prompts: set, Timeout: o.DeciderTimeout,
-		Model: modelOf(o), Effort: o.DeciderEffort, Templates: hashOf(o.Templates),
+		Asked: askedAs(o), Templates: hashOf(o.Templates),
 	}, nil
 }
 

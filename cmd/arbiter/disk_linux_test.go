@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,28 +47,52 @@ func (s *script) logged(text string) {
 	}
 }
 
+// journalFails makes the journal fail for a while, and sets a plan at that moment. It returns the reference of the
+// plan, and whether the plan waited: it is refused if the write of another input failed before. notices is how many
+// notices came before.
+func (s *script) journalFails(notices int) (plan string, waited bool) {
+	s.t.Helper()
+	s.mu.Lock()
+	from := len(s.lines)
+	s.mu.Unlock()
+	plan, word := fmt.Sprint("plan-", from), fmt.Sprint("word-", from)
+	s.limitFiles(1)
+	s.sendAs(plan, contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
+	at := 0
+	s.see("an error", func(l contract.Line) bool {
+		at++
+		b, ok := l.Body.(contract.Error)
+		return ok && at > from && strings.Contains(b.Message, "journal cannot be written") && len(b.RecoveryOptions) > 0
+	})
+	s.sendAs(word, contract.Say{Text: "Call it lost."})
+	await[contract.Rejected](s, "rejected", func(_ string, b contract.Rejected) bool {
+		return b.Ref == word && strings.Contains(b.Message, "nothing is accepted")
+	})
+	if list := collect[contract.Accepted](s); len(list) != 0 {
+		s.t.Errorf("accepted without a journal: %+v", list)
+	}
+	s.limitFiles(unix.RLIM_INFINITY)
+	await[contract.Notice](s, "recovery", func(_ string, b contract.Notice) bool {
+		notices--
+		return notices < 0 && strings.Contains(b.Text, "can be written again")
+	})
+	return plan, !slices.ContainsFunc(collect[contract.Rejected](s), func(b contract.Rejected) bool {
+		return b.Ref == plan
+	})
+}
+
 // TestJournalCannotBeWritten: nothing is accepted that could be lost; what is said
 // meanwhile is refused, visibly; when there is room again the run goes on by itself.
 func TestJournalCannotBeWritten(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	s.logged(await[contract.Question](s, "a question", nil).Text) // else writing that fails, and the plan comes late
-	s.limitFiles(1)
-	s.send(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
-	await[contract.Error](s, "an error", func(_ string, b contract.Error) bool {
-		return strings.Contains(b.Message, "journal cannot be written") && len(b.RecoveryOptions) > 0
-	})
-	s.send(contract.Say{Text: "Call it lost."})
-	await[contract.Rejected](s, "rejected", func(_ string, b contract.Rejected) bool {
-		return strings.Contains(b.Message, "nothing is accepted")
-	})
-	if list := collect[contract.Accepted](s); len(list) != 0 {
-		t.Errorf("accepted without a journal: %+v", list)
+	plan := ""
+	for waited := false; !waited; {
+		plan, waited = s.journalFails(len(collect[contract.Notice](s)))
 	}
-	s.limitFiles(unix.RLIM_INFINITY)
-	await[contract.Notice](s, "recovery", func(_ string, b contract.Notice) bool {
-		return strings.Contains(b.Text, "can be written again")
+	await[contract.Accepted](s, "the plan, which had waited", func(_ string, b contract.Accepted) bool {
+		return b.Ref == plan
 	})
-	await[contract.Accepted](s, "the plan, which had waited", nil)
 	s.send(contract.Say{Text: "Call it nameless."})
 	r := s.finish(contract.ExitComplete)
 	if r.Status != contract.StatusComplete {

@@ -163,7 +163,7 @@ func outlineOf(run string, r decisionlog.Decision) explanation {
 	}
 	if r.Failed == "" && !r.Deferred {
 		d := r.Decision
-		d.Prompt, d.Answer = "", ""
+		d.System, d.Prompt, d.Answer = "", "", ""
 		x.Decision = &d
 	}
 	return x

@@ -90,6 +90,9 @@ func (e env) printExplanation(c *cli.Context, x explanation) error {
 // printDecision prints a decision in lines of prose.
 func printDecision(w io.Writer, d decider.Decision) {
 	by := string(d.Source)
+	if d.Model != "" {
+		by += " " + d.Model
+	}
 	if d.Attempts > 0 {
 		by += fmt.Sprintf(", attempts: %d", d.Attempts)
 	}
@@ -135,6 +138,7 @@ func printExplained(w io.Writer, x explanation) {
 		if d.Source == decider.BySession {
 			read = "messages, as the Arbiter read them in its session"
 		}
+		block("system prompt, as it was read", d.System)
 		block(read, d.Prompt)
 		block("answer, as it was given", d.Answer)
 	}

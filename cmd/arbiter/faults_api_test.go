@@ -37,9 +37,13 @@ func TestSilentAgent(t *testing.T) {
 	t.Run("is quiet", func(t *testing.T) {
 		onlyLinux(t)
 		t.Parallel()
-		s := perform(t, spin("echo spun"), sick{"orch-1.1": "quiet"}, "--watch-every", "500ms", "--debug")
+		s := perform(t, spin("echo spun"), sick{"orch-1.1": "quiet"}, "--watch-every", "500ms", "--debug",
+			"--quiet-after", "1s")
 		await[contract.ToolResult](s, "the last word before the silence", func(id string, _ contract.ToolResult) bool {
 			return id == "orch-1"
+		})
+		await[contract.Quiet](s, "word of its silence", func(id string, b contract.Quiet) bool {
+			return id == "orch-1" && b.Seconds >= 1 && b.Doing != ""
 		})
 		s.awaitLooks(20) // of both agents: far more than flag a silent one
 		for _, n := range collect[contract.Notice](s) {

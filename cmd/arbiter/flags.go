@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -71,11 +72,28 @@ var settings = slices.Concat(
 		setting{name: "model", kind: kindText, usage: "`MODEL` of every agent, such as opus or a full id (default: Claude Code's)"},
 		setting{name: "arbiter-model", kind: kindText, usage: "`MODEL` of the Arbiter (default: that of --model)"},
 		setting{name: "env", kind: kindList, usage: "environment variable for the agents, as `NAME=VALUE`"},
+		setting{name: "arbiter-env", kind: kindList, usage: "environment variable for the Arbiter and the decider " +
+			"only, as `NAME=VALUE`, such as those of a gateway, Bedrock or Vertex; it comes before --env"},
 	),
 	group("Who decides",
 		setting{name: "decider", kind: kindText, value: runconfig.DeciderSession, usage: choice(deciders...) + "who decides which agent works next and what follows. session: the Arbiter, in its own conversation; stateless: a model that sees only the input; hybrid: rules for clear cases, stateless for the rest; rules: rules only"},
-		setting{name: "decider-model", kind: kindText, usage: "`MODEL` of a stateless or hybrid decider (default: the Arbiter's)"},
-		setting{name: "decider-effort", kind: kindText, usage: choice(efforts...) + "effort of the decider's model (default: Claude Code's)"},
+		setting{name: "decider-model", kind: kindText, usage: "`MODEL` of a stateless or hybrid decider (default: a " +
+			"small one of the provider: haiku, " + modelapi.AnthropicModel + " or " + modelapi.OpenAIModel + ")"},
+		setting{name: "decider-provider", kind: kindText, value: runconfig.ProviderClaude,
+			usage: choice(providers...) + "whom a stateless or hybrid decider asks. claude: Claude Code, with its " +
+				"login; openai: a server of Chat Completions, also a local one; anthropic: a server of Messages. " +
+				"With openai or anthropic, --decider is stateless unless it is named"},
+		setting{name: "decider-base-url", kind: kindText, usage: "`URL` of the provider's server, such as " +
+			"http://127.0.0.1:11434/v1 (default: api.openai.com or api.anthropic.com)"},
+		setting{name: "decider-key-env", kind: kindText, usage: "`NAME` of the environment variable that holds the " +
+			"provider's API key (default: OPENAI_API_KEY or ANTHROPIC_API_KEY; with --decider-base-url, no key is " +
+			"sent unless this is named)"},
+		setting{name: "decider-max-tokens", kind: kindInt, value: 0, usage: fmt.Sprintf("upper limit of one answer of "+
+			"the decider in `TOKENS` (0: %d, or Claude Code's own)", modelapi.DefaultMaxTokens)},
+		setting{name: "decider-temperature", kind: kindNumber, usage: "`TEMPERATURE` of the decider's model, with " +
+			"openai or anthropic (default: the model's own)"},
+		setting{name: "decider-effort", kind: kindText, usage: choice(efforts...) +
+			"effort of the decider's model (default: the model's own)"},
 		setting{name: "decider-timeout", kind: kindDuration, value: runconfig.DefaultDeciderTimeout, usage: "time limit for one answer of the decider"},
 		setting{name: "decision-cache", kind: kindBool, usage: "reuse a decider's answer to the same input, also from other runs"},
 	),
@@ -96,6 +114,12 @@ var settings = slices.Concat(
 	),
 	group("Limits",
 		setting{name: "max-cost", kind: kindNumber, value: 0.0, usage: "cost limit of the whole run in US `DOLLARS` (0: no limit)"},
+		setting{name: "max-cost-per-agent", kind: kindNumber, value: 0.0,
+			usage: "an Orchestrator that has cost so many US `DOLLARS` has to hand off (0: no limit)"},
+		setting{name: "max-cost-per-day", kind: kindNumber, value: 0.0,
+			usage: "cost limit of all runs of a day in US `DOLLARS`, rehearsals aside (0: no limit)"},
+		setting{name: "quota-reserve", kind: kindNumber, value: 0.0,
+			usage: "leave `PERCENT` of each usage window of your plan: wait for its reset instead (0: use all)"},
 		setting{name: "timeout", kind: kindDuration, value: time.Duration(0), usage: "time limit of the whole run, such as 90m (0: no limit)"},
 		setting{name: "max-orchestrators", kind: kindInt, value: runconfig.DefaultMaxOrchestrators, usage: "how many Orchestrators may live at once"},
 		setting{name: "max-iterations", kind: kindInt, value: runconfig.DefaultMaxIterations, usage: "how many Orchestrators one task may summon"},
@@ -126,12 +150,16 @@ var settings = slices.Concat(
 		setting{name: "start-timeout", kind: kindDuration, value: bridge.DefaultStartTimeout, usage: "time limit for an agent's process to become ready"},
 		setting{name: "max-wait", kind: kindDuration, value: runconfig.DefaultMaxWait, usage: "how long to wait for a usage limit or an overload to end (0: do not wait)"},
 		setting{name: "watch-every", kind: kindDuration, value: runconfig.DefaultWatchEvery, usage: "how often to check each agent's activity, memory and output files"},
+		setting{name: "quiet-after", kind: kindDuration, value: runconfig.DefaultQuietAfter,
+			usage: "tell of a working agent without output, tool progress or API retry for so long (0: never)"},
 		setting{name: "max-memory", kind: kindInt, value: 0, usage: "restart an agent whose processes use more than `MIB` of memory (0: three quarters of the machine's memory)"},
 		setting{name: "max-output", kind: kindInt, value: runconfig.DefaultMaxOutput >> 20, usage: "restart an agent whose tasks write more than `MIB` of output files (0: no limit)"},
 	),
 	group("The screen",
 		setting{name: "theme", kind: kindText, value: render.Auto, usage: choice(render.ThemeNames()...) + "colours of the screen"},
 		setting{name: "ascii", kind: kindBool, usage: "draw with ASCII characters only (automatic if the locale is not UTF-8)"},
+		setting{name: "ritual", kind: kindText, value: ritualScene, usage: choice(ritualFull, ritualScene, ritualOff) +
+			"a title once a day and the agents as figures, the figures alone, or neither"},
 		setting{name: "reduced-motion", kind: kindBool, usage: "no animation: redraw only what changed"},
 		setting{name: "no-mouse", kind: kindBool, usage: "do not use the mouse"},
 		setting{name: "on-hangup", kind: kindText, value: "leave",
@@ -197,7 +225,13 @@ func (s setting) flag() cli.Flag {
 	case kindInt:
 		return &cli.IntFlag{Name: s.name, Usage: s.usage, Category: s.group, EnvVars: envName(s), Value: s.value.(int)}
 	case kindNumber:
-		return &cli.Float64Flag{Name: s.name, Usage: s.usage, Category: s.group, EnvVars: envName(s), Value: s.value.(float64)}
+		f := &cli.Float64Flag{Name: s.name, Usage: s.usage, Category: s.group, EnvVars: envName(s)}
+		if s.value != nil {
+			f.Value = s.value.(float64)
+		} else {
+			f.DefaultText = "the model's own"
+		}
+		return f
 	case kindDuration:
 		return &cli.DurationFlag{Name: s.name, Usage: s.usage, Category: s.group, EnvVars: envName(s), Value: s.value.(time.Duration)}
 	case kindList:

@@ -15,9 +15,9 @@ import (
 // follower writes the events of a live run to out, over several connections if need be.
 type follower struct {
 	out, errs io.Writer
-	since     int64        // as in [control.SubscribeParams]
-	last      control.Line // the last line that was written
-	failed    error        // of out
+	since     int64  // as in [control.SubscribeParams]
+	last      string // the last line that was written
+	failed    error  // of out
 }
 
 // follow subscribes and writes until the run has ended, the connection has, out fails, or ctx ends. The end is nil
@@ -61,7 +61,7 @@ func (f *follower) next() int64 {
 	var line struct {
 		Seq int64 `json:"seq"`
 	}
-	if f.last == nil || json.Unmarshal(f.last, &line) != nil {
+	if f.last == "" || json.Unmarshal([]byte(f.last), &line) != nil {
 		return f.since
 	}
 	return line.Seq
@@ -73,7 +73,7 @@ func (f *follower) write(events control.Events) {
 	}
 	var b bytes.Buffer
 	for _, line := range events.Lines {
-		b.Write(line)
+		b.WriteString(line)
 		b.WriteByte('\n')
 		f.last = line
 	}

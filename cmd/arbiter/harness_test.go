@@ -344,7 +344,13 @@ func collect[B contract.Body](s *script) []B {
 // send writes a command.
 func (s *script) send(b contract.CommandBody) {
 	s.t.Helper()
-	line, err := contract.MarshalCommand(contract.Command{Ref: "r", Body: b})
+	s.sendAs("r", b)
+}
+
+// sendAs writes a command with a reference.
+func (s *script) sendAs(ref string, b contract.CommandBody) {
+	s.t.Helper()
+	line, err := contract.MarshalCommand(contract.Command{Ref: ref, Body: b})
 	if err != nil {
 		s.t.Fatal(err)
 	}

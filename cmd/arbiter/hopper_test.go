@@ -17,8 +17,8 @@ import (
 // the CLI does, so the figure is what arbiter and its bridge cost.
 //
 // It reads how many hops to make from the file `hops` in its working directory,
-// and writes what it measured to `hop-times` there, in nanoseconds. Where there is a file
-// `stay`, the Arbiter then asks the human, and the run stays live.
+// and writes what it measured to `hop-times` there, in nanoseconds. Hops that it makes while there is a
+// file `wait` do not count. Where there is a file `stay`, the Arbiter then asks the human, and the run stays live.
 func hopper() {
 	if slices.Contains(os.Args, "--version") {
 		fmt.Println("2.1.329 (Claude Code)")
@@ -34,6 +34,8 @@ func hopper() {
 	}
 	_, err = os.Stat("stay")
 	h := &hopping{left: hops, stays: err == nil, out: os.Stdout, orchestrator: !slices.Contains(os.Args, "--tools")}
+	_, err = os.Stat("wait")
+	h.waits = err == nil
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -48,6 +50,7 @@ type hopping struct {
 	left         int
 	orchestrator bool
 	stays        bool
+	waits        bool // hops do not count yet
 	out          io.Writer
 	wrote        time.Time
 	asked        bool // the last verdict was a question: its way leads through the Arbiter
@@ -80,7 +83,7 @@ func (h *hopping) line(line []byte) {
 		fmt.Fprintf(h.out, `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`+
 			"\n", m.ID, payload)
 	case "user":
-		if !h.wrote.IsZero() && !h.asked {
+		if !h.wrote.IsZero() && !h.asked && !h.waits {
 			h.times = append(h.times, came.Sub(h.wrote))
 		}
 		h.answer(m.UUID, m.Message.Content)
@@ -93,7 +96,7 @@ const lastQuestion = "Proceed?"
 const hopDocument = `{"accomplished":["hops"],"remaining":[],"key_context":"none","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}`
 
 // answer ends the turn: the Arbiter summons once, answers questions, and completes
-// when it is told anything else; the Orchestrator reports until its hops are made.
+// when it reads anything else; the Orchestrator reports until its hops are made.
 func (h *hopping) answer(uuid, text string) {
 	verdict := `{"decision":"COMPLETE","message":"done","reason":"r","summary":"s"}`
 	h.asked = false
@@ -104,7 +107,12 @@ func (h *hopping) answer(uuid, text string) {
 		h.asked = true
 		verdict = `{"expects_response":true,"kind":"question","message":"on?"}`
 	case h.orchestrator && h.left > 0:
-		h.left--
+		if h.waits {
+			_, err := os.Stat("wait")
+			h.waits = err == nil
+		} else {
+			h.left--
+		}
 		verdict = `{"expects_response":false,"kind":"progress","message":"on"}`
 	case h.orchestrator:
 		h.save()

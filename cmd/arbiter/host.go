@@ -27,6 +27,7 @@ type host struct {
 	ctx         context.Context        // of those who have it
 	recall      func()                 // ends ctx
 	typed       sync.Mutex             // of those who write the file of what was typed
+	files       fileList               // of the workspace
 	mu          sync.Mutex             // guards what follows
 	signal      string                 // that ended the program
 	session     *session               // the last one begun
@@ -163,11 +164,8 @@ func (h *host) Inspect(ctx context.Context) tui.Findings {
 		return f
 	}
 	for _, i := range list {
-		if line := lineOf(i); line.Resumable && sameDir(i.CWD, h.choices.Place) {
-			f.Runs = append(f.Runs, tui.RunInfo{
-				ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
-				Rehearsal: i.Rehearsal,
-			})
+		if info := h.runInfo(i); info.Resumable && info.Here {
+			f.Runs = append(f.Runs, info)
 		}
 	}
 	return f
@@ -248,7 +246,7 @@ func (c choices) rehearsal() choices {
 			kept[name] = value
 		}
 	}
-	c.Options.Env = kept
+	c.Options.Env, c.Options.ArbiterEnv = kept, nil
 	return c
 }
 

@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
+	"unicode"
 
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -24,22 +27,22 @@ const (
 	maxDepth     = 6
 	titleBytes   = 4 << 10
 	inputsKept   = 500 // of what was typed
+
+	filesKept = 5 * time.Second // until the files of the workspace are listed anew
 )
 
-// Files implements tui.Host.
+// Files implements tui.Host: what stands in the directory of a path's beginning, and what lies deeper in the
+// workspace and has the letters of the beginning in its path, in their order.
 func (h *host) Files(ctx context.Context, prefix string) []string {
 	dir, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(h.inside(dir))
-	if err != nil {
-		return nil
-	}
 	var list []string
 	for _, e := range entries {
 		name := e.Name()
 		if ctx.Err() != nil || len(list) == maxListed {
 			break
 		}
-		if !strings.HasPrefix(strings.ToLower(name), strings.ToLower(base)) ||
+		if err != nil || !strings.HasPrefix(strings.ToLower(name), strings.ToLower(base)) ||
 			strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") {
 			continue
 		}
@@ -49,6 +52,65 @@ func (h *host) Files(ctx context.Context, prefix string) []string {
 			list = append(list, path)
 		}
 	}
+	if base == "" || strings.HasPrefix(prefix, ".") || strings.HasPrefix(prefix, "~") || filepath.IsAbs(prefix) {
+		return list
+	}
+	letters := []rune(strings.ToLower(prefix))
+	for _, path := range h.files.under(ctx, h.choices.Place) {
+		if len(list) >= maxListed {
+			break
+		}
+		if hasLetters(path, letters) && !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+// hasLetters reports whether a path has the letters, which are small ones, in their order.
+func hasLetters(path string, letters []rune) bool {
+	for _, r := range path {
+		if len(letters) > 0 && unicode.ToLower(r) == letters[0] {
+			letters = letters[1:]
+		}
+	}
+	return len(letters) == 0
+}
+
+// fileList is the files of the workspace as they were a moment ago: they are asked for with each letter that is typed.
+type fileList struct {
+	mu   sync.Mutex // guards what follows
+	at   time.Time
+	list []string
+}
+
+// under lists the files under a directory, without those that are hidden or generated, the nearest to the top first.
+func (f *fileList) under(ctx context.Context, place string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.at.IsZero() && time.Since(f.at) < filesKept {
+		return f.list
+	}
+	var list []string
+	walked := 0
+	_ = filepath.WalkDir(place, func(path string, e fs.DirEntry, err error) error {
+		walked++
+		switch rel, _ := filepath.Rel(place, path); {
+		case err != nil && e != nil && e.IsDir():
+			return fs.SkipDir
+		case err != nil:
+			return nil
+		case walked > maxWalked || ctx.Err() != nil:
+			return fs.SkipAll
+		case e.IsDir() && rel != "." && (strings.HasPrefix(e.Name(), ".") || slices.Contains(skipped, e.Name())):
+			return fs.SkipDir
+		case e.Type().IsRegular() && !strings.HasPrefix(e.Name(), "."):
+			list = append(list, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	slices.SortStableFunc(list, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
+	f.list, f.at = list, time.Now()
 	return list
 }
 

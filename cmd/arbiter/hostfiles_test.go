@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -22,5 +24,34 @@ func TestEveryWordIsRemembered(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("remembered are %q", got)
+	}
+}
+
+// TestFilesByTheirLetters: files are found by letters of their paths, wherever they lie; a path's beginning comes
+// first.
+func TestFilesByTheirLetters(t *testing.T) {
+	place := t.TempDir()
+	for _, name := range []string{"header.go", "src/parse/header_test.go", "src/parse/.hidden/header.go", "src/Weft.go",
+		"node_modules/header/index.js", "docs/how/two.md"} {
+		if err := os.MkdirAll(filepath.Join(place, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(place, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newHost(env{}, choices{Place: place})
+	for prefix, want := range map[string][]string{
+		"":         {"docs/", "header.go", "node_modules/", "src/"},
+		"hea":      {"header.go", "src/parse/header_test.go"},
+		"HDT":      {"src/parse/header_test.go"},
+		"swft":     {"src/Weft.go"},
+		"src/p":    {"src/parse/", "src/parse/header_test.go"},
+		"./hea":    {"./header.go"},
+		"nothing!": nil,
+	} {
+		if got := h.Files(t.Context(), prefix); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", prefix, got, want)
+		}
 	}
 }

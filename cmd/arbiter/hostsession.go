@@ -14,7 +14,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -22,6 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/activity"
+	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
 const (
@@ -39,7 +40,9 @@ type session struct {
 	socket string
 	// stateFlag is what names the state directory on a command line; empty where that is not needed.
 	stateFlag string
-	process   *hostProcess // that plays it; nil if somebody else started it
+	doing     *activity.Tracker  // what agents do, for plain lines; nil on the screen
+	times     *timeline.Timeline // and when; likewise
+	process   *hostProcess       // that plays it; nil if somebody else started it
 	sink      runloop.Sink
 	client    atomic.Pointer[control.Client] // the present connection
 
@@ -184,7 +187,7 @@ func (s *session) hear(part any) {
 			s.sink(time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: text}})
 		}
 		for _, raw := range part.Lines {
-			line, err := contract.DecodeLine(raw)
+			line, err := contract.DecodeLine([]byte(raw))
 			if err != nil {
 				line.Event = contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 					Text: "an event cannot be shown: " + err.Error()}}
@@ -375,5 +378,5 @@ func refusal(run string, err error) error {
 // reporter makes a writer of crash reports into the run's directory.
 func (s *session) reporter(c choices) *crashlog.Reporter {
 	return crashlog.NewReporter(crashlog.Options{Dir: filepath.Dir(s.socket), Version: version(),
-		Mask: secrets.Masker(c.Options.Env), Log: slog.New(slog.DiscardHandler)})
+		Mask: maskerOf(c.Options), Log: slog.New(slog.DiscardHandler)})
 }

@@ -57,15 +57,20 @@ func TestHelpOfEveryCommand(t *testing.T) {
 // kinds are the words for what flags and arguments take: what completes a line goes by them.
 var kinds = strings.Fields(
 	"TEXT N TIME RUN DIR FILE PATH REQUIREMENTS.md AGENT NAME SCENARIO RULE NUMBER MODEL RECORD WAYS KEY " +
-		"REQUEST all OPTION NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND - -- RUN_FLAG ADDRESS:PORT")
+		"REQUEST all OPTION NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND - -- RUN_FLAG ADDRESS:PORT URL " +
+		"TEMPERATURE")
 
 // TestEveryFlagIsTold: each has a text, a known kind of value, and the variable and heading
 // that the table of settings gives it.
 func TestEveryFlagIsTold(t *testing.T) {
+	type form struct {
+		Description string   `json:"description"`
+		Enum        []string `json:"enum"`
+	}
 	var schema struct {
 		Properties map[string]struct {
-			Description string   `json:"description"`
-			Enum        []string `json:"enum"`
+			form
+			AnyOf []form `json:"anyOf"` // of a setting that can be a block, too; the first is its plain form
 		} `json:"properties"`
 	}
 	if err := json.Unmarshal([]byte(printed(t, "schema", "config")), &schema); err != nil {
@@ -97,6 +102,9 @@ func TestEveryFlagIsTold(t *testing.T) {
 	for i, f := range manual.Of(env{}.app()).Told() {
 		s := settings[i]
 		property, known := schema.Properties[s.name]
+		if len(property.AnyOf) > 0 {
+			property.form = property.AnyOf[0]
+		}
 		if f.Name != s.name || known == s.flagged ||
 			known && (property.Description != f.About || !slices.Equal(property.Enum, manual.Choices(f.Value))) {
 			t.Errorf("--%s: the schema of the configuration says %+v", s.name, property)

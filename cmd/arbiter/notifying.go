@@ -27,8 +27,12 @@ func (r *runtimeRun) openNotifier() {
 // notificationFailed tells the human, once for each target.
 func (r *runtimeRun) notificationFailed(err error) {
 	r.log.Warn("notification failed", "err", err)
-	e := bridge.Event{AgentRef: bridge.AgentRef{ID: contract.Arbiter}, Body: bridge.Notice{
-		Text: fmt.Sprintf("--notify: %v. The run goes on; further failures there are not reported.", err)}}
+	r.remark(fmt.Sprintf("--notify: %v. The run goes on; further failures there are not reported.", err))
+}
+
+// remark tells the human of something met and survived, as of the Arbiter.
+func (r *runtimeRun) remark(text string) {
+	e := bridge.Event{AgentRef: bridge.AgentRef{ID: contract.Arbiter}, Body: bridge.Notice{Text: text}}
 	for _, a := range r.loop.Snapshot().Agents {
 		if a.ID == contract.Arbiter {
 			e.AgentRef = a.AgentRef

@@ -17,39 +17,49 @@ import (
 // optionOf says where in a run's options the value of a setting lies: from there the run
 // has it, and a run that is taken up takes it over where the setting is named anew.
 var optionOf = map[string]func(*runconfig.Options) any{
-	"model":              func(o *runconfig.Options) any { return &o.Model },
-	"arbiter-model":      func(o *runconfig.Options) any { return &o.ArbiterModel },
-	"permissions":        func(o *runconfig.Options) any { return &o.Permissions },
-	"allow":              func(o *runconfig.Options) any { return &o.Allow },
-	"deny":               func(o *runconfig.Options) any { return &o.Deny },
-	"ask":                func(o *runconfig.Options) any { return &o.Ask },
-	"env":                func(o *runconfig.Options) any { return &o.Env },
-	"decider":            func(o *runconfig.Options) any { return &o.Decider },
-	"decider-model":      func(o *runconfig.Options) any { return &o.DeciderModel },
-	"decider-effort":     func(o *runconfig.Options) any { return &o.DeciderEffort },
-	"decider-timeout":    func(o *runconfig.Options) any { return &o.DeciderTimeout },
-	"decision-cache":     func(o *runconfig.Options) any { return &o.DecisionCache },
-	"max-orchestrators":  func(o *runconfig.Options) any { return &o.MaxOrchestrators },
-	"max-iterations":     func(o *runconfig.Options) any { return &o.MaxIterations },
-	"max-failures":       func(o *runconfig.Options) any { return &o.MaxFailures },
-	"max-total-failures": func(o *runconfig.Options) any { return &o.MaxTotalFailures },
-	"max-exchanges":      func(o *runconfig.Options) any { return &o.MaxExchanges },
-	"max-cost":           func(o *runconfig.Options) any { return &o.MaxCostUSD },
-	"timeout":            func(o *runconfig.Options) any { return &o.Timeout },
-	"max-wait":           func(o *runconfig.Options) any { return &o.MaxWait },
-	"watch-every":        func(o *runconfig.Options) any { return &o.WatchEvery },
-	"max-memory":         func(o *runconfig.Options) any { return &o.MaxMemory },
-	"max-output":         func(o *runconfig.Options) any { return &o.MaxOutput },
-	"context-warn":       func(o *runconfig.Options) any { return &o.ContextWarn },
-	"context-critical":   func(o *runconfig.Options) any { return &o.ContextCritical },
-	"context-tokens":     func(o *runconfig.Options) any { return &o.ContextTokens },
-	"context-tokens-for": func(o *runconfig.Options) any { return &o.ContextTokensFor },
-	"memory":             func(o *runconfig.Options) any { return &o.Memory },
-	"isolation":          func(o *runconfig.Options) any { return &o.Workspace.Isolation },
-	"accept":             func(o *runconfig.Options) any { return &o.Accept },
-	"check-timeout":      func(o *runconfig.Options) any { return &o.CheckTimeout },
-	"permission-wait":    func(o *runconfig.Options) any { return &o.PermissionWait },
-	"start-timeout":      func(o *runconfig.Options) any { return &o.StartTimeout },
+	"model":               func(o *runconfig.Options) any { return &o.Model },
+	"arbiter-model":       func(o *runconfig.Options) any { return &o.ArbiterModel },
+	"permissions":         func(o *runconfig.Options) any { return &o.Permissions },
+	"allow":               func(o *runconfig.Options) any { return &o.Allow },
+	"deny":                func(o *runconfig.Options) any { return &o.Deny },
+	"ask":                 func(o *runconfig.Options) any { return &o.Ask },
+	"env":                 func(o *runconfig.Options) any { return &o.Env },
+	"arbiter-env":         func(o *runconfig.Options) any { return &o.ArbiterEnv },
+	"decider":             func(o *runconfig.Options) any { return &o.Decider },
+	"decider-model":       func(o *runconfig.Options) any { return &o.DeciderModel },
+	"decider-effort":      func(o *runconfig.Options) any { return &o.DeciderEffort },
+	"decider-timeout":     func(o *runconfig.Options) any { return &o.DeciderTimeout },
+	"decision-cache":      func(o *runconfig.Options) any { return &o.DecisionCache },
+	"decider-provider":    func(o *runconfig.Options) any { return &o.Provider.Name },
+	"decider-base-url":    func(o *runconfig.Options) any { return &o.Provider.BaseURL },
+	"decider-key-env":     func(o *runconfig.Options) any { return &o.Provider.KeyEnv },
+	"decider-max-tokens":  func(o *runconfig.Options) any { return &o.Provider.MaxTokens },
+	"decider-temperature": func(o *runconfig.Options) any { return &o.Provider.Temperature },
+	"max-orchestrators":   func(o *runconfig.Options) any { return &o.MaxOrchestrators },
+	"max-iterations":      func(o *runconfig.Options) any { return &o.MaxIterations },
+	"max-failures":        func(o *runconfig.Options) any { return &o.MaxFailures },
+	"max-total-failures":  func(o *runconfig.Options) any { return &o.MaxTotalFailures },
+	"max-exchanges":       func(o *runconfig.Options) any { return &o.MaxExchanges },
+	"max-cost":            func(o *runconfig.Options) any { return &o.MaxCostUSD },
+	"max-cost-per-day":    func(o *runconfig.Options) any { return &o.MaxCostPerDay },
+	"max-cost-per-agent":  func(o *runconfig.Options) any { return &o.MaxCostPerAgent },
+	"quota-reserve":       func(o *runconfig.Options) any { return &o.QuotaReserve },
+	"timeout":             func(o *runconfig.Options) any { return &o.Timeout },
+	"max-wait":            func(o *runconfig.Options) any { return &o.MaxWait },
+	"watch-every":         func(o *runconfig.Options) any { return &o.WatchEvery },
+	"quiet-after":         func(o *runconfig.Options) any { return &o.QuietAfter },
+	"max-memory":          func(o *runconfig.Options) any { return &o.MaxMemory },
+	"max-output":          func(o *runconfig.Options) any { return &o.MaxOutput },
+	"context-warn":        func(o *runconfig.Options) any { return &o.ContextWarn },
+	"context-critical":    func(o *runconfig.Options) any { return &o.ContextCritical },
+	"context-tokens":      func(o *runconfig.Options) any { return &o.ContextTokens },
+	"context-tokens-for":  func(o *runconfig.Options) any { return &o.ContextTokensFor },
+	"memory":              func(o *runconfig.Options) any { return &o.Memory },
+	"isolation":           func(o *runconfig.Options) any { return &o.Workspace.Isolation },
+	"accept":              func(o *runconfig.Options) any { return &o.Accept },
+	"check-timeout":       func(o *runconfig.Options) any { return &o.CheckTimeout },
+	"permission-wait":     func(o *runconfig.Options) any { return &o.PermissionWait },
+	"start-timeout":       func(o *runconfig.Options) any { return &o.StartTimeout },
 }
 
 // readRun reads what the run is begun with, and checks it.
@@ -61,7 +71,10 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 			return usagef("--claude: %v", err)
 		}
 	}
-	if s.Options.Env, err = readEnv(c.StringSlice("env"), s.Rehearse); err != nil {
+	if s.Options.Env, err = readEnv("env", c.StringSlice("env"), s.Rehearse); err != nil {
+		return err
+	}
+	if s.Options.ArbiterEnv, err = readArbiterEnv(c, s.Rehearse); err != nil {
 		return err
 	}
 	if s.Options.CheckTimeout == 0 {
@@ -79,6 +92,9 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 		return usagef("--memory %q: use on or off", s.Options.Memory)
 	}
 	if err := checkAcceptance(s.Options.Accept); err != nil {
+		return err
+	}
+	if err := s.readProvider(c); err != nil {
 		return err
 	}
 	if err := checkDecider(&s.Options); err != nil {
@@ -119,6 +135,10 @@ func readOptions(c *cli.Context, o *runconfig.Options) {
 			*to = int64(c.Int(name)) << 20 // MiB
 		case *float64:
 			*to = c.Float64(name)
+		case **float64:
+			if c.IsSet(name) { // zero is a value
+				*to = new(c.Float64(name))
+			}
 		case *time.Duration:
 			*to = c.Duration(name)
 		}
@@ -136,18 +156,34 @@ func takeOver(to, from *runconfig.Options, given map[string]bool) {
 
 // readEnv reads NAME=VALUE pairs. A rehearsal takes none but the stand-in's own,
 // so that no key can reach the scripted model.
-func readEnv(pairs []string, rehearse bool) (map[string]string, error) {
+func readEnv(flag string, pairs []string, rehearse bool) (map[string]string, error) {
 	env := map[string]string{}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || strings.ContainsRune(pair, 0) {
-			return nil, usagef("--env %q: use NAME=VALUE", pair)
+			return nil, usagef("--%s %q: use NAME=VALUE", flag, pair)
 		}
 		if !rehearse || forRehearsal(name) {
 			env[name] = value
 		}
 	}
 	return env, nil
+}
+
+// readArbiterEnv reads what the Arbiter and the decider get beyond the agents' environment; nil: nothing.
+func readArbiterEnv(c *cli.Context, rehearse bool) (map[string]string, error) {
+	pairs := c.StringSlice("arbiter-env")
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	env, err := readEnv("arbiter-env", pairs, rehearse)
+	for _, name := range []string{"HOME", "CLAUDE_CONFIG_DIR"} {
+		if _, ok := env[name]; ok && err == nil {
+			return nil, usagef("--arbiter-env %s: the sessions of all agents are kept in one place: use --env, which "+
+				"is for all of them", name)
+		}
+	}
+	return env, err
 }
 
 // forRehearsal reports whether a variable may reach a scripted model's agents.
@@ -195,6 +231,15 @@ func checkLimits(o runconfig.Options) error {
 	if o.MaxCostUSD < 0 {
 		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
 	}
+	if o.MaxCostPerAgent < 0 {
+		return usagef("--max-cost-per-agent %g: must not be negative", o.MaxCostPerAgent)
+	}
+	if o.MaxCostPerDay < 0 {
+		return usagef("--max-cost-per-day %g: must not be negative", o.MaxCostPerDay)
+	}
+	if o.QuotaReserve < 0 || o.QuotaReserve >= 100 {
+		return usagef("--quota-reserve %g: use a percentage from 0 to less than 100", o.QuotaReserve)
+	}
 	if o.MaxWait < 0 {
 		return usagef("--max-wait %s: must not be negative", o.MaxWait)
 	}
@@ -206,6 +251,9 @@ func checkLimits(o runconfig.Options) error {
 	}
 	if o.WatchEvery < 100*time.Millisecond {
 		return usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
+	}
+	if o.QuietAfter != 0 && o.QuietAfter < time.Second {
+		return usagef("--quiet-after %s: must be at least 1s, or 0 to tell nothing", o.QuietAfter)
 	}
 	if o.Timeout < 0 {
 		return usagef("--timeout %s: must not be negative", o.Timeout)

@@ -14,7 +14,8 @@ import (
 func TestEverySettingHasItsPlace(t *testing.T) {
 	start := []string{ // of this start, of the screen, or told apart by hand: see mergeOptions and resumeSandbox
 		"json", "task", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write",
-		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "reduced-motion",
+		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "ritual",
+		"reduced-motion",
 		"no-mouse", "notify", "on-hangup",
 		"detach", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
 	}
@@ -40,6 +41,8 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 			v.SetFloat(7)
 		case reflect.Slice:
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
 		case reflect.Map:
 			v.Set(reflect.MakeMap(v.Type()))
 		default:

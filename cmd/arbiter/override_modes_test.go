@@ -194,7 +194,9 @@ actors:
   - name: brief
     match: {role: orchestrator}
     otherwise:
-      - {expect: limit of your mode, verdict: {expects_response: true, kind: handoff, message: It thins., handoff: {accomplished: [], remaining: [all], key_context: none}}}
+      - expect: reached a limit
+        verdict: {expects_response: true, kind: handoff, message: It thins.,
+          handoff: {accomplished: [], remaining: [all], key_context: none}}
       - FIRST
 `
 	for _, c := range []struct{ name, limit, first, why string }{
@@ -210,7 +212,7 @@ actors:
 					"\n---\nBe brief.\n"},
 				"--trust", "--allow", "Bash(*)", "--task", "Be brief")
 			await(s, "the limit", func(_ string, m contract.Message) bool {
-				return m.To == contract.Arbiter && strings.Contains(m.Text, "has reached a limit of its mode: "+c.why)
+				return m.To == contract.Arbiter && strings.Contains(m.Text, "has reached a limit: "+c.why)
 			})
 			await(s, "a document", func(id string, m contract.Message) bool {
 				return id == "orch-1" && m.Kind == "handoff"

@@ -98,7 +98,7 @@ func TestKilledInEachState(t *testing.T) {
 		{name: "selecting, stateless", play: pondering("chooser"), args: []string{"--decider", "stateless"},
 			real: true},
 		{name: "evaluating, stateless", play: pondering("judge"), args: []string{"--decider", "stateless"}},
-		{name: "evaluating, hybrid", play: pondering("evaluating"), args: []string{"--decider", "hybrid"}},
+		{name: "evaluating, hybrid", play: pondering("judge"), args: []string{"--decider", "hybrid"}},
 	} {
 		for _, p := range players(t) {
 			if p.real && !c.real {

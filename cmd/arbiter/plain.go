@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -17,9 +18,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/plain"
 	"github.com/arbiter-cli/arbiter/tui/slash"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
+	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
 // plainHost lends a host to the face of plain lines.
@@ -74,11 +78,17 @@ func (r plainRun) Left() <-chan struct{} { return r.left }
 
 // Begin implements plain.Host.
 func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (plain.Run, error) {
-	r, err := p.host.Begin(ctx, tui.Begin{Task: task, Resume: p.resume}, sink)
+	doing, times := &activity.Tracker{}, &timeline.Timeline{}
+	r, err := p.host.Begin(ctx, tui.Begin{Task: task, Resume: p.resume}, func(at time.Time, e contract.Event) {
+		doing.Add(at, e)
+		times.Add(at, e)
+		sink(at, e)
+	})
 	if err != nil {
 		return nil, err
 	}
 	s := r.(*session)
+	s.doing, s.times = doing, times
 	if s.process != nil {
 		fmt.Fprint(p.env.stderr, s.process.Notices)
 	}
@@ -104,7 +114,7 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	case !ok && answered:
 		return true, told.Text(s, c.Arg(0))
 	case !ok && here != nil:
-		return true, here(l, s, c)
+		return true, here(p, l, s, c)
 	case l == nil:
 		return true, "There is no run yet. Say what is to be done, and one begins."
 	case err != nil:
@@ -119,12 +129,14 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 
 // plainHere are the slash commands that plain lines answer by themselves. There is no life,
 // and no state, before the first run.
-var plainHere map[string]func(l *session, s *supervisor.State, c editor.Command) string
+var plainHere map[string]plainAnswer
+
+// plainAnswer carries a slash command out, and says what came of it.
+type plainAnswer func(p plainHost, l *session, s *supervisor.State, c editor.Command) string
 
 func init() { // not at once: help leads back to it
-	played := func(do func(l *session,
-		c editor.Command) string) func(*session, *supervisor.State, editor.Command) string {
-		return func(l *session, _ *supervisor.State, c editor.Command) string {
+	played := func(do func(l *session, c editor.Command) string) plainAnswer {
+		return func(_ plainHost, l *session, _ *supervisor.State, c editor.Command) string {
 			if l == nil {
 				return "There is no run yet. Say what is to be done, and one begins."
 			}
@@ -135,16 +147,34 @@ func init() { // not at once: help leads back to it
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, " +
 			"that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
-	plainHere = map[string]func(*session, *supervisor.State, editor.Command) string{
-		"help": func(*session, *supervisor.State, editor.Command) string { return plainHelp() },
-		"quit": func(l *session, _ *supervisor.State, _ editor.Command) string {
+	plainHere = map[string]plainAnswer{
+		"help": func(plainHost, *session, *supervisor.State, editor.Command) string { return plainHelp() },
+		"quit": func(_ plainHost, l *session, _ *supervisor.State, _ editor.Command) string {
 			if l == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
 			l.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
 		},
-		"plan":  func(_ *session, s *supervisor.State, _ editor.Command) string { return slash.Plan(s) },
+		"now": func(_ plainHost, l *session, s *supervisor.State, _ editor.Command) string {
+			return snapshot.Now(s, func(id string) snapshot.Work {
+				if l == nil || l.doing == nil {
+					return snapshot.Work{}
+				}
+				return snapshot.Work{Agent: l.doing.Agent(id)}
+			}, time.Now())
+		},
+		"runs": func(p plainHost, _ *session, _ *supervisor.State, _ editor.Command) string {
+			list, err := p.Runs(p.ctx)
+			if err != nil {
+				return sanitize.Line(err.Error(), 500)
+			}
+			return runsText(list, time.Now())
+		},
+		"timeline": played(func(l *session, _ editor.Command) string { return timesOf(l) }),
+		"plan": func(_ plainHost, _ *session, s *supervisor.State, _ editor.Command) string {
+			return slash.Plan(s)
+		},
 		"halt":  played(func(l *session, _ editor.Command) string { return l.Halt() }),
 		"allow": permit,
 		"deny":  permit,
@@ -153,6 +183,17 @@ func init() { // not at once: help leads back to it
 				short(l.ID()) + l.stateFlag
 		}),
 	}
+}
+
+// timesOf tells when each agent of a run did what.
+func timesOf(l *session) string {
+	names := map[string]string{}
+	if s := l.Snapshot(); s != nil {
+		for _, a := range s.Agents {
+			names[a.ID] = slash.Name(s, a.ID)
+		}
+	}
+	return l.times.Words(names, time.Now())
 }
 
 // plainHelp lists what works without a screen; who asks for leave says how it is answered.
@@ -181,6 +222,13 @@ func (e env) plain(c choices) error {
 		Inbox: func() []inbox.Item {
 			if l := h.present(); l != nil {
 				return inbox.Of(l.Snapshot())
+			}
+			return nil
+		},
+		Settles: func(rule string) []string {
+			if l := h.present(); l != nil {
+				home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
+				return inbox.Settles(l.Snapshot(), rule, home)
 			}
 			return nil
 		},

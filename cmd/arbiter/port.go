@@ -6,6 +6,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // port is a bridge as the loop sees it: those who start processes get the secrets that the
@@ -15,12 +18,21 @@ type port struct {
 	*bridge.Client
 	terminals *terminals
 	hooks     string            // the socket for sessions in terminals; "" for none
-	env       map[string]string // --env, with its secrets
+	options   runconfig.Options // with the secrets of --env and --arbiter-env
+	telemetry *telemetry.Exporter
+}
+
+// envOf is what is added to the environment of an agent, with its secrets.
+func (p port) envOf(agent string) map[string]string {
+	if agent == contract.Arbiter {
+		return p.options.EnvOfArbiter()
+	}
+	return p.options.Env
 }
 
 // PTYOpen implements supervisor.Port.
 func (p port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
-	params.Config.Env = secrets.Revealed(params.Config.Env, p.env)
+	params.Config.Env = p.tracedEnv(secrets.Revealed(params.Config.Env, p.envOf(params.ID)), params.AgentRef)
 	h := p.terminals.of(params.ID)
 	if h != nil {
 		h.mu.Lock()
@@ -44,18 +56,18 @@ func (p port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.
 
 // Spawn implements supervisor.Port.
 func (p port) Spawn(ctx context.Context, params bridge.SpawnParams) (bridge.SpawnResult, error) {
-	params.Config.Env = secrets.Revealed(params.Config.Env, p.env)
+	params.Config.Env = p.tracedEnv(secrets.Revealed(params.Config.Env, p.envOf(params.ID)), params.AgentRef)
 	return p.Client.Spawn(ctx, params)
 }
 
 // Check implements supervisor.Port.
 func (p port) Check(ctx context.Context, params bridge.CheckParams) (bridge.CheckResult, error) {
-	params.Env = secrets.Revealed(params.Env, p.env)
+	params.Env = secrets.Revealed(params.Env, p.options.Env)
 	return p.Client.Check(ctx, params)
 }
 
 // Survey implements supervisor.Port.
 func (p port) Survey(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
-	params.Env = secrets.Revealed(params.Env, p.env)
+	params.Env = secrets.Revealed(params.Env, p.options.Env)
 	return p.Client.Inspect(ctx, params)
 }

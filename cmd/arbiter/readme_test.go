@@ -296,7 +296,9 @@ func TestWrittenLinesAreRun(t *testing.T) {
 		args := typable(w.words, run)
 		want, says, input, begins := 0, "", "", false
 		h := manual.Read(env{}.app(), args, "")
-		if _, help := h.Given["help"]; !help && len(h.Command.Path) == 1 {
+		if _, screen := h.Given["screen"]; screen {
+			want, says = int(contract.ExitUsage), "cannot show the screen"
+		} else if _, help := h.Given["help"]; !help && len(h.Command.Path) == 1 {
 			_, json := h.Given["json"]
 			_, plain := h.Given["plain"]
 			_, resumes := h.Given["resume"]

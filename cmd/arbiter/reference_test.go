@@ -59,6 +59,13 @@ allow:
   - Edit(src/**)
 ` + "```" + `
 
+The settings of the decider may be written as a block, with the keys kind, provider, model, base_url, key_env,
+max_tokens, temperature, effort and timeout ([deciders](deciders.md#providers)):
+
+` + "```yaml" + `
+decider: {kind: hybrid, provider: openai, base_url: "http://127.0.0.1:11434/v1", model: "qwen3:8b"}
+` + "```" + `
+
 Arbiter refuses an unknown key or a wrong value with the file and the line. ` + "`arbiter schema config`" + `
 prints a JSON Schema of the file, for editors.
 

@@ -11,6 +11,9 @@ import (
 
 // replay prints what the run's faces were told, line for line.
 func (e env) replay(c *cli.Context) error {
+	if c.Bool("decisions") && c.Bool("screen") {
+		return usagef("replay: use either --screen or --decisions")
+	}
 	if c.Bool("decisions") {
 		return e.replayDecisions(c)
 	}
@@ -18,6 +21,9 @@ func (e env) replay(c *cli.Context) error {
 		return usagef("replay: --json and --only need --decisions; without it, replay always prints JSON lines")
 	}
 	pace := c.Float64("pace")
+	if c.Bool("screen") && pace > 0 {
+		return usagef("replay: --pace is for printed events; the keys + and - change the pace of the screen")
+	}
 	if c.NArg() != 1 {
 		return usagef("replay: give one RUN; arbiter sessions lists the runs")
 	}
@@ -34,6 +40,9 @@ func (e env) replay(c *cli.Context) error {
 		return err
 	}
 	defer log.Close()
+	if c.Bool("screen") {
+		return e.replayScreen(c, store, info, log)
+	}
 	p := eventPlayer{w: e.stdout, pace: pace}
 	health, err := log.Each(c.Context, eventlog.Position{}, p.take)
 	if err != nil {

@@ -20,10 +20,13 @@ import (
 
 func (e env) replayCommand() *cli.Command {
 	return &cli.Command{
-		Name: "replay", Usage: "print a run's events again, or repeat its decisions", ArgsUsage: "RUN",
+		Name: "replay", Usage: "print a run's events again, play them on the screen, or repeat its decisions",
+		ArgsUsage: "RUN",
 		Description: "Prints every event of a run, from its event log, without the pieces of text that were " +
 			"streamed.\n" +
 			"No agent starts and nothing is sent.\n\n" +
+			"--screen plays the run on the full screen, at its own pace, without Claude Code: Space pauses, + and -\n" +
+			"change the speed, the arrow keys jump, q leaves. Nothing is written to the run.\n\n" +
 			"--decisions asks a decider again for each recorded input and prints the decisions that differ: a\n" +
 			"regression test for prompts and models. It compares decisions and agent names, and shows reasons.\n" +
 			"An agent that the Arbiter started with its tool counts as SELECT_MODE. It skips, and counts, turns\n" +
@@ -31,13 +34,14 @@ func (e env) replayCommand() *cli.Command {
 			"Arbiter's own renewal. The decider is stateless by default; session cannot be asked.\n\n" +
 			"Exit codes: 0 done; 1 with --decisions: a decision differs or failed; 2 usage, or no decision to\n" +
 			"compare; 5 environment; 130 SIGINT; 143 SIGTERM or SIGHUP.",
-		Flags: append([]cli.Flag{
+		Flags: append(append([]cli.Flag{
+			&cli.BoolFlag{Name: "screen", Usage: "play the run on the full screen"},
 			&cli.Float64Flag{Name: "pace", Usage: "print events `N` times as fast as they came (0: all at once)"},
 			&cli.BoolFlag{Name: "decisions", Usage: "repeat the decisions, and print those that differ"},
 			&cli.StringFlag{Name: "only", Usage: "with --decisions: repeat only decisions `N,N`, counted from 1"},
 			&cli.BoolFlag{Name: "json",
 				Usage: "with --decisions: print one JSON object per decision, and a last one with totals"},
-		}, askingFlags()...),
+		}, replayFaceFlags()...), askingFlags()...),
 		Action: e.replay,
 	}
 }

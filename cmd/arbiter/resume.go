@@ -162,14 +162,15 @@ func (r *runtimeRun) resumeState() error {
 		return err
 	}
 	r.choices.Options = mergeOptions(s.Options, r.choices)
+	if err := checkProvider(r.choices.Options); err != nil {
+		return err
+	}
 	if o := &r.choices.Options; r.journal.Meta().Imported && o.CWD != r.choices.Place {
 		r.tellOf("the run was imported: it goes on in %s, and not in %s any more", r.choices.Place, o.CWD)
 		o.CWD = r.choices.Place
 	}
-	var lost []string
-	if r.choices.Options.Env, lost = secrets.Forgotten(r.choices.Options.Env); lost != nil {
-		r.tellOf("of the environment that was given with --env, secrets were not recorded: give %s again where the agents need it", strings.Join(lost, ", "))
-	}
+	r.forget("--env", &r.choices.Options.Env)
+	r.forget("--arbiter-env", &r.choices.Options.ArbiterEnv)
 	r.choices.resumeSandbox(s.Options)
 	began := cmp.Or(s.Options.Workspace.Isolation, runconfig.IsolationShared)
 	if now := r.choices.Options.Workspace.Isolation; r.choices.given["isolation"] && now != began {
@@ -238,6 +239,15 @@ func (r *runtimeRun) trustAgain() (trustState, error) {
 	}
 	t.Recorded = true // by the run
 	return t, nil
+}
+
+// forget removes from an environment what an earlier life did not record, and says so.
+func (r *runtimeRun) forget(flag string, env *map[string]string) {
+	kept, lost := secrets.Forgotten(*env)
+	if *env = kept; lost != nil {
+		r.tellOf("of the environment that was given with %s, secrets were not recorded: give %s again where the "+
+			"agents need it", flag, strings.Join(lost, ", "))
+	}
 }
 
 // mergeOptions are those of the run, but for what was named anew.

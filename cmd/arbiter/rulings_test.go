@@ -145,8 +145,8 @@ var plays = []struct {
 	{
 		name: "the money is spent",
 		steps: `
-      - {use: [{tool: Glob, input: {pattern: "*"}}], usage: {input: 900000, output: 10000}}
-      - {use: [{tool: Glob, input: {pattern: "*"}}], usage: {input: 900000, output: 10000}, repeat: forever}
+      - {use: [{tool: Grep, input: {pattern: "x"}}], usage: {input: 900000, output: 10000}}
+      - {use: [{tool: Grep, input: {pattern: "x"}}], usage: {input: 900000, output: 10000}, repeat: forever}
 `,
 		args: []string{"--max-cost", "1"},
 		exit: contract.ExitLimit,

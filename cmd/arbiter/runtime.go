@@ -23,11 +23,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -57,10 +59,12 @@ type runtimeRun struct {
 	loop      *runloop.Loop
 	hooks     *hooksocket.Server // nil where there is no socket to be had
 	cache     *decider.DirStore  // of decisions; nil where none are remembered
+	api       *modelapi.Client   // of the decider's provider; nil unless it is asked over HTTP
 	decides   decider.Decider
 	grants    *grants.Store       // nil where nothing is kept
 	files     *runfiles.Files     // nil without Git
 	notifier  *webnotify.Notifier // nil unless --notify names a URL
+	telemetry *telemetry.Exporter // nil unless the environment names a collector
 	leftover  []string            // what is said of agents' directories when the run is over
 
 	board         broadcaster
@@ -237,13 +241,14 @@ func (r *runtimeRun) lockScratch() error {
 // script, the stage of a rehearsal.
 func (r *runtimeRun) openServices(script *play) error {
 	var err error
-	r.mask = secrets.Masker(r.choices.Options.Env)
+	r.mask = maskerOf(r.choices.Options)
 	if r.logFile, err = crashlog.OpenLog(r.journal.Dir(), r.mask); err != nil {
 		return environmentf("log: %v", err)
 	}
 	r.choices.Options.Log = r.logFile.Path()
 	r.log = r.logFile.Logger(r.choices.Debug)
 	r.reporter = r.newReporter()
+	r.openTelemetry()
 	if script != nil {
 		task := r.choices.Options.Task
 		if r.resumed != nil {
@@ -262,6 +267,9 @@ func (r *runtimeRun) recorded() runconfig.Options {
 	if o.Env != nil {
 		o.Env = secrets.Without(o.Env)
 	}
+	if o.ArbiterEnv != nil {
+		o.ArbiterEnv = secrets.Without(o.ArbiterEnv)
+	}
 	return o
 }
 
@@ -272,7 +280,7 @@ func (r *runtimeRun) newReporter() *crashlog.Reporter {
 
 // ready makes the loop of a run, which tells sink, and opens what others reach it by.
 func (r *runtimeRun) ready(sink runloop.Sink) *runloop.Loop {
-	r.loop = runloop.NewLoop(r.choices.Policy, r.reporter.Sink(r.board.sink(r.clients.hub.Sink(sink))), r.log)
+	r.loop = runloop.NewLoop(r.choices.Policy, r.reporter.Sink(r.traced(r.board.sink(r.clients.hub.Sink(sink)))), r.log)
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
@@ -308,6 +316,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
 	}
 	r.tellUntested(claude.Version)
+	defer r.watchDay(ctx, loop.Put)()
 	var exit contract.Exit
 	switch {
 	case failed != nil:
@@ -340,7 +349,7 @@ func (r *runtimeRun) open(ctx context.Context) (runloop.Port, bridge.ClaudeInfo,
 		return nil, bridge.ClaudeInfo{}, failed
 	}
 	r.keep(client, true)
-	return port{client, &r.terminals, r.hookSocket(), r.choices.Options.Env}, claude, nil
+	return port{client, &r.terminals, r.hookSocket(), r.choices.Options, r.telemetry}, claude, nil
 }
 
 // reopen is a supervisor.Opener: it ends what the lost bridge could not, and starts
@@ -375,6 +384,9 @@ func (r *runtimeRun) asked() querier {
 	if r.client == nil || !r.opened {
 		return nil
 	}
+	if r.telemetry != nil {
+		return tracedQuerier{r.client, r.telemetry}
+	}
 	return r.client
 }
 
@@ -399,10 +411,14 @@ func (r *runtimeRun) watchBridge(p *bridge.Client) {
 // a run has been played.
 func (r *runtimeRun) close() {
 	r.closeNotifier()
+	r.closeTelemetry()
 	r.closeControl()
 	r.closeHooks()
 	if r.cache != nil {
 		_ = r.cache.Close() // a directory that was read
+	}
+	if r.api != nil {
+		r.api.Close()
 	}
 	if r.grants != nil {
 		_ = r.grants.Close() // a directory that was read

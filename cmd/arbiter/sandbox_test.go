@@ -49,6 +49,7 @@ func TestSandboxedRun(t *testing.T) {
 	needSandbox(t)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // the driver's tests sandbox it, too
 			t.Parallel()
 			s := start(t, nil, append([]string{"--json", "--no-input", "--task", "Do it", "--sandbox", "on"},
 				p.args...)...)

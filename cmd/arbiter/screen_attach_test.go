@@ -53,7 +53,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 				p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "| id:\n") }) // broken there
 			}
 			p.press("Ctrl+]")
-			p.await("generation", "i: write")
+			p.await("generation", "i write")
 			p.press("q")
 			p.await("THE WEAVING", "And which thread now?")
 			p.press("i")

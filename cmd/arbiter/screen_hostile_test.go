@@ -213,6 +213,10 @@ func TestHostileTitles(t *testing.T) {
 	next.press("F4")
 	next.harmless("the sessions", next.await("[red]tag[-]"))
 	next.press("Enter")
+	next.harmless("its report", next.await("THE REPORT"))
+	next.press("Esc")
+	next.await("THREADS")
+	next.press("c")
 	next.harmless("taken up", next.await("It is woven.", "THE WEAVING"))
 	next.leave()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -22,6 +23,8 @@ type face struct {
 	Notify notify.Options
 	// Posts are where the run's process, not the screen, posts notifications to.
 	Posts []webnotify.Target
+	// Ritual is ritualFull, ritualScene or ritualOff.
+	Ritual string
 	// OnHangup is hangupLeave or hangupStop.
 	OnHangup string
 }
@@ -37,6 +40,10 @@ func readFace(c *cli.Context) (face, error) {
 	f := face{
 		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
 		Mouse: !c.Bool("no-mouse"), OnHangup: c.String("on-hangup"),
+		Ritual: c.String("ritual"),
+	}
+	if f.Ritual != ritualFull && f.Ritual != ritualScene && f.Ritual != ritualOff {
+		return f, usagef("--ritual %q: use full, scene or off", f.Ritual)
 	}
 	if f.OnHangup != hangupLeave && f.OnHangup != hangupStop {
 		return f, usagef("--on-hangup %q: use leave or stop", f.OnHangup)
@@ -103,6 +110,8 @@ func (e env) screenCommand(c choices) error {
 		Mouse: c.Face.Mouse, Notify: c.Face.Notify, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
 		Painting: painting,
 	}
+	options.Ritual = readRitual(c, time.Now())
+	options.Home, _ = os.UserHomeDir() // without one, rules with ~ match nothing
 	// Beside the runs, because /tmp may be memory; the files have no names.
 	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {
 		options.Scratch = c.StateDir

@@ -6,16 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // guise is what a human steers a run by in a play that has several: each part of the play is done
-// by commands of a script, by keys on the screen, and on the web page.
+// by commands of a script, by keys on the screen, on the web page, and in an editor.
 type guise interface {
 	// await waits for an event.
 	await(what string, fits func(contract.Line) bool)
@@ -127,44 +129,49 @@ type onScreen struct {
 	pane *pane
 }
 
-// await replays the run whenever its event log has grown: what is on the screen depends on its
-// size, and on what is in front.
+// await looks into the event log: what is on the screen depends on its size, and on what is in front.
 func (f *onScreen) await(what string, fits func(contract.Line) bool) {
 	f.t.Helper()
+	if _, ok := f.logged(f.pane.ctx, fits); !ok {
+		f.t.Fatalf("no %s\n%s", what, f.pane.Screen().Text())
+	}
+}
+
+// logged waits for an event of the only run. It replays the run whenever its event log has grown.
+func (h *dwelling) logged(ctx context.Context, fits func(contract.Line) bool) (contract.Line, bool) {
+	h.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for read := int64(0); ; {
-		if runs, size := f.runs(), f.logged(); len(runs) == 1 && size > read {
+		if runs, size := h.runs(), h.logSize(); len(runs) == 1 && size > read {
 			read = size
-			lines, err := contractLinesOf(f.output("replay", runs[0]))
+			lines, err := contractLinesOf(h.output("replay", runs[0]))
 			if err != nil {
-				f.t.Fatal(err)
+				h.t.Fatal(err)
 			}
-			for _, l := range lines {
-				if fits(l) {
-					return
-				}
+			if at := slices.IndexFunc(lines, fits); at >= 0 {
+				return lines[at], true
 			}
 		}
 		select {
 		case <-tick.C:
-		case <-f.pane.ctx.Done():
-			f.t.Fatalf("no %s\n%s", what, f.pane.Screen().Text())
+		case <-ctx.Done():
+			return contract.Line{}, false
 		}
 	}
 }
 
-// logged is the size of the runs' event logs; 0 before there is one.
-func (f *onScreen) logged() (size int64) {
-	f.t.Helper()
-	logs, err := filepath.Glob(filepath.Join(f.home, ".local", "state", "arbiter", "runs", "*", eventlog.Name))
+// logSize is the size of the runs' event logs; 0 before there is one.
+func (h *dwelling) logSize() (size int64) {
+	h.t.Helper()
+	logs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*", eventlog.Name))
 	if err != nil {
-		f.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	for _, log := range logs {
 		info, err := os.Stat(log)
 		if err != nil {
-			f.t.Fatal(err)
+			h.t.Fatal(err)
 		}
 		size += info.Size()
 	}
@@ -195,7 +202,8 @@ func (f *onScreen) allow(text string) {
 	f.pane.press("y")
 }
 
-// open waits for a request for each of several texts; one of them is in front.
+// open waits for a request for each of several texts, and puts them aside. They come in a dialog or in the panel,
+// depending on how many there were at first.
 func (f *onScreen) open(texts []string) {
 	f.t.Helper()
 	for _, text := range texts {
@@ -204,14 +212,21 @@ func (f *onScreen) open(texts []string) {
 			return ok && strings.Contains(string(b.Input), text)
 		})
 	}
-	f.pane.await(fmt.Sprintf("%d requests wait", len(texts)))
-	f.pane.armed("y Allow once")
+	f.pane.until(func(s pty.Screen) bool {
+		shown := s.Text()
+		return strings.Contains(shown, fmt.Sprintf("%d requests wait", len(texts))) ||
+			strings.Contains(shown, fmt.Sprintf("What waits for you · 1 of %d", len(texts)))
+	})
+	f.pane.press("Esc")
+	f.pane.await(fmt.Sprintf("%d permission requests wait", len(texts)))
 }
 
 func (f *onScreen) allowAll(rule string, texts ...string) {
 	f.t.Helper()
 	f.open(texts)
-	f.pane.press("a")
+	f.pane.press("F7")
+	f.pane.await(fmt.Sprintf("1 of %d", len(texts)), "4 Allow for the run")
+	f.pane.press("4")
 	shown := f.pane.await(rule).Text()
 	choice := regexp.MustCompile(`(\d) ` + regexp.QuoteMeta(rule)).FindStringSubmatch(shown)
 	if choice == nil {
@@ -223,8 +238,6 @@ func (f *onScreen) allowAll(rule string, texts ...string) {
 func (f *onScreen) allowFromNowOn(rule string, texts ...string) {
 	f.t.Helper()
 	f.open(texts)
-	f.pane.press("Esc")
-	f.pane.await(fmt.Sprintf("%d permission requests wait", len(texts)))
 	f.pane.Type("/allow " + rule + "\n")
 }
 
@@ -266,5 +279,9 @@ var guises = map[string]func(t *testing.T, who player, play string) (*dwelling, 
 	"page": func(t *testing.T, who player, play string) (*dwelling, guise) {
 		h := build(t, who, play)
 		return h, openPage(t, h)
+	},
+	"editor": func(t *testing.T, who player, play string) (*dwelling, guise) {
+		h := build(t, who, play)
+		return h, openEditor(t, h)
 	},
 }

@@ -156,7 +156,13 @@ func (f *onPage) allowFromNowOn(rule string, texts ...string) {
 	for _, text := range texts {
 		f.request(text)
 	}
-	p := f.open("--plain")
+	f.addRule(f, rule)
+}
+
+// addRule adds a rule to those of the run in a terminal of its own, and waits until it has settled a request.
+func (h *dwelling) addRule(f guise, rule string) {
+	h.t.Helper()
+	p := h.open("--plain")
 	p.Type("/allow " + rule + "\n")
 	f.await("permission by a rule", func(l contract.Line) bool {
 		b, ok := l.Body.(contract.Permission)

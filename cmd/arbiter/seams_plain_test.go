@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// onPlain is a run with --plain in a terminal. It is told of by its event log, and said to, as that on the screen.
+// onPlain is a run with --plain in a terminal. What happens is read from its event log, as on the screen.
 type onPlain struct {
 	*onScreen
 }

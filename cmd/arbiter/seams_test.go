@@ -28,7 +28,8 @@ type seamPlay struct {
 var seamPlays = []seamPlay{crossing, chairs, parked, settled, asking, halting}
 
 // TestSeams plays what joins features by commands of a script, by keys on the screen, by lines
-// of --plain, and on the web page, with the real CLI and the stand-in: all are told the same tale.
+// of --plain, on the web page, and in an editor, with the real CLI and the stand-in: the
+// event logs tell the same story.
 func TestSeams(t *testing.T) {
 	for _, play := range seamPlays {
 		t.Run(play.name, func(t *testing.T) {
@@ -42,7 +43,8 @@ func TestSeams(t *testing.T) {
 							continue
 						}
 						t.Run(who.name+" by "+by, func(t *testing.T) {
-							if play.long || by == "page" || by == "plain" || play.onScreen != (by == "screen") {
+							led := by == "json" || by == "screen"
+							if play.long || !led || play.onScreen != (by == "screen") {
 								who.long(t)
 							}
 							t.Parallel()
@@ -224,6 +226,7 @@ actors:
 // before it is given back.
 var chairs = seamPlay{
 	name: "a renewal during a takeover, and a takeover during a hand-off",
+	long: true,
 	play: always(`name: chairs
 allow: ["Bash(*)"]
 actors:

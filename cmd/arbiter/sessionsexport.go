@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -183,19 +184,5 @@ func (e env) writeArchive(file string, m runarchive.Manifest, files []runarchive
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return errors.New("it is there, and not a regular file")
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".arbiter-export-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	err = runarchive.Write(f, m, files)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return statedir.WriteWhole(file, 0o600, func(f *os.File) error { return runarchive.Write(f, m, files) })
 }

@@ -70,6 +70,7 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // rehearsal.TestLiveResumedElsewhere moves its sessions, too
 			t.Parallel()
 			s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
 			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {

@@ -45,7 +45,8 @@ type choices struct {
 	given    map[string]bool // settings named on the command line or in the environment
 	StateDir string
 	Sandbox  confinement
-	Notice   string // what is wrong with agent files
+	Notice   string // what is wrong with agent files, or is not used
+	Unused   string // what of the configuration is not used, for Notice
 	Debug    bool
 }
 

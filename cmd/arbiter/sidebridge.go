@@ -26,8 +26,8 @@ type sideBridge struct {
 	spent float64 // US dollars
 }
 
-// openSideBridge starts one. Errors are *exitError.
-func openSideBridge(ctx context.Context, c *choices, log *slog.Logger) (*sideBridge, error) {
+// openSideStage sets the stage of a rehearsal, if this is one, without a bridge. Errors are *exitError.
+func openSideStage(c *choices, log *slog.Logger) (*sideBridge, error) {
 	a := &sideBridge{mark: uuid.NewString()}
 	script, err := c.readPlay()
 	if err != nil {
@@ -44,6 +44,15 @@ func openSideBridge(ctx context.Context, c *choices, log *slog.Logger) (*sideBri
 			return nil, err
 		}
 		a.dirs = append(a.dirs, filepath.Dir(c.Options.CWD))
+	}
+	return a, nil
+}
+
+// openSideBridge starts one, with the stage of a rehearsal, if this is one. Errors are *exitError.
+func openSideBridge(ctx context.Context, c *choices, log *slog.Logger) (*sideBridge, error) {
+	a, err := openSideStage(c, log)
+	if err != nil {
+		return nil, err
 	}
 	start := bridgeStart{
 		run: a.mark, cwd: c.Options.CWD, claude: c.Claude, debug: c.Debug, pidns: c.PIDNS,

@@ -54,6 +54,7 @@ func TestARunRecordsItsChanges(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t) // TestIsolatedOrchestrators records what it changes, too
 			t.Parallel()
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "mine.txt": "mine\n"})
 			repo.Write("mine.txt", "mine, changed before the run\n")

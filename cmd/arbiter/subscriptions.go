@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 	clientPause = 10 * time.Millisecond
 	// lastEvents is how long clients may take to read the last events of a run.
 	lastEvents = 2 * time.Second
+	// frontendConnects is how long the frontend that started the process may take to connect.
+	frontendConnects = 15 * time.Second
 	// lonelyEnd is logged when a run ends before its frontend has connected.
 	lonelyEnd = "the run has ended before its frontend connected"
 )
@@ -93,7 +96,7 @@ func (r *runtimeRun) awaitFrontend() {
 	}
 	select {
 	case <-r.clients.came:
-	case <-time.After(lastEvents):
+	case <-time.After(frontendConnects):
 	}
 }
 
@@ -116,7 +119,7 @@ func (r *runtimeRun) announceEnd(end control.RunEnded) {
 
 // State implements control.Service.
 func (h controlService) State() (control.StateResult, error) {
-	raw, err := input.Marshal(h.run.loop.Snapshot())
+	raw, err := jsonl.Marshal(h.run.loop.Snapshot())
 	if err != nil {
 		return control.StateResult{}, fmt.Errorf("encode state: %w", err)
 	}
@@ -248,9 +251,5 @@ func (s *subscription) pass(ctx context.Context) (more bool, err error) {
 		return more, nil
 	}
 	s.sent = time.Now()
-	events := control.Events{Skipped: skipped}
-	for _, line := range lines {
-		events.Lines = append(events.Lines, line)
-	}
-	return more, s.send(events)
+	return more, s.send(control.Events{Lines: lines, Skipped: skipped})
 }

@@ -38,7 +38,7 @@ func hearRun(t *testing.T, socket string, p control.SubscribeParams) *heard {
 		switch part := part.(type) {
 		case control.Events:
 			for _, raw := range part.Lines {
-				line, err := contract.DecodeLine(raw)
+				line, err := contract.DecodeLine([]byte(raw))
 				if err != nil {
 					t.Errorf("%s: %v", raw, err)
 				}

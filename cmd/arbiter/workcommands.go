@@ -16,7 +16,7 @@ import (
 
 // workCommands are those on what a run changed.
 func (e env) workCommands() []*cli.Command {
-	return []*cli.Command{e.reportCommand(), e.diffCommand(), e.undoCommand(), e.landCommand()}
+	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand()}
 }
 
 // openWork finds a run, the last one in this directory if it has no name, and opens the files that it worked on.

@@ -30,7 +30,7 @@ func TestWorkflowLimits(t *testing.T) {
 			status: contract.StatusLimit,
 			moves:  []string{"evaluating ARBITER_DECISION selecting", "selecting AGENT_SELECTED complete"}, plan: "dpp",
 			told: []string{"2 Orchestrators summoned", "--max-iterations", "1 of 3 steps",
-				"At hand: tester: Prove that it weaves.",
+				"At hand: Prove that it weaves.",
 				"Executions: 3, the last by orch-2 (developer, success): The loom is built"},
 		},
 		{
@@ -38,7 +38,7 @@ func TestWorkflowLimits(t *testing.T) {
 			status: contract.StatusFailed,
 			moves:  []string{"selecting AGENT_SELECTED executing", "executing ARBITER_DECISION failed"}, plan: "app",
 			told: []string{"1 execution in a row failed", "warp.txt", "0 of 3 steps",
-				"At hand: developer: Build the loom", "(developer, failure)"},
+				"At hand: Build the loom", "(developer, failure)"},
 		},
 		{
 			name: "failures in all", args: []string{"--max-total-failures", "1"}, exit: contract.ExitFailed,
@@ -47,9 +47,9 @@ func TestWorkflowLimits(t *testing.T) {
 			told: []string{"1 execution of this task failed", "--max-total-failures", "0 of 3 steps"},
 		},
 		{
-			name: "cost", args: []string{"--max-cost", "0.09"}, exit: contract.ExitLimit, status: contract.StatusLimit,
+			name: "cost", args: []string{"--max-cost", "0.5"}, exit: contract.ExitLimit, status: contract.StatusLimit,
 			moves: []string{"executing LIMIT complete"}, plan: "dpp",
-			told: []string{"the cost reached $", "of $0.0900", "1 of 3 steps"}, actors: `
+			told: []string{"the cost reached $", "of $0.5000", "1 of 3 steps"}, actors: `
   - name: dear
     match: {role: orchestrator, contains: Try loom\.txt by command}
     steps:

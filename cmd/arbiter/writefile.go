@@ -1,11 +1,11 @@
 package main
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 // writeOutput writes a file that the user names. A regular file, or one that is not there yet, appears as a whole or
@@ -25,25 +25,15 @@ func writeOutput(path string, data []byte) error {
 	case !info.Mode().IsRegular():
 		return appendTo(path, data)
 	}
-	temp := fmt.Sprintf("%s.%s.tmp", path, rand.Text()[:8])
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
+	return statedir.WriteWhole(path, 0o644, func(f *os.File) error {
+		if info != nil {
+			if err := f.Chmod(info.Mode().Perm()); err != nil {
+				return err
+			}
+		}
+		_, err := f.Write(data)
 		return err
-	}
-	_, err = f.Write(data)
-	if err == nil && info != nil {
-		err = f.Chmod(info.Mode().Perm())
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return nil
+	})
 }
 
 // appendTo writes to the end of a file that others write to, too.

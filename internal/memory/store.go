@@ -23,9 +23,6 @@ const (
 	lockWait = 5 * time.Second
 )
 
-// UnsafeError reports a path that another user could have put there or changed.
-type UnsafeError = statedir.UnsafeError
-
 // CorruptError says that a file is not what this version of the package wrote.
 type CorruptError struct{ Path, Reason string }
 

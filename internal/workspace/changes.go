@@ -26,13 +26,8 @@ const (
 // Entry is a file in a tree: its mode as Git writes it ("100644", "120000") and its object. The zero Entry is none.
 type Entry struct{ Mode, ID string }
 
-// Modes of entries.
-const (
-	ModeFile       = "100644"
-	ModeExecutable = "100755"
-	ModeLink       = "120000"
-	ModeModule     = "160000" // a submodule, or a nested repository
-)
+// ModeModule is the mode of a submodule, or of a nested repository.
+const ModeModule = "160000"
 
 // Change is a file that differs between two trees. Paths are relative to the top of the work tree, with slashes; they
 // are bytes, not always UTF-8.

@@ -201,11 +201,3 @@ func (p *Page) Show(ctx context.Context, l Look) error {
 			{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"},
 		}}, nil))
 }
-
-// Picture takes a PNG of what is seen.
-func (p *Page) Picture(ctx context.Context) ([]byte, error) {
-	var r struct {
-		Data []byte `json:"data"`
-	}
-	return r.Data, p.call(ctx, "Page.captureScreenshot", map[string]any{"format": "png"}, &r)
-}

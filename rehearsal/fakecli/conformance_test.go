@@ -37,7 +37,8 @@ func TestClaude(t *testing.T) {
 
 // shownByTheDriver are cases that the real CLI plays with ARBITER_LONG=1 only, as in scripts/nightly
 // and before a new version is supported: the driver's tests, which play both, are about the same.
-var shownByTheDriver = regexp.MustCompile("^(api|compaction|interrupt|mcp|resume|tasks|steer|subagent|blocking)($|-)|^verdict-")
+var shownByTheDriver = regexp.MustCompile(
+	"^(api|compaction|interrupt|mcp|resume|tasks|steer|subagent|blocking|verdict)($|-)|^(permission|tool-turn|usage)$")
 
 func runCases(t *testing.T, p wirecase.Program, cases []*wirecase.Case) {
 	t.Helper()

@@ -11,8 +11,6 @@ type controlRequest struct {
 	AppendPrompt string                   `json:"appendSystemPrompt"`
 	CancelQueued bool                     `json:"cancel_queued"`
 	Question     string                   `json:"question"`
-	Model        string                   `json:"model"`
-	Mode         string                   `json:"mode"`
 }
 
 // control serves a request of the host.
@@ -27,12 +25,6 @@ func (s *session) control(id string, r controlRequest) {
 		s.interrupt(id, r.CancelQueued)
 	case r.Subtype == "side_question":
 		s.background.Go(func() { s.sideQuestion(id, r.Question) })
-	case r.Subtype == "set_model":
-		set(s, &s.model, resolveModel(r.Model))
-		s.respond(id, obj{"model": resolveModel(r.Model)})
-	case r.Subtype == "set_permission_mode":
-		set(s, &s.mode, resolveMode(r.Mode))
-		s.respond(id, obj{"mode": resolveMode(r.Mode)})
 	case r.Subtype == "get_context_usage":
 		s.respond(id, s.contextUsage())
 	case r.Subtype == "get_usage":
@@ -59,12 +51,12 @@ func (s *session) initialize(id string, r controlRequest) {
 	s.mu.Lock()
 	s.hooks = r.Hooks
 	s.systemText = strings.Join(append(append([]string{s.systemText}, r.SystemPrompt...), r.AppendPrompt), "\n\n")
-	state, mode := s.state, s.mode
+	state := s.state
 	s.mu.Unlock()
 	for _, name := range r.Servers {
 		s.handshakes.Go(func() { s.connect(name) })
 	}
-	s.respond(id, obj{"claude_code_version": version, "stand_in": true, "current_permission_mode": mode,
+	s.respond(id, obj{"claude_code_version": version, "stand_in": true, "current_permission_mode": s.mode,
 		"session_state": state, "hooks_applied": true})
 }
 

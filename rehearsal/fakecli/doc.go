@@ -12,17 +12,17 @@
 // plays all sessions of a run at once: what one of them said fills the templates of another.
 //
 // It imitates how the CLI is driven (observed with version 2.1.329): initialize, messages that
-// queue, fold and merge, interrupts, permission questions, hooks, the host's MCP servers,
-// blocking subagents, verdicts, the budget, transcripts, resume, signals and exit codes. The
-// cases in testdata run against both, so that it cannot drift unseen; those in testdata/claude
-// hold the real CLI alone, and take the place of the shorter case of the same name. It does not
-// imitate what the CLI decides by itself: which lines of several commands are harmless, what a
-// rule with a pattern covers, which options and lines are refused, how often a model is asked
-// again; nor compaction, retries of API requests, task lists, slash commands, background tasks,
-// settings files, and frames that a driver passes over. It asks about a call unless a hook or a
-// rule about all of the tool allows it, or it only looks. Tools run when an answer is complete,
-// not while it streams, and do no more than scenarios need. The init frame and the answer to
-// initialize say `"stand_in":true`.
+// queue, fold and merge, interrupts, permission questions, hooks, the host's MCP servers, blocking
+// subagents, verdicts, transcripts, resume, signals and exit codes. The cases in testdata run
+// against both, so that it cannot drift unseen; those in testdata/claude hold the real CLI alone,
+// and take the place of the shorter case of the same name. It does not imitate what the CLI
+// decides without asking: which lines of several commands are harmless, what a rule with a pattern
+// covers, which options and lines are refused, whether a verdict fits its schema, how often a
+// model is asked again; nor compaction, changes of the model, retries of API requests, task
+// lists, slash commands, background tasks, settings files, and frames that a driver passes over.
+// It asks about a call unless a hook or a rule about all of the tool allows it, or it only looks.
+// Tools run when an answer is complete, not while it streams, and do no more than scenarios need.
+// The init frame and the answer to initialize say `"stand_in":true`.
 //
 // # Goroutines
 //

@@ -1,7 +1,6 @@
 package fakecli
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/internal/backlog"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // obj is a JSON object on its way out.
@@ -17,13 +17,11 @@ type obj = map[string]any
 // encode renders v as JSON without escaping HTML, like the CLI. Everything encoded here was
 // built by this package or came out of a decoder, so a failure is a bug.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	raw, err := jsonl.Marshal(v)
+	if err != nil {
 		panic("fakecli: encode: " + err.Error())
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return raw
 }
 
 func textBlock(s string) json.RawMessage { return encode(obj{"type": "text", "text": s}) }

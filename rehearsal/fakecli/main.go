@@ -3,7 +3,6 @@ package fakecli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -84,15 +81,6 @@ func (s *session) open() error {
 	}
 	if !s.typed && (f.get("--input-format") != "stream-json" || f.get("--output-format") != "stream-json") {
 		return errors.New("Error: the stand-in needs a terminal, or --input-format and --output-format stream-json")
-	}
-	if raw := f.get("--json-schema"); raw != "" {
-		var schema jsonschema.Schema
-		if err = json.Unmarshal([]byte(raw), &schema); err == nil {
-			s.schema, err = schema.Resolve(nil)
-		}
-		if err != nil {
-			return fmt.Errorf("Error: --json-schema is not a valid JSON Schema: %w", err)
-		}
 	}
 	path, err := s.findConversation()
 	if err != nil {
@@ -204,10 +192,46 @@ func newSession(f flags, stderr io.Writer, faults *faults) *session {
 	s := &session{flags: f, stderr: stderr, faults: faults, ledger: ledger{os.Getenv(LedgerVariable)}, state: "idle",
 		mode: resolveMode(f.get("--permission-mode")), model: resolveModel(f.get("--model")),
 		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt")),
-		allow:      parseRules(f["--allowedTools"]), deny: parseRules(f["--disallowedTools"]),
-		asks: askRules(f.get("--settings"))}
+		allow:      parseRules(f["--allowedTools"]), deny: parseRules(f["--disallowedTools"])}
 	s.builtin = chooseBuiltins(f, s.deny)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.host = &host{emit: s.emit, pending: map[string]chan reply{}}
 	return s
+}
+
+// flags is a command line: the values of each option that was given.
+type flags map[string][]string
+
+func (f flags) has(name string) bool { _, ok := f[name]; return ok }
+
+// get returns the last value of an option, "" if it has none.
+func (f flags) get(name string) string {
+	if v := f[name]; len(v) > 0 {
+		return v[len(v)-1]
+	}
+	return ""
+}
+
+// parseFlags reads a command line: what follows an option, up to the next one, are its values.
+// It takes any option; what the CLI takes is tested with the CLI.
+func parseFlags(args []string) flags {
+	f, name := flags{}, ""
+	for _, arg := range args {
+		if arg != "-p" && !strings.HasPrefix(arg, "--") {
+			f[name] = append(f[name], arg)
+			continue
+		}
+		option, value, inline := strings.Cut(arg, "=")
+		values := f[option]
+		if inline {
+			values = append(values, value)
+		}
+		name, f[option] = option, values
+	}
+	return f
+}
+
+// configDir returns the directory that holds projects/.
+func configDir() string {
+	return cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(os.Getenv("HOME"), ".claude"))
 }

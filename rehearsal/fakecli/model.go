@@ -99,12 +99,14 @@ func (e *apiError) class() string {
 // apiClient talks to {ANTHROPIC_BASE_URL}/v1/messages.
 type apiClient struct {
 	base, key, session string
+	oauth              string // the token of a login, which is used if there is no key
 	http               *http.Client
 }
 
 func newAPIClient(session string) *apiClient {
 	return &apiClient{
 		base: strings.TrimSuffix(os.Getenv("ANTHROPIC_BASE_URL"), "/"), key: os.Getenv("ANTHROPIC_API_KEY"), session: session,
+		oauth: os.Getenv("CLAUDE_CODE_OAUTH_TOKEN"),
 		// A hundred of these run at once, each with one request in flight: small buffers.
 		http: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second,
@@ -124,6 +126,9 @@ func (c *apiClient) call(ctx context.Context, r modelRequest, t *thread) (*answe
 	}
 	headers := map[string]string{"content-type": "application/json", "anthropic-version": "2023-06-01",
 		"user-agent": "claude-cli/" + version + " (stand-in)", "x-claude-code-agent-id": r.agent, "x-api-key": c.key}
+	if c.key == "" && c.oauth != "" {
+		headers["authorization"] = "Bearer " + c.oauth
+	}
 	for name, value := range headers {
 		if value != "" {
 			req.Header.Set(name, value)
@@ -135,7 +140,11 @@ func (c *apiClient) call(ctx context.Context, r modelRequest, t *thread) (*answe
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
-		return readStream(ctx, resp.Body, t)
+		a, err := readStream(ctx, resp.Body, t)
+		if frame := quotaFrame(resp.Header); frame != nil && c.key == "" && t.sub == nil {
+			t.s.emit(frame)
+		}
+		return a, err
 	}
 	var w struct {
 		Error struct{ Message string }
@@ -161,7 +170,6 @@ type streamEvent struct {
 		Stop     string `json:"stop_reason"`
 	} `json:"delta"`
 	Usage usage `json:"usage"`
-	Error struct{ Type, Message string }
 }
 
 // readStream reads the events of an answer up to message_stop.
@@ -180,8 +188,6 @@ func readStream(ctx context.Context, r io.Reader, t *thread) (*answer, error) {
 				return a, &apiError{text: "API Error: JSON Parse error"}
 			}
 			switch ev.Type {
-			case "error":
-				return a, &apiError{status: 500, text: "API Error: 500 " + ev.Error.Message}
 			case "message_start":
 				*a = *ev.Message
 			case "content_block_start":

@@ -8,10 +8,10 @@ import (
 
 func TestDecide(t *testing.T) {
 	s := &session{mode: "default", allow: parseRules([]string{"Bash(go test *),Edit", "mcp__lab"}),
-		deny: parseRules([]string{"Task WebFetch", "Bash(rm *)"}), asks: askRules(`{"permissions":{"ask":["Read"]}}`)}
+		deny: parseRules([]string{"Task WebFetch", "Bash(rm *)"})}
 	for tool, want := range map[string]string{
 		"Bash": "ask", "mcp__lab__spawn": "allow", "mcp__laboratory__spawn": "ask", "Edit": "allow", "Write": "ask",
-		"Read": "ask", "Grep": "allow", askUser: "ask",
+		"Read": "allow", "Grep": "allow", askUser: "ask",
 	} {
 		if got := s.decide(tool, []byte(`{"command":"ls; rm x"}`)).behavior; got != want {
 			t.Errorf("%s: %s, want %s", tool, got, want)

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // version is the CLI version that is imitated.
@@ -26,11 +24,11 @@ type session struct {
 	api     *apiClient
 	main    *thread
 
-	builtin           []tool               // never changed
-	allow, deny, asks []string             // never changed: rules about tools
-	schema            *jsonschema.Resolved // of verdicts; never changed
-	typed             bool                 // a person types, in a terminal
-	past              *past                // of a resumed session, until the first turn closes it
+	builtin     []tool   // never changed
+	allow, deny []string // never changed: rules about tools
+	typed       bool     // a person types, in a terminal
+	mode, model string   // never changed: how permissions are decided, who answers
+	past        *past    // of a resumed session, until the first turn closes it
 
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -39,8 +37,6 @@ type session struct {
 
 	// mu guards what follows. It is never held during I/O or across a question to the host.
 	mu         sync.Mutex
-	mode       string // of permissions
-	model      string
 	systemText string                   // the prompt of the host's
 	hooks      map[string][]hookMatcher // by event
 	mcpTools   []tool                   // of the host's MCP servers
@@ -133,7 +129,7 @@ func (s *session) emitInit(t *turn) {
 	for _, tl := range s.main.toolset() {
 		names = append(names, strings.Replace(tl.Name, "Agent", "Task", 1)) // init calls it that
 	}
-	s.emit(obj{"type": "system", "subtype": "init", "cwd": s.cwd, "tools": names, "model": guarded(s, &s.model),
-		"permissionMode": guarded(s, &s.mode), "claude_code_version": version, "stand_in": true,
+	s.emit(obj{"type": "system", "subtype": "init", "cwd": s.cwd, "tools": names, "model": s.model,
+		"permissionMode": s.mode, "claude_code_version": version, "stand_in": true,
 		"user_message_uuids": slices.Clone(t.uuids)})
 }

@@ -69,7 +69,7 @@ var reminder = textBlock("<system-reminder>\nA stand-in plays Claude Code here.\
 // subagent, as the CLI's billing header does.
 func (t *thread) request() modelRequest {
 	s := t.s
-	r := modelRequest{Model: guarded(s, &s.model)}
+	r := modelRequest{Model: s.model}
 	r.Output.Effort = s.flags.get("--effort")
 	for _, tl := range t.toolset() {
 		r.Tools = append(r.Tools, tl.toolSpec)
@@ -146,7 +146,7 @@ const enforceText = "[structured-output-enforce] You MUST call the StructuredOut
 func (t *thread) after(ctx context.Context, a *answer, calls int) *ending {
 	verdict := guarded(t.s, &t.turn.verdict)
 	switch {
-	case calls == 0 && t.sub == nil && t.s.schema != nil && !t.turn.enforced:
+	case calls == 0 && t.sub == nil && t.s.verdicts() && !t.turn.enforced:
 		t.turn.enforced = true
 		t.sayAsUser(textBlock(enforceText), obj{"isSynthetic": true}, obj{"isMeta": true})
 	case calls == 0:

@@ -10,8 +10,10 @@ import (
 // terminals and sockets of this machine: unasked, arbiter tells nobody of a run, looks for no newer
 // version, and listens for nobody.
 var networks = map[string]string{
+	"supervisor/decider/modelapi/":    "questions of a decider, to the provider that --decider-provider names",
 	"rehearsal/":                      "a scripted model on loopback, and the client of it that plays the CLI",
 	"cmd/arbiter/internal/webnotify/": "notifications that --notify ntfy:URL or webhook:URL asks for",
+	"cmd/arbiter/internal/telemetry/": "spans, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names",
 	"cmd/arbiter/internal/webpage/":   "the page of a run, which a person asks for, on loopback by default",
 }
 

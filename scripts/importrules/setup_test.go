@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -60,17 +61,26 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 	}
 }
 
-// TestSetupInstallsNoPackage: whatever else it does.
+// TestSetupInstallsNoPackage unless it is asked to, whatever else it does; nor do the others ask it to.
 func TestSetupInstallsNoPackage(t *testing.T) {
-	for _, script := range []string{"../setup", "../lib.sh", "../demo", "../test"} {
+	for script, words := range map[string][]string{
+		"../setup": {"apt-get", "sudo "}, "../lib.sh": {"apt-get", "--install", "sudo"},
+		"../demo": {"apt-get", "--install", "--system", "sudo"},
+		"../test": {"apt-get", "--install", "--system", "sudo"},
+	} {
 		text, err := os.ReadFile(script)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, word := range []string{"apt-get", "--install", "sudo"} {
-			if strings.Contains(string(text), word) {
+		code := regexp.MustCompile(`(?m)^#.*$`).ReplaceAllString(string(text), "")
+		for _, word := range words {
+			if strings.Contains(code, word) {
 				t.Errorf("%s: has %q in it", script, word)
 			}
+		}
+		n := strings.Count(code, "--install")
+		if n > 1 || n > 0 && !strings.Contains(code, "--system) system=--install ;;") {
+			t.Errorf("%s: installs without --system", script)
 		}
 	}
 }

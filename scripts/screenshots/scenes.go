@@ -38,7 +38,7 @@ var weaving = scene{
 	steps: []step{
 		wait("Speak, mortal."),
 		write(task), press("Enter"),
-		wait("Names are escaped", "Look for names that break it", "61k/300k"),
+		wait("Names are escaped", "Look for names that break it", "20%"),
 		shoot("weaving",
 			"a run: two Orchestrators at work, how full their contexts are, the plan, and what they say to each other"),
 		press("Alt+1"),

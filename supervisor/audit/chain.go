@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // The audit of a run is a list of JSON objects, one a line, each with its keys sorted and
@@ -131,7 +131,7 @@ func (a *auditor) add(l Line) error {
 		return err
 	}
 	fields["hash"] = sum
-	if l.Raw, err = canonical(fields); err != nil {
+	if l.Raw, err = jsonl.Marshal(fields); err != nil {
 		return err
 	}
 	l.Hash, a.prev = sum, sum
@@ -167,20 +167,9 @@ func (a *auditor) detail(from map[string]any) map[string]any {
 // printable is without secrets, and has one form in JSON.
 func printable(s string) string { return strings.ToValidUTF8(sanitize.Redact(s), "\ufffd") }
 
-// canonical is JSON in the one form that is hashed.
-func canonical(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // lineHash is the hash of a line that has none yet.
 func lineHash(fields map[string]any) (string, error) {
-	b, err := canonical(fields)
+	b, err := jsonl.Marshal(fields)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // The kinds of records; package eventlog says what is in them.
@@ -39,13 +40,11 @@ type Record struct {
 }
 
 func (r Record) encode() json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // a prompt and an input are shown by their bytes
-	if err := e.Encode(r); err != nil {
+	raw, err := jsonl.Marshal(r)
+	if err != nil {
 		panic(err) // our own types
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return raw
 }
 
 // DecodeRecord reads one. Numbers in its detail are json.Number.

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Broken says which line of an audit does not hold.
@@ -90,7 +91,7 @@ func fieldsOf(line []byte) (map[string]any, error) {
 	if err := dec.Decode(&fields); err != nil || fields == nil {
 		return nil, errors.New("it is no JSON object")
 	}
-	if again, err := canonical(fields); err != nil || !bytes.Equal(again, line) {
+	if again, err := jsonl.Marshal(fields); err != nil || !bytes.Equal(again, line) {
 		return nil, errors.New("it is not as it was printed")
 	}
 	return fields, nil

@@ -1,9 +1,9 @@
 package contract
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // MarshalCommand is the line of a command, without its newline. A Malformed has
@@ -21,13 +21,10 @@ func MarshalCommand(c Command) ([]byte, error) {
 	if a, ok := c.Body.(SetAcceptance); ok && a.Criteria == nil {
 		c.Body = SetAcceptance{Criteria: []AcceptanceCriterion{}}
 	}
-	var encoded bytes.Buffer
-	enc := json.NewEncoder(&encoded)
-	enc.SetEscapeHTML(false) // else a text of < takes six times its size, in the journal too
-	if err := enc.Encode(c.Body); err != nil {
+	fields, err := jsonl.Marshal(c.Body)
+	if err != nil {
 		return nil, fmt.Errorf("marshal command %s: %w", c.Body.CommandType(), err)
 	}
-	fields := bytes.TrimSpace(encoded.Bytes())
 	out := append([]byte(nil), `{"type":`...)
 	out = appendQuoted(out, c.Body.CommandType())
 	if c.Ref != "" {

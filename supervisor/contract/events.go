@@ -136,6 +136,7 @@ type (
 	Turn struct {
 		Usage      bridge.Usage `json:"usage"`
 		CostUSD    float64      `json:"cost_usd"`
+		Models     []ModelCost  `json:"models,omitempty" jsonschema:"By model, subagents included; absent: not told."`
 		Outcome    string       `json:"outcome" jsonschema:"done, interrupted, failed or lost."`
 		MessageIDs []string     `json:"message_ids" jsonschema:"The messages the turn answered."`
 	}
@@ -418,6 +419,9 @@ var events = []struct {
 	{Restart{}, "A process is being started again.", talk},
 	{Error{}, "Trouble a person should know of.", urgent | talk},
 	{Notice{}, "Something was met and survived.", narrates | talk},
+	{Budget{}, "So much of a limit of costs is spent; id is the agent, or the supervisor for the run.", talk},
+	{Quota{}, "How much of a usage window of the plan is used, at each percent; id is the supervisor.", fine | aside},
+	{Quiet{}, "A working agent gives no output, no tool progress, no API retry. Nothing follows from it.", talk},
 	{Workspace{}, "Where an agent works.", fine},
 	{Changes{}, "Files that changed in an agent's turn.", 0},
 	{Overlap{}, "Living agents changed the same file; id is the supervisor.", talk},

@@ -32,7 +32,7 @@ func Exits() []ExitMeaning {
 		{ExitFailed, "failed or cancelled", ""},
 		{ExitUsage, "usage or bad input", "or nothing to resume"},
 		{ExitNeedsInput, "needs input", "a question, and no human to answer it"},
-		{ExitLimit, "limit reached", "`--max-cost`, `--timeout`, `--max-iterations` or another limit"},
+		{ExitLimit, "limit reached", "`--max-cost`, `--max-cost-per-day`, `--timeout`, `--max-iterations` or another"},
 		{ExitEnvironment, "environment",
 			"claude is missing, not logged in or not supported; also if you leave the screen that says so"},
 		{ExitBug, "bug", "an error in arbiter itself"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // timeLayout is RFC 3339 with exactly three decimals.
@@ -57,22 +58,6 @@ var eventShapes = sync.OnceValue(func() map[string]eventShape {
 	return shapes
 })
 
-// encoder is reused between lines; its buffer keeps its size.
-type encoder struct {
-	buf bytes.Buffer
-	enc *json.Encoder
-}
-
-var encoders = sync.Pool{New: func() any {
-	e := new(encoder)
-	e.enc = json.NewEncoder(&e.buf)
-	e.enc.SetEscapeHTML(false)
-	return e
-}}
-
-// maxPooled keeps one huge tool input from staying in memory for good.
-const maxPooled = 1 << 20
-
 // EncodeLine appends one event as a JSON object and a newline. On an error dst is
 // returned as it was. Bodies are values, not pointers. Everything that a terminal
 // acts on leaves escaped, so that a stream shown raw stays harmless.
@@ -85,17 +70,10 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	if y := t.Year(); y < 0 || y > 9999 {
 		return dst, fmt.Errorf("encode event %s: year %d has no RFC 3339 form", name, y)
 	}
-	enc := encoders.Get().(*encoder)
-	defer func() {
-		if enc.buf.Cap() <= maxPooled {
-			enc.buf.Reset()
-			encoders.Put(enc)
-		}
-	}()
-	if err := enc.enc.Encode(body(e.Body)); err != nil {
+	fields, err := jsonl.Marshal(body(e.Body))
+	if err != nil {
 		return dst, fmt.Errorf("encode event %s: %w", name, err)
 	}
-	fields := bytes.TrimSpace(enc.buf.Bytes())
 	if len(fields) < 2 || fields[0] != '{' {
 		return dst, fmt.Errorf("encode event %s: its body is no object", name)
 	}
@@ -110,7 +88,7 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	dst = appendQuoted(dst, e.ID)
 	dst = append(dst, `,"event":`...)
 	dst = appendQuoted(dst, name)
-	if inner := bytes.TrimSpace(fields[1 : len(fields)-1]); len(inner) > 0 {
+	if inner := fields[1 : len(fields)-1]; len(inner) > 0 {
 		dst = append(dst, ',')
 		dst = appendSafe(dst, inner)
 	}
@@ -226,7 +204,7 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 // DecodeLine reads a line of the event stream. Events and fields it does not know
 // are no error: the stream may come from a newer version.
 func DecodeLine(data []byte) (Line, error) {
-	all, err := readMembers(data)
+	all, err := jsonl.Members(data)
 	if err != nil {
 		return Line{}, fmt.Errorf("decode event: %w", err)
 	}
@@ -242,17 +220,17 @@ next:
 	for _, m := range all {
 		for i := range envelope {
 			e := &envelope[i]
-			if m.key != e.key {
+			if m.Key != e.key {
 				continue
 			}
 			if e.seen {
-				return Line{}, fmt.Errorf("decode event: field %q is given twice", m.key)
+				return Line{}, fmt.Errorf("decode event: field %q is given twice", m.Key)
 			}
-			if string(m.value) == "null" {
-				return Line{}, fmt.Errorf("decode event: field %q is null", m.key)
+			if string(m.Value) == "null" {
+				return Line{}, fmt.Errorf("decode event: field %q is null", m.Key)
 			}
-			if err := json.Unmarshal(m.value, e.into); err != nil {
-				return Line{}, fmt.Errorf("decode event: field %q: %w", m.key, err)
+			if err := json.Unmarshal(m.Value, e.into); err != nil {
+				return Line{}, fmt.Errorf("decode event: field %q: %w", m.Key, err)
 			}
 			e.seen = true
 			continue next
@@ -293,7 +271,7 @@ func DecodeWritten(line []byte) (Event, error) {
 
 var versionPrefix = fmt.Appendf(nil, `{"v":%d,`, Version)
 
-func decodeBody(name string, own []member) Body {
+func decodeBody(name string, own []jsonl.Member) Body {
 	shape, ok := eventShapes()[name]
 	if !ok {
 		return Unknown{Name: name, Raw: joinMembers(own, nil)}

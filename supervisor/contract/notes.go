@@ -11,6 +11,7 @@ var fieldEnums = map[string][]string{
 	"acceptance.by":         {"human", "arbiter"},
 	"acceptance.status":     {"passed", "failed", "unproven"},
 	"context_warning.level": {"warn", "critical"},
+	"budget.level":          {"warn", "limit"},
 }
 
 // fieldNotes describe the fields that mean the same in whichever event they are. What one

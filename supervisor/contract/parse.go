@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Scopes of a permission.
@@ -141,7 +142,7 @@ const rawKept = 4 << 10
 // whose Problem says what is wrong, where, and what is expected.
 func ParseCommand(line []byte) Command {
 	line = bytes.TrimSpace(line)
-	all, err := readMembers(line)
+	all, err := jsonl.Members(line)
 	cmd := Command{Ref: refOf(all)}
 	if err == nil {
 		cmd.Body, err = commandBody(line, all)
@@ -157,10 +158,10 @@ func malformed(problem string, line []byte) Malformed {
 }
 
 // refOf finds the reference also in a line that is otherwise broken.
-func refOf(all []member) string {
+func refOf(all []jsonl.Member) string {
 	for _, m := range all {
-		if m.key == "ref" {
-			if ref, err := refText(m.value); err == nil {
+		if m.Key == "ref" {
+			if ref, err := refText(m.Value); err == nil {
 				return ref
 			}
 		}
@@ -169,7 +170,7 @@ func refOf(all []member) string {
 }
 
 func refText(value json.RawMessage) (string, error) {
-	switch kindOf(value) {
+	switch jsonl.KindOf(value) {
 	case "a string":
 		var s string
 		err := json.Unmarshal(value, &s)
@@ -177,10 +178,10 @@ func refText(value json.RawMessage) (string, error) {
 	case "a number":
 		return string(value), nil
 	}
-	return "", fmt.Errorf("field `ref`: expected a string or a number, got %s", kindOf(value))
+	return "", fmt.Errorf("field `ref`: expected a string or a number, got %s", jsonl.KindOf(value))
 }
 
-func commandBody(line []byte, all []member) (CommandBody, error) {
+func commandBody(line []byte, all []jsonl.Member) (CommandBody, error) {
 	if !utf8.Valid(line) {
 		return nil, errors.New("not valid JSON: the line is not UTF-8")
 	}
@@ -203,16 +204,16 @@ func commandBody(line []byte, all []member) (CommandBody, error) {
 	return into.Interface().(CommandBody), nil
 }
 
-func commandType(all []member) (string, error) {
+func commandType(all []jsonl.Member) (string, error) {
 	for _, m := range all {
-		if m.key != "type" {
+		if m.Key != "type" {
 			continue
 		}
-		if kindOf(m.value) != "a string" {
-			return "", fmt.Errorf("field `type`: expected a string, got %s", kindOf(m.value))
+		if jsonl.KindOf(m.Value) != "a string" {
+			return "", fmt.Errorf("field `type`: expected a string, got %s", jsonl.KindOf(m.Value))
 		}
 		var kind string
-		err := json.Unmarshal(m.value, &kind)
+		err := json.Unmarshal(m.Value, &kind)
 		return kind, err
 	}
 	return "", fmt.Errorf("field `type` is missing, expected one of %s", commandTypes())
@@ -220,24 +221,24 @@ func commandType(all []member) (string, error) {
 
 // checkFields holds an object's members to their rules, and fills a struct with them by
 // its JSON names. In where stands the path before a field's name.
-func checkFields(kind, where string, fields []field, all []member, into reflect.Value) error {
+func checkFields(kind, where string, fields []field, all []jsonl.Member, into reflect.Value) error {
 	seen := make(map[string]bool, len(all))
 	for _, m := range all {
-		name := where + m.key
-		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.key })
+		name := where + m.Key
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.Key })
 		if i < 0 {
-			return unknownField(kind, name, m.key, fields)
+			return unknownField(kind, name, m.Key, fields)
 		}
-		if seen[m.key] {
+		if seen[m.Key] {
 			return fmt.Errorf("%s: field `%s` is given twice", kind, name)
 		}
-		seen[m.key] = true
-		value, err := take(kind, name, fields[i], m.value)
+		seen[m.Key] = true
+		value, err := take(kind, name, fields[i], m.Value)
 		if err != nil {
 			return err
 		}
 		for f, to := range into.Fields() {
-			if jsonName(f) == m.key {
+			if jsonName(f) == m.Key {
 				to.Set(reflect.ValueOf(value))
 			}
 		}
@@ -259,13 +260,13 @@ func take(kind, name string, f field, value json.RawMessage) (any, error) {
 		return takeItems(kind, name, f, value)
 	}
 	if f.flag {
-		if kindOf(value) != "true or false" {
-			return nil, fmt.Errorf("%s: field `%s`: expected true or false, got %s", kind, name, kindOf(value))
+		if jsonl.KindOf(value) != "true or false" {
+			return nil, fmt.Errorf("%s: field `%s`: expected true or false, got %s", kind, name, jsonl.KindOf(value))
 		}
 		return value[0] == 't', nil
 	}
-	if kindOf(value) != "a string" {
-		return nil, fmt.Errorf("%s: field `%s`: expected a string, got %s", kind, name, kindOf(value))
+	if jsonl.KindOf(value) != "a string" {
+		return nil, fmt.Errorf("%s: field `%s`: expected a string, got %s", kind, name, jsonl.KindOf(value))
 	}
 	var text string
 	if err := json.Unmarshal(value, &text); err != nil {
@@ -282,9 +283,9 @@ func take(kind, name string, f field, value json.RawMessage) (any, error) {
 
 // takeItems is the value of a field that is an array of objects: a slice of the type of f.item.
 func takeItems(kind, name string, f field, value json.RawMessage) (any, error) {
-	if kindOf(value) != "an array" {
+	if jsonl.KindOf(value) != "an array" {
 		return nil, fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name,
-			kindOf(value))
+			jsonl.KindOf(value))
 	}
 	var raw []json.RawMessage
 	if err := json.Unmarshal(value, &raw); err != nil {
@@ -293,7 +294,7 @@ func takeItems(kind, name string, f field, value json.RawMessage) (any, error) {
 	list := reflect.MakeSlice(reflect.SliceOf(reflect.TypeOf(f.item)), len(raw), len(raw))
 	for i, item := range raw {
 		at := fmt.Sprintf("%s[%d]", name, i)
-		members, err := readMembers(item)
+		members, err := jsonl.Members(item)
 		if err != nil {
 			return nil, fmt.Errorf("%s: field `%s`: %w", kind, at, err)
 		}

@@ -75,7 +75,8 @@ func declared(t *testing.T, method string) []string {
 	t.Helper()
 	var names []string
 	fset := token.NewFileSet()
-	for _, file := range []string{"events.go", "workspace.go", "acceptance.go", "commands.go", "line.go"} {
+	for _, file := range []string{"events.go", "workspace.go", "spending.go", "acceptance.go", "commands.go",
+		"line.go"} {
 		f, err := parser.ParseFile(fset, file, nil, 0)
 		if err != nil {
 			t.Fatal(err)

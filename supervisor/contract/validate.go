@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Validator holds lines to the schemas, for tests and recordings.
@@ -54,7 +56,7 @@ func (v *Validator) ValidateCommandLine(line []byte) error {
 // validate asks the one definition that the line names first: its errors say what
 // is wrong, those of a union only that nothing matched.
 func validate(line []byte, tag string, kinds map[string]*jsonschema.Resolved, union *jsonschema.Resolved) error {
-	if _, err := readMembers(line); err != nil {
+	if _, err := jsonl.Members(line); err != nil {
 		return err
 	}
 	var instance map[string]any

@@ -148,37 +148,15 @@ func findObject(text string) map[string]json.RawMessage {
 			break
 		}
 		text = text[at:]
-		end := closing(text)
 		var object map[string]json.RawMessage
-		if strings.Contains(text[:end], name) && json.Unmarshal([]byte(text[:end]), &object) == nil &&
-			object["decision"] != nil {
-			found, text = object, text[end:]
+		dec := json.NewDecoder(strings.NewReader(text))
+		if dec.Decode(&object) == nil && object["decision"] != nil {
+			found, text = object, text[dec.InputOffset():]
 			continue
 		}
 		text = text[1:]
 	}
 	return found
-}
-
-// closing is where the object that text begins with ends; 0: it does not.
-func closing(text string) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch b := text[i]; {
-		case quoted && b == '\\':
-			i++
-		case b == '"':
-			quoted = !quoted
-		case quoted:
-		case b == '{':
-			depth++
-		case b == '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return 0
 }
 
 // quote shows a value back, bounded.

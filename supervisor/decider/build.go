@@ -16,9 +16,10 @@ type Options struct {
 	BuiltIn Prompts       // taken where Prompts fail, with a warning; may be nil
 	Timeout time.Duration // for one answer; 0: none
 	Store   Store         // nil: every question is asked
-	// Model, Effort and Templates (a hash of them) are part of the cache's key: another
-	// model's answer is another answer.
-	Model, Effort, Templates string
+	// Asked says whom Ask asks and how: its provider, model and settings. With Templates (a hash of them) it is part
+	// of the cache's key: another model's answer is another answer.
+	Asked     []string
+	Templates string
 	// Strict has failures come back as errors instead of falling back to the rules, for
 	// trying a model out.
 	Strict bool
@@ -53,7 +54,7 @@ func (o Options) model() Decider {
 	if o.Store == nil {
 		return m
 	}
-	return Cached{Of: m, Store: o.Store, Salt: fmt.Sprintf("%q", []string{o.Model, o.Effort, o.Templates})}
+	return Cached{Of: m, Store: o.Store, Salt: fmt.Sprintf("%q %q", o.Asked, o.Templates)}
 }
 
 // broken decides nothing.

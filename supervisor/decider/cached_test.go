@@ -67,8 +67,9 @@ func TestCachedKeys(t *testing.T) {
 	}
 	// One answer is another under each of these.
 	salts := map[string]bool{}
-	for _, o := range []Options{{}, {Model: "a"}, {Effort: "a"}, {Templates: "a"}, {Model: "a\" \"b"},
-		{Model: "a", Effort: "b"}} {
+	for _, o := range []Options{{}, {Asked: []string{"a"}}, {Asked: []string{"", "a"}}, {Templates: "a"},
+		{Asked: []string{"a\" \"b"}},
+		{Asked: []string{"a", "b"}}} {
 		o.Store = NewMemoryStore(1)
 		salts[o.model().(Cached).Salt] = true
 	}

@@ -23,10 +23,12 @@ type Decision struct {
 	Aside    bool   `json:"aside,omitempty"`   // what the agent is to do is no step of the plan
 
 	Source   Source   `json:"source"`
+	System   string   `json:"system,omitempty"`   // the system prompt, as the model read it
 	Prompt   string   `json:"prompt,omitempty"`   // as the model read it; empty where none was asked
 	Answer   string   `json:"answer,omitempty"`   // as the model gave it
 	Warnings []string `json:"warnings,omitempty"` // what went wrong on the way; a fallback has at least one
 	Attempts int      `json:"attempts,omitempty"` // of a model
+	Model    string   `json:"model,omitempty"`    // that answered, as it calls itself
 	Usage    Usage    `json:"usage,omitzero"`
 }
 
@@ -73,6 +75,9 @@ type Question struct {
 // Answer is what the model gave: JSON where it kept to the schema, perhaps with text or
 // fences around it.
 type Answer struct {
-	Text  string
-	Usage Usage
+	Text    string
+	Usage   Usage
+	Model   string   // that answered; empty: it is not known
+	Problem string   // what is wrong with it beforehand, in words for the model; empty: nothing
+	Notes   []string // what else is to be known of it, such as settings that the model does not take
 }

@@ -15,6 +15,7 @@ const (
 	maxRetries     = 2 // of one question, after trouble that passes
 	firstBackoff   = time.Second
 	backoffFactor  = 4
+	maxPause       = time.Minute // longer ones that a server wishes are not waited
 )
 
 // Prompts renders the inputs for a model that knows nothing else.
@@ -25,8 +26,8 @@ type Prompts interface {
 
 // Model asks a model. An answer that cannot be used is answered with a correction, twice;
 // then the error is an *[InvalidError]. An Asker's error that says Transient() is retried
-// after a wait. With an error comes a Decision without a decision: what was asked and what
-// it has cost.
+// after a wait, which is as long as its RetryAfter() says, up to a minute. With an error
+// comes a Decision without a decision: what was asked and what it has cost.
 type Model struct {
 	Ask     Asker
 	Prompts Prompts
@@ -74,22 +75,26 @@ func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.A
 	if err != nil {
 		return asked, fmt.Errorf("decider: rendering the prompt: %w", err)
 	}
-	asked.Prompt = prompt
+	asked.System, asked.Prompt = system, prompt
 	for correction := 0; ; correction++ {
 		q := Question{System: system, Prompt: asked.Prompt, Schema: schema(p)}
 		answer, err := m.ask(ctx, q, &asked)
 		if err != nil {
 			return asked, err
 		}
-		asked.Answer = answer.Text
+		asked.Answer, asked.Model = answer.Text, answer.Model
+		asked.Warnings = append(asked.Warnings, answer.Notes...)
 		d, err := parseDecision(answer.Text, p, agents)
 		if err == nil {
-			d.Source, d.Prompt, d.Answer = ByModel, asked.Prompt, asked.Answer
-			d.Warnings, d.Attempts, d.Usage = asked.Warnings, asked.Attempts, asked.Usage
+			d.Source, d.System, d.Prompt, d.Answer = ByModel, asked.System, asked.Prompt, asked.Answer
+			d.Warnings, d.Attempts, d.Usage, d.Model = asked.Warnings, asked.Attempts, asked.Usage, asked.Model
 			return d, nil
 		}
 		var wrong *AnswerError
-		if !errors.As(err, &wrong) || correction == maxCorrections {
+		if errors.As(err, &wrong) && answer.Problem != "" {
+			wrong.Problem = answer.Problem + " " + wrong.Problem
+		}
+		if wrong == nil || correction == maxCorrections {
 			return asked, &InvalidError{Attempts: correction + 1, Answer: answer.Text, Err: err}
 		}
 		asked.Warnings = append(asked.Warnings,
@@ -130,8 +135,13 @@ func (m Model) ask(ctx context.Context, q Question, book *Decision) (Answer, err
 		if retry == maxRetries || !transient(err) {
 			return Answer{}, fmt.Errorf("decider: asking the model: %w", err)
 		}
-		book.Warnings = append(book.Warnings, fmt.Sprintf("the model was asked again after %v: %v", wait, err))
-		if err := sleep(ctx, wait); err != nil {
+		pause := max(wait, retryAfter(err))
+		if pause > maxPause {
+			return Answer{}, fmt.Errorf("decider: asking the model: %w (it wants to be asked again after %v, and no "+
+				"more than %v is waited)", err, pause.Round(time.Second), maxPause)
+		}
+		book.Warnings = append(book.Warnings, fmt.Sprintf("the model was asked again after %v: %v", pause, err))
+		if err := sleep(ctx, pause); err != nil {
 			return Answer{}, fmt.Errorf("decider: waiting to ask the model again: %w", err)
 		}
 		wait *= backoffFactor
@@ -171,6 +181,15 @@ func (e *slowError) Transient() bool { return false }
 func transient(err error) bool {
 	var t interface{ Transient() bool }
 	return errors.As(err, &t) && t.Transient()
+}
+
+// retryAfter is how long the one asked wants to be left alone; 0: it does not say.
+func retryAfter(err error) time.Duration {
+	var later interface{ RetryAfter() time.Duration }
+	if errors.As(err, &later) {
+		return later.RetryAfter()
+	}
+	return 0
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -25,7 +25,7 @@ func TestModelDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByModel,
-		Prompt: "select " + in.Key(), Answer: "Well. " + test, Attempts: 1,
+		System: "choose", Prompt: "select " + in.Key(), Answer: "Well. " + test, Attempts: 1,
 		Usage: Usage{Input: 10, Output: 1, CostUSD: 0.5}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -102,8 +102,8 @@ func (f Fallback) instead(ruled Decision, ruleErr error, failed Decision, why er
 	}
 	warning := fmt.Sprintf("the rules decide: %v", why)
 	ruled.Source = ByFallback
-	ruled.Prompt, ruled.Answer = failed.Prompt, failed.Answer
-	ruled.Attempts, ruled.Usage = failed.Attempts, failed.Usage
+	ruled.System, ruled.Prompt, ruled.Answer = failed.System, failed.Prompt, failed.Answer
+	ruled.Attempts, ruled.Usage, ruled.Model = failed.Attempts, failed.Usage, failed.Model
 	ruled.Warnings = append(failed.Warnings[:len(failed.Warnings):len(failed.Warnings)], warning)
 	if f.Warn != nil {
 		f.Warn(warning)

@@ -83,7 +83,7 @@ func asSpecified(all []Execution, window int) []ExecutionSummary {
 	out := make([]ExecutionSummary, len(entries))
 	for i, e := range entries {
 		at := slices.IndexFunc(all, func(x Execution) bool { return x.ID == e.ID })
-		out[i] = summary(numbered{at, &kept{Execution: e, summary: Cut(e.Output, SummaryRunes)}})
+		out[i] = summary(numbered{at, kept{Execution: e, Summary: Cut(e.Output, SummaryRunes)}})
 		out[i].Iteration = at + 1
 	}
 	return out

@@ -67,7 +67,7 @@ func Handed(d *verdict.Document, receipts []verdict.Receipt) *Document {
 	}
 	h := &Document{
 		Accomplished:  items(d.Accomplished, otherItems, otherRunes),
-		Remaining:     items(meant(d.Remaining), leftItems, leftRunes),
+		Remaining:     items(meant(d.Left()), leftItems, leftRunes),
 		OpenQuestions: items(meant(d.OpenQuestions), leftItems, leftRunes),
 		KeyContext:    short(d.KeyContext, contextRunes),
 		Constraints:   items(d.Constraints, otherItems, otherRunes),
@@ -184,15 +184,15 @@ func (d *Document) equal(o *Document) bool {
 func openPoints(r Record) []OpenPoint {
 	var left []tally
 	for _, t := range r.History.agents {
-		if t.left != nil {
+		if t.Left != nil {
 			left = append(left, t)
 		}
 	}
-	slices.SortFunc(left, func(a, b tally) int { return a.leftAt - b.leftAt })
+	slices.SortFunc(left, func(a, b tally) int { return a.LeftAt - b.LeftAt })
 	var points []OpenPoint
 	for _, t := range left[max(len(left)-openAgents, 0):] {
-		p := OpenPoint{Agent: t.agent, Iteration: t.leftIteration, OpenQuestions: t.left.OpenQuestions}
-		for _, text := range t.left.Remaining {
+		p := OpenPoint{Agent: t.Agent, Iteration: t.LeftIteration, OpenQuestions: t.Left.OpenQuestions}
+		for _, text := range t.Left.Remaining {
 			if !slices.ContainsFunc(r.Steps, func(s Step) bool { return Cut(s.Description, leftRunes) == text }) {
 				p.Remaining = append(p.Remaining, text)
 			}
@@ -201,8 +201,8 @@ func openPoints(r Record) []OpenPoint {
 			continue
 		}
 		for _, o := range r.History.agents {
-			if o.agent != t.agent && o.succeeded > 0 && o.succeededAt > t.leftAt {
-				p.Since = append(p.Since, o.agent)
+			if o.Agent != t.Agent && o.Succeeded > 0 && o.SucceededAt > t.LeftAt {
+				p.Since = append(p.Since, o.Agent)
 			}
 		}
 		points = append(points, p)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What a history keeps. Windows, figures and whoever explains a decision need no more,
+// What a history keeps. Windows, figures and the explanation of a decision need no more,
 // and a run may have ten thousand executions.
 const (
 	keptExecutions = 64
@@ -32,25 +32,25 @@ type History struct {
 // added, and not for each input that shows it.
 type kept struct {
 	Execution
-	summary string
-	brief   *Document
+	Summary string
+	Brief   *Document `json:",omitempty"`
 }
 
 // numbered is an execution with its place in the whole history, counted from 0.
 type numbered struct {
-	at int
-	*kept
+	At int
+	kept
 }
 
 // tally counts what one agent has done.
 type tally struct {
-	agent                    string
-	succeeded, failed        int
-	tries, triesToSuccess    int // since its last success; until it, of all successes
-	lastSuccess, lastFailure time.Time
-	succeededAt              int       // place of its last success in the history
-	left                     *Document // its last document, if that leaves something open
-	leftAt, leftIteration    int       // place and summon of the execution that gave it
+	Agent                    string
+	Succeeded, Failed        int
+	Tries, TriesToSuccess    int // since its last success; until it, of all successes
+	LastSuccess, LastFailure time.Time
+	SucceededAt              int       // place of its last success in the history
+	Left                     *Document `json:",omitempty"` // its last document, if that leaves something open
+	LeftAt, LeftIteration    int       // place and summon of the execution that gave it
 }
 
 // Failed reports whether the execution counts as a failure. A timeout does: SPEC-0006 counts
@@ -70,17 +70,17 @@ func (e *Execution) Duration() time.Duration {
 // Add returns the history with one more execution. It costs what is kept, not what was.
 func (h History) Add(e Execution) History {
 	// a part would keep the whole in memory
-	k := &kept{Execution: e, summary: strings.Clone(Cut(e.Output, SummaryRunes)), brief: e.Document.brief()}
+	k := &kept{Execution: e, Summary: strings.Clone(Cut(e.Output, SummaryRunes)), Brief: e.Document.brief()}
 	next := h
 	next.count++
 	next.recent = push(h.recent, k, keptExecutions)
 	if i := len(next.recent) - keptOutputs - 1; i >= 0 {
 		old := *next.recent[i]
-		old.Output, old.Document = old.summary, old.brief
+		old.Output, old.Document = old.Summary, old.Brief
 		next.recent[i] = &old
 	}
 	if e.Failed() {
-		next.failures = push(h.failures, numbered{h.count, k}, keptFailures)
+		next.failures = push(h.failures, numbered{h.count, *k}, keptFailures)
 	}
 	next.agents = count(h.agents, &e, h.count)
 	next.tokens = Tokens{h.tokens.Input + e.Tokens.Input, h.tokens.Output + e.Tokens.Output,
@@ -104,27 +104,27 @@ func count(agents []tally, e *Execution, at int) []tally {
 		return agents // says nothing about the agent
 	}
 	i, known := slices.BinarySearchFunc(agents, e.Agent, func(t tally, name string) int {
-		return strings.Compare(t.agent, name)
+		return strings.Compare(t.Agent, name)
 	})
 	agents = slices.Clone(agents)
 	if !known {
-		agents = slices.Insert(agents, i, tally{agent: e.Agent})
+		agents = slices.Insert(agents, i, tally{Agent: e.Agent})
 	}
 	t := &agents[i]
-	t.tries++
+	t.Tries++
 	if e.Failed() {
-		t.failed++
-		t.lastFailure = e.ended()
+		t.Failed++
+		t.LastFailure = e.ended()
 	} else {
-		t.succeeded++
-		t.triesToSuccess += t.tries
-		t.tries = 0
-		t.lastSuccess, t.succeededAt = e.ended(), at
+		t.Succeeded++
+		t.TriesToSuccess += t.Tries
+		t.Tries = 0
+		t.LastSuccess, t.SucceededAt = e.ended(), at
 	}
 	if d := e.Document; d != nil {
-		t.left, t.leftAt, t.leftIteration = nil, at, e.Iteration
+		t.Left, t.LeftAt, t.LeftIteration = nil, at, e.Iteration
 		if len(d.Remaining)+len(d.OpenQuestions) > 0 {
-			t.left = &Document{Remaining: d.Remaining, OpenQuestions: d.OpenQuestions}
+			t.Left = &Document{Remaining: d.Remaining, OpenQuestions: d.OpenQuestions}
 		}
 	}
 	return agents
@@ -175,19 +175,19 @@ func (h History) Mean() time.Duration {
 // does not count.
 func (h History) Performance(agent string) *Performance {
 	i, known := slices.BinarySearchFunc(h.agents, agent, func(t tally, name string) int {
-		return strings.Compare(t.agent, name)
+		return strings.Compare(t.Agent, name)
 	})
 	if !known {
 		return nil
 	}
 	t := h.agents[i]
 	p := &Performance{
-		LastSuccess: stamp(t.lastSuccess),
-		LastFailure: stamp(t.lastFailure),
-		SuccessRate: tenth(100 * float64(t.succeeded) / float64(t.succeeded+t.failed)),
+		LastSuccess: stamp(t.LastSuccess),
+		LastFailure: stamp(t.LastFailure),
+		SuccessRate: tenth(100 * float64(t.Succeeded) / float64(t.Succeeded+t.Failed)),
 	}
-	if t.succeeded > 0 {
-		p.IterationAverage = tenth(float64(t.triesToSuccess) / float64(t.succeeded))
+	if t.Succeeded > 0 {
+		p.IterationAverage = tenth(float64(t.TriesToSuccess) / float64(t.Succeeded))
 	}
 	return p
 }
@@ -204,7 +204,7 @@ type Count struct {
 func (h History) Counts() []Count {
 	list := make([]Count, len(h.agents))
 	for i, t := range h.agents {
-		list[i] = Count{t.agent, t.succeeded, t.failed, t.triesToSuccess, t.lastSuccess, t.lastFailure}
+		list[i] = Count{t.Agent, t.Succeeded, t.Failed, t.TriesToSuccess, t.LastSuccess, t.LastFailure}
 	}
 	return list
 }
@@ -214,7 +214,7 @@ func (h History) window(n int) []numbered {
 	last := h.recent[max(len(h.recent)-n, 0):]
 	list := make([]numbered, len(last), len(last)+keptFailures)
 	for i, e := range last {
-		list[i] = numbered{h.count - len(last) + i, e}
+		list[i] = numbered{h.count - len(last) + i, *e}
 	}
 	return list
 }
@@ -223,11 +223,11 @@ func (h History) window(n int) []numbered {
 func (h History) lastOf(id string) (numbered, bool) {
 	for i := len(h.recent) - 1; i >= 0 && id != ""; i-- {
 		if h.recent[i].ID == id {
-			return numbered{h.count - len(h.recent) + i, h.recent[i]}, true
+			return numbered{h.count - len(h.recent) + i, *h.recent[i]}, true
 		}
 	}
 	if i := len(h.recent) - 1; i >= 0 {
-		return numbered{h.count - 1, h.recent[i]}, true
+		return numbered{h.count - 1, *h.recent[i]}, true
 	}
 	return numbered{}, false
 }
@@ -236,13 +236,15 @@ func (h History) lastOf(id string) (numbered, bool) {
 func (h History) Equal(o History) bool {
 	return h.count == o.count && h.tokens == o.tokens && h.worked == o.worked && h.timed == o.timed &&
 		slices.EqualFunc(h.recent, o.recent, (*kept).equal) &&
-		slices.EqualFunc(h.failures, o.failures, func(a, b numbered) bool { return a.at == b.at && a.equal(b.kept) }) &&
+		slices.EqualFunc(h.failures, o.failures, func(a, b numbered) bool {
+			return a.At == b.At && a.equal(&b.kept)
+		}) &&
 		slices.EqualFunc(h.agents, o.agents, tally.equal)
 }
 
 func (t tally) equal(o tally) bool {
-	same := t.lastSuccess.Equal(o.lastSuccess) && t.lastFailure.Equal(o.lastFailure) && t.left.equal(o.left)
-	o.lastSuccess, o.lastFailure, o.left = t.lastSuccess, t.lastFailure, t.left
+	same := t.LastSuccess.Equal(o.LastSuccess) && t.LastFailure.Equal(o.LastFailure) && t.Left.equal(o.Left)
+	o.LastSuccess, o.LastFailure, o.Left = t.LastSuccess, t.LastFailure, t.Left
 	return same && t == o
 }
 

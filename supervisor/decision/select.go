@@ -67,7 +67,7 @@ func history(h History, window int) []ExecutionSummary {
 	}
 	if failed > manyFailures {
 		first := h.count - len(list)
-		older := slices.IndexFunc(h.failures, func(f numbered) bool { return f.at >= first })
+		older := slices.IndexFunc(h.failures, func(f numbered) bool { return f.At >= first })
 		if older < 0 {
 			older = len(h.failures)
 		}
@@ -89,13 +89,13 @@ func summary(e numbered) ExecutionSummary {
 		DurationMS:  e.Duration().Milliseconds(),
 		StartedAt:   stamp(e.StartedAt),
 		CompletedAt: stamp(e.CompletedAt),
-		Document:    e.brief,
+		Document:    e.Brief,
 	}
 	if s.Iteration == 0 {
-		s.Iteration = e.at + 1
+		s.Iteration = e.At + 1
 	}
 	if e.Output != "" || len(e.Files) > 0 {
-		s.Output = &Output{Summary: e.summary, FilesModified: files(e.Files)}
+		s.Output = &Output{Summary: e.Summary, FilesModified: files(e.Files)}
 	}
 	if f := e.Error; f != nil {
 		s.Error = &ErrorSummary{Message: Cut(f.Message, SummaryRunes), Category: f.category(), Step: f.Step,

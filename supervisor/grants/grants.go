@@ -54,9 +54,6 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("entry %d: %s", p.Entry, p.Reason) }
 
-// UnsafeError reports a path that another user could have put there or changed.
-type UnsafeError = statedir.UnsafeError
-
 // CorruptError says that a file is not what this package wrote.
 type CorruptError struct{ Path, Reason string }
 

@@ -29,7 +29,7 @@ type Store struct {
 }
 
 // Open opens the grants of the workspace cwd in the state directory dir, and makes
-// directories that are missing. *UnsafeError if one of them is a link or another
+// directories that are missing. *statedir.UnsafeError if one of them is a link or another
 // user's. Close the store.
 func Open(dir, cwd string) (*Store, error) {
 	resolved, err := filepath.Abs(cwd)
@@ -60,7 +60,7 @@ func (s *Store) Path() string { return s.dir.Path(s.file()) }
 
 func (s *Store) file() string { return s.name + ".json" }
 
-// Load reads the grants, and says which entries it does not believe. *UnsafeError or
+// Load reads the grants, and says which entries it does not believe. *statedir.UnsafeError or
 // *CorruptError if the file as a whole is not to be believed; there are no grants then.
 func (s *Store) Load() ([]Grant, []Problem, error) {
 	d, err := s.read()

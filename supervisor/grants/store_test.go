@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 // adderEnv makes the test binary add grants as a process of its own: state directory,
@@ -206,7 +208,7 @@ func TestUnsafeFiles(t *testing.T) {
 		b := valid(s)
 		must(t, os.Remove(s.Path()), put(s.Path(), b))
 		before, _ := os.Lstat(s.Path())
-		var unsafe *UnsafeError
+		var unsafe *statedir.UnsafeError
 		if list, _, err := s.Load(); list != nil || !errors.As(err, &unsafe) {
 			t.Errorf("%s: loads %v, %v", name, list, err)
 		}
@@ -254,7 +256,7 @@ func TestUnsafeDirectories(t *testing.T) {
 			if err == nil {
 				s.Close()
 			}
-			var unsafe *UnsafeError
+			var unsafe *statedir.UnsafeError
 			if !errors.As(err, &unsafe) {
 				t.Errorf("%s is a %s: %v", where, name, err)
 			}

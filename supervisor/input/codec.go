@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Kinds is the one place that knows the names under which facts are recorded.
@@ -40,6 +41,7 @@ var Kinds = map[string]reflect.Type{
 	"snapshot_taken":       reflect.TypeFor[SnapshotTaken](),
 	"merged":               reflect.TypeFor[Merged](),
 	"decided":              reflect.TypeFor[Decided](),
+	"day_spent":            reflect.TypeFor[DaySpent](),
 	"woke":                 reflect.TypeFor[Woke](),
 	"judged":               reflect.TypeFor[Judged](),
 	"remembered":           reflect.TypeFor[Remembered](),
@@ -101,7 +103,7 @@ func encodeData(f Fact) ([]byte, error) {
 	switch f := f.(type) {
 	case Happened:
 		if _, ok := f.Event.Body.(bridge.Unknown); ok {
-			return Marshal(f.Event) // its bytes are another's
+			return jsonl.Marshal(f.Event) // its bytes are another's
 		}
 		return f.Event.MarshalJSON()
 	case Commanded:
@@ -110,21 +112,9 @@ func encodeData(f Fact) ([]byte, error) {
 			return nil, err
 		}
 		c.Channel = f.Channel
-		return Marshal(c)
+		return jsonl.Marshal(c)
 	}
-	return Marshal(f)
-}
-
-// Marshal leaves <, > and & as they are: a tool's input is compared with another by its
-// bytes, and must come back as it went in.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return jsonl.Marshal(f)
 }
 
 // command is a command as the journal keeps it: the line it came on, or what was

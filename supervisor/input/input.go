@@ -206,6 +206,11 @@ type (
 		Failed string               `json:",omitempty"`
 		Result bridge.PTYOpenResult `json:",omitzero"`
 	}
+	// DaySpent says what all other runs of the user have cost on the present day, and this one by its own record.
+	DaySpent struct {
+		Day               string // of the user's time zone: 2026-03-14
+		OthersUSD, OwnUSD float64
+	}
 	// Woke says that the machine slept, or its clock was moved, for a while.
 	Woke struct{ Slept time.Duration }
 	// JournalFull says that nothing more can be recorded.
@@ -225,6 +230,7 @@ func (Configured) fact()          {}
 func (SnapshotTaken) fact()       {}
 func (Merged) fact()              {}
 func (Decided) fact()             {}
+func (DaySpent) fact()            {}
 func (Woke) fact()                {}
 func (Judged) fact()              {}
 func (Remembered) fact()          {}

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // whole stands for a text that could not be written again.
@@ -150,7 +152,7 @@ func maskJSON(raw []byte, f func(string) string) []byte {
 	out := raw
 	if each, changed := texts(v, f); changed {
 		var err error
-		if out, err = encoded(each); err != nil {
+		if out, err = jsonl.Marshal(each); err != nil {
 			return []byte(`"` + whole + `"`)
 		}
 	}
@@ -184,13 +186,4 @@ func texts(v any, f func(string) string) (out any, changed bool) {
 		}
 	}
 	return v, changed
-}
-
-// encoded leaves <, > and & as they are: what is no secret stays as it came.
-func encoded(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -77,6 +77,11 @@ func (s *State) Find(id string) (Request, bool) {
 // All returns the requests that are open, and then those that are unclaimed.
 func (s *State) All() []Request { return slices.Concat(s.Open, s.Unclaimed) }
 
+// Awaits reports whether a request of an agent waits for the human.
+func (s *State) Awaits(agent string) bool {
+	return slices.ContainsFunc(s.Open, func(r Request) bool { return r.Params.ID == agent })
+}
+
 // Asked answers a request by what was found out, or has it wait for the human. Changes is the State.Changes that the
 // finding was made with; told says that the frontends were told of the same call already.
 func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, told bool, h Human) {

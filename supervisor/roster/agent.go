@@ -61,6 +61,7 @@ type AgentTakeover struct {
 type AgentSpending struct {
 	CostUSD float64
 	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
+	Level   string       `json:",omitempty"` // of its limit of costs that was told last
 }
 
 // Engaged reports whether it is an Orchestrator that works, or has asked and waits.
@@ -91,8 +92,9 @@ func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
 // HandoffDemand is what every message to an Orchestrator ends with whose context is at its end.
 func (a *Agent) HandoffDemand() string {
 	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
-		return fmt.Sprintf("You have reached a limit of your mode: %s. Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
-			"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.ReachedLimit)
+		return fmt.Sprintf("You have reached a limit: %s. Whatever this message asks: begin nothing. "+
+			"Commit what is finished, then end this turn with kind handoff and the document. "+
+			"What is not in it is lost; what this message told you belongs into it.", a.ReachedLimit)
 	}
 	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
 		"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Context.Pct, a.Context.Window)

@@ -54,6 +54,7 @@ type Watch struct {
 	Quiet   int       // looks in a row without any sign of life
 	Hung    bool      // so many that somebody was told
 	Stopped bool      // its process is stopped, and that was told
+	Silent  bool      `json:",omitempty"` // it has been quiet for long, and that was told
 	Warned  []string  // the resources that were warned of
 	Spared  time.Time // nothing is concluded before: the machine slept
 }

@@ -36,7 +36,7 @@ type AgentWork struct {
 	Work         *Work  // the execution under way
 	PlanStep     int    // the step of the plan it was chosen for, counted from 1; 0: none
 	Turns        int    // of this Orchestrator's, that answered a message
-	ReachedLimit string // which limit of its mode it has reached
+	ReachedLimit string // which limit it has reached
 }
 
 // Standing is where an Orchestrator stands with the Arbiter.

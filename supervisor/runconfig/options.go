@@ -2,6 +2,7 @@ package runconfig
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -33,9 +34,11 @@ type Options struct {
 	// TrustHash is that of the workspace's settings, as they were trusted when this life began.
 	TrustHash string            `json:",omitempty"`
 	Env       map[string]string // added to the agents' environment
-	Workspace Workspace         `json:",omitzero"`
-	Memory    string            `json:",omitempty"` // whether lessons are read and kept: on or off
-	Lessons   string            `json:",omitempty"` // of earlier runs, as the Arbiter reads them
+	// ArbiterEnv is added to that for the Arbiter and the decider.
+	ArbiterEnv map[string]string `json:",omitempty"`
+	Workspace  Workspace         `json:",omitzero"`
+	Memory     string            `json:",omitempty"` // whether lessons are read and kept: on or off
+	Lessons    string            `json:",omitempty"` // of earlier runs, as the Arbiter reads them
 	// Performance is how each mode did in earlier runs, by its name.
 	Performance map[string]decision.Performance `json:",omitempty"`
 	// commands that must pass before the task is complete
@@ -48,6 +51,9 @@ type Options struct {
 	MaxTotalFailures int           `json:",omitempty"` // of one task; 0: no limit
 	MaxExchanges     int           // between agents without a human
 	MaxCostUSD       float64       // 0: no limit
+	MaxCostPerAgent  float64       `json:",omitempty"` // in US dollars, of one Orchestrator; 0: no limit
+	MaxCostPerDay    float64       `json:",omitempty"` // in US dollars, of all runs of a day; 0: no limit
+	QuotaReserve     float64       `json:",omitempty"` // percent of each usage window that is left alone; 0: none
 	Timeout          time.Duration // 0: no limit
 	ContextWarn      float64       // percent of the effective window
 	ContextCritical  float64
@@ -59,6 +65,7 @@ type Options struct {
 	PermissionWait   time.Duration  // an unanswered permission request is denied then
 	MaxWait          time.Duration  // for a usage limit or an overload to pass; negative: not at all
 	WatchEvery       time.Duration  // distance of looks at each agent, 0: the default
+	QuietAfter       time.Duration  `json:",omitempty"` // silence of an agent that is told; 0: none is
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
 
@@ -74,6 +81,7 @@ type Options struct {
 	DeciderEffort  string        `json:",omitempty"`
 	DeciderTimeout time.Duration `json:",omitempty"` // for one answer
 	DecisionCache  bool          `json:",omitempty"` // the same input is not asked twice, over all runs
+	Provider       Provider      `json:",omitzero"`  // whom a stateless or hybrid decider asks
 
 	HumanPresent bool // somebody can answer (until the input ends)
 	Partial      bool // stream text as it arrives
@@ -110,6 +118,8 @@ const (
 	// DefaultWatchEvery is the time between two probes of an agent. Three in a row without a sign of life make the 90 s
 	// after which the Arbiter gets a notice.
 	DefaultWatchEvery = 30 * time.Second
+	// DefaultQuietAfter is more than long thoughts take as a rule.
+	DefaultQuietAfter = 5 * time.Minute
 	DefaultMaxOutput  = 4 << 30
 )
 
@@ -129,6 +139,19 @@ func (o Options) WithDefaults() Options {
 	o.DeciderTimeout = cmp.Or(o.DeciderTimeout, DefaultDeciderTimeout)
 	o.Permissions = cmp.Or(o.Permissions, "ask")
 	return o
+}
+
+// EnvOfArbiter is what is added to the environment of the Arbiter and of the decider.
+func (o *Options) EnvOfArbiter() map[string]string {
+	if len(o.ArbiterEnv) == 0 {
+		return o.Env
+	}
+	env := maps.Clone(o.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, o.ArbiterEnv)
+	return env
 }
 
 // AvailableModes are those an Orchestrator can be summoned under, sorted by name.

@@ -1,10 +1,12 @@
 package runloop
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -348,14 +350,23 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 	})
 }
 
-// TestAForeignWriteIsTold: that somebody else wrote to the journal is said, also when the
-// journal has dealt with it before the loop looks; nothing is refused for it.
+// TestAForeignWriteIsTold: a write of somebody else to the journal is reported, even if the journal
+// has dealt with it before the loop looks; no command is refused because of it.
 func TestAForeignWriteIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := live(t, &fakeJournal{}, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		book, once := &fakeJournal{}, sync.Once{}
+		var n *life
+		book.fail = func(_ journal.Kind, payload []byte) error {
+			if bytes.Contains(payload, []byte(`"after"`)) {
+				once.Do(func() { // the loop appends, so it cannot look between the two
+					n.loop.Trouble(fmt.Errorf("%w: 77 bytes were added", journal.ErrForeignWrite))
+					n.loop.Trouble(nil)
+				})
+			}
+			return nil
+		}
+		n = live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)
-		n.loop.Trouble(fmt.Errorf("%w: 77 bytes were added", journal.ErrForeignWrite))
-		n.loop.Trouble(nil)
 		n.say("after", "one")
 		time.Sleep(time.Second)
 		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "somebody else wrote") {

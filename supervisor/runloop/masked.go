@@ -16,7 +16,8 @@ func (l *Loop) Redact(f func(string) string) { l.redact = f }
 func (l *Loop) masked(f input.Fact) input.Fact {
 	switch f.(type) {
 	// the human's own, or ours
-	case input.Commanded, input.Began, input.Resumed, input.InputEnded, input.Signalled, input.Rang, input.Woke:
+	case input.Commanded, input.Began, input.Resumed, input.InputEnded, input.Signalled, input.Rang, input.Woke,
+		input.DaySpent:
 		return f // they may come before the loop is furnished
 	}
 	if l.redact == nil {

@@ -64,7 +64,7 @@ func masking() *Loop {
 func TestFactsHaveNoSecrets(t *testing.T) {
 	ours := map[string]string{ // and what of them may have one
 		"commanded": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "rang": "all", "signalled": "all",
-		"decided": "Input",
+		"decided": "Input", "day_spent": "all",
 	}
 	l := masking()
 	see := func(name string, f input.Fact) {

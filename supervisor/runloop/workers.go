@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Deadlines of the requests to the bridge. They are far above what the bridge's
@@ -42,7 +43,7 @@ func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
 		return
 	}
 	if errors.Is(err, bridge.ErrClosed) {
-		return // the bridge is gone, which is told once, as BridgeLost
+		return // the bridge is gone, which is reported once, as BridgeLost
 	}
 	f := input.NotSpawned{Agent: p.AgentRef, Category: bridge.CatStart, Message: err.Error()}
 	var rpc *bridge.RPCError
@@ -149,7 +150,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 		f.Failed = "its command held a secret, which was masked: have it read from a file or the environment"
 		return
 	}
-	input, err := input.Marshal(struct {
+	input, err := jsonl.Marshal(struct {
 		Command string `json:"command"`
 	}{e.Params.Command})
 	if err != nil {

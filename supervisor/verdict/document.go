@@ -12,6 +12,25 @@ type Document struct {
 	Checks        []Check    `json:"checks" jsonschema:"commands that prove the work, run by somebody else"`
 	OpenQuestions []string   `json:"open_questions" jsonschema:"what nobody has answered yet"`
 	Claims        []Claim    `json:"claims" jsonschema:"statements about the result; verified only if you saw the proof"`
+	Steps         []Step     `json:"steps,omitempty" jsonschema:"of a planner: the plan, with who does each step"`
+}
+
+// Step is one of a plan. Mode is the agent that it is for; empty: any.
+type Step struct {
+	Text string `json:"text"`
+	Mode string `json:"mode,omitempty"`
+}
+
+// Left is what is left to do: what remains, or else the steps.
+func (d *Document) Left() []string {
+	if len(d.Remaining) > 0 {
+		return d.Remaining
+	}
+	var texts []string
+	for _, s := range d.Steps {
+		texts = append(texts, s.Text)
+	}
+	return texts
 }
 
 // Decision records a choice with the alternative that lost.

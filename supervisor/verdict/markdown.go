@@ -65,6 +65,7 @@ func (d *Document) render(claims string, check, claim func(int) string) string {
 	var b strings.Builder
 	list(&b, "Accomplished", d.Accomplished)
 	list(&b, "Remaining", d.Remaining)
+	list(&b, "Steps", lines(d.Steps, Step.String))
 	if text := strings.TrimSpace(d.KeyContext); text != "" {
 		heading(&b, "Key context")
 		b.WriteString(text + "\n")
@@ -91,6 +92,15 @@ func (d *Document) render(claims string, check, claim func(int) string) string {
 // Text is a decision on one line.
 func (x Decision) Text() string {
 	return phrase(x.Choice, " — rejected: ", x.Rejected, " — why: ", x.Why)
+}
+
+// String is a step on one line.
+func (s Step) String() string {
+	text, mode := strings.TrimSpace(s.Text), strings.TrimSpace(s.Mode)
+	if text == "" || mode == "" {
+		return text
+	}
+	return text + " (for " + mode + ")"
 }
 
 func requirement(c Check) string { return phrase(c.Command, " — expect: ", c.Expect) }

@@ -53,6 +53,19 @@ const documentSchema = `{
     "required": ["claim", "verified"],
     "additionalProperties": false
    }
+  },
+  "steps": {
+   "type": "array",
+   "description": "Only if you were asked for a plan: its steps, in order.",
+   "items": {
+    "type": "object",
+    "properties": {
+     "text": {"type": "string", "description": "What is done in the step, and how its end is proven."},
+     "mode": {"type": "string", "description": "The name of the agent that does it, one of those you were told of."}
+    },
+    "required": ["text"],
+    "additionalProperties": false
+   }
   }
  },
  "required": ["accomplished", "remaining", "key_context"],

@@ -22,7 +22,7 @@ const (
 // Line is a line of a stream. Offsets are in bytes from the stream's beginning.
 type Line struct {
 	// Data is the line without its end (\n or \r\n), of an over-long one its first
-	// bytes. It belongs to whoever made the Line and is valid until the call after.
+	// bytes. It is valid until the next call of the Splitter or LineReader that made the Line.
 	Data []byte
 	// Start is the offset of its first byte, End that of the byte behind its \n: what
 	// to persist when the line has been dealt with.

@@ -35,6 +35,7 @@ type Picker struct {
 	items    []Item
 	filter   string
 	typing   bool
+	eager    bool  // letters go to the filter from the beginning
 	order    []int // of those that match, the best first
 	cursor   int   // into order
 	top      int
@@ -81,6 +82,9 @@ func (p *Picker) SetFilter(filter string) {
 	p.rank()
 	p.moved()
 }
+
+// Filtering has letters go to the filter from the beginning, and Esc leave the list at once.
+func (p *Picker) Filtering() { p.typing, p.eager = true, true }
 
 // Filter is what is filtered by; typing says whether letters go there.
 func (p *Picker) Filter() (filter string, typing bool) { return p.filter, p.typing }
@@ -154,7 +158,7 @@ func (p *Picker) Key(e *tcell.EventKey) bool {
 		return p.move(len(p.order))
 	case tcell.KeyBackspace:
 		if p.filter == "" {
-			p.typing = false
+			p.typing = p.eager
 			return true
 		}
 		p.SetFilter(withoutLast(p.filter))
@@ -165,7 +169,7 @@ func (p *Picker) Key(e *tcell.EventKey) bool {
 			p.OnChoose(item)
 		}
 	case tcell.KeyEscape:
-		if p.typing || p.filter != "" {
+		if !p.eager && (p.typing || p.filter != "") {
 			p.typing = false
 			p.SetFilter("")
 			break

@@ -10,29 +10,25 @@ import (
 )
 
 // Member is one of a tool input's top-level members. Value is JSON.
-type Member struct {
-	Key   string
-	Value []byte
-}
+type Member = jsonl.Member
 
 // maxMembers is how many members of an input are told apart. No tool takes so many;
 // an input that has more is shown as it is.
 const maxMembers = 64
 
-// Members reads an input only so far as to find its members: what is in them may be
-// a megabyte of text, of which a folded card shows nothing. Sound is false if it is
-// no object, has too many members, or one of them twice, so that it cannot be told
-// which of the two will count.
+// Members splits an input into its members. Sound is false if it is no object, has too many
+// members, or one of them twice, so that it cannot be told which of the two will count.
 func Members(raw []byte) (list []Member, sound bool) {
-	seen, odd := map[string]bool{}, false
-	sound = jsonl.Members(raw, func(key, value []byte) bool {
-		m := Member{string(key), value}
-		odd = seen[m.Key] || len(list) == maxMembers
-		seen[m.Key], list = true, append(list, m)
-		return !odd
-	})
-	if !sound || odd {
+	list, err := jsonl.Members(raw)
+	if err != nil || len(list) > maxMembers {
 		return nil, false
+	}
+	seen := map[string]bool{}
+	for _, m := range list {
+		if seen[m.Key] {
+			return nil, false
+		}
+		seen[m.Key] = true
 	}
 	return list, true
 }

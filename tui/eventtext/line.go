@@ -86,7 +86,7 @@ func holdings(h contract.Handoff) string {
 	}
 	passed, failed, open := d.Tally(h.Receipts)
 	add(len(d.Accomplished), "accomplished")
-	add(len(d.Remaining), "remaining")
+	add(len(d.Left()), "remaining")
 	add(len(d.Decisions), "decided")
 	add(len(d.OpenQuestions), "open")
 	checks(passed, "passed")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -156,6 +157,13 @@ func word(e history.Entry, name func(string) string) wording {
 		}}
 	case contract.Notice:
 		return wording{One(b.Text, MaxWords), func() string { return said("Notice", b.Text) }}
+	case contract.Budget:
+		return line(budgetText(b, who))
+	case contract.Quota:
+		return line(quotaText(b))
+	case contract.Quiet:
+		return line(who + " has been quiet for " + Span(time.Duration(b.Seconds)*time.Second) +
+			After(": ", One(b.Doing, MaxSummary)))
 	case contract.Done:
 		return line(who + " has gone" + After(": ", parting(name, b.Reason)))
 	case contract.Result:
@@ -167,6 +175,31 @@ func word(e history.Entry, name func(string) string) wording {
 	}
 	raw, _ := json.Marshal(e.Event.Body)
 	return line(One(e.Event.Body.EventName(), MaxName) + " " + brief(orObject(raw), MaxSummary))
+}
+
+func budgetText(b contract.Budget, who string) string {
+	verb := " has cost "
+	switch b.Scope {
+	case contract.ScopeAgent:
+	case contract.ScopeDay:
+		who, verb = "All runs of this day", " have cost "
+	default:
+		who = "The " + One(b.Scope, MaxName)
+	}
+	text := who + verb + Dollars(b.SpentUSD) + " of " + Dollars(b.LimitUSD)
+	if b.Level == "limit" {
+		return text + ", which is the most"
+	}
+	return text
+}
+
+func quotaText(b contract.Quota) string {
+	text := strings.ReplaceAll(One(b.Window, MaxName), "_", " ") + " window of the plan: " + Percent(b.UsedPct) +
+		" used" + After(", resets at ", One(b.ResetsAt, MaxName))
+	if b.LeftSeconds > 0 {
+		text += ", used up at this rate in " + Span(time.Duration(b.LeftSeconds)*time.Second)
+	}
+	return text
 }
 
 // attempt says when something is tried again, and why.

@@ -158,6 +158,20 @@ func gistOf(value []byte) string {
 	return text
 }
 
+// Relative is a path from a directory, if it lies below it, and any other text as it is.
+func Relative(root, text string) string {
+	if root == "" || root == "/" || !strings.HasPrefix(text, root) {
+		return text
+	}
+	switch rest := text[len(root):]; {
+	case rest == "":
+		return "."
+	case rest[0] == '/' && len(rest) > 1:
+		return rest[1:]
+	}
+	return text
+}
+
 // ToolName is a tool's name as it is shown: those of servers without their wrapping.
 func ToolName(tool string) string {
 	name := One(tool, MaxName)

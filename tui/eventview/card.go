@@ -1,6 +1,9 @@
 package eventview
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -42,7 +45,11 @@ func (o cards) card(e history.Entry) View {
 		return o.decision(e.Event, b)
 	case contract.Handoff:
 		c := begin(b.From)
-		c.Head = o.head(b.From, b.To, render.Of(render.Dim, "hand-off"), e.At)
+		kind := render.Of(render.Dim, "hand-off")
+		c.Head = o.head(b.From, b.To, append(slices.Clone(kind), documents(o).proven(b)...), e.At)
+		if !strings.Contains(c.Head.Text(), kind.Text()) { // there is no room for both
+			c.Head = o.head(b.From, b.To, kind, e.At)
+		}
 		c.Lines, c.Foldable = documents(o).handoff(b)
 		return c
 	case contract.Spawn:

@@ -127,7 +127,8 @@ func samples() map[string][]history.Entry {
 		"subagent_progress": {told("orch-1", contract.SubagentProgress{Description: "Survey the parser", ToolUse: "toolu_1", Tokens: 12_345, ToolUses: 1, LastTool: "Grep"})},
 		"turn": {
 			told("orch-1", func() contract.Turn {
-				b := contract.Turn{CostUSD: 0.1234, Outcome: "done"}
+				b := contract.Turn{CostUSD: 0.1234, Outcome: "done",
+					Models: []contract.ModelCost{{Model: "claude-sonnet-4-5", CostUSD: 0.1234}}}
 				b.Usage.Input, b.Usage.CacheRead, b.Usage.Output = 1200, 60_000, 850
 				return b
 			}()),
@@ -199,7 +200,21 @@ func samples() map[string][]history.Entry {
 		},
 		"overlap":   {told("supervisor", contract.Overlap{Path: "cmd/main.go", Agents: []string{"orch-1", "orch-2"}})},
 		"withdrawn": {told("human", contract.Withdrawn{MessageID: "m2"})},
-		"halted":    {told("human", contract.Halted{By: "screen"}), told("human", contract.Halted{By: "socket"})},
+		"budget": {
+			told("supervisor", contract.Budget{Scope: "run", SpentUSD: 4.02, LimitUSD: 5, Level: "warn"}),
+			told("supervisor", contract.Budget{Scope: "day", SpentUSD: 19, LimitUSD: 20, Level: "warn"}),
+			told("orch-1", contract.Budget{Scope: "agent", SpentUSD: 2.5, LimitUSD: 2.5, Level: "limit"}),
+		},
+		"quota": {
+			told("supervisor", contract.Quota{Window: "five_hour", UsedPct: 81, ResetsAt: "2026-03-14T12:00:00Z",
+				LeftSeconds: 2400}),
+			told("supervisor", contract.Quota{Window: "seven_day", UsedPct: 30.5}),
+		},
+		"quiet": {
+			told("orch-1", contract.Quiet{Seconds: 312, Doing: "Bash go test ./..."}),
+			told("arbiter", contract.Quiet{Seconds: 300, Doing: "thinking"}),
+		},
+		"halted": {told("human", contract.Halted{By: "screen"}), told("human", contract.Halted{By: "socket"})},
 		"permission": {
 			told("orch-1", contract.Permission{Request: "r2", Behavior: "allow", By: "human", Tool: "Bash", Rule: "Bash(go test *)", Scope: "always", Action: "0123456789abcdef"}),
 			told("orch-1", contract.Permission{Request: "r3", Behavior: "deny", By: "halted", Tool: "Bash", Subagent: "toolu_1"}),
@@ -218,7 +233,12 @@ func samples() map[string][]history.Entry {
 		"result": {told("supervisor", contract.Result{
 			Status: "complete", Summary: "The parser **stands**.", CostUSD: 1.5, Iterations: 2, DurationMS: 754_000, Crashes: 1, Session: "run-7",
 			Checks: &contract.Checks{Passed: 3, Failed: 1, Unproven: 2}, Rehearsal: true,
-		}), told("supervisor", contract.Result{Status: "needs_input", Summary: "Which one?", Session: "run-7"}),
+		}), told("supervisor", contract.Result{Status: "complete", Summary: "Proved.", Session: "run-7",
+			Acceptance: []contract.Acceptance{{Text: "It builds.", Status: "passed"},
+				{Text: "It is fast.", Status: "failed"},
+				{Text: "It is liked.", Status: "unproven"}},
+			Changes: &contract.ResultChanges{Files: 4, Added: 120, Deleted: 3}}),
+			told("supervisor", contract.Result{Status: "needs_input", Summary: "Which one?", Session: "run-7"}),
 			told("supervisor", contract.Result{Status: "cancelled", Summary: "cancelled by the human", Session: "run-7", HalfDone: []string{
 				"Orchestrator I (orch-1): Bash `npm install` for 11s", "step 1 of the plan: install, which takes its time where the network is slow and the way is long",
 			}}),

@@ -1,6 +1,7 @@
 package eventview
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -76,6 +77,46 @@ func (o documents) tally(h contract.Handoff) []render.Line {
 	return append(lines, o.labelled("claims", parts)...)
 }
 
+// proven counts in the head of the card what was proved of the document: of its claims, or of its checks
+// where it has no claims.
+func (o documents) proven(h contract.Handoff) render.Line {
+	if h.Document == nil {
+		return nil
+	}
+	proved, refuted, open := h.Document.Tally(h.Receipts)
+	if len(h.Document.Claims) > 0 {
+		proved, refuted, open = 0, 0, 0
+	}
+	for i := range h.Document.Claims {
+		switch proofOf(h, i) {
+		case verdict.Verified:
+			proved++
+		case verdict.Refuted:
+			refuted++
+		default:
+			open++
+		}
+	}
+	g := o.Look.Glyphs
+	var l render.Line
+	for _, part := range []struct {
+		n    int
+		role render.Role
+		text string
+	}{{proved, render.Good, g.Done + " %s proved"}, {refuted, render.Bad, g.Failed + " %s refuted"},
+		{open, render.Pending, g.Pending + " %s unproven"}} {
+		if part.n > 0 {
+			separator := "  "
+			if len(l) > 0 {
+				separator = " " + g.Separator + " "
+			}
+			l = append(l, render.Span{Text: separator, Role: render.Dim},
+				render.Span{Text: fmt.Sprintf(part.text, words.Number(part.n)), Role: part.role})
+		}
+	}
+	return l
+}
+
 func (o documents) labelled(label string, parts []render.Line) []render.Line {
 	if len(parts) == 0 {
 		return nil
@@ -114,6 +155,11 @@ func (o documents) document(h contract.Handoff) []render.Line {
 	}
 	items("Accomplished", d.Accomplished)
 	items("Remaining", d.Remaining)
+	steps := make([]string, len(d.Steps))
+	for i, s := range d.Steps {
+		steps[i] = s.String()
+	}
+	items("Steps", steps)
 	if strings.TrimSpace(d.KeyContext) != "" {
 		title("Key context")
 		lines = append(lines, o.markdown(render.Base, strings.Trim(d.KeyContext, "\n"))...)

@@ -21,7 +21,7 @@ func Live(l history.Live, o Options) View {
 		text = l.Message
 	}
 	if text != "" {
-		r := markdown.Options{Width: o.width(), Look: o.Look, Role: render.Base}
+		r := markdown.Options{Width: o.prose(), Look: o.Look, Role: render.Base}
 		var lines []render.Line
 		if o.Stream != nil {
 			lines = o.Stream.Set(text, r)

@@ -95,11 +95,14 @@ func logRole(b contract.Body) render.Role {
 		case "failed":
 			return render.Bad
 		}
-	case contract.Overlap, contract.Merge, contract.Takeover, contract.Withdrawn, contract.Rejected, contract.Retry, contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice:
+	case contract.Overlap, contract.Merge, contract.Takeover, contract.Withdrawn, contract.Rejected, contract.Retry,
+		contract.Restart, contract.ContextWarning, contract.Compact, contract.Notice, contract.Quiet,
+		contract.Budget:
 		return render.Warn
 	case contract.Question, contract.PermissionRequest:
 		return render.Alert
-	case contract.Delivered, contract.Context, contract.Cost, contract.SubagentProgress, contract.Accepted, contract.Turn:
+	case contract.Delivered, contract.Context, contract.Cost, contract.Quota, contract.SubagentProgress,
+		contract.Accepted, contract.Turn:
 		return render.Dim
 	}
 	return render.Base

@@ -58,7 +58,14 @@ func (o cards) result(e history.Entry, b contract.Result) View {
 	c.Lines, c.Foldable = o.body(render.Base, b.Summary, 2*foldBody)
 	c.Lines = append(c.Lines, o.interrupted(b)...)
 	c.Lines = append(c.Lines, o.joined(o.account(b))...)
-	if k := b.Checks; k != nil {
+	c.Lines = append(c.Lines, o.receipt(b)...)
+	return c
+}
+
+// receipt is what was proved of a run's work, and what it changed.
+func (o cards) receipt(b contract.Result) (lines []render.Line) {
+	g := o.Look.Glyphs
+	tally := func(label string, k contract.Checks) {
 		var parts []render.Line
 		add := func(n int, r render.Role, mark, text string) {
 			if n > 0 {
@@ -68,9 +75,31 @@ func (o cards) result(e history.Entry, b contract.Result) View {
 		add(k.Passed, render.Good, g.Done, "passed")
 		add(k.Failed, render.Bad, g.Failed, "failed")
 		add(k.Unproven, render.Pending, g.Pending, "unproven")
-		c.Lines = append(c.Lines, documents(o).labelled("checks", parts)...)
+		lines = append(lines, documents(o).labelled(label, parts)...)
 	}
-	return c
+	if b.Checks != nil {
+		tally("checks", *b.Checks)
+	}
+	var criteria contract.Checks
+	for _, a := range b.Acceptance {
+		switch a.Status {
+		case "passed":
+			criteria.Passed++
+		case "failed":
+			criteria.Failed++
+		default:
+			criteria.Unproven++
+		}
+	}
+	tally("criteria", criteria)
+	if f := b.Changes; f != nil && f.Files > 0 {
+		lines = append(lines, documents(o).labelled("changed", []render.Line{
+			render.Of(render.Base, words.Count(f.Files, "file")),
+			render.Of(render.DiffAdd, "+"+words.Number(f.Added)),
+			render.Of(render.DiffRemove, "-"+words.Number(f.Deleted)),
+		})...)
+	}
+	return lines
 }
 
 // interrupted is what was cut off in its midst, all of it: somebody has to look after it.

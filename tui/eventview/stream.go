@@ -44,6 +44,9 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	} else {
 		tail = render.Span{}
 	}
+	if o.Root != nil {
+		o.root = o.Root(e.Event.ID)
+	}
 	l := inputs(o).call(b.Tool, b.Input, free)
 	if tail.Text != "" {
 		l = append(l, render.Span{Text: spaces(room - l.Width() - render.Width(tail.Text)), Role: render.Base}, tail)

@@ -84,7 +84,7 @@ func (o cards) decision(e contract.Event, d contract.Decision) View {
 		mark = render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
 	}
 	room := o.within(markWidth(mark.Text))
-	lines := render.Wrap(l, room.width())
+	lines := render.Wrap(l, room.prose())
 	if reason := strings.Trim(d.Reason, "\n"); strings.TrimSpace(reason) != "" {
 		more, foldable := room.words(render.Dim, reason, 2)
 		lines, c.Foldable = append(lines, more...), foldable
@@ -101,11 +101,11 @@ func (o cards) decision(e contract.Event, d contract.Decision) View {
 func (o Options) words(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
 	if !o.Open && len(text) > eventtext.WholeBytes {
 		head := eventtext.Beginning(text, keep)
-		lines = render.WrapText(r, head, o.width())
+		lines = render.WrapText(r, head, o.prose())
 		rest := text[len(head):]
 		return append(lines[:min(keep, len(lines))], o.more(strings.Count(rest, "\n"), len(rest))), true
 	}
-	lines = render.WrapText(r, text, o.width())
+	lines = render.WrapText(r, text, o.prose())
 	if len(lines) <= keep+foldSlack {
 		return lines, false
 	}

@@ -17,7 +17,7 @@ type inputs struct{ Options }
 func (o inputs) call(tool string, input json.RawMessage, columns int) render.Line {
 	name := eventtext.ToolName(tool)
 	l := render.Line{{Text: name, Role: render.Strong}}
-	about := eventtext.Gist(tool, input)
+	about := eventtext.Relative(o.root, eventtext.Gist(tool, input))
 	room := columns - render.Width(name) - 2
 	if about == "" || room < 2 {
 		return o.shorten(l, columns)
@@ -58,7 +58,7 @@ func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
 	case "Write":
 		if content, ok := take("content"); ok {
 			show(o.path(file, take))
-			show(o.highlight(language(file), content))
+			show(o.highlight(Language(file), content))
 		}
 	case "NotebookEdit":
 		if source, ok := take("new_source"); ok {
@@ -71,10 +71,10 @@ func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
 			take("old_string")
 			take("new_string")
 			show(o.path(file, take))
-			show(o.diff(o.value(before), o.value(now), language(file)))
+			show(o.diff(o.value(before), o.value(now), Language(file)))
 		}
 	case "MultiEdit":
-		if edits, rest, ok := o.edits(list, language(file)); ok {
+		if edits, rest, ok := o.edits(list, Language(file)); ok {
 			list = rest
 			show(o.path(file, take))
 			show(edits)
@@ -173,8 +173,8 @@ var languages = map[string]string{
 	"rb": "ruby", "php": "php",
 }
 
-// language is that of a file, by its name.
-func language(file string) string {
+// Language is that of a file, by its name.
+func Language(file string) string {
 	name := strings.ToLower(file[strings.LastIndexByte(file, '/')+1:])
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		name = name[i+1:]

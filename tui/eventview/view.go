@@ -17,6 +17,8 @@ type Options struct {
 	Now   time.Time
 	Name  func(id string) string // how a party is called; nil: [Name]
 	Time  bool                   // say when
+	// Root is the directory that an agent works in: on one line, paths are relative to it. nil: as they are.
+	Root func(agent string) string
 	// Parent is the subagent that started a subagent, empty for an agent itself; nil:
 	// every subagent is an agent's own. [Subagents.Parent] is one.
 	Parent func(subagent string) string
@@ -26,6 +28,7 @@ type Options struct {
 
 	// most is how many lines of each text of an input are wanted; 0: all.
 	most int
+	root string // of the agent at hand
 }
 
 // View is one event as it is shown.
@@ -74,6 +77,9 @@ func (o Options) within(columns int) Options {
 }
 
 func (o Options) width() int { return max(o.Width, 1) }
+
+// prose is how many columns prose has.
+func (o Options) prose() int { return min(o.width(), render.Prose) }
 
 // head says who speaks to whom; tail is what else is to be known of it, and goes
 // first where there is no room. The last span is the time, for the right edge; it is
@@ -131,7 +137,7 @@ func (o Options) depth(subagent string) int {
 
 // markdown lays prose out.
 func (o Options) markdown(r render.Role, text string) []render.Line {
-	return markdown.Markdown(text, markdown.Options{Width: o.width(), Look: o.Look, Role: r})
+	return markdown.Markdown(text, markdown.Options{Width: o.prose(), Look: o.Look, Role: r})
 }
 
 // quiet is a card of one sentence.
@@ -143,7 +149,7 @@ func (o Options) quiet(e contract.Event, r render.Role, mark, text string) View 
 
 // sentence wraps a text behind a mark.
 func (o Options) sentence(r render.Role, mark, text string) []render.Line {
-	return o.behind(render.Span{Text: mark, Role: r}, render.WrapText(r, text, o.within(markWidth(mark)).width()))
+	return o.behind(render.Span{Text: mark, Role: r}, render.WrapText(r, text, o.within(markWidth(mark)).prose()))
 }
 
 // behind puts a mark before the first of some lines, and room before the others.

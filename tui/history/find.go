@@ -3,12 +3,12 @@ package history
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"reflect"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Find looks for an entry of a thread that has a text, whatever the case, from the
@@ -63,12 +63,8 @@ type needle struct {
 
 func newNeedle(text string) needle {
 	n := needle{lower: strings.ToLower(text), ascii: true}
-	var quoted strings.Builder
-	enc := json.NewEncoder(&quoted)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(n.lower) == nil {
-		line := strings.TrimSuffix(quoted.String(), "\n")
-		if inner := line[1 : len(line)-1]; inner != n.lower {
+	if quoted, err := jsonl.Marshal(n.lower); err == nil {
+		if inner := string(quoted[1 : len(quoted)-1]); inner != n.lower {
 			n.escaped = inner
 		}
 	}

@@ -88,3 +88,18 @@ func (g *growing) text() string {
 	}
 	return g.shown
 }
+
+// end is about so many bytes of the end of the text, in whole lines where it has any.
+func (g *growing) end(most int) string {
+	done := g.done
+	if drop := len(done) - most; drop > 0 {
+		for drop < len(done) && !utf8.RuneStart(done[drop]) {
+			drop++
+		}
+		done = done[drop:]
+		if i := bytes.IndexByte(done, '\n'); i >= 0 && i < len(done)-1 {
+			done = done[i+1:]
+		}
+	}
+	return string(done) + sanitize.Text(string(g.tail[:whole(g.tail)]))
+}

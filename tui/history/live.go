@@ -44,6 +44,18 @@ func (l *lives) get(agent string) (Live, bool) {
 		Began: a.began}, true
 }
 
+// end is get with no more than about so many bytes of each text: the end of it.
+func (l *lives) end(agent string, most int) (Live, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, ok := l.byAgent[agent]
+	if !ok {
+		return Live{}, false
+	}
+	return Live{Agent: agent, Text: a.prose.end(most), Verdict: a.verdict != nil, Message: a.message.end(most),
+		Began: a.began}, true
+}
+
 func (l *lives) delta(at time.Time, agent string, d contract.Delta) {
 	if d.Text == "" {
 		return

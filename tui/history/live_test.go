@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -242,4 +243,24 @@ func partialMessage(json string) string {
 	var r messageReader
 	r.feed(json)
 	return sanitize.Text(string(r.out[:whole(r.out)]))
+}
+
+// TestLiveEnd: of a text that arrives, the end is given in whole lines, and nothing that a terminal acts on.
+func TestLiveEnd(t *testing.T) {
+	c := open(t, Options{})
+	if _, ok := c.LiveEnd("orch-1", 100); ok {
+		t.Error("a text arrives that nobody writes")
+	}
+	for i := range 1000 {
+		c.Add(someTime, contract.Event{ID: "orch-1", Body: contract.Delta{Text: fmt.Sprintf("line %d \x1b[31m\n", i)}})
+	}
+	c.Add(someTime, contract.Event{ID: "orch-1", Body: contract.Delta{Text: "and this is \x1b[3"}})
+	l, ok := c.LiveEnd("orch-1", 40)
+	if want := "line 997 \nline 998 \nline 999 \nand this is "; !ok || l.Text != want {
+		t.Errorf("%v, %q, want %q", ok, l.Text, want)
+	}
+	whole, _ := c.Live("orch-1")
+	if l, _ = c.LiveEnd("orch-1", 1<<20); l != whole {
+		t.Errorf("all of it: %d bytes, want %d", len(l.Text), len(whole.Text))
+	}
 }

@@ -119,6 +119,9 @@ func (c *Store) Version() uint64 { return c.version.Load() }
 // holds it.
 func (c *Store) Live(agent string) (Live, bool) { return c.lives.get(agent) }
 
+// LiveEnd is Live with no more than about so many bytes of each text: the end of it.
+func (c *Store) LiveEnd(agent string, most int) (Live, bool) { return c.lives.end(agent, most) }
+
 // Lost is how many entries could not be kept, and what is wrong with the disk now.
 func (c *Store) Lost() (int, error) {
 	c.mu.Lock()

@@ -14,14 +14,21 @@ const (
 	Plan       Context = "plan"
 	Text       Context = "a text"
 	Sessions   Context = "sessions"
+	Changes    Context = "changes"
+	Timeline   Context = "timeline"
+	Playback   Context = "playback" // the conversation of a run that is played again
+	Diff       Context = "a change"
 	First      Context = "beginning" // there is nothing to drive
 	Help       Context = "help"
 	Ask        Context = "a question"
+	Inbox      Context = "what waits"
+	Shell      Context = "your command"
 	Pick       Context = "a list"
 )
 
 // Contexts in the order of the help.
-var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Text, Sessions, First, Ask, Pick, Help}
+var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Text, Sessions, Changes, Diff, Timeline,
+	Playback, First, Ask, Inbox, Shell, Pick, Help}
 
 // Action is what a key leads to.
 type Action string
@@ -35,7 +42,17 @@ const (
 	OpenLogbook Action = "logbook"
 	OpenPlan    Action = "plan"
 	OpenRuns    Action = "sessions"
+	OpenChanges Action = "changes"
+	OpenTimes   Action = "timeline"
+	SideBySide  Action = "side by side"
 	OpenFocus   Action = "focus"
+	OpenInbox   Action = "inbox"
+	OpenPalette Action = "palette"
+	Answer      Action = "answer"
+	NextItem    Action = "next item"
+	PrevItem    Action = "previous item"
+	AnswerAll   Action = "answer all"
+	FirstStep   Action = "first step"
 	NextAgent   Action = "next agent"
 	PrevAgent   Action = "previous agent"
 	Back        Action = "back"
@@ -70,6 +87,28 @@ const (
 	PrevBlock   Action = "previous"
 	Fold        Action = "fold"
 	FoldAll     Action = "fold all"
+
+	Hold        Action = "hold"
+	Faster      Action = "faster"
+	Slower      Action = "slower"
+	JumpBack    Action = "jump back"
+	JumpOn      Action = "jump on"
+	PlayAnew    Action = "play anew"
+	PlayOut     Action = "play to the end"
+	TakeUp      Action = "take up"
+	Report      Action = "report"
+	Earlier     Action = "earlier"
+	Later       Action = "later"
+	MuchEarlier Action = "much earlier"
+	MuchLater   Action = "much later"
+	ZoomIn      Action = "zoom in"
+	ZoomOut     Action = "zoom out"
+	NextMoment  Action = "next moment"
+	PrevMoment  Action = "previous moment"
+
+	FoldSubagents Action = "fold subagents"
+	CycleGrants   Action = "permission mode"
+
 	Select      Action = "select"
 	Copy        Action = "copy"
 	Search      Action = "search"
@@ -115,12 +154,17 @@ var table = []Binding{
 	{Everywhere, []string{"Ctrl+Z"}, Suspend, "suspend; fg comes back"},
 	{Everywhere, []string{"Ctrl+L"}, Redraw, "draw the screen anew"},
 	{Everywhere, []string{"F1"}, OpenHelp, "help for this screen"},
+	{Everywhere, []string{"Ctrl+P"}, OpenPalette, "all commands and agents: type a few letters of one"},
 	{Everywhere, []string{"F2"}, OpenLogbook, "the logbook"},
 	{Everywhere, []string{"F3"}, OpenPlan, "the plan in full"},
-	{Everywhere, []string{"F4"}, OpenRuns, "runs to take up again"},
+	{Everywhere, []string{"F4"}, OpenRuns, "all runs: live, resumable and finished"},
+	{Everywhere, []string{"F5"}, OpenChanges, "what the run has changed"},
+	{Everywhere, []string{"F6"}, OpenTimes, "when the agents did what"},
 	{Everywhere, []string{"Alt+0"}, OpenFocus, "look at the Arbiter; Alt+1 … Alt+9: at an Orchestrator"},
-	{Everywhere, []string{"Alt+p"}, Judge, "open the permission request that waits"},
+	{Everywhere, []string{"F7"}, OpenInbox, "what waits for you: questions, permission requests, choices"},
+	{Everywhere, []string{"Alt+p"}, Judge, "open the permission request that waits, or the list of several"},
 	{Everywhere, []string{"Alt+c"}, WayOut, "choose one of the ways out of the trouble at hand"},
+	{Everywhere, []string{"Shift+Tab"}, CycleGrants, "the next permission mode: ask, accept-edits, rules"},
 	{Everywhere, []string{"Alt+s"}, Strength, "how strong the next word is: note, steer, stop"},
 	{Everywhere, []string{"Alt+i"}, Stop, "interrupt the running turns"},
 	{Everywhere, []string{`Ctrl+\`}, Halt,
@@ -153,16 +197,20 @@ var table = []Binding{
 	{Normal, []string{"z"}, FoldAll, "fold or unfold all"},
 	{Normal, []string{"v"}, Select, "select lines"},
 	{Normal, []string{"y"}, Copy, "copy what is selected, or the message"},
-	{Normal, []string{"/"}, Search, "search"},
-	{Normal, []string{"n"}, SearchPrev, "the match before"},
-	{Normal, []string{"N"}, SearchNext, "the next match"},
-	{Normal, []string{"Tab"}, NextAgent, "the next agent"},
-	{Normal, []string{"Shift+Tab"}, PrevAgent, "the agent before"},
+	{Normal, []string{"/"}, Search, "search: Enter goes to the nearest match above, or below"},
+	{Normal, []string{"n"}, SearchNext, "the next match, further down"},
+	{Normal, []string{"N"}, SearchPrev, "the match before, further up"},
+	{Normal, []string{"Tab", "]"}, NextAgent, "the next agent"},
+	{Normal, []string{"["}, PrevAgent, "the agent before"},
+	{Normal, []string{"e"}, FoldSubagents, "fold or unfold the subagents of that agent, or of all"},
 	{Normal, []string{"f", "Right"}, OpenFocus, "look at that agent; 1 … 9: at an Orchestrator, 0: at the Arbiter"},
 	{Normal, []string{"x"}, Kill, "end that Orchestrator (asks)"},
 	{Normal, []string{"o"}, OpenLogbook, "the logbook"},
 	{Normal, []string{"t"}, OpenPlan, "the plan in full"},
-	{Normal, []string{"r"}, OpenRuns, "runs to take up again"},
+	{Normal, []string{"r"}, OpenRuns, "all runs: live, resumable and finished"},
+	{Normal, []string{"d"}, OpenChanges, "what the run has changed"},
+	{Normal, []string{"l"}, OpenTimes, "when the agents did what"},
+	{Normal, []string{"w"}, OpenInbox, "what waits for you"},
 	{Normal, []string{"p"}, PauseRun, "pause the run, or let it go on"},
 	{Normal, []string{"a"}, Modes, "the modes of this run, and how they have done"},
 	{Normal, []string{"m"}, Summon, "summon an Orchestrator under a mode"},
@@ -176,7 +224,7 @@ var table = []Binding{
 
 	{Focus, []string{"q", "Esc", "Left"}, Back, "back to the weaving"},
 	{Focus, []string{"Tab", "]"}, NextAgent, "the next agent"},
-	{Focus, []string{"Shift+Tab", "["}, PrevAgent, "the agent before"},
+	{Focus, []string{"["}, PrevAgent, "the agent before"},
 	{Focus, []string{"i"}, Write, "write to this agent"},
 	{Focus, []string{"s"}, Stop, "interrupt its turn"},
 	{Focus, []string{"x"}, Kill, "end it (asks)"},
@@ -205,7 +253,52 @@ var table = []Binding{
 	{Sessions, []string{"q", "Esc", "Left"}, Back, "back"},
 	{Sessions, []string{"j", "Down"}, NextChoice, "down"},
 	{Sessions, []string{"k", "Up"}, PrevChoice, "up"},
-	{Sessions, []string{"Enter"}, Choose, "take this run up again"},
+	{Sessions, []string{"PgDn", "Ctrl+D"}, PageDown, "a page down"},
+	{Sessions, []string{"PgUp", "Ctrl+U"}, PageUp, "a page up"},
+	{Sessions, []string{"g", "Home"}, Top, "the first"},
+	{Sessions, []string{"G", "End"}, Bottom, "the last"},
+	{Sessions, []string{"Enter"}, Choose, "show a live run; take up one that was left; report one that has ended"},
+	{Sessions, []string{"c"}, TakeUp, "take it up again, though it has ended"},
+	{Sessions, []string{"r"}, Report, "its report"},
+	{Sessions, []string{"/"}, Filter, "search: words of the task, the directory, the id or the status"},
+	{Sessions, []string{"?"}, OpenHelp, "help for this screen"},
+
+	{Changes, []string{"q", "Esc", "Left"}, Back, "back"},
+	{Changes, []string{"Enter"}, Choose, "what has changed in this file"},
+
+	{Diff, []string{"q", "Esc", "Left"}, Back, "back to the files"},
+	{Diff, []string{"Tab", "]"}, NextChoice, "the next file"},
+	{Diff, []string{"Shift+Tab", "["}, PrevChoice, "the file before"},
+	{Diff, []string{"s"}, SideBySide, "both versions beside each other, or one below the other"},
+
+	{Timeline, []string{"q", "Esc"}, Back, "back"},
+	{Timeline, []string{"Left", "h"}, Earlier, "earlier"},
+	{Timeline, []string{"Right", "l"}, Later, "later"},
+	{Timeline, []string{"Shift+Left", "H", "PgUp"}, MuchEarlier, "earlier by a large step"},
+	{Timeline, []string{"Shift+Right", "L", "PgDn"}, MuchLater, "later by a large step"},
+	{Timeline, []string{"Home", "g"}, Top, "the beginning of the run"},
+	{Timeline, []string{"End", "G"}, Bottom, "the end, and follow it"},
+	{Timeline, []string{"["}, PrevMoment, "what stood out before: a hand-off, a wait, an error"},
+	{Timeline, []string{"]"}, NextMoment, "what stands out next"},
+	{Timeline, []string{"Up", "k"}, PrevChoice, "the agent above"},
+	{Timeline, []string{"Down", "j"}, NextChoice, "the agent below"},
+	{Timeline, []string{"+", "="}, ZoomIn, "draw the time twice as long"},
+	{Timeline, []string{"-", "_"}, ZoomOut, "draw it half as long"},
+	{Timeline, []string{"Enter"}, Choose, "read the conversation at that time"},
+	{Timeline, []string{"f"}, OpenFocus, "look at that agent at that time"},
+
+	{Playback, []string{"Space"}, Hold, "pause, or go on"},
+	{Playback, []string{"+", "=", "]"}, Faster, "faster: 1, 2, 8, 64 times"},
+	{Playback, []string{"-", "_", "["}, Slower, "slower"},
+	{Playback, []string{"Left"}, JumpBack, "back by 10 seconds, more at a higher speed"},
+	{Playback, []string{"Right"}, JumpOn, "on by as much"},
+	{Playback, []string{"0"}, PlayAnew, "from the beginning"},
+	{Playback, []string{"$"}, PlayOut, "all of it at once"},
+	{Playback, []string{"q"}, Leave, "leave"},
+	{Playback, []string{"Tab"}, NextAgent, "the next agent"},
+	{Playback, []string{"f"}, OpenFocus, "look at that agent"},
+	{Playback, []string{"e"}, FoldSubagents, "fold or unfold the subagents of that agent, or of all"},
+	{Playback, []string{"o"}, OpenLogbook, "the logbook"},
 
 	{First, []string{"j", "Down", "Tab"}, NextChoice, "down"},
 	{First, []string{"k", "Up", "Shift+Tab"}, PrevChoice, "up"},
@@ -227,6 +320,28 @@ var table = []Binding{
 	{Ask, []string{"Ctrl+D"}, Detach, "leave, and leave the run running"},
 	{Ask, []string{"Esc"}, Back, "not now: the request stays and waits"},
 
+	{Inbox, []string{"1"}, Answer, "give the first answer; 2 … 9: another one"},
+	{Inbox, []string{"Tab", "Right", "l"}, NextChoice, "the next answer"},
+	{Inbox, []string{"Shift+Tab", "Left", "h"}, PrevChoice, "the answer before"},
+	{Inbox, []string{"Enter"}, Choose, "give the answer that is marked"},
+	{Inbox, []string{"j", "Down"}, NextItem, "the next that waits"},
+	{Inbox, []string{"k", "Up"}, PrevItem, "the one before"},
+	{Inbox, []string{"A"}, AnswerAll, "answer all of its kind at once (asks)"},
+	{Inbox, []string{"PgDn", "Space"}, PageDown, "read on"},
+	{Inbox, []string{"PgUp"}, PageUp, "and back"},
+	{Inbox, []string{"Backspace"}, FirstStep, "back to the first answers"},
+	{Inbox, []string{"Esc"}, Back, "not now: all of it stays and waits"},
+
+	{Shell, []string{"Enter", "Tab"}, Choose, "add command and output to the input, for an agent"},
+	{Shell, []string{"j", "Down"}, Down, "down"},
+	{Shell, []string{"k", "Up"}, Up, "up"},
+	{Shell, []string{"PgDn", "Space"}, PageDown, "a page down"},
+	{Shell, []string{"PgUp"}, PageUp, "a page up"},
+	{Shell, []string{"g", "Home"}, Top, "the beginning"},
+	{Shell, []string{"G", "End"}, Bottom, "the end, and follow it"},
+	{Shell, []string{"y"}, Copy, "copy it"},
+	{Shell, []string{"Esc", "Ctrl+C"}, Back, "stop it; once it has ended: close this"},
+
 	{Pick, []string{"Esc", "Ctrl+C"}, Back, "not now"},
 
 	{Help, []string{"j", "Down"}, Down, "down"},
@@ -236,69 +351,10 @@ var table = []Binding{
 	{Help, []string{"q", "Esc", "?", "F1"}, Back, "back"},
 }
 
-// reads are the Contexts that are read like the conversation, and what of its keys
-// they take over.
-var reads = map[Context]map[Action]bool{Focus: readable, Logbook: readable, Text: readable, Plan: scrollable}
-
-// scrollable are the actions that make sense on a page.
-var scrollable = map[Action]bool{
-	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true,
-	OpenHelp: true, OpenLogbook: true, OpenRuns: true, PauseRun: true, WriteSlash: true,
-}
-
-// readable are the actions that make sense wherever there is something to scroll.
-var readable = map[Action]bool{
-	Up: true, Down: true, HalfUp: true, HalfDown: true, PageUp: true, PageDown: true, Top: true, Bottom: true,
-	NextBlock: true, PrevBlock: true, Fold: true, FoldAll: true, Select: true, Copy: true, Search: true,
-	SearchNext: true, SearchPrev: true, OpenHelp: true, OpenLogbook: true, OpenPlan: true, OpenRuns: true,
-	PauseRun: true, WriteSlash: true,
-}
-
-// Look finds what a key leads to.
-func Look(c Context, key string) (Action, bool) {
-	for _, b := range For(c) {
-		for _, k := range b.Keys {
-			if k == key {
-				return b.Action, true
-			}
-		}
-	}
-	return "", false
-}
-
-// Own lists what works in a context and is not known elsewhere.
-func Own(c Context) []Binding { return rows(c, nil) }
-
-// Reading lists what a context takes over from the conversation, to scroll and search.
-func Reading(c Context) []Binding {
-	if reads[c] == nil {
-		return nil
-	}
-	return rows(Normal, reads[c])
-}
-
-// For lists what works in a context, its own rows first.
-func For(c Context) []Binding {
-	list := append(Own(c), Reading(c)...)
-	if c != Everywhere {
-		list = append(list, rows(Everywhere, nil)...)
-	}
-	return list
-}
-
-func rows(c Context, only map[Action]bool) []Binding {
-	var list []Binding
-	for _, b := range table {
-		if b.Context == c && (only == nil || only[b.Action]) {
-			list = append(list, b)
-		}
-	}
-	return list
-}
-
 // Editing lists the keys of the text being written; the editor knows them itself.
 var Editing = []Binding{
 	{Insert, []string{"Enter"}, "", "send"},
+	{Insert, []string{"!"}, "", "before a line: run it in your shell, and see its output; ! alone: the last output"},
 	{Insert, []string{"Shift+Enter", "Alt+Enter", "Ctrl+J"}, "", "a new line"},
 	{Insert, []string{"Up", "Down"}, "",
 		"in an empty input: change your last word that waits; at the first and last row: what was written before"},

@@ -16,8 +16,8 @@ func Diff(old, new, lang string, o Options, context int) []render.Line {
 	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}}
 	a, b := sourceLines(old), sourceLines(new)
 	edits := compare(a, b)
-	if len(edits) == 1 && edits[0].op == same {
-		return d.lay.fit(render.Wrap(render.Of(render.Dim, "(no line differs)"), d.lay.width))
+	if unchanged(edits) {
+		return d.noChange()
 	}
 	d.after = roles(lang, new, len(b))
 	for i, e := range edits {
@@ -34,6 +34,28 @@ func Diff(old, new, lang string, o Options, context int) []render.Line {
 		d.note(d.left, "more")
 	}
 	return d.out
+}
+
+func unchanged(edits []edit) bool { return len(edits) == 1 && edits[0].op == same }
+
+func (d *differ) noChange() []render.Line {
+	return d.lay.fit(render.Wrap(render.Of(render.Dim, "(no line differs)"), d.lay.width))
+}
+
+// kept is how many of the first and of the last lines of an edit that changes nothing are shown: so many around each
+// change, and all of them where counting the others would take as much room.
+func (e edit) kept(context int, first, last bool) (head, tail int) {
+	head, tail = min(context, e.n), min(context, e.n)
+	if first {
+		head = 0
+	}
+	if last {
+		tail = 0
+	}
+	if head+tail+1 >= e.n {
+		head = e.n - tail
+	}
+	return head, tail
 }
 
 // sourceLines splits a text. A newline at its end does not begin another line.
@@ -69,16 +91,7 @@ func (d *differ) rows(role render.Role, sign string, lines []string) {
 
 // around shows so many lines of what stays beside a change, and counts the others.
 func (d *differ) around(e edit, context int, first, last bool) {
-	head, tail := min(context, e.n), min(context, e.n)
-	if first {
-		head = 0
-	}
-	if last {
-		tail = 0
-	}
-	if head+tail+1 >= e.n {
-		head = e.n - tail // a note would take as much room
-	}
+	head, tail := e.kept(context, first, last)
 	skipped := e.n - head - tail
 	for i := range head {
 		d.context(e, i)

@@ -27,6 +27,9 @@ type Ask struct {
 	read  bool          // it was in sight to its end
 	width int
 	spots []spot // where the choices are, as last drawn
+
+	listWindow window // where the list is
+	titleRows  int    // above it
 }
 
 // spot is the place of a choice on the screen.
@@ -192,6 +195,8 @@ func (a *Ask) parts(inner, h int, framed bool) (head, body, note []render.Line, 
 	} else {
 		head = render.Wrap(render.Of(render.Title, a.data.Title), inner)
 	}
+	a.titleRows = len(head)
+	head = append(head, a.listed(inner, h)...)
 	for _, l := range a.data.Head {
 		head = append(head, render.Wrap(l, inner)...)
 	}
@@ -270,6 +275,8 @@ func (a *Ask) paint(box render.Canvas, head, body, note []render.Line, choices [
 	w, h := box.Size()
 	left, top := box.Origin()
 	y := box.Lines(0, head)
+	a.listWindow.x, a.listWindow.y, a.listWindow.w = left, top+a.titleRows, w
+	a.listWindow.rows = max(min(a.listWindow.rows, len(head)-a.titleRows), 0)
 	part := box.Sub(0, y, w, len(body))
 	part.Lines(0, body)
 	a.marks(part)

@@ -36,10 +36,25 @@ type Agent struct {
 	Pct    float64
 	Level  string // "", "warn", "critical"
 
-	Doing string        // the tool or subagent at hand
-	Age   time.Duration // how long State has held
+	Doing string        // what it does at this moment: a call, the end of what it writes, what it waits for
+	Tail  bool          // of Doing the end matters
+	Age   time.Duration // how long Doing has held, or else State
 	Bell  bool          // it waits for the human
 	Past  bool          // handed off or ended
+
+	Subagents []Subagent
+	Open      bool // they are shown one by one
+}
+
+// Subagent is one line below an agent's.
+type Subagent struct {
+	Name   string
+	Doing  string // the call at hand
+	Works  bool
+	Failed bool
+	Tokens int           // of its own context
+	Pct    float64       // the same of a window like its agent's
+	Age    time.Duration // since it was started, or how long it took
 }
 
 // StatusData is what the status line tells.
@@ -56,9 +71,12 @@ type StatusData struct {
 	Elapsed  time.Duration
 	Restarts int
 	Mode     string   // of the keyboard: "NORMAL"
+	Grants   string   // the permission mode: "ask"; empty: none is known, or it is a warning
 	Hint     string   // "? help"
 	Flash    string   // what was just answered: takes the place of the figures
 	Fallback string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
+	Quota    string   // how much of the plan is used: "plan 81 %"; empty: not known
+	Scarce   bool     // it is nearly used up
 	Decider  string   // who decides where it is not the Arbiter: "hybrid"
 	Warnings []string // REHEARSAL, ALLOW ALL: never dropped
 }
@@ -76,6 +94,8 @@ type Run struct {
 	LastActive        time.Time
 	Bytes             int64
 	Rehearsal         bool
+	CWD, Cost         string // empty: not known
+	Live              bool
 }
 
 // HomeData is what the idle oracle shows.
@@ -111,6 +131,7 @@ type Choice struct {
 type AskData struct {
 	Title string
 	Tone  render.Role // of frame and title: Alert, Danger …; FrameFocus if it is not given
+	List  *AskList    // what else it could be about; nil: nothing
 	Head  []render.Line
 	// Body are the lines for a width; it is asked again when the width is another one.
 	Body    func(width int) []render.Line

@@ -131,6 +131,20 @@ func (l *list) PageDown() { l.move(max(l.scroller.view-1, 1)) }
 func (l *list) Top()    { l.at = 0 }
 func (l *list) Bottom() { l.at = max(l.n-1, 0) }
 
+// hit chooses the row of the list that is drawn at a row of the screen, and reports whether there is one. The list
+// begins at the screen's row top, and each of its rows takes so many lines.
+func (l *list) hit(y, top, lines int) bool {
+	if y < top || lines == 0 {
+		return false
+	}
+	i := l.scroller.top + (y-top)/lines
+	if i >= l.n || i >= l.scroller.top+l.scroller.view {
+		return false
+	}
+	l.at = i
+	return true
+}
+
 // fit scrolls so that the choice is in sight; a row of the list takes so many on screen.
 func (l *list) fit(view int) {
 	l.scroller.fit(l.n, view)

@@ -7,14 +7,14 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Roster is one line per agent.
+// Roster is one line per agent, and below it one for each of its subagents.
 type Roster struct {
 	page
 	agents   []Agent
+	folded   []Agent // of the past, that are only counted
 	selected string
 	rows     []string // ids by row, as last drawn
 }
@@ -23,7 +23,23 @@ type Roster struct {
 func NewRoster(look *render.Look) *Roster { return &Roster{page: newPage(look)} }
 
 // Set replaces the agents, in the order they are drawn.
-func (r *Roster) Set(agents []Agent) { r.agents = agents }
+func (r *Roster) Set(agents []Agent) { r.agents, r.folded = agents, nil }
+
+// FoldPast leaves out the agents of the past, but for one that is marked.
+func (r *Roster) FoldPast() {
+	var live []Agent
+	for _, a := range r.agents {
+		if a.Past && a.ID != r.selected {
+			r.folded = append(r.folded, a)
+		} else {
+			live = append(live, a)
+		}
+	}
+	r.agents = live
+}
+
+// Folded is how many agents are left out.
+func (r *Roster) Folded() int { return len(r.folded) }
 
 // Select marks an agent; an empty id marks none.
 func (r *Roster) Select(id string) { r.selected = id }
@@ -57,7 +73,7 @@ func (r *Roster) Move(by int) (string, bool) {
 	return r.selected, true
 }
 
-// At is the agent drawn at a place of the screen.
+// At is the agent drawn at a place of the screen, itself or one of its subagents.
 func (r *Roster) At(x, y int) (string, bool) {
 	if !r.InRect(x, y) {
 		return "", false
@@ -70,7 +86,18 @@ func (r *Roster) At(x, y int) (string, bool) {
 }
 
 // Rows is how many rows the roster wants, of so many at most.
-func (r *Roster) Rows(most int) int { return max(min(len(r.agents), most), 0) }
+func (r *Roster) Rows(most int) int { return max(min(len(r.agents)+r.below(), most), 0) }
+
+// below is how many rows the subagents want.
+func (r *Roster) below() int {
+	n := 0
+	for _, a := range r.agents {
+		if a.Open {
+			n += len(a.Subagents)
+		}
+	}
+	return n
+}
 
 // Draw implements tview.Primitive.
 func (r *Roster) Draw(screen tcell.Screen) {
@@ -88,15 +115,29 @@ func (r *Roster) Draw(screen tcell.Screen) {
 		}
 	}
 	t := r.measure(shown, w)
-	for y, a := range shown {
+	room := h - len(shown) // for subagents
+	if hidden > 0 {
+		room--
+	}
+	y := 0
+	for _, a := range shown {
 		c.Line(0, y, r.line(a, t).Shorten(w, ""))
 		if a.ID == r.selected {
 			c.Restyle(0, y, w, render.Selection)
 		}
 		r.rows = append(r.rows, a.ID)
+		y++
+		if n := len(a.Subagents); a.Open && n <= room {
+			room -= n
+			for _, l := range SubagentLines(r.look, a.Subagents, w-t.indent()) {
+				c.Line(t.indent(), y, l)
+				r.rows = append(r.rows, a.ID)
+				y++
+			}
+		}
 	}
 	if hidden > 0 {
-		c.Line(2, len(shown), render.Of(render.Dim, fmt.Sprintf("and %d more", hidden)))
+		c.Line(2, y, render.Of(render.Dim, fmt.Sprintf("and %d more", hidden)))
 	}
 }
 
@@ -132,153 +173,29 @@ func (r *Roster) rank(i int, a Agent) int {
 		return 3
 	case a.Past:
 		return 0
-	case a.Busy:
+	case a.Busy || a.Stuck():
 		return 2
 	}
 	return 1
 }
 
-// table is the widths of the columns; 0: there is no room for one.
-type table struct{ name, mode, state, meter, pct, tokens, doing, age int }
-
-// steady is the width from which on the columns stay where they are whatever the
-// agents do.
-const steady = 80
-
-// measure gives room to the columns, the most telling first.
-func (r *Roster) measure(agents []Agent, w int) (t table) {
-	var want table
-	for _, a := range agents {
-		want.name = max(want.name, render.Width(a.Name))
-		want.mode = max(want.mode, render.Width(a.Mode))
-		want.state = max(want.state, render.Width(a.State))
-		want.doing = max(want.doing, render.Width(a.Doing))
-		want.tokens = max(want.tokens, len(r.tokens(a)))
-		want.age = max(want.age, len(age(a)))
-	}
-	if w >= steady { // what changes every moment moves nothing else
-		want.state, want.doing = max(want.state, 10), max(want.doing, 14)
-	}
-	left := w - 2
-	// take gives a column up to `want` columns and a gap, if it can have `least`.
-	take := func(column *int, want, least int) {
-		if want == 0 || left < min(least, want)+2 {
-			return
-		}
-		*column = min(want, left-2)
-		left -= *column + 2
-	}
-	left += 2 // no gap before the first
-	take(&t.name, min(want.name, 24), 4)
-	take(&t.pct, 4, 4)
-	take(&t.state, min(want.state, 16), 4)
-	take(&t.meter, 5, 5)
-	take(&t.age, want.age, 3)
-	take(&t.doing, min(want.doing, 14), 10)
-	take(&t.mode, min(want.mode, 14), 5)
-	take(&t.tokens, want.tokens, 7)
-	// What is left lengthens what is done, and the bars a little.
-	if t.meter > 0 {
-		more := min(left/2, 19)
-		t.meter, left = t.meter+more, left-more
-	}
-	if t.doing > 0 {
-		more := min(left, want.doing-t.doing)
-		if w >= steady {
-			more = min(left, max(48-t.doing, 0)) // the age is not far from what it is of
-		}
-		t.doing, left = t.doing+more, left-more
-	}
-	if t.meter > 0 {
-		t.meter += max(min(left, 24-t.meter), 0)
-	}
-	return t
+// Stuck reports whether something keeps an agent from its work that is no human.
+func (a Agent) Stuck() bool {
+	return !a.Past && !a.Bell && (a.Tone == render.Warn || a.Tone == render.Bad)
 }
 
-func (r *Roster) line(a Agent, t table) render.Line {
-	g, e := r.look.Glyphs, r.look.Glyphs.Ellipsis
-	var l render.Line
-	put := func(columns int, text string, role render.Role) {
-		if columns > 0 {
-			l = append(l, render.Span{Text: text, Role: role}, render.Span{Text: "  ", Role: render.Base})
-		}
-	}
-	soft := func(role render.Role) render.Role {
-		if a.Past {
-			return render.Dim
-		}
-		return role
-	}
-	mark, role := g.Pending, render.Pending
+// Mark is what an agent's line begins with: whether it works, waits for the human, or is gone.
+func Mark(look *render.Look, a Agent) render.Span {
+	g := look.Glyphs
 	switch {
 	case a.Past:
-		mark = g.Skipped
+		return render.Span{Text: g.Skipped, Role: render.Pending}
 	case a.Bell:
-		mark, role = "?", render.Alert
+		return render.Span{Text: "?", Role: render.Alert}
 	case a.Busy:
-		mark, role = r.look.Spin(time.Now()), render.Active
+		return render.Span{Text: look.Spin(time.Now()), Role: render.Active}
+	case a.Stuck():
+		return render.Span{Text: g.Failed, Role: a.Tone}
 	}
-	l = append(l, render.Span{Text: mark + " ", Role: role})
-	put(t.name, pad(a.Name, t.name, e), soft(render.Speaker(a.ID)))
-	put(t.mode, pad(a.Mode, t.mode, e), render.Dim)
-	put(t.state, pad(a.State, t.state, e), soft(a.Tone))
-	if t.meter > 0 {
-		l = append(l, r.meter(a, t.meter)...)
-		l = append(l, render.Span{Text: " ", Role: render.Base})
-	}
-	if t.pct > 0 {
-		put(t.pct, r.pct(a), soft(levelRole(a.Level)))
-	}
-	put(t.tokens, padLeft(r.tokens(a), t.tokens, e), render.Dim)
-	put(t.doing, pad(a.Doing, t.doing, e), soft(render.Base))
-	put(t.age, padLeft(age(a), t.age, e), render.Dim)
-	return l
-}
-
-func (r *Roster) meter(a Agent, columns int) render.Line {
-	if !a.Known {
-		return r.look.Meter(columns, 0, "")
-	}
-	l := r.look.Meter(columns, a.Pct, a.Level)
-	if a.Past {
-		for i := range l {
-			l[i].Role = render.MeterEmpty
-		}
-	}
-	return l
-}
-
-func (r *Roster) pct(a Agent) string {
-	if !a.Known {
-		return padLeft(r.look.Glyphs.Skipped, 4, "")
-	}
-	return padLeft(percent(a.Pct), 4, "")
-}
-
-func (r *Roster) tokens(a Agent) string {
-	if !a.Known {
-		return ""
-	}
-	if a.Window <= 0 {
-		return words.Tokens(a.Tokens)
-	}
-	return words.Tokens(a.Tokens) + "/" + words.Tokens(a.Window)
-}
-
-func age(a Agent) string {
-	if a.Age < time.Second {
-		return ""
-	}
-	return elapsed(a.Age)
-}
-
-// levelRole is how a percentage of a level is written.
-func levelRole(level string) render.Role {
-	switch level {
-	case "":
-		return render.Base
-	case "warn", "warning":
-		return render.Warn
-	}
-	return render.Bad
+	return render.Span{Text: g.Pending, Role: render.Pending}
 }

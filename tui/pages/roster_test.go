@@ -26,8 +26,12 @@ func rosterRows(t *testing.T, list []Agent, selected string, w, h int) ([]string
 func TestRosterKeepsWhatTells(t *testing.T) {
 	for w := 40; w <= 200; w++ {
 		rows, _ := rosterRows(t, agents, "", w, len(agents))
+		works, meter := "Agent: wr", "72%"
+		if w >= metered {
+			meter = "━"
+		}
 		for i, want := range [][]string{{"Arbiter", "listens", "16%"}, {" I ", "handed on", "85%"},
-			{" II ", "weaves", "72%", "━"}, {"?", " III ", "asks leave", "3%"}, {" IV ", "wakes", "–"}} {
+			{" II ", works, "52s", "72%", meter}, {"?", " III ", "asks leave", "3%"}, {" IV ", "wakes", "–"}} {
 			for _, part := range want {
 				if !strings.Contains(rows[i], part) {
 					t.Fatalf("%d columns: %q is missing in %q", w, part, rows[i])

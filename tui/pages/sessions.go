@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -9,14 +10,15 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Sessions is the list of runs that can be taken up again.
+// Sessions is a list of runs.
 type Sessions struct {
 	page
 	list
 	runs  []Run
 	now   time.Time
-	top   int // screen row of the first row in sight
-	lines int // screen rows of a run
+	note  string // beside the number of runs
+	top   int    // screen row of the first row in sight
+	lines int    // screen rows of a run
 }
 
 // NewSessions is a list of no runs.
@@ -34,6 +36,9 @@ func (s *Sessions) Set(runs []Run, now time.Time) {
 	}
 }
 
+// SetNote replaces what is said of the list.
+func (s *Sessions) SetNote(note string) { s.note = note }
+
 // Chosen is the run at hand.
 func (s *Sessions) Chosen() (Run, bool) {
 	if s.at >= len(s.runs) {
@@ -44,29 +49,29 @@ func (s *Sessions) Chosen() (Run, bool) {
 
 // At is the run drawn at a place of the screen; it becomes the one at hand.
 func (s *Sessions) At(x, y int) (Run, bool) {
-	if !s.InRect(x, y) || y < s.top || s.lines == 0 {
+	if !s.InRect(x, y) || !s.hit(y, s.top, s.lines) {
 		return Run{}, false
 	}
-	i := s.scroller.top + (y-s.top)/s.lines
-	if i >= len(s.runs) || i >= s.scroller.top+s.scroller.view {
-		return Run{}, false
-	}
-	s.at = i
-	return s.runs[i], true
+	return s.Chosen()
 }
 
 // Draw implements tview.Primitive.
 func (s *Sessions) Draw(screen tcell.Screen) {
 	c := column(s.canvas(screen), 140)
 	s.lines = 0
-	body := header(c, "THREADS", render.Of(render.Dim, words.Count(len(s.runs), "thread")))
+	note := words.Count(len(s.runs), "thread")
+	if s.note != "" {
+		note += ", " + s.note
+	}
+	body := header(c, "THREADS", render.Of(render.Dim, note))
 	w, h := body.Size()
 	if len(s.runs) == 0 {
 		body.Line(0, 0, render.Of(render.Emphasis, "No thread waits here.").Shorten(w, s.look.Glyphs.Ellipsis))
 		return
 	}
 	s.lines = 1
-	if w < 72 && h >= 8 {
+	placed := slices.ContainsFunc(s.runs, func(r Run) bool { return r.CWD != "" })
+	if h >= 8 && (w < 72 || placed && w < withPlace) {
 		s.lines = 2
 	}
 	_, s.top = body.Origin()
@@ -108,11 +113,14 @@ func (s *Sessions) title(r Run, columns int) render.Line {
 		{Text: pad(tag, columns-render.Width(title), ""), Role: render.Warn}}
 }
 
-// flat draws a run in one row: title, status, when, size.
+// withPlace is how wide a row is in which the directory has room.
+const withPlace = 100
+
+// flat draws a run in one row: title, directory, status, cost, when, size.
 func (s *Sessions) flat(c render.Canvas, n int) {
 	r, e := s.runs[n], s.look.Glyphs.Ellipsis
 	w, _ := c.Size()
-	status, when, size := 0, 0, 0
+	status, when, size, cost, place := 0, 0, 0, 0, 0
 	if w >= 40 {
 		status = 14
 	}
@@ -122,9 +130,19 @@ func (s *Sessions) flat(c render.Canvas, n int) {
 	if w >= 72 {
 		size = 9
 	}
-	l := append(render.Line{s.mark(n)}, s.title(r, max(w-3-status-when-size, 1))...)
+	if w >= 84 {
+		cost = 10
+	}
+	if w >= withPlace {
+		place = w / 4
+	}
+	l := append(render.Line{s.mark(n)}, s.title(r, max(w-3-status-when-size-cost-place, 1))...)
+	if place > 0 {
+		l = append(l, render.Span{Text: "  " + pad(shortenLeft(r.CWD, place-2, e), place-2, ""), Role: render.Dim})
+	}
 	l = append(l,
 		render.Span{Text: padLeft(r.Status, status, e), Role: r.Tone},
+		render.Span{Text: padLeft(r.Cost, cost, e), Role: render.Dim},
 		render.Span{Text: padLeft(ago(r.LastActive, s.now), when, e), Role: render.Dim},
 		render.Span{Text: padLeft(words.Bytes(r.Bytes), size, ""), Role: render.Dim})
 	c.Line(0, 0, l)
@@ -140,7 +158,17 @@ func (s *Sessions) tall(c render.Canvas, n int) {
 	c.Line(0, 0, append(render.Line{s.mark(n)}, s.title(r, max(w-3, 1))...))
 	sep := " " + g.Separator + " "
 	x := c.Text(2, 1, r.Status, r.Tone)
-	c.Text(x, 1, sep+ago(r.LastActive, s.now)+sep+words.Bytes(r.Bytes), render.Dim)
+	text := sep + ago(r.LastActive, s.now)
+	if r.Cost != "" {
+		text += sep + r.Cost
+	}
+	if r.CWD == "" {
+		text += sep + words.Bytes(r.Bytes)
+	}
+	x = c.Text(x, 1, text, render.Dim)
+	if room := w - x - len(sep); r.CWD != "" && room >= 8 {
+		c.Text(x, 1, sep+shortenLeft(r.CWD, room, g.Ellipsis), render.Dim)
+	}
 	if n == s.at {
 		c.Restyle(0, 0, w-1, render.Selection)
 		c.Restyle(0, 1, w-1, render.Selection)

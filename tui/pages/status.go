@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -14,7 +15,9 @@ import (
 // Status is the one-line status bar.
 type Status struct {
 	page
-	data StatusData
+	data   StatusData
+	grants [2]int // the columns of the permission mode, as drawn last
+	human  [2]int // of the word that a human is awaited
 }
 
 // NewStatus is a bar that says nothing.
@@ -35,6 +38,7 @@ type piece struct {
 const (
 	rankWarning  = iota // never
 	rankHuman           // that a human is awaited
+	rankGrants          // the permission mode
 	rankFallback        // that somebody decides in the Arbiter's place
 	rankWord
 	rankFlash // what is said for a moment, and may be why something was refused
@@ -45,11 +49,13 @@ const (
 	rankWaiting
 	rankRestarts
 	rankDecider
+	rankQuota
 	rankTokens
 	rankHint
 )
 
-func (s *Status) pieces(narrow bool) (p []piece) {
+func (s *Status) pieces(columns int) (p []piece) {
+	narrow, tight := columns < 60, columns < 44
 	d, sep := s.data, s.look.Glyphs.Separator
 	add := func(rank int, right bool, spans ...render.Span) {
 		p = append(p, piece{rank, right, spans})
@@ -64,6 +70,12 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 		who := "A word is awaited"
 		if d.Words > 1 {
 			who = fmt.Sprintf("%d words are awaited", d.Words)
+		}
+		if tight { // so that the permission mode has room beside it
+			who = "Your word"
+			if d.Words > 1 {
+				who = fmt.Sprintf("%d words", d.Words)
+			}
 		}
 		if d.Waiting >= time.Minute {
 			who += " " + sep + " " + elapsed(d.Waiting)
@@ -100,6 +112,17 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 	} else {
 		s.figures(text)
 	}
+	if d.Grants != "" {
+		mode := d.Grants
+		if narrow {
+			mode = strings.TrimPrefix(mode, "accept-")
+		}
+		l := render.Line{{Text: mode, Role: render.StatusBarStrong}}
+		if columns >= steady && d.Flash == "" {
+			l = append(l, render.Span{Text: " Shift+Tab", Role: render.StatusBarDim})
+		}
+		add(rankGrants, true, l...)
+	}
 	if d.Mode != "" {
 		text(rankMode, true, render.StatusBarStrong, "%s", d.Mode)
 	}
@@ -109,6 +132,18 @@ func (s *Status) pieces(narrow bool) (p []piece) {
 	return p
 }
 
+// OnGrants reports whether the permission mode was drawn at a place of the screen.
+func (s *Status) OnGrants(x, y int) bool {
+	at, _ := s.local(x, y)
+	return s.InRect(x, y) && at >= s.grants[0] && at < s.grants[1]
+}
+
+// OnHuman reports whether the word that a human is awaited was drawn at a place of the screen.
+func (s *Status) OnHuman(x, y int) bool {
+	at, _ := s.local(x, y)
+	return s.InRect(x, y) && at >= s.human[0] && at < s.human[1]
+}
+
 func (s *Status) figures(text func(rank int, right bool, r render.Role, format string, args ...any)) {
 	d := s.data
 	if d.Restarts > 0 {
@@ -116,6 +151,13 @@ func (s *Status) figures(text func(rank int, right bool, r render.Role, format s
 	}
 	if d.Decider != "" {
 		text(rankDecider, true, render.StatusBarDim, "%s", d.Decider)
+	}
+	if d.Quota != "" {
+		role := render.StatusBarDim
+		if d.Scarce {
+			role = render.StatusBarStrong
+		}
+		text(rankQuota, true, role, "%s", d.Quota)
 	}
 	if d.Tokens > 0 {
 		text(rankTokens, true, render.StatusBarDim, "%s tok", words.Tokens(d.Tokens))
@@ -141,11 +183,12 @@ func width(p []piece) int {
 func (s *Status) Draw(screen tcell.Screen) {
 	c := s.over(screen)
 	c.Clear(render.StatusBar)
+	s.grants, s.human = [2]int{}, [2]int{}
 	w, h := c.Size()
 	if h == 0 || w < 2 {
 		return
 	}
-	p := s.pieces(w < 60)
+	p := s.pieces(w)
 	for width(p) > w {
 		last := 0
 		for i := range p {
@@ -181,6 +224,9 @@ func (s *Status) paint(c render.Canvas, p []piece) {
 	}
 	for _, x := range p {
 		if !x.right {
+			if x.rank == rankHuman {
+				s.human = [2]int{left, left + x.line.Width()}
+			}
 			left = c.Line(left, 0, x.line) + 2
 		}
 	}
@@ -188,6 +234,9 @@ func (s *Status) paint(c render.Canvas, p []piece) {
 		if x.right {
 			right -= x.line.Width()
 			c.Line(right, 0, x.line)
+			if x.rank == rankGrants {
+				s.grants = [2]int{right, right + x.line.Width()}
+			}
 			right -= 2
 		}
 	}

@@ -8,15 +8,16 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// mostTasks is how many agents' own lists are told of beside the plan.
+// mostTasks is how many agents' own lists are shown beside the plan.
 const mostTasks = 3
 
 // PlanStrip is the plan in few rows, the current step in sight, and a row for each of
 // the last few agents that keep a list of their own.
 type PlanStrip struct {
 	page
-	steps []Step
-	tasks []Tasks
+	steps  []Step
+	tasks  []Tasks
+	folded bool // into one row
 }
 
 // NewPlanStrip is a strip of no plan.
@@ -25,15 +26,26 @@ func NewPlanStrip(look *render.Look) *PlanStrip { return &PlanStrip{page: newPag
 // Set replaces the plan and the agents' own lists.
 func (p *PlanStrip) Set(steps []Step, tasks []Tasks) { p.steps, p.tasks = steps, tasks }
 
+// Fold draws the plan as one bar, or its steps one by one.
+func (p *PlanStrip) Fold(folded bool) { p.folded = folded }
+
 // Rows is how many rows the plan wants, of so many at most.
 func (p *PlanStrip) Rows(most int) int {
-	return max(min(len(p.steps)+min(len(p.tasks), mostTasks), most), 0)
+	rows := len(p.steps) + min(len(p.tasks), mostTasks)
+	if p.folded {
+		rows = min(len(p.steps), 1)
+	}
+	return max(min(rows, most), 0)
 }
 
 // Draw implements tview.Primitive.
 func (p *PlanStrip) Draw(screen tcell.Screen) {
 	c := p.canvas(screen)
 	w, h := c.Size()
+	if p.folded && len(p.steps) > 0 {
+		c.Line(0, 0, p.bar(w))
+		return
+	}
 	// The plan comes first: of few rows, the lists of agents get those it leaves.
 	steps := min(len(p.steps), h)
 	lists := min(len(p.tasks), mostTasks, h-steps)
@@ -76,6 +88,40 @@ func (p *PlanStrip) plan(c render.Canvas) {
 		}
 		c.Line(0, i, l)
 	}
+}
+
+// bar is the whole plan in one row: how much of it is done, and what is under way.
+func (p *PlanStrip) bar(w int) render.Line {
+	g := p.look.Glyphs
+	done, current := count(p.steps)
+	l := render.Line{{Text: "Plan ", Role: render.Dim}}
+	if w >= 60 {
+		l = append(l, p.look.Meter(12, 100*float64(done)/float64(len(p.steps)), "")...)
+		l = append(l, render.Span{Text: " ", Role: render.Base})
+	}
+	l = append(l, render.Span{Text: fmt.Sprintf("%d/%d  ", done, len(p.steps)), Role: render.Base})
+	if current < 0 {
+		return l
+	}
+	more := ""
+	if n := active(p.steps); n > 1 {
+		more = fmt.Sprintf("  +%d", n-1)
+	}
+	mark, role := stepMark(g, p.steps[current].Status)
+	room := w - l.Width() - 2 - len(more)
+	l = append(l, render.Span{Text: mark + " ", Role: role}, render.Span{
+		Text: render.Shorten(p.steps[current].Text, max(room, 0), g.Ellipsis), Role: stepText(p.steps[current].Status)})
+	return append(l, render.Span{Text: more, Role: render.Dim}).Shorten(w, g.Ellipsis)
+}
+
+// active counts the steps that are under way.
+func active(steps []Step) (n int) {
+	for _, s := range steps {
+		if s.Status == "active" {
+			n++
+		}
+	}
+	return n
 }
 
 // step is one step in one row.

@@ -24,6 +24,14 @@ func elapsed(d time.Duration) string {
 	}
 }
 
+// Running is a duration that is watched while it grows, in few characters: "8s", "2m 05s", "1h 05m".
+func Running(d time.Duration) string {
+	if s := int(d / time.Second); s >= 60 && s < 3600 {
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	}
+	return elapsed(d)
+}
+
 // Clock is a duration that is watched: "0:42", "1:02:03".
 func Clock(d time.Duration) string {
 	s := int(max(d, 0) / time.Second)

@@ -50,6 +50,9 @@ type Frontend struct {
 	Commands Commands               // nil: there are none but /quit
 	// Inbox lists what waits for the human now, the oldest first; nil: nobody knows.
 	Inbox func() []inbox.Item
+	// Settles lists the ids of the requests that a permission rule would settle. It may take a moment, and is called
+	// from another goroutine. Nil: nobody knows.
+	Settles func(rule string) []string
 }
 
 // ErrNoTask says that the input ended before anything was asked.
@@ -102,6 +105,7 @@ type session struct {
 	deaf     bool // the input has ended
 	stopping bool
 	block    block
+	listed   []string // ids of the requests that "/answer all" has listed
 }
 
 // job is what runJobs carries out, on a run if there is one.
@@ -118,7 +122,8 @@ type result struct {
 	run  Run
 	err  error
 	say  string
-	over bool // the run takes no more
+	then func() // called by the loop; nil: nothing is
+	over bool   // the run takes no more
 }
 
 func (s *session) loop(ctx context.Context) error {
@@ -207,6 +212,9 @@ func (s *session) handled(r result) error {
 		s.say("The run is over; that was not taken.", true)
 	}
 	s.say(r.say, true)
+	if r.then != nil {
+		r.then()
+	}
 	return nil
 }
 

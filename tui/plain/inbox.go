@@ -14,8 +14,11 @@ import (
 // remindEvery is the time between two reminders of the same items.
 const remindEvery = 10 * time.Minute
 
-// waits lists what waits for the human.
-func (v *narrator) waits(list []inbox.Item, now time.Time) string {
+// settled are the ids of the requests that a permission rule would settle.
+type settled func(rule string) []string
+
+// waits lists what waits for the human, each with its number, in full, and with how it is answered.
+func (v *narrator) waits(list []inbox.Item, of settled, now time.Time) string {
 	if len(list) == 0 {
 		return "Nothing waits for you."
 	}
@@ -24,20 +27,61 @@ func (v *narrator) waits(list []inbox.Item, now time.Time) string {
 		lines = append(lines, awaited(n)+".")
 	}
 	for _, i := range list {
-		answer, text := eventtext.HowToAnswer(i), sanitize.Line(i.Text, 600)
-		if n := v.numberOf(i.ID); n > 0 {
-			answer = fmt.Sprintf("answer with %d y, %d run, %d always, or %d n REASON", n, n, n, n)
-		}
+		lines = append(lines, fmt.Sprintf("%d. %s, %s: %s.", v.numberOf(i.ID), eventtext.Asks(i, v.called(i.Agent)),
+			eventtext.Age(i, now), v.howTo(i)))
 		if i.Kind == inbox.Recovery {
-			text = ""
+			continue
 		}
-		line := fmt.Sprintf("%s, %s: %s.", eventtext.Asks(i, v.called(i.Agent)), eventtext.Age(i, now), answer)
-		if text != "" {
-			line += "\n    " + text
+		for line := range strings.Lines(sanitize.Text(i.Text)) {
+			lines = append(lines, strings.TrimRight("    "+line, " \n"))
 		}
-		lines = append(lines, line)
+		lines = append(lines, v.covering(i, list, of)...)
+	}
+	if n := len(v.leaves(list)); n > 1 {
+		lines = append(lines, fmt.Sprintf("/answer all y allows these %d requests once, /answer all n denies them.", n))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// howTo says what answers an item.
+func (v *narrator) howTo(i inbox.Item) string {
+	n := v.numberOf(i.ID)
+	switch i.Kind {
+	case inbox.Permission:
+		return fmt.Sprintf("answer with %d y, %d run, %d always, or %d n REASON", n, n, n, n)
+	case inbox.Trust, inbox.Recovery:
+		return fmt.Sprintf("/answer %d %s", n, sanitize.Line(strings.Join(i.Choices, ", or "), 300))
+	case inbox.Question, inbox.Acceptance:
+	}
+	return fmt.Sprintf("your next word to the Arbiter is the answer, or /answer %d TEXT", n)
+}
+
+// covering lists the rules that would cover a permission request, and which of the others that wait each would settle.
+func (v *narrator) covering(i inbox.Item, list []inbox.Item, of settled) []string {
+	if i.Request == nil {
+		return nil
+	}
+	n := v.numberOf(i.ID)
+	var lines []string
+	for k, rule := range i.Request.Suggestions[:min(len(i.Request.Suggestions), mostRules)] {
+		line := fmt.Sprintf("    %d run %c allows %s", n, 'a'+k, sanitize.Line(rule, 300))
+		var also []string
+		for _, id := range of(rule) {
+			if id != i.ID && slices.ContainsFunc(list, func(o inbox.Item) bool { return o.ID == id }) {
+				also = append(also, fmt.Sprint(v.numberOf(id)))
+			}
+		}
+		if len(also) > 0 {
+			line += ", which also settles " + strings.Join(also, ", ")
+		}
+		lines = append(lines, line+".")
+	}
+	return lines
+}
+
+// leaves are the permission requests among what waits.
+func (v *narrator) leaves(list []inbox.Item) []inbox.Item {
+	return slices.DeleteFunc(slices.Clone(list), func(i inbox.Item) bool { return i.Request == nil })
 }
 
 // remind says how much has waited for a minute or longer, when it changes and now and then.
@@ -64,13 +108,14 @@ func awaited(n int) string {
 	return fmt.Sprintf("%d words of yours are awaited", n)
 }
 
-// numberOf is the number under which a permission request was announced; 0: it was not.
+// numberOf is the number that an item is answered by. It is given when the item is first told of.
 func (v *narrator) numberOf(id string) int {
-	i := slices.IndexFunc(v.open, func(r request) bool { return r.id == id })
-	if i < 0 {
-		return 0
+	n, ok := v.numbers[id]
+	if !ok {
+		n = len(v.numbers) + 1
+		v.numbers[id] = n
 	}
-	return v.open[i].number
+	return n
 }
 
 // called is how a party is called.

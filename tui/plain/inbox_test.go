@@ -2,10 +2,13 @@ package plain
 
 import (
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
@@ -42,13 +45,83 @@ func TestInbox(t *testing.T) {
 		s.expect("2 words of yours are awaited, the first for 12 min: /inbox lists what for.\n")
 		s.say("/inbox")
 		s.expect("2 words of yours are awaited.\n" +
-			"Orchestrator I asks leave, for 12 min: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
+			"1. Orchestrator I asks leave, for 12 min: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
 			"    Bash: make\n" +
-			"The Arbiter asks, for 11 min: your next word to the Arbiter is the answer.\n    This or that?\n" +
-			"Orchestrator II has failed, for 11 min: /choose retry, skip.\n\n")
+			"2. The Arbiter asks, for 11 min: your next word to the Arbiter is the answer, or /answer 2 TEXT.\n" +
+			"    This\n    or that?\n" +
+			"3. Orchestrator II has failed, for 11 min: /answer 3 retry, or skip.\n\n")
 		waits()
 		passes(20 * progressPause)
 		s.expect("")
+		s.end()
+	})
+}
+
+// TestAnswerInbox: what /inbox lists is answered by its number, also what was asked for before the frontend came; all
+// requests at once only after they were listed.
+func TestAnswerInbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := func(id, agent string) inbox.Item {
+			return inbox.Item{ID: id, Kind: inbox.Permission, Agent: agent, Text: "Bash: go test ./" + id,
+				Since: time.Now(),
+				Request: &contract.PermissionRequest{Request: id, Action: "hash of " + id,
+					Suggestions: []string{"Bash(go test *)"}}}
+		}
+		list := []inbox.Item{leave("a", "orch-1"), leave("b", "orch-2"),
+			{ID: "question-1", Kind: inbox.Question, Agent: "arbiter", Text: "This or that?", Since: time.Now()},
+			{ID: "trust", Kind: inbox.Trust, Text: "It has changed.", Choices: []string{"trust", "without"},
+				Since: time.Now()}}
+		host := newFake()
+		s := play(t, &Frontend{Begin: true, Inbox: func() []inbox.Item { return list },
+			Settles: func(string) []string { return []string{"a", "b", "gone"} }}, host)
+		took := func(want ...contract.CommandBody) {
+			t.Helper()
+			host.mu.Lock()
+			defer host.mu.Unlock()
+			if diff := cmp.Diff(want, host.puts); diff != "" {
+				t.Errorf("the run was told (-want +got):\n%s", diff)
+			}
+			host.puts = nil
+		}
+		s.say("/inbox")
+		s.expect("4 words of yours are awaited.\n" +
+			"1. Orchestrator I asks leave, just now: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
+			"    Bash: go test ./a\n    1 run a allows Bash(go test *), which also settles 2.\n" +
+			"2. Orchestrator II asks leave, just now: answer with 2 y, 2 run, 2 always, or 2 n REASON.\n" +
+			"    Bash: go test ./b\n    2 run a allows Bash(go test *), which also settles 1.\n" +
+			"3. The Arbiter asks, just now: your next word to the Arbiter is the answer, or /answer 3 TEXT.\n" +
+			"    This or that?\n" +
+			"4. The workspace needs your trust, just now: /answer 4 trust, or without.\n    It has changed.\n" +
+			"/answer all y allows these 2 requests once, /answer all n denies them.\n\n")
+		s.say("/answer 1 run a", "/answer 2 n not that", "/answer 3 That one", "/answer 4 without")
+		took(contract.Permit{Request: "a", Behavior: "allow", Scope: "run", Rule: "Bash(go test *)",
+			Action: "hash of a"},
+			contract.Permit{Request: "b", Behavior: "deny", Message: "not that", Action: "hash of b"},
+			contract.Say{Text: "That one"}, contract.Choose{Option: "without"})
+		for line, want := range map[string]string{
+			"/answer 9 y":      "Nothing waits under number 9: /inbox lists what does.",
+			"/answer x":        "Say which: /inbox lists",
+			"/answer 1 please": "That was not taken. Answer with 1 y",
+			"/answer 3":        "Write the answer behind the number",
+			"/answer 4 maybe":  "That was not taken. Answer 4 with trust, or without.",
+			"/answer all":      "Say /answer all y, or /answer all n.", "/answer all always": "Say /answer all y",
+		} {
+			s.say(line)
+			if got := s.heard(); !strings.Contains(got, want) {
+				t.Errorf("%s: said %q", line, got)
+			}
+		}
+		const which = "That allows 2 permission requests:\n    1. Orchestrator I asks leave: Bash: go test ./a\n" +
+			"    2. Orchestrator II asks leave: Bash: go test ./b\nTo do it, say /answer all y 2.\n\n"
+		s.say("/answer all y 2")
+		s.expect(which)
+		list = append(list[1:], leave("c", "orch-1"))
+		s.say("/answer all y 2") // they are others
+		took()
+		s.heard()
+		s.say("/answer all y 2")
+		took(contract.Permit{Request: "b", Behavior: "allow", Scope: "once", Action: "hash of b"},
+			contract.Permit{Request: "c", Behavior: "allow", Scope: "once", Action: "hash of c"})
 		s.end()
 	})
 }

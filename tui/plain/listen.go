@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -182,9 +181,15 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 
 // command has a slash command carried out. Without a table of them there is one.
 func (s *session) command(text string) {
-	if s.face.Inbox != nil && text == "/inbox" {
-		s.say(s.narrator.waits(s.face.Inbox(), time.Now()), true)
-		return
+	if s.face.Inbox != nil {
+		switch name, rest, _ := strings.Cut(text, " "); name {
+		case "/inbox":
+			s.listInbox()
+			return
+		case "/answer":
+			s.answerInbox(rest)
+			return
+		}
 	}
 	if s.face.Commands == nil {
 		if text != "/quit" {

@@ -19,9 +19,9 @@ type narrator struct {
 	name    func(string) string
 	verbose bool
 
-	open     []request // permission requests that wait, oldest first
-	numbers  int       // requests so far
-	question string    // the one that waits
+	open     []request      // permission requests that wait, oldest first
+	numbers  map[string]int // what waits is answered by, by its id
+	question string         // the one that waits
 	plan     []contract.Step
 	used     map[string]*use      // tools since the last word about them, by agent
 	retried  map[string]time.Time // when trouble with the API was last told, by agent
@@ -57,7 +57,8 @@ type use struct {
 }
 
 func newNarrator(f *Frontend) *narrator {
-	return &narrator{name: f.Name, verbose: f.Verbose, used: map[string]*use{}, retried: map[string]time.Time{}}
+	return &narrator{name: f.Name, verbose: f.Verbose, used: map[string]*use{}, retried: map[string]time.Time{},
+		numbers: map[string]int{}}
 }
 
 // tell puts an event into words; nothing if it is not worth any. Urgent is what
@@ -123,8 +124,7 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 	if slices.ContainsFunc(v.open, func(r request) bool { return r.id == b.Request }) {
 		return ""
 	}
-	v.numbers++
-	n, rules := v.numbers, b.Suggestions[:min(len(b.Suggestions), mostRules)]
+	n, rules := v.numberOf(b.Request), b.Suggestions[:min(len(b.Suggestions), mostRules)]
 	v.open = append(v.open, request{n, b.Request, b.Action, rules})
 	offer := ""
 	for i, rule := range rules {

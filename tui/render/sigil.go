@@ -31,25 +31,24 @@ func (l *Look) Sigil(columns, rows int) []Line {
 	columns = min(rows*7/2, columns) &^ 1
 	p := newPlate(columns, rows)
 	p.sigil()
-	return p.lines()
+	return p.Lines(Base, SigilDim, Sigil, SigilBright)
 }
 
-// plate is a grid of dots, two by four to a cell. A dot's value says what it is part of.
+// plate is what the sigil is drawn on.
 type plate struct {
-	columns, rows int
-	w, h          float64
-	dots          []uint8 // columns*2 × rows*4
+	*Dots
+	w, h float64
 }
 
+// What a dot of the sigil is part of.
 const (
-	bare  uint8 = iota
-	warp        // SigilDim
-	weft        // Sigil
-	heart       // SigilBright
+	warp  = 1 + iota // SigilDim
+	weft             // Sigil
+	heart            // SigilBright
 )
 
 func newPlate(columns, rows int) *plate {
-	return &plate{columns, rows, float64(columns * 2), float64(rows * 4), make([]uint8, columns*rows*8)}
+	return &plate{NewDots(columns, rows), float64(columns * 2), float64(rows * 4)}
 }
 
 // dot sets a dot by its distance from the middle, and its mirror images.
@@ -57,10 +56,7 @@ func (p *plate) dot(x, y float64, what uint8) {
 	dx, dy := int(math.Abs(x)), int(math.Abs(y))
 	for _, X := range [2]int{p.columns + dx, p.columns - 1 - dx} {
 		for _, Y := range [2]int{p.rows*2 + dy, p.rows*2 - 1 - dy} {
-			if X >= 0 && Y >= 0 && X < p.columns*2 && Y < p.rows*4 {
-				d := &p.dots[Y*p.columns*2+X]
-				*d = max(*d, what)
-			}
+			p.Set(X, Y, what)
 		}
 	}
 }
@@ -112,28 +108,6 @@ func (p *plate) iris(r float64, small bool) {
 			}
 		}
 	}
-}
-
-// lines are the dots as characters. A cell is what the best of its dots is.
-func (p *plate) lines() []Line {
-	bits := [8]rune{0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80}
-	lines := make([]Line, p.rows)
-	for row := range p.rows {
-		for column := range p.columns {
-			glyph, best := rune(0x2800), bare
-			for i, bit := range bits {
-				if d := p.dots[(row*4+i/2)*p.columns*2+column*2+i%2]; d != bare {
-					glyph, best = glyph|bit, max(best, d)
-				}
-			}
-			role, text := [...]Role{Base, SigilDim, Sigil, SigilBright}[best], string(glyph)
-			if best == bare {
-				text = " "
-			}
-			lines[row] = lines[row].Append(role, text)
-		}
-	}
-	return lines
 }
 
 // mirrored turns a character around.

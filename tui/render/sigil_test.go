@@ -44,7 +44,7 @@ func TestSigilIsEven(t *testing.T) {
 		p.sigil()
 		for y := range p.rows * 4 {
 			for x := range p.columns {
-				if a, b := p.dots[y*p.columns*2+x], p.dots[(y+1)*p.columns*2-1-x]; a != b {
+				if a, b := p.values[y*p.columns*2+x], p.values[(y+1)*p.columns*2-1-x]; a != b {
 					t.Fatalf("%d rows: dot %d,%d is %d, its mirror image %d", h, x, y, a, b)
 				}
 			}

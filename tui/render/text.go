@@ -9,6 +9,9 @@ import (
 // tabStop is how many columns a tab reaches over at most.
 const tabStop = 4
 
+// Prose is how many columns prose takes at most, however wide the window: longer lines are hard to read.
+const Prose = 100
+
 // Span is a piece of text in one role. Text holds no newline.
 type Span struct {
 	Text string

@@ -3,7 +3,6 @@ package slash
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -26,7 +25,6 @@ var Answers = map[string]Answer{
 	"context":     {"HOW FULL", context},
 	"accept":      {"WHAT MUST HOLD", func(s *supervisor.State, _ string) string { return criteria(s) }},
 	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return cost(s) }},
-	"inbox":       {"WHAT WAITS FOR YOU", func(s *supervisor.State, _ string) string { return waits(s, time.Now()) }},
 	"permissions": {"WHAT IS ALLOWED", func(s *supervisor.State, _ string) string { return permissions(s) }},
 }
 

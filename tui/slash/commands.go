@@ -154,6 +154,22 @@ func addressed(text string) (to, rest string) {
 	return word, strings.TrimSpace(text[len(word):])
 }
 
+// Mentioned tells the agent that a text begins with, as in "@orch-1 stop that", from the rest; empty: it begins with
+// none that there is.
+func Mentioned(s *supervisor.State, text string) (to, rest string) {
+	mention, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return "", text
+	}
+	to, rest = addressed(mention)
+	for _, a := range members(s) {
+		if a.ID == to && a.Alive() && rest != "" {
+			return to, rest
+		}
+	}
+	return "", text
+}
+
 // say is a word of a strength, to the Arbiter or to the agent that is named first.
 func say(c editor.Command, strength string) contract.CommandBody {
 	to, text := addressed(c.Rest)

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -10,14 +11,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// AgentRows lists the agents: the Arbiter, those who live, and the last few who do not.
-func AgentRows(s *supervisor.State, now time.Time) []pages.Agent {
+// AgentRows lists the agents: the Arbiter, those who live, and the last few who do not. Work is what is
+// known of an agent beyond the state.
+func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []pages.Agent {
 	const past = 2
 	gone := 0
 	for i := range s.Agents {
@@ -34,17 +38,17 @@ func AgentRows(s *supervisor.State, now time.Time) []pages.Agent {
 				continue
 			}
 		}
-		list = append(list, agentRow(s, a, waits, now))
+		list = append(list, agentRow(s, a, work(a.ID), waits, now))
 	}
 	return list
 }
 
 // AgentRow is the line of one agent.
-func AgentRow(s *supervisor.State, a *roster.Agent, now time.Time) pages.Agent {
-	return agentRow(s, a, Inbox(s), now)
+func AgentRow(s *supervisor.State, a *roster.Agent, w Work, now time.Time) pages.Agent {
+	return agentRow(s, a, w, Inbox(s), now)
 }
 
-func agentRow(s *supervisor.State, a *roster.Agent, waits []inbox.Item, now time.Time) pages.Agent {
+func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, now time.Time) pages.Agent {
 	text, tone := stateWord(a)
 	since := a.Since
 	switch {
@@ -66,15 +70,25 @@ func agentRow(s *supervisor.State, a *roster.Agent, waits []inbox.Item, now time
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window,
 		Pct: a.Context.Pct, Level: a.WarnedLevel,
 		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == roster.Ended,
+		Subagents: subagents(a, w, now),
 	}
 	switch {
 	case stall != nil:
-		line.Doing = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt)
+		line.Doing, line.Age = fmt.Sprintf("%s, attempt %d", countdown(stall, now), stall.Attempt), 0
 		if word := stall.Trouble(); word != "" {
 			line.State, line.Tone = word, render.Warn
 		}
 	case a.Status == roster.Busy:
-		line.Doing = eventtext.ToolName(a.CurrentTool)
+		var at time.Time
+		if line.Doing, at, line.Tail = doing(s, a, w, now); !at.IsZero() {
+			line.Age = max(now.Sub(at), 0)
+		}
+		switch {
+		case a.Watch.Hung:
+			line.Tone = render.Bad
+		case quiet(s, a, w, now):
+			line.State, line.Tone = "quiet", render.Warn
+		}
 	}
 	for _, i := range slices.Backward(waits) { // the oldest wins
 		asks := i.Kind == inbox.Question || i.Kind == inbox.Acceptance
@@ -90,12 +104,22 @@ func agentRow(s *supervisor.State, a *roster.Agent, waits []inbox.Item, now time
 			continue
 		}
 		line.Bell, line.Tone, line.Age = true, render.Alert, i.Age(now)
+		line.Doing, line.Tail = asked(i, Root(s, a)), false
 	}
 	if a.Role == roster.RoleArbiter && s.FallbackReason != "" && s.Ending == nil && !line.Bell {
 		line.State, line.Tone = "rules no more", render.Warn
 		line.Doing = sanitize.Line(s.FallbackReason, 200)
 	}
 	return line
+}
+
+// asked is what the human is asked for, on one line: of a permission request the call.
+func asked(i inbox.Item, root string) string {
+	if r := i.Request; i.Kind == inbox.Permission && r != nil {
+		gist := eventtext.Relative(root, eventtext.Gist(r.Tool, r.Input))
+		return strings.TrimSpace(eventtext.ToolName(r.Tool) + " " + gist)
+	}
+	return activity.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
 }
 
 // stateWord says how an agent stands, in a word or two.

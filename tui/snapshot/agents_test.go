@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
@@ -22,15 +23,32 @@ func TestAgentLine(t *testing.T) {
 		{"Look for \x1b[31mnames", "Look for names"},
 	} {
 		a := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleOrchestrator},
-			AgentProcess: roster.AgentProcess{Status: roster.Busy}, AgentTurn: roster.AgentTurn{CurrentTool: tt.doing}}
-		if got := AgentRow(&supervisor.State{}, &a, time.Now()).Doing; got != tt.want {
+			AgentProcess: roster.AgentProcess{Status: roster.Busy},
+			AgentTurn:    roster.AgentTurn{ToolCall: &roster.RunningTool{Tool: tt.doing}}}
+		if got := AgentRow(&supervisor.State{}, &a, Work{}, time.Now()).Doing; got != tt.want {
 			t.Errorf("%q is shown as %q, want %q", tt.doing, got, tt.want)
 		}
 	}
 	gone := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleArbiter},
 		AgentProcess: roster.AgentProcess{Status: roster.Ended}}
-	if !AgentRow(&supervisor.State{}, &gone, time.Now()).Past {
+	if !AgentRow(&supervisor.State{}, &gone, Work{}, time.Now()).Past {
 		t.Error("an Arbiter that is gone is shown as one that lives")
+	}
+}
+
+// An agent that was told to be quiet is shown so until it gives another sign of work.
+func TestQuietAgent(t *testing.T) {
+	now := time.Now()
+	s := &supervisor.State{}
+	s.Options.QuietAfter = 5 * time.Minute
+	a := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleOrchestrator},
+		AgentProcess: roster.AgentProcess{Status: roster.Busy, Since: now.Add(-time.Hour),
+			Watch: roster.Watch{Silent: true}}}
+	for seen, want := range map[time.Duration]bool{6 * time.Minute: true, time.Minute: false} {
+		w := Work{Agent: activity.Agent{Seen: now.Add(-seen)}}
+		if line := AgentRow(s, &a, w, now); (line.State == "quiet") != want {
+			t.Errorf("heard of %s ago, it is %q", seen, line.State)
+		}
 	}
 }
 

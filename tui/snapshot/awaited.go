@@ -62,7 +62,7 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 		return time.Second // times go on
 	}
 	for i := range s.Agents {
-		if s.Agents[i].Status == roster.Busy {
+		if s.Agents[i].Status == roster.Busy && s.Agents[i].Waiting() == nil { // a countdown ticks once a second
 			return MotionFrame
 		}
 	}

@@ -1,9 +1,11 @@
 package snapshot
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -50,6 +52,9 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
 	case s.Paused:
 		d.Word, d.Tone = "Paused", render.Warn
+	case s.Budget.Holds():
+		d.Word = "Held for the plan's reserve, until " + s.Budget.HeldUntil.In(now.Location()).Format("Mon 15:04")
+		d.Tone = render.Warn
 	case s.Conversation.Held:
 		d.Word, d.Tone = "Held", render.Warn
 	default:
@@ -57,11 +62,25 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
 		}
 	}
+	d.Quota, d.Scarce = quotaWord(s, now)
 	d.Awaited, d.Human, d.Waiting = Awaited(s, now)
 	if d.Human {
 		d.Words = len(Inbox(s))
 	}
 	return d
+}
+
+// quotaWord says how much of the fullest usage window is used. Scarce: it is nearly used up.
+func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
+	w, ok := s.Budget.Fullest(now)
+	if !ok {
+		return "", false
+	}
+	word, scarce = fmt.Sprintf("plan %.0f %%", w.UsedPct), w.UsedPct >= budget.WarnPct
+	if left, ok := w.Forecast(); ok && scarce {
+		word += ", " + fmt.Sprintf("%d min left", int(left.Minutes()))
+	}
+	return word, scarce
 }
 
 // deciderWord says who decides, where it is not the Arbiter.

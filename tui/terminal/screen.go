@@ -26,6 +26,7 @@ type Screen struct {
 	// OnSend, if it is set, sees each sequence that Send is given.
 	OnSend func(sequence string)
 
+	base       tcell.Screen // tcell's own, below all that is added here
 	failed     error
 	pastes     *guard // nil for a screen that is not the terminal's own, and so are
 	background *backgroundReader
@@ -38,7 +39,9 @@ type Screen struct {
 }
 
 // Wrap makes a Screen of one that is not the terminal's own, such as a simulated one.
-func Wrap(s tcell.Screen) *Screen { return &Screen{Screen: &pasteScreen{Screen: s}} }
+func Wrap(s tcell.Screen) *Screen {
+	return &Screen{Screen: &pasteScreen{Screen: newChangesScreen(s)}, base: s}
+}
 
 // Open makes the screen of the process's terminal. Nothing is written to it before Init.
 func Open() (*Screen, error) {
@@ -75,7 +78,8 @@ func On(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
-	return &Screen{Screen: &pasteScreen{Screen: s}, pastes: g, background: e, tty: checked}, nil
+	changes := &pasteScreen{Screen: newChangesScreen(s)}
+	return &Screen{Screen: changes, base: s, pastes: g, background: e, tty: checked}, nil
 }
 
 // AskBackground asks the terminal what its background is, if it is one that can be
@@ -224,7 +228,7 @@ func (t *Screen) drawable() bool {
 	if w <= 0 || h <= 0 {
 		return true
 	}
-	_, _, width := t.Get(w-1, h-1)
+	_, _, width := t.base.Get(w-1, h-1)
 	if width == 0 {
 		t.lose(errCells)
 	}

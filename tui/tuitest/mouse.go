@@ -25,13 +25,6 @@ func (s *Stage) Click(x, y int) {
 	s.Button(x, y, false)
 }
 
-// DoubleClick clicks twice at once.
-func (s *Stage) DoubleClick(x, y int) {
-	s.T.Helper()
-	s.Click(x, y)
-	s.Click(x, y)
-}
-
 // ClickOn clicks at the beginning of a text.
 func (s *Stage) ClickOn(text string) {
 	s.T.Helper()
@@ -40,14 +33,6 @@ func (s *Stage) ClickOn(text string) {
 		s.fatalf("there is no %q to click on", text)
 	}
 	s.Click(x, y)
-}
-
-// Drag drags from one cell to another with the left button.
-func (s *Stage) Drag(x1, y1, x2, y2 int) {
-	s.T.Helper()
-	s.Button(x1, y1, true)
-	s.Move(x2, y2)
-	s.Button(x2, y2, false)
 }
 
 // Wheel turns the wheel at a cell: up by a negative number of steps, or down.

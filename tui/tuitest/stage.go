@@ -152,18 +152,6 @@ func (s *Stage) Resize(w, h int) {
 	s.AwaitIdle()
 }
 
-// Focus tells the program that its window got or lost the focus.
-func (s *Stage) Focus(got bool) {
-	s.T.Helper()
-	s.deliver(tcell.NewEventFocus(got))
-}
-
-// Deliver hands an event in as it is.
-func (s *Stage) Deliver(e tcell.Event) {
-	s.T.Helper()
-	s.deliver(e)
-}
-
 func (s *Stage) deliver(e tcell.Event) {
 	s.T.Helper()
 	s.begin()

@@ -139,24 +139,3 @@ func registered(ctx context.Context, r *workspace.Repo) ([]registration, error) 
 	}
 	return all, err
 }
-
-// Prune makes a repository forget worktrees of Arbiter whose directories are gone, of any run. Their branches stay. It
-// returns the directories.
-func Prune(ctx context.Context, r *workspace.Repo) (forgotten []string, err error) {
-	r, unlock, err := r.Lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	all, err := registered(ctx, r)
-	for _, w := range all {
-		_, missing := os.Lstat(w.dir)
-		if err != nil || !strings.HasPrefix(w.branch, "refs/heads/arbiter/") || !errors.Is(missing, fs.ErrNotExist) {
-			continue
-		}
-		if _, err = r.Git.Write(ctx, "worktree", "remove", "--force", "--force", w.dir); err == nil {
-			forgotten = append(forgotten, w.dir)
-		}
-	}
-	return forgotten, err
-}

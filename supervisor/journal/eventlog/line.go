@@ -104,7 +104,7 @@ func statedSum(line []byte) (uint32, bool) {
 }
 
 // Parse reads a line, without its line feed, that stands behind one with the sum prev. The
-// entry's content is a part of line; its position is left out.
+// entry's position is left out.
 func Parse(line []byte, prev uint32) (Entry, error) {
 	sum, ok := statedSum(line)
 	if !ok {
@@ -113,67 +113,16 @@ func Parse(line []byte, prev uint32) (Entry, error) {
 	if crc32.Update(prev, castagnoli, line[sumEnd:]) != sum {
 		return Entry{}, errSum
 	}
-	e := Entry{Size: len(line), Sum: sum}
-	p := parser{rest: line[sumEnd:], ok: true}
-	p.word(`,"n":`)
-	e.N = p.number()
-	p.word(`,"input":`)
-	e.Input = p.number()
-	p.word(`,"at":`)
-	e.At = time.Unix(0, p.signed())
-	p.word(`,"`)
-	name := "line"
-	if bytes.HasPrefix(p.rest, []byte("record")) {
-		name = "record"
+	var fields struct {
+		N      uint64          `json:"n"`
+		Input  uint64          `json:"input"`
+		At     int64           `json:"at"`
+		Line   json.RawMessage `json:"line"`
+		Record json.RawMessage `json:"record"`
 	}
-	p.word(name + `":`)
-	n := len(p.rest)
-	if !p.ok || n < 3 || p.rest[0] != '{' || string(p.rest[n-2:]) != "}}" {
+	if json.Unmarshal(line, &fields) != nil || (fields.Line == nil) == (fields.Record == nil) {
 		return Entry{}, errForm
 	}
-	object := json.RawMessage(p.rest[: n-1 : n-1])
-	if name == "record" {
-		e.Record = object
-	} else {
-		e.Line = object
-	}
-	return e, nil
-}
-
-// parser takes the beginning of a line apart.
-type parser struct {
-	rest []byte
-	ok   bool
-}
-
-func (p *parser) word(w string) {
-	if !bytes.HasPrefix(p.rest, []byte(w)) {
-		p.ok = false
-		return
-	}
-	p.rest = p.rest[len(w):]
-}
-
-// token cuts off what is before the next comma.
-func (p *parser) token() string {
-	n := bytes.IndexByte(p.rest, ',')
-	if n < 0 {
-		p.ok = false
-		return ""
-	}
-	t := string(p.rest[:n])
-	p.rest = p.rest[n:]
-	return t
-}
-
-func (p *parser) number() uint64 {
-	v, err := strconv.ParseUint(p.token(), 10, 64)
-	p.ok = p.ok && err == nil
-	return v
-}
-
-func (p *parser) signed() int64 {
-	v, err := strconv.ParseInt(p.token(), 10, 64)
-	p.ok = p.ok && err == nil
-	return v
+	return Entry{N: fields.N, Size: len(line), Sum: sum, Content: Content{Input: fields.Input,
+		At: time.Unix(0, fields.At), Line: fields.Line, Record: fields.Record}}, nil
 }

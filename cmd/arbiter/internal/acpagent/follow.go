@@ -252,7 +252,7 @@ func (f *follower) hear(l *link) {
 			case control.Events:
 				f.seq += part.Skipped
 				for _, line := range part.Lines {
-					changed = f.tell(line) || changed
+					changed = f.tell([]byte(line)) || changed
 				}
 			case control.RunEnded:
 				return

@@ -125,7 +125,8 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Handoff, contract.Check, contract.Acceptance, contract.Merge, contract.Changes,
 		contract.Takeover:
 		return m.aside(e)
-	case contract.Notice, contract.Retry, contract.Restart, contract.ContextWarning, contract.Overlap, contract.Halted:
+	case contract.Notice, contract.Retry, contract.Restart, contract.ContextWarning, contract.Overlap, contract.Halted,
+		contract.Quiet, contract.Budget:
 		return m.notice(e)
 	}
 	return nil

@@ -26,7 +26,6 @@ const (
 const (
 	codeAuthRequired = -32000
 	codeNotFound     = -32002
-	codeCancelled    = -32800
 )
 
 // Why a prompt ended.

@@ -1,7 +1,6 @@
 package eventhub
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,7 @@ func (h *Hub) Cursor(seq uint64, pieces bool, from eventlog.Position, open func(
 // Next returns at most so many lines, as contract.EncodeLine makes them but without the line feed,
 // and how many events before them are lost: neither the hub nor the log has them. More reports that
 // there may be more to read.
-func (c *Cursor) Next(ctx context.Context, most int) (lines [][]byte, skipped uint64, more bool, err error) {
+func (c *Cursor) Next(ctx context.Context, most int) (lines []string, skipped uint64, more bool, err error) {
 	list, kept, next, gone := c.hub.after(c.place, most)
 	if gone && c.seq+1 < next {
 		lines, err = c.logLines(ctx, most, next)
@@ -53,11 +52,11 @@ func (c *Cursor) Next(ctx context.Context, most int) (lines [][]byte, skipped ui
 		if n.piece && !c.pieces {
 			continue
 		}
-		line, err := contract.EncodeLine(nil, n.seq, n.at, n.e)
+		line, err := n.line()
 		if err != nil {
 			return nil, skipped, false, fmt.Errorf("event %d: %w", n.seq, err)
 		}
-		lines = append(lines, line[:len(line)-1])
+		lines = append(lines, line)
 		c.seq = n.seq
 	}
 	return lines, skipped, len(list) > 0, nil
@@ -66,7 +65,7 @@ func (c *Cursor) Next(ctx context.Context, most int) (lines [][]byte, skipped ui
 var errEnough = errors.New("enough")
 
 // logLines reads lines behind the cursor from the log, up to the oldest event that the hub keeps.
-func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [][]byte, err error) {
+func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines []string, err error) {
 	log, err := c.open()
 	if err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 			c.logged++
 			if c.logged > c.seq {
 				c.seq = c.logged
-				lines = append(lines, bytes.Clone(e.Line))
+				lines = append(lines, string(e.Line))
 			}
 		}
 		c.from = e.Next()

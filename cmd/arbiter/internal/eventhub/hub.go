@@ -4,6 +4,7 @@
 package eventhub
 
 import (
+	"bytes"
 	"sync"
 	"time"
 
@@ -30,8 +31,14 @@ type Hub struct {
 type numbered struct {
 	seq   uint64
 	piece bool
-	at    time.Time
-	e     contract.Event
+	line  func() (string, error) // without its line feed; encoded once for all clients
+}
+
+func newNumbered(seq uint64, piece bool, at time.Time, e contract.Event) numbered {
+	return numbered{seq, piece, sync.OnceValues(func() (string, error) {
+		line, err := contract.EncodeLine(nil, seq, at, e)
+		return string(bytes.TrimSuffix(line, []byte("\n"))), err
+	})}
 }
 
 // New makes a hub that keeps so many events.
@@ -58,7 +65,7 @@ func (h *Hub) publish(at time.Time, e contract.Event) {
 	if !piece {
 		h.last++
 	}
-	h.events[h.place%uint64(len(h.events))] = numbered{h.last, piece, at, e}
+	h.events[h.place%uint64(len(h.events))] = newNumbered(h.last, piece, at, e)
 	h.hint()
 }
 

@@ -70,7 +70,7 @@ func read(t *testing.T, c *Cursor, most int) (seqs []uint64, texts []string, ski
 			return seqs, texts, skipped
 		}
 		for _, raw := range lines {
-			line, err := contract.DecodeLine(raw)
+			line, err := contract.DecodeLine([]byte(raw))
 			if err != nil {
 				t.Fatal(err)
 			}

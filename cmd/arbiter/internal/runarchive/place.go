@@ -3,7 +3,6 @@ package runarchive
 import (
 	"bufio"
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -158,24 +158,11 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	dir := filepath.Dir(to)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	temp := filepath.Join(dir, ".arbiter-"+rand.Text()+".tmp")
-	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	return statedir.WriteWhole(to, 0o600, func(f *os.File) error {
+		_, err := io.Copy(f, in)
 		return err
-	}
-	_, err = io.Copy(out, in)
-	if err == nil {
-		err = out.Sync()
-	}
-	if err = errors.Join(err, out.Close()); err == nil {
-		err = os.Rename(temp, to)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return nil
+	})
 }

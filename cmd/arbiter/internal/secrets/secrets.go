@@ -12,10 +12,16 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// Masker masks secrets: those of known formats, and the values that variables of this
-// process and of --env hold under names such as *_TOKEN.
-func Masker(env map[string]string) func(string) string {
+// Masker masks secrets: those of known formats, the values that variables of this process
+// and of the given environments hold under names such as *_TOKEN, and the values of the
+// variables named.
+func Masker(envs []map[string]string, named ...string) func(string) string {
 	var values []string
+	for _, name := range named {
+		if value := strings.TrimSpace(os.Getenv(name)); len(value) >= leastNamed {
+			values = append(values, value)
+		}
+	}
 	note := func(name, value string) {
 		if variable(name, value) && tellingApart(value) {
 			values = append(values, value)
@@ -25,8 +31,10 @@ func Masker(env map[string]string) func(string) string {
 		name, value, _ := strings.Cut(entry, "=")
 		note(name, value)
 	}
-	for name, value := range env {
-		note(name, value)
+	for _, env := range envs {
+		for name, value := range env {
+			note(name, value)
+		}
 	}
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	values = slices.Compact(values)
@@ -39,6 +47,10 @@ func Masker(env map[string]string) func(string) string {
 		return sanitize.Redact(s)
 	}
 }
+
+// leastNamed is how long the value of a named variable is at least that is masked: a shorter one is a word that
+// stands in other texts for itself.
+const leastNamed = 8
 
 // variable reports whether a variable holds a secret, by its name or by its value.
 func variable(name, value string) bool {

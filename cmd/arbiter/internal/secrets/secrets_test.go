@@ -31,7 +31,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	if left, names := Forgotten(map[string]string{"A": "b"}); len(left) != 1 || names != nil {
 		t.Errorf("later %v, %v", left, names)
 	}
-	mask := Masker(given)
+	mask := Masker([]map[string]string{given})
 	if got := mask("it is " + "tapestry-of-4711-looms" + "."); got != "it is *redacted:22*." || mask(got) != got {
 		t.Errorf("masked: %s", got)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // agents is the member that is sent agent by agent: it is the largest, and one agent of many changes.
@@ -29,7 +29,7 @@ func (s *Sender) Change(now *supervisor.State) (control.StateChange, bool, error
 	if now == s.state {
 		return c, false, nil
 	}
-	raw, err := input.Marshal(now)
+	raw, err := jsonl.Marshal(now)
 	if err != nil {
 		return c, false, fmt.Errorf("encode state: %w", err)
 	}

@@ -32,7 +32,7 @@ type house struct {
 	changed  chan struct{} // closed and made anew with each change
 	info     journal.Info
 	status   control.Status
-	lines    []control.Line // of the process that plays the run
+	lines    []string // of the process that plays the run
 	ended    bool
 	log      []byte
 	logs     int // that were opened
@@ -118,7 +118,7 @@ func (h *house) tell(id string, body contract.Body) {
 	}
 	line = line[:len(line)-1]
 	h.status.Seq = seq
-	h.lines = append(h.lines, line)
+	h.lines = append(h.lines, string(line))
 	if !piece {
 		h.log, err = h.chain.Append(h.log, eventlog.Content{At: time.Now(), Line: json.RawMessage(line)})
 	}
@@ -220,8 +220,8 @@ func (h *house) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 		lines, changed, ended := h.lines[min(next, len(h.lines)):], h.changed, h.ended
 		h.mu.Unlock()
 		next += len(lines)
-		lines = slices.DeleteFunc(slices.Clone(lines), func(l control.Line) bool {
-			return int64(seqOf(l)) <= p.Since
+		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
+			return int64(seqOf([]byte(l))) <= p.Since
 		})
 		if len(lines) > 0 && send(control.Events{Lines: lines}) != nil {
 			return

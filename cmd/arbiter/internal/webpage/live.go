@@ -108,7 +108,8 @@ func (l *connection) pass(part any) {
 	}
 	var told bool
 	var list portion
-	for _, line := range events.Lines {
+	for _, text := range events.Lines {
+		line := []byte(text)
 		at := place{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
 		told = told || contract.EventNameOf(line) != (contract.Delta{}).EventName()
 		list.add(l.follower, pageLine(line), at)

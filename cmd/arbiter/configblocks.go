@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// configBlocks are mappings of the configuration file that stand for several settings: their keys, and the setting
+// that each names. `decider` may be a plain value, too.
+var configBlocks = map[string]map[string]string{
+	"decider": {
+		"kind": "decider", "provider": "decider-provider", "model": "decider-model", "base_url": "decider-base-url",
+		"key_env": "decider-key-env", "max_tokens": "decider-max-tokens", "temperature": "decider-temperature",
+		"effort": "decider-effort", "timeout": "decider-timeout",
+	},
+	// by the decision record that deciders follow
+	"arbiter": {
+		"provider": "decider-provider", "model": "decider-model", "maxTokens": "decider-max-tokens",
+		"temperature": "decider-temperature",
+	},
+}
+
+// agentPrograms is the block that names who works: its key `default` is the program that agents are.
+const agentPrograms = "provider"
+
+// configEntry is the value of one setting in a file.
+type configEntry struct {
+	setting
+	path  string // of keys, for errors
+	line  int
+	value yamldoc.Value
+}
+
+// arbiterEnv is the key of the file for the setting of this name; it may be a mapping of names to values.
+const arbiterEnv = "arbiter_env"
+
+// texts are the values of the entry as a flag takes them.
+func (e configEntry) texts() ([]string, error) {
+	if e.name != "arbiter-env" || e.value.Kind() != yamldoc.Mapping {
+		return scalars(e.value, e.kind)
+	}
+	var pairs []string
+	for _, f := range e.value.Fields("a mapping of names to values") {
+		text, ok := f.Scalar()
+		if !ok {
+			return nil, fmt.Errorf("%s: give a plain value, not %s", f.Key, f.Kind())
+		}
+		pairs = append(pairs, f.Key+"="+text)
+	}
+	return pairs, nil
+}
+
+// configEntries are the settings that a field of the file names.
+func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
+	block, isBlock := configBlocks[f.Key]
+	switch {
+	case f.Key == agentPrograms:
+		return nil, checkAgentProgram(file, f)
+	case isBlock && (f.Value.Kind() == yamldoc.Mapping || f.Key != "decider"):
+		var list []configEntry
+		for _, inner := range f.Value.Fields("keys of the form `key: value`") {
+			name, ok := block[inner.Key]
+			if !ok {
+				known := slices.Sorted(maps.Keys(block))
+				hint := "it takes " + strings.Join(known, ", ")
+				if meant := manual.Meant(inner.Key, known); meant != "" {
+					hint = meant
+				}
+				return nil, usagef("%s:%d: %s: unknown key %q; %s", file, inner.KeyLine, f.Key, inner.Key, hint)
+			}
+			list = append(list, configEntry{settingNamed(name), inner.Path, inner.KeyLine, inner.Value})
+		}
+		return list, nil
+	}
+	name := f.Key
+	if name == arbiterEnv {
+		name = "arbiter-env"
+	}
+	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && !s.flagged })
+	if i < 0 {
+		hint := "arbiter schema config lists the settings"
+		if meant := manual.Meant(f.Key, configKeys()); meant != "" {
+			hint = meant
+		}
+		return nil, usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)
+	}
+	return []configEntry{{settings[i], f.Key, f.KeyLine, f.Value}}, nil
+}
+
+// settingNamed is the setting of a name that there is.
+func settingNamed(name string) setting {
+	return settings[slices.IndexFunc(settings, func(s setting) bool { return s.name == name })]
+}
+
+// claudeNames are what the one program that agents are may be called.
+var claudeNames = []string{runconfig.ProviderClaude, "claude-code", "claude-cli"}
+
+// checkAgentProgram refuses another program than Claude Code as the default of agents.
+func checkAgentProgram(file string, f yamldoc.Field) error {
+	for _, inner := range f.Value.Fields("a mapping such as `default: claude`") {
+		if inner.Key != "default" {
+			return usagef("%s:%d: %s: unknown key %q; it takes default", file, inner.KeyLine, f.Key, inner.Key)
+		}
+		name, ok := inner.Scalar()
+		if !ok {
+			return usagef("%s:%d: %s: give a plain value, not %s", file, inner.KeyLine, inner.Path, inner.Kind())
+		}
+		if !slices.Contains(claudeNames, strings.ToLower(name)) {
+			return usagef("%s:%d: %s: agents cannot be %q: Arbiter supports one program, Claude Code (claude); "+
+				"leave this out or set it to claude. Another provider's model can decide: set provider and model of "+
+				"the block decider (%s)", file, inner.KeyLine, inner.Path, name, alternatives(providers))
+		}
+	}
+	return nil
+}
+
+// together are settings that are taken from one place: the first that names one of them. A key is so never sent to
+// an address that was named elsewhere.
+var together = []string{"decider-provider", "decider-base-url", "decider-key-env"}
+
+// giveTogether marks all of them as given where one is.
+func giveTogether(given map[string]bool) {
+	if slices.ContainsFunc(together, func(name string) bool { return given[name] }) {
+		for _, name := range together {
+			given[name] = true
+		}
+	}
+}
+
+// blockSchemas adds the blocks to the properties of the configuration's JSON Schema.
+func blockSchemas(props map[string]any) {
+	for name, keys := range configBlocks {
+		inner := map[string]any{}
+		for key, of := range keys {
+			inner[key] = props[of]
+		}
+		block := map[string]any{"type": "object", "properties": inner, "additionalProperties": false,
+			"description": fmt.Sprintf("settings of the decider as one block; its keys are %s",
+				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))}
+		if plain, ok := props[name]; ok {
+			props[name] = map[string]any{"anyOf": []any{plain, block}}
+			continue
+		}
+		props[name] = block
+	}
+	plain := props["arbiter-env"]
+	props["arbiter-env"] = map[string]any{"anyOf": []any{plain, map[string]any{"type": "object",
+		"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}}}}}
+	props[arbiterEnv] = props["arbiter-env"]
+	props[agentPrograms] = map[string]any{"type": "object", "additionalProperties": false,
+		"properties": map[string]any{"default": map[string]any{"enum": claudeNames,
+			"description": "the program that agents are; Arbiter supports one"}}}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/spending"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// dayEvery is how often a run looks at what the others have cost today.
+const dayEvery = 10 * time.Second
+
+// daybook reads from the records of all runs what they have cost on a day. One goroutine uses it.
+type daybook struct {
+	store *runs
+	own   string // the run that asks
+	read  map[string]*recordRead
+}
+
+// recordRead is how far the record of a run was read.
+type recordRead struct {
+	sum  *spending.Sum
+	next eventlog.Position
+}
+
+// spent returns what was spent on the day of a moment. Only what is new since the last time is read. With an error it
+// is what could be read.
+func (d *daybook) spent(ctx context.Context, now time.Time) (day input.DaySpent, unread error) {
+	day.Day = now.Format(time.DateOnly)
+	list, err := d.store.List()
+	if err != nil {
+		return day, err
+	}
+	year, month, date := now.Date()
+	midnight := time.Date(year, month, date, 0, 0, 0, 0, now.Location())
+	for _, info := range list {
+		if info.Empty || !info.Live && info.LastActive.Before(midnight) {
+			continue
+		}
+		usd, err := d.spentBy(ctx, info.Run, day.Day)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one that has told nothing yet, or was removed
+			unread = errors.Join(unread, fmt.Errorf("run %s: %w", short(info.Run), err))
+		}
+		if info.Run == d.own {
+			day.OwnUSD = usd
+		} else {
+			day.OthersUSD += usd
+		}
+	}
+	return day, unread
+}
+
+// spentBy returns what a run has cost on a day, its running turns included.
+func (d *daybook) spentBy(ctx context.Context, run, day string) (usd float64, err error) {
+	log, err := d.store.EventLog(run)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	r := d.read[run]
+	if r == nil {
+		r = &recordRead{sum: spending.New(spending.Day, time.Local)}
+		r.sum.Begin(run)
+		d.read[run] = r
+	}
+	_, err = log.Each(ctx, r.next, func(entry eventlog.Entry) error {
+		r.next = entry.Next()
+		if entry.Line == nil {
+			return nil
+		}
+		return r.sum.Take(entry.At, entry.Line)
+	})
+	rows, _ := r.sum.Rows()
+	for _, row := range rows {
+		if row.Day == day {
+			usd = row.CostUSD
+		}
+	}
+	return usd + r.sum.Live(), err
+}
+
+// watchDay tells the loop what the other runs have cost today, before it begins and while it runs. The caller calls
+// stop when the run is over.
+func (r *runtimeRun) watchDay(ctx context.Context, put func(input.Fact) bool) (stop func()) {
+	o := &r.choices.Options
+	if o.MaxCostPerDay <= 0 || o.Rehearsal {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	book := &daybook{store: &runs{Store: r.store}, own: o.Run, read: map[string]*recordRead{}}
+	var last input.DaySpent
+	look := func() {
+		day, err := book.spent(ctx, time.Now())
+		if err != nil && ctx.Err() == nil {
+			r.log.Warn("costs of the day not read as a whole", "err", err)
+		}
+		if ctx.Err() == nil && (day.Day != last.Day || day.OthersUSD != last.OthersUSD) {
+			last = day
+			put(day)
+		}
+	}
+	look()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(dayEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				look()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}

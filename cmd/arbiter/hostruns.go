@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/report"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+// reports are the statuses of runs that have come to an end: what a person wants of them is their report.
+var reports = []string{contract.StatusComplete, contract.StatusFailed, contract.StatusCancelled}
+
+// costLines is how many of the last lines of an event log are looked at for the cost of a run.
+const costLines = 400
+
+// Runs implements tui.Host.
+func (h *host) Runs(ctx context.Context) ([]tui.RunInfo, error) {
+	store, err := journal.OpenStore(h.choices.StateDir)
+	if err != nil {
+		return nil, environmentf("state directory: %v", err)
+	}
+	defer store.Close()
+	list, err := store.List()
+	if err != nil {
+		return nil, environmentf("list the runs: %v", err)
+	}
+	infos := make([]tui.RunInfo, 0, len(list))
+	for _, i := range list {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		info := h.runInfo(i)
+		info.CostUSD = costOf(ctx, store, i.Run)
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// runInfo is what a screen shows of a run, but for its cost.
+func (h *host) runInfo(i journal.Info) tui.RunInfo {
+	line := lineOf(i)
+	return tui.RunInfo{
+		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
+		Rehearsal: i.Rehearsal, CWD: i.CWD, Here: sameDir(i.CWD, h.choices.Place), Live: i.Live,
+		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
+	}
+}
+
+// costOf is what a run has cost, as far as the end of its event log tells.
+func costOf(ctx context.Context, store *journal.Store, run string) (usd float64) {
+	log, err := store.EventLog(run)
+	if err != nil {
+		return 0
+	}
+	defer log.Close()
+	lines := 0
+	err = log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+		lines++
+		if e.Line == nil {
+			return lines < costLines
+		}
+		told, err := contract.DecodeWritten(e.Line)
+		if err != nil {
+			return lines < costLines
+		}
+		switch b := told.Body.(type) {
+		case contract.Result:
+			usd = b.CostUSD
+		case contract.Cost:
+			usd = b.RunCostUSD
+		}
+		return usd == 0 && lines < costLines
+	})
+	if err != nil {
+		return 0
+	}
+	return usd
+}
+
+// Report implements tui.Host.
+func (h *host) Report(ctx context.Context, run string) (string, error) {
+	store, err := journal.OpenStore(h.choices.StateDir)
+	if err != nil {
+		return "", environmentf("state directory: %v", err)
+	}
+	defer store.Close()
+	info, err := oneRun(store, run)
+	if err != nil {
+		return "", err
+	}
+	r, _, err := reportOf(ctx, &runs{store, h.choices.StateDir}, info)
+	if err != nil {
+		return "", environmentf("report on run %s: %v", short(info.Run), err)
+	}
+	var text bytes.Buffer
+	if err := report.Write(&text, r, report.Markdown); err != nil {
+		return "", err
+	}
+	return text.String(), nil
+}
+
+// runsText lists the runs in words.
+func runsText(list []tui.RunInfo, now time.Time) string {
+	if len(list) == 0 {
+		return "There are no runs yet."
+	}
+	var b strings.Builder
+	for _, r := range list {
+		fmt.Fprintf(&b, "%s %s", short(r.ID), sanitize.Line(r.Status, 40))
+		if r.CostUSD > 0 {
+			b.WriteString(", " + eventtext.Dollars(r.CostUSD))
+		}
+		if d := now.Sub(r.LastActive); !r.Live && d > 0 {
+			b.WriteString(", " + eventtext.Span(d) + " ago")
+		}
+		fmt.Fprintf(&b, ", in %s: %s\n", sanitize.Line(r.CWD, 100), sanitize.Line(r.Title, 100))
+	}
+	b.WriteString("To show a live one: arbiter attach RUN. To take one up: arbiter --resume --session RUN. " +
+		"To read its report: arbiter report RUN.")
+	return b.String()
+}

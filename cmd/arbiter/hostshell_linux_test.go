@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestShellLeavesNothing: what a line has started ends with it, whether it ends by itself or is stopped.
+func TestShellLeavesNothing(t *testing.T) {
+	t.Setenv("SHELL", "/bin/sh")
+	for name, line := range map[string]string{
+		"by itself": `sleep 600 & echo $! ; (setsid sleep 600 & echo $!)`,
+		"stopped":   `trap '' TERM; sleep 600 & echo $! ; (setsid sleep 600 & echo $!); wait`,
+	} {
+		out := &lockedBuffer{wrote: make(chan struct{}, 1)}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if _, err := newHost(env{}, choices{}).Shell(ctx, t.TempDir(), line, out); err != nil {
+				t.Error(err)
+			}
+		}()
+		for name == "stopped" && strings.Count(out.String(), "\n") < 2 {
+			<-out.wrote
+		}
+		if name == "stopped" {
+			cancel()
+		}
+		<-ended
+		cancel()
+		pids := strings.Fields(out.String())
+		if len(pids) != 2 {
+			t.Errorf("%s: said %q", name, out.String())
+		}
+		for _, pid := range pids {
+			if goesOn(pid) {
+				t.Errorf("%s: process %s goes on", name, pid)
+			}
+		}
+	}
+}
+
+// goesOn reports whether a process is there, and no zombie that nobody has waited for yet.
+func goesOn(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}

@@ -1,0 +1,206 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+const (
+	// mostWaiting bounds the spans that wait to be sent; more are dropped.
+	mostWaiting = 2048
+	// batch is how many spans one request has at most.
+	batch = 512
+	// every is how long a span waits at most before it is sent, while the collector answers.
+	every = 5 * time.Second
+	// answerMost is how much of an answer is read, so that the connection can be used again.
+	answerMost = 64 << 10
+)
+
+// Exporter sends the spans of a run. Its methods are safe for concurrent use.
+type Exporter struct {
+	settings Settings
+	trace    Trace
+	failed   func(error)
+	client   *http.Client
+	wake     chan struct{} // a batch is full, or the run ends
+	done     chan struct{}
+	cancel   context.CancelFunc
+
+	mu        sync.Mutex
+	recorder  *recorder
+	questions int // put so far
+	waiting   []span
+	dropped   int // for want of room
+	begun     bool
+	closed    bool
+}
+
+// New begins to send the spans of a run. failed is called once, from another goroutine, with why a request failed; it
+// must not block for long. The caller closes the exporter.
+func New(s Settings, t Trace, failed func(error)) *Exporter {
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &Exporter{settings: s, trace: t, failed: failed, cancel: cancel, recorder: newRecorder(t),
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+		client: &http.Client{Timeout: s.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // the headers may hold a key
+		}}}
+	go e.work(ctx) // Close waits for it
+	return e
+}
+
+// Trace is the trace that the spans belong to.
+func (e *Exporter) Trace() Trace { return e.trace }
+
+// Add is told an event of the run, and when it happened. It does no I/O.
+func (e *Exporter) Add(at time.Time, event contract.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	e.recorder.add(at, event)
+	e.collect()
+	if len(e.waiting) >= batch || !e.begun && len(e.waiting) > 0 { // that a collector is not there is known early
+		e.begun = true
+		e.rouse()
+	}
+}
+
+// Question begins the span of a question that is put to a model beside the agents. It returns the TRACEPARENT of the
+// process that puts it, and what ends the span.
+func (e *Exporter) Question() (traceparent string, end func(failed bool)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.questions++
+	k := key{kind: "question", id: strconv.Itoa(e.questions)}
+	s := e.recorder.begin(k, e.recorder.inner("", ""), time.Now(), "decide", map[string]any{
+		"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "decider"})
+	return e.trace.traceparent(s.id), func(failed bool) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.recorder.end(k, time.Now(), failed, nil)
+	}
+}
+
+// collect queues the spans that have ended, as far as there is room.
+func (e *Exporter) collect() {
+	ended := e.recorder.take()
+	if e.trace.dropped {
+		return
+	}
+	fit := min(len(ended), mostWaiting-len(e.waiting))
+	e.waiting = append(e.waiting, ended[:fit]...)
+	e.dropped += len(ended) - fit
+}
+
+func (e *Exporter) rouse() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends all open spans, sends what waits, and gives up after the time given. It returns how many spans found no
+// room in the queue.
+func (e *Exporter) Close(within time.Duration) (lost int) {
+	e.mu.Lock()
+	if !e.closed {
+		e.recorder.close(time.Now())
+		e.collect()
+		e.closed = true
+	}
+	dropped := e.dropped
+	e.mu.Unlock()
+	e.rouse()
+	late := time.AfterFunc(within, e.cancel)
+	<-e.done
+	late.Stop()
+	e.cancel()
+	e.client.CloseIdleConnections()
+	return dropped
+}
+
+// next takes a batch, and reports whether there will be none after it.
+func (e *Exporter) next() (spans []span, last bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := min(batch, len(e.waiting))
+	spans = e.waiting[:n:n]
+	if e.waiting = e.waiting[n:]; len(e.waiting) == 0 {
+		e.waiting = nil
+	}
+	return spans, e.closed && len(e.waiting) == 0
+}
+
+func (e *Exporter) work(ctx context.Context) {
+	defer close(e.done)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	told := false
+	for last := false; !last && ctx.Err() == nil; {
+		select {
+		case <-tick.C:
+		case <-e.wake:
+		}
+		for more := true; more && ctx.Err() == nil; {
+			var spans []span
+			spans, last = e.next()
+			more = len(spans) == batch
+			if len(spans) == 0 {
+				break
+			}
+			err := e.post(ctx, spans)
+			if err != nil && !told {
+				told = true
+				e.failed(err)
+			}
+		}
+	}
+}
+
+// post sends spans. They are not sent again if that fails: a collector that is overloaded is not helped by more.
+func (e *Exporter) post(ctx context.Context, spans []span) error {
+	body, err := encode(e.trace, e.settings.Resource, spans)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.settings.URL, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header = e.settings.Header.Clone()
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := e.client.Do(req)
+	var whole *url.Error
+	if errors.As(err, &whole) {
+		err = whole.Err // without the URL, which may hold a key
+	}
+	if err != nil {
+		return fmt.Errorf("the collector at %s does not answer: %w", e.address(), err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, answerMost) // what it says changes nothing
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("the collector at %s answers %s", e.address(), resp.Status)
+	}
+	return nil
+}
+
+// address is the collector without what may hold a key.
+func (e *Exporter) address() string {
+	u, err := url.Parse(e.settings.URL)
+	if err != nil {
+		return "OTEL_EXPORTER_OTLP_ENDPOINT"
+	}
+	return u.Scheme + "://" + u.Host
+}

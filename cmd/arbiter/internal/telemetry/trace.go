@@ -1,0 +1,72 @@
+package telemetry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Trace names the trace of a run and the spans in it that others refer to.
+type Trace struct {
+	run     string
+	id      string // 32 hexadecimal digits
+	parent  string // of the run's span, 16 hexadecimal digits; "" if it has none
+	dropped bool   // whoever started arbiter does not record this trace
+}
+
+// NewTrace is the trace of a run. traceparent is what arbiter itself was started with, in the form of W3C Trace
+// Context; one that does not have it counts as none.
+func NewTrace(run, traceparent string) Trace {
+	t := Trace{run: run, id: hash(16, run)}
+	version, rest, _ := strings.Cut(traceparent, "-")
+	fields := strings.Split(rest, "-")
+	if !isID(version, 2) || version == "ff" || len(fields) < 3 || version == "00" && len(fields) > 3 {
+		return t
+	}
+	id, parent, flags := fields[0], fields[1], fields[2]
+	if !isID(id, 32) || !isID(parent, 16) || !isID(flags, 2) ||
+		strings.Trim(id, "0") == "" || strings.Trim(parent, "0") == "" {
+		return t
+	}
+	sampled, err := strconv.ParseUint(flags, 16, 8)
+	t.id, t.parent, t.dropped = id, parent, err == nil && sampled&1 == 0
+	return t
+}
+
+// Traceparent is the TRACEPARENT of an agent's process: the agent's span is the parent of whatever that traces.
+func (t Trace) Traceparent(agent string, generation int) string {
+	return t.traceparent(t.agent(agent, generation))
+}
+
+// traceparent is the TRACEPARENT of a process whose spans belong below that span.
+func (t Trace) traceparent(span string) string {
+	flags := "01"
+	if t.dropped {
+		flags = "00"
+	}
+	return "00-" + t.id + "-" + span + "-" + flags
+}
+
+// agent is the id of an agent's span.
+func (t Trace) agent(agent string, generation int) string {
+	return t.span("agent", agent, strconv.Itoa(generation))
+}
+
+// span is the id of a span that these parts name in the run.
+func (t Trace) span(parts ...string) string { return hash(8, append([]string{t.run}, parts...)...) }
+
+// hash computes an id of so many bytes, as hexadecimal digits.
+func hash(bytes int, parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d %s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:bytes])
+}
+
+// isID reports whether s has so many digits, all of them hexadecimal in lower case.
+func isID(s string, digits int) bool {
+	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
+}

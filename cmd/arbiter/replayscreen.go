@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/playback"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// replayFaceFlags are how the screen of a playback looks.
+func replayFaceFlags() []cli.Flag {
+	return []cli.Flag{flagOf("theme"), flagOf("ascii"), flagOf("reduced-motion"), flagOf("no-mouse")}
+}
+
+// replayScreen plays a run again on the full screen.
+func (e env) replayScreen(c *cli.Context, store *runs, info journal.Info, log *eventlog.Log) error {
+	if problem := noScreen(); problem != "" {
+		return usagef("cannot show the screen: %s; leave out --screen to print the events", problem)
+	}
+	look := face{Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv),
+		Still: c.Bool("reduced-motion"), Mouse: !c.Bool("no-mouse"), OnHangup: hangupLeave}
+	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
+		return usagef("--theme %q: %v", look.Theme, err)
+	}
+	h := newHost(e, choices{Place: info.CWD, StateDir: store.root, Face: look})
+	f, err := tui.New(tui.Options{
+		Host: replayHost{h, playback.New(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
+		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},
+		Scratch: store.root, Painting: painting,
+	})
+	if err != nil {
+		return environmentf("%v; leave out --screen to print the events", err)
+	}
+	return e.playScreen(h, f)
+}
+
+// errPlayback is the answer to what only a run that goes on can do.
+var errPlayback = errors.New("this is a playback: nothing runs")
+
+// replayHost is the program around the screen of a playback: it looks for no CLI, starts nothing, and writes nothing.
+type replayHost struct {
+	*host
+	player *playback.Player
+}
+
+// Inspect implements tui.Host.
+func (h replayHost) Inspect(context.Context) tui.Findings {
+	return tui.Findings{Claude: "not needed", CWD: h.choices.Place, Trusted: true}
+}
+
+// Begin implements tui.Host.
+func (h replayHost) Begin(context.Context, tui.Begin, runloop.Sink) (tui.Run, error) {
+	return replayRun{h.player, make(chan struct{})}, nil
+}
+
+// Past implements tui.Host: the player tells all.
+func (h replayHost) Past(context.Context, string) (*eventlog.Log, error) { return nil, nil }
+
+// Trust, Edit, Login, Attach, Inputs and Remember implement tui.Host.
+func (h replayHost) Trust(context.Context) error              { return errPlayback }
+func (h replayHost) Edit(string) (string, error)              { return "", errPlayback }
+func (h replayHost) Login() error                             { return errPlayback }
+func (h replayHost) Attach(string) error                      { return errPlayback }
+func (h replayHost) Inputs() []string                         { return nil }
+func (h replayHost) Remember(string)                          {}
+func (h replayHost) Documents(context.Context) []tui.Document { return nil }
+
+// replayRun is a run that is over: it is looked at, and takes no commands.
+type replayRun struct {
+	player *playback.Player
+	done   chan struct{} // never closed: a playback is left
+}
+
+var _ tui.Playback = replayRun{}
+
+// Player implements tui.Playback.
+func (r replayRun) Player() *playback.Player { return r.player }
+
+// ID, Snapshot and Changed implement tui.Run.
+func (r replayRun) ID() string                  { return r.player.ID() }
+func (r replayRun) Snapshot() *supervisor.State { return r.player.Snapshot() }
+func (r replayRun) Changed() <-chan struct{}    { return r.player.Changed() }
+
+// Put, Stop, Leave, Halt, Done and Outcome implement tui.Run: nothing runs.
+func (r replayRun) Put(contract.Command) bool { return false }
+func (r replayRun) Stop()                     {}
+func (r replayRun) Leave()                    {}
+func (r replayRun) Halt() string              { return "Nothing runs." }
+func (r replayRun) Done() <-chan struct{}     { return r.done }
+func (r replayRun) Outcome() tui.Outcome      { return tui.Outcome{} }

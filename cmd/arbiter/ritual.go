@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
+	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/ritual"
+)
+
+// Values of --ritual.
+const (
+	ritualFull  = "full"
+	ritualScene = "scene"
+	ritualOff   = "off"
+)
+
+// ritualFile, in the state directory, holds the day of the last title and who the person chose to be: "2006-01-02
+// seeker".
+const ritualFile = "ritual"
+
+// readRitual says what the screen shows for its own sake. What cannot be read or kept is left out: it is an ornament.
+func readRitual(c choices, now time.Time) tui.Ritual {
+	r := tui.Ritual{Scene: c.Face.Ritual != ritualOff}
+	dir, err := statedir.Open(c.StateDir)
+	if err != nil {
+		return r
+	}
+	defer dir.Close()
+	raw, _ := dir.Read(ritualFile, 100)
+	day, kind, _ := strings.Cut(strings.TrimSpace(string(raw)), " ")
+	for _, k := range ritual.Kinds() {
+		if k.String() == kind {
+			r.Human = k
+		}
+	}
+	today := now.Format(time.DateOnly)
+	r.Title = c.Face.Ritual == ritualFull && day != today
+	r.Remember = func(k ritual.Kind) {
+		dir, err := statedir.Open(c.StateDir)
+		if err != nil {
+			return
+		}
+		defer dir.Close()
+		_ = dir.ReplaceUnsynced(ritualFile, []byte(today+" "+k.String()+"\n"))
+	}
+	return r
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/ritual"
+)
+
+// TestATitleADay: the title is shown once a day, and who the person chose to be is kept.
+func TestATitleADay(t *testing.T) {
+	c := choices{StateDir: t.TempDir(), Face: face{Ritual: ritualFull}}
+	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.Local)
+	first := readRitual(c, monday)
+	if !first.Title || !first.Scene || first.Human != ritual.Nobody {
+		t.Fatalf("at first: %+v", first)
+	}
+	first.Remember(ritual.Smith)
+	if again := readRitual(c, monday.Add(10*time.Hour)); again.Title || again.Human != ritual.Smith {
+		t.Errorf("on the same day: %+v", again)
+	}
+	if next := readRitual(c, monday.Add(24*time.Hour)); !next.Title || next.Human != ritual.Smith {
+		t.Errorf("on the next day: %+v", next)
+	}
+	for value, scene := range map[string]bool{ritualScene: true, ritualOff: false} {
+		c.Face.Ritual = value
+		if r := readRitual(c, monday.Add(48*time.Hour)); r.Title || r.Scene != scene {
+			t.Errorf("%s: %+v", value, r)
+		}
+	}
+}

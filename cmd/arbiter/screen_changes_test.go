@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestScreenShowsChanges: F5 lists what an Orchestrator has changed, by its name, and Enter shows both versions.
+func TestScreenShowsChanges(t *testing.T) {
+	const play = `name: changes
+allow: [Write, Read]
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
+      - verdict: {decision: CONTINUE, message: Patience., reason: r}
+    otherwise:
+      - verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}
+  - name: spinner
+    match: {role: orchestrator}
+    steps:
+      - use: [{tool: Read, input: {file_path: "{{.cwd}}/thread.txt"}}]
+      - use: [{tool: Write, input: {file_path: "{{.cwd}}/thread.txt", content: "red\nblue\n"}}]
+      - verdict: {kind: question, expects_response: true, message: It is spun.}
+`
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			t.Parallel()
+			who.long(t)
+			h := build(t, who, play)
+			h.touch("other.txt")
+			if err := os.WriteFile(filepath.Join(h.work, "thread.txt"), []byte("red\ngreen\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
+				{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
+				cmd := exec.Command("git", args...)
+				cmd.Dir, cmd.Env = h.work, h.env
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("git %q: %v\n%s", args, err, out)
+				}
+			}
+			p := h.openSlowly(h.args...)
+			p.await("Is it well?")
+			p.press("F5")
+			p.await("CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
+			p.press("Enter")
+			p.await("- green", "+ blue")
+			p.press("Esc")
+			p.await("CHANGES")
+			p.press("Esc")
+			p.await("Is it well?")
+			p.press("Ctrl+C")
+			p.await("Leave?")
+			p.press("y")
+			h.ended(p, contract.ExitInterrupted)
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// tracedSpan is a span as a collector gets it, by us or by the CLI.
+type tracedSpan struct {
+	TraceID, SpanID, ParentSpanID, Name string
+
+	service string
+}
+
+// spanCollector is a collector of traces.
+type spanCollector struct {
+	*httptest.Server
+	t     *testing.T
+	mu    sync.Mutex
+	spans []tracedSpan
+}
+
+func newSpanCollector(t *testing.T) *spanCollector {
+	t.Helper()
+	c := &spanCollector{t: t}
+	c.Server = httptest.NewServer(c)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *spanCollector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	var body struct {
+		ResourceSpans []struct {
+			Resource struct {
+				Attributes []struct {
+					Key   string
+					Value struct{ StringValue string }
+				}
+			}
+			ScopeSpans []struct{ Spans []tracedSpan }
+		}
+	}
+	if err != nil || json.Unmarshal(raw, &body) != nil || r.URL.Path != "/v1/traces" {
+		c.t.Errorf("%s: %q, %v", r.URL.Path, raw, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rs := range body.ResourceSpans {
+		service := ""
+		for _, a := range rs.Resource.Attributes {
+			if a.Key == "service.name" {
+				service = a.Value.StringValue
+			}
+		}
+		for _, ss := range rs.ScopeSpans {
+			for _, s := range ss.Spans {
+				s.service = service
+				c.spans = append(c.spans, s)
+			}
+		}
+	}
+}
+
+// lineages are the names of each span and of those above it, the outermost first.
+func (c *spanCollector) lineages(service string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	byID := map[string]tracedSpan{}
+	for _, s := range c.spans {
+		byID[s.SpanID] = s
+	}
+	var list []string
+	for _, s := range c.spans {
+		line := s.Name
+		for up, found := byID[s.ParentSpanID]; found; up, found = byID[up.ParentSpanID] {
+			line = up.Name + " > " + line
+		}
+		if s.service == service {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// traceOf prepares a run that is no rehearsal, with a collector of its and its agents' spans.
+func traceOf(t *testing.T, p player, endpoint string, env ...string) *script {
+	t.Helper()
+	model := scriptedModel(t, "workflow")
+	claude := standInProgram(t)
+	if p.real {
+		claude = p.args[len(p.args)-1]
+	}
+	return prepare(t, append([]string{
+		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_TRACES_EXPORTER=otlp",
+		"CLAUDE_CODE_ENABLE_TELEMETRY=1", "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1",
+	}, env...), "--json", "--no-input", "--claude", claude, "--cwd", t.TempDir(), "--allow", "Write",
+		"--allow", "Bash(*)", "--task", "Weave", "--decider", "stateless")
+}
+
+// TestTraces: the spans of a run are a tree below that of whoever started arbiter, and every span of the CLI is below
+// that of its agent, or of the question that it was asked.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	const outer = "0af7651916cd43dd8448eb211c80319c"
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			c := newSpanCollector(t)
+			s := traceOf(t, p, c.URL, "TRACEPARENT=00-"+outer+"-b7ad6b7169203331-01")
+			s.launch()
+			s.finish(contract.ExitComplete)
+			own := map[string]int{}
+			for _, line := range c.lineages("arbiter") {
+				own[line[strings.LastIndex(line, "> ")+1:]]++
+				if !strings.HasPrefix(line, "invoke_workflow arbiter") {
+					t.Errorf("%s is not below the run", line)
+				}
+			}
+			spawned, asked, turns := len(collect[contract.Spawn](s)), 0, len(collect[contract.Turn](s))
+			for _, d := range collect[contract.Decision](s) {
+				if d.Source == "model" {
+					asked++
+				}
+			}
+			agents := 0
+			for name, n := range own {
+				if strings.HasPrefix(name, " invoke_agent ") {
+					agents += n
+				}
+			}
+			if agents != spawned || own[" turn"] != turns || own[" decide"] != asked || asked == 0 || spawned < 2 {
+				t.Errorf("spans %v of %d agents, %d turns, %d questions", own, spawned, turns, asked)
+			}
+			clis := c.lineages("claude-code")
+			if p.real && len(clis) < spawned+asked {
+				t.Errorf("the CLI sent the spans %q", clis)
+			}
+			for _, line := range clis {
+				if !strings.HasPrefix(line, "invoke_workflow arbiter > invoke_agent ") &&
+					!strings.HasPrefix(line, "invoke_workflow arbiter > decide > ") {
+					t.Errorf("%s of the CLI is not below its agent", line)
+				}
+			}
+			for _, span := range c.spans {
+				if span.TraceID != outer {
+					t.Errorf("%+v is of another trace", span)
+				}
+			}
+		})
+	}
+}
+
+// TestBadCollector: a run with a collector that never answers, or with settings that are wrong, comes to its end, and
+// records once what is the matter.
+func TestBadCollector(t *testing.T) {
+	t.Parallel()
+	stop := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
+	t.Cleanup(silent.Close)
+	t.Cleanup(func() { close(stop) })
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for name, c := range map[string]struct{ endpoint, log, notice string }{
+		"silent":  {endpoint: silent.URL, log: silent.URL + " does not answer"},
+		"refused": {endpoint: gone.URL, log: gone.URL + " does not answer"},
+		"wrong":   {endpoint: "collector:4318", notice: "OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := traceOf(t, player{name: "stand-in"}, c.endpoint)
+			s.launch()
+			s.finish(contract.ExitComplete)
+			log, err := os.ReadFile(collect[contract.Session](s)[0].Log)
+			if err != nil || c.log != "" && strings.Count(string(log), c.log) != 1 {
+				t.Errorf("%v, the log has not once %q: %s", err, c.log, log)
+			}
+			var notices []string
+			for _, n := range collect[contract.Notice](s) {
+				notices = append(notices, n.Text)
+			}
+			if text := strings.Join(notices, "\n"); !strings.Contains(text, c.notice) {
+				t.Errorf("the notices are %q", text)
+			}
+		})
+	}
+}

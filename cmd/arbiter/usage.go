@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/internal/spending"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+func (e env) usageCommand() *cli.Command {
+	return &cli.Command{
+		Name: "usage", Usage: "sum up what runs have cost, by day, run, agent or model",
+		Description: strings.TrimSpace(`
+Sums up all runs in the state directory, live ones too, from the events that they told. Costs are those that Claude Code
+states; tokens include those of subagents. Days are those of the local time zone. Rehearsals cost nothing and are left
+out, and so are runs that were deleted. With --json, it prints an array of objects: day, run, agent or model, turns,
+cost_usd and usage.
+
+  arbiter usage --by run
+  arbiter usage --by model --json
+
+Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state directory cannot be read.`),
+		Flags: []cli.Flag{
+			stateDirFlag(), jsonFlag(),
+			&cli.StringFlag{Name: "by", Value: string(spending.Day), Usage: "`day|run|agent|model`: what to sum up by"},
+		},
+		Action: e.usage,
+	}
+}
+
+func (e env) usage(c *cli.Context) error {
+	by := spending.By(c.String("by"))
+	switch {
+	case c.NArg() > 0:
+		return usagef("usage takes no argument: leave out %s", c.Args().First())
+	case !slices.Contains(spending.Ways(), by):
+		return usagef("--by %s: use day, run, agent or model", by)
+	}
+	store, err := openRuns(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	sum, err := e.sumUp(c.Context, store, by)
+	if err != nil {
+		return err
+	}
+	rows, total := sum.Rows()
+	if c.Bool("json") {
+		return json.NewEncoder(e.stdout).Encode(rows)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(e.stderr, "No run has cost anything yet.")
+		return nil
+	}
+	return writeUsage(e.stdout, by, rows, total)
+}
+
+// sumUp reads the events of all runs. One that cannot be read is left out, and that is said.
+func (e env) sumUp(ctx context.Context, store *runs, by spending.By) (*spending.Sum, error) {
+	list, err := store.List()
+	if err != nil {
+		return nil, environmentf("state directory: %v", err)
+	}
+	sum := spending.New(by, time.Local)
+	for _, info := range list {
+		if info.Empty {
+			continue
+		}
+		sum.Begin(info.Run)
+		log, err := store.EventLog(info.Run)
+		if err == nil {
+			_, err = log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
+				if entry.Line == nil {
+					return nil
+				}
+				return sum.Take(entry.At, entry.Line)
+			})
+			log.Close()
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			fmt.Fprintf(e.stderr, "arbiter: run %s is not counted whole: %v\n", short(info.Run),
+				sanitize.Line(err.Error(), 300))
+		}
+	}
+	return sum, nil
+}
+
+func writeUsage(to io.Writer, by spending.By, rows []spending.Row, total spending.Row) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\tCOST\tTURNS\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITTEN\n", strings.ToUpper(string(by)))
+	line := func(name string, r spending.Row) {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", sanitize.Line(name, 60), eventtext.Dollars(r.CostUSD), r.Turns,
+			words.Tokens(r.Usage.Input), words.Tokens(r.Usage.Output), words.Tokens(r.Usage.CacheRead),
+			words.Tokens(r.Usage.CacheCreation))
+	}
+	for _, r := range rows {
+		name := r.Day + r.Model
+		if r.Run != "" {
+			name = strings.TrimSpace(short(r.Run) + " " + r.Agent)
+		}
+		line(name, r)
+	}
+	line("total", total)
+	return w.Flush()
+}

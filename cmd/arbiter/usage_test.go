@@ -1,0 +1,54 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/spending"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestUsage sums up what a run has cost: the same by day, run, agent and model, and as its result states it.
+func TestUsage(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t) // the driver's tests hold what the real CLI tells of models
+			t.Parallel()
+			s, _ := hiredIn(t, who, spin("echo spun"), t.TempDir(), "--model", "claude-sonnet-4-5", "--allow",
+				"Bash(*)", "--task", "Spin")
+			result := s.finish(contract.ExitComplete)
+			run := collect[contract.Session](s)[0].Session
+			ask := func(args ...string) string {
+				out, _ := s.output(int(contract.ExitComplete), append([]string{"usage"}, args...)...)
+				return out
+			}
+			for by, want := range map[spending.By]func(spending.Row) bool{
+				spending.Day:   func(r spending.Row) bool { return r.Day != "" },
+				spending.Run:   func(r spending.Row) bool { return r.Run == run },
+				spending.Agent: func(r spending.Row) bool { return r.Agent == "arbiter" || r.Agent == "orch-1" },
+				spending.Model: func(r spending.Row) bool { return strings.HasPrefix(r.Model, "claude-") },
+			} {
+				var rows []spending.Row
+				if err := json.Unmarshal([]byte(ask("--by", string(by), "--json")), &rows); err != nil {
+					t.Fatal(err)
+				}
+				usd := 0.0
+				for _, r := range rows {
+					usd += r.CostUSD
+					if !want(r) {
+						t.Errorf("by %s: %+v", by, r)
+					}
+				}
+				if result.CostUSD <= 0 || math.Abs(usd-result.CostUSD) > 1e-5 {
+					t.Errorf("by %s: $%v, the run says $%v", by, usd, result.CostUSD)
+				}
+			}
+			if text := ask("--by", "agent"); !strings.Contains(text, short(run)+" orch-1") ||
+				!strings.Contains(text, "total") {
+				t.Errorf("printed\n%s", text)
+			}
+		})
+	}
+}

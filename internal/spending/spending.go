@@ -1,0 +1,188 @@
+// Package spending sums up what runs have cost, from the events that they told: by day, by run, by agent or by model.
+package spending
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// By is what costs are summed up by.
+type By string
+
+// The ways.
+const (
+	Day   By = "day"
+	Run   By = "run"
+	Agent By = "agent"
+	Model By = "model"
+)
+
+// Ways lists them.
+func Ways() []By { return []By{Day, Run, Agent, Model} }
+
+// Row is what something has cost. Of Day, Run, Agent and Model those are set that it is summed up by.
+type Row struct {
+	Day     string       `json:"day,omitempty"`
+	Run     string       `json:"run,omitempty"`
+	Agent   string       `json:"agent,omitempty"`
+	Model   string       `json:"model,omitempty"` // [Unknown] where it was not told
+	Turns   int          `json:"turns"`           // that ended
+	CostUSD float64      `json:"cost_usd"`
+	Usage   bridge.Usage `json:"usage"`
+}
+
+// Unknown stands for a model that was not told.
+const Unknown = "unknown"
+
+// Sum sums up the events of any number of runs.
+type Sum struct {
+	by   By
+	zone *time.Location
+	rows map[key]*Row
+
+	run       string
+	rehearsal bool
+	live      map[string]contract.Cost // of running turns, by agent: it is charged if the turn is lost
+}
+
+type key struct{ day, run, agent, model string }
+
+// New begins a sum. Days are those of a time zone.
+func New(by By, zone *time.Location) *Sum {
+	return &Sum{by: by, zone: zone, rows: map[key]*Row{}, live: map[string]contract.Cost{}}
+}
+
+// Begin begins the events of a run.
+func (s *Sum) Begin(run string) {
+	s.run, s.rehearsal = run, false
+	clear(s.live)
+}
+
+// wanted are the events that tell of costs, or that a running turn was lost.
+var wanted = map[string]bool{
+	"session": true, "spawn": true, "cost": true, "turn": true, "decision": true, "done": true, "result": true,
+}
+
+// Take takes an event, as its line in an event log has it. What a rehearsal claims to have cost does not count.
+func (s *Sum) Take(at time.Time, line []byte) error {
+	if !wanted[contract.EventNameOf(line)] {
+		return nil
+	}
+	e, err := contract.DecodeWritten(line)
+	if err != nil {
+		return err
+	}
+	switch b := e.Body.(type) {
+	case contract.Session:
+		s.rehearsal = b.Rehearsal
+		s.lose(at) // the process that played the run before
+	case contract.Result:
+		s.lose(at)
+	case contract.Spawn, contract.Done:
+		s.loseOf(at, e.ID)
+	case contract.Cost:
+		s.live[e.ID] = b
+	case contract.Turn:
+		delete(s.live, e.ID)
+		s.turn(at, e.ID, b)
+	case contract.Decision:
+		if b.CostUSD > 0 {
+			s.charge(at, "decider", Unknown, b.CostUSD, bridge.Usage{}, 0)
+		}
+	}
+	return nil
+}
+
+// noise is what a turn and its models may differ by, which are rounded one by one.
+const noise = 1e-4
+
+// turn charges a turn that ended, by models if those are told.
+func (s *Sum) turn(at time.Time, agent string, b contract.Turn) {
+	rest, turns := b.CostUSD, 1
+	for _, m := range b.Models {
+		s.charge(at, agent, m.Model, m.CostUSD, m.Usage, turns)
+		rest, turns = rest-m.CostUSD, 0
+	}
+	switch {
+	case len(b.Models) == 0:
+		s.charge(at, agent, Unknown, rest, b.Usage, turns)
+	case rest > noise:
+		s.charge(at, agent, Unknown, rest, bridge.Usage{}, turns)
+	}
+}
+
+// lose charges the turns that nobody told the end of.
+func (s *Sum) lose(at time.Time) {
+	for _, agent := range slices.Sorted(maps.Keys(s.live)) {
+		s.loseOf(at, agent)
+	}
+}
+
+func (s *Sum) loseOf(at time.Time, agent string) {
+	if c, ok := s.live[agent]; ok {
+		delete(s.live, agent)
+		s.charge(at, agent, Unknown, c.CostUSD, c.Usage, 0)
+	}
+}
+
+func (s *Sum) charge(at time.Time, agent, model string, usd float64, used bridge.Usage, turns int) {
+	if s.rehearsal || usd == 0 && used == (bridge.Usage{}) {
+		return
+	}
+	var k key
+	switch s.by {
+	case Day:
+		k.day = at.In(s.zone).Format(time.DateOnly)
+	case Run:
+		k.run = s.run
+	case Agent:
+		k.run, k.agent = s.run, agent
+	case Model:
+		k.model = model
+	}
+	row := s.rows[k]
+	if row == nil {
+		row = &Row{Day: k.day, Run: k.run, Agent: k.agent, Model: k.model}
+		s.rows[k] = row
+	}
+	row.add(Row{Turns: turns, CostUSD: usd, Usage: used})
+}
+
+func (r *Row) add(o Row) {
+	r.Turns += o.Turns
+	r.CostUSD = contract.RoundUSD(r.CostUSD + o.CostUSD)
+	r.Usage.Input += o.Usage.Input
+	r.Usage.Output += o.Usage.Output
+	r.Usage.CacheRead += o.Usage.CacheRead
+	r.Usage.CacheCreation += o.Usage.CacheCreation
+}
+
+// Rows returns the sums: days in their order, all else by cost, and the total of them.
+func (s *Sum) Rows() (rows []Row, total Row) {
+	rows = []Row{}
+	for _, r := range s.rows {
+		rows = append(rows, *r)
+		total.add(*r)
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(a.Run, b.Run),
+			cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model))
+	})
+	return rows, total
+}
+
+// Live returns what the running turns of the run at hand have cost so far, which no row has yet.
+func (s *Sum) Live() (usd float64) {
+	if s.rehearsal {
+		return 0
+	}
+	for _, c := range s.live {
+		usd += c.CostUSD
+	}
+	return usd
+}

@@ -1,0 +1,114 @@
+package rehearsal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// chatRequest is what is read of a Chat Completions request. Nothing is streamed and no tool is called
+// by this path: it serves clients that put single questions.
+type chatRequest struct {
+	Model    string            `json:"model"`
+	Stream   bool              `json:"stream"`
+	Tools    []json.RawMessage `json:"tools"`
+	Messages []wireMessage     `json:"messages"`
+}
+
+// readChat understands a Chat Completions request as a call: system and developer messages are its system
+// prompt. Each request is a conversation of its own.
+func readChat(body []byte) (*call, error) {
+	var r chatRequest
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, fmt.Errorf("read request: %w", err)
+	}
+	c := &call{size: len(body), chat: true, direct: true, session: newID("chat_")}
+	c.Model = r.Model
+	for _, m := range r.Messages {
+		switch m.Role {
+		case "system", "developer":
+			c.System = append(c.System, m.Content...)
+		case "user", "assistant":
+			c.Messages = append(c.Messages, m)
+		default:
+			return nil, fmt.Errorf("read request: messages of role %q are not played here", m.Role)
+		}
+	}
+	switch {
+	case c.Model == "" || len(c.Messages) == 0:
+		return nil, errors.New("read request: model and messages are required")
+	case r.Stream:
+		return nil, errors.New("read request: Chat Completions are not streamed here: leave out stream")
+	case len(r.Tools) > 0:
+		return nil, errors.New("read request: Chat Completions have no tools here: leave out tools")
+	}
+	c.readMessages()
+	c.role = c.readRole()
+	return c, nil
+}
+
+// asksForObject reports whether a request without tools asks for an answer by a JSON Schema.
+func (c *call) asksForObject() bool {
+	var o struct {
+		Format struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	}
+	return len(c.Tools) == 0 && json.Unmarshal(c.OutputConfig, &o) == nil && len(o.Format.Schema) > 0
+}
+
+// plain has a verdict be the text of the answer: a client that offers no tools is given none to call.
+func (r reply) plain() reply {
+	blocks := r.blocks
+	r.blocks = nil
+	for _, b := range blocks {
+		if b.kind == "tool_use" && b.name == structuredOutput {
+			b = outBlock{kind: "text", text: string(b.input)}
+		}
+		r.blocks = append(r.blocks, b)
+	}
+	return r
+}
+
+// chatAnswer is the reply as a chat.completion.
+func (r reply) chatAnswer(model string) object {
+	var text []string
+	for _, b := range r.blocks {
+		if b.kind == "text" {
+			text = append(text, b.text)
+		}
+	}
+	finish := "stop"
+	if r.stop == "max_tokens" {
+		finish = "length"
+	}
+	u := r.usage
+	return object{
+		"id": newID("chatcmpl-"), "object": "chat.completion", "created": time.Now().Unix(), "model": model,
+		"choices": []object{{"index": 0, "finish_reason": finish, "logprobs": nil,
+			"message": object{"role": "assistant", "content": strings.Join(text, "\n"), "refusal": nil}}},
+		"usage": object{"prompt_tokens": u.context(), "completion_tokens": u.Output,
+			"total_tokens":          u.context() + u.Output,
+			"prompt_tokens_details": object{"cached_tokens": u.CacheRead}},
+	}
+}
+
+// chatError is an error as Chat Completions tells it.
+func chatError(w http.ResponseWriter, status int, kind, message string) {
+	// The client may have gone; there is nobody to tell.
+	_ = writeJSON(w, status, object{"error": object{"message": message, "type": kind, "param": nil, "code": nil}})
+}
+
+// understand reads a request by the API that its path names.
+func understand(r *http.Request, body []byte) (*call, error) {
+	if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), chatPath) {
+		return readChat(body)
+	}
+	return readCall(r.Header, body)
+}
+
+// chatPath is where Chat Completions are asked for.
+const chatPath = "/v1/chat/completions"

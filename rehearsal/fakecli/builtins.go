@@ -1,0 +1,125 @@
+package fakecli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// fileInput is what the file tools are called with.
+type fileInput struct {
+	FilePath string `json:"file_path"`
+	Content  string `json:"content"`
+	Old      string `json:"old_string"`
+	New      string `json:"new_string"`
+	Pattern  string `json:"pattern"`
+	Path     string `json:"path"`
+}
+
+// fileTool makes a tool of a function that is given the path of a call as an absolute one.
+func fileTool(run func(ctx context.Context, in fileInput, path string) (string, error)) toolFunc {
+	return func(ctx context.Context, t *thread, c toolCall) *toolResult {
+		var in fileInput
+		_ = json.Unmarshal(c.Input, &in) // another shape names no file, and fails there
+		path := in.FilePath + in.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(t.s.cwd, path)
+		}
+		text, err := run(ctx, in, path)
+		if err != nil {
+			return failed("%v", err)
+		}
+		return &toolResult{content: text}
+	}
+}
+
+// read numbers the lines of a file.
+func read(_ context.Context, _ fileInput, path string) (string, error) {
+	raw, err := os.ReadFile(path)
+	var b strings.Builder
+	for i, line := range strings.Split(string(raw), "\n") {
+		fmt.Fprintf(&b, "%d\t%s\n", i+1, line)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+func write(_ context.Context, in fileInput, path string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	return "File created successfully at: " + in.FilePath, os.WriteFile(path, []byte(in.Content), 0o644)
+}
+
+func edit(_ context.Context, in fileInput, path string) (string, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(raw), in.Old) {
+		return "", errors.New("String to replace not found in file.\nString: " + in.Old)
+	}
+	text := strings.Replace(string(raw), in.Old, in.New, 1)
+	return "The file " + in.FilePath + " has been updated successfully.", os.WriteFile(path, []byte(text), 0o644)
+}
+
+// grep leaves the work to the program of that name.
+func grep(ctx context.Context, in fileInput, path string) (string, error) {
+	out, _ := exec.CommandContext(ctx, "grep", "-rInE", "-e", in.Pattern, "--", path).Output()
+	// An error is the same as nothing.
+	return cmp.Or(strings.TrimSpace(string(out)), "No files found"), nil
+}
+
+// outputLimit is how many bytes of a command's output the model reads.
+const outputLimit = 30_000
+
+// orphanPatience is how long output is waited for that a background job of an ended command
+// might still write.
+const orphanPatience = 200 * time.Millisecond
+
+// runBash runs a command in its own session: killing the CLI's process group does not reach
+// it, just as with the CLI.
+func runBash(ctx context.Context, t *thread, c toolCall) *toolResult {
+	var in struct{ Command string }
+	if err := json.Unmarshal(c.Input, &in); err != nil {
+		return failed("%v", err)
+	}
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, "bash", "-c", t.s.prefixed(in.Command))
+	cmd.Dir, cmd.Env = t.s.cwd, t.s.toolEnv()
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ownSession(cmd)
+	cmd.Cancel = func() error { return killSession(cmd.Process.Pid) }
+	cmd.WaitDelay = orphanPatience
+	err := cmd.Run()
+	text := strings.TrimRight(strings.ToValidUTF8(string(out.Next(outputLimit)), "\uFFFD"), "\n")
+	switch code := cmd.ProcessState.ExitCode(); { // -1 without a process, and of one that a signal ended
+	case err == nil || errors.Is(err, exec.ErrWaitDelay):
+	case code < 0:
+		return failed("Exit code 137\n%s", text)
+	default:
+		return failed("%s", strings.TrimSpace(fmt.Sprintf("Exit code %d\n%s", code, text)))
+	}
+	return &toolResult{content: cmp.Or(text, "(Bash completed with no output)")}
+}
+
+// prefixed makes a command the one argument of the program that is to start it.
+func (s *session) prefixed(command string) string {
+	prefix := os.Getenv("CLAUDE_CODE_SHELL_PREFIX")
+	if prefix == "" {
+		return command
+	}
+	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+	return quote(prefix) + " " + quote(command)
+}
+
+// toolEnv is the environment of commands: the CLI's own and its markers.
+func (s *session) toolEnv() []string {
+	return append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+s.id,
+		"CLAUDE_PID="+strconv.Itoa(os.Getpid()))
+}

@@ -1,0 +1,145 @@
+// Package budget keeps what a run may use: how far its limits of costs are spent, and how full the usage windows of the
+// account's plan are.
+//
+// It is a value with pure methods. Who holds messages back, and who is told, is decided in package supervisor.
+package budget
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Holds reports whether nothing is sent until a window resets.
+func (s *State) Holds() bool { return !s.HeldUntil.IsZero() }
+
+// WarnPct is from where on a window is told of, in percent.
+const WarnPct = 80
+
+// State is the part of a run's state with the usage windows of its account, and the level of its own limit.
+type State struct {
+	Level     string    `json:",omitempty"` // of the run's limit of costs that was told last
+	Day       Day       `json:",omitzero"`
+	Windows   []Window  `json:",omitempty"` // by name
+	HeldUntil time.Time `json:",omitzero"`  // nothing is sent before: the reserve of a window is reached
+}
+
+// Window is a usage window of the account's plan, such as five_hour, as the API told of it last.
+type Window struct {
+	Name     string
+	UsedPct  float64
+	ResetsAt time.Time
+	At       time.Time // of the reading
+
+	FirstPct float64 // of the first reading since the window began: the pace is measured from it
+	FirstAt  time.Time
+	Warned   bool `json:",omitempty"` // that it is nearly used up was told
+	Lifted   bool `json:",omitempty"` // a human lets the run go on past the reserve
+}
+
+// drift is how far two readings may differ about the reset of one window.
+const drift = 10 * time.Minute
+
+// Read takes a reading of a window in. It returns the window as it is then, and whether there is anything new to tell.
+func (s *State) Read(name string, usedPct float64, resetsAt, at time.Time) (w Window, news bool) {
+	i := slices.IndexFunc(s.Windows, func(w Window) bool { return w.Name == name })
+	w = Window{Name: name, UsedPct: usedPct, ResetsAt: resetsAt, At: at, FirstPct: usedPct, FirstAt: at}
+	if i < 0 {
+		s.Windows = append(slices.Clip(s.Windows), w)
+		slices.SortFunc(s.Windows, func(a, b Window) int { return strings.Compare(a.Name, b.Name) })
+		return w, true
+	}
+	old := s.Windows[i]
+	if !old.over(at) && resetsAt.Sub(old.ResetsAt).Abs() < drift && usedPct >= old.FirstPct {
+		w.FirstPct, w.FirstAt, w.Warned, w.Lifted = old.FirstPct, old.FirstAt, old.Warned, old.Lifted
+		news = int(usedPct) != int(old.UsedPct)
+	} else {
+		news = true
+	}
+	s.put(i, w)
+	return w, news
+}
+
+func (s *State) put(i int, w Window) {
+	s.Windows = slices.Clone(s.Windows)
+	s.Windows[i] = w
+}
+
+// Warn reports whether a window that is nearly used up is to be told of, which is once until it resets.
+func (s *State) Warn(name string) bool {
+	i := slices.IndexFunc(s.Windows, func(w Window) bool { return w.Name == name })
+	if i < 0 || s.Windows[i].Warned || s.Windows[i].UsedPct < WarnPct {
+		return false
+	}
+	w := s.Windows[i]
+	w.Warned = true
+	s.put(i, w)
+	return true
+}
+
+// over reports whether a window has been reset since its reading.
+func (w Window) over(at time.Time) bool { return !w.ResetsAt.After(at) }
+
+// Past returns the window whose reserve, in percent, is reached; of several the one that resets last.
+func (s *State) Past(reserve float64, at time.Time) (last Window, past bool) {
+	if reserve <= 0 {
+		return last, false
+	}
+	for _, w := range s.Windows {
+		if w.UsedPct >= 100-reserve && !w.over(at) && !w.Lifted && (!past || w.ResetsAt.After(last.ResetsAt)) {
+			last, past = w, true
+		}
+	}
+	return last, past
+}
+
+// Lift lets the run go on past the reserve of each window that is reached, until it resets. It reports whether any was.
+func (s *State) Lift(reserve float64, at time.Time) (lifted bool) {
+	for {
+		w, past := s.Past(reserve, at)
+		if !past {
+			return lifted
+		}
+		i := slices.IndexFunc(s.Windows, func(o Window) bool { return o.Name == w.Name })
+		w.Lifted, lifted = true, true
+		s.put(i, w)
+	}
+}
+
+// Fullest returns the window that is used most and has not been reset since.
+func (s *State) Fullest(at time.Time) (most Window, ok bool) {
+	for _, w := range s.Windows {
+		if !w.over(at) && (!ok || w.UsedPct > most.UsedPct) {
+			most, ok = w, true
+		}
+	}
+	return most, ok
+}
+
+// Less of a measurement says nothing about the pace.
+const (
+	leastSpan = 2 * time.Minute
+	leastUse  = 1
+)
+
+// Forecast returns how long after the reading the window is used up at the pace so far. It reports false if that is not
+// before the reset, or cannot be told yet.
+func (w Window) Forecast() (left time.Duration, ok bool) {
+	span, used := w.At.Sub(w.FirstAt), w.UsedPct-w.FirstPct
+	if span < leastSpan || used < leastUse {
+		return 0, false
+	}
+	left = time.Duration(float64(span) * max(100-w.UsedPct, 0) / used)
+	return left, w.At.Add(left).Before(w.ResetsAt)
+}
+
+// Words is the window's name as people read it.
+func (w Window) Words() string {
+	switch w.Name {
+	case "five_hour":
+		return "five-hour window"
+	case "seven_day":
+		return "weekly window"
+	}
+	return strings.ReplaceAll(w.Name, "_", " ") + " window"
+}

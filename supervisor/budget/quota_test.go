@@ -1,0 +1,77 @@
+package budget
+
+import (
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+func TestWindows(t *testing.T) {
+	var s State
+	resets := noon.Add(3 * time.Hour)
+	if _, news := s.Read("seven_day", 30, noon.Add(90*time.Hour), noon); !news {
+		t.Error("the first reading is no news")
+	}
+	w, news := s.Read("five_hour", 50, resets, noon)
+	if _, ok := w.Forecast(); !news || ok {
+		t.Error("a forecast by one reading")
+	}
+	before := s
+	w, news = s.Read("five_hour", 81, resets.Add(time.Second), noon.Add(31*time.Minute))
+	if left, ok := w.Forecast(); !news || !ok || left != 19*time.Minute {
+		t.Errorf("used up in %s, %v", left, ok)
+	}
+	if before.Windows[0].UsedPct != 50 {
+		t.Error("a reading changed an earlier state")
+	}
+	if _, news = s.Read("five_hour", 81.4, resets, noon.Add(32*time.Minute)); news {
+		t.Error("less than a percent is told")
+	}
+	if !s.Warn("five_hour") || s.Warn("five_hour") || s.Warn("seven_day") || s.Warn("none") {
+		t.Error("it is not told once that a window is nearly used up")
+	}
+	if most, ok := s.Fullest(noon); !ok || most.Name != "five_hour" {
+		t.Errorf("fullest %+v", most)
+	}
+	after := resets.Add(time.Minute)
+	if w, news = s.Read("five_hour", 2, after.Add(5*time.Hour), after); !news || w.Warned || w.FirstPct != 2 {
+		t.Errorf("after the reset %+v", w)
+	}
+}
+
+// TestReserve is reached by the window that is past it, until that resets or a human lifts it.
+func TestReserve(t *testing.T) {
+	var s State
+	resets := noon.Add(time.Hour)
+	s.Read("five_hour", 81, resets, noon)
+	for reserve, want := range map[float64]bool{0: false, 18: false, 19: true, 20: true} {
+		if w, past := s.Past(reserve, noon); past != want || past && w.ResetsAt != resets {
+			t.Errorf("reserve %v: past %v, %+v", reserve, past, w)
+		}
+	}
+	if _, past := s.Past(20, resets); past {
+		t.Error("past the reserve of a window that has been reset")
+	}
+	s.Read("seven_day", 90, noon.Add(48*time.Hour), noon)
+	if w, _ := s.Past(20, noon); w.Name != "seven_day" {
+		t.Errorf("waits for %+v, not for the window that resets last", w)
+	}
+	if !s.Lift(20, noon) || s.Lift(20, noon) {
+		t.Error("not lifted once")
+	}
+	s.Read("five_hour", 85, resets, noon.Add(time.Minute))
+	if w, past := s.Past(20, noon.Add(time.Minute)); past {
+		t.Errorf("past the reserve that was lifted: %+v", w)
+	}
+}
+
+// A window that outlasts the pace is not forecast to be used up.
+func TestForecastAfterTheReset(t *testing.T) {
+	var s State
+	s.Read("five_hour", 10, noon.Add(time.Hour), noon)
+	w, _ := s.Read("five_hour", 12, noon.Add(time.Hour), noon.Add(10*time.Minute))
+	if left, ok := w.Forecast(); ok {
+		t.Errorf("used up in %s", left)
+	}
+}

@@ -1,0 +1,25 @@
+// Package modelapi puts single questions to a model over HTTP: by OpenAI's Chat Completions, which many
+// servers speak, local ones among them, and by Anthropic's Messages. [Client] is a decider.Asker.
+//
+// # What a server is trusted with
+//
+// It gets the question and the key, and nothing else. No redirect is followed: one would carry both to a
+// server that nobody named. What it answers is bounded, and the key is masked in all of it, so that a server
+// that echoes the key brings it into no record. A [Key] cannot be printed.
+//
+// # Parameters that a model refuses
+//
+// Models differ in what they take: some refuse a temperature, some an output schema, some call the limit of
+// tokens max_completion_tokens. A request that is refused for such a parameter is repeated at once without it,
+// the answer's notes say so, and later requests leave it out.
+//
+// # Errors
+//
+// Each is an *[Error] that names the address, what happened and what to do. It reports whether asking again may
+// help (Transient), when the server wants to be asked again (RetryAfter), and whether no other question would
+// fare better (Hopeless). Waiting and asking again is the caller's.
+//
+// # Concurrency
+//
+// A client is safe for concurrent use and starts no goroutines of its own. Each question ends with its context.
+package modelapi

@@ -1,0 +1,45 @@
+package inbox
+
+import (
+	"cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// Settles lists the ids of the open permission requests that an allow rule would settle. Home is the user's, where
+// rules with ~ begin. It follows symbolic links, so that it takes time. The run decides by what the calls really are;
+// here secrets in them are masked.
+func Settles(s *supervisor.State, rule, home string) []string {
+	allow, err := policy.ParseRule(rule)
+	if s == nil || err != nil {
+		return nil
+	}
+	p := policy.Policy{
+		Mode: policy.ModeAsk, Allow: []policy.Rule{allow}, Deny: rules(s.Options.Deny), Ask: rules(s.Options.Ask),
+		Home: home,
+	}
+	var ids []string
+	for _, r := range s.OpenRequests() {
+		p.CWD = cmp.Or(s.OwnDir(r.Params.ID), s.Options.CWD)
+		if r.Check {
+			p.CWD = cmp.Or(r.Params.CWD, p.CWD)
+		}
+		d := p.Decide(policy.Request{Tool: r.Params.Tool, Input: r.Params.Input, CWD: r.Params.CWD, Asked: !r.Check})
+		if d.Behavior == policy.Allow && d.By == policy.ByRule {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// rules are those of texts. One that cannot be read, which the run would not have taken, is left out.
+func rules(texts []string) []policy.Rule {
+	var list []policy.Rule
+	for _, text := range texts {
+		if rule, err := policy.ParseRule(text); err == nil {
+			list = append(list, rule)
+		}
+	}
+	return list
+}

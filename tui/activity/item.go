@@ -1,0 +1,156 @@
+package activity
+
+import (
+	"bytes"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+// Item is something that an agent said or did.
+type Item struct {
+	At    time.Time
+	Until time.Time // when a call ended; zero: it runs, or the item is no call
+
+	Text string // what was said; empty: the item is a call
+
+	Use            string // id of the call
+	Tool           string // its name, as it is shown
+	Gist           string // what it is about, on one line
+	Result         string // the end of what it answered, on one line each
+	Failed         bool
+	Cut            bool // it ended without an answer
+	Added, Removed int  // lines of a file that an edit added and removed
+}
+
+// Call reports whether the item is a call of a tool.
+func (i Item) Call() bool { return i.Tool != "" }
+
+// Runs reports whether the item is a call that has not ended.
+func (i Item) Runs() bool { return i.Call() && i.Until.IsZero() }
+
+// What is kept of texts that may be of any length.
+const (
+	keptSaid   = 2 << 10 // bytes of what was said: its end
+	keptResult = 3       // lines of an answer: its last
+	keptLine   = 300     // runes of a line
+	lookedAt   = 4 << 10 // bytes of the end of an answer in which its last lines are looked for
+)
+
+// said makes an item of prose, of which the end is kept.
+func said(at time.Time, text string) (Item, bool) {
+	text = strings.TrimSpace(sanitize.Text(tail(text, keptSaid)))
+	return Item{At: at, Text: Plain(text)}, text != ""
+}
+
+// marks are those of Markdown that are in the way where a text is not laid out.
+var marks = strings.NewReplacer("```", "", "**", "", "`", "")
+
+// Plain is a text of its own without them.
+func Plain(text string) string { return strings.Clone(marks.Replace(text)) }
+
+// sent makes an item of a message to somebody: whom it is for, and how it begins. The others read all
+// of it in the conversation.
+func sent(at time.Time, b contract.Message) Item {
+	to := eventtext.Name(b.To)
+	switch b.To {
+	case contract.Human:
+		to = "you"
+	case contract.Arbiter:
+		to = "the Arbiter"
+	}
+	text := eventtext.One(words.FirstLine(strings.TrimSpace(b.Text)), keptLine)
+	return Item{At: at, Text: "To " + to + ": " + Plain(text)}
+}
+
+// called makes an item of a call.
+func called(at time.Time, b contract.ToolUse) Item {
+	i := Item{At: at, Use: b.ToolUse, Tool: eventtext.ToolName(b.Tool), Gist: eventtext.Gist(b.Tool, b.Input)}
+	if i.Tool == "" {
+		i.Tool = "a tool"
+	}
+	i.Added, i.Removed = edited(b.Tool, b.Input)
+	return i
+}
+
+// tail is the end of a text: whole lines of it if they are short enough, so that no sequence that a
+// terminal acts on is cut in two and shown as text.
+func tail(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	text = text[len(text)-most:]
+	if i := strings.IndexByte(text, '\n'); i >= 0 && i < len(text)-1 {
+		return text[i+1:]
+	}
+	for text != "" && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
+
+// lastLines are the last lines of an answer that are not blank, separated by newlines.
+func lastLines(text string) string {
+	text = tail(text, lookedAt)
+	var lines []string
+	for len(lines) < keptResult && text != "" {
+		i := strings.LastIndexByte(text, '\n')
+		if line := strings.TrimSpace(sanitize.Line(text[i+1:], keptLine)); line != "" {
+			lines = append(lines, line)
+		}
+		text = text[:max(i, 0)]
+	}
+	for i, j := 0, len(lines)-1; i < j; i, j = i+1, j-1 {
+		lines[i], lines[j] = lines[j], lines[i]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// edited counts the lines that a call adds to a file and removes from it.
+func edited(tool string, input []byte) (added, removed int) {
+	if tool != "Edit" && tool != "Write" {
+		return 0, 0
+	}
+	list, _ := eventtext.Members(input)
+	text := func(key string) []byte {
+		value, _ := eventtext.Find(list, key)
+		return bytes.Trim(value, `"`)
+	}
+	if tool == "Write" {
+		return lines(text("content")), 0
+	}
+	removed, added = unlike(text("old_string"), text("new_string"))
+	return added, removed
+}
+
+// newline is how JSON writes the end of a line.
+var newline = []byte(`\n`)
+
+// lines counts the lines of a JSON string without its quotes.
+func lines(text []byte) int {
+	if len(text) == 0 {
+		return 0
+	}
+	n := bytes.Count(text, newline)
+	if !bytes.HasSuffix(text, newline) {
+		n++
+	}
+	return n
+}
+
+// unlike leaves out the lines that two texts begin and end with alike, and counts the others.
+func unlike(before, now []byte) (removed, added int) {
+	a, b := bytes.Split(before, newline), bytes.Split(now, newline)
+	for len(a) > 0 && len(b) > 0 && bytes.Equal(a[0], b[0]) {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && bytes.Equal(a[len(a)-1], b[len(b)-1]) {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return len(a), len(b)
+}

@@ -1,0 +1,161 @@
+package activity
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// How much is kept.
+const (
+	keptItems     = 48   // of an agent: more than any window shows
+	keptSubagents = 32   // of an agent
+	keptAgents    = 4096 // of a run
+)
+
+// Agent is what one agent does.
+type Agent struct {
+	Items     []Item     // the last of them, oldest first
+	Subagents []Subagent // those of the present turn, in the order they were started
+	Seen      time.Time  // its last sign of life
+}
+
+// Tracker keeps what all agents do. One goroutine adds, any may ask. The zero Tracker is ready to use.
+type Tracker struct {
+	mu     sync.Mutex
+	agents map[string]*Agent
+}
+
+// Agent returns what an agent does. What it returns is not changed afterwards.
+func (t *Tracker) Agent(id string) Agent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.agents[id]
+	if a == nil {
+		return Agent{}
+	}
+	items := a.Items[max(len(a.Items)-keptItems, 0):]
+	return Agent{Items: slices.Clone(items), Subagents: slices.Clone(a.Subagents), Seen: a.Seen}
+}
+
+// Forget has nothing known of anybody.
+func (t *Tracker) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.agents = nil
+}
+
+// Add takes an event up.
+func (t *Tracker) Add(at time.Time, e contract.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := e.Body.(contract.Session); ok { // other processes play from here on
+		for _, a := range t.agents {
+			a.ended(at)
+		}
+		return
+	}
+	if e.ID == contract.Human || e.ID == contract.Supervisor {
+		return
+	}
+	a := t.agents[e.ID]
+	if a == nil {
+		if len(t.agents) >= keptAgents {
+			return
+		}
+		if t.agents == nil {
+			t.agents = map[string]*Agent{}
+		}
+		a = &Agent{}
+		t.agents[e.ID] = a
+	}
+	a.add(at, e.Body)
+}
+
+// add takes an event of the agent up.
+func (a *Agent) add(at time.Time, body contract.Body) {
+	switch b := body.(type) {
+	case contract.Assistant:
+		if i, ok := said(at, b.Text); ok && b.Subagent == "" {
+			a.keep(i)
+		}
+	case contract.Message: // that the agent sends: the others have another id
+		if b.From != contract.Human && b.From != contract.Supervisor {
+			a.keep(sent(at, b))
+		}
+	case contract.Decision:
+		if i, ok := said(at, words.FirstLine(b.Reason)); ok {
+			a.keep(i)
+		}
+	case contract.ToolUse:
+		if s := a.subagent(b.Subagent); s != nil {
+			s.calls(called(at, b))
+		} else if b.Subagent == "" {
+			a.keep(called(at, b))
+		}
+	case contract.ToolResult:
+		a.answered(at, b)
+	case contract.SubagentStart:
+		a.started(at, b)
+	case contract.SubagentProgress:
+		if s := a.subagent(b.ToolUse); s != nil {
+			s.progressed(b)
+		}
+	case contract.SubagentStop:
+		if s := a.subagent(b.ToolUse); s != nil {
+			s.stopped(at, b)
+		}
+	case contract.Turn:
+		a.cut(at)
+	case contract.Done, contract.Spawn, contract.Restart:
+		a.ended(at)
+	case contract.Delta, contract.Context, contract.Cost, contract.ToolCall, contract.Retry, contract.Delivered:
+	default:
+		return // about the agent, not from it
+	}
+	a.Seen = at
+}
+
+// keep adds an item. The oldest go, many at once: moving the others costs more than keeping them.
+func (a *Agent) keep(i Item) {
+	if len(a.Items) == 2*keptItems {
+		a.Items = append(make([]Item, 0, 2*keptItems), a.Items[keptItems:]...)
+	}
+	a.Items = append(a.Items, i)
+}
+
+// answered ends a call.
+func (a *Agent) answered(at time.Time, b contract.ToolResult) {
+	if s := a.subagent(b.Subagent); s != nil {
+		s.Doing = Item{}
+		return
+	}
+	for i := len(a.Items) - 1; i >= 0; i-- {
+		if item := &a.Items[i]; item.Runs() && item.Use == b.ToolUse {
+			item.Until, item.Failed, item.Result = at, b.IsError, lastLines(b.Text)
+			if item.Failed {
+				item.Added, item.Removed = 0, 0
+			}
+			return
+		}
+	}
+}
+
+// cut ends the calls that a turn leaves without an answer.
+func (a *Agent) cut(at time.Time) {
+	for i := range a.Items {
+		if item := &a.Items[i]; item.Runs() {
+			item.Until, item.Cut = at, true
+		}
+	}
+	a.Subagents = slices.DeleteFunc(a.Subagents, func(s Subagent) bool { return !s.Ended.IsZero() })
+}
+
+// ended takes over that the agent's process has ended, and all that it ran.
+func (a *Agent) ended(at time.Time) {
+	a.cut(at)
+	a.Subagents = nil
+}

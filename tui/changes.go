@@ -1,0 +1,17 @@
+package tui
+
+// ChangedFile is a file that a run has changed. Its names are as the file system has them.
+type ChangedFile struct {
+	Path    string
+	Old     string // where a renamed file was
+	Status  string // added, modified, deleted, renamed, retyped
+	Added   int    // lines
+	Deleted int
+	Binary  bool
+}
+
+// Versions are the contents of a changed file before the run and now.
+type Versions struct {
+	Before, After string
+	Cut           bool // they are longer
+}

@@ -1,0 +1,86 @@
+package tui
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+)
+
+// changed has the run's directory differ in some files.
+func changed(_ *Options, h *theatre) {
+	h.changed = []ChangedFile{
+		{Path: "docs/of the loom/very deep in the tree of the weavers/header.md", Status: "added", Added: 120},
+		{Path: "header.go", Status: "modified", Added: 3, Deleted: 2},
+		{Path: "loom.png", Status: "modified", Binary: true},
+		{Path: "warp.go", Old: "weft.go", Status: "renamed", Added: 1},
+		{Path: "old\x1b[31m.go", Status: "deleted", Deleted: 40},
+	}
+	h.versions = map[string]Versions{"header.go": {
+		Before: "package loom\n\n// Header is what a cloth begins with.\n" +
+			"type Header struct {\n\tName string\n}\n\nfunc (h Header) Len() int {\n\treturn len(h.Name)\n}\n",
+		After: "package loom\n\n// Header is what a cloth begins with.\n" +
+			"type Header struct {\n\tName  string\n\tThreads int\n}\n\n" +
+			"func (h Header) Len() int {\n\treturn len(h.Name) + h.Threads\n}\n",
+	}}
+}
+
+// authored opens the list of the files, some of whose authors the run knows.
+func authored(s *scene) {
+	s.weave()
+	s.present(func(st *supervisor.State) {
+		st.Changes.Files = []changes.File{
+			{Path: "header.go", Known: []string{"orch-1", "orch-2"}, Told: []string{"orch-1", "orch-2"}},
+			{Path: "warp.go", Maybe: []string{"orch-1", "orch-2"}},
+			{Path: "loom.png", Known: []string{"orch-2"}},
+		}
+	})
+	s.Press("F5")
+	s.Settle()
+}
+
+// TestChangesAreListedAnew: the list follows the snapshots of the run, and keeps what is at hand.
+func TestChangesAreListedAnew(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.Press("Down")
+		s.host.mu.Lock()
+		s.host.changed = append([]ChangedFile{{Path: "a.go", Status: "added", Added: 7}}, s.host.changed...)
+		s.host.mu.Unlock()
+		s.present(func(st *supervisor.State) { st.Changes.Serial++ })
+		if text := s.Text(); !strings.Contains(text, "a.go") || !strings.Contains(text, "6 files") {
+			t.Errorf("the new file is not listed:\n%s", text)
+		}
+		s.Press("Enter")
+		s.Settle()
+		if text := s.Text(); !strings.Contains(text, "Threads int") {
+			t.Errorf("another file is shown:\n%s", text)
+		}
+		s.Press("]")
+		s.Settle()
+		if text := s.Text(); !strings.Contains(text, "binary file") {
+			t.Errorf("] does not lead to the next file:\n%s", text)
+		}
+		s.Press("Esc")
+		if text := s.Text(); !strings.Contains(text, "CHANGES") {
+			t.Errorf("Esc does not lead back:\n%s", text)
+		}
+	})
+}
+
+// TestChangesCannotBeRead: the screen says why there is no list.
+func TestChangesCannotBeRead(t *testing.T) {
+	fails := func(_ *Options, h *theatre) {
+		h.unreadable = errors.New("the run has no snapshot: it worked without Git")
+	}
+	play(t, 120, 40, fails, func(s *scene) {
+		s.weave()
+		s.Press("F5")
+		s.Settle()
+		if text := s.Text(); !strings.Contains(text, "it worked without Git") {
+			t.Errorf("it is not said:\n%s", text)
+		}
+	})
+}

@@ -1,0 +1,319 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/inboxview"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/markdown"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// inboxPanel is the panel of all that waits for a person, over the screen in sight.
+type inboxPanel struct {
+	d        *app
+	panel    inboxview.Panel
+	shown    *dialog              // nil: it is not open
+	answered map[string]time.Time // what was answered here, by id, until the run has taken it: since when it waited
+
+	settles  map[string][]string // what each rule would settle
+	settling string              // what settles was found for, or is being found for
+}
+
+// isOpen reports whether the panel is open, also behind a page that was opened over it.
+func (b *inboxPanel) isOpen() bool { return b.shown != nil && b.d.dialogs.open == b.shown }
+
+// open shows the panel because a person asked for it.
+func (b *inboxPanel) open() {
+	if b.isOpen() && b.d.dialogs.asking() == b.shown {
+		return
+	}
+	if len(b.waiting()) == 0 {
+		b.d.flash("Nothing waits for you.")
+		return
+	}
+	b.show("", false)
+}
+
+// show shows the panel with an item at hand, or the first one. Own says that it came by itself.
+func (b *inboxPanel) show(id string, own bool) {
+	b.panel = inboxview.Panel{}
+	b.panel.Set(b.items())
+	b.panel.Select(id)
+	g := b.d.dialogs.show(b.panel.Data(b.d.look), nil)
+	b.shown = g
+	g.context, g.own = keys.Inbox, own
+	if own {
+		g.ask.Arm(now())
+	}
+	closed := g.close
+	g.close = func() { // the requests do not come in its place
+		closed()
+		for _, r := range b.d.permissions.requests() {
+			b.d.permissions.putAside(r.ID)
+		}
+	}
+	g.answer = b.answer
+	g.renote = b.renew
+	g.act = b.act
+	g.row = func(i int) { b.panel.Go(i); b.anew() }
+}
+
+// act does what a key stands for in the panel alone.
+func (b *inboxPanel) act(a keys.Action) bool {
+	switch a {
+	case keys.NextItem:
+		b.panel.Move(1)
+	case keys.PrevItem:
+		b.panel.Move(-1)
+	case keys.FirstStep:
+		if !b.panel.Back() {
+			return true
+		}
+	case keys.AnswerAll:
+		if why := b.panel.All(); why != "" {
+			b.d.flash(why)
+			return true
+		}
+	default:
+		return false
+	}
+	b.anew()
+	if a == keys.AnswerAll && b.shown.own { // it may be the first letter of a word
+		b.shown.typed = 'A'
+		b.shown.ask.Arm(now())
+	}
+	return true
+}
+
+// anew shows another item, or another step.
+func (b *inboxPanel) anew() { b.shown.ask.Set(b.panel.Data(b.d.look)) }
+
+// renew takes over what has changed. Where what was at hand is gone, keys are refused for a moment: they were meant for
+// it.
+func (b *inboxPanel) renew() {
+	items := b.items()
+	if len(items) == 0 {
+		b.shown.close()
+		return
+	}
+	if gone := b.panel.Set(items); gone {
+		b.anew()
+		b.shown.ask.Arm(now())
+		return
+	}
+	b.shown.ask.Renew(b.panel.Data(b.d.look))
+}
+
+// answer carries an answer out.
+func (b *inboxPanel) answer(value string) {
+	a, given := b.panel.Answer(value)
+	if !given {
+		b.anew()
+		return
+	}
+	b.shown.own, b.shown.typed = false, 0 // somebody is at it
+	switch a.Act {
+	case inboxview.Write:
+		b.shown.close()
+		b.d.toInput()
+		b.d.prompt.to = ""
+		b.d.prompt.write()
+		return
+	case inboxview.Refuse:
+		b.shown.close()
+		b.d.permissions.refuse(a.IDs[0])
+		return
+	case inboxview.Choose:
+		b.shown.close()
+		if b.d.recovery.take(a.Option) && b.d.dialogs.open == nil { // ending the run is asked about
+			b.took(a.IDs...)
+			b.again()
+		}
+		return
+	case inboxview.Allow, inboxview.Deny:
+	}
+	for _, id := range a.IDs {
+		if r, ok := b.d.session.state.Permission.Find(id); ok {
+			b.d.session.send(permit(&r, a))
+		}
+		b.took(id)
+	}
+	b.again()
+}
+
+// took has what was answered not be shown again. The same thing that is asked anew is: it waits since another time.
+func (b *inboxPanel) took(ids ...string) {
+	if b.answered == nil {
+		b.answered = map[string]time.Time{}
+	}
+	for _, i := range inbox.Of(b.d.session.state) {
+		if slices.Contains(ids, i.ID) {
+			b.answered[i.ID] = i.Since
+		}
+	}
+}
+
+// isAnswered reports whether something was answered here, and the run has not taken it yet.
+func (b *inboxPanel) isAnswered(id string, since time.Time) bool {
+	at, ok := b.answered[id]
+	return ok && at.Equal(since)
+}
+
+// again goes on with what still waits.
+func (b *inboxPanel) again() {
+	if len(b.waiting()) == 0 {
+		if b.isOpen() {
+			b.shown.close()
+		}
+		return
+	}
+	if !b.isOpen() {
+		b.show("", false)
+		b.shown.ask.Arm(now())
+		return
+	}
+	b.renew()
+}
+
+// permit is the answer to a permission request.
+func permit(r *permission.Request, a inboxview.Answer) contract.Permit {
+	c := contract.Permit{Request: r.ID, Behavior: "allow", Action: r.Key(), Rule: a.Rule}
+	switch {
+	case a.Act == inboxview.Deny:
+		c.Behavior = "deny"
+	case a.Run:
+		c.Scope = contract.ScopeRun
+	case a.Always:
+		c.Scope = contract.ScopeAlways
+	}
+	return c
+}
+
+// waiting is what waits and was not answered here, the oldest first.
+func (b *inboxPanel) waiting() []inbox.Item {
+	s := b.d.session.state
+	if s == nil || s.Ending != nil {
+		return nil
+	}
+	list := inbox.Of(s)
+	maps.DeleteFunc(b.answered, func(id string, _ time.Time) bool {
+		return !slices.ContainsFunc(list, func(i inbox.Item) bool { return i.ID == id })
+	})
+	return slices.DeleteFunc(list, func(i inbox.Item) bool { return b.isAnswered(i.ID, i.Since) })
+}
+
+// items are what the panel shows.
+func (b *inboxPanel) items() []inboxview.Item {
+	var list []inboxview.Item
+	waiting := b.waiting()
+	b.findSettled(waiting)
+	for _, i := range waiting {
+		item := inboxview.Item{
+			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
+			Text: sanitize.Line(i.Text, 300), Age: eventtext.Age(i, now()),
+		}
+		item.Head = []render.Line{{{Text: item.Asks, Role: item.Role}, {Text: ", " + item.Age, Role: render.Dim}}}
+		switch i.Kind {
+		case inbox.Permission:
+			b.permission(&item)
+		case inbox.Recovery:
+			ways, outside := splitWays(i.Choices)
+			item.Ways = ways
+			item.Body = func(width int) []render.Line { return b.d.recovery.troubleLines(width, i.Text, outside) }
+		case inbox.Trust:
+			item.Ways, _ = splitWays(i.Choices)
+			item.Body = b.prose(i.Text)
+		case inbox.Question, inbox.Acceptance:
+			item.Body = b.prose(i.Text)
+		}
+		list = append(list, item)
+	}
+	return list
+}
+
+// prose is a text, laid out as Markdown.
+func (b *inboxPanel) prose(text string) func(width int) []render.Line {
+	return func(width int) []render.Line {
+		return markdown.Markdown(sanitize.Text(text), markdown.Options{Width: width, Look: b.d.look})
+	}
+}
+
+// permission adds what is told of a permission request.
+func (b *inboxPanel) permission(item *inboxview.Item) {
+	r, _ := b.d.session.state.Permission.Find(item.ID)
+	data := b.d.permissions.permitData(&r)
+	item.Head, item.Body = data.Head, data.Body
+	item.Note = b.d.permissions.deniedAt(&r)
+	for _, rule := range r.Suggestions {
+		item.Rules = append(item.Rules, inboxview.Rule{Text: rule, Settles: b.settles[rule]})
+	}
+}
+
+// splitWays are the options that the run takes, and what a person can do outside of it.
+func splitWays(options []string) (ways []inboxview.Way, outside []string) {
+	for _, o := range options {
+		if label := wayWords[o]; label != "" {
+			ways = append(ways, inboxview.Way{Option: o, Label: label, Grave: o == "cancel" || o == "abort"})
+		} else {
+			outside = append(outside, o)
+		}
+	}
+	return ways, outside
+}
+
+// findSettled has a worker find out what the rules that are offered would settle, if the requests are others than those
+// that it was found out for.
+func (b *inboxPanel) findSettled(waiting []inbox.Item) {
+	s := b.d.session.state
+	var rules []string
+	var key strings.Builder
+	for _, i := range waiting {
+		if i.Request != nil {
+			rules = append(rules, i.Request.Suggestions...)
+			key.WriteString(i.ID + "\n")
+		}
+	}
+	fmt.Fprint(&key, s.Permission.Changes)
+	of := key.String()
+	if b.settling == of {
+		return
+	}
+	b.settling, b.settles = of, nil
+	if len(waiting) < 2 || len(rules) == 0 {
+		return
+	}
+	slices.Sort(rules)
+	rules = slices.Compact(rules)
+	b.d.f.work(func(ctx context.Context) {
+		found := settled(ctx, s, rules, b.d.f.options.Home)
+		b.d.f.post(func() {
+			if b.settling == of {
+				b.settles = found
+			}
+		})
+	})
+}
+
+// settled is what each rule would settle.
+func settled(ctx context.Context, s *supervisor.State, rules []string, home string) map[string][]string {
+	found := map[string][]string{}
+	for _, rule := range rules {
+		if ctx.Err() != nil {
+			return nil
+		}
+		found[rule] = inbox.Settles(s, rule, home)
+	}
+	return found
+}

@@ -1,0 +1,224 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+const longQuestion = "Which header shall the **loom** read?\n\n- the old one, which all looms know\n" +
+	"- the new one, which says how long a cloth is\n\n"
+
+// inbox has things of all kinds wait, put aside: requests of two agents, a question, and a choice after a failure.
+func (s *scene) inbox() {
+	s.T.Helper()
+	s.weave()
+	s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+	s.does(func(p *puppet) {
+		p.suggests("orch-2", "two", `{"command":"go test -run 'Header|Writer' ./writer"}`, "Bash(go test *)")
+	})
+	s.does(func(p *puppet) { p.suggests("orch-1", "three", `{"command":"rm -rf build"}`) })
+	s.Press("Esc")
+	s.Settle()
+	s.Advance(time.Minute)
+	s.does(func(p *puppet) {
+		p.says("arbiter", rules("ADDRESS_HUMAN",
+			longQuestion+strings.Repeat("It matters. ", 60)+"What says the human?"))
+	})
+	s.present(func(st *supervisor.State) { st.FailedAgent, st.FailureText = "orch-1", "The thread of orch-1 snapped" })
+	s.trip("retry", "skip", "name another program with --claude PATH")
+	s.Advance(time.Minute)
+}
+
+// TestInboxPanel: digits answer what is at hand, one after the other; a question is read to its end; trust and failures
+// are chosen about; Esc closes it from any step, and nothing comes in its place.
+func TestInboxPanel(t *testing.T) {
+	play(t, 110, 34, nil, func(s *scene) {
+		s.inbox()
+		s.Press("F7")
+		s.Expect("What waits for you · 1 of 5", "▸ Orchestrator I has failed", "The thread of orch-1 snapped",
+			"for 2 min",
+			"name another program", "Orchestrator II asks leave", "1 Try again")
+		s.Press("1")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Choose{Option: "retry"}) {
+			t.Errorf("took %+v", got)
+		}
+		s.Expect("Refused: orch-1 is at work already", "What waits for you · 2 of 5", // and asked again
+			"▸ Orchestrator I asks leave  Bash: go test ./header", "A: all 3 permission requests")
+		s.Advance(2 * time.Second)
+		s.Press("4")
+		s.Settle()
+		s.Expect("until the run ends", "3 Bash(go test *)  (and 1 more)",
+			"Bash(go test *) also settles 1 request:", "- Orchestrator II asks leave: Bash: go test -run")
+		s.Press("Esc")
+		s.Settle()
+		s.ExpectNot("What waits for you", "NORMAL")
+		s.Advance(2 * time.Second)
+		s.Press("F7", "j", "5", "3")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
+			Rule: "Bash(go test *)"}) {
+			t.Errorf("answered %+v", got)
+		}
+		s.Expect("What waits for you · 2 of 4", "▸ Orchestrator II asks leave")
+		s.Press("2") // it was meant for the one before, or not: nobody knows
+		s.Settle()
+		if got := s.permit(); got.Request != "one" {
+			t.Errorf("a key that came too early answered %+v", got)
+		}
+		s.Advance(2 * time.Second)
+		s.Press("2")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "two", Behavior: "deny"}) {
+			t.Errorf("answered %+v", got)
+		}
+		s.Press("j")
+		s.Expect("The Arbiter asks, for 1 min", "the new one, which says how long a cloth is")
+		s.Press("Space", "Space")
+		s.Expect("What says the human?")
+		s.Press("k", "3")
+		s.Type("build is mine\n")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{Request: "three", Behavior: "deny", Message: "build is mine"}) {
+			t.Errorf("answered %+v", got)
+		}
+	})
+}
+
+// TestAllAtOnce: all requests are answered after they were read to the end, by an answer that names how many.
+func TestAllAtOnce(t *testing.T) {
+	play(t, 100, 14, nil, func(s *scene) {
+		s.inbox()
+		s.Press("F7", "j", "A")
+		s.Expect("3 permission requests, answered at once:", "1. Orchestrator I asks leave, for 2 min",
+			"Allow these 3 once",
+			"There is more of it")
+		s.Press("1")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{}) {
+			t.Fatalf("answered unread: %+v", got)
+		}
+		s.Press("PgDn", "PgDn", "PgDn", "PgDn", "PgDn")
+		s.does(func(p *puppet) { p.suggests("orch-2", "four", `{"command":"make four"}`) })
+		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "two"}) })
+		s.Expect("Allow these 3 once")
+		s.ExpectNot("make four")
+		s.Press("1")
+		s.Settle()
+		var allowed []string
+		for _, c := range s.host.present().puts {
+			if p, ok := c.(contract.Permit); ok && p.Behavior == "allow" && p.Scope == "" {
+				allowed = append(allowed, p.Request)
+			}
+		}
+		if strings.Join(allowed, " ") != "one three" {
+			t.Errorf("allowed %v", allowed)
+		}
+		s.Expect("What waits for you · 2 of 3", "▸ The Arbiter asks")
+		s.Press("j")
+		s.Expect("make four")
+	})
+}
+
+// TestThePanelComesByItself: in the place of dialogs one behind another, never over what is written or read; a word
+// that is begun is no answer.
+func TestThePanelComesByItself(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Type("I am writing")
+		s.waits("one", "two", "three")
+		s.ExpectNot("What waits for you")
+		s.Press("F1")
+		s.Expect("HELP")
+		s.Press("Ctrl+L")
+		s.waits("four")
+		s.ExpectNot("What waits for you")
+		s.Press("Esc", "Ctrl+C")
+		for range 40 {
+			if s.Settle(); s.Shows("What waits for you · 1 of 4") {
+				break
+			}
+		}
+		s.Press("1")
+		s.Settle()
+		if got := s.permit(); got != (contract.Permit{}) {
+			t.Fatalf("a key that came with it answered %+v", got)
+		}
+		s.Press("Ctrl+C")
+		s.Advance(2 * time.Second)
+		s.Expect("What waits for you")
+		s.Type("All is well")
+		s.Settle()
+		s.ExpectNot("What waits for you")
+		if got := s.face.root.prompt.input.Text(); got != "All is well" || s.permit() != (contract.Permit{}) {
+			t.Errorf("the input is %q, answered %+v", got, s.permit())
+		}
+		s.Press("Ctrl+C")
+		s.Advance(2 * time.Second)
+		s.Press("Down", "F1")
+		s.Expect("HELP", "what waits", "the next that waits")
+		s.Press("Esc")
+		s.Settle()
+		s.Expect("What waits for you · 2 of 4")
+		s.Press("Esc")
+		s.Settle()
+		s.ExpectNot("What waits for you", "A hand asks leave")
+	})
+}
+
+// TestThePanelByMouse: rows and answers are clicked, and the status line opens it, at every size.
+func TestThePanelByMouse(t *testing.T) {
+	for _, size := range [][2]int{{40, 12}, {100, 30}, {300, 90}} {
+		play(t, size[0], size[1], nil, func(s *scene) {
+			s.weave()
+			s.waits("one", "two")
+			s.Press("Esc")
+			s.Settle()
+			s.ClickOn("2 words")
+			s.Settle()
+			s.Expect("What waits for you", "make one")
+			s.ExpectSound()
+			s.Advance(time.Second) // a second click at once is a double one
+			if size[1] > 12 {
+				s.ClickOn("make two")
+				s.Advance(time.Second)
+				s.Expect("2 of 2")
+			} else {
+				s.Press("j")
+			}
+			s.ClickOn("2 Deny")
+			s.Settle()
+			if got := s.permit(); got != (contract.Permit{Request: "two", Behavior: "deny"}) {
+				t.Errorf("%v: answered %+v", size, got)
+			}
+		})
+	}
+}
+
+// TestTrustInThePanel: a workspace that has changed is trusted there.
+func TestTrustInThePanel(t *testing.T) {
+	play(t, 90, 30, nil, func(s *scene) {
+		s.weave()
+		s.present(func(st *supervisor.State) {
+			st.TrustQuestion = &supervisor.TrustQuestion{Hash: "h", At: time.Now()}
+		})
+		s.Press("Esc", "w")
+		s.Expect("The workspace needs your trust", "1 Trust the workspace, as it is now",
+			"2 Go on without its settings",
+			"3 End the run")
+		s.Press("3")
+		s.Expect("End the run?")
+		s.Press("n")
+		s.Settle()
+		s.Press("w", "2")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Choose{Option: "without"}) {
+			t.Errorf("took %+v", got)
+		}
+	})
+}

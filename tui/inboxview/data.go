@@ -1,0 +1,181 @@
+package inboxview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// digits are the keys of answers.
+const digits = "123456789"
+
+// Data is the panel as a dialog. Its answers have the digits for keys.
+func (p *Panel) Data(look *render.Look) pages.AskData {
+	at, ok := p.Current()
+	if !ok {
+		return pages.AskData{}
+	}
+	sep := " " + look.Glyphs.Separator + " "
+	d := pages.AskData{Title: "What waits for you", Tone: render.Alert, Head: at.Head, Body: at.Body, List: p.rows()}
+	if len(p.items) > 1 {
+		d.Title += fmt.Sprintf("%s%d of %d", sep, p.at+1, len(p.items))
+	}
+	switch p.step {
+	case first:
+		d.Choices = at.choices()
+		d.Note = strings.Join(p.hints(at), sep)
+		d.Unread = "There is more of it: Space reads on."
+		if at.Kind == inbox.Permission {
+			d.Focus = 1
+			d.Unread += " Beyond this once it is allowed only when it was read to its end."
+		}
+	case forRun, always:
+		p.scopes(&d, at)
+	case all:
+		p.allOf(&d)
+	}
+	for i := range d.Choices[:min(len(d.Choices), len(digits))] {
+		d.Choices[i].Key = rune(digits[i])
+	}
+	return d
+}
+
+// rows are the list.
+func (p *Panel) rows() *pages.AskList {
+	l := &pages.AskList{At: p.at}
+	for _, i := range p.items {
+		l.Rows = append(l.Rows, pages.AskRow{Right: i.Age, Left: render.Line{
+			{Text: i.Asks, Role: i.Role}, {Text: "  " + i.Text, Role: render.Base},
+		}})
+	}
+	return l
+}
+
+// hints are the keys that work besides the digits.
+func (p *Panel) hints(at Item) []string {
+	var list []string
+	if at.Note != "" {
+		list = append(list, strings.TrimSuffix(at.Note, "."))
+	}
+	if len(p.items) > 1 {
+		list = append(list, "j k: the others")
+	}
+	if n := p.kindOf(at); n > 1 && at.Kind != inbox.Trust && at.Kind != inbox.Recovery {
+		list = append(list, fmt.Sprintf("A: all %s", several(n, at)))
+	}
+	return append(list, "Esc: later")
+}
+
+// choices are what can be answered to an item.
+func (i Item) choices() []pages.Choice {
+	switch {
+	case i.Kind == inbox.Permission:
+		return []pages.Choice{
+			{Value: string(Allow), Label: "Allow once"},
+			{Value: string(Deny), Label: "Deny"},
+			{Value: string(Refuse), Label: "Deny, and say why"},
+			{Value: run, Label: "Allow for the run", Whole: true},
+			{Value: ever, Label: "Always here", Whole: true},
+		}
+	case i.written():
+		return []pages.Choice{{Value: string(Write), Label: "Write the answer"}}
+	}
+	var list []pages.Choice
+	for _, w := range i.Ways {
+		list = append(list, pages.Choice{Value: w.Option, Label: w.Label, Grave: w.Grave})
+	}
+	return list
+}
+
+// scopes asks what exactly is allowed from now on, and tells what else each rule settles.
+func (p *Panel) scopes(d *pages.AskData, at Item) {
+	d.Head = []render.Line{render.Of(render.Base, "Not asked for again until the run ends:")}
+	d.Note = "A rule allows all that it covers. Rules that deny still win. Backspace: back."
+	if p.step == always {
+		d.Head = []render.Line{render.Of(render.Base, "Not asked for again in this workspace, in later runs too:")}
+		d.Note = "A rule allows all that it covers. Rules that deny, or ask, still win. Backspace: back."
+	}
+	d.Choices = []pages.Choice{{Label: "This exact action"}}
+	type settled struct {
+		rule  string
+		items []Item
+	}
+	var more []settled
+	for _, r := range at.Rules {
+		var also []Item
+		for _, i := range p.items {
+			if i.ID != at.ID && slices.Contains(r.Settles, i.ID) {
+				also = append(also, i)
+			}
+		}
+		label := sanitize.Line(r.Text, 300)
+		if len(also) > 0 {
+			label += fmt.Sprintf("  (and %d more)", len(also))
+			more = append(more, settled{sanitize.Line(r.Text, 300), also})
+		}
+		d.Choices = append(d.Choices, pages.Choice{Value: r.Text, Label: label, Grave: true})
+	}
+	d.Body = func(width int) []render.Line {
+		lines := at.Body(width)
+		for _, m := range more {
+			lines = append(lines, nil)
+			lines = append(lines, render.WrapText(render.Warn, m.rule+" also settles "+
+				words.Count(len(m.items), "request")+":", width)...)
+			for _, i := range m.items {
+				lines = append(lines, i.brief(width)...)
+			}
+		}
+		return lines
+	}
+}
+
+// allOf asks what becomes of all items of a kind, and shows each in full.
+func (p *Panel) allOf(d *pages.AskData) {
+	at := p.many[0]
+	n := several(len(p.many), at)
+	d.List = nil
+	d.Head = []render.Line{render.Of(render.Strong, n+", answered at once:")}
+	d.Body = func(width int) []render.Line {
+		var lines []render.Line
+		for i, m := range p.many {
+			if i > 0 {
+				lines = append(lines, nil)
+			}
+			lines = append(lines, render.WrapText(m.Role, fmt.Sprintf("%d. %s, %s", i+1, m.Asks, m.Age), width)...)
+			lines = append(lines, m.Body(width)...)
+		}
+		return lines
+	}
+	d.Note = "Backspace: back. Esc: later."
+	if at.written() {
+		d.Choices = []pages.Choice{{Value: string(Write), Label: "Write one answer to all"},
+			{Value: back, Label: "Back"}}
+		return
+	}
+	d.Choices = []pages.Choice{
+		{Value: string(Allow), Label: fmt.Sprintf("Allow these %d once", len(p.many)), Whole: true, Grave: true},
+		{Value: string(Deny), Label: fmt.Sprintf("Deny these %d", len(p.many))},
+		{Value: back, Label: "Back"},
+	}
+	d.Focus = 2
+	d.Unread = "There is more of it: Space reads on. All of them are allowed only when they were read to the end."
+}
+
+// brief is an item below a rule that settles it.
+func (i Item) brief(width int) []render.Line {
+	var lines []render.Line
+	for n, l := range render.WrapText(render.Base, i.Asks+": "+i.Text, max(width-2, 1)) {
+		lead := "  "
+		if n == 0 {
+			lead = "- "
+		}
+		lines = append(lines, append(render.Of(render.Dim, lead), l...))
+	}
+	return lines
+}

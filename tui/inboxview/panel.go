@@ -1,0 +1,234 @@
+package inboxview
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Item is one thing that waits. Its texts are fit for the screen.
+type Item struct {
+	ID    string
+	Kind  inbox.Kind
+	Asks  string // who wants what: "Orchestrator I asks leave"
+	Role  render.Role
+	Text  string                        // what it is about, on one line
+	Age   string                        // "for 5 min"
+	Head  []render.Line                 // who wants what exactly, and why
+	Body  func(width int) []render.Line // all of it
+	Note  string                        // what happens if nobody answers
+	Ways  []Way                         // of trust and recovery: what can be chosen
+	Rules []Rule                        // of a permission request: those that cover it, narrow ones first
+}
+
+// Way is an option of a choose command.
+type Way struct {
+	Option, Label string
+	Grave         bool // it cannot be taken back
+}
+
+// Rule is a permission rule. Settles are the ids of the open requests that it covers, its own among them.
+type Rule struct {
+	Text    string
+	Settles []string
+}
+
+// Act is what is done with an answer.
+type Act string
+
+// The acts.
+const (
+	Allow  Act = "allow"
+	Deny   Act = "deny"
+	Refuse Act = "refuse" // deny, for a reason that is written next
+	Write  Act = "write"  // the answer is written next
+	Choose Act = "choose" // an option is taken
+)
+
+// Answer is what was chosen.
+type Answer struct {
+	IDs    []string // of the items that are answered
+	Act    Act
+	Always bool   // of Allow: in later runs, too
+	Run    bool   // of Allow: for the whole run
+	Rule   string // with Always or Run: all that it covers; empty: the action alone
+	Option string // of Choose
+}
+
+// step is what the panel asks at the moment.
+type step uint8
+
+const (
+	first  step = iota // what becomes of the item at hand
+	forRun             // what exactly is allowed for the run
+	always             // what exactly is always allowed
+	all                // what becomes of all items of a kind
+)
+
+// Panel is the list of what waits, one of which is at hand. Its zero value is an empty one.
+type Panel struct {
+	items []Item
+	at    int
+	step  step
+	many  []Item // what step all is about: those that were there when it was asked for
+}
+
+// Set replaces the items. The one at hand stays at hand, and the step stays. It returns true if what was at hand is
+// gone, so that a key on its way may be meant for something else than what is shown now.
+func (p *Panel) Set(items []Item) (gone bool) {
+	before, had := p.Current()
+	p.items = items
+	i := slices.IndexFunc(items, func(i Item) bool { return had && i.ID == before.ID })
+	p.at = max(min(p.at, len(items)-1), 0)
+	if i >= 0 {
+		p.at = i
+	}
+	if p.step == all {
+		if slices.ContainsFunc(p.many, func(m Item) bool { return p.has(m.ID) }) {
+			return false
+		}
+		p.step = first
+		return true
+	}
+	if i < 0 {
+		p.step = first
+	}
+	return had && i < 0
+}
+
+func (p *Panel) has(id string) bool {
+	return slices.ContainsFunc(p.items, func(i Item) bool { return i.ID == id })
+}
+
+// Len is how many items there are.
+func (p *Panel) Len() int { return len(p.items) }
+
+// Current is the item at hand.
+func (p *Panel) Current() (Item, bool) {
+	if p.at >= len(p.items) {
+		return Item{}, false
+	}
+	return p.items[p.at], true
+}
+
+// Move has an item further down at hand, or further up. After the last comes the first.
+func (p *Panel) Move(by int) {
+	if n := len(p.items); n > 0 {
+		p.Go((p.at + by + n) % n)
+	}
+}
+
+// Go has the item of a number at hand, from 0.
+func (p *Panel) Go(i int) { p.at, p.step = max(min(i, len(p.items)-1), 0), first }
+
+// Select has the item of an id at hand.
+func (p *Panel) Select(id string) {
+	if i := slices.IndexFunc(p.items, func(i Item) bool { return i.ID == id }); i >= 0 {
+		p.Go(i)
+	}
+}
+
+// Back returns to the first step. It reports false if it is shown already.
+func (p *Panel) Back() bool {
+	was := p.step
+	p.step = first
+	return was != first
+}
+
+// All asks what becomes of all items of the kind at hand. Why says why it cannot be asked.
+func (p *Panel) All() (why string) {
+	at, ok := p.Current()
+	if !ok {
+		return "Nothing waits for you."
+	}
+	if at.Kind == inbox.Trust || at.Kind == inbox.Recovery {
+		return "A choice is made for one at a time."
+	}
+	var many []Item
+	for _, i := range p.items {
+		if i.Kind == at.Kind || i.written() && at.written() {
+			many = append(many, i)
+		}
+	}
+	if len(many) < 2 {
+		return "There is no other one of its kind."
+	}
+	p.step, p.many = all, many
+	return ""
+}
+
+// written reports whether a message answers it.
+func (i Item) written() bool { return i.Kind == inbox.Question || i.Kind == inbox.Acceptance }
+
+// kindOf counts the items of the kind at hand.
+func (p *Panel) kindOf(at Item) int {
+	n := 0
+	for _, i := range p.items {
+		if i.Kind == at.Kind || i.written() && at.written() {
+			n++
+		}
+	}
+	return n
+}
+
+// Answer takes a choice of what [Panel.Data] offers. It returns false if it leads to another step.
+func (p *Panel) Answer(value string) (a Answer, given bool) {
+	at, ok := p.Current()
+	if !ok {
+		return Answer{}, false
+	}
+	a = Answer{IDs: []string{at.ID}}
+	switch {
+	case p.step == all && value == back:
+		p.step = first
+		return Answer{}, false
+	case p.step == all:
+		a.IDs = nil
+		for _, m := range p.many {
+			if p.has(m.ID) { // the others were answered elsewhere
+				a.IDs = append(a.IDs, m.ID)
+			}
+		}
+		a.Act = Act(value)
+		p.step = first
+		return a, true
+	case p.step == forRun, p.step == always:
+		a.Act, a.Run, a.Always, a.Rule = Allow, p.step == forRun, p.step == always, value
+		p.step = first
+		return a, true
+	case at.Kind != inbox.Permission && !at.written():
+		a.Act, a.Option = Choose, value
+		return a, true
+	}
+	switch value {
+	case run:
+		if len(at.Rules) > 0 {
+			p.step = forRun
+			return Answer{}, false
+		}
+		a.Act, a.Run = Allow, true
+	case ever:
+		p.step = always
+		return Answer{}, false
+	default:
+		a.Act = Act(value)
+	}
+	return a, true
+}
+
+// Values of choices that are no acts.
+const (
+	run  = "run"
+	ever = "always"
+	back = "back"
+)
+
+// several counts items of a kind in words.
+func several(n int, at Item) string {
+	if at.written() {
+		return words.Count(n, "question")
+	}
+	return words.Count(n, "permission request")
+}

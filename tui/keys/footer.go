@@ -1,0 +1,74 @@
+package keys
+
+import "strings"
+
+// Hint names keys and says in a word or two what they do.
+type Hint struct{ Keys, Text string }
+
+// hint is a row of footers: the actions whose first keys it names.
+type hint struct {
+	text    string
+	actions []Action
+}
+
+func does(text string, actions ...Action) hint { return hint{text, actions} }
+
+// footers are what each context says of its keys, the most important first.
+var footers = map[Context][]hint{
+	Normal: {does("write", Write), does("scroll", Down, Up), does("search", Search), does("match", SearchNext,
+		SearchPrev),
+		does("agent", NextAgent), does("look at it", OpenFocus), does("what waits", OpenInbox), does("fold", Fold),
+		does("copy", Copy), does("help", OpenHelp)},
+	Focus: {does("write", Write), does("back", Back), does("agent", NextAgent), does("scroll", Down, Up),
+		does("search", Search), does("interrupt", Stop), does("take over", Attach), does("help", OpenHelp)},
+	Logbook: {does("back", Back), does("scroll", Down, Up), does("filter", Filter), does("search", Search),
+		does("match", SearchNext, SearchPrev), does("fold", Fold), does("as told", Raw), does("help", OpenHelp)},
+	Plan: {does("save", Save), does("back", Back), does("step", Down, Up), does("add", StepAdd), does("text", StepText),
+		does("done", StepDone), does("move", StepDown, StepUp), does("delete", StepDelete), does("mode", StepMode),
+		does("help", OpenHelp)},
+	Text: {does("back", Back), does("scroll", Down, Up), does("search", Search), does("match", SearchNext, SearchPrev),
+		does("copy", Copy), does("help", OpenHelp)},
+	Sessions: {does("open", Choose), does("back", Back), does("search", Filter), does("report", Report),
+		does("take it up", TakeUp), does("run", NextChoice, PrevChoice), does("help", OpenHelp)},
+	Changes: {does("compare", Choose), does("back", Back), does("file", Down, Up), does("logbook", OpenLogbook),
+		does("help", OpenHelp)},
+	Diff: {does("back", Back), does("file", NextChoice, PrevChoice), does("scroll", Down, Up),
+		does("side by side", SideBySide), does("copy", Copy), does("help", OpenHelp)},
+	Timeline: {does("time", Earlier, Later), does("agent", PrevChoice, NextChoice), does("read it", Choose),
+		does("back", Back), does("zoom", ZoomIn, ZoomOut), does("what stands out", PrevMoment, NextMoment),
+		does("ends", Top, Bottom), does("look at the agent", OpenFocus), does("help", OpenHelp)},
+	Playback: {does("pause", Hold), does("speed", Faster, Slower), does("jump", JumpBack, JumpOn), does("leave", Leave),
+		does("anew", PlayAnew), does("to the end", PlayOut), does("agent", NextAgent), does("look at it", OpenFocus),
+		does("timeline", OpenTimes), does("help", OpenHelp)},
+	First: {does("do it", Choose), does("choose", NextChoice, PrevChoice), does("leave", Leave)},
+	Help:  {does("back", Back), does("scroll", Down, Up), does("page", PageDown, PageUp)},
+}
+
+// Footer names the most important keys of a context, as they are in the table. There is none of a context that has
+// the keyboard for something else.
+func Footer(c Context) []Hint {
+	var list []Hint
+	for _, h := range footers[c] {
+		var names []string
+		for _, a := range h.actions {
+			names = append(names, KeyOf(c, a))
+		}
+		list = append(list, Hint{strings.Join(names, " "), h.text})
+	}
+	return list
+}
+
+// KeyOf is the first key that does something in a context; empty: none does.
+func KeyOf(c Context, a Action) string {
+	for _, b := range For(c) {
+		if b.Action != a {
+			continue
+		}
+		for _, k := range b.Keys {
+			if found, _ := Look(c, k); found == a {
+				return k
+			}
+		}
+	}
+	return ""
+}

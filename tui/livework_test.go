@@ -1,0 +1,249 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// crowd brings a run to where one agent runs a command, one has three subagents, one waits for an
+// overloaded API, and one for the human.
+func (s *scene) crowd() {
+	s.T.Helper()
+	s.Type("Teach the loom the new header\n")
+	s.Settle()
+	s.does(func(p *puppet) {
+		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},
+			{"text":"Write the header","status":"active"},{"text":"Find its callers","status":"active"},
+			{"text":"Prove it"}]}`)
+		for _, brief := range []string{"Write the header.", "Find its callers.", "Review it.",
+			"Remove the old build."} {
+			p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q,"mode":"developer"}`, brief))
+		}
+		p.says("arbiter", rules("CONTINUE", "The weaving begins."))
+		for i := 1; i <= 4; i++ {
+			p.full(fmt.Sprint("orch-", i), 20_000*i*i/2)
+		}
+		use := func(id, use, tool, raw string) {
+			p.does(id, bridge.ToolUse{Tool: tool, ToolUse: use, Input: []byte(raw)})
+		}
+		p.does("orch-1", bridge.Assistant{Text: "The header has a **version** now; the parser reads it first."})
+		use("orch-1", "e1", "Edit",
+			`{"file_path":"/home/weaver/loom/header/header.go","old_string":"a","new_string":"a\nb\nc"}`)
+		p.does("orch-1", bridge.ToolResult{ToolUse: "e1", Text: "The file has been updated."})
+		use("orch-1", "b1", "Bash", `{"command":"go test ./...","description":"Run the tests"}`)
+		for i, name := range []string{"parser", "writer", "tests"} {
+			id := fmt.Sprint("s", i)
+			use("orch-2", id, "Agent",
+				`{"description":"Callers in the `+name+`","prompt":"Look.","subagent_type":"Explore"}`)
+			p.does("orch-2", bridge.SubagentStart{Description: "Callers in the " + name, ToolUse: id, Type: "Explore"})
+			p.does("orch-2", bridge.ToolUse{Tool: "Grep", ToolUse: "g" + id, Subagent: id,
+				Input: []byte(`{"pattern":"ReadHeader"}`)})
+			p.does("orch-2", bridge.SubagentProgress{Description: "Callers in the " + name, ToolUse: id,
+				Tokens: 18_000 * (i + 1)})
+		}
+		use("orch-3", "b3", "Bash", `{"command":"go vet ./..."}`)
+		p.does("orch-3", bridge.ToolResult{ToolUse: "b3", IsError: true,
+			Text: "Exit code 1\nvet: header.go:3: unreachable"})
+	})
+	s.Advance(11 * time.Second)
+	s.does(func(p *puppet) {
+		p.does("orch-2", bridge.SubagentStop{Description: "Callers in the parser", ToolUse: "s0", Status: "completed",
+			Tokens: 19_000})
+		p.does("orch-3", bridge.Retry{Attempt: 2, DelayMS: 24_000, Status: 529, Reason: "overloaded"})
+		p.asks("orch-4", "perm-1", "Bash", `{"command":"rm -rf build && mkdir build"}`)
+	})
+	s.Press("Esc") // the dialog comes again: Alt+p
+	s.Settle()
+}
+
+// TestWhatAgentsDoIsSeen at every width: the command that runs and for how long, the subagents, the
+// wait for the API, and the wait for the human. Seconds go on.
+func TestWhatAgentsDoIsSeen(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}, {200, 50}, {300, 90}} {
+		play(t, size[0], size[1], nil, func(s *scene) {
+			s.crowd()
+			s.Expect("Bash go test ./...", "11s", "API overloaded", "again in 0:24",
+				"asks leave", "rm -rf build", " ask")
+			if size[0] >= tileWidth {
+				s.Expect("3 subagents, 1 done")
+			}
+			if size[0] >= planWidth {
+				s.Expect("Callers in the writer  Grep ReadHeader", "36k", "├", "└")
+			} else {
+				s.Expect("2 subagents: Callers in the writer")
+				s.ExpectNot("├")
+			}
+			if size[0] >= tileWidth {
+				s.Expect("Edit header/header.go", "+2", "vet: header.go:3: unreachable")
+			} else {
+				s.ExpectNot("unreachable")
+			}
+			s.Advance(5*time.Second + 500*time.Millisecond)
+			s.Expect("16s", "again in 0:19")
+			s.does(func(p *puppet) {
+				p.does("orch-1", bridge.ToolResult{ToolUse: "b1", Text: "ok  \tloom/header\t0.012s"})
+				p.does("orch-3", bridge.Delta{Text: "Now it is through, and the words arrive."})
+				p.full("orch-3", 30_000)
+			})
+			s.Expect("thinking", "the words arrive.")
+			s.ExpectNot("API overloaded")
+			s.Advance(3 * time.Minute)
+			s.Expect("thinking, without a word")
+		})
+	}
+}
+
+// TestNarrowScreenFolds: the plan into one bar, and finished agents into their number.
+func TestNarrowScreenFolds(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.weave()
+		s.Expect("Plan ", "1/4", "Write the header")
+		s.ExpectNot("Prove it with fresh eyes")
+		s.does(func(p *puppet) {
+			p.call("arbiter", "release_orchestrator", `{"id":"orch-2","reason":"no longer needed"}`)
+		})
+		s.Expect("1 agent finished")
+		s.ExpectNot("○ Orchestrator II", "– Orchestrator II")
+		s.Resize(120, 40)
+		s.Settle()
+		s.Expect("– Orchestrator II", "Prove it with fresh eyes")
+		s.ExpectNot("1 agent finished")
+	})
+}
+
+// TestSubagentsFold by a key and by the mouse, one agent's and all.
+func TestSubagentsFold(t *testing.T) {
+	for _, size := range [][2]int{{120, 40}, {200, 50}, {80, 24}} {
+		play(t, size[0], size[1], nil, func(s *scene) {
+			s.crowd()
+			see := func(open bool) {
+				t.Helper()
+				if got := strings.Contains(s.Text(), "└ ◆ Callers in the tests"); got != open {
+					t.Errorf("%v: unfolded %v, want %v:\n%s", size, got, open, s.Text())
+				}
+			}
+			open := size[0] >= planWidth
+			see(open)
+			s.Press("Esc", "e")
+			s.Settle()
+			see(!open)
+			s.Press("Tab", "Tab", "e") // another agent's
+			s.Settle()
+			see(!open)
+			s.Press("]", "e")
+			s.Settle()
+			see(open)
+			s.Press("[", "[", "[", "e")
+			if size[0] >= tileWidth {
+				s.ClickOn("3 subagents")
+				s.Settle()
+				see(false)
+			}
+		})
+	}
+}
+
+// TestATileLeadsToItsAgent by a click.
+func TestATileLeadsToItsAgent(t *testing.T) {
+	play(t, 200, 50, nil, func(s *scene) {
+		s.crowd()
+		s.ClickOn("vet: header.go:3")
+		s.Settle()
+		s.Expect("generation 1", "Orchestrator III")
+		s.ExpectNot("THE WEAVING")
+	})
+}
+
+// TestPermissionModeCycles with Shift+Tab and by a click, never into allow-all, and is in sight at
+// every width.
+func TestPermissionModeCycles(t *testing.T) {
+	for _, size := range [][2]int{{40, 12}, {80, 24}, {200, 50}} {
+		play(t, size[0], size[1], nil, func(s *scene) {
+			s.Press("Shift+Tab")
+			s.Settle()
+			s.Expect("There is no run")
+			s.weave()
+			mode := func() string { return s.host.present().Snapshot().Options.Permissions }
+			last := func() string {
+				rows := strings.Split(strings.TrimRight(s.Text(), "\n"), "\n")
+				return rows[len(rows)-1]
+			}
+			s.Type("a word ")
+			for _, want := range []string{"accept-edits", "rules", "ask", "accept-edits"} {
+				s.Press("Shift+Tab")
+				s.Settle()
+				s.Advance(flashFor + time.Second)
+				if shown := strings.TrimPrefix(want, "accept-"); mode() != want || !strings.Contains(last(), shown) {
+					t.Errorf("%v: the mode is %s, want %s: %q", size, mode(), want, last())
+				}
+			}
+			s.Press("Shift+Tab", "Shift+Tab") // faster than the run answers
+			s.Settle()
+			if mode() != "ask" {
+				t.Errorf("twice at once: %s", mode())
+			}
+			s.Advance(flashFor + time.Second)
+			if size[0] >= 200 {
+				s.ClickOn("ask Shift+Tab")
+				s.Settle()
+				if mode() != "accept-edits" {
+					t.Errorf("by a click: %s", mode())
+				}
+			}
+		})
+	}
+	play(t, 80, 24, allowsAll("allow-all", "off"), func(s *scene) {
+		s.weave()
+		s.Press("Shift+Tab")
+		s.Settle()
+		s.ExpectNot("ALLOW ALL")
+		if mode := s.host.present().Snapshot().Options.Permissions; mode != "ask" {
+			t.Errorf("from allow-all to %s", mode)
+		}
+	})
+}
+
+// TestARefusedModeIsNotShown: what the run refuses is not what the status line says.
+func TestARefusedModeIsNotShown(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.face.root.permissions.sent = "rules"
+		s.does(func(p *puppet) {
+			p.sink(time.Now(), contract.Event{ID: contract.Supervisor,
+				Body: contract.Rejected{Ref: "configure", Message: "not now"}})
+		})
+		if mode := s.face.root.permissions.mode(); mode != "ask" {
+			t.Errorf("it shows %q", mode)
+		}
+	})
+}
+
+// TestOwnDirectoryIsTheRoot: paths of an agent with its own directory are relative to it.
+func TestOwnDirectoryIsTheRoot(t *testing.T) {
+	play(t, 120, 40, nil, func(s *scene) {
+		s.weave()
+		s.present(func(st *supervisor.State) {
+			st.Options.Workspace = runconfig.Workspace{Own: "/own", Isolation: runconfig.IsolationWorktree}
+			for i, a := range st.Agents {
+				if a.ID == "orch-1" {
+					b := *a
+					b.Isolation = runconfig.IsolationWorktree
+					st.Agents[i] = &b
+				}
+			}
+		})
+		if got := s.face.root.session.root("orch-1"); got != "/own/orch-1" {
+			t.Errorf("orch-1 works in %q", got)
+		}
+		if got := s.face.root.session.root("arbiter"); got != "/home/weaver/loom" {
+			t.Errorf("the Arbiter works in %q", got)
+		}
+	})
+}

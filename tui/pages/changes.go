@@ -1,0 +1,178 @@
+package pages
+
+import (
+	"fmt"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Change is a file that the run has changed.
+type Change struct {
+	Path, Old      string // where it is, and where a renamed file was
+	Status         string // added, modified, deleted, renamed, retyped
+	Added, Deleted int    // lines
+	Binary         bool
+	Known          []string // ids of the agents that changed it
+	Maybe          []string // of those that may have
+	Overlap        bool     // several that live changed it
+}
+
+// Changes is the list of the files that a run has changed, each with its agents.
+type Changes struct {
+	page
+	list
+	files []Change
+	note  string // in the place of an empty list
+	top   int    // screen row of the first row in sight
+	lines int    // screen rows of a file
+}
+
+// NewChanges is a list of no files.
+func NewChanges(look *render.Look) *Changes { return &Changes{page: newPage(look)} }
+
+// Set replaces the files, which stand in the order of their paths. The one that was chosen stays chosen. The note is
+// shown if there are none.
+func (p *Changes) Set(files []Change, note string) {
+	chosen, had := p.Chosen()
+	p.files, p.note = files, note
+	p.set(len(files))
+	for i, f := range files {
+		if had && f.Path == chosen.Path {
+			p.at = i
+		}
+	}
+}
+
+// Chosen is the file at hand.
+func (p *Changes) Chosen() (Change, bool) {
+	if p.at >= len(p.files) {
+		return Change{}, false
+	}
+	return p.files[p.at], true
+}
+
+// Step chooses the next file, or one before.
+func (p *Changes) Step(by int) (Change, bool) {
+	p.move(by)
+	return p.Chosen()
+}
+
+// At is the file drawn at a place of the screen; it becomes the one at hand.
+func (p *Changes) At(x, y int) (Change, bool) {
+	if !p.InRect(x, y) || !p.hit(y, p.top, p.lines) {
+		return Change{}, false
+	}
+	return p.Chosen()
+}
+
+// Draw implements tview.Primitive.
+func (p *Changes) Draw(screen tcell.Screen) {
+	c := column(p.canvas(screen), 160)
+	p.lines = 0
+	body := header(c, "CHANGES", p.total())
+	w, h := body.Size()
+	if len(p.files) == 0 {
+		for i, line := range render.WrapText(render.Dim, p.note, w) {
+			body.Line(0, i, line)
+		}
+		return
+	}
+	p.lines = 1
+	if w < 72 && h >= 8 {
+		p.lines = 2
+	}
+	_, p.top = body.Origin()
+	p.fit(h / p.lines)
+	for i := range p.scroller.view {
+		n := p.scroller.top + i
+		if n >= len(p.files) {
+			break
+		}
+		p.row(body.Sub(0, i*p.lines, w, p.lines), n)
+	}
+	p.scroller.marks(body)
+}
+
+// total counts files and lines.
+func (p *Changes) total() render.Line {
+	added, deleted := 0, 0
+	for _, f := range p.files {
+		added, deleted = added+f.Added, deleted+f.Deleted
+	}
+	l := render.Of(render.Dim, words.Count(len(p.files), "file")+"  ")
+	return l.Append(render.DiffAdd, fmt.Sprintf("+%d", added)).Append(render.Base, " ").
+		Append(render.DiffRemove, fmt.Sprintf("-%d", deleted))
+}
+
+// statusMarks are the letters of what became of a file.
+var statusMarks = map[string]struct {
+	letter string
+	role   render.Role
+}{
+	"added": {"A", render.DiffAdd}, "modified": {"M", render.Base}, "deleted": {"D", render.DiffRemove},
+	"renamed": {"R", render.Active}, "retyped": {"T", render.Warn},
+}
+
+// lineCounts are the columns that the counts of lines take.
+const lineCounts = 14
+
+// row draws a file in one row, or in two: below the path then stands whose change it is.
+func (p *Changes) row(c render.Canvas, n int) {
+	f, g := p.files[n], p.look.Glyphs
+	w, _ := c.Size()
+	mark := render.Span{Text: "  ", Role: render.Base}
+	if n == p.at {
+		mark = render.Span{Text: g.Chosen + " ", Role: render.Active}
+	}
+	status := statusMarks[f.Status]
+	path := f.Path
+	if f.Old != "" {
+		path = f.Old + " " + g.Arrow + " " + f.Path
+	}
+	agents := p.agents(f)
+	head := render.Line{mark, {Text: status.letter + " ", Role: status.role}}
+	if p.lines == 2 {
+		c.Line(0, 0, append(head, render.Span{Text: shortenLeft(path, max(w-5, 1), g.Ellipsis), Role: render.Strong}))
+		second := append(render.Of(render.Base, "    "), p.counts(f)...)
+		c.Line(0, 1, append(second, agents...).Shorten(w, g.Ellipsis))
+	} else {
+		who := min(max(w/3, 16), 40)
+		room := max(w-4-who-lineCounts-1, 1)
+		l := append(head, render.Span{Text: pad(shortenLeft(path, room, g.Ellipsis), room, ""), Role: render.Strong})
+		l = append(l, p.counts(f)...)
+		c.Line(0, 0, append(l, agents.Shorten(who, g.Ellipsis)...))
+	}
+	if n == p.at {
+		for y := range p.lines {
+			c.Restyle(0, y, w-1, render.Selection)
+		}
+	}
+}
+
+// counts are the lines that came and went.
+func (p *Changes) counts(f Change) render.Line {
+	if f.Binary {
+		return render.Of(render.Dim, pad("binary", lineCounts, ""))
+	}
+	added, deleted := fmt.Sprintf("+%d", f.Added), fmt.Sprintf("-%d", f.Deleted)
+	return render.Of(render.DiffAdd, padLeft(added, 6, "")).Append(render.Base, " ").
+		Append(render.DiffRemove, pad(deleted, lineCounts-7, ""))
+}
+
+// agents are those who changed a file.
+func (p *Changes) agents(f Change) render.Line {
+	var l render.Line
+	for _, id := range f.Known {
+		l = l.Append(render.Speaker(id), id).Append(render.Base, " ")
+	}
+	for _, id := range f.Maybe {
+		l = l.Append(render.Speaker(id), id+"?").Append(render.Base, " ")
+	}
+	if f.Overlap {
+		l = l.Append(render.Warn, "overlap")
+	}
+	return l
+}

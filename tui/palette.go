@@ -1,0 +1,63 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// palette is what can be done and looked at, as one list that is filtered by a few letters.
+type palette struct{ d *app }
+
+// pageKeys are the actions that open pages which no command opens.
+var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
+
+// open shows the list.
+func (p palette) open() {
+	p.d.choose("What shall be done?", "", p.items(), func(v any) { v.(func())() })
+	p.d.picker.picker.Filtering()
+}
+
+// items are the agents, the commands, and what only keys do. The value of each is what choosing it does.
+func (p palette) items() []editor.Item {
+	var list []editor.Item
+	for _, a := range p.d.session.agents() {
+		if slash.Over(a) {
+			continue
+		}
+		note := a.Mode
+		if a.Alive() {
+			note = strings.TrimSpace(note + "  look at it")
+		}
+		list = append(list, editor.Item{Text: p.d.session.name(a.ID) + "  " + a.ID, Note: slash.Word(note),
+			Role: render.Speaker(a.ID), Value: func() { p.d.focusOn(a.ID) }})
+	}
+	for _, s := range editor.Commands {
+		list = append(list, editor.Item{Text: "/" + s.Name + "  " + s.Help, Note: s.Args,
+			Value: func() { p.command(s) }})
+	}
+	for _, b := range keys.Own(keys.Everywhere) {
+		for _, a := range pageKeys {
+			if a == b.Action {
+				list = append(list, editor.Item{Text: b.Help, Note: b.Keys[0], Value: func() { p.d.act(a) }})
+			}
+		}
+	}
+	return list
+}
+
+// command runs a command, or writes it where an argument belongs behind it. One that acts on what waits or works is
+// written, too: a few letters and Enter must not do that.
+func (p palette) command(s editor.Spec) {
+	_, told := slash.Answers[s.Name]
+	if s.Args == "" || told || s.Name == "plan" {
+		p.d.commands.slash(editor.Command{Name: s.Name})
+		return
+	}
+	p.d.toInput()
+	p.d.prompt.input.SetText("/" + s.Name + " ")
+	p.d.prompt.write()
+}

@@ -1,0 +1,76 @@
+package tui
+
+import (
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestPalette: a few letters and Enter do what they stand for; what needs an argument, or acts at once on what waits,
+// is written.
+func TestPalette(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Type("half a word")
+		s.Press("Ctrl+P")
+		s.Expect("What shall be done?", "Orchestrator I  orch-1", "/kill  end an agent")
+		s.Press("Esc")
+		s.ExpectNot("What shall be done?")
+		s.Expect("half a word")
+		s.Press("Ctrl+C")
+		for letters, shown := range map[string]string{"timel": "waits for the API", "logb": "all events",
+			"permiss": "WHAT IS ALLOWED",
+			"orch-2":  "Review what the other one wrote."} {
+			s.Press("Ctrl+P")
+			s.Type(letters + "\n")
+			s.Settle()
+			s.Expect(shown)
+			s.Press("Esc")
+			s.Settle()
+			s.Press("i")
+			s.Press("Ctrl+U")
+		}
+		for letters, written := range map[string]string{"/kill": "/kill ", "/deny": "/deny ",
+			"/interr": "/interrupt "} {
+			s.Press("F2", "Ctrl+P")
+			s.Type(letters + "\n")
+			s.Settle()
+			d := s.face.root
+			if got := d.prompt.input.Text(); got != written || d.screen() != screen(d.runScreen) {
+				t.Errorf("%s: the input is %q", letters, got)
+			}
+			s.Press("Ctrl+U")
+		}
+		s.Press("Ctrl+P")
+		s.Type("/pause\n")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Pause{}) {
+			t.Errorf("took %+v", got)
+		}
+	})
+}
+
+// TestMention: behind an @ stand agents as well as files, found by letters; what begins with an agent is said to it.
+func TestMention(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Type("@")
+		s.Press("Tab")
+		s.Settle()
+		s.Expect("@orch-1", "Orchestrator I", "@README.md")
+		s.Type("o2")
+		s.Settle()
+		s.ExpectNot("@README.md")
+		s.Press("Tab")
+		s.Type("read @hd first\n")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Say{To: "orch-2", Text: "read @hd first"}) {
+			t.Errorf("took %+v", got)
+		}
+		s.Type("@orch-7 is nobody\n")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Say{Text: "@orch-7 is nobody"}) {
+			t.Errorf("took %+v", got)
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package playback
+
+import (
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// maxAgents bounds how many agents are kept; those beyond are in the events alone.
+const maxAgents = 4096
+
+// unsandboxed is what a session says of its sandbox where it has none.
+const unsandboxed = "unsandboxed"
+
+// fold is the state of a run as its events tell it: what a screen shows of a run. What only the journal
+// knows is missing.
+type fold struct{ state supervisor.State }
+
+// snapshot is a copy that is not changed any more.
+func (f *fold) snapshot() *supervisor.State {
+	s := f.state
+	s.Agents = make([]*roster.Agent, len(f.state.Agents))
+	for i, a := range f.state.Agents {
+		b := *a
+		s.Agents[i] = &b
+	}
+	return &s
+}
+
+// add takes an event up.
+func (f *fold) add(at time.Time, e contract.Event) {
+	s := &f.state
+	switch b := e.Body.(type) {
+	case contract.Session:
+		f.session(at, b)
+	case contract.State:
+		s.Task.Phase = machine.State(b.To)
+	case contract.Spawn:
+		f.spawned(at, e.ID, b)
+	case contract.Message:
+		f.said(b)
+	case contract.Delivered, contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall:
+		f.status(at, e.ID, roster.Busy)
+	case contract.Cost:
+		if a := f.agent(e.ID); a != nil {
+			a.Live.CostUSD, a.Live.Usage = b.CostUSD, b.Usage
+		}
+		f.status(at, e.ID, roster.Busy)
+	case contract.Turn:
+		f.turned(at, e.ID, b)
+	case contract.Context:
+		if a := f.agent(e.ID); a != nil {
+			c := &a.Context
+			c.Tokens, c.Window, c.Pct, c.TurnsLeft, c.Source = b.Tokens, b.Window, b.Pct, b.TurnsLeft, b.Source
+		}
+	case contract.ContextWarning:
+		if a := f.agent(e.ID); a != nil {
+			a.WarnedLevel = b.Level
+		}
+	case contract.Plan:
+		s.Task.Plan, s.Task.AgentTasks = b.Steps, b.Tasks
+	case contract.Handoff:
+		if a := f.agent(b.From); a != nil {
+			a.Standing = roster.HandedOff
+		}
+	case contract.Done:
+		if a := f.agent(e.ID); a != nil {
+			f.status(at, e.ID, roster.Ended)
+			a.Dismissed = true
+		}
+	case contract.Halted:
+		s.Halted = true
+	case contract.Result:
+		s.Ending = &supervisor.Ending{Status: b.Status, Summary: b.Summary, Said: true}
+		s.CostUSD, s.Usage, s.Crashes = b.CostUSD, b.Usage, b.Crashes
+		for _, a := range s.Agents {
+			a.AgentSpending = roster.AgentSpending{CostUSD: a.CostUSD}
+		}
+	}
+	s.LastAt = at
+}
+
+// session begins with another process that plays the run.
+func (f *fold) session(at time.Time, b contract.Session) {
+	s := &f.state
+	if s.Began.IsZero() {
+		s.Began = at
+	} else {
+		s.EarlierRuntime += s.LastAt.Sub(s.ProcessBegan)
+	}
+	s.ProcessBegan, s.Ending, s.Halted = at, nil, false
+	o := &s.Options
+	o.Run, o.CWD, o.Rehearsal, o.Trusted, o.Permissions = b.Session, b.CWD, b.Rehearsal, b.Trusted, b.Permissions
+	o.Sandbox, o.SandboxReason = nil, b.SandboxReason
+	if b.Sandbox != unsandboxed && b.Sandbox != "" {
+		present(&o.Sandbox)
+	}
+	s.Claude.Version, s.Claude.Path = b.ClaudeVersion, b.Claude
+}
+
+// present says that there is something, of which no more is known.
+func present[T any](p **T) { *p = new(T) }
+
+func (f *fold) agent(id string) *roster.Agent {
+	i := slices.IndexFunc(f.state.Agents, func(a *roster.Agent) bool { return a.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return f.state.Agents[i]
+}
+
+// status is where an agent's process stands from here on.
+func (f *fold) status(at time.Time, id string, status roster.Status) {
+	if a := f.agent(id); a != nil && a.Status != status {
+		a.Status, a.Since = status, at
+	}
+}
+
+// spawned adds an agent, or begins another session of it.
+func (f *fold) spawned(at time.Time, id string, b contract.Spawn) {
+	f.state.Halted = false
+	a := f.agent(id)
+	if a == nil {
+		if len(f.state.Agents) >= maxAgents {
+			return
+		}
+		a = &roster.Agent{}
+		a.ID, a.Role, a.Standing = id, roster.RoleOrchestrator, roster.Working
+		if id == contract.Arbiter {
+			a.Role = roster.RoleArbiter
+		}
+		f.state.Agents = append(f.state.Agents, a)
+	}
+	a.Name, a.Mode, a.SessionID, a.Generation, a.Predecessor = b.Name, b.Mode, b.SessionID, b.Generation, b.SuccessorOf
+	a.Status, a.Since, a.Dismissed = roster.Ready, at, false
+}
+
+// said takes over what a message says of where its parties stand.
+func (f *fold) said(b contract.Message) {
+	if t := &f.state.Task; b.From == contract.Human && b.Kind == "task" && t.Text == "" {
+		t.Text = b.Text
+	}
+	if a := f.agent(b.From); a != nil && b.To == contract.Arbiter {
+		switch b.Kind {
+		case "question":
+			a.Standing = roster.Waiting
+		case "done":
+			a.Standing = roster.Finished
+		}
+	}
+	if a := f.agent(b.To); a != nil && a.Role == roster.RoleOrchestrator && a.Standing != roster.HandedOff {
+		a.Standing = roster.Working
+	}
+}
+
+// turned takes over what a turn has cost.
+func (f *fold) turned(at time.Time, id string, b contract.Turn) {
+	s := &f.state
+	s.CostUSD += b.CostUSD
+	s.Usage.Input += b.Usage.Input
+	s.Usage.Output += b.Usage.Output
+	s.Usage.CacheRead += b.Usage.CacheRead
+	s.Usage.CacheCreation += b.Usage.CacheCreation
+	if a := f.agent(id); a != nil {
+		a.AgentSpending = roster.AgentSpending{CostUSD: a.CostUSD + b.CostUSD}
+		a.Turns++
+	}
+	f.status(at, id, roster.Ready)
+}

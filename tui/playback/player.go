@@ -1,0 +1,277 @@
+package playback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// Speeds are how many times as fast as it happened a run can be played.
+var Speeds = []int{1, 2, 8, 64}
+
+// longestPause bounds how long one waits for the next event, at any speed: nobody watches a night go by.
+const longestPause = 2 * time.Second
+
+// step is how far one jump goes, at the speed 1.
+const step = 10 * time.Second
+
+// Stage is told the events. Its methods report false when ctx has ended.
+type Stage interface {
+	// Tell tells an event. It waits while there is no room.
+	Tell(ctx context.Context, at time.Time, e contract.Event) bool
+	// Forget has all that was told forgotten.
+	Forget(ctx context.Context) bool
+}
+
+// Status is where a playback is.
+type Status struct {
+	Speed  int
+	Paused bool
+	Ended  bool      // all was told
+	At     time.Time // of the run
+	Err    error     // why the log cannot be read further
+}
+
+// Player plays one run.
+type Player struct {
+	run     string
+	log     *eventlog.Log
+	changed chan struct{} // capacity 1: there is another status or state
+	wake    chan struct{} // capacity 1: Play looks at what is asked for
+
+	mu     sync.Mutex
+	fold   fold
+	speed  int // of Speeds
+	paused bool
+	ended  bool
+	err    error
+	at     time.Time // of the run, at the time since
+	since  time.Time
+	next   time.Time // of the event that comes next
+	last   time.Time // of the event that was told last
+	target time.Time // events before it are told at once
+	rewind bool      // the target lies before what was told
+}
+
+// New makes a player of a run's log, which stays the caller's. It does not play yet.
+func New(run string, log *eventlog.Log) *Player {
+	return &Player{run: run, log: log, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+}
+
+// ID is the run's.
+func (p *Player) ID() string { return p.run }
+
+// Changed has a value when the status or the state is another one than before.
+func (p *Player) Changed() <-chan struct{} { return p.changed }
+
+// Snapshot is the state of the run as it was told. It is not changed.
+func (p *Player) Snapshot() *supervisor.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fold.snapshot()
+}
+
+// Status is where the playback is.
+func (p *Player) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Status{Speed: Speeds[p.speed], Paused: p.paused, Ended: p.ended, At: p.now(), Err: p.err}
+}
+
+// Now is the time of the run that the playback has come to.
+func (p *Player) Now() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now()
+}
+
+// now needs mu.
+func (p *Player) now() time.Time {
+	if p.paused || p.ended || p.at.IsZero() {
+		return p.at
+	}
+	t := p.at.Add(time.Since(p.since) * time.Duration(Speeds[p.speed]))
+	if !p.next.IsZero() && t.After(p.next) {
+		return p.next
+	}
+	return t
+}
+
+// set begins to count the time from a time of the run; it needs mu.
+func (p *Player) set(at time.Time) { p.at, p.since = at, time.Now() }
+
+// change changes what is asked for, and has Play look at it.
+func (p *Player) change(do func()) {
+	p.mu.Lock()
+	p.set(p.now())
+	do()
+	p.mu.Unlock()
+	hint(p.wake)
+	hint(p.changed)
+}
+
+func hint(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// Pause holds the playback, or lets it go on.
+func (p *Player) Pause() { p.change(func() { p.paused = !p.paused }) }
+
+// Faster goes to the next speed, or with -1 to the one before.
+func (p *Player) Faster(by int) {
+	p.change(func() { p.speed = max(min(p.speed+by, len(Speeds)-1), 0) })
+}
+
+// Jump goes on, or with -1 back, by some seconds: more at a higher speed, and always beyond the next event.
+func (p *Player) Jump(by int) {
+	p.change(func() {
+		far := time.Duration(by) * step * time.Duration(Speeds[p.speed])
+		to := p.at.Add(far)
+		switch {
+		case by > 0 && to.Before(p.next):
+			to = p.next
+		case by < 0 && !p.last.IsZero() && !to.Before(p.last):
+			to = p.last.Add(-1)
+		}
+		p.jump(to)
+	})
+}
+
+// Begin plays the run from its beginning; End tells all of it.
+func (p *Player) Begin() { p.change(func() { p.jump(time.Time{}) }) }
+
+// End tells all that is left at once.
+func (p *Player) End() { p.change(func() { p.jump(p.at.AddDate(1000, 0, 0)) }) }
+
+// jump needs mu.
+func (p *Player) jump(to time.Time) {
+	if p.rewind = p.rewind || !to.After(p.last); p.rewind {
+		p.ended = false
+	}
+	p.target = to
+}
+
+// errRewind ends a walk through the log that begins again.
+var errRewind = errors.New("rewind")
+
+// Play tells the events until ctx ends. It is called once.
+func (p *Player) Play(ctx context.Context, stage Stage) {
+	for ctx.Err() == nil {
+		_, err := p.log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error { return p.play(ctx, stage, e) })
+		if err == nil || !errors.Is(err, errRewind) && ctx.Err() == nil {
+			err = p.rest(ctx, err)
+		}
+		if errors.Is(err, errRewind) && stage.Forget(ctx) {
+			p.mu.Lock()
+			p.fold, p.rewind, p.ended, p.err = fold{}, false, false, nil
+			p.last, p.next = time.Time{}, time.Time{}
+			p.set(p.target)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// rest waits at the end of the log until somebody goes back.
+func (p *Player) rest(ctx context.Context, failed error) error {
+	p.mu.Lock()
+	p.set(p.last)
+	p.ended, p.next = true, time.Time{}
+	if failed != nil {
+		p.err = fmt.Errorf("the rest of the event log cannot be read: %w", failed)
+	}
+	p.mu.Unlock()
+	hint(p.changed)
+	for {
+		p.mu.Lock()
+		back := p.rewind
+		p.mu.Unlock()
+		if back {
+			return errRewind
+		}
+		select {
+		case <-p.wake:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// play tells an event when its time has come.
+func (p *Player) play(ctx context.Context, stage Stage, e eventlog.Entry) error {
+	if e.Line == nil {
+		return nil
+	}
+	if err := p.await(ctx, e.At); err != nil {
+		return err
+	}
+	told, err := contract.DecodeWritten(e.Line)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", e.N, err)
+	}
+	if !stage.Tell(ctx, e.At, told) {
+		return ctx.Err()
+	}
+	p.mu.Lock()
+	p.fold.add(e.At, told)
+	p.last = e.At
+	p.mu.Unlock()
+	hint(p.changed)
+	return nil
+}
+
+// await waits for the time of the next event.
+func (p *Player) await(ctx context.Context, at time.Time) error {
+	for {
+		left, held, err := p.due(at)
+		if err != nil || left <= 0 && !held {
+			return err
+		}
+		if held {
+			left = time.Hour // it is looked at again, and that is all
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C:
+		case <-p.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// due says how long it is until an event, and that the playback is held until then. Long pauses are shortened.
+func (p *Player) due(at time.Time) (left time.Duration, held bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	speed := time.Duration(Speeds[p.speed])
+	switch {
+	case p.rewind:
+		return 0, false, errRewind
+	case p.last.IsZero() || !at.After(p.last) || !at.After(p.target): // the first, of the same moment, or on the way
+		p.next = time.Time{}
+		p.set(at)
+		return 0, false, nil
+	}
+	p.next = at
+	if p.target = (time.Time{}); p.paused {
+		return 0, true, nil
+	}
+	now := p.now()
+	if at.Sub(now) > longestPause*speed {
+		now = at.Add(-longestPause * speed)
+	}
+	p.set(now)
+	return at.Sub(now) / speed, false, nil
+}

@@ -1,0 +1,272 @@
+package playback
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+var began = time.Date(2026, 3, 1, 14, 0, 0, 0, time.UTC)
+
+func at(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+
+// memory is a log in memory.
+type memory struct{ *bytes.Reader }
+
+func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
+func (m memory) Close() error         { return nil }
+
+type told struct {
+	second int
+	id     string
+	body   contract.Body
+}
+
+func logOf(t *testing.T, list []told) *eventlog.Log {
+	t.Helper()
+	var raw []byte
+	var chain eventlog.Chain
+	for i, e := range list {
+		line, err := contract.EncodeLine(nil, uint64(i+1), at(e.second), contract.Event{ID: e.id, Body: e.body})
+		if err == nil {
+			raw, err = chain.Append(raw, eventlog.Content{Input: 1, At: at(e.second), Line: line})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return eventlog.New(memory{bytes.NewReader(raw)})
+}
+
+// notices are events at some seconds, each with its second as its text.
+func notices(seconds ...int) (list []told) {
+	for _, s := range seconds {
+		list = append(list, told{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}})
+	}
+	return list
+}
+
+// audience keeps what it is told.
+type audience struct {
+	mu    sync.Mutex
+	heard []string
+}
+
+// said is what it was told.
+func (a *audience) said() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.heard)
+}
+
+func (a *audience) Tell(ctx context.Context, _ time.Time, e contract.Event) bool {
+	text := e.Body.EventName()
+	if n, ok := e.Body.(contract.Notice); ok {
+		text = n.Text
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heard = append(a.heard, text)
+	return ctx.Err() == nil
+}
+
+func (a *audience) Forget(ctx context.Context) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heard = nil
+	return ctx.Err() == nil
+}
+
+// playing plays a log in a bubble.
+func playing(t *testing.T, list []told, act func(p *Player, heard func(want ...string))) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a := New("run-1", logOf(t, list)), &audience{}
+		ctx, cancel := context.WithCancel(context.Background())
+		over := make(chan struct{})
+		go func() { defer close(over); p.Play(ctx, a) }()
+		act(p, func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if got := a.said(); !slices.Equal(got, want) {
+				t.Errorf("%q was told, not %q", got, want)
+			}
+		})
+		cancel()
+		<-over
+	})
+}
+
+// TestPace: events come at the pace they came, or so many times as fast, and long pauses are shortened.
+func TestPace(t *testing.T) {
+	playing(t, notices(0, 1, 2, 1000, 1001, 1010, 1020), func(p *Player, heard func(...string)) {
+		heard("0")
+		time.Sleep(time.Second)
+		heard("0", "1")
+		time.Sleep(500 * time.Millisecond)
+		if got := p.Now(); !got.Equal(at(1).Add(500 * time.Millisecond)) {
+			t.Errorf("half a second later it is %v", got)
+		}
+		time.Sleep(500 * time.Millisecond)
+		heard("0", "1", "2")
+		time.Sleep(longestPause)
+		heard("0", "1", "2", "1000")
+		p.Faster(1)
+		p.Faster(1)
+		time.Sleep(time.Second / 8)
+		heard("0", "1", "2", "1000", "1001")
+		time.Sleep(19 * time.Second / 8)
+		heard("0", "1", "2", "1000", "1001", "1010", "1020")
+		if s := p.Status(); !s.Ended || s.Speed != 8 || !s.At.Equal(at(1020)) {
+			t.Errorf("at the end: %+v", s)
+		}
+		p.Faster(-9)
+		p.Faster(9)
+		if s := p.Status(); s.Speed != 64 {
+			t.Errorf("the highest speed is %d", s.Speed)
+		}
+	})
+}
+
+// TestPause: nothing is told while it is held, and the time stands still.
+func TestPause(t *testing.T) {
+	playing(t, notices(0, 1, 2), func(p *Player, heard func(...string)) {
+		time.Sleep(250 * time.Millisecond)
+		p.Pause()
+		time.Sleep(3 * time.Hour)
+		heard("0")
+		if s := p.Status(); !s.Paused || !s.At.Equal(at(0).Add(250*time.Millisecond)) {
+			t.Errorf("%+v", s)
+		}
+		p.Jump(1)
+		heard("0", "1", "2")
+		p.Jump(-1)
+		heard("0")
+		p.Pause()
+		time.Sleep(2 * time.Second)
+		heard("0", "1", "2")
+	})
+}
+
+// TestMoments: what happened at the same moment is told together, also while it is held.
+func TestMoments(t *testing.T) {
+	playing(t, notices(0, 0, 1, 1, 2), func(p *Player, heard func(...string)) {
+		heard("0", "0")
+		p.Pause()
+		p.Begin()
+		heard("0", "0")
+		p.Jump(1)
+		heard("0", "0", "1", "1", "2")
+	})
+}
+
+// TestJumps: one goes on and back, beyond a pause, to the beginning and to the end, also from the end.
+func TestJumps(t *testing.T) {
+	playing(t, notices(0, 5, 9, 30, 5000, 5003), func(p *Player, heard func(...string)) {
+		heard("0")
+		p.Jump(1)
+		heard("0", "5", "9")
+		p.Jump(1)
+		heard("0", "5", "9", "30")
+		p.Jump(1)
+		heard("0", "5", "9", "30", "5000", "5003")
+		p.Jump(-1)
+		heard("0", "5", "9", "30")
+		p.Jump(-1)
+		heard("0", "5", "9")
+		p.End()
+		heard("0", "5", "9", "30", "5000", "5003")
+		if s := p.Status(); !s.Ended {
+			t.Errorf("it is not at the end: %+v", s)
+		}
+		p.Jump(-1)
+		heard("0", "5", "9", "30")
+		p.Begin()
+		heard("0")
+		time.Sleep(2 * time.Second)
+		heard("0", "5")
+	})
+}
+
+// TestState: the state is what the events tell, and after a jump back what they had told by then.
+func TestState(t *testing.T) {
+	playing(t, []told{
+		{0, "supervisor", contract.Session{Session: "run-1", CWD: "/loom", Permissions: "ask"}},
+		{0, "arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}},
+		{0, "human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: "Teach the loom"}},
+		{1, "supervisor", contract.State{From: "idle", To: "executing"}},
+		{1, "orch-1", contract.Spawn{Name: "Orchestrator I", Mode: "developer", Generation: 1}},
+		{2, "orch-1", contract.Assistant{Text: "I begin."}},
+		{3, "orch-1", contract.Context{Tokens: 10, Window: 100, Pct: 10}},
+		{4, "orch-1", contract.Turn{CostUSD: 0.5, Outcome: "done"}},
+		{4, "supervisor", contract.Plan{Steps: []contract.Step{{Text: "Read", Status: "done"}}}},
+		{5, "orch-1", contract.Handoff{From: "orch-1", To: "orch-2"}},
+		{6, "orch-1", contract.Done{}},
+		{7, "supervisor", contract.Result{Status: "complete", CostUSD: 0.5}},
+	}, func(p *Player, heard func(...string)) {
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		s := p.Snapshot()
+		if s.Options.CWD != "/loom" || s.Task.Text != "Teach the loom" || len(s.Agents) != 2 {
+			t.Fatalf("%+v", s.Options)
+		}
+		if o := s.Agents[1]; o.Status != roster.Busy || o.Mode != "developer" || !o.Works() ||
+			o.Role != roster.RoleOrchestrator {
+			t.Errorf("orch-1 is %+v", o)
+		}
+		p.End()
+		synctest.Wait()
+		before, s := s, p.Snapshot()
+		if o := s.Agents[1]; !o.Gone() || o.CostUSD != 0.5 || o.Context.Pct != 10 || s.Ending == nil ||
+			len(s.Task.Plan) != 1 {
+			t.Errorf("at the end orch-1 is %+v", o)
+		}
+		if before.Agents[1].Status != roster.Busy {
+			t.Error("an earlier state has changed")
+		}
+		p.Begin()
+		synctest.Wait()
+		if s := p.Snapshot(); len(s.Agents) != 1 || s.Ending != nil || s.CostUSD != 0 {
+			t.Errorf("at the beginning there are %d agents", len(s.Agents))
+		}
+	})
+}
+
+// TestUnreadable: a line that is no event ends the playback, which says why, and can go back.
+func TestUnreadable(t *testing.T) {
+	var raw []byte
+	var chain eventlog.Chain
+	for i, line := range []string{`{"v":1,"seq":1,"event":"notice","id":"supervisor","text":"a"}`,
+		`{"v":1,"event":7}`} {
+		var err error
+		if raw, err = chain.Append(raw, eventlog.Content{At: at(i), Line: []byte(line)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p, a := New("run-1", eventlog.New(memory{bytes.NewReader(raw)})), &audience{}
+		ctx, cancel := context.WithCancel(context.Background())
+		over := make(chan struct{})
+		go func() { defer close(over); p.Play(ctx, a) }()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if s := p.Status(); s.Err == nil || !s.Ended || len(a.said()) != 1 {
+			t.Errorf("%+v, %q", s, a.said())
+		}
+		p.Begin()
+		synctest.Wait()
+		if s := p.Status(); s.Err != nil || s.Ended {
+			t.Errorf("after going back: %+v", s)
+		}
+		cancel()
+		<-over
+	})
+}

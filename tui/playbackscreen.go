@@ -1,0 +1,151 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/eventview"
+	"github.com/arbiter-cli/arbiter/tui/history"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/playback"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/timeline"
+)
+
+// Playback is a run that is played again from its event log: it takes no commands.
+type Playback interface {
+	Run
+	Player() *playback.Player
+}
+
+// playback is what plays the present run again; nil if it is none that is.
+func (d *app) playback() *playback.Player {
+	if p, ok := d.session.run.(Playback); ok {
+		return p.Player()
+	}
+	return nil
+}
+
+// now is the time of what is shown: of a playback, that of the run.
+func (d *app) now() time.Time {
+	if p := d.playback(); p != nil {
+		if at := p.Now(); !at.IsZero() {
+			return at.In(time.Local)
+		}
+	}
+	return now()
+}
+
+// replayed reports whether the run is a playback, and says that it takes no commands.
+func (s *session) replayed() bool {
+	if s.d.playback() == nil {
+		return false
+	}
+	s.d.flash("This is a playback: it takes no commands.")
+	return true
+}
+
+// control does what a key stands for in a playback.
+func control(p *playback.Player, a keys.Action) bool {
+	switch a {
+	case keys.Hold:
+		p.Pause()
+	case keys.Faster:
+		p.Faster(1)
+	case keys.Slower:
+		p.Faster(-1)
+	case keys.JumpBack:
+		p.Jump(-1)
+	case keys.JumpOn:
+		p.Jump(1)
+	case keys.PlayAnew:
+		p.Begin()
+	case keys.PlayOut:
+		p.End()
+	default:
+		return false
+	}
+	return true
+}
+
+// controlled does what the mouse does on the status line of a playback: a click holds it, the wheel jumps.
+func (d *app) controlled(a tview.MouseAction) bool {
+	p := d.playback()
+	if p == nil {
+		return false
+	}
+	switch a {
+	case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
+		p.Pause()
+	case tview.MouseScrollUp:
+		p.Jump(-1)
+	case tview.MouseScrollDown:
+		p.Jump(1)
+	default:
+		return false
+	}
+	return true
+}
+
+// playbackWord says that this is a playback, and where it is.
+func playbackWord(s playback.Status, look *render.Look) string {
+	times, sep := "×", " "+look.Glyphs.Separator+" "
+	if look.Glyphs == render.ASCII {
+		times = "x"
+	}
+	text := fmt.Sprintf("PLAYBACK %d%s", s.Speed, times)
+	switch {
+	case s.Err != nil:
+		text += sep + "the rest cannot be read"
+	case s.Ended:
+		text += sep + "the end"
+	case s.Paused:
+		text += sep + "paused"
+	}
+	if !s.At.IsZero() {
+		text += sep + s.At.Local().Format("15:04:05")
+	}
+	return text
+}
+
+// stage tells the frontend what a playback plays.
+type stage struct{ f *Frontend }
+
+// Tell implements playback.Stage.
+func (s stage) Tell(ctx context.Context, at time.Time, e contract.Event) bool {
+	return s.f.box.recall(ctx.Done(), at, e)
+}
+
+// Forget implements playback.Stage: the book is another one, which has nothing yet.
+func (s stage) Forget(ctx context.Context) bool {
+	f := s.f
+	book, err := history.Open(history.Options{Dir: f.options.Scratch})
+	if err != nil {
+		f.post(func() { f.root.flash(err.Error()) })
+		return false
+	}
+	taken := f.now(ctx, func() {
+		for more := true; more; {
+			_, more = f.box.take(batchSize)
+		}
+		for _, b := range f.older {
+			b.Close() // nobody has it on the screen any more
+		}
+		f.older = append(f.older[:0], f.history)
+		f.history = book
+		f.subagents.Become(&eventview.Subagents{})
+		f.timeline.Become(&timeline.Timeline{})
+		f.activity.Forget()
+		f.root.search.moved()
+		f.root.base(f.root.runScreen)
+		f.root.runScreen.talk.show(&source{thread: book.Talk(), render: eventview.Talk, live: f.root.speaking})
+	})
+	if !taken {
+		book.Close()
+	}
+	return taken
+}

@@ -1,0 +1,147 @@
+package tui
+
+import (
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/ritual"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
+)
+
+// Ritual is what the screen shows for its own sake.
+type Ritual struct {
+	Title bool        // a title before the first word
+	Scene bool        // the agents as figures, where there is room
+	Human ritual.Kind // who the person is
+	// Remember keeps who the person chose to be; nil: nobody does.
+	Remember func(ritual.Kind)
+}
+
+// walkFrame is the time between two frames of a walk.
+const walkFrame = 100 * time.Millisecond
+
+// titleScreen lies over the home screen until a key is pressed. No key is lost on it but those that choose.
+type titleScreen struct {
+	d      *app
+	chosen ritual.Kind
+	since  time.Time // it was
+}
+
+func (t *titleScreen) context() keys.Context        { return keys.Everywhere }
+func (t *titleScreen) writes() bool                 { return false }
+func (t *titleScreen) act(keys.Action, string) bool { return false }
+func (t *titleScreen) picture() ritual.Title {
+	return ritual.Title{Chosen: t.chosen, Walked: now().Sub(t.since)}
+}
+func (t *titleScreen) walks() bool { return t.chosen != ritual.Nobody }
+
+func (t *titleScreen) draw(s tcell.Screen, x, y, w, h int) {
+	t.picture().Draw(render.On(s, x, y, w, h, t.d.look), t.d.frame())
+}
+
+// renew implements screen: a walk comes to its end.
+func (t *titleScreen) renew() {
+	if t.walks() && now().Sub(t.since) >= ritual.Walk {
+		t.d.leaveTitle()
+	}
+}
+
+func (t *titleScreen) mouse() mouseHandler {
+	return func(a tview.MouseAction, _ *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
+		if a == tview.MouseLeftClick {
+			t.d.leaveTitle()
+		}
+		return true, nil
+	}
+}
+
+// key takes the keys that choose, and those that only mean to go on; all others do what they do without a title.
+func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
+	if kinds := ritual.Kinds(); e.Key() == tcell.KeyRune && !t.walks() {
+		if i := int(e.Rune() - '1'); i >= 0 && i < len(kinds) {
+			t.chosen, t.since = kinds[i], now()
+			t.d.f.options.Ritual.Human = t.chosen
+			if keep := t.d.f.options.Ritual.Remember; keep != nil {
+				keep(t.chosen)
+			}
+			if t.d.look.Still {
+				t.d.leaveTitle()
+			}
+			t.d.f.post(t.renew) // from now on there is motion
+			return true
+		}
+	}
+	t.d.leaveTitle()
+	return e.Key() == tcell.KeyEnter || e.Key() == tcell.KeyEscape || e.Key() == tcell.KeyRune && e.Rune() == ' '
+}
+
+// showTitle opens the title.
+func (d *app) showTitle() {
+	shows := d.f.options.Ritual
+	if shows.Remember != nil {
+		shows.Remember(shows.Human) // that it was shown today
+	}
+	d.open(&titleScreen{d: d})
+}
+
+// title is the title, if it is in sight; nil if not.
+func (d *app) title() *titleScreen {
+	t, _ := d.screen().(*titleScreen)
+	return t
+}
+
+// leaveTitle shows what lies below the title.
+func (d *app) leaveTitle() {
+	if d.title() != nil {
+		d.back()
+	}
+}
+
+// frame is the number of the present frame of what moves.
+func (d *app) frame() int {
+	if d.look.Still {
+		return 0
+	}
+	every := snapshot.MotionFrame
+	if t := d.title(); t != nil && t.walks() {
+		every = walkFrame
+	}
+	return int(now().UnixMilli() / every.Milliseconds())
+}
+
+// The room that a picture of the run must have for the scene.
+const (
+	sceneTileRows = 7   // for each tile, beside the scene
+	sceneTalkRows = 20  // for the conversation, where there are no tiles
+	sceneBeside   = 142 // columns, where the scene stands beside the conversation
+)
+
+// drawScene draws the agents as figures.
+func (w *runScreen) drawScene(c render.Canvas) {
+	human := w.d.f.options.Ritual.Human
+	if !human.Known() {
+		human = ritual.Seeker
+	}
+	snapshot.Scene(w.d.session.state, w.rows, human, w.d.now()).Draw(c, w.d.frame())
+}
+
+// sceneBelow is how many rows the scene takes below the tiles; 0: there is no room.
+func (w *runScreen) sceneBelow(rows int) int {
+	took := ritual.Rows + 1
+	if !w.d.f.options.Ritual.Scene || rows-took < sceneTileRows*max(len(w.rows), 2) {
+		return 0
+	}
+	return took
+}
+
+// sceneBesides is how many columns the scene takes beside the conversation; 0: there is no room.
+func (w *runScreen) sceneBesides(columns, rows int) int {
+	if !w.d.f.options.Ritual.Scene || columns < sceneBeside || rows < sceneTalkRows || len(w.rows) == 0 {
+		return 0
+	}
+	return columns - (render.Prose + 6)
+}

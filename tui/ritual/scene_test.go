@@ -1,0 +1,181 @@
+package ritual
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+// draw draws a scene.
+func draw(t testing.TB, s Scene, g *render.Glyphs, columns, rows, frame int) (text []string, cells []tcell.SimCell) {
+	t.Helper()
+	return painted(t, func(c render.Canvas) { s.Draw(c, frame) }, g, columns, rows)
+}
+
+// painted returns the rows and the cells of what is drawn.
+func painted(t testing.TB, paint func(render.Canvas), g *render.Glyphs, columns, rows int) (text []string,
+	cells []tcell.SimCell) {
+	t.Helper()
+	theme, err := render.NewTheme("dark", render.TrueColor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen := tcell.NewSimulationScreen("UTF-8")
+	if err := screen.Init(); err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Fini()
+	screen.SetSize(columns, rows)
+	paint(render.On(screen, 0, 0, columns, rows, &render.Look{Theme: theme, Glyphs: g}))
+	screen.Show()
+	cells, width, _ := screen.GetContents()
+	for y := range rows {
+		var b strings.Builder
+		for _, c := range cells[y*width : (y+1)*width] {
+			b.WriteString(string(c.Runes))
+		}
+		text = append(text, strings.TrimRight(b.String(), " "))
+	}
+	return text, append([]tcell.SimCell(nil), cells...)
+}
+
+// changed is how many cells differ.
+func changed(a, b []tcell.SimCell) int {
+	n := 0
+	for i := range a {
+		if string(a[i].Runes) != string(b[i].Runes) || a[i].Style != b[i].Style {
+			n++
+		}
+	}
+	return n
+}
+
+var arbiter = Figure{ID: "arbiter", Label: "Arbiter", Pose: Waits}
+
+// worker is one in a pose that it has taken long ago.
+func worker(n int, label string, pose Pose) Figure {
+	return Figure{ID: fmt.Sprintf("orch-%d", n), Label: label, Pose: pose, Age: time.Hour}
+}
+
+var scenes = []struct {
+	name string
+	Scene
+}{
+	{"night", Scene{Arbiter: arbiter, Workers: []Figure{worker(1, "I", Waits), worker(2, "II", Waits)}, Cloth: 1}},
+	{"work", Scene{Arbiter: Figure{ID: "arbiter", Label: "Arbiter", Pose: Works}, Cloth: 0.4,
+		Workers: []Figure{worker(1, "I", Works), worker(2, "II", Asks), worker(3, "III", Works),
+			worker(4, "IV", Waits)}}},
+	{"ways", Scene{Arbiter: Figure{ID: "arbiter", Label: "Arbiter", Pose: Wakes},
+		Workers: []Figure{{ID: "orch-1", Label: "I", Pose: Hands, Age: time.Second},
+			{ID: "orch-2", Label: "II", Pose: Leaves, Age: time.Second},
+			{ID: "orch-3", Label: "III", Pose: Wakes, Age: 2 * time.Second}}}},
+}
+
+func TestScenes(t *testing.T) {
+	for _, glyphs := range []*render.Glyphs{render.Unicode, render.ASCII} {
+		for _, s := range scenes {
+			name := s.name
+			if glyphs == render.ASCII {
+				name += "-ascii"
+			}
+			t.Run(name, func(t *testing.T) {
+				var b strings.Builder
+				for _, frame := range []int{0, 3} {
+					for _, columns := range []int{72, 34} {
+						text, _ := draw(t, s.Scene, glyphs, columns, Rows, frame)
+						fmt.Fprintf(&b, "%d columns, frame %d\n%s\n\n", columns, frame, strings.Join(text, "\n"))
+					}
+				}
+				tuitest.File(t, name, b.String())
+			})
+		}
+	}
+}
+
+// TestTitles: who may come, and who does.
+func TestTitles(t *testing.T) {
+	for _, glyphs := range []*render.Glyphs{render.Unicode, render.ASCII} {
+		name := "title"
+		if glyphs == render.ASCII {
+			name += "-ascii"
+		}
+		var b strings.Builder
+		for _, size := range [][2]int{{100, 30}, {80, 24}, {40, 12}} {
+			for _, title := range []Title{{}, {Chosen: Scribe, Walked: Walk / 2}} {
+				text, _ := painted(t, func(c render.Canvas) { title.Draw(c, 1) }, glyphs, size[0], size[1])
+				fmt.Fprintf(&b, "%d x %d\n%s\n\n", size[0], size[1], strings.Join(text, "\n"))
+			}
+		}
+		tuitest.File(t, name, b.String())
+	}
+}
+
+// TestFewCellsChange: what moves costs little to send.
+func TestFewCellsChange(t *testing.T) {
+	s := Scene{Arbiter: Figure{ID: "arbiter", Pose: Works}}
+	for i := range 4 {
+		s.Workers = append(s.Workers, worker(i+1, "I", Works))
+	}
+	total, frames := 0, 36
+	_, before := draw(t, s, render.Unicode, 80, Rows, 0)
+	for frame := 1; frame <= frames; frame++ {
+		_, after := draw(t, s, render.Unicode, 80, Rows, frame)
+		total += changed(before, after)
+		before = after
+	}
+	if mean := total / frames; mean == 0 || mean > 40 {
+		t.Errorf("%d cells of 720 change from frame to frame", mean)
+	}
+	for _, still := range scenes[:1] {
+		_, a := draw(t, still.Scene, render.Unicode, 80, Rows, 1)
+		_, b := draw(t, still.Scene, render.Unicode, 80, Rows, 2)
+		if n := changed(a, b); n != 0 {
+			t.Errorf("%d cells change while all wait", n)
+		}
+	}
+}
+
+// TestWhoIsInThePicture: who has left is not drawn, and of many the newest are, with the number of the others.
+func TestWhoIsInThePicture(t *testing.T) {
+	s := Scene{Arbiter: arbiter, Workers: []Figure{worker(1, "GONE", Leaves)}}
+	for i := range 9 {
+		s.Workers = append(s.Workers, worker(i+2, fmt.Sprint("w", i), Works))
+	}
+	text, _ := draw(t, s, render.Unicode, 72, Rows, 0)
+	last := text[Rows-1]
+	if strings.Contains(last, "GONE") || strings.Contains(last, "w2") || !strings.Contains(last, "w3") ||
+		text[0] != " and 3 more" {
+		t.Errorf("the labels are %q", last)
+	}
+	if s.Night() {
+		t.Error("it is night while somebody works")
+	}
+}
+
+// TestAnySize: nothing panics or leaves the canvas, whatever the scene and the window.
+func TestAnySize(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		s := Scene{Arbiter: arbiter, Cloth: r.Float64()*4 - 2}
+		for i := range r.IntN(12) {
+			s.Workers = append(s.Workers, Figure{ID: fmt.Sprint("orch-", i), Label: "x", Pose: Pose(r.IntN(7)),
+				Age: time.Duration(r.Int64N(int64(2 * walking)))})
+		}
+		s.Arbiter.Pose = Pose(r.IntN(7))
+		s.Humans = []Human{{Kind: Kind(r.IntN(5)), At: r.Float64()}}
+		glyphs := render.Unicode
+		if r.IntN(2) == 0 {
+			glyphs = render.ASCII
+		}
+		draw(t, s, glyphs, r.IntN(120)+1, r.IntN(20)+1, r.IntN(1000))
+		title := Title{Chosen: Kind(r.IntN(4)), Walked: time.Duration(r.Int64N(int64(2 * Walk)))}
+		painted(t, func(c render.Canvas) { title.Draw(c, r.IntN(9)) }, glyphs, r.IntN(120)+1, r.IntN(40)+1)
+	}
+}

@@ -1,0 +1,66 @@
+package ritual
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Title is the picture before the first word: the sigil, the Arbiter at its loom, and those that a person may be.
+// When one is chosen it walks to the Arbiter.
+type Title struct {
+	Chosen Kind // Nobody: nobody is yet
+	Walked time.Duration
+}
+
+// Walk is how long the way to the Arbiter takes.
+const Walk = 3 * time.Second
+
+// Draw draws the title.
+func (t Title) Draw(c render.Canvas, frame int) {
+	columns, rows := c.Size()
+	c.Clear(render.Base)
+	ground := min(Rows, rows)
+	s := Scene{Arbiter: Figure{ID: "arbiter", Label: "the Arbiter", Pose: Asks}}
+	if t.Chosen == Nobody {
+		s.Arbiter.Pose = Waits
+		for i, k := range Kinds() {
+			s.Humans = append(s.Humans, Human{Kind: k, Label: strconv.Itoa(i + 1), At: 0.35 + 0.3*float64(i)})
+		}
+	} else {
+		s.Humans = []Human{{Kind: t.Chosen, At: 1 - min(float64(t.Walked)/float64(Walk), 1), Walks: true}}
+	}
+	s.Draw(c.Sub(0, rows-ground, columns, ground), frame)
+	above := c.Sub(0, 0, columns, rows-ground)
+	room := rows - ground - 5
+	art := c.Look.Sigil(columns-4, min(room, 14))
+	if room < 0 {
+		art = nil
+	}
+	y := max((room-len(art))/2, 0)
+	for _, l := range art {
+		above.Center(y, l)
+		y++
+	}
+	above.Center(y+1, render.Of(render.Title, "T H E   A R B I T E R"))
+	above.Center(y+3, t.words(columns))
+}
+
+// words say what can be done.
+func (t Title) words(columns int) render.Line {
+	if t.Chosen != Nobody {
+		return render.Of(render.Motto, "The "+t.Chosen.String()+" comes before the loom.")
+	}
+	var names []string
+	for i, k := range Kinds() {
+		names = append(names, fmt.Sprintf("%d the %s", i+1, k))
+	}
+	text := "Who comes?   " + strings.Join(names, "   ") + "   any other key: go on"
+	if len(text) > columns {
+		text = "1, 2, 3: who comes; else go on"
+	}
+	return render.Of(render.Motto, text)
+}

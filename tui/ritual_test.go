@@ -1,0 +1,90 @@
+package tui
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/ritual"
+)
+
+// TestScene: the agents stand as figures below the tiles, or beside the conversation, and only where there is room.
+func TestScene(t *testing.T) {
+	on := func(o *Options, _ *theatre) { o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true }
+	for _, size := range [][2]int{{200, 50}, {150, 44}} {
+		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
+			play(t, size[0], size[1], on, func(s *scene) {
+				s.crowd()
+				s.Golden(fmt.Sprintf("scene-%dx%d", size[0], size[1]))
+			})
+		})
+	}
+	for _, size := range [][2]int{{200, 30}, {120, 40}, {40, 12}} {
+		play(t, size[0], size[1], on, func(s *scene) {
+			s.crowd()
+			s.ExpectNot("⡶⢶⢶")
+		})
+	}
+}
+
+// titled is a frontend with a title, and who was remembered.
+func titled(t *testing.T, still bool, act func(s *scene, remembered *[]ritual.Kind)) {
+	t.Helper()
+	var remembered []ritual.Kind
+	play(t, 100, 30, func(o *Options, _ *theatre) {
+		o.Still = still
+		remember := func(k ritual.Kind) { remembered = append(remembered, k) }
+		o.Ritual = Ritual{Title: true, Human: ritual.Scribe, Remember: remember}
+	}, func(s *scene) {
+		s.Expect("T H E   A R B I T E R", "Who comes?", "2 the scribe")
+		act(s, &remembered)
+	})
+}
+
+// TestTitle: a key that chooses sends the figure to the Arbiter; every other key does what it does without a title.
+func TestTitle(t *testing.T) {
+	titled(t, false, func(s *scene, remembered *[]ritual.Kind) {
+		s.Press("3")
+		s.Settle()
+		s.Expect("The smith comes before the loom.")
+		s.Advance(ritual.Walk + time.Second)
+		s.Expect("Speak, mortal.")
+		if got := fmt.Sprint(*remembered); got != "[scribe smith]" {
+			t.Errorf("remembered: %s", got)
+		}
+	})
+	for name, press := range map[string]func(s *scene){
+		"a letter": func(s *scene) { s.Type("w") }, "a paste": func(s *scene) { s.Paste("w") },
+		"Enter, then a letter": func(s *scene) { s.Press("Enter"); s.Type("w") },
+		"a walk cut short":     func(s *scene) { s.Press("1"); s.Settle(); s.Type("w") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			titled(t, false, func(s *scene, _ *[]ritual.Kind) {
+				press(s)
+				s.Type("eave")
+				s.Settle()
+				s.Expect("Speak, mortal.", "weave")
+			})
+		})
+	}
+	titled(t, true, func(s *scene, _ *[]ritual.Kind) {
+		s.Press("1")
+		s.Settle()
+		s.Expect("Speak, mortal.")
+	})
+	titled(t, false, func(s *scene, _ *[]ritual.Kind) {
+		s.Press("F1")
+		s.Settle()
+		s.ExpectNot("Who comes?")
+		s.Press("Esc")
+		s.Settle()
+		s.Expect("Speak, mortal.")
+	})
+}
+
+// TestNoTitle: whoever begins with a task, or opens a run, is not kept from it.
+func TestNoTitle(t *testing.T) {
+	play(t, 100, 30, func(o *Options, _ *theatre) {
+		o.Ritual, o.Begin = Ritual{Title: true}, &Begin{Task: "Weave"}
+	}, func(s *scene) { s.ExpectNot("Who comes?") })
+}

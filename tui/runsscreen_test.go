@@ -1,0 +1,127 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// everywhere has runs of several directories.
+func everywhere(_ *Options, h *theatre) {
+	at := time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)
+	h.all = []RunInfo{
+		{ID: "0aaaaaaa-1", Title: "Teach the loom", Status: "live", LastActive: at.Add(59 * time.Minute),
+			CWD: "/home/weaver/loom", Here: true, Live: true, CostUSD: 1.5, Bytes: 12_345},
+		{ID: "0bbbbbbb-2", Title: "Mend the shuttle", Status: "interrupted", LastActive: at, CWD: "/home/weaver/loom",
+			Here: true, Resumable: true, Bytes: 123},
+		{ID: "0ccccccc-3", Title: "Spin \x1b[31mred yarn", Status: "needs_input", LastActive: at.Add(-time.Hour),
+			CWD: "/srv/other/place/of a long name/that does not end/\x1b]0;x\x07yarn", Resumable: true,
+			CostUSD: 0.25, Bytes: 1234},
+		{ID: "0ddddddd-4", Title: "Another loom", Status: "live", LastActive: at.Add(-2 * time.Hour), CWD: "/srv/other",
+			Live: true, CostUSD: 20, Bytes: 123_456},
+		{ID: "0eeeeeee-5", Title: "It was never begun", Status: "damaged", LastActive: at.Add(-3 * time.Hour),
+			CWD: "/srv/other"},
+		{ID: "0fffffff-6", Title: "Count the omens", Status: "complete", LastActive: at.AddDate(0, 0, -3),
+			CWD: "/srv/omens", Finished: true, Resumable: true, CostUSD: 3, Bytes: 1_234_567},
+	}
+}
+
+// TestAllRuns: Enter does with each run what one can do with it here, and else tells the command.
+func TestAllRuns(t *testing.T) {
+	for _, tt := range []struct {
+		keys  []string
+		sees  string
+		begun string // the run that is taken up or shown
+	}{
+		{nil, "", "0aaaaaaa-1"},
+		{[]string{"Down"}, "", "0bbbbbbb-2"},
+		{[]string{"Down", "Down"}, "arbiter --resume --session 0ccccccc", ""},
+		{[]string{"Down", "Down", "Down"}, "", "0ddddddd-4"},
+		{[]string{"Down", "Down", "Down", "Down"}, "cannot be taken up", ""},
+		{[]string{"G"}, "The report of 0fffffff-6", ""},
+	} {
+		play(t, 120, 30, everywhere, func(s *scene) {
+			s.Press("F4")
+			s.Settle()
+			s.Press(append(tt.keys, "Enter")...)
+			s.Settle()
+			if tt.sees != "" {
+				s.Expect(tt.sees)
+			}
+			s.host.mu.Lock()
+			begun := ""
+			if b := s.host.begun; len(b) > 0 {
+				begun = b[0].Resume
+			}
+			s.host.mu.Unlock()
+			if begun != tt.begun {
+				t.Errorf("%v: %q is begun, not %q", tt.keys, begun, tt.begun)
+			}
+		})
+	}
+}
+
+// TestRunsAreSearched: words find runs by their task, directory, status and id; Esc shows all again.
+func TestRunsAreSearched(t *testing.T) {
+	play(t, 120, 30, everywhere, func(s *scene) {
+		s.Press("F4")
+		s.Settle()
+		s.Expect("6 threads, 2 live", "Another loom")
+		s.Press("/")
+		s.Type("LIVE other\n")
+		s.Settle()
+		s.Expect("2 live, 1 of 6", "Another loom", "$20.00", "/srv/other")
+		s.ExpectNot("Teach the loom", "Mend the shuttle")
+		s.Press("r")
+		s.Settle()
+		s.Expect("The report of 0ddddddd-4")
+		s.Press("Esc")
+		s.Settle()
+		s.Expect("Another loom")
+		s.Press("Esc")
+		s.Settle()
+		s.Expect("6 threads", "Teach the loom")
+		s.Press("/")
+		s.Type("nobody knows it")
+		s.Settle()
+		s.Expect("No thread", "/nobody knows it")
+		s.Press("Esc")
+		s.Settle()
+		s.Press("Esc")
+		s.Settle()
+		s.ExpectNot("THREADS")
+	})
+}
+
+// TestRunsBesideOne: while a run is played here, another is shown in another terminal, and its own is gone back to.
+func TestRunsBesideOne(t *testing.T) {
+	play(t, 120, 30, func(o *Options, h *theatre) {
+		everywhere(o, h)
+		h.all[1].ID, h.all[1].Live = puppetRun, true
+	}, func(s *scene) {
+		s.weave()
+		s.Press("F4")
+		s.Settle()
+		s.Press("Enter")
+		s.Settle()
+		s.Expect("arbiter attach 0aaaaaaa")
+		s.Press("Down", "Enter")
+		s.Settle()
+		s.Expect("THE WEAVING")
+	})
+}
+
+// TestRunsCannotBeRead: it is said why, and those of this directory are listed.
+func TestRunsCannotBeRead(t *testing.T) {
+	play(t, 120, 30, func(_ *Options, h *theatre) {
+		h.unlisted = errors.New("the state directory is gone")
+		h.found.Runs = []RunInfo{{ID: "0aaaaaaa-1", Title: "Teach the loom", Status: "interrupted"}}
+	}, func(s *scene) {
+		s.Press("F4")
+		s.Settle()
+		s.Expect("the state directory is gone", "Teach the loom")
+		s.Press("r")
+		s.Settle()
+		s.Expect("the state directory is gone")
+	})
+}

@@ -1,0 +1,179 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/shellcard"
+)
+
+// shellLimit is how long a command of a person's own may take.
+const shellLimit = 10 * time.Minute
+
+// shell runs commands of a person's own, one at a time, and shows each on a card.
+type shell struct {
+	d      *app
+	card   *shellcard.Card    // the last one; nil: there was none
+	cancel context.CancelFunc // ends it
+	shown  *dialog            // its card, nil while it is closed
+	follow bool               // the end of the output is kept in sight
+	limit  time.Duration      // that a command may take
+}
+
+// shellLine is the line that a text stands for, as in "!make test"; ok is false for one that stands for none.
+func shellLine(text string) (line string, ok bool) {
+	line, ok = strings.CutPrefix(text, "!")
+	return strings.TrimSpace(line), ok && !strings.HasPrefix(line, "!")
+}
+
+// run runs a line. Without one it shows the card of the last.
+func (sh *shell) run(line string) bool {
+	switch {
+	case sh.card != nil && (line == "" || !sh.card.Over()):
+		if line != "" {
+			sh.d.flash("Your last command runs. Esc stops it.")
+		}
+		sh.show()
+		return line == ""
+	case line == "":
+		sh.d.flash("Write a command behind the !, such as !git status.")
+		return false
+	}
+	sh.d.session.remember("!" + line)
+	dir := sh.d.session.found.CWD
+	if s := sh.d.session.state; s != nil {
+		dir = s.Options.CWD
+	}
+	card := shellcard.New(line, now())
+	ctx, cancel := context.WithTimeout(sh.d.f.ctx, sh.limit)
+	sh.card, sh.cancel, sh.follow = card, cancel, true
+	out := hintingWriter{card, func() { hint(sh.d.f.pump.again) }}
+	sh.d.f.work(func(context.Context) {
+		defer cancel()
+		how, err := sh.d.f.options.Host.Shell(ctx, dir, line, out)
+		good := err == nil && how == 0
+		card.End(sh.end(ctx, how, err), good, now())
+		sh.d.f.post(func() { sh.ended(card) })
+	})
+	sh.show()
+	return true
+}
+
+// end says how a command ended.
+func (sh *shell) end(ctx context.Context, code int, err error) string {
+	switch {
+	case context.Cause(ctx) == context.DeadlineExceeded:
+		return "stopped, because it took longer than " + eventtext.Span(sh.limit)
+	case ctx.Err() != nil:
+		return "stopped"
+	case err != nil:
+		return sanitize.Line(err.Error(), 300)
+	}
+	return fmt.Sprintf("exit code %d", code)
+}
+
+// hintingWriter has the screen be painted when there is output.
+type hintingWriter struct {
+	card *shellcard.Card
+	tell func()
+}
+
+func (w hintingWriter) Write(p []byte) (int, error) {
+	n, err := w.card.Write(p)
+	w.tell()
+	return n, err
+}
+
+// ended is called when a command has ended.
+func (sh *shell) ended(card *shellcard.Card) {
+	if !sh.inSight() {
+		sh.d.flash("Your command has ended. ! shows it: " + card.Line())
+	}
+}
+
+// show shows the card.
+func (sh *shell) show() {
+	g := sh.d.dialogs.show(sh.data(), nil)
+	sh.shown = g
+	g.context = keys.Shell
+	g.answer = func(string) { sh.add() }
+	g.dismiss = func() {
+		if sh.card.Over() {
+			g.close()
+			return
+		}
+		sh.cancel()
+	}
+	g.act = sh.act
+	sh.renew()
+}
+
+// inSight reports whether the card is open, also behind a page.
+func (sh *shell) inSight() bool { return sh.shown != nil && sh.d.dialogs.open == sh.shown }
+
+// running reports whether a command runs.
+func (sh *shell) running() bool { return sh.card != nil && !sh.card.Over() }
+
+// renew shows what came meanwhile.
+func (sh *shell) renew() {
+	if !sh.inSight() {
+		return
+	}
+	sh.shown.ask.Renew(sh.data())
+	if sh.follow {
+		sh.shown.ask.Follow()
+	}
+}
+
+// act does what a key stands for on the card alone.
+func (sh *shell) act(a keys.Action) bool {
+	switch a {
+	case keys.Choose:
+		sh.add()
+	case keys.Copy:
+		sh.d.copy(sh.card.Text())
+	case keys.Top:
+		sh.follow = false
+		sh.shown.ask.Top()
+	case keys.Bottom:
+		sh.follow = true
+		sh.shown.ask.Follow()
+	case keys.Up, keys.PageUp:
+		sh.follow = false
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+// add adds the output to the input, for whoever is written to, once the command has ended.
+func (sh *shell) add() {
+	if !sh.card.Over() {
+		return
+	}
+	sh.shown.close()
+	sh.d.toInput()
+	sh.d.prompt.write()
+	sh.d.prompt.input.Paste(sh.card.Text())
+}
+
+// data is the card as a dialog.
+func (sh *shell) data() pages.AskData {
+	data := pages.AskData{
+		Title: "Your command", Tone: render.FrameFocus, Head: sh.card.Head(now()), Body: sh.card.Body,
+		Choices: []pages.Choice{{Value: yes, Label: "Add it to the input"}},
+		Note:    "Esc closes it.",
+	}
+	if !sh.card.Over() {
+		data.Choices, data.Note = nil, "Esc stops it, with all that it has started."
+	}
+	return data
+}

@@ -1,0 +1,150 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// says is a shell in which each line says something and ends.
+func says(code int, text string) func(context.Context, string, string, io.Writer) (int, error) {
+	return func(_ context.Context, _, _ string, out io.Writer) (int, error) {
+		fmt.Fprint(out, text)
+		return code, nil
+	}
+}
+
+// TestShellLine: a line behind a ! runs in the workspace and says what it says on a card; from there it gets into the
+// input, and from there to an agent. No agent hears of it before.
+func TestShellLine(t *testing.T) {
+	var ran []string
+	shell := func(_ *Options, h *theatre) {
+		h.shell = func(_ context.Context, dir, line string, out io.Writer) (int, error) {
+			ran = append(ran, dir+": "+line)
+			fmt.Fprintf(out, "said by %s\n", line)
+			return len(ran) - 1, nil
+		}
+	}
+	play(t, 100, 30, shell, func(s *scene) {
+		s.Type("!git status\n") // before anything was begun
+		s.Settle()
+		s.Expect("Your command", "git status", "exit code 0", "said by git status", "Add it to the input")
+		if len(s.host.begun) != 0 {
+			t.Error("a run was begun")
+		}
+		s.Press("Esc")
+		s.Settle()
+		s.ExpectNot("Your command")
+		s.weave()
+		s.Type("!make")
+		s.Settle()
+		s.Expect("in your shell")
+		s.Type(" test\n")
+		s.Settle()
+		s.Expect("make test", "exit code 1", "said by make test")
+		s.Press("Esc")
+		s.Settle()
+		s.Type("!\n") // the last one again
+		s.Settle()
+		s.Expect("make test", "exit code 1")
+		s.Press("Tab")
+		s.Settle()
+		s.ExpectNot("Your command")
+		s.Type("What is wrong?\n")
+		s.Settle()
+		say, _ := s.host.present().took().(contract.Say)
+		for _, part := range []string{"I ran this command (exit code 1)", "make test", "said by make test",
+			"What is wrong?"} {
+			if !strings.Contains(say.Text, part) {
+				t.Errorf("the run was told %q", say.Text)
+			}
+		}
+		s.Type("!!important\n")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Say{Text: "!important"}) {
+			t.Errorf("took %+v", got)
+		}
+		if want := "[/home/weaver/loom: git status /home/weaver/loom: make test]"; fmt.Sprint(ran) != want {
+			t.Errorf("ran %v", ran)
+		}
+	})
+}
+
+// TestShellIsStopped: Esc stops a command, and the next one closes its card; so does the time limit. The end of the
+// output stays in sight until somebody reads further up.
+func TestShellIsStopped(t *testing.T) {
+	for _, how := range []string{"Esc", "Ctrl+C", "time"} {
+		shell := func(_ *Options, h *theatre) {
+			h.shell = func(ctx context.Context, _, _ string, out io.Writer) (int, error) {
+				for i := range 100 {
+					fmt.Fprintf(out, "line %d\n", i)
+				}
+				<-ctx.Done()
+				return -1, nil
+			}
+		}
+		play(t, 80, 24, shell, func(s *scene) {
+			s.weave()
+			s.do(func() { s.face.root.shell.limit = 10 * time.Second })
+			s.Type("!tail -f log\n")
+			s.Settle()
+			s.Expect("tail -f log", "running for 0 s", "line 99", "Esc stops it")
+			s.Press("Enter")
+			s.Settle()
+			s.Expect("running for 0 s")
+			s.Press("g")
+			s.Settle()
+			s.Expect("line 0")
+			s.ExpectNot("line 99")
+			s.Advance(3*time.Second + 4*frame)
+			s.Expect("running for 3 s", "line 0")
+			s.Press("G")
+			want := "stopped, after"
+			if how == "time" {
+				s.Advance(10 * time.Second)
+				want = "stopped, because it took longer than"
+			} else {
+				s.Press(how)
+				s.Settle()
+			}
+			s.Expect(want, "line 99", "Add it to the input")
+			s.Press("Esc")
+			s.Settle()
+			s.ExpectNot("Your command", "Leave?")
+		})
+	}
+}
+
+// TestShellEndsWithTheScreen: a command does not outlive the screen that it was begun on.
+func TestShellEndsWithTheScreen(t *testing.T) {
+	ended := false
+	shell := func(_ *Options, h *theatre) {
+		h.shell = func(ctx context.Context, _, _ string, _ io.Writer) (int, error) {
+			<-ctx.Done()
+			ended = true
+			return -1, nil
+		}
+	}
+	play(t, 80, 24, shell, func(s *scene) {
+		s.weave()
+		s.Type("!sleep 600\n")
+		s.Settle()
+		s.do(s.face.Leave)
+		if s.ExpectEnd() != nil || !ended {
+			t.Error("the command goes on")
+		}
+	})
+}
+
+func (h *theatre) Shell(ctx context.Context, dir, line string, out io.Writer) (int, error) {
+	if h.shell == nil {
+		return 0, errors.New("there is no shell")
+	}
+	return h.shell(ctx, dir, line, out)
+}

@@ -1,0 +1,130 @@
+// Package shellcard keeps what a command of the user's own says, and shows it as a card: the end of its output, how it
+// ended, and the text in which an agent is told of it.
+package shellcard
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Bounds of the output, in bytes: what is kept of its end, and what of that an agent is told.
+const (
+	kept = 128 << 10
+	told = 32 << 10
+)
+
+// Card is a command and its output. It is safe for concurrent use.
+type Card struct {
+	line  string
+	began time.Time
+
+	mu    sync.Mutex // guards what follows
+	text  []byte     // the end of the output
+	lost  int        // bytes before it
+	over  bool
+	ended time.Time
+	how   string // how it ended: "exit code 1"
+	good  bool
+}
+
+// New is the card of a command that begins.
+func New(line string, at time.Time) *Card { return &Card{line: line, began: at} }
+
+// Write implements io.Writer: it adds output.
+func (c *Card) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text = append(c.text, p...)
+	if n := len(c.text) - kept; n > kept { // not at each write
+		c.lost += n
+		c.text = append([]byte(nil), c.text[n:]...)
+	}
+	return len(p), nil
+}
+
+// End says how the command ended.
+func (c *Card) End(how string, good bool, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over, c.how, c.good, c.ended = true, how, good, at
+}
+
+// Over reports whether it has ended.
+func (c *Card) Over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over
+}
+
+// Line is the command.
+func (c *Card) Line() string { return c.line }
+
+// Head says what runs, or how it ended, and how long it took.
+func (c *Card) Head(now time.Time) []render.Line {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := render.Of(render.Strong, sanitize.Line(c.line, 500))
+	if !c.over {
+		return []render.Line{line, render.Of(render.Active, "running for "+seconds(now.Sub(c.began)))}
+	}
+	role := render.Good
+	if !c.good {
+		role = render.Bad
+	}
+	return []render.Line{line, render.Of(role, c.how).Append(render.Dim, ", after "+seconds(c.ended.Sub(c.began)))}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) }
+
+// Body is the output, laid out for a width.
+func (c *Card) Body(width int) []render.Line {
+	text, lost := c.tail(kept)
+	var lines []render.Line
+	if lost > 0 {
+		lines = append(lines, render.WrapText(render.Dim, cut(lost), width)...)
+	}
+	if text == "" {
+		return append(lines, render.Of(render.Dim, "(no output)"))
+	}
+	return append(lines, render.WrapText(render.Code, text, width)...)
+}
+
+// Text is the command and the end of its output as text, for an agent.
+func (c *Card) Text() string {
+	text, lost := c.tail(told)
+	c.mu.Lock()
+	how := c.how
+	c.mu.Unlock()
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if lost > 0 {
+		text = cut(lost) + "\n" + text
+	}
+	return fmt.Sprintf("I ran this command (%s):\n%s\n%s\n%s\nIts output:\n%s\n%s\n%s\n", how, fence,
+		sanitize.Text(c.line), fence, fence, text, fence)
+}
+
+// tail is at most so many bytes of the end of the output, from the beginning of a line, and how many stand before.
+func (c *Card) tail(most int) (text string, lost int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	end := c.text
+	lost = c.lost
+	if n := len(end) - most; n > 0 {
+		lost, end = lost+n, end[n:]
+		if i := strings.IndexByte(string(end), '\n'); i >= 0 && i < len(end)-1 {
+			lost, end = lost+i+1, end[i+1:]
+		}
+	}
+	return strings.Trim(sanitize.Text(string(end)), "\n"), lost
+}
+
+func cut(lost int) string { return "(" + words.Bytes(int64(lost)) + " before this are not shown)" }

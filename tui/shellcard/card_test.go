@@ -1,0 +1,68 @@
+package shellcard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+func textOf(lines []render.Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.Text() + "\n")
+	}
+	return b.String()
+}
+
+// TestCard: it says what runs, then how it ended; its output is text alone.
+func TestCard(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	c := New("make \x1b[31mall", began)
+	if got := textOf(c.Head(began.Add(12 * time.Second))); got != "make all\nrunning for 12 s\n" || c.Over() {
+		t.Errorf("running: %q", got)
+	}
+	if got := textOf(c.Body(40)); got != "(no output)\n" {
+		t.Errorf("without output: %q", got)
+	}
+	fmt.Fprint(c, "one\r\n\x1b[1mt")
+	fmt.Fprint(c, "wo\x1b]0;owned\a ```\n")
+	c.End("exit code 2", false, began.Add(time.Minute))
+	if got := textOf(c.Head(began.Add(time.Hour))); got != "make all\nexit code 2, after 60 s\n" || !c.Over() {
+		t.Errorf("ended: %q", got)
+	}
+	if got := textOf(c.Body(40)); got != "one\ntwo ```\n" {
+		t.Errorf("output: %q", got)
+	}
+	want := "I ran this command (exit code 2):\n````\nmake all\n````\nIts output:\n````\none\ntwo ```\n````\n"
+	if got := c.Text(); got != want {
+		t.Errorf("an agent is told %q", got)
+	}
+}
+
+// TestLongOutput: its end is kept, from the beginning of a line, and it is said how much is not.
+func TestLongOutput(t *testing.T) {
+	c := New("yes", time.Time{})
+	written := 0
+	for i := range 100_000 {
+		n, _ := fmt.Fprintf(c, "line %06d\n", i)
+		written += n
+	}
+	if len(c.text) > 2*kept {
+		t.Errorf("%d bytes are kept", len(c.text))
+	}
+	body := textOf(c.Body(80))
+	first, rest, _ := strings.Cut(body, "\n")
+	if !strings.HasPrefix(first, "(") || !strings.HasSuffix(first, " before this are not shown)") {
+		t.Errorf("begins with %q", first)
+	}
+	if !strings.HasPrefix(rest, "line ") || !strings.HasSuffix(body, "line 099999\n") {
+		t.Errorf("%.40q … %q", rest, body[len(body)-20:])
+	}
+	text, lost := c.tail(told)
+	if lost+len(text)+1 != written || len(text) > told {
+		t.Errorf("%d bytes are told and %d are said to be lost of %d", len(text), lost, written)
+	}
+}

@@ -1,0 +1,71 @@
+package snapshot
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/tui/activity"
+)
+
+// TestNow: the words say what the tiles show.
+func TestNow(t *testing.T) {
+	now := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC)
+	agent := func(id, name string, change func(a *roster.Agent)) *roster.Agent {
+		a := &roster.Agent{}
+		a.ID, a.Name, a.Role, a.Status = id, name, roster.RoleOrchestrator, roster.Busy
+		a.Since = now.Add(-40 * time.Second)
+		change(a)
+		return a
+	}
+	s := &supervisor.State{Options: runconfig.Options{CWD: "/loom", Permissions: "ask"}}
+	s.Agents = []*roster.Agent{
+		agent("arbiter", "The Arbiter", func(a *roster.Agent) { a.Role, a.Status = roster.RoleArbiter, roster.Ready }),
+		agent("orch-1", "Orchestrator I", func(a *roster.Agent) {
+			a.Mode, a.CostUSD, a.Context = "developer", 0.41, bridge.Context{Tokens: 68_000, Window: 200_000, Pct: 34}
+		}),
+		agent("orch-2", "Orchestrator II", func(*roster.Agent) {}),
+		agent("orch-3", "Orchestrator III", func(a *roster.Agent) {
+			a.Backoff = &roster.Backoff{Category: bridge.CatOverloaded, Attempt: 2, Until: now.Add(24 * time.Second)}
+		}),
+		agent("orch-4", "Orchestrator IV", func(a *roster.Agent) { a.Status = roster.Ended }),
+		agent("orch-5", "Orchestrator V", func(*roster.Agent) {}),
+		agent("orch-6", "Orchestrator VI", func(*roster.Agent) {}),
+	}
+	s.Permission.Open = []permission.Request{{ID: "p", At: now.Add(-9 * time.Second),
+		Params: bridge.PermissionParams{AgentRef: s.Agents[6].AgentRef, Tool: "Bash",
+			Input: []byte(`{"command":"rm -rf build"}`)}}}
+	work := map[string]Work{
+		"orch-1": {Agent: activity.Agent{Items: []activity.Item{{At: now.Add(-12 * time.Second), Tool: "Read",
+			Gist: "/loom/header/header.go"}}}},
+		"orch-2": {Agent: activity.Agent{Subagents: []activity.Subagent{
+			{ID: "a", Name: "Look here", Began: now.Add(-30 * time.Second), Ended: now.Add(-10 * time.Second),
+				Tokens: 18_000},
+			{ID: "b", Name: "Look there", Began: now.Add(-30 * time.Second), Tokens: 36_000,
+				Doing: activity.Item{Tool: "Grep", Gist: "ReadHeader"}},
+		}}},
+		"orch-5": {Writing: "One line.\nAnd these are the words"},
+	}
+	want := `- **The Arbiter**: listens, for 40 s.
+- **Orchestrator I** (developer): Read header/header.go, for 12 s; context 34 %, $0.41.
+- **Orchestrator II**: Look there, for 30 s.
+  - Look here: done, for 20 s, 18k tokens
+  - Look there: Grep ReadHeader, for 30 s, 36k tokens
+- **Orchestrator III**: API overloaded, again in 0:24, attempt 2.
+- **Orchestrator V**: writes: And these are the words.
+- **Orchestrator VI**: asks leave: Bash rm -rf build, for 9 s.
+
+Permission mode: ask.`
+	if diff := cmp.Diff(want, Now(s, func(id string) Work { return work[id] }, now)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := Now(nil, nil, now); got != "There is no run yet." {
+		t.Errorf("before a run: %q", got)
+	}
+}

@@ -1,0 +1,137 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/tui/activity"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// Work is what is known of an agent beyond the state: what it does, and the end of what it writes.
+type Work struct {
+	activity.Agent
+	Writing string
+}
+
+// silentAfter is how long an agent that works may give no sign of life before that is said. Long
+// thoughts give none; so it is no trouble yet.
+const silentAfter = 2 * time.Minute
+
+// doing says what an agent does whose turn runs, and since when. Tail says that the end of the text
+// matters.
+func doing(s *supervisor.State, a *roster.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
+	if n := w.Working(); n > 0 {
+		return delegated(w, n)
+	}
+	root := Root(s, a)
+	if r := w.Running(); r.Call() {
+		return Call(r, root), r.At, false
+	}
+	if c := a.ToolCall; c != nil && !c.Cut { // of a run that was joined in its midst
+		what := eventtext.Relative(root, eventtext.One(c.What, eventtext.MaxSummary))
+		return strings.TrimSpace(eventtext.ToolName(c.Tool) + " " + what), c.Since, false
+	}
+	if text := sanitize.Line(lastLine(w.Writing), 400); text != "" {
+		return text, time.Time{}, true
+	}
+	since = a.Since
+	if w.Seen.After(since) {
+		since = w.Seen
+	}
+	switch {
+	case a.Watch.Hung:
+		return "gives no sign of life", since, false
+	case now.Sub(since) >= silentAfter:
+		return lifecycle.Thinking + ", without a word", since, false
+	}
+	return lifecycle.Thinking, since, false
+}
+
+// quiet reports whether an agent has been told to be quiet and has shown no work since.
+func quiet(s *supervisor.State, a *roster.Agent, w Work, now time.Time) bool {
+	return a.Watch.Silent && now.Sub(w.Seen) >= s.Options.QuietAfter
+}
+
+// delegated says what an agent does whose subagents are at work.
+func delegated(w Work, n int) (text string, since time.Time, tail bool) {
+	for _, sub := range w.Subagents {
+		if !sub.Works() {
+			continue
+		}
+		if since.IsZero() {
+			since, text = sub.Began, sub.Name
+		}
+	}
+	if n > 1 {
+		text = fmt.Sprintf("%d subagents: %s", n, text)
+	}
+	return text, since, false
+}
+
+// Call is a call on one line, with paths from the workspace.
+func Call(i activity.Item, root string) string {
+	text := i.Tool
+	if gist := eventtext.Relative(root, i.Gist); gist != "" {
+		text += " " + gist
+	}
+	return text
+}
+
+// lastLine is the last line of a text that is not blank.
+func lastLine(text string) string {
+	text = strings.TrimRight(text, " \t\n")
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// Root is the directory that an agent works in.
+func Root(s *supervisor.State, a *roster.Agent) string {
+	if a.Isolation != "" && a.Isolation != runconfig.IsolationShared && s.Options.Workspace.Own != "" {
+		return s.Options.Workspace.Dir(a.ID)
+	}
+	return s.Options.CWD
+}
+
+// Model is the model that an agent was given; empty: nobody chose one.
+func Model(s *supervisor.State, a *roster.Agent) string {
+	model := s.Options.Model
+	if a.Role == roster.RoleArbiter && s.Options.ArbiterModel != "" {
+		model = s.Options.ArbiterModel
+	}
+	for _, m := range slash.Modes(s) {
+		if m.Name == a.Mode && m.Model != "" && m.Model != "inherit" {
+			model = m.Model
+		}
+	}
+	if a.Model != "" {
+		model = a.Model
+	}
+	return sanitize.Line(model, 40)
+}
+
+// subagents are the lines below an agent's.
+func subagents(a *roster.Agent, w Work, now time.Time) []pages.Subagent {
+	var list []pages.Subagent
+	for _, sub := range w.Subagents {
+		line := pages.Subagent{Name: sub.Name, Works: sub.Works(), Failed: sub.Failed, Tokens: sub.Tokens}
+		if line.Works {
+			line.Age = max(now.Sub(sub.Began), 0)
+			line.Doing = Call(sub.Doing, "")
+		} else {
+			line.Age = max(sub.Ended.Sub(sub.Began), 0)
+		}
+		if a.Context.Window > 0 {
+			line.Pct = 100 * float64(sub.Tokens) / float64(a.Context.Window)
+		}
+		list = append(list, line)
+	}
+	return list
+}

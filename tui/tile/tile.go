@@ -1,0 +1,98 @@
+package tile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/tui/activity"
+	"github.com/arbiter-cli/arbiter/tui/pages"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Tile is what is shown of one agent.
+type Tile struct {
+	Row     pages.Agent // who it is and how it stands
+	Work    activity.Agent
+	Writing string // the end of the text that is arriving
+	Root    string // the directory it works in; paths are relative to it
+	Model   string // empty: not known
+	CostUSD float64
+}
+
+// lines are what a tile is made of, and which of them is the head of its subagents.
+type lines struct {
+	list  []render.Line
+	group int // -1: none is
+}
+
+// Lines draws a tile of so many columns and rows at most. The first line is its head. Group is the
+// line that folds and unfolds its subagents; -1: there is none.
+func Lines(t Tile, width, height int, look *render.Look, now time.Time) (list []render.Line, group int) {
+	if width <= 0 || height <= 0 {
+		return nil, -1
+	}
+	head := t.head(look, width)
+	gutter := render.Span{Text: look.Glyphs.Gutter + " ", Role: render.Speaker(t.Row.ID)}
+	if t.Row.Past {
+		gutter.Role = render.Frame
+	}
+	room := width - 2
+	if height == 1 || room < 8 {
+		return []render.Line{head}, -1
+	}
+	body := painter{tile: t, look: look, now: now, width: room}.body(height - 1)
+	list = []render.Line{head}
+	for _, l := range body.list {
+		list = append(list, append(render.Line{gutter}, l.Shorten(room, look.Glyphs.Ellipsis)...))
+	}
+	if group = body.group; group >= 0 {
+		group++
+	}
+	return list, group
+}
+
+// head says who it is, how it stands, and its figures at the right. What tells least goes first where
+// there is no room.
+func (t Tile) head(look *render.Look, width int) render.Line {
+	a := t.Row
+	role := render.Speaker(a.ID)
+	if a.Past {
+		role = render.Dim
+	}
+	mark := pages.Mark(look, a)
+	l := render.Line{{Text: mark.Text + " ", Role: mark.Role}, {Text: a.Name, Role: role}}
+	state := render.Line{{Text: "  " + a.State, Role: a.Tone}}
+	if a.Past {
+		state[0].Role = render.Dim
+	}
+	figures := pages.ContextFigures(look, a)
+	var cost, model, mode render.Line
+	if t.CostUSD > 0 {
+		cost = render.Of(render.Dim, fmt.Sprintf("$%.2f  ", t.CostUSD))
+	}
+	if t.Model != "" {
+		model = render.Of(render.Dim, t.Model+"  ")
+	}
+	if a.Mode != "" {
+		mode = render.Of(render.Dim, "  "+a.Mode)
+	}
+	room := width - l.Width() - 2
+	fits := func(part *render.Line) {
+		if room -= part.Width(); room < 0 {
+			room += part.Width()
+			*part = nil
+		}
+	}
+	fits(&state)
+	fits(&figures)
+	fits(&mode)
+	fits(&cost)
+	fits(&model)
+	l = append(append(l, mode...), state...)
+	right := append(append(cost, model...), figures...)
+	if gap := width - l.Width() - right.Width(); gap > 0 && len(right) > 0 {
+		l = append(l, render.Span{Text: blanks(gap), Role: render.Base})
+		l = append(l, right...)
+	}
+	return l.Shorten(width, look.Glyphs.Ellipsis)
+}

@@ -1,0 +1,52 @@
+package timeline
+
+import (
+	"sort"
+	"time"
+)
+
+// shortestCut is how long nobody must have played a run for that time to be left out.
+const shortestCut = time.Minute
+
+// maxCuts bounds how many such times are left out; later ones are drawn as they were.
+const maxCuts = 4096
+
+// Axis maps the time of a run to places on a line, from which the time is missing in which no process
+// played the run.
+type Axis struct {
+	Began, Ended time.Time
+	cuts         []cut // in order
+}
+
+// cut is time that is left out.
+type cut struct {
+	from, until time.Time
+	sum         time.Duration // what is left out up to its end
+}
+
+// Len is how long the line is.
+func (a Axis) Len() time.Duration { return max(a.Place(a.Ended), 0) }
+
+// Place is where a time lies on the line.
+func (a Axis) Place(t time.Time) time.Duration {
+	n := sort.Search(len(a.cuts), func(i int) bool { return !a.cuts[i].from.Before(t) })
+	if n == 0 {
+		return t.Sub(a.Began)
+	}
+	c := a.cuts[n-1]
+	if t.Before(c.until) {
+		t = c.until
+	}
+	return t.Sub(a.Began) - c.sum
+}
+
+// Time is the time of a place; at a cut the one behind it.
+func (a Axis) Time(p time.Duration) time.Time {
+	n := sort.Search(len(a.cuts), func(i int) bool {
+		return a.cuts[i].until.Sub(a.Began)-a.cuts[i].sum > p
+	})
+	if n == 0 {
+		return a.Began.Add(p)
+	}
+	return a.Began.Add(p + a.cuts[n-1].sum)
+}

@@ -1,0 +1,328 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+var began = time.Date(2026, 3, 1, 14, 0, 0, 0, time.UTC)
+
+// at is a time of the run, in seconds.
+func at(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+
+type told struct {
+	second int
+	id     string
+	body   contract.Body
+}
+
+func fold(list ...told) *Timeline {
+	t := &Timeline{}
+	for _, e := range list {
+		t.Add(at(e.second), contract.Event{ID: e.id, Body: e.body})
+	}
+	return t
+}
+
+// story is a run of a hundred seconds.
+func story() []told {
+	call := contract.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"go test ./..."}`)}
+	return []told{
+		{0, "supervisor", contract.Session{Session: "run-1"}},
+		{0, "arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}},
+		{0, "human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: "Teach the loom"}},
+		{1, "arbiter", contract.Delivered{MessageID: "m1"}},
+		{10, "arbiter", contract.Turn{Outcome: "done", CostUSD: 0.5}},
+		{10, "orch-1", contract.Spawn{Name: "Orchestrator I", Generation: 1}},
+		{20, "orch-1", call},
+		{30, "orch-1", contract.PermissionRequest{Request: "p1", Tool: "Bash"}},
+		{50, "orch-1", contract.Permission{Request: "p1", Behavior: "allow", By: "human"}},
+		{60, "orch-1", contract.ToolResult{ToolUse: "t1", Text: "ok"}},
+		{80, "orch-1", contract.Turn{Outcome: "done", CostUSD: 1.25}},
+		{80, "supervisor", contract.Handoff{From: "orch-1", To: "orch-2",
+			Document: &verdict.Document{Checks: []verdict.Check{{Command: "go test", Expect: "exit 0"}}},
+			Receipts: []verdict.Receipt{{Command: "go test", Result: verdict.CheckPassed}}}},
+		{81, "orch-1", contract.Done{Reason: "succeeded by orch-2"}},
+		{82, "orch-2", contract.Spawn{Name: "Orchestrator II", Generation: 1, SuccessorOf: "orch-1"}},
+		{90, "orch-2", contract.Assistant{Text: "I go on."}},
+		{100, "supervisor", contract.Result{Status: "complete"}},
+	}
+}
+
+var dark = func() *render.Look {
+	theme, err := render.NewTheme("mono", 8)
+	if err != nil {
+		panic(err)
+	}
+	return &render.Look{Theme: theme, Glyphs: render.ASCII}
+}()
+
+// drawn are the lines of a picture as text.
+func drawn(tl *Timeline, v *View, w, h int) []string {
+	var lines []string
+	for _, l := range tl.Lines(v, Frame{Look: dark, Now: at(100)}, w, h) {
+		lines = append(lines, l.Text())
+	}
+	return lines
+}
+
+// lineOf is what stands behind the name of a lane.
+func lineOf(t *testing.T, lines []string, name string) string {
+	t.Helper()
+	for _, l := range lines {
+		if _, rest, ok := strings.Cut(l, name); ok && !strings.Contains(rest, name) {
+			return rest
+		}
+	}
+	t.Fatalf("there is no lane %s:\n%s", name, strings.Join(lines, "\n"))
+	return ""
+}
+
+// TestLanes: each agent has a lane with its turns, calls, waits, hand-offs and cost, in their places.
+func TestLanes(t *testing.T) {
+	lines := drawn(fold(story()...), &View{}, 110+24+9, 30)
+	one := lineOf(t, lines, "Orchestrator I ")
+	cells := strings.TrimSpace(one[:len(one)-9])
+	for _, want := range []string{"[..........=======", "????", "----"} {
+		if !strings.Contains(cells, want) {
+			t.Errorf("the lane lacks %q: %q", want, cells)
+		}
+	}
+	if !strings.HasSuffix(one, "$1.25") || !strings.HasSuffix(lineOf(t, lines, "The Arbiter"), "$0.50") {
+		t.Errorf("costs are missing:\n%s", strings.Join(lines, "\n"))
+	}
+	if !strings.HasSuffix(cells, ">.]") {
+		t.Errorf("neither the hand-off nor the end is drawn: %q", cells)
+	}
+	if two := lineOf(t, lines, "Orchestrator II"); !strings.Contains(two, "R") {
+		t.Errorf("the successor is not marked: %q", two)
+	}
+	if you := lineOf(t, lines, "You"); !strings.Contains(you, "*") {
+		t.Errorf("what the human said is not marked: %q", you)
+	}
+}
+
+// TestCursor: the cursor says what is under it, steps go to what stands out, and the point at hand is the
+// time of its event.
+func TestCursor(t *testing.T) {
+	tl, v := fold(story()...), &View{}
+	show := func() string { return strings.Join(drawn(tl, v, 100, 24), "\n") }
+	show()
+	v.Lane(1)
+	for _, what := range []string{"end", "hand-off"} {
+		if !tl.Step(v, at(100), true) {
+			t.Fatalf("the %s of orch-1 is not found", what)
+		}
+	}
+	if p, _ := tl.Point(v, at(100)); !p.At.Equal(at(80)) || p.Lane != "orch-1" {
+		t.Errorf("the hand-off is at %v in %q", p.At, p.Lane)
+	}
+	if text := show(); !strings.Contains(text, "1 check passed") {
+		t.Errorf("the receipts are not counted:\n%s", text)
+	}
+	if !tl.Step(v, at(100), true) {
+		t.Fatal("there is no wait before")
+	}
+	if p, _ := tl.Point(v, at(100)); !p.At.Equal(at(30)) {
+		t.Errorf("the wait is at %v", p.At)
+	}
+	if text := show(); !strings.Contains(text, "waits for you  20 s") {
+		t.Errorf("it does not say how long:\n%s", text)
+	}
+	for range 3 {
+		v.Zoom(1)
+		show()
+	}
+	if p, _ := tl.Point(v, at(100)); !p.At.Equal(at(30)) {
+		t.Errorf("zooming moved the cursor to %v", p.At)
+	}
+	v.Home()
+	show()
+	if p, _ := tl.Point(v, at(100)); p.At.Before(at(0)) || p.At.After(at(10)) {
+		t.Errorf("the beginning is at %v", p.At)
+	}
+	v.Move(-5)
+	v.End()
+	v.Move(5)
+	if show(); v.behind {
+		t.Error("at the end it does not follow the run")
+	}
+}
+
+// TestPoint: a click takes a lane and a time, and a second one at the same place says so.
+func TestPoint(t *testing.T) {
+	tl, v := fold(story()...), &View{}
+	drawn(tl, v, 100, 24)
+	if again, ok := v.Point(v.gutter+10, v.first+2); again || !ok || v.lane != "orch-1" {
+		t.Errorf("a click takes %q, %v %v", v.lane, again, ok)
+	}
+	drawn(tl, v, 100, 24)
+	if again, _ := v.Point(v.gutter+10, v.first+2); !again {
+		t.Error("a second click is taken for a first one")
+	}
+	if _, ok := v.Point(v.gutter+10, 0); ok {
+		t.Error("the title is a lane")
+	}
+}
+
+// TestPauses: the time in which nobody played the run is left out, and places lead back to times.
+func TestPauses(t *testing.T) {
+	list := story()[:11]
+	list = append(list, told{80 + 3600*9, "supervisor", contract.Session{Session: "run-1", Resumed: true}},
+		told{90 + 3600*9, "orch-1", contract.Assistant{Text: "again"}},
+		told{100 + 3600*9, "supervisor", contract.Result{}})
+	tl := fold(list...)
+	a := tl.axis(at(0))
+	if got := a.Len(); got != 100*time.Second {
+		t.Errorf("the line is %v long", got)
+	}
+	for _, s := range []int{0, 40, 79, 85 + 3600*9, 100 + 3600*9} {
+		if got := a.Time(a.Place(at(s))); !got.Equal(at(s)) {
+			t.Errorf("%v comes back as %v", at(s), got)
+		}
+	}
+	if got := a.Place(at(1000)); got != 80*time.Second {
+		t.Errorf("the middle of a pause is at %v", got)
+	}
+	if text := strings.Join(drawn(tl, &View{}, 100, 24), "\n"); !strings.Contains(text, "1 pause left out") {
+		t.Errorf("it is not said:\n%s", text)
+	}
+}
+
+// TestAnotherRun: another run has another timeline.
+func TestAnotherRun(t *testing.T) {
+	tl := fold(append(story(), told{200, "supervisor", contract.Session{Session: "run-2"}},
+		told{201, "arbiter", contract.Assistant{Text: "new"}})...)
+	if len(tl.lanes) != 1 || !tl.first.Equal(at(200)) {
+		t.Errorf("%d lanes from %v", len(tl.lanes), tl.first)
+	}
+}
+
+// TestManyEvents: a long run takes no more room than a short one, and what was counted stays exact.
+func TestManyEvents(t *testing.T) {
+	tl := &Timeline{}
+	const calls = 60_000
+	for i := range calls {
+		id := fmt.Sprint("orch-", i%7+1)
+		use := fmt.Sprint("t", i)
+		tl.Add(at(i), contract.Event{ID: id, Body: contract.ToolUse{Tool: "Read", ToolUse: use}})
+		tl.Add(at(i).Add(400*time.Millisecond), contract.Event{ID: id, Body: contract.ToolResult{ToolUse: use}})
+		if i%10 == 0 {
+			tl.Add(at(i).Add(500*time.Millisecond), contract.Event{ID: id, Body: contract.Turn{CostUSD: 0.5}})
+		}
+	}
+	n, made, tools, usd := 0, 0, 0, 0.0
+	for _, l := range tl.lanes {
+		n += len(l.spans)
+		tools, usd = tools+l.tools, usd+l.cost()
+		for _, s := range l.spans {
+			if s.Kind == Tool {
+				made += s.N
+			}
+		}
+	}
+	if n > maxSpans || n != tl.spans {
+		t.Errorf("%d spans are kept, counted as %d", n, tl.spans)
+	}
+	if made != calls || tools != calls || usd != calls/10*0.5 {
+		t.Errorf("%d calls, %d counted, $%v", made, tools, usd)
+	}
+	v := &View{}
+	if got := lineOf(t, drawn(tl, v, 100, 24), "Orchestrator III"); strings.Count(got, "=") < 60 {
+		t.Errorf("the calls are not drawn: %q", got)
+	}
+}
+
+// TestManyAgents: more agents than a window has rows are scrolled, and more than are kept do no harm.
+func TestManyAgents(t *testing.T) {
+	tl := &Timeline{}
+	for i := range maxLanes + 500 {
+		id := fmt.Sprint("orch-", i+1)
+		tl.Add(at(i), contract.Event{ID: id, Body: contract.Spawn{Generation: 1}})
+		for k := range 30 {
+			tl.Add(at(i), contract.Event{ID: id, Body: contract.ToolCall{Tool: fmt.Sprint("tool", k)}})
+		}
+		tl.Add(at(i), contract.Event{ID: id, Body: contract.Done{}})
+	}
+	if len(tl.lanes) != maxLanes || tl.spans > maxSpans {
+		t.Errorf("%d lanes, %d spans", len(tl.lanes), tl.spans)
+	}
+	v := &View{}
+	drawn(tl, v, 80, 24)
+	v.Lane(500)
+	if text := strings.Join(drawn(tl, v, 80, 24), "\n"); !strings.Contains(text, "> orch-501") &&
+		!strings.Contains(text, "> Orchestrator DI") {
+		t.Errorf("the lane at hand is out of sight:\n%s", text)
+	}
+}
+
+// TestAnyWindow: no line is wider than the window, and there are no more than it has rows.
+func TestAnyWindow(t *testing.T) {
+	tl := fold(story()...)
+	for _, w := range []int{1, 9, 12, 39, 60, 100, 250} {
+		for _, h := range []int{1, 2, 3, 5, 8, 11, 24, 60} {
+			lines := tl.Lines(&View{}, Frame{Look: dark, Now: at(100)}, w, h)
+			if len(lines) > h {
+				t.Errorf("%d×%d: %d lines", w, h, len(lines))
+			}
+			for i, l := range lines {
+				if l.Width() > max(w, 12) { // names and one column
+					t.Errorf("%d×%d: line %d has %d columns: %q", w, h, i, l.Width(), l.Text())
+				}
+			}
+		}
+	}
+	if lines := (&Timeline{}).Lines(&View{}, Frame{Look: dark, Now: at(0)}, 40, 10); len(lines) != 3 {
+		t.Errorf("an empty timeline has %d lines", len(lines))
+	}
+}
+
+// TestHostileText: what a model names a tool or a mode is text on one line.
+func TestHostileText(t *testing.T) {
+	tl := fold(told{0, "arbiter", contract.Spawn{Name: "x\x1b[2J", Mode: "evil\n\x1b]52;c;b3duZWQ=\a"}},
+		told{1, "arbiter", contract.ToolUse{Tool: "Ba\x1b[31msh\u202e", ToolUse: "1",
+			Input: []byte(`{"command":"a\u001b[2J"}`)}})
+	v := &View{}
+	text := strings.Join(drawn(tl, v, 100, 24), "\n") + tl.Words(nil, at(5))
+	v.Home()
+	text += strings.Join(drawn(tl, v, 100, 24), "\n")
+	if strings.ContainsAny(text, "\x1b\a\u202e") {
+		t.Errorf("control characters are drawn: %q", text)
+	}
+}
+
+// TestWords: the same is told in words.
+func TestWords(t *testing.T) {
+	text := fold(story()...).Words(map[string]string{"orch-1": "The weaver"}, at(100))
+	for _, want := range []string{"1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",
+		"14:00:30 waits for you, 20 s: ", "1 check passed", "**You**", "14:01:22 renewed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestLives: what goes on grows with the time, and what a killed process did ends with its last word.
+func TestLives(t *testing.T) {
+	tl := fold(story()[:8]...)
+	text := func(now int) string {
+		var b strings.Builder
+		for _, l := range tl.Lines(&View{lane: "orch-1"}, Frame{Look: dark, Now: at(now)}, 100, 24) {
+			b.WriteString(l.Text() + "\n")
+		}
+		return b.String()
+	}
+	if got := text(90); !strings.Contains(got, "waits for you  for 1 min 00 s now") {
+		t.Errorf("it does not say for how long it has waited:\n%s", got)
+	}
+	tl.Add(at(500), contract.Event{ID: "supervisor", Body: contract.Session{Session: "run-1", Resumed: true}})
+	if got := text(501); strings.Contains(got, "now") {
+		t.Errorf("it still waits:\n%s", got)
+	}
+}

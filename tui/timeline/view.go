@@ -1,0 +1,247 @@
+package timeline
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// maxZoom is how often the line can be drawn twice as long.
+const maxZoom = 24
+
+// finest is how much time a column stands for at least.
+const finest = 10 * time.Millisecond
+
+// View is what of a timeline is in sight, and what is at hand: a time and a lane. The zero View follows
+// the end of the whole run.
+type View struct {
+	zoom   int
+	cursor time.Duration // on the axis
+	left   time.Duration // where the first column lies
+	behind bool          // the cursor stays where it is; else it follows the end of the run
+	lane   string        // the lane at hand; empty: the first of an agent
+
+	// As drawn last.
+	total   time.Duration
+	column  time.Duration // how much time a column stands for
+	columns int
+	lanes   []string
+	top     int // the first lane in sight
+	rows    int // of lanes in sight
+	gutter  int // columns before the line
+	first   int // the row of the first lane
+}
+
+// fit takes over how long the run is, and how much room there is for it.
+func (v *View) fit(total time.Duration, columns int) {
+	v.total, v.columns = total, max(columns, 1)
+	v.column = max((total/time.Duration(v.columns))>>v.zoom+1, finest) // the end lies in the last column
+	if !v.behind {
+		v.cursor = total
+	}
+	v.cursor = max(min(v.cursor, total), 0)
+	window := v.column * time.Duration(v.columns)
+	if v.cursor < v.left {
+		v.left = v.cursor - window/4
+	}
+	if v.cursor >= v.left+window {
+		v.left = v.cursor - window*3/4
+		if v.cursor == total {
+			v.left = total - window + v.column
+		}
+	}
+	v.left = max(min(v.left, total-window+v.column), 0)
+	v.left -= v.left % v.column
+}
+
+// at is the number of the lane at hand: at first that of an agent.
+func (v *View) at() int {
+	i := slices.Index(v.lanes, v.lane)
+	if i < 0 && len(v.lanes) > 1 && v.lanes[0] == contract.Human {
+		return 1
+	}
+	return max(i, 0)
+}
+
+// Move moves the cursor by columns.
+func (v *View) Move(columns int) {
+	v.goTo(v.cursor - v.cursor%max(v.column, 1) + time.Duration(columns)*v.column)
+}
+
+// goTo moves the cursor. At the end it follows the run.
+func (v *View) goTo(place time.Duration) {
+	v.cursor = max(min(place, v.total), 0)
+	v.behind = v.cursor < v.total
+}
+
+// Home and End move the cursor to the ends of the run.
+func (v *View) Home() { v.goTo(0) }
+func (v *View) End()  { v.goTo(v.total) }
+
+// Page is how many columns a large step takes.
+func (v *View) Page() int { return max(v.columns/8, 2) }
+
+// Lane moves to another lane.
+func (v *View) Lane(by int) {
+	if len(v.lanes) > 0 {
+		v.lane = v.lanes[max(min(v.at()+by, len(v.lanes)-1), 0)]
+	}
+}
+
+// Zoom draws the line twice as long, so many times; negative: half as long. The cursor stays where it is
+// on the screen.
+func (v *View) Zoom(by int) {
+	zoom := max(min(v.zoom+by, maxZoom), 0)
+	if by > 0 && v.column <= finest {
+		return
+	}
+	offset := v.cursor - v.left
+	if zoom > v.zoom {
+		offset >>= zoom - v.zoom
+	} else {
+		offset <<= v.zoom - zoom
+	}
+	v.zoom, v.left = zoom, max(v.cursor-offset, 0)
+}
+
+// Point takes what is drawn at a column and a row of the picture at hand, and reports whether it was so
+// already, or that nothing is drawn there.
+func (v *View) Point(x, y int) (again, ok bool) {
+	i := v.top + y - v.first
+	if y < v.first || y >= v.first+v.rows || i >= len(v.lanes) || x >= v.gutter+v.columns {
+		return false, false
+	}
+	lane, column := v.lanes[i], v.columnOf(v.cursor)
+	again = v.lane == lane
+	v.lane = lane
+	if x >= v.gutter {
+		if by := x - v.gutter - column; again && by >= -1 && by <= 1 { // the columns move while a run goes on
+			return true, true
+		}
+		again = false
+		v.goTo(v.left + time.Duration(x-v.gutter)*v.column)
+	}
+	return again, true
+}
+
+// columnOf is the column of a place; it may be out of sight.
+func (v *View) columnOf(place time.Duration) int {
+	if place < v.left {
+		return -1
+	}
+	return int((place - v.left) / max(v.column, 1))
+}
+
+// Step moves the cursor to the next moment of the lane at hand, or the one before: a hand-off, a renewal,
+// an error, a time when a human was awaited. It reports false where there is none.
+func (t *Timeline) Step(v *View, now time.Time, back bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.byID[v.laneOf()]
+	if l == nil {
+		return false
+	}
+	axis := t.axis(now)
+	best, found := time.Duration(0), false
+	for s := range t.all(l, now) {
+		if s.Kind < moments {
+			continue
+		}
+		p := axis.Place(s.From)
+		there := v.columnAbs(p) > v.columnAbs(v.cursor) && !back || v.columnAbs(p) < v.columnAbs(v.cursor) && back
+		if there && (!found || !back && p < best || back && p > best) {
+			best, found = p, true
+		}
+	}
+	if found {
+		v.goTo(best)
+	}
+	return found
+}
+
+// columnAbs numbers columns from the beginning of the run.
+func (v *View) columnAbs(place time.Duration) int64 { return int64(place / max(v.column, 1)) }
+
+// laneOf is the lane at hand.
+func (v *View) laneOf() string {
+	if len(v.lanes) == 0 {
+		return ""
+	}
+	return v.lanes[v.at()]
+}
+
+// Point of a run that something can be looked up by.
+type Point struct {
+	At   time.Time
+	Lane string
+}
+
+// Point is what is at hand: the beginning of what is drawn under the cursor, or the time itself. It reports
+// false where nothing has happened yet.
+func (t *Timeline) Point(v *View, now time.Time) (Point, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.first.IsZero() || len(v.lanes) == 0 {
+		return Point{}, false
+	}
+	axis := t.axis(now)
+	p := Point{At: axis.Time(v.cursor), Lane: v.laneOf()}
+	if spans := t.under(v, axis, now); len(spans) > 0 && spans[0].Kind != Alive {
+		if from := spans[0].From; v.columnAbs(axis.Place(from)) == v.columnAbs(v.cursor) ||
+			spans[0].Kind > Turn { // of a long turn one means what is told at the cursor
+			p.At = from
+		}
+	}
+	return p, true
+}
+
+// axis is the line of the run.
+func (t *Timeline) axis(now time.Time) Axis {
+	a := Axis{Began: t.first, Ended: t.last, cuts: t.cuts}
+	if t.live && now.After(a.Ended) {
+		a.Ended = now
+	}
+	return a
+}
+
+// all are the spans of a lane, with those that go on.
+func (t *Timeline) all(l *lane, now time.Time) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		for _, s := range l.spans {
+			if !yield(s) {
+				return
+			}
+		}
+		ended := t.axis(now).Ended
+		for k, s := range t.open {
+			if k.lane != l.id {
+				continue
+			}
+			if s.Open, s.Until = true, ended; !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// under are the spans of the lane at hand that lie under the cursor, what stands out first.
+func (t *Timeline) under(v *View, axis Axis, now time.Time) []Span {
+	l := t.byID[v.laneOf()]
+	if l == nil {
+		return nil
+	}
+	var list []Span
+	from := v.columnAbs(v.cursor)
+	for s := range t.all(l, now) {
+		if v.columnAbs(axis.Place(s.From)) <= from && v.columnAbs(axis.Place(s.Until)) >= from {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(b.Kind, a.Kind), a.From.Compare(b.From), cmp.Compare(a.Text, b.Text))
+	})
+	return list
+}

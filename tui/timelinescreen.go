@@ -1,0 +1,154 @@
+package tui
+
+import (
+	"sort"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/history"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/timeline"
+)
+
+// timelineScreen shows when the agents of the run did what.
+type timelineScreen struct {
+	d    *app
+	view timeline.View
+	x, y int // where it was drawn last
+}
+
+func newTimelineScreen(d *app) *timelineScreen { return &timelineScreen{d: d} }
+
+func (t *timelineScreen) context() keys.Context { return keys.Timeline }
+func (t *timelineScreen) writes() bool          { return false }
+func (t *timelineScreen) renew()                {}
+
+func (t *timelineScreen) draw(s tcell.Screen, x, y, w, h int) {
+	c := render.On(s, x, y, w, h, t.d.look)
+	c.Clear(render.Base)
+	t.x, t.y = x, y
+	f := timeline.Frame{Look: t.d.look, Now: t.d.now(), Names: t.d.partyNames()}
+	if t.d.f.partial {
+		f.Note = "what came before is still being read"
+	}
+	c.Lines(0, t.d.f.timeline.Lines(&t.view, f, w, h))
+}
+
+// partyNames is how the agents of the run are called, by their ids.
+func (d *app) partyNames() map[string]string {
+	names := map[string]string{}
+	for _, a := range d.session.agents() {
+		names[a.ID] = d.session.name(a.ID)
+	}
+	return names
+}
+
+func (t *timelineScreen) act(a keys.Action, _ string) bool {
+	v := &t.view
+	switch a {
+	case keys.Earlier:
+		v.Move(-1)
+	case keys.Later:
+		v.Move(1)
+	case keys.MuchEarlier:
+		v.Move(-v.Page())
+	case keys.MuchLater:
+		v.Move(v.Page())
+	case keys.Top:
+		v.Home()
+	case keys.Bottom:
+		v.End()
+	case keys.PrevChoice:
+		v.Lane(-1)
+	case keys.NextChoice:
+		v.Lane(1)
+	case keys.ZoomIn:
+		v.Zoom(1)
+	case keys.ZoomOut:
+		v.Zoom(-1)
+	case keys.NextMoment, keys.PrevMoment:
+		if !t.d.f.timeline.Step(v, t.d.now(), a == keys.PrevMoment) {
+			t.d.flash("Nothing stands out there.")
+		}
+	case keys.Choose:
+		t.read()
+	case keys.OpenFocus:
+		t.look()
+	default:
+		return false
+	}
+	return true
+}
+
+// mouse has a click take what it points at, and a second one read it.
+func (t *timelineScreen) mouse() mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
+		switch a {
+		case tview.MouseScrollUp:
+			t.view.Lane(-1)
+		case tview.MouseScrollDown:
+			t.view.Lane(1)
+		case tview.MouseScrollLeft:
+			t.view.Move(-1)
+		case tview.MouseScrollRight:
+			t.view.Move(1)
+		case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
+			x, y := e.Position()
+			if again, ok := t.view.Point(x-t.x, y-t.y); ok && again {
+				t.read()
+			}
+		default:
+			return false, nil
+		}
+		return true, nil
+	}
+}
+
+// read shows the conversation at the time at hand.
+func (t *timelineScreen) read() {
+	p, ok := t.d.f.timeline.Point(&t.view, t.d.now())
+	if !ok {
+		t.d.flash("Nothing has happened yet.")
+		return
+	}
+	t.d.base(t.d.runScreen)
+	t.d.prompt.read()
+	t.d.readAt(t.d.runScreen.talk, p.At)
+}
+
+// look shows the agent at hand at that time.
+func (t *timelineScreen) look() {
+	p, ok := t.d.f.timeline.Point(&t.view, t.d.now())
+	if !ok || p.Lane == contract.Human {
+		t.d.flash("Choose the lane of an agent.")
+		return
+	}
+	t.d.focusOn(p.Lane)
+	if f, ok := t.d.screen().(*focus); ok {
+		t.d.readAt(f.stream, p.At)
+	}
+}
+
+// readAt shows what was told at a time, or next after it.
+func (d *app) readAt(r *reader, at time.Time) {
+	thread := r.src.thread
+	i := told(thread, at)
+	if i == 0 && d.f.partial {
+		d.flash("What came before is still being read.")
+	}
+	i = min(i, thread.Len()-1)
+	r.GoTo(i)
+	r.Mark(i)
+}
+
+// told is the first entry of a thread that was told at a time or after it; Len if there is none.
+func told(thread *history.Thread, at time.Time) int {
+	return sort.Search(thread.Len(), func(i int) bool {
+		e, ok := thread.Entry(i)
+		return ok && !e.At.Before(at)
+	})
+}

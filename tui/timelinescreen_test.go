@@ -1,0 +1,82 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// timed opens the timeline of a run in which somebody waited.
+func timed(s *scene) {
+	s.weave()
+	s.Advance(20 * time.Second)
+	s.does(func(p *puppet) { p.suggests("orch-1", "perm-1", goTest) })
+	s.Advance(10 * time.Second)
+	s.Press("y")
+	s.Settle()
+	s.does(func(p *puppet) {
+		p.does("orch-1", bridge.ToolResult{ToolUse: "t2", Text: "three callers"})
+		p.says("orch-1", tells("done", "The header is written.", true))
+	})
+	s.Advance(30 * time.Second)
+	s.Press("F6")
+	s.Settle()
+}
+
+// TestTimeline: Enter leads from a lane to what was told at that time, f to the agent, and the mouse does the same.
+func TestTimeline(t *testing.T) {
+	play(t, 120, 40, nil, func(s *scene) {
+		timed(s)
+		see := func(what string) {
+			t.Helper()
+			if text := s.Text(); !strings.Contains(text, what) {
+				t.Errorf("%q is not in sight:\n%s", what, text)
+			}
+		}
+		s.Press("Down", "[", "[")
+		see("waits for you")
+		s.Press("Enter")
+		s.Settle()
+		see("THE WEAVING")
+		if got := s.face.root.runScreen.talk; got.Marked() < 0 || got.Following() && got.Behind() > 0 {
+			t.Errorf("nothing is marked")
+		} else if e, _ := got.src.thread.Entry(got.Marked()); e.Event.Body.EventName() != "permission_request" {
+			t.Errorf("Enter leads to %q", e.Event.Body.EventName())
+		}
+		s.Press("l")
+		s.Settle()
+		see("TIMELINE")
+		s.Press("Down", "Home", "f")
+		s.Settle()
+		if f, ok := s.face.root.screen().(*focus); !ok || f.id != "orch-1" {
+			t.Errorf("f leads to %T", s.face.root.screen())
+		}
+		s.Press("Esc", "F6", "Home", "[")
+		see("Nothing stands out there.")
+		s.Press("Esc")
+		s.Press(":")
+		s.Type("timeline\n")
+		s.Settle()
+		see("TIMELINE")
+		y := slices.IndexFunc(s.Rows(), func(row string) bool { return strings.Contains(row, "Orchestrator I ") })
+		s.Click(60, y)
+		s.Settle()
+		s.Click(60, y)
+		s.Settle()
+		see("THE WEAVING")
+	})
+}
+
+// TestTimelineBeforeTheRun: there is nothing to show, and nothing to jump to.
+func TestTimelineBeforeTheRun(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.Press("F6", "Left", "+", "]", "Enter", "f", "Down")
+		s.Settle()
+		if text := s.Text(); !strings.Contains(text, "Nothing has happened yet.") {
+			t.Errorf("it is not said:\n%s", text)
+		}
+	})
+}

@@ -1,0 +1,32 @@
+package tui
+
+import (
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/tui/tour"
+)
+
+// TestTour: it goes from card to card and back, and ends where it began. Who has written nothing here yet is told of
+// it.
+func TestTour(t *testing.T) {
+	play(t, 80, 24, nil, func(s *scene) {
+		s.ExpectNot("/tour") // somebody has written here before
+		s.Type("/tour\n")
+		s.Settle()
+		for range len(tour.Steps()) - 1 {
+			s.Press("Enter")
+		}
+		s.Expect("6 of 6: Leave", "▸e End")
+		s.Press("b")
+		s.Expect("5 of 6: Read", "Ctrl+P")
+		s.Press("n", "Enter")
+		s.ExpectNot("A tour")
+		s.Type("/tour\n")
+		s.Settle()
+		s.Press("Esc")
+		s.ExpectNot("A tour")
+	})
+	play(t, 80, 24, func(_ *Options, h *theatre) { h.newcomer = true }, func(s *scene) {
+		s.Expect("new here?", "/tour shows the screen in a minute")
+	})
+}
