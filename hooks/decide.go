@@ -51,7 +51,7 @@ func afterTool(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect)
 	if s.Level != LevelNone && s.Pct == 0 {
 		s.Pct = r.Pct // an earlier process told the level: points count from here
 	}
-	b := bearer{p: p, in: in}
+	b := answerBuilder{p: p, in: in}
 	if now.above(s.Level) || now == s.Level && again(now, r, s) {
 		b.warn(now, r, &s)
 	}
@@ -76,7 +76,7 @@ func again(l Level, r Reading, s Spent) bool {
 // could not be told there.
 func atPrompt(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect) {
 	s.Blocks, s.Pressing = 0, false
-	b := bearer{p: p, in: in}
+	b := answerBuilder{p: p, in: in}
 	if now := p.level(r); now.above(s.Level) {
 		b.warn(now, r, &s)
 	}
@@ -114,7 +114,7 @@ func atStart(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 // afterCompaction gives the levels back. Two events follow a compaction: the first
 // of them counts, and the other one is known by coming after it.
 func afterCompaction(p Policy, in Input, s Spent, h half) (Answer, Spent, []Effect) {
-	b := bearer{p: p, in: in}
+	b := answerBuilder{p: p, in: in}
 	if s.seen == "" || s.seen == h {
 		trigger := in.Trigger
 		if trigger == "" {
@@ -131,15 +131,15 @@ func afterCompaction(p Policy, in Input, s Spent, h half) (Answer, Spent, []Effe
 	return b.answer(), s, b.effects
 }
 
-// bearer gathers what one answer carries: the warning first, as the end may be cut.
-type bearer struct {
+// answerBuilder gathers what one answer carries: the warning first, as the end may be cut.
+type answerBuilder struct {
 	p       Policy
 	in      Input
 	texts   []string
 	effects []Effect
 }
 
-func (b *bearer) remind(s *Spent) {
+func (b *answerBuilder) remind(s *Spent) {
 	if !s.Owed {
 		return
 	}
@@ -151,13 +151,13 @@ func (b *bearer) remind(s *Spent) {
 	b.effects = append(b.effects, Reminded{})
 }
 
-func (b *bearer) warn(l Level, r Reading, s *Spent) {
+func (b *answerBuilder) warn(l Level, r Reading, s *Spent) {
 	b.texts = append(b.texts, warningText(b.p, l, r, s.Pressing))
 	b.effects = append(b.effects, Told{Level: l, Pct: r.Pct, Again: l == s.Level})
 	s.Level, s.Pct, s.Calls = l, r.Pct, 0
 }
 
-func (b *bearer) answer() Answer {
+func (b *answerBuilder) answer() Answer {
 	if len(b.texts) == 0 {
 		return Answer{}
 	}

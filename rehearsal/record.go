@@ -52,8 +52,8 @@ const (
 	keepProblem = 1000
 )
 
-// logbook keeps what happened, for tests and for the report at the end.
-type logbook struct {
+// recorder keeps what happened, for tests and for the report at the end.
+type recorder struct {
 	record bool
 
 	mu       sync.Mutex
@@ -62,11 +62,11 @@ type logbook struct {
 	changed  chan struct{} // closed and replaced at each entry
 }
 
-func newLogbook(record bool) *logbook {
-	return &logbook{record: record, changed: make(chan struct{})}
+func newLogbook(record bool) *recorder {
+	return &recorder{record: record, changed: make(chan struct{})}
 }
 
-func (l *logbook) enter(c *call, q cue, body []byte) {
+func (l *recorder) enter(c *call, q cue, body []byte) {
 	r := Request{
 		Time: time.Now(), Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,
 		Model: c.Model, Stream: c.Stream, Size: c.size, Cwd: c.cwd, First: c.firstText, Incoming: c.incoming,
@@ -101,7 +101,7 @@ func cut(s string) string {
 	return string([]byte(s[:min(len(s), summaryText)]))
 }
 
-func (l *logbook) complain(problem string) {
+func (l *recorder) complain(problem string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.addProblems([]string{problem})
@@ -109,7 +109,7 @@ func (l *logbook) complain(problem string) {
 	l.changed = make(chan struct{})
 }
 
-func (l *logbook) addProblems(ps []string) {
+func (l *recorder) addProblems(ps []string) {
 	for _, p := range ps {
 		if len(l.problems) == keepProblem {
 			return
@@ -118,14 +118,14 @@ func (l *logbook) addProblems(ps []string) {
 	}
 }
 
-func (l *logbook) snapshot() (requests []Request, problems []string, changed <-chan struct{}) {
+func (l *recorder) snapshot() (requests []Request, problems []string, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.requests), slices.Clone(l.problems), l.changed
 }
 
 // await returns when the condition holds for the requests recorded so far.
-func (l *logbook) await(ctx context.Context, met func([]Request) bool) error {
+func (l *recorder) await(ctx context.Context, met func([]Request) bool) error {
 	for {
 		requests, _, changed := l.snapshot()
 		if met(requests) {

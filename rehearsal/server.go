@@ -39,7 +39,7 @@ type Options struct {
 // Server plays one scenario on a port of 127.0.0.1.
 type Server struct {
 	stage *stage
-	book  *logbook
+	book  *recorder
 	log   *slog.Logger
 	url   string
 	pace  time.Duration

@@ -104,7 +104,8 @@ func TestRejectedTooOften(t *testing.T) {
 			continue
 		}
 		p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times", "make test (exit code 1)")
-		p.do(input.Commanded{Channel: input.ChannelScreen, Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
+		p.do(input.Command{Channel: input.ChannelScreen,
+			Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
 		p.complete()
 		p.criteria(nil)
 		if _, exit := p.finished(); exit != contract.ExitComplete {
@@ -152,7 +153,7 @@ func TestArbiterCannotWeaken(t *testing.T) {
 func TestHumanSetsCriteria(t *testing.T) {
 	p := begin(t, accepting("make test"))
 	p.complete()
-	p.do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.SetAcceptance{
+	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.SetAcceptance{
 		Criteria: []contract.AcceptanceCriterion{{Text: "It is fast.", Command: "make bench"}},
 	}}})
 	p.contains("the answer", last[contract.Accepted](p).Message, "acceptance criteria set: 1")
@@ -250,9 +251,9 @@ func TestCriteriaGoWithTheTask(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Task, o.Accept, o.Lessons = "", []string{"make test"}, "Reports: the looms need oil."
 	})
-	p.do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "Build it."}}})
+	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "Build it."}}})
 	p.contains("the task", p.lastSent("arbiter"), "Build it.", "1. make test (set by the human)", "the looms need oil")
-	p.do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.SetAcceptance{}}})
+	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.SetAcceptance{}}})
 	resume := func(accept ...string) []acceptance.Criterion {
 		o := p.s.Options
 		o.Accept = accept

@@ -12,23 +12,23 @@ import (
 )
 
 // takeEnding handles what still arrives while the agents are being stopped.
-func (st *step) takeEnding(f input.Fact) {
+func (st *step) takeEnding(f input.Body) {
 	if st.Ending.Said && tellsOf(f) {
 		return // the result is the last line, and the loop does nothing more
 	}
 	switch f := f.(type) {
-	case input.Happened:
+	case input.AgentEvent:
 		st.happenedLate(f.Event)
 	case input.ToolCalled:
 		st.do(effect.AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
 	case input.PermissionAsked:
 		r := permission.Request{ID: f.Params.Request, Params: f.Params}
 		permission.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
-	case input.Judged:
-		st.judged(f)
-	case input.Commanded:
+	case input.CallDecided:
+		st.callDecided(f)
+	case input.Command:
 		st.commandedLate(f)
-	case input.Signalled:
+	case input.Signal:
 		st.do(effect.Shutdown{Fast: true})
 	case input.Stopped:
 		for _, name := range f.Unstopped {
@@ -45,7 +45,7 @@ func (st *step) takeEnding(f input.Fact) {
 		st.lastSnapshot() // with the bridge every agent is gone
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
-	case input.Rang:
+	case input.Timer:
 		if f.Key == lastSnapshotKey {
 			st.finish()
 		}
@@ -55,9 +55,9 @@ func (st *step) takeEnding(f input.Fact) {
 }
 
 // tellsOf reports whether an input leads to events while a run is ending.
-func tellsOf(f input.Fact) bool {
+func tellsOf(f input.Body) bool {
 	switch f.(type) {
-	case input.Happened, input.Commanded, input.PermissionAsked, input.Stopped:
+	case input.AgentEvent, input.Command, input.PermissionAsked, input.Stopped:
 		return true
 	}
 	return false
@@ -65,8 +65,8 @@ func tellsOf(f input.Fact) bool {
 
 // commandedLate answers a command while the agents are being stopped. A command
 // to stop everything at once does not wait for an end in order.
-func (st *step) commandedLate(f input.Commanded) {
-	if _, halt := f.Command.Body.(contract.Halt); halt && !st.barred(f) {
+func (st *step) commandedLate(f input.Command) {
+	if _, halt := f.Command.Body.(contract.Halt); halt && !st.refuseCommand(f) {
 		st.accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
 		st.do(effect.Shutdown{Fast: true})
 		return

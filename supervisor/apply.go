@@ -19,18 +19,18 @@ import (
 func Apply(s State, in input.Input) (State, []effect.Effect) {
 	st := &step{State: s, at: in.At, out: effect.Collector{Now: in.At}}
 	st.freeze() // a caller may have edited what it hands in
-	st.take(in.Fact)
-	st.settle()
+	st.take(in.Body)
+	st.dispatch()
 	st.freeze()
 	effects := st.out.Effects()
-	if len(effects) > 0 && !input.Narrates(in.Fact) {
+	if len(effects) > 0 && !input.Narrates(in.Body) {
 		st.LastAt = in.At
 	}
 	return st.State, effects
 }
 
 // take dispatches an input.
-func (st *step) take(f input.Fact) {
+func (st *step) take(f input.Body) {
 	if st.Ending != nil && !beginsProcessRun(f) {
 		st.takeEnding(f)
 		return
@@ -42,15 +42,15 @@ func (st *step) take(f input.Fact) {
 		st.resumed(f)
 	case input.NoBridge:
 		st.noBridge(f)
-	case input.Commanded:
-		if st.channel, st.ordered = f.Channel, true; !st.barred(f) {
+	case input.Command:
+		if st.channel, st.ordered = f.Channel, true; !st.refuseCommand(f) {
 			st.commanded(f.Command)
 		}
 	case input.InputEnded:
 		st.inputEnded()
-	case input.Signalled:
+	case input.Signal:
 		st.signalled(f)
-	case input.Happened:
+	case input.AgentEvent:
 		st.happened(f.Event)
 	case input.Spawned:
 		st.spawned(f)
@@ -68,7 +68,7 @@ func (st *step) take(f input.Fact) {
 		st.Permission.Reconsidered(&st.out, f.Settled, f.Changes, st.whoAnswers())
 	case input.PermissionWithdrawn:
 		st.Permission.Withdrawn(&st.out, f.Request)
-	case input.Rang:
+	case input.Timer:
 		st.rang(f.Key)
 	case input.BridgeLost:
 		st.bridgeLost(f)
@@ -80,7 +80,7 @@ func (st *step) take(f input.Fact) {
 		st.probed(f)
 	case input.Checked:
 		st.checked(f)
-	case input.Surveyed:
+	case input.Inspected:
 		st.surveyed(f)
 	case input.Merged:
 		st.merged(f)
@@ -94,10 +94,10 @@ func (st *step) take(f input.Fact) {
 		st.decided(f)
 	case input.DaySpent:
 		st.daySpent(f)
-	case input.Woke:
-		st.woke(f)
-	case input.Judged:
-		st.judged(f)
+	case input.WokeFromSleep:
+		st.wokeFromSleep(f)
+	case input.CallDecided:
+		st.callDecided(f)
 	case input.Remembered:
 		st.remembered(f)
 	case input.JournalFull:
@@ -107,12 +107,12 @@ func (st *step) take(f input.Fact) {
 	case input.Stopped:
 		// Only an ending run is shut down; takeEnding has it.
 	default:
-		panic("supervisor: unknown fact")
+		panic("supervisor: unknown input")
 	}
 }
 
-// beginsProcessRun reports whether a fact is the first of a process run.
-func beginsProcessRun(f input.Fact) bool {
+// beginsProcessRun reports whether an input is the first of a process run.
+func beginsProcessRun(f input.Body) bool {
 	switch f.(type) {
 	case input.Began, input.Resumed, input.NoBridge:
 		return true
@@ -120,9 +120,9 @@ func beginsProcessRun(f input.Fact) bool {
 	return false
 }
 
-// settle does what every change may call for: it sends what can be sent, and
+// dispatch does what every change may call for: it sends what can be sent, and
 // moves the machine to where the agents stand.
-func (st *step) settle() {
+func (st *step) dispatch() {
 	if st.Ending != nil || !st.Task.Phase.Live() {
 		return
 	}
@@ -268,7 +268,7 @@ func (st *step) rangFor(kind string, a *roster.Agent) {
 		}
 	case restartPrefix:
 		st.Edit(a.ID).Backoff = nil
-		st.revive(a.ID) // if it is down
+		st.restartProcess(a.ID) // if it is down
 	case compactionBlockedPrefix:
 		st.interruptForContext(a)
 	case retryPrefix:

@@ -16,14 +16,16 @@ import (
 // TestThoseGoneCostNothing: a fact about one agent copies that agent, and not all that
 // have been; one word more of the conversation copies no other.
 func TestThoseGoneCostNothing(t *testing.T) {
-	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0), Fact: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
+	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
+		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
 	for i := range roster.NamesKept {
 		s.Agents = append(s.Agents, &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}}, AgentProcess: roster.AgentProcess{Status: roster.Ended, Dismissed: true}})
 	}
 	for range conversation.RecentMessagesKept {
 		s.Conversation.RecentMessages = append(s.Conversation.RecentMessages, &contract.Message{})
 	}
-	in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.ToolUse{Tool: "Read"}}}}
+	in := input.Input{At: time.Unix(2, 0),
+		Body: input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.ToolUse{Tool: "Read"}}}}
 	const rounds = 1000
 	perRound := func(f func()) uint64 {
 		var before, after runtime.MemStats

@@ -12,8 +12,8 @@ import (
 )
 
 // answerBy is a permission command for the open request, on a channel.
-func answerBy(channel string, b contract.Permit) input.Commanded {
-	return input.Commanded{Channel: channel, Command: contract.Command{Ref: "r", Body: b}}
+func answerBy(channel string, b contract.Permit) input.Command {
+	return input.Command{Channel: channel, Command: contract.Command{Ref: "r", Body: b}}
 }
 
 // TestApprovalsComeFromTheHumanOnly: what agents write, wherever they write it, answers no

@@ -90,7 +90,7 @@ func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 			p.contains("what is open", p.s.Question.Text, "And which port?")
 		},
 		"it is taken up again": func(p *play, _, _ string) {
-			p.do(input.Signalled{Signal: "INT"})
+			p.do(input.Signal{Signal: "INT"})
 			p.finished()
 			p.out = nil
 			p.do(input.Resumed{Options: p.s.Options})

@@ -72,15 +72,19 @@ func TestWordsOfTheBacklog(t *testing.T) {
 
 // queued is a run whose Arbiter is at work while so many messages of the human wait for it.
 func queued(n int) State {
-	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0), Fact: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t", HumanPresent: true}.WithDefaults()}})
-	s, _ = Apply(s, input.Input{At: time.Unix(2, 0), Fact: input.Spawned{Agent: s.Agents[0].AgentRef, Result: bridge.SpawnResult{Window: 200_000}}})
+	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
+		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t",
+			HumanPresent: true}.WithDefaults()}})
+	s, _ = Apply(s, input.Input{At: time.Unix(2, 0), Body: input.Spawned{Agent: s.Agents[0].AgentRef,
+		Result: bridge.SpawnResult{Window: 200_000}}})
 	for range n {
 		s, _ = Apply(s, aWord)
 	}
 	return s
 }
 
-var aWord = input.Input{At: time.Unix(3, 0), Fact: input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "And this."}}}}
+var aWord = input.Input{At: time.Unix(3, 0), Body: input.Command{Channel: input.ChannelStdin,
+	Command: contract.Command{Body: contract.Say{Text: "And this."}}}}
 
 // TestAWordCostsTheSame however many wait before it.
 func TestAWordCostsTheSame(t *testing.T) {

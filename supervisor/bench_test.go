@@ -22,14 +22,14 @@ func weave(b *testing.B, facts int, take func(input.Input)) {
 	b.Helper()
 	var s State
 	at, n := time.Unix(1_800_000_000, 0), 0
-	var do func(input.Fact)
-	do = func(f input.Fact) {
+	var do func(input.Body)
+	do = func(f input.Body) {
 		if n == facts {
 			return
 		}
 		n++
 		at = at.Add(time.Second)
-		in := input.Input{At: at, Fact: f}
+		in := input.Input{At: at, Body: f}
 		var out []effect.Effect
 		s, out = Apply(s, in)
 		take(in)
@@ -40,7 +40,7 @@ func weave(b *testing.B, facts int, take func(input.Input)) {
 		}
 	}
 	happen := func(i int, body bridge.EventBody) {
-		do(input.Happened{Event: bridge.Event{AgentRef: s.Agents[i].AgentRef, Body: body}})
+		do(input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[i].AgentRef, Body: body}})
 	}
 	turn := func(i int, verdict string) {
 		ids := s.Agents[i].Turn
@@ -146,7 +146,7 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 			b.Fatal(err)
 		}
 		kind := journal.Fact
-		if input.Narrates(in.Fact) {
+		if input.Narrates(in.Body) {
 			kind = journal.Narration
 		}
 		seq, err := run.Append(kind, payload)
@@ -180,11 +180,13 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 }
 
 func BenchmarkApply(b *testing.B) {
-	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0), Fact: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
+	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
+		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
 	b.Run("tool_use", func(b *testing.B) {
 		b.ReportAllocs()
-		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
+		in := input.Input{At: time.Unix(2, 0),
+			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
 		for b.Loop() {
 			Apply(s, in)
 		}
@@ -195,14 +197,16 @@ func BenchmarkApply(b *testing.B) {
 		for i := range roster.NamesKept {
 			late.Agents = append(slices.Clip(late.Agents), &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}}, AgentProcess: roster.AgentProcess{Status: roster.Ended, Dismissed: true}})
 		}
-		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
+		in := input.Input{At: time.Unix(2, 0),
+			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}
 		for b.Loop() {
 			Apply(late, in)
 		}
 	})
 	b.Run("assistant", func(b *testing.B) {
 		b.ReportAllocs()
-		in := input.Input{At: time.Unix(2, 0), Fact: input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "x"}}}}
+		in := input.Input{At: time.Unix(2, 0),
+			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "x"}}}}
 		for b.Loop() {
 			Apply(s, in)
 		}

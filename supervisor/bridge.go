@@ -41,7 +41,7 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 		case a.Alive() && a.Status != roster.Down:
 			a.Status, a.Since, a.CurrentTool = roster.Down, st.at, ""
 			lifecycle.MarkCut(a)
-			st.bookLive(a)
+			st.chargeEndedTurn(a)
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
 			st.Permission.TurnOver(&st.out, a.ID)
 		}
@@ -98,7 +98,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 			words.Count(f.Swept, "process")})
 	}
 	st.rereadTakeovers("the bridge was lost")
-	st.reviveAll()
+	st.restartAll()
 	st.loseChecks() // those that were begun while there was none
 	st.goOn()
 }

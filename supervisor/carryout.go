@@ -34,8 +34,8 @@ func (st *step) takenUp(id, why string) {
 	st.carryOut(p, d)
 }
 
-// unruled: nobody decides any more.
-func (st *step) unruled(why string) {
+// abandonDecision: nobody decides any more.
+func (st *step) abandonDecision(why string) {
 	st.fire(machine.ArbiterError, occasion{stuck: true})
 	if !st.HumanPresent {
 		st.giveUp(bridge.CatVerdict, why)
@@ -61,17 +61,17 @@ func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 			return
 		}
 		if st.awaitsHuman() {
-			st.overruled(p, d, "the human has not answered what the Arbiter asked")
+			st.returnDecision(p, d, "the human has not answered what the Arbiter asked")
 			return
 		}
 		if problem := st.checkRuling(v); problem != nil {
-			st.overruled(p, d, problem.Error())
+			st.returnDecision(p, d, problem.Error())
 			return
 		}
 		switch unread := st.unreadWords(); {
 		case len(unread) == 0:
 		case st.FallbackReason == "":
-			st.overruled(p, d, "the Arbiter has yet to read, or to answer, what the human said last")
+			st.returnDecision(p, d, "the Arbiter has yet to read, or to answer, what the human said last")
 			return
 		case st.HumanPresent:
 			st.rulesReadNothing(unread)
@@ -88,16 +88,16 @@ func (st *step) carryOut(p *DecisionRequest, d decider.Decision) {
 			st.release(a.ID, "another takes its place", false)
 		}
 	}
-	st.shelve(p, d)
+	st.moveToWorkLog(p, d)
 	if !d.Aside {
 		defer st.assign(&v, len(p.Select.OpenPoints) > 0)
 	}
-	st.carry(v, ruledBy{source: string(d.Source), point: p.Point, cost: d.Usage.CostUSD, warnings: d.Warnings})
+	st.carry(v, decidedBy{source: string(d.Source), point: p.Point, cost: d.Usage.CostUSD, warnings: d.Warnings})
 }
 
-// overruled: a decision that the state of the task forbids is given to the Arbiter, or,
+// returnDecision: a decision that the state of the task forbids is given to the Arbiter, or,
 // where that one cannot rule, tried again as RETRY.
-func (st *step) overruled(p *DecisionRequest, d decider.Decision, problem string) {
+func (st *step) returnDecision(p *DecisionRequest, d decider.Decision, problem string) {
 	st.emit(contract.Arbiter, contract.Decision{
 		Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Source: string(d.Source), Number: st.Decisions,
 		Point:   string(p.Point),
@@ -117,7 +117,7 @@ func (st *step) overruled(p *DecisionRequest, d decider.Decision, problem string
 		st.carryOut(p, again)
 		return
 	}
-	st.unruled(problem)
+	st.abandonDecision(problem)
 }
 
 // goOnWith finds who goes on: the agent whose work was judged if it lives, else one of

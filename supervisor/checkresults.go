@@ -40,7 +40,7 @@ func (st *step) checked(f input.Checked) {
 }
 
 // surveyed takes what was seen of an agent that can no longer speak.
-func (st *step) surveyed(f input.Surveyed) {
+func (st *step) surveyed(f input.Inspected) {
 	if st.takeoverInspected(f) {
 		return
 	}
@@ -67,7 +67,7 @@ func (st *step) handoverLate(of string) {
 	switch {
 	case late == nil:
 	case late.Document == nil:
-		st.surveyed(input.Surveyed{Serial: serial, Failed: "nothing was found out in time"})
+		st.surveyed(input.Inspected{Serial: serial, Failed: "nothing was found out in time"})
 	case st.Halted: // its time begins anew
 	default:
 		for n := len(late.Receipts); n < st.checksOf(late); n++ {

@@ -110,7 +110,7 @@ func (st *step) killCommand(ref, id string) {
 	}
 	st.accept(ref, "killed "+id)
 	notice := a.Name + " (" + id + ") was ended by the human. Its files remain."
-	if left := st.halfDoneBy(&a); left != "" {
+	if left := st.interruptedWorkOf(&a); left != "" {
 		notice += "\nLeft half-done: " + left + "."
 	}
 	if st.release(id, "killed by the human", true); st.unfinished(&a) {

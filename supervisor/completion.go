@@ -121,15 +121,15 @@ func (st *step) sendBack() {
 			st.Handoff.CompletionsSentBack, strings.Join(broken, "; ")))
 		return
 	}
-	if st.ruledByOther() {
+	if st.decidedByOther() {
 		st.log(contract.Supervisor, conversation.KindNotice, what+"."+list)
 		return
 	}
 	st.tell(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check does not count any more, rule COMPLETE again and say in `summary` why.")
 }
 
-// ruledByOther reports whether another than the Arbiter's session is about to decide again.
-func (st *step) ruledByOther() bool {
+// decidedByOther reports whether another than the Arbiter's session is about to decide again.
+func (st *step) decidedByOther() bool {
 	if st.FallbackReason == "" && !st.asksOther() {
 		return false
 	}
@@ -139,7 +139,7 @@ func (st *step) ruledByOther() bool {
 
 // tellDecider tells the decider why a COMPLETE did not take effect.
 func (st *step) tellDecider(text string) {
-	if st.ruledByOther() {
+	if st.decidedByOther() {
 		st.log(contract.Supervisor, conversation.KindNotice, text)
 		return
 	}

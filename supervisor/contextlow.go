@@ -79,10 +79,10 @@ func (s *State) interruptedForContext(a *roster.Agent, t bridge.Turn) bool {
 	return a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.RenewalStage == renewalNone
 }
 
-// relieve asks an Orchestrator for its document when its context is at its end and it
+// askForHandOff asks an Orchestrator for its document when its context is at its end and it
 // gave another verdict. It reports whether it did: the supervisor hands off in place of one
 // that does not heed.
-func (st *step) relieve(id string, v verdict.Orchestrator) bool {
+func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 	a := st.Edit(id)
 	if !a.ContextLow() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
 		return false
@@ -140,5 +140,5 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	st.failTakeover(a, why)
 	st.Permission.TurnOver(&st.out, id)
 	st.fail(id, c, a.Name+" is parked: "+why, lifecycle.RecoveryOptions(c, roster.RoleOrchestrator))
-	st.buried(id, "is parked: "+why)
+	st.reportLostAgent(id, "is parked: "+why)
 }

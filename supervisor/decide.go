@@ -55,7 +55,7 @@ func (st *step) runDueDecisions() {
 // reads with what was decided: two must not rule on the same.
 func (st *step) put(point decision.Point, about string) {
 	if point == decision.PointSelect {
-		st.shelveAll(func(m *conversation.Mail) bool {
+		st.moveAllToWorkLog(func(m *conversation.Mail) bool {
 			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == conversation.KindNotice &&
 				!m.Sent
 		})

@@ -388,7 +388,7 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.CostUSD, p.s.Usage)
 	}
 	// One that comes while the run ends has been paid for, too.
-	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Decided(q))
 	if r, _ := p.finished(); r.CostUSD != 0.5 {
 		t.Errorf("the result says $%v", r.CostUSD)

@@ -27,7 +27,7 @@ func (st *step) distrusted(id string, f input.NotSpawned) {
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
 	switch {
 	case !st.Options.Trusted || f.Trust != "" && f.Trust == st.Options.TrustHash:
-		st.revive(id) // it was decided while it started
+		st.restartProcess(id) // it was decided while it started
 	case st.TrustQuestion != nil && st.TrustQuestion.Hash == f.Trust:
 	case !st.HumanPresent:
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, []string{})
@@ -52,7 +52,7 @@ func (st *step) decidedTrust() {
 		st.recovered()
 	}
 	st.TrustQuestion = nil
-	st.reviveAll()
+	st.restartAll()
 }
 
 // trustAlone decides what nobody can look at any more.

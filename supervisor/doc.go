@@ -29,7 +29,7 @@
 //	human, distrust               questions to the human; a workspace that changed
 //	quota                         usage windows of the account's plan, and the reserve that is left of them
 //	takeoverend, ending, phase    the end of a takeover, the end of a run, the task machine
-//	delivery, revive, processes   messages sent and their proof; processes started again, started and stopped
+//	delivery, processrestart, processes   messages sent and their proof; processes started again, started and stopped
 //	result, succession, checks    what a run came to, what a successor reads, the checks of a document
 //	work, plan, criteria          the executions of the task, its plan, its acceptance criteria
 //	config, isolation, limits     what agents are started with and read, where they work, what they may cost

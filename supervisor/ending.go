@@ -25,7 +25,7 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 		o.ruling.Decision = verdict.Complete
 	}
 	if status == contract.StatusCancelled {
-		e.HalfDone = st.halfDone()
+		e.HalfDone = st.interruptedWork()
 	}
 	if !st.fire(by, o) {
 		e.Was = st.Task.Phase
@@ -56,7 +56,7 @@ func (st *step) outputLost(f input.OutputLost) {
 }
 
 // signalled ends the run on a signal of the operating system, or on request.
-func (st *step) signalled(f input.Signalled) {
+func (st *step) signalled(f input.Signal) {
 	exit := contract.ExitTerminated // HUP, too: somebody else has ended it
 	if f.Signal == "INT" {
 		exit = contract.ExitInterrupted

@@ -65,7 +65,7 @@ func (st *step) park(id string, class restart.Class, reason string) {
 	}
 	st.fail(id, category, a.Name+" is "+reason, options)
 	if a.Role != roster.RoleArbiter {
-		st.buried(id, "is "+reason)
+		st.reportLostAgent(id, "is "+reason)
 		return
 	}
 	if st.enterFallback("it is " + reason) {
@@ -79,9 +79,9 @@ func (st *step) park(id string, class restart.Class, reason string) {
 	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
 }
 
-// buried tells the Arbiter of an Orchestrator that is gone, and of the words
+// reportLostAgent tells the Arbiter of an Orchestrator that is gone, and of the words
 // that did not reach it.
-func (st *step) buried(id, why string) {
+func (st *step) reportLostAgent(id, why string) {
 	a := *st.Edit(id)
 	st.Edit(id).Dismissed = true
 	st.Task.DropTasks(id)
@@ -142,9 +142,9 @@ func (st *step) takeFromArbiter() {
 	}
 }
 
-// leaderless stops the agents' talk when the Arbiter has ruled on nothing for too
+// stopForLostArbiter stops the agents' talk when the Arbiter has ruled on nothing for too
 // long: a human takes it up again, or the run ends.
-func (st *step) leaderless(trouble, said string) {
+func (st *step) stopForLostArbiter(trouble, said string) {
 	if !st.HumanPresent {
 		if st.enterFallback(trouble) {
 			return

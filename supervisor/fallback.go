@@ -35,7 +35,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 		st.renewByRecord("it gave no valid document when it was asked for one")
 		return
 	case a.Fallbacks > maxFallbacks && a.Role == roster.RoleArbiter:
-		st.leaderless(trouble, said)
+		st.stopForLostArbiter(trouble, said)
 		return
 	case a.Fallbacks > maxFallbacks:
 		a.Fallbacks = 0
@@ -114,7 +114,7 @@ func (st *step) answerInFallback() bool {
 		return st.withheld(&m) && m.From == contract.Supervisor &&
 			(m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
 	})
-	st.shelveAll(func(m *conversation.Mail) bool {
+	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
 		return st.withheld(m) && m.From != contract.Human && m.Kind != conversation.KindTask && !m.EndsExecution()
 	})
 	if st.Task.Phase == machine.Error {
@@ -123,15 +123,15 @@ func (st *step) answerInFallback() bool {
 	for i := range st.Agents {
 		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
 			!st.stumbling(a.ID) && !st.needsAnswer(a.ID) {
-			st.reassure(&a)
+			st.letContinue(&a)
 			return true
 		}
 	}
 	return false
 }
 
-// reassure has an Orchestrator that asked continue by its own judgement, a few times in a row.
-func (st *step) reassure(a *roster.Agent) {
+// letContinue has an Orchestrator that asked continue by its own judgement, a few times in a row.
+func (st *step) letContinue(a *roster.Agent) {
 	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
 		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and nobody rules", st.recoveryOf(a, bridge.CatVerdict, ""))
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and there was nobody to rule")
@@ -158,7 +158,7 @@ func (st *step) byRules(point decision.Point, about, why string) {
 		d, _ = rules.Evaluate(p.Evaluate)
 	}
 	if d.Decision == "" {
-		st.unruled(why + ", and there is no agent that a rule could choose")
+		st.abandonDecision(why + ", and there is no agent that a rule could choose")
 		return
 	}
 	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)

@@ -44,7 +44,7 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 		// What a version cannot fold ends the fold, and not the program: the
 		// journal stays as it is for one that can.
 		if p := recover(); p != nil {
-			err = fmt.Errorf("record %d (%T) cannot be folded: %v", r.Seq, in.Fact, p)
+			err = fmt.Errorf("record %d (%T) cannot be folded: %v", r.Seq, in.Body, p)
 		}
 	}()
 	state, effects := Apply(f.State, in)
@@ -55,7 +55,7 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 
 // Restore makes the state of a run from what its journal recovered, and adds to the event log
 // what a crash kept from being written. It returns the snapshot to go on from, too.
-func Restore(r *journal.Recovered, tell Teller) (State, []byte, error) {
+func Restore(r *journal.Recovered, tell EventRecorder) (State, []byte, error) {
 	var fold Fold
 	var telling Telling
 	if r.Event.Line != nil {
@@ -93,7 +93,7 @@ func Restore(r *journal.Recovered, tell Teller) (State, []byte, error) {
 			if r.Event.Line == nil {
 				telling.Seq = fold.snapshot.Seq
 			}
-			for _, u := range fold.snapshot.Untold {
+			for _, u := range fold.snapshot.Unwritten {
 				told, err := u.told()
 				if err == nil {
 					err = missing(u.Input, u.At, told)

@@ -25,7 +25,7 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 		t.Fatalf("asked: %+v", asked)
 	}
 	c.Request = "p1"
-	p.do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: c}})
+	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: c}})
 	return p, request
 }
 

@@ -71,7 +71,7 @@ func (st *step) carryOn(ref string) {
 	}
 	st.Halted = false
 	for i := range st.Agents {
-		st.revive(st.Agents[i].ID) // those that are down
+		st.restartProcess(st.Agents[i].ID) // those that are down
 	}
 	st.goOn()
 }
@@ -81,6 +81,6 @@ func (st *step) stayDown(id string) {
 	a := st.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.Watch, a.Backoff = roster.Down, st.at, "", roster.Watch{}, nil
 	if !st.Halted { // it was said meanwhile
-		st.revive(id)
+		st.restartProcess(id)
 	}
 }

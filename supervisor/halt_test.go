@@ -48,7 +48,7 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Fatal(why)
 	}
-	p.do(input.Rang{Key: restartKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: restartKey(p.agent(one).AgentRef)})
 	if len(effects[effect.Spawn](p)) != 0 || len(effects[effect.Send](p)) != 0 {
 		t.Error("halted, and something was started or sent")
 	}
@@ -86,7 +86,7 @@ func TestHaltWithoutABridge(t *testing.T) {
 	p.do(input.BridgeLost{Message: "signal: killed"}) // the switch went past the loop
 	p.command(contract.Halt{})
 	p.out = nil
-	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.Timer{Key: restartPrefix + theBridge})
 	p.do(input.BridgeBack{Claude: p.s.Claude})
 	if len(effects[effect.Spawn](p)) != 0 {
 		t.Error("a bridge that came back started somebody")
@@ -107,7 +107,7 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		p.out = nil
 		p.do(input.BridgeLost{Message: "it ended", Halted: true, Heeded: heeded})
-		p.do(input.Rang{Key: restartPrefix + theBridge})
+		p.do(input.Timer{Key: restartPrefix + theBridge})
 		p.do(input.BridgeBack{Claude: p.s.Claude})
 		starts, halts := len(effects[effect.Spawn](p)), len(told[contract.Halted](p))
 		if p.s.Halted == heeded || (starts == 0) == heeded || (halts == 0) != heeded || p.s.Crashes != 0 {
@@ -132,7 +132,7 @@ func TestHaltAndTheEnd(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})
 	p.happen("arbiter", bridge.Done{})
-	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Stopped{})
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Claude, Salt: "s"})

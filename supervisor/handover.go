@@ -88,7 +88,7 @@ func (st *step) handedOver(h handoff.Handover) {
 		st.repeated(h)
 		return
 	case handoff.KindAccept:
-		st.criteriaJudged()
+		st.criteriaFinished()
 		return
 	case handoff.KindDone, handoff.KindHandoff:
 		a, _ := st.Agent(id)
@@ -230,12 +230,12 @@ func (st *step) judge() {
 // judgeTree runs the commands of the criteria, on the files as they are: a tree of Git, empty without Git.
 func (st *step) judgeTree(tree string) {
 	c := st.Handoff.Completing
-	if c == nil || c.Waits || st.Handoff.Judged() || st.overtaken(c) {
+	if c == nil || c.Waits || st.Handoff.ChecksPending() || st.overtaken(c) {
 		return // an earlier COMPLETE asked for the tree
 	}
 	runs := st.Task.Acceptance.Begin(tree)
 	if len(runs) == 0 {
-		st.criteriaJudged()
+		st.criteriaFinished()
 		return
 	}
 	var doc verdict.Document
@@ -248,8 +248,8 @@ func (st *step) judgeTree(tree string) {
 	})
 }
 
-// criteriaJudged ends a round: COMPLETE takes effect, goes back to its decider, or is the human's to settle.
-func (st *step) criteriaJudged() {
+// criteriaFinished ends a round: COMPLETE takes effect, goes back to its decider, or is the human's to settle.
+func (st *step) criteriaFinished() {
 	c := st.Handoff.Completing
 	if c == nil {
 		return

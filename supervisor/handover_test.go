@@ -23,7 +23,7 @@ func (p *play) survey(r bridge.InspectResult) {
 	n := 0
 	for _, h := range p.s.Handoff.Documents {
 		if h.Document == nil {
-			p.do(input.Surveyed{Serial: h.Serial, Result: r})
+			p.do(input.Inspected{Serial: h.Serial, Result: r})
 			n++
 		}
 	}
@@ -148,7 +148,7 @@ func TestChecksAreBounded(t *testing.T) {
 		if len(p.s.Permission.Open) != 1 {
 			t.Fatal("the check was not asked for")
 		}
-		p.do(input.Rang{Key: handoverKey(c.Serial)})
+		p.do(input.Timer{Key: handoverKey(c.Serial)})
 		if len(p.s.Permission.Open) != 0 {
 			t.Error("its permission is still asked")
 		}
@@ -167,7 +167,7 @@ func TestChecksAreBounded(t *testing.T) {
 	})
 }
 
-func asked2(c effect.RunCheck) input.Fact {
+func asked2(c effect.RunCheck) input.Body {
 	return input.PermissionAsked{Behavior: "ask", Params: bridge.PermissionParams{
 		AgentRef: c.Agent, Request: c.Request, Tool: "Bash", Input: []byte(`{"command":"x"}`)}}
 }
@@ -274,13 +274,13 @@ func TestSurveyThatNeverComes(t *testing.T) {
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.command(contract.Kill{ID: one})
 	p.do(input.BridgeLost{Message: "gone"})
-	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.Timer{Key: restartPrefix + theBridge})
 	p.do(input.BridgeBack{})
 	s := effects[effect.Survey](p)
 	if len(s) != 2 {
 		t.Fatalf("%d surveys over a lost bridge", len(s))
 	}
-	p.do(input.Rang{Key: handoverKey(s[0].Serial)})
+	p.do(input.Timer{Key: handoverKey(s[0].Serial)})
 	p.contains("the record", lastMail(p, "arbiter"), "build the bridge", "Not seen: nothing was found out in time")
 }
 
@@ -318,7 +318,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()
-	p.do(input.Rang{Key: restartKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: restartKey(p.agent(one).AgentRef)})
 	if n := len(effects[effect.AskAgent](p)); n != 0 {
 		t.Fatal("asked before it is there")
 	}

@@ -77,7 +77,7 @@ func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 // TestHaltAtTheEnd: who stops everything does not wait for an end in order.
 func TestHaltAtTheEnd(t *testing.T) {
 	p := begin(t, nil)
-	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Signal{Signal: "INT"})
 	if ok, why := p.command(contract.Halt{}); !ok {
 		t.Errorf("refused: %s", why)
 	}
@@ -118,12 +118,12 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	first := effects[effect.RunCheck](p)[0]
 	p.out = nil
 	p.command(contract.Halt{})
-	p.do(input.Rang{Key: handoverKey(first.Serial)})
+	p.do(input.Timer{Key: handoverKey(first.Serial)})
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: first.Request, Failed: "not permitted"})
 	p.happen("arbiter", bridge.Done{})
 	p.happen("orch-1", bridge.Done{})
 	p.do(input.BridgeLost{Message: "gone"})
-	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.Timer{Key: restartPrefix + theBridge})
 	p.do(input.BridgeBack{})
 	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
 		t.Fatalf("%s: %+v", p.s.Task.Phase, p.s.Handoff.Documents)
@@ -161,7 +161,7 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 				p.command(contract.Halt{})
 			default:
 				p.do(input.BridgeLost{Message: "gone"})
-				p.do(input.Rang{Key: restartPrefix + theBridge})
+				p.do(input.Timer{Key: restartPrefix + theBridge})
 				p.do(lost)
 				p.do(input.BridgeBack{})
 				p.command(contract.Halt{})
@@ -173,7 +173,7 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 			if n := len(told[contract.Halted](p)); n != 1 {
 				t.Errorf("%s: told %d times", first, n)
 			}
-			p.do(input.Rang{Key: restartPrefix + theBridge})
+			p.do(input.Timer{Key: restartPrefix + theBridge})
 			p.do(input.BridgeBack{})
 			if len(effects[effect.Spawn](p)) != 0 {
 				t.Fatalf("%s: somebody is started", first)

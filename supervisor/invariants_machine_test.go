@@ -18,7 +18,7 @@ import (
 )
 
 // checkStep holds for every step from one state to the next.
-func checkStep(t *testing.T, before, after *State, f input.Fact, out []effect.Effect) {
+func checkStep(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	checkMoves(t, before, after, f, out)
 	checkNumbers(t, before, after, f, out)
@@ -41,7 +41,7 @@ func checkStep(t *testing.T, before, after *State, f input.Fact, out []effect.Ef
 
 // checkMoves: each `state` event is a row of the table, and they lead from the one state to
 // the other.
-func checkMoves(t *testing.T, before, after *State, f input.Fact, out []effect.Effect) {
+func checkMoves(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	at := before.Task.Phase
 	_, none := f.(input.NoBridge)
@@ -74,7 +74,7 @@ func isRow(from machine.State, on machine.Trigger, to machine.State) bool {
 }
 
 // checkNumbers: decisions are told and recorded in order, each under a number of its own.
-func checkNumbers(t *testing.T, before, after *State, f input.Fact, out []effect.Effect) {
+func checkNumbers(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	said, kept := before.Decisions, before.Decisions
 	_, again := f.(input.Resumed) // those that a crash kept from the journal
@@ -158,9 +158,9 @@ func randomLife(r *rand.Rand, o runconfig.Options) runconfig.Options {
 }
 
 // machineFact is one that the task machine takes notice of; nil for none.
-func machineFact(r *rand.Rand, s *State) input.Fact {
-	command := func(b contract.CommandBody) input.Fact {
-		return input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}
+func machineFact(r *rand.Rand, s *State) input.Body {
+	command := func(b contract.CommandBody) input.Body {
+		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}
 	}
 	if len(s.Agents) == 0 {
 		return nil
@@ -173,7 +173,7 @@ func machineFact(r *rand.Rand, s *State) input.Fact {
 		}
 		return command(contract.Choose{Option: "retry"})
 	case 1:
-		return input.Rang{Key: workLimitKey(a.AgentRef)}
+		return input.Timer{Key: workLimitKey(a.AgentRef)}
 	case 2:
 		if r.IntN(6) == 0 {
 			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}
@@ -193,17 +193,19 @@ func machineFact(r *rand.Rand, s *State) input.Fact {
 		return command(contract.Say{Text: "x", To: a.ID})
 	case 6:
 		if a.Status == roster.Busy { // broke
-			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
+			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
 				MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: []bridge.Category{bridge.CatInvalidRequest, bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)],
 			}}}
 		}
 		return command(contract.ForceAgent{Mode: []string{"developer", "wizard"}[r.IntN(2)]})
 	case 7:
 		if a.Status == roster.Busy { // babbles
-			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Text: "hm"}}}
+			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{MessageIDs: a.Turn,
+				Outcome: bridge.TurnDone, Text: "hm"}}}
 		}
 		if a.Status == roster.Ready || a.Status == roster.Stopping {
-			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}}}
+			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s",
+				Exit: bridge.Exit{Code: 1}}}}
 		}
 	case 8:
 		if len(s.Handoff.Documents) > 0 {

@@ -66,10 +66,10 @@ func checkHeirs(t *testing.T, s *State) {
 
 // renewingFact brings the Arbiter to its end, and what can happen then: mostly it gives its
 // document, and sometimes it is disturbed.
-func renewingFact(r *rand.Rand, s *State) input.Fact {
+func renewingFact(r *rand.Rand, s *State) input.Body {
 	a := *s.Agents[0]
-	event := func(b bridge.EventBody) input.Fact {
-		return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
+	event := func(b bridge.EventBody) input.Body {
+		return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
 	}
 	switch {
 	case a.Status == roster.Restarting && r.IntN(3) > 0:
@@ -86,29 +86,34 @@ func renewingFact(r *rand.Rand, s *State) input.Fact {
 		spent := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong}
 		limited := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit}
 		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
-		return []input.Fact{
+		return []input.Body{
 			event(full), event(full), event(checked), event(stopped), event(spent), event(limited), event(done),
-			input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Steer}}},
-			input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "x", Strength: contract.Stop}}},
+			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+				Body: contract.Say{Text: "x", Strength: contract.Steer}}},
+			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+				Body: contract.Say{Text: "x", Strength: contract.Stop}}},
 			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
 		}[r.IntN(11)]
 	case a.CompactionBlocked && a.Status == roster.Busy:
-		return []input.Fact{input.Rang{Key: compactionBlockedKey(a.AgentRef)}, event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
+		return []input.Body{input.Timer{Key: compactionBlockedKey(a.AgentRef)},
+			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
 	case s.Paused:
-		return input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Continue{}}}
+		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+			Body: contract.Continue{}}}
 	case a.Status == roster.Busy:
-		return []input.Fact{
+		return []input.Body{
 			event(bridge.Context{Tokens: 99, Window: 100, Pct: 99}), event(bridge.Compact{Trigger: "auto", Blocked: true}),
-			input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Pause{}}},
+			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Pause{}}},
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
 		}[r.IntN(4)]
 	}
 	for _, h := range s.Handoff.Documents {
 		if h.Request != "" {
 			author := h.Agent
-			return []input.Fact{
+			return []input.Body{
 				input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check", Input: json.RawMessage(`{}`)}, Behavior: "ask"},
-				input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
+				input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+					Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
 				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request, Result: bridge.CheckResult{SHA256: "s"}},
 				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},
 			}[r.IntN(4)]

@@ -34,10 +34,10 @@ func checkTaken(t *testing.T, a *roster.Agent, live bool) {
 // alive at a time, nor is anything sent to a terminal.
 type lives map[string]bridge.AgentRef
 
-func (l lives) follow(t *testing.T, s *State, f input.Fact, out []effect.Effect) {
+func (l lives) follow(t *testing.T, s *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	switch f := f.(type) {
-	case input.Happened:
+	case input.AgentEvent:
 		if _, done := f.Event.Body.(bridge.Done); done && l[f.Event.ID] == f.Event.AgentRef {
 			delete(l, f.Event.ID)
 		}
@@ -73,25 +73,28 @@ func (l lives) follow(t *testing.T, s *State, f input.Fact, out []effect.Effect)
 }
 
 // takenFact goes on with a takeover, mostly as is awaited.
-func takenFact(r *rand.Rand, a roster.Agent) input.Fact {
+func takenFact(r *rand.Rand, a roster.Agent) input.Body {
 	failed := ""
 	if r.IntN(5) == 0 {
 		failed = "m"
 	}
 	if r.IntN(8) == 0 {
-		return input.Commanded{Channel: input.ChannelScreen, Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
+		return input.Command{Channel: input.ChannelScreen, Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
 	}
 	switch a.Takeover.Stage {
 	case takeover.Inspecting:
-		return input.Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 1}}, Failed: failed}
+		return input.Inspected{Serial: a.Takeover.Serial,
+			Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 1}}, Failed: failed}
 	case takeover.Reading:
-		return input.Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
+		return input.Inspected{Serial: a.Takeover.Serial,
+			Result: bridge.InspectResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
 	case takeover.Opening:
 		if r.IntN(3) > 0 {
 			return input.PTYOpened{Agent: a.AgentRef, Failed: failed}
 		}
 	}
-	return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: r.IntN(2)}}}}
+	return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID,
+		Exit: bridge.Exit{Code: r.IntN(2)}}}}
 }
 
 // TestASessionIsInOnePlace plays runs in which processes end only when they were asked
@@ -118,7 +121,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 	for _, a := range p.s.Agents {
 		alive[a.ID] = a.AgentRef
 	}
-	step := func(f input.Fact) {
+	step := func(f input.Body) {
 		if f == nil || p.s.Ending != nil {
 			return
 		}
@@ -129,25 +132,28 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 	}
 	for range 120 {
 		a := *p.s.Agents[r.IntN(len(p.s.Agents))]
-		event := func(b bridge.EventBody) input.Fact {
-			return input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
+		event := func(b bridge.EventBody) input.Body {
+			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
 		}
-		command := func(c contract.CommandBody) input.Fact {
-			return input.Commanded{Channel: input.ChannelScreen, Command: contract.Command{Body: c}}
+		command := func(c contract.CommandBody) input.Body {
+			return input.Command{Channel: input.ChannelScreen, Command: contract.Command{Body: c}}
 		}
 		_, running := alive[a.ID]
 		switch k := r.IntN(14); {
 		case !p.s.BridgeUp:
-			step([]input.Fact{input.BridgeBack{}, input.Rang{Key: restartPrefix + theBridge}}[r.IntN(2)])
+			step([]input.Body{input.BridgeBack{}, input.Timer{Key: restartPrefix + theBridge}}[r.IntN(2)])
 		case k == 0:
-			step([]input.Fact{
-				input.BridgeLost{}, input.BridgeLost{Halted: true}, input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Choose{Option: chooseTrust}}},
-				input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Choose{Option: chooseWithout}}},
+			step([]input.Body{
+				input.BridgeLost{}, input.BridgeLost{Halted: true}, input.Command{Channel: input.ChannelStdin,
+					Command: contract.Command{Body: contract.Choose{Option: chooseTrust}}},
+				input.Command{Channel: input.ChannelStdin,
+					Command: contract.Command{Body: contract.Choose{Option: chooseWithout}}},
 			}[r.IntN(4)])
 		case k == 2 && r.IntN(4) == 0:
 			step(input.Resumed{Options: p.s.Options}) // arbiter itself was killed
 		case k == 1:
-			step([]input.Fact{command(contract.Kill{ID: a.ID}), command(contract.Halt{}), command(contract.Continue{}), command(contract.Reset{})}[r.IntN(4)])
+			step([]input.Body{command(contract.Kill{ID: a.ID}), command(contract.Halt{}),
+				command(contract.Continue{}), command(contract.Reset{})}[r.IntN(4)])
 		case k < 5:
 			step(command(contract.Attach{ID: a.ID}))
 		case k < 8 && a.Takeover != nil:
@@ -159,7 +165,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case a.Status == roster.Starting:
 			step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomFates(r, a)}})
 		case a.Status == roster.Down:
-			step(input.Rang{Key: restartKey(a.AgentRef)})
+			step(input.Timer{Key: restartKey(a.AgentRef)})
 		case a.Status == roster.Busy && k < 12:
 			step(event(randomTurn(r, a)))
 		case running && k == 13:
@@ -178,10 +184,10 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 }
 
 // comeBack does what is awaited until nothing is: then nobody is held back any more.
-func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input.Fact)) {
+func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input.Body)) {
 	t.Helper()
 	command := func(c contract.CommandBody) {
-		step(input.Commanded{Channel: input.ChannelScreen, Command: contract.Command{Body: c}})
+		step(input.Command{Channel: input.ChannelScreen, Command: contract.Command{Body: c}})
 	}
 	if p.s.Halted {
 		command(contract.Continue{})
@@ -191,22 +197,24 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input
 	}
 	for range 30 {
 		if !p.s.BridgeUp {
-			step(input.Rang{Key: restartPrefix + theBridge})
+			step(input.Timer{Key: restartPrefix + theBridge})
 			step(input.BridgeBack{})
 		}
 		for _, a := range p.s.Agents {
 			_, running := alive[a.ID]
 			switch {
 			case a.Status == roster.Down && timers[restartKey(a.AgentRef)]:
-				step(input.Rang{Key: restartKey(a.AgentRef)})
+				step(input.Timer{Key: restartKey(a.AgentRef)})
 			case a.Status == roster.Starting:
 				step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
 			case a.Takeover != nil && (a.Takeover.Stage == takeover.Inspecting || a.Takeover.Stage == takeover.Reading):
-				step(input.Surveyed{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: aMark, Changes: &bridge.Changes{}}})
+				step(input.Inspected{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: aMark,
+					Changes: &bridge.Changes{}}})
 			case a.Takeover != nil && a.Takeover.Stage == takeover.Open:
 				command(contract.Detach{ID: a.ID})
 			case running && (a.Status == roster.Restarting || a.Status == roster.Stopping || a.Takeover != nil):
-				step(input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID}}})
+				step(input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef,
+					Body: bridge.Done{SessionID: a.SessionID}}})
 			}
 		}
 	}
@@ -221,4 +229,4 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input
 	}
 }
 
-func isSurvey(f input.Fact) bool { _, ok := f.(input.Surveyed); return ok }
+func isSurvey(f input.Body) bool { _, ok := f.(input.Inspected); return ok }

@@ -168,7 +168,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	o := randomOptions(r)
 	var s State
 	at := time.Unix(1_800_000_000, 0)
-	facts := []input.Fact{input.Began{Options: o}}
+	facts := []input.Body{input.Began{Options: o}}
 	for range int(n) % 400 {
 		facts = append(facts, nil)
 	}
@@ -184,8 +184,8 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		if testing.Verbose() {
 			t.Logf("%s, %s: %+v", s.Task.Phase, s.LivingText(), fact)
 		}
-		next, out := Apply(s, input.Input{At: at, Fact: fact})
-		again, out2 := Apply(s, input.Input{At: at, Fact: fact})
+		next, out := Apply(s, input.Input{At: at, Body: fact})
+		again, out2 := Apply(s, input.Input{At: at, Body: fact})
 		if before != fingerprint(t, &s) {
 			t.Fatalf("apply changed its input by %T", fact)
 		}
@@ -196,13 +196,13 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		checkEffects(t, &s, out)
 		checkStep(t, &s, &next, fact, out)
 		if (uint64(i)+seed)%16 == 0 { // all steps would take most of the test's time
-			goesOnTheSame(t, before, input.Input{At: at, Fact: fact}, after, out)
+			goesOnTheSame(t, before, input.Input{At: at, Body: fact}, after, out)
 		}
 		s, before = next, after
 		checkInvariants(t, &s)
 		timers.follow(fact, out)
 		timers.check(t, &s)
-		raw, err := input.EncodeInput(input.Input{At: at, Fact: fact})
+		raw, err := input.EncodeInput(input.Input{At: at, Body: fact})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 }
 
 // randomFact prefers facts that fit the state, so that runs get somewhere.
-func randomFact(r *rand.Rand, s *State) input.Fact {
+func randomFact(r *rand.Rand, s *State) input.Body {
 	if len(s.Agents) > 0 && r.IntN(5) == 0 {
 		if f := renewingFact(r, s); f != nil {
 			return f
@@ -260,8 +260,8 @@ func randomFact(r *rand.Rand, s *State) input.Fact {
 	if len(s.Agents) > 0 && r.IntN(8) == 0 {
 		return handsFact(r, s, a)
 	}
-	event := func(b bridge.EventBody) input.Fact {
-		return input.Happened{Event: bridge.Event{AgentRef: ref, Body: b}}
+	event := func(b bridge.EventBody) input.Body {
+		return input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: b}}
 	}
 	switch r.IntN(12) {
 	case 0, 1:
@@ -269,7 +269,7 @@ func randomFact(r *rand.Rand, s *State) input.Fact {
 		case a.Status == roster.Starting && r.IntN(6) > 0:
 			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomFates(r, a)}}
 		case a.Status == roster.Down:
-			return input.Rang{Key: restartKey(ref)}
+			return input.Timer{Key: restartKey(ref)}
 		}
 		if r.IntN(4) == 0 {
 			return input.NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
@@ -305,12 +305,13 @@ func randomFact(r *rand.Rand, s *State) input.Fact {
 		behaviors := []string{"allow", "deny", "ask", ""}
 		return input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)], By: contract.ByRule}
 	case 9:
-		return input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: randomCommand(r, s)}}
+		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+			Body: randomCommand(r, s)}}
 	case 10:
 		if len(a.Turn) > 0 {
 			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
-		return input.Rang{Key: retryKey(ref)}
+		return input.Timer{Key: retryKey(ref)}
 	case 11:
 		if len(s.Handoff.Documents) > 0 && r.IntN(3) > 0 {
 			return randomProgress(r, s.Handoff.Documents[r.IntN(len(s.Handoff.Documents))])
@@ -321,35 +322,39 @@ func randomFact(r *rand.Rand, s *State) input.Fact {
 		return requestFact(r, s)
 	case 1:
 		if len(a.Turn) > 0 && r.IntN(2) == 0 {
-			return input.Rang{Key: proofKey(a.Turn[0])}
+			return input.Timer{Key: proofKey(a.Turn[0])}
 		}
 		return input.Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
 	case 2:
 		if !s.BridgeUp {
-			return []input.Fact{input.BridgeBack{Swept: 1}, input.BridgeFailed{Message: "m"}, input.Rang{Key: restartPrefix + theBridge}}[r.IntN(3)]
+			return []input.Body{input.BridgeBack{Swept: 1}, input.BridgeFailed{Message: "m"},
+				input.Timer{Key: restartPrefix + theBridge}}[r.IntN(3)]
 		}
 	}
-	rare := []input.Fact{
+	rare := []input.Body{
 		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
-		input.Signalled{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{}, input.Rang{Key: timeoutKey}, input.Rang{Key: compactionBlockedKey(ref)}, input.Woke{Slept: time.Hour}, input.JournalFull{Message: "m"},
+		input.Signal{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{},
+		input.Timer{Key: timeoutKey}, input.Timer{Key: compactionBlockedKey(ref)},
+		input.WokeFromSleep{Slept: time.Hour}, input.JournalFull{Message: "m"},
 		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
-		input.Rang{Key: resetKey},
+		input.Timer{Key: resetKey},
 		event(bridge.Retry{Attempt: 1}), input.Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, input.Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]
 }
 
 // randomProgress is a fact about a document on its way, mostly one that is awaited.
-func randomProgress(r *rand.Rand, h handoff.Handover) input.Fact {
+func randomProgress(r *rand.Rand, h handoff.Handover) input.Body {
 	failed := []string{"", "denied"}[r.IntN(2)]
 	switch r.IntN(8) {
 	case 0:
-		return input.Rang{Key: handoverKey(h.Serial)}
+		return input.Timer{Key: handoverKey(h.Serial)}
 	case 1:
 		return input.Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
 	}
 	if h.Document == nil {
-		return input.Surveyed{Serial: h.Serial, Result: bridge.InspectResult{Said: []string{"s"}, Files: []string{"f"}}, Failed: failed}
+		return input.Inspected{Serial: h.Serial, Result: bridge.InspectResult{Said: []string{"s"},
+			Files: []string{"f"}}, Failed: failed}
 	}
 	return input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
 }
@@ -393,7 +398,7 @@ func randomTurn(r *rand.Rand, a roster.Agent) bridge.Turn {
 }
 
 // randomDecision answers what is asked, or is late, or wrong.
-func randomDecision(r *rand.Rand, s *State) input.Fact {
+func randomDecision(r *rand.Rand, s *State) input.Body {
 	f := input.Decided{Number: s.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
 	if s.DeciderRequest != nil {
 		f.Serial, f.Point, f.About = s.DeciderRequest.Serial, s.DeciderRequest.Point, s.DeciderRequest.About

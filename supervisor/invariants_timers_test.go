@@ -24,11 +24,11 @@ const opening = "opening a bridge"
 func probing(a bridge.AgentRef) string { return fmt.Sprintf("probing %s", a) }
 
 // follow keeps the account over one step.
-func (l alarms) follow(f input.Fact, out []effect.Effect) {
+func (l alarms) follow(f input.Body, out []effect.Effect) {
 	switch f := f.(type) {
 	case input.Began, input.Resumed, input.NoBridge:
 		clear(l) // with the process
-	case input.Rang:
+	case input.Timer:
 		delete(l, f.Key)
 	case input.Probed:
 		delete(l, probing(f.Agent))
@@ -96,9 +96,10 @@ func (l alarms) check(t *testing.T, s *State) {
 
 // handsFact is one of those that come of the human's hands: takeovers, halts, trust, words
 // that are changed. Some come unasked, or late.
-func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Fact {
-	command := func(b contract.CommandBody) input.Fact {
-		return input.Commanded{Channel: []string{input.ChannelStdin, input.ChannelScreen, input.ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
+func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Body {
+	command := func(b contract.CommandBody) input.Body {
+		return input.Command{Channel: []string{input.ChannelStdin, input.ChannelScreen,
+			input.ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
 	}
 	word := "none"
 	if len(s.Conversation.Mail) > 0 {
@@ -124,9 +125,10 @@ func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Fact {
 	case 8:
 		return input.PTYOpened{Agent: ref, Failed: []string{"", "m"}[r.IntN(2)]}
 	case 9:
-		return []input.Fact{
+		return []input.Body{
 			input.TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, input.Remembered{Grant: permission.Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
-			input.Judged{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny, By: contract.ByRole},
+			input.CallDecided{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny,
+				By: contract.ByRole},
 		}[r.IntN(3)]
 	case 10:
 		return command(contract.EditMessage{MessageID: word, Text: "y"})
@@ -135,7 +137,7 @@ func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Fact {
 	case 13:
 		return command(contract.Pause{})
 	case 14:
-		return input.Surveyed{Serial: s.Handoff.DocumentSerial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
+		return input.Inspected{Serial: s.Handoff.DocumentSerial - r.IntN(2), Failed: []string{"", "m"}[r.IntN(2)]}
 	}
 	return command(contract.Say{Text: "x", To: a.ID, Strength: []string{"", contract.Stop}[r.IntN(2)]})
 }

@@ -143,7 +143,7 @@ func TestMergeOverACrash(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	p.do(input.Rang{Key: handoverKey(p.s.Handoff.Documents[0].Serial)})
+	p.do(input.Timer{Key: handoverKey(p.s.Handoff.Documents[0].Serial)})
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is NOT merged: the merge is out of time")
 }
 

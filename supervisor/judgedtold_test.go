@@ -22,7 +22,8 @@ func TestJudgedIsTold(t *testing.T) {
 	params.AgentRef, params.Subagent = p.agent(id).AgentRef, "a0b8"
 	say := func(behavior, by string) []contract.Permission {
 		var list []contract.Permission
-		for _, e := range p.do(input.Judged{Params: params, Action: "abc", Behavior: behavior, By: by, Rule: "Bash", Reason: "why"}) {
+		for _, e := range p.do(input.CallDecided{Params: params, Action: "abc", Behavior: behavior, By: by,
+			Rule: "Bash", Reason: "why"}) {
 			if m, ok := e.(effect.Emit).Event.Body.(contract.Permission); ok {
 				list = append(list, m)
 			}
@@ -45,7 +46,7 @@ func TestJudgedIsTold(t *testing.T) {
 	if n := len(effects[effect.Emit](p)) - before; n != 2 {
 		t.Errorf("%d events", n)
 	}
-	if !input.Narrates(input.Judged{}) || !input.Recorded(input.Judged{}) {
+	if !input.Narrates(input.CallDecided{}) || !input.Recorded(input.CallDecided{}) {
 		t.Error("it is to be recorded, and only tells")
 	}
 }
@@ -82,7 +83,7 @@ func TestNobodyAnswersARequest(t *testing.T) {
 				if len(play.s.Permission.Open) != 1 {
 					t.Fatalf("%s is not asked for", tool)
 				}
-				play.do(input.Rang{Key: permission.TimerPrefix + "p1"})
+				play.do(input.Timer{Key: permission.TimerPrefix + "p1"})
 			}
 			if a := effects[permission.Respond](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
 				t.Errorf("%s, present %v: %+v", tool, present, a)

@@ -85,10 +85,11 @@ func TestTheLedgerAddsUp(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		var s State
 		at := time.Unix(1_800_000_000, 0)
-		fact := input.Fact(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true, Task: "t", MaxExchanges: 8, MaxOrchestrators: 3}.WithDefaults()})
+		fact := input.Body(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true,
+			Task: "t", MaxExchanges: 8, MaxOrchestrators: 3}.WithDefaults()})
 		for range 300 {
 			at = at.Add(time.Second)
-			s, _ = Apply(s, input.Input{At: at, Fact: fact})
+			s, _ = Apply(s, input.Input{At: at, Body: fact})
 			waiting := 0
 			for _, m := range s.Conversation.Queue() {
 				if !m.Told {

@@ -34,7 +34,7 @@ func (p *play) dies(id string) {
 func (p *play) comes(id string, history bridge.SpawnResult) []effect.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status == roster.Down {
-		p.do(input.Rang{Key: restartKey(a.AgentRef)})
+		p.do(input.Timer{Key: restartKey(a.AgentRef)})
 	}
 	a := p.agent(id)
 	if a.Status != roster.Starting {
@@ -75,7 +75,7 @@ func (p *play) proven(id string) {
 // interrupted is the first Ctrl-C, with all agents gone in order.
 func (p *play) stopped() {
 	p.t.Helper()
-	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Signal{Signal: "INT"})
 	for _, a := range p.s.Agents {
 		if a.Status == roster.Stopping {
 			p.happen(a.ID, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
@@ -174,7 +174,7 @@ func records(t testing.TB, list []input.Input) []journal.Record {
 	t.Helper()
 	var out []journal.Record
 	for i, in := range list {
-		if !input.Recorded(in.Fact) {
+		if !input.Recorded(in.Body) {
 			continue
 		}
 		raw, err := input.EncodeInput(in)
@@ -182,7 +182,7 @@ func records(t testing.TB, list []input.Input) []journal.Record {
 			t.Fatal(err)
 		}
 		kind := journal.Fact
-		if input.Narrates(in.Fact) {
+		if input.Narrates(in.Body) {
 			kind = journal.Narration
 		}
 		out = append(out, journal.Record{Seq: uint64(i + 1), Kind: kind, Payload: raw})

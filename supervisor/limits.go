@@ -161,8 +161,8 @@ func plus(a, b bridge.Usage) bridge.Usage {
 		CacheCreation: a.CacheCreation + b.CacheCreation}
 }
 
-// bookLive charges what the turn of a process had cost that ended without telling it.
-func (st *step) bookLive(a *roster.Agent) {
+// chargeEndedTurn charges what the turn of a process had cost that ended without telling it.
+func (st *step) chargeEndedTurn(a *roster.Agent) {
 	live := a.Live
 	a.Live = bridge.Spent{}
 	a.CostUSD += live.CostUSD

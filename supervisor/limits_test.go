@@ -57,7 +57,7 @@ func TestUsageLimits(t *testing.T) {
 			if r := last[contract.Retry](p); r.DelayMS != wait.Milliseconds() || !strings.Contains(r.Reason, "usage_limit") {
 				t.Errorf("retry %+v, it waits %s", r, wait)
 			}
-			p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+			p.do(input.Timer{Key: retryKey(p.agent("arbiter").AgentRef)})
 			p.contains("afterwards", p.lastSent("arbiter"), "Take up the last message again", "kind: retry")
 			p.folds()
 		})
@@ -109,18 +109,19 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		p.turn(id, limitedTurn(resets))
 		p.turn("arbiter", limitedTurn(resets))
 		p.at = p.at.Add(c.slept)
-		out := p.do(input.Woke{Slept: c.slept})
+		out := p.do(input.WokeFromSleep{Slept: c.slept})
 		one, two := timer(out, retryKey(p.agent("arbiter").AgentRef)), timer(out, retryKey(p.agent(id).AgentRef))
 		if one < c.min || one > c.max || (one-two).Abs() < 5*time.Second {
 			t.Errorf("after %s of sleep they wait %s and %s", c.slept, one, two)
 		}
 		p.at = p.at.Add(max(one, two))
-		p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: retryKey(p.agent("arbiter").AgentRef)})
 		p.contains("afterwards", p.lastSent("arbiter"), "kind: retry")
-		p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: retryKey(p.agent(id).AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.at = p.at.Add(c.slept)
-		if after := timer(p.do(input.Woke{Slept: c.slept}), retryKey(p.agent("arbiter").AgentRef)); after != 0 {
+		if after := timer(p.do(input.WokeFromSleep{Slept: c.slept}),
+			retryKey(p.agent("arbiter").AgentRef)); after != 0 {
 			t.Errorf("one that waits no more is told to go on after %s", after)
 		}
 		p.folds()
@@ -159,7 +160,7 @@ func TestOverloads(t *testing.T) {
 			t.Errorf("pause %d is %s", n, wait)
 		}
 		p.at = p.at.Add(wait)
-		p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: retryKey(p.agent("arbiter").AgentRef)})
 	}
 	if lasted := p.at.Sub(began); lasted < 10*time.Minute || n < 4 || n > 20 {
 		t.Errorf("given up after %s and %d tries", lasted, n)
@@ -177,7 +178,7 @@ func TestWaitsAreNoFailures(t *testing.T) {
 		p.proven("arbiter")
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: c, Error: "x"})
 		if p.s.Ending == nil {
-			p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+			p.do(input.Timer{Key: retryKey(p.agent("arbiter").AgentRef)})
 		}
 	}
 	fails(bridge.CatOverloaded)
@@ -203,7 +204,7 @@ func TestPausesStayInReason(t *testing.T) {
 		if wait < p.s.Options.RetryBase || wait > 20*time.Minute {
 			t.Fatalf("pause %d is %s", i+1, wait)
 		}
-		p.do(input.Rang{Key: retryKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: retryKey(p.agent("arbiter").AgentRef)})
 		p.proven("arbiter")
 	}
 }

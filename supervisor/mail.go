@@ -102,11 +102,11 @@ func (st *step) boundLog() {
 	}
 }
 
-// shelve puts what was decided on into the Arbiter's work log, shortened: it reads of it
+// moveToWorkLog puts what was decided on into the Arbiter's work log, shortened: it reads of it
 // when it is next spoken to.
-func (st *step) shelve(p *DecisionRequest, d decider.Decision) {
+func (st *step) moveToWorkLog(p *DecisionRequest, d decider.Decision) {
 	moves := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // and what others have done is behind it
-	st.shelveAll(func(m *conversation.Mail) bool {
+	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
 		return st.withheld(m) && (m.Kind == conversation.KindTask || m.EndsExecution() && m.From == p.About ||
 			moves && m.Kind == verdict.KindDone && slices.Contains(p.Heard, m.ID))
 	})
@@ -118,9 +118,9 @@ func (st *step) shelve(p *DecisionRequest, d decider.Decision) {
 	})
 }
 
-// shelveAll has messages become reports of the work log: they were ruled on without their reader.
-func (st *step) shelveAll(taken func(*conversation.Mail) bool) {
-	st.Conversation.Shelve(taken)
+// moveAllToWorkLog has messages become reports of the work log: they were ruled on without their reader.
+func (st *step) moveAllToWorkLog(taken func(*conversation.Mail) bool) {
+	st.Conversation.MoveToWorkLog(taken)
 	st.boundLog()
 }
 

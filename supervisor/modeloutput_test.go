@@ -125,11 +125,12 @@ func FuzzModelOutput(f *testing.F) {
 }
 
 // happenings are all that an agent can tell, each with a text wherever there is room.
-func happenings(text string) []input.Fact {
-	var list []input.Fact
+func happenings(text string) []input.Body {
+	var list []input.Body
 	for _, b := range bridge.EventBodies() {
 		body := corpus.Filled(reflect.TypeOf(b), text).Interface().(bridge.EventBody)
-		list = append(list, input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1}, Body: body}})
+		list = append(list, input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1},
+			Body: body}})
 	}
 	return list
 }
@@ -143,11 +144,12 @@ func TestModelOutputIsRecorded(t *testing.T) {
 		facts := happenings(text)
 		for _, name := range slices.Sorted(maps.Keys(input.Kinds)) {
 			if name != "happened" && name != "commanded" {
-				facts = append(facts, corpus.Filled(input.Kinds[name], text).Interface().(input.Fact))
+				facts = append(facts, corpus.Filled(input.Kinds[name], text).Interface().(input.Body))
 			}
 		}
 		if !blank(text) {
-			facts = append(facts, input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: text}}})
+			facts = append(facts, input.Command{Channel: input.ChannelStdin,
+				Command: contract.Command{Body: contract.Say{Text: text}}})
 		}
 		if c.Large() {
 			facts = facts[:1]
@@ -156,7 +158,7 @@ func TestModelOutputIsRecorded(t *testing.T) {
 			if (len(text) > 2<<10 || corpus.Race) && (i+j)%5 != 0 {
 				continue
 			}
-			in := input.Input{At: at, From: input.Origin{By: "orch-1", Session: "s", Gen: 1}, Fact: f}
+			in := input.Input{At: at, From: input.Origin{By: "orch-1", Session: "s", Gen: 1}, Body: f}
 			raw, err := input.EncodeInput(in)
 			if err != nil {
 				t.Fatalf("%s: %T: %v", c.Name, f, err)
@@ -168,8 +170,8 @@ func TestModelOutputIsRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %T: %v", c.Name, f, err)
 			}
-			if !reflect.DeepEqual(back.Fact, f) {
-				t.Errorf("%s: %T (-written +read):\n%.2000s", c.Name, f, cmp.Diff(f, back.Fact))
+			if !reflect.DeepEqual(back.Body, f) {
+				t.Errorf("%s: %T (-written +read):\n%.2000s", c.Name, f, cmp.Diff(f, back.Body))
 			}
 		}
 	}

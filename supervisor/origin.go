@@ -21,10 +21,10 @@ func (s *State) originOf(ref bridge.AgentRef) input.Origin {
 	return input.Origin{By: a.ID, Session: a.SessionID, Gen: a.Generation}
 }
 
-// UnknownSender says why a fact is from nobody this run has; empty: it is from one it has, or
+// UnknownSender says why an input is from nobody this run has; empty: it is from one it has, or
 // from no agent. Named says that it is one to tell a human of.
-func (s *State) UnknownSender(f input.Fact) (why string, named bool) {
-	ref, ok := input.Speaker(f)
+func (s *State) UnknownSender(f input.Body) (why string, named bool) {
+	ref, ok := input.SourceAgent(f)
 	if !ok || len(s.Agents) == 0 {
 		return "", false
 	}
@@ -76,13 +76,13 @@ func (st *step) handed(to, from, id string) {
 	st.emit(to, d)
 }
 
-// Origin says who a fact is from, as the state stood before it. What the loop asked the
+// Origin says who an input is from, as the state stood before it. What the loop asked the
 // bridge for, and what it saw itself, is the supervisor's.
-func (s *State) Origin(f input.Fact) input.Origin {
+func (s *State) Origin(f input.Body) input.Origin {
 	switch f := f.(type) {
 	case input.Began, input.Resumed:
 		return input.Origin{By: contract.Human, Channel: input.ChannelStart}
-	case input.Commanded:
+	case input.Command:
 		if partyBy(f.Channel) == "" {
 			return input.Origin{By: input.Unknown}
 		}
@@ -98,7 +98,7 @@ func (s *State) Origin(f input.Fact) input.Origin {
 			}
 		}
 	}
-	if ref, ok := input.Speaker(f); ok {
+	if ref, ok := input.SourceAgent(f); ok {
 		return s.originOf(ref)
 	}
 	return input.Origin{By: contract.Supervisor}

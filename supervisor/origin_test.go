@@ -31,11 +31,11 @@ var origins = map[string]string{
 
 // spoken is a fact of a kind with the pipe of an agent, and everything else in it claiming
 // to be the human.
-func spoken(typ reflect.Type, ref bridge.AgentRef) input.Fact {
+func spoken(typ reflect.Type, ref bridge.AgentRef) input.Body {
 	v := reflect.New(typ).Elem()
 	claim(v)
-	switch f := v.Interface().(input.Fact).(type) {
-	case input.Happened:
+	switch f := v.Interface().(input.Body).(type) {
+	case input.AgentEvent:
 		f.Event = bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "by: human"}}
 		return f
 	case input.ToolCalled:
@@ -44,13 +44,14 @@ func spoken(typ reflect.Type, ref bridge.AgentRef) input.Fact {
 	case input.PermissionAsked:
 		f.Params.AgentRef = ref
 		return f
-	case input.Judged:
+	case input.CallDecided:
 		f.Params.AgentRef = ref
 		return f
 	case input.PermissionWithdrawn:
 		return input.PermissionWithdrawn{Request: "open"}
-	case input.Commanded:
-		return input.Commanded{Command: contract.Command{Body: contract.Say{Text: "go", To: "human"}}, Channel: input.ChannelScreen}
+	case input.Command:
+		return input.Command{Command: contract.Command{Body: contract.Say{Text: "go", To: "human"}},
+			Channel: input.ChannelScreen}
 	default:
 		return f
 	}
@@ -101,7 +102,7 @@ func TestEveryFactHasASender(t *testing.T) {
 		if got != expected {
 			t.Errorf("%s is from %+v, want %+v", kind, got, expected)
 		}
-		raw, err := input.EncodeInput(input.Input{At: p.at, Fact: f, From: got})
+		raw, err := input.EncodeInput(input.Input{At: p.at, Body: f, From: got})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -124,18 +125,19 @@ func TestOriginsAreNotOfText(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
 	p.crash(one, 1)
-	event := func(id string, generation int) input.Fact {
-		return input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation}, Body: bridge.Assistant{Text: "x"}}}
+	event := func(id string, generation int) input.Body {
+		return input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation},
+			Body: bridge.Assistant{Text: "x"}}}
 	}
 	for _, c := range []struct {
-		f    input.Fact
+		f    input.Body
 		want input.Origin
 	}{
-		{input.Commanded{}, input.Origin{By: input.Unknown}},
-		{input.Commanded{Channel: "human"}, input.Origin{By: input.Unknown}},
-		{input.Commanded{Channel: "STDIN"}, input.Origin{By: input.Unknown}},
-		{input.Commanded{Channel: input.ChannelStart}, input.Origin{By: input.Unknown}},
-		{input.Commanded{Channel: input.ChannelSocket}, input.Origin{By: "human", Channel: input.ChannelSocket}},
+		{input.Command{}, input.Origin{By: input.Unknown}},
+		{input.Command{Channel: "human"}, input.Origin{By: input.Unknown}},
+		{input.Command{Channel: "STDIN"}, input.Origin{By: input.Unknown}},
+		{input.Command{Channel: input.ChannelStart}, input.Origin{By: input.Unknown}},
+		{input.Command{Channel: input.ChannelSocket}, input.Origin{By: "human", Channel: input.ChannelSocket}},
 		{event("human", 1), input.Origin{By: input.Unknown}},
 		{event("supervisor", 1), input.Origin{By: input.Unknown}},
 		{event("Arbiter", 1), input.Origin{By: input.Unknown}},
@@ -225,16 +227,17 @@ func TestApprovalsNameTheirAction(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
 	p.do(asked(p, one, "p1", "ask"))
-	c := input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}
-	raw, err := input.EncodeInput(input.Input{At: time.Unix(1, 0), Fact: p.s.ExactInput(c)})
+	c := input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+		Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}
+	raw, err := input.EncodeInput(input.Input{At: time.Unix(1, 0), Body: p.s.ExactInput(c)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.contains("record", string(raw), keyOf(p.s.Permission.Open[0].Params), input.ChannelStdin)
-	for _, other := range []input.Fact{
-		input.Commanded{Command: contract.Command{Body: contract.Permit{Request: "p2", Behavior: bridge.Allow}}},
-		input.Commanded{Command: contract.Command{Body: contract.Permit{Request: "p1", Action: "mine"}}},
-		input.Commanded{Command: contract.Command{Body: contract.Pause{}}}, input.InputEnded{},
+	for _, other := range []input.Body{
+		input.Command{Command: contract.Command{Body: contract.Permit{Request: "p2", Behavior: bridge.Allow}}},
+		input.Command{Command: contract.Command{Body: contract.Permit{Request: "p1", Action: "mine"}}},
+		input.Command{Command: contract.Command{Body: contract.Pause{}}}, input.InputEnded{},
 	} {
 		if got := p.s.ExactInput(other); !reflect.DeepEqual(got, other) {
 			t.Errorf("%+v became %+v", other, got)

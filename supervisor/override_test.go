@@ -141,7 +141,7 @@ func TestKillTellsWhatIsHalfDone(t *testing.T) {
 	p.at = p.at.Add(time.Minute)
 	p.mustCommand(contract.Kill{ID: id})
 	p.folds() // also without what only tells what it was at
-	p.do(input.Surveyed{Serial: p.s.Handoff.DocumentSerial, Result: bridge.InspectResult{}})
+	p.do(input.Inspected{Serial: p.s.Handoff.DocumentSerial, Result: bridge.InspectResult{}})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)
 	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m", "step 1 of the plan: Spin the thread")

@@ -63,8 +63,8 @@ func (st *step) remembered(f input.Remembered) {
 	}
 }
 
-// judged tells of a tool call that was decided already.
-func (st *step) judged(f input.Judged) {
+// callDecided tells of a tool call that was decided already.
+func (st *step) callDecided(f input.CallDecided) {
 	if !f.Announced() {
 		return
 	}
@@ -134,8 +134,8 @@ func (s *State) mayWrite(from, to string) bool {
 	return rights.May(s.partyNamed(from), what)
 }
 
-// barred answers a command of somebody who may not give it, and reports whether it did.
-func (st *step) barred(f input.Commanded) bool {
+// refuseCommand answers a command of somebody who may not give it, and reports whether it did.
+func (st *step) refuseCommand(f input.Command) bool {
 	who, what := partyBy(f.Channel), rights.Command(f.Command.Body)
 	switch {
 	case who == rights.Nobody && what == rights.Malformed:
@@ -162,8 +162,8 @@ func mayNot(a *roster.Agent, p bridge.ToolCallParams) error {
 
 // ExactInput has an answer to a permission request name the very action it is about, so
 // that the record of it says what was approved, and not only where to look.
-func (s *State) ExactInput(f input.Fact) input.Fact {
-	c, ok := f.(input.Commanded)
+func (s *State) ExactInput(f input.Body) input.Body {
+	c, ok := f.(input.Command)
 	if !ok {
 		return f
 	}

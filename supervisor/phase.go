@@ -37,7 +37,7 @@ func (st *step) situation(o occasion) machine.Situation {
 	_, known := st.ModeNamed(o.mode)
 	s := machine.Situation{
 		Decision: o.ruling.Decision, AgentKnown: o.mode == "" || known,
-		Engaged: st.EngagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.beingRuled(),
+		Engaged: st.EngagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.awaitsArbiter(),
 		HasTask: st.Task.Text != "", HasStep: st.Task.StepAtHand() >= 0, HasLast: lastThere &&
 			(last.Alive() || last.Status == roster.Parked),
 		Iterations: st.Task.Iterations, MaxIterations: opt.MaxIterations,
@@ -54,7 +54,7 @@ func (st *step) situation(o occasion) machine.Situation {
 
 // act does what a move of the table's names, and reports whether it is known. Those that
 // need nothing done here are reported by the `state` event alone. (A switch rather than a map
-// of functions: through one, each step would escape to the heap, on every fact.)
+// of functions: through one, each step would escape to the heap, on every input.)
 func (st *step) act(a machine.Action, o occasion) bool {
 	switch a {
 	case machine.BeginTask:
@@ -201,7 +201,7 @@ func (st *step) executing() {
 	if st.Task.Phase == machine.Idle {
 		st.startTask()
 	}
-	if st.Task.Phase != machine.Evaluating || !st.beingRuled() {
+	if st.Task.Phase != machine.Evaluating || !st.awaitsArbiter() {
 		st.fire(machine.AgentMessage, occasion{})
 	}
 }

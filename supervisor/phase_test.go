@@ -65,7 +65,7 @@ func TestPhasesAreRestored(t *testing.T) {
 			}
 			before := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Decisions}
 			if orderly {
-				p.do(input.Signalled{Signal: "INT"})
+				p.do(input.Signal{Signal: "INT"})
 				p.do(input.Stopped{})
 			}
 			p.do(input.Resumed{Options: p.s.Options})
@@ -94,7 +94,7 @@ func TestModesHaveLimits(t *testing.T) {
 			if after := timer(p.out, workLimitKey(p.agent(id).AgentRef)); after != time.Minute {
 				p.t.Errorf("the timer is %s", after)
 			}
-			p.do(input.Rang{Key: workLimitKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: workLimitKey(p.agent(id).AgentRef)})
 		}},
 	} {
 		p := limited(c.limits)

@@ -46,15 +46,15 @@ func begin(t *testing.T, change func(*runconfig.Options)) *play {
 }
 
 // do applies a fact a second after the last one and returns its effects.
-func (p *play) do(f input.Fact) []effect.Effect {
+func (p *play) do(f input.Body) []effect.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(time.Second)
 	before := p.text
 	if before == "" || !reflect.DeepEqual(p.s, p.was) { // the test has set a field of its own
 		before = fingerprint(p.t, &p.s)
 	}
-	p.in = append(p.in, input.Input{At: p.at, Fact: f})
-	s, out := Apply(p.s, input.Input{At: p.at, Fact: f})
+	p.in = append(p.in, input.Input{At: p.at, Body: f})
+	s, out := Apply(p.s, input.Input{At: p.at, Body: f})
 	if before != fingerprint(p.t, &p.s) {
 		p.t.Fatalf("apply changed its input by %T, or the test has written into its agents", f)
 	}
@@ -64,7 +64,7 @@ func (p *play) do(f input.Fact) []effect.Effect {
 	// All steps of a long play would take most of its time, and so would all of the many plays: which
 	// of them do it is told by their states.
 	if n := len(p.in); (n < 200 || n%16 == 0) && int(crc32.ChecksumIEEE([]byte(after)))%often(4, 1) == 0 {
-		goesOnTheSame(p.t, before, input.Input{At: p.at, Fact: f}, after, out)
+		goesOnTheSame(p.t, before, input.Input{At: p.at, Body: f}, after, out)
 	}
 	p.s, p.was, p.text = s, s, after
 	p.out = append(p.out, out...)
@@ -88,7 +88,7 @@ func (p *play) spawned(id string) {
 
 func (p *play) happen(id string, b bridge.EventBody) []effect.Effect {
 	p.t.Helper()
-	return p.do(input.Happened{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
+	return p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
 }
 
 // turn ends the agent's running turn: its messages are delivered, and t follows.
@@ -165,7 +165,8 @@ func (p *play) summon(brief string) string {
 // command gives a human's command and says whether it was accepted.
 func (p *play) command(b contract.CommandBody) (bool, string) {
 	p.t.Helper()
-	for _, e := range p.do(p.s.ExactInput(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: b}})) {
+	for _, e := range p.do(p.s.ExactInput(input.Command{Channel: input.ChannelStdin,
+		Command: contract.Command{Ref: "r", Body: b}})) {
 		if em, ok := e.(effect.Emit); ok {
 			switch b := em.Event.Body.(type) {
 			case contract.Accepted:
@@ -252,7 +253,7 @@ func (p *play) crash(id string, n int) {
 		if p.agent(id).Status != roster.Down {
 			return
 		}
-		p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
 		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
 	}
 }
@@ -262,7 +263,7 @@ func (p *play) loseBridge() {
 	p.t.Helper()
 	for p.s.Ending == nil {
 		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Rang{Key: restartPrefix + theBridge})
+		p.do(input.Timer{Key: restartPrefix + theBridge})
 		if p.s.Ending == nil {
 			p.do(input.BridgeBack{})
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// enlist adds an agent and has its process started.
-func (st *step) enlist(a roster.Agent, prompt string) {
+// addAgent adds an agent and has its process started.
+func (st *step) addAgent(a roster.Agent, prompt string) {
 	a.Status, a.Since = roster.Starting, st.at
 	a.SessionID = st.sessionID(a.ID, a.Generation)
 	st.Roster.Add(&a)

@@ -78,7 +78,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}
-	st.buried(a.ID, "could not start: "+message)
+	st.reportLostAgent(a.ID, "could not start: "+message)
 }
 
 // ended handles the end of an incarnation's process.
@@ -103,7 +103,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	a.Status, a.Since, a.CurrentTool = roster.Ended, st.at, ""
 	lifecycle.MarkCut(a)
-	st.bookLive(a)
+	st.chargeEndedTurn(a)
 	if asked {
 		a.Turn = nil
 	}
@@ -150,7 +150,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	switch {
 	case left.Ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
-		st.ruled(id, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
+		st.routeVerdict(id, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
 		if left.End == lifecycle.TurnSettled {
 			break
 		}

@@ -18,7 +18,7 @@ import (
 func (p *play) overdue(id string) []effect.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(proofWait - time.Second)
-	return p.do(input.Rang{Key: proofKey(p.agent(id).Turn[0])})
+	return p.do(input.Timer{Key: proofKey(p.agent(id).Turn[0])})
 }
 
 // TestASwallowedMessage: noticed at the deadline, written once more under the same id,
@@ -72,7 +72,7 @@ func TestAProofThatComesLate(t *testing.T) {
 	if timer(p.out, proofKey(wire)) != 0 {
 		t.Error("its proof is still awaited")
 	}
-	p.do(input.Rang{Key: proofKey(wire)}) // had rung already
+	p.do(input.Timer{Key: proofKey(wire)}) // had rung already
 	if len(effects[effect.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
 		t.Errorf("kills %v, %d sends, delivered %v", effects[effect.Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
 	}
@@ -143,30 +143,34 @@ func TestASteeredWordWaitsForItsTurn(t *testing.T) {
 func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	messages := often(1000, 10_000)
 	at := time.Unix(1_800_000_000, 0)
-	s, _ := Apply(State{}, input.Input{At: at, Fact: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true}.WithDefaults()}})
-	do := func(f input.Fact) (out []effect.Effect) {
-		s, out = Apply(s, input.Input{At: at, Fact: f})
+	s, _ := Apply(State{}, input.Input{At: at,
+		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true}.WithDefaults()}})
+	do := func(f input.Body) (out []effect.Effect) {
+		s, out = Apply(s, input.Input{At: at, Body: f})
 		return out
 	}
 	do(input.Spawned{Agent: s.Agents[0].AgentRef})
 	noticed := 0
 	for range messages {
-		out := do(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
+		out := do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
 		wire := s.Agents[0].Turn[0]
 		wait := timer(out, proofKey(wire))
 		if wait <= 0 || wait > 30*time.Second {
 			t.Fatalf("its proof is awaited for %s", wait)
 		}
 		at = at.Add(wait)
-		for _, e := range do(input.Rang{Key: proofKey(wire)}) {
+		for _, e := range do(input.Timer{Key: proofKey(wire)}) {
 			if n, ok := e.(effect.Emit); ok {
 				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not taken up") {
 					noticed++
 				}
 			}
 		}
-		do(input.Happened{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Delivered{MessageID: wire}}})
-		do(input.Happened{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone, Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
+		do(input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef,
+			Body: bridge.Delivered{MessageID: wire}}})
+		do(input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef,
+			Body: bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone,
+				Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
 	}
 	want := conversation.Ledger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
 	if noticed != messages || s.Conversation.Ledger != want {

@@ -51,7 +51,7 @@ func TestQuotaReserve(t *testing.T) {
 	for name, between := range map[string]func(p *play){
 		"":                   func(*play) {},
 		"killed and resumed": func(p *play) { p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) },
-		"slept":              func(p *play) { p.do(input.Woke{Slept: time.Minute}) },
+		"slept":              func(p *play) { p.do(input.WokeFromSleep{Slept: time.Minute}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, func(o *runconfig.Options) { o.QuotaReserve = 20 })
@@ -92,7 +92,7 @@ func TestQuotaReserve(t *testing.T) {
 				t.Errorf("wakes after %s", after)
 			}
 			p.at = resets.Add(resetGrace)
-			p.do(input.Rang{Key: resetKey})
+			p.do(input.Timer{Key: resetKey})
 			if n := len(p.sends("arbiter")) + len(p.sends(one)); n <= before || p.notices("the run goes on") != 1 {
 				t.Errorf("%d messages were sent after the reset", n-before)
 			}

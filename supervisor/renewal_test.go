@@ -296,7 +296,7 @@ func TestCompactions(t *testing.T) {
 	if n := len(p.s.Conversation.WorkLog); n != 1 {
 		t.Errorf("%d entries in the work log", n)
 	}
-	p.do(input.Rang{Key: compactionBlockedKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: compactionBlockedKey(p.agent(one).AgentRef)})
 	if n := len(effects[effect.Interrupt](p)); n != 1 {
 		t.Fatalf("%d interrupts", n)
 	}

@@ -43,7 +43,7 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 	}
 	if class == classRenewal {
 		a.Status, a.Since, a.Watch = roster.Down, st.at, roster.Watch{}
-		st.revive(id)
+		st.restartProcess(id)
 		return
 	}
 	d := st.decide(id, a.Generation, class, reason, time.Time{})
@@ -58,7 +58,7 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 	}
 	st.emit(id, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: d.Reason})
 	if d.Delay <= 0 {
-		st.revive(id)
+		st.restartProcess(id)
 		return
 	}
 	st.backOff(a, cmp.Or(lifecycle.Categories[class], bridge.CatCrash), d.Attempt, d.Delay)
@@ -78,7 +78,7 @@ func (st *step) unpark(id string) {
 		a = st.Edit(id)
 	}
 	st.Waking = st.Waking || a.Role == roster.RoleArbiter
-	st.revive(id)
+	st.restartProcess(id)
 }
 
 // limited handles a plan's usage limit: it is waited for, and no failure.
@@ -98,9 +98,9 @@ func (st *step) limited(id string, t bridge.Turn) {
 	st.retryAfter(a, d, t)
 }
 
-// overslept sets the waits for usage limits anew after a sleep of the machine: timers
+// restartUsageWaits sets the waits for usage limits anew after a sleep of the machine: timers
 // stood still, and limits end at an hour of the day.
-func (st *step) overslept(slept time.Duration) {
+func (st *step) restartUsageWaits(slept time.Duration) {
 	earliest := time.Duration(0)
 	for i := range st.Agents {
 		a := st.Agents[i]

@@ -38,7 +38,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Crashes != 1 {
 		t.Errorf("done %+v, %d crashes", d, p.s.Crashes)
 	}
-	p.do(input.Rang{Key: restartKey(a.AgentRef)})
+	p.do(input.Timer{Key: restartKey(a.AgentRef)})
 	s := p.spawns(id)[1]
 	if s.Generation != 2 || !s.Config.Resume || s.Config.SessionID != old.SessionID || !slices.Equal(s.Pending, old.Turn) {
 		t.Errorf("start %+v", s)
@@ -46,7 +46,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if e := last[contract.Spawn](p); !e.Resumed || e.Generation != 2 {
 		t.Errorf("spawn %+v", e)
 	}
-	p.do(input.Rang{Key: restartKey(a.AgentRef)})
+	p.do(input.Timer{Key: restartKey(a.AgentRef)})
 	if len(p.spawns(id)) != 2 {
 		t.Error("a second ring started a second process")
 	}
@@ -80,9 +80,9 @@ func TestACrashLoopIsParked(t *testing.T) {
 			}
 			// Nothing starts it but a person.
 			for g := range 7 {
-				p.do(input.Rang{Key: restartKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(input.Rang{Key: watchKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(input.Rang{Key: retryKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: restartKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: watchKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: retryKey(bridge.AgentRef{ID: id, Generation: g})})
 			}
 			if len(p.spawns(id)) != starts || len(effects[effect.Probe](p)) != 0 {
 				t.Error("something was done with a parked agent")
@@ -167,14 +167,18 @@ func TestALateWordOfAnEarlierProcess(t *testing.T) {
 	old := p.agent(id)
 	p.rebirth(id, bridge.DeliveryAbsent)
 	before := fingerprint(t, &p.s)
-	for _, f := range []input.Fact{
-		input.Happened{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}},
-		input.Happened{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Delivered{MessageID: p.agent(id).Turn[0]}}},
-		input.Happened{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 5}}},
-		input.Happened{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Context{Pct: 99, Window: 1}}},
+	for _, f := range []input.Body{
+		input.AgentEvent{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: old.AgentRef,
+			Body: bridge.Delivered{MessageID: p.agent(id).Turn[0]}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Turn{MessageIDs: p.agent(id).Turn,
+			Outcome: bridge.TurnDone, CostUSD: 5}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Context{Pct: 99, Window: 1}}},
 		input.Spawned{Agent: old.AgentRef}, input.NotSpawned{Agent: old.AgentRef, Category: bridge.CatCrash},
-		input.NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]}, input.Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
-		input.Rang{Key: restartKey(old.AgentRef)}, input.Rang{Key: watchKey(old.AgentRef)}, input.Rang{Key: retryKey(old.AgentRef)},
+		input.NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]},
+		input.Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
+		input.Timer{Key: restartKey(old.AgentRef)}, input.Timer{Key: watchKey(old.AgentRef)},
+		input.Timer{Key: retryKey(old.AgentRef)},
 	} {
 		if out := p.do(f); len(out) != 0 {
 			t.Errorf("%T %+v led to %v", f, f, out)
@@ -212,7 +216,8 @@ func TestAnEndCountsOnce(t *testing.T) {
 		}
 		c.end(p, "orch-1")
 		crashes, restarts, history := p.s.Crashes, len(told[contract.Restart](p)), len(p.s.Restarts)
-		p.do(input.Happened{Event: bridge.Event{AgentRef: p.agent("orch-1").AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}})
+		p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent("orch-1").AgentRef,
+			Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}})
 		if a := p.agent("orch-1"); a.Status != c.status || p.s.Crashes != crashes || len(told[contract.Restart](p)) != restarts || len(p.s.Restarts) != history {
 			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Crashes-crashes, len(told[contract.Restart](p))-restarts)
 		}
@@ -235,7 +240,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 			p.dies(id)
 			ref := p.agent(id).AgentRef
 			if starting {
-				p.do(input.Rang{Key: restartKey(ref)})
+				p.do(input.Timer{Key: restartKey(ref)})
 				ref = p.agent(id).AgentRef
 			}
 			end(p, id)
@@ -243,10 +248,11 @@ func TestEndingOneThatIsDown(t *testing.T) {
 				t.Errorf("%s, starting %v: kills %v", name, starting, k)
 			}
 			n := len(p.spawns(id))
-			p.do(input.Rang{Key: restartKey(ref)})
+			p.do(input.Timer{Key: restartKey(ref)})
 			p.do(input.Spawned{Agent: ref})
 			if starting {
-				p.do(input.Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+				p.do(input.AgentEvent{Event: bridge.Event{AgentRef: ref,
+					Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
 			}
 			if a := p.agent(id); a.Status != roster.Ended || !a.Dismissed || len(p.spawns(id)) != n {
 				t.Errorf("%s, starting %v: it is %s, %d starts more", name, starting, a.Status, len(p.spawns(id))-n)
@@ -261,7 +267,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	for name, act := range map[string]func(p *play, id string){
 		"spawn":   func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
 		"down":    func(p *play, id string) { p.dies(id) },
-		"restart": func(p *play, id string) { p.dies(id); p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)}) },
+		"restart": func(p *play, id string) { p.dies(id); p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)}) },
 		"being ended": func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
 		},
@@ -272,11 +278,11 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 		"without a bridge": func(p *play, id string) { p.do(input.BridgeLost{Message: "x"}) },
 		"bridge on its way": func(p *play, id string) {
 			p.do(input.BridgeLost{Message: "x"})
-			p.do(input.Rang{Key: restartPrefix + theBridge})
+			p.do(input.Timer{Key: restartPrefix + theBridge})
 		},
 		"bridge just back": func(p *play, id string) {
 			p.do(input.BridgeLost{Message: "x"})
-			p.do(input.Rang{Key: restartPrefix + theBridge})
+			p.do(input.Timer{Key: restartPrefix + theBridge})
 			p.do(input.BridgeBack{})
 		},
 		"waiting for a limit": func(p *play, id string) { p.turn(id, limitedTurn(time.Time{})) },
@@ -290,17 +296,18 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 			for _, e := range effects[effect.SetTimer](p) {
 				timers[e.Key] = true
 			}
-			p.do(input.Signalled{Signal: "INT"})
+			p.do(input.Signal{Signal: "INT"})
 			if len(effects[effect.Shutdown](p)) != 1 {
 				t.Fatalf("shutdowns: %v", effects[effect.Shutdown](p))
 			}
 			for key := range timers {
-				p.do(input.Rang{Key: key})
+				p.do(input.Timer{Key: key})
 			}
 			for _, a := range p.s.Agents {
 				p.do(input.Spawned{Agent: a.AgentRef})
 				p.do(input.NotSpawned{Agent: a.AgentRef, Category: bridge.CatCrash, Message: "it was ended"})
-				p.do(input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+				p.do(input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef,
+					Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
 			}
 			p.do(input.BridgeFailed{Message: "no"})
 			p.do(input.Stopped{})

@@ -12,9 +12,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// toldTwice is a Teller with a record before the events of each step.
+// toldTwice is a EventRecorder with a record before the events of each step.
 func toldTwice(before *State, step Replayed, after *State) []Told {
-	return append([]Told{{Record: fmt.Appendf(nil, `{"kind":"%T"}`, step.Input.Fact)}}, TellEvents(before, step, after)...)
+	return append([]Told{{Record: fmt.Appendf(nil, `{"kind":"%T"}`, step.Input.Body)}},
+		TellEvents(before, step, after)...)
 }
 
 // onDisk is a store with a run that a loop records itself in.

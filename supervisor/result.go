@@ -102,19 +102,19 @@ func (s *State) acceptance() []contract.Acceptance {
 	return list
 }
 
-// halfDone tells what is being done at this moment, and will not be finished.
-func (st *step) halfDone() []string {
+// interruptedWork tells what is being done at this moment, and will not be finished.
+func (st *step) interruptedWork() []string {
 	var list []string
 	for i := range st.Agents {
-		if text := st.halfDoneBy(st.Agents[i]); text != "" {
+		if text := st.interruptedWorkOf(st.Agents[i]); text != "" {
 			list = append(list, text)
 		}
 	}
 	return list
 }
 
-// halfDoneBy tells it of one; empty: nothing.
-func (st *step) halfDoneBy(a *roster.Agent) string {
+// interruptedWorkOf tells it of one; empty: nothing.
+func (st *step) interruptedWorkOf(a *roster.Agent) string {
 	if a.Role != roster.RoleOrchestrator || !lifecycle.MidTurn(a) {
 		return ""
 	}

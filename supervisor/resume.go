@@ -61,7 +61,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.HumanPresent, st.MessageSalt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Halted, st.Task.Failures, st.NotifiedAlone, st.GeneratedInRow = false, false, 0, false, 0
 	for i := range st.Agents {
-		st.bookLive(st.Edit(st.Agents[i].ID))
+		st.chargeEndedTurn(st.Edit(st.Agents[i].ID))
 	}
 	st.Handoff.WaitingQuestions, st.TrustQuestion = nil, nil // the agents that asked are gone, too
 	st.ShortRenewals = 0                                     // the limits may be others
@@ -82,7 +82,7 @@ func (st *step) resumed(f input.Resumed) {
 		st.Ending = nil
 	}
 	if completed {
-		st.closeBooks()
+		st.prepareNextTask()
 	}
 	if crashed {
 		st.Crashes++ // of arbiter itself
@@ -120,9 +120,9 @@ func (st *step) sayAgain() {
 	st.do(effect.Shutdown{Fast: true})
 }
 
-// closeBooks makes a completed run ready for another task: the Arbiter remembers,
+// prepareNextTask makes a completed run ready for another task: the Arbiter remembers,
 // the Orchestrators are gone.
-func (st *step) closeBooks() {
+func (st *step) prepareNextTask() {
 	st.Task.Text, st.Handoff.SuccessorQueue, st.Question = "", nil, nil
 	st.forgetHandovers()
 	st.Handoff.ForgetProofs()
@@ -194,7 +194,7 @@ func (st *step) callBack() {
 		}
 	}
 	st.rereadTakeovers("arbiter had ended meanwhile")
-	st.reviveAll()
+	st.restartAll()
 }
 
 // askAgain emits the open question once more; answered says that the answer came with the resume. Permission requests

@@ -28,15 +28,15 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 	}{
 		{"SIGINT", (*play).stopped, 0},
 		{"crash", func(*play) {}, 1},
-		{"crash while stopping", func(p *play) { p.do(input.Signalled{Signal: "TERM"}) }, 0},
-		{"limit", func(p *play) { p.do(input.Rang{Key: timeoutKey}); p.do(input.Stopped{}) }, 0},
+		{"crash while stopping", func(p *play) { p.do(input.Signal{Signal: "TERM"}) }, 0},
+		{"limit", func(p *play) { p.do(input.Timer{Key: timeoutKey}); p.do(input.Stopped{}) }, 0},
 		{"cost", func(p *play) {
 			p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted, CostUSD: 100})
 			p.do(input.Stopped{})
 		}, 0},
 		{"the journal is full", func(p *play) { p.do(input.JournalFull{Message: "256 MiB"}); p.do(input.Stopped{}) }, 0},
 		{"nobody reads", func(p *play) { p.do(input.OutputLost{Message: "broken pipe"}); p.do(input.Stopped{}) }, 0},
-		{"the bridge with it", func(p *play) { p.do(input.Signalled{Signal: "INT"}); p.do(input.BridgeLost{Message: "gone"}) }, 0},
+		{"the bridge with it", func(p *play) { p.do(input.Signal{Signal: "INT"}); p.do(input.BridgeLost{}) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 50; o.Timeout = time.Hour })
@@ -105,7 +105,7 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 		"cost": {func(o *runconfig.Options) { o.MaxCostUSD = 1 }, func(p *play) { p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)}) }, "--max-cost"},
 		"time": {func(o *runconfig.Options) { o.Timeout = time.Minute }, func(p *play) {
 			p.at = p.at.Add(time.Minute)
-			p.do(input.Rang{Key: timeoutKey})
+			p.do(input.Timer{Key: timeoutKey})
 		}, "--timeout"},
 	} {
 		p := begin(t, c.change)
@@ -137,14 +137,14 @@ func TestTimeoutCountsLivesAndNotThePauses(t *testing.T) {
 	}
 	p.back(bridge.DeliverySeen)
 	p.at = p.at.Add(8*time.Hour + 10*time.Minute)
-	p.do(input.Woke{Slept: 8 * time.Hour})
+	p.do(input.WokeFromSleep{Slept: 8 * time.Hour})
 	p.stopped()
 	out = p.do(input.Resumed{Options: p.s.Options, Stay: true})
 	if left = timer(out, timeoutKey); left < 29*time.Minute || left > 30*time.Minute {
 		t.Errorf("in the third life %s are left", left)
 	}
 	p.back(bridge.DeliverySeen)
-	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Stopped{})
 	if r := last[contract.Result](p); r.DurationMS < 30*60_000 || r.DurationMS > 32*60_000 {
 		t.Errorf("duration %s", time.Duration(r.DurationMS)*time.Millisecond)
@@ -388,7 +388,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		after        func(p *play)
 	}{
 		{"the bridge is lost before its done", "enough", func(p *play) { p.do(input.BridgeLost{Message: "x"}) }},
-		{"the run ends before its done", "enough", func(p *play) { p.do(input.Signalled{Signal: "INT"}); p.do(input.Stopped{}) }},
+		{"the run ends first", "enough", func(p *play) { p.do(input.Signal{Signal: "INT"}); p.do(input.Stopped{}) }},
 		{"arbiter crashes before its done", "enough", func(*play) {}},
 		{"the reason reads like a status", contract.StatusComplete, func(*play) {}},
 		{"the reason reads like this status", contract.StatusCancelled, (*play).stopped},

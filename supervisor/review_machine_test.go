@@ -124,7 +124,7 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	id := p.working()
 	p.crash(id, 5)
 	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Surveyed{Serial: p.s.Handoff.Documents[0].Serial})
+		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
 	}
 	q := p.asked()
 	if q.Point != decision.PointSelect || p.agent("arbiter").Status != roster.Ready {
@@ -146,7 +146,7 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	id := p.working()
 	p.crash(id, 5)
 	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Surveyed{Serial: p.s.Handoff.Documents[0].Serial})
+		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
 	}
 	q := p.asked()
 	q.Deferred = true
@@ -166,14 +166,14 @@ func TestRegencyOutlastsTheInput(t *testing.T) {
 		t.Fatalf("the end of the input ended the run: %s", p.s.Ending.Summary)
 	}
 	id := p.working()
-	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Stopped{})
 	p.do(input.Resumed{Options: p.s.Options})
 	if p.s.FallbackReason != "" || p.agent("arbiter").Status != roster.Starting {
 		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.FallbackReason)
 	}
 	p.settles()
-	p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
 	p.settles()
 	p.verdict(id, report("done", "a plan", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
@@ -277,7 +277,7 @@ func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
 			t.Fatal(p.s.Task.Phase)
 		}
 		if orderly {
-			p.do(input.Signalled{Signal: "INT"})
+			p.do(input.Signal{Signal: "INT"})
 			p.do(input.Stopped{})
 		}
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
@@ -295,7 +295,7 @@ func TestTheTimeOfAModeGoesOn(t *testing.T) {
 	})
 	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
 	id := p.working()
-	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Stopped{})
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
@@ -303,9 +303,9 @@ func TestTheTimeOfAModeGoesOn(t *testing.T) {
 		t.Errorf("the timer is %s", after)
 	}
 	p.settles()
-	p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
 	p.settles()
-	p.do(input.Rang{Key: workLimitKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: workLimitKey(p.agent(id).AgentRef)})
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
 }
@@ -320,10 +320,10 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	if n := len(effects[effect.Spawn](p)); n != 0 {
 		t.Errorf("%d starts without a bridge", n)
 	}
-	p.do(input.Rang{Key: restartPrefix + theBridge})
+	p.do(input.Timer{Key: restartPrefix + theBridge})
 	p.do(input.BridgeBack{})
 	p.settles()
-	p.do(input.Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Timer{Key: restartKey(p.agent("orch-1").AgentRef)})
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
 	if p.s.Task.Failures != 0 {
@@ -418,7 +418,7 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
 	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Surveyed{Serial: p.s.Handoff.Documents[0].Serial})
+		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
 	}
 	if p.s.FallbackReason == "" || p.working() != "orch-2" {
 		t.Errorf("fallback mode %q in %s: %s", p.s.FallbackReason, p.s.Task.Phase, p.s.LivingText())

@@ -132,7 +132,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
-		p.do(input.Rang{Key: compactionBlockedKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: compactionBlockedKey(p.agent("arbiter").AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
 		p.renewNow("kept")
@@ -157,7 +157,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
-		p.do(input.Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: restartKey(p.agent("arbiter").AgentRef)})
 		a := p.agent("arbiter")
 		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: a.Turn[0], Status: bridge.DeliveryBegun}}}})
@@ -325,7 +325,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p, c := begun(t)
 		p.do(input.BridgeLost{Message: "gone"})
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
-		p.do(input.Rang{Key: restartPrefix + theBridge})
+		p.do(input.Timer{Key: restartPrefix + theBridge})
 		p.do(input.BridgeBack{})
 		again := p.check()
 		if again.Request == c.Request || again.Number != 1 {
@@ -397,7 +397,7 @@ func TestOneThatComesBackHasNoHeir(t *testing.T) {
 		p.command(contract.RetryLast{})
 		p.spawned(one)
 		if !told {
-			p.do(input.Surveyed{Serial: serial, Result: traces})
+			p.do(input.Inspected{Serial: serial, Result: traces})
 		}
 		if len(p.s.Handoff.SuccessorQueue) > 0 {
 			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoff.SuccessorQueue, p.agent(one).Status)

@@ -169,7 +169,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			one := p.summon("work")
 			p.do(asked(p, one, "p1", "ask"))
 			before := fingerprint(t, &p.s)
-			out := p.do(input.Commanded{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
+			out := p.do(input.Command{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
 			if partyBy(channel) != "" {
 				if refused(out, "is taken from stdin") {
 					t.Errorf("%T by %q is not heard", b, channel)

@@ -21,8 +21,8 @@ func (st *step) routeArbiter(v verdict.Arbiter) {
 	st.succession(v)
 }
 
-// ruledBy is who made a decision, and how.
-type ruledBy struct {
+// decidedBy is who made a decision, and how.
+type decidedBy struct {
 	source   string
 	point    decision.Point
 	cost     float64
@@ -33,7 +33,7 @@ type ruledBy struct {
 // place, and has it recorded with what it was made from.
 func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 	st.Decisions++
-	by := ruledBy{source: source, point: decision.PointTalk, warnings: warnings}
+	by := decidedBy{source: source, point: decision.PointTalk, warnings: warnings}
 	f := input.Decided{Number: st.Decisions, Decision: decider.Decision{
 		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary,
 		Source: decider.Source(source), Warnings: warnings,
@@ -51,7 +51,7 @@ func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
 }
 
 // carry carries out a decision of any decider.
-func (st *step) carry(v verdict.Arbiter, by ruledBy) {
+func (st *step) carry(v verdict.Arbiter, by decidedBy) {
 	d := contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: by.source}
 	d.Number, d.Point, d.CostUSD, d.Warnings = st.Decisions, string(by.point), by.cost, by.warnings
 	st.emit(contract.Arbiter, d)
@@ -177,7 +177,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		st.releasePredecessor(id)
 		a = st.Edit(id)
 	}
-	if st.relieve(id, v) {
+	if st.askForHandOff(id, v) {
 		return
 	}
 	if v.Kind != verdict.KindQuestion && v.Kind != verdict.KindIntroduction {

@@ -385,7 +385,7 @@ func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
 	for _, b := range []bridge.EventBody{
 		bridge.Done{}, bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnDone}, bridge.Context{Tokens: 9},
 	} {
-		if out := p.do(input.Happened{Event: bridge.Event{AgentRef: stale, Body: b}}); len(out) != 0 {
+		if out := p.do(input.AgentEvent{Event: bridge.Event{AgentRef: stale, Body: b}}); len(out) != 0 {
 			t.Errorf("%T of another generation: %v", b, out)
 		}
 	}
@@ -401,10 +401,10 @@ func TestRetryAfterAPITrouble(t *testing.T) {
 	if r := last[contract.Retry](p); r.Attempt != 1 || r.DelayMS != 1000 {
 		t.Errorf("retry %+v", r)
 	}
-	p.do(input.Rang{Key: "retry/arbiter/1"})
+	p.do(input.Timer{Key: "retry/arbiter/1"})
 	p.contains("the retry", p.lastSent("arbiter"), "kind: retry")
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
-	p.do(input.Rang{Key: "retry/arbiter/1"})
+	p.do(input.Timer{Key: "retry/arbiter/1"})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	if e := told[contract.Error](p); len(e) != 1 || e[0].Category != bridge.CatOverloaded {
 		t.Errorf("errors %+v", e)

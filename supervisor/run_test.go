@@ -24,8 +24,8 @@ func TestHowRunsEnd(t *testing.T) {
 		exit   contract.Exit
 	}{
 		{"cancel", nil, func(p *play) { p.command(contract.Cancel{}) }, "cancelled", contract.ExitFailed},
-		{"SIGINT", nil, func(p *play) { p.do(input.Signalled{Signal: "INT"}) }, "cancelled", contract.ExitInterrupted},
-		{"SIGTERM", nil, func(p *play) { p.do(input.Signalled{Signal: "TERM"}) }, "cancelled", contract.ExitTerminated},
+		{"SIGINT", nil, func(p *play) { p.do(input.Signal{Signal: "INT"}) }, "cancelled", contract.ExitInterrupted},
+		{"SIGTERM", nil, func(p *play) { p.do(input.Signal{Signal: "TERM"}) }, "cancelled", contract.ExitTerminated},
 		{"not logged in", nil, func(p *play) {
 			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "Not logged in"})
 		}, "failed", contract.ExitEnvironment},
@@ -46,7 +46,8 @@ func TestHowRunsEnd(t *testing.T) {
 		}, "failed", contract.ExitEnvironment},
 		{"the bridge dies, and dies", nil, func(p *play) { p.loseBridge() }, "failed", contract.ExitFailed},
 		{"nobody reads", nil, func(p *play) { p.do(input.OutputLost{Message: "broken pipe"}) }, "cancelled", contract.ExitFailed},
-		{"time", func(o *runconfig.Options) { o.Timeout = 1 }, func(p *play) { p.do(input.Rang{Key: timeoutKey}) }, "limit", contract.ExitLimit},
+		{"time", func(o *runconfig.Options) { o.Timeout = 1 }, func(p *play) { p.do(input.Timer{Key: timeoutKey}) },
+			"limit", contract.ExitLimit},
 		{"cost", func(o *runconfig.Options) { o.MaxCostUSD = 1 }, func(p *play) {
 			p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)})
 		}, "limit", contract.ExitLimit},
@@ -146,7 +147,7 @@ func TestPermissionAnswers(t *testing.T) {
 	if len(p.s.Permission.Open) != 1 {
 		t.Fatal("a grant for the run covered another action")
 	}
-	p.do(input.Rang{Key: permission.TimerPrefix + "p4"})
+	p.do(input.Timer{Key: permission.TimerPrefix + "p4"})
 	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
 		t.Error("a request that nobody answers was not denied")
 	}

@@ -37,7 +37,10 @@ func (st *step) word(c contract.Say) {
 	}
 	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 	if to == contract.Arbiter { // which is to know what it is about
-		st.shelveAll(func(m *conversation.Mail) bool { return st.withheld(m) && m.Kind == conversation.KindTask })
+		st.moveAllToWorkLog(func(m *conversation.Mail) bool {
+			return st.withheld(m) &&
+				m.Kind == conversation.KindTask
+		})
 	}
 	if to == contract.Arbiter && st.Task.Text == "" && st.asksOther() {
 		st.Question = nil
@@ -80,7 +83,7 @@ func (st *step) word(c contract.Say) {
 
 // editMessage changes a word of the human's that no agent was given yet.
 func (st *step) editMessage(ref string, c contract.EditMessage) {
-	i, why := st.unspoken(c.MessageID)
+	i, why := st.findUnsent(c.MessageID)
 	if why != "" {
 		st.reject(ref, "%s", why)
 		return
@@ -102,7 +105,7 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 
 // withdrawMessage takes one back, unless something waits for it.
 func (st *step) withdrawMessage(ref string, c contract.WithdrawMessage) {
-	i, why := st.unspoken(c.MessageID)
+	i, why := st.findUnsent(c.MessageID)
 	if why == "" {
 		why = st.awaited(st.Conversation.Mail[i])
 	}
@@ -114,12 +117,12 @@ func (st *step) withdrawMessage(ref string, c contract.WithdrawMessage) {
 	st.accept(ref, "message "+m.ID+" is taken back")
 	st.takeBack(func(x conversation.Mail) bool { return x.ID == m.ID })
 	st.emit(m.From, contract.Withdrawn{MessageID: m.ID})
-	st.Conversation.Unsay(m.ID)
+	st.Conversation.RemoveSaid(m.ID)
 }
 
-// unspoken finds a message of the human's that was never sent, or says why there is none.
+// findUnsent finds a message of the human's that was never sent, or says why there is none.
 // One that was sent and came back may have been read.
-func (st *step) unspoken(id string) (at int, why string) {
+func (st *step) findUnsent(id string) (at int, why string) {
 	at = st.Conversation.Waiting(id)
 	switch {
 	case at < 0:

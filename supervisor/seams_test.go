@@ -42,14 +42,17 @@ func TestOneInheritance(t *testing.T) {
 // nobody: a replay prints what was printed.
 func TestNothingAfterTheResult(t *testing.T) {
 	p := begin(t, nil)
-	p.do(input.Signalled{Signal: "INT"})
+	p.do(input.Signal{Signal: "INT"})
 	p.finished()
 	p.out = nil
 	a := p.agent("arbiter").AgentRef
-	for _, f := range []input.Fact{
-		input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Say{Text: "wait"}}},
-		input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Halt{}}},
-		input.Happened{Event: bridge.Event{AgentRef: a, Body: bridge.Notice{Text: "late"}}}, input.Happened{Event: bridge.Event{AgentRef: a, Body: bridge.Turn{}}},
+	for _, f := range []input.Body{
+		input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+			Body: contract.Say{Text: "wait"}}},
+		input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Halt{}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: a,
+			Body: bridge.Notice{Text: "late"}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: a, Body: bridge.Turn{}}},
 		input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: a, Request: "p1", Tool: "Bash"}, Behavior: "ask"},
 		input.Stopped{Unstopped: []string{"one"}}, input.BridgeLost{Message: "gone"},
 	} {

@@ -34,9 +34,9 @@ func (e *VersionError) Error() string {
 // Snapshot is a state as the journal keeps it, with what the event log lacks of the inputs
 // that have come to it: effects, and events, wait until their input is durable.
 type Snapshot struct {
-	State  State
-	Seq    uint64   // of the last event in the log
-	Untold []Untold // oldest first
+	State     State
+	Seq       uint64   // of the last event in the log
+	Unwritten []Untold // oldest first
 
 	// Waiting are steps whose events wait for the disk: Encode adds them to Untold. It is only read.
 	Waiting []Waiting
@@ -54,11 +54,11 @@ type Waiting struct {
 type Untold struct {
 	Input uint64
 	At    time.Time
-	Lines []UntoldLine
+	Lines []UnwrittenLine
 }
 
-// UntoldLine is an event as a line without a number, or a record.
-type UntoldLine struct {
+// UnwrittenLine is an event as a line without a number, or a record.
+type UnwrittenLine struct {
 	Line   json.RawMessage `json:",omitempty"`
 	Record json.RawMessage `json:",omitempty"`
 }
@@ -73,7 +73,7 @@ type encoded struct {
 
 // Encode encodes a snapshot; DecodeSnapshot brings it back.
 func (s Snapshot) Encode() ([]byte, error) {
-	e := encoded{Version: StateVersion, Seq: s.Seq, Untold: s.Untold}
+	e := encoded{Version: StateVersion, Seq: s.Seq, Untold: s.Unwritten}
 	for _, u := range s.Waiting {
 		if u.Input == 0 || len(u.Told) == 0 {
 			continue
@@ -84,7 +84,7 @@ func (s Snapshot) Encode() ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			untold.Lines = append(untold.Lines, UntoldLine{bytes.TrimSuffix(line.Line, []byte("\n")), line.Record})
+			untold.Lines = append(untold.Lines, UnwrittenLine{bytes.TrimSuffix(line.Line, []byte("\n")), line.Record})
 		}
 		e.Untold = append(e.Untold, untold)
 	}
@@ -108,7 +108,7 @@ func DecodeSnapshot(raw []byte) (Snapshot, error) {
 	if e.Version != StateVersion {
 		return Snapshot{}, &VersionError{Found: e.Version, Known: StateVersion}
 	}
-	s := Snapshot{Seq: e.Seq, Untold: e.Untold}
+	s := Snapshot{Seq: e.Seq, Unwritten: e.Untold}
 	if err := json.Unmarshal(e.State, &s.State); err != nil {
 		return Snapshot{}, fmt.Errorf("decode state: %w", err)
 	}
@@ -138,10 +138,10 @@ type Told struct {
 	Record json.RawMessage
 }
 
-// Teller says what the event log takes up of a step, in the order in which it happened:
+// EventRecorder says what the event log takes up of a step, in the order in which it happened:
 // before and after are the states around it. It is a pure function, so that what was not
 // written before a crash can be made again.
-type Teller func(before *State, step Replayed, after *State) []Told
+type EventRecorder func(before *State, step Replayed, after *State) []Told
 
 // TellEvents is the Teller of a run whose log has nothing but events.
 func TellEvents(_ *State, step Replayed, _ *State) (told []Told) {

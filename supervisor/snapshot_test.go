@@ -55,13 +55,13 @@ func goesOnTheSame(t *testing.T, before string, in input.Input, after string, ou
 	}
 	next, effects := Apply(back, in)
 	if got := fingerprint(t, &next); got != after {
-		t.Fatalf("after a snapshot %T leads to another state:\n%s", in.Fact, cmp.Diff(after, got))
+		t.Fatalf("after a snapshot %T leads to another state:\n%s", in.Body, cmp.Diff(after, got))
 	}
 	if reflect.DeepEqual(out, effects) { // nearly always, and much faster than cmp
 		return
 	}
 	if !cmp.Equal(out, effects, cmpopts.EquateEmpty(), cmp.Exporter(func(reflect.Type) bool { return true })) {
-		t.Fatalf("after a snapshot %T leads to other effects:\n%+v\n%+v", in.Fact, out, effects)
+		t.Fatalf("after a snapshot %T leads to other effects:\n%+v\n%+v", in.Body, out, effects)
 	}
 }
 

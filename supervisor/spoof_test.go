@@ -131,7 +131,7 @@ var ways = map[string]way{
 		p.verdict("orch-1", report("question", text, true))
 		p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
 		p.happen("arbiter", bridge.Done{SessionID: p.agent("arbiter").SessionID})
-		p.do(input.Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: restartKey(p.agent("arbiter").AgentRef)})
 		p.do(input.Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
 	}},
 	"Orchestrator/prose": {"", func(p *play, text string) { p.happen("orch-1", bridge.Assistant{Text: text}) }},
@@ -309,9 +309,9 @@ func TestSpoofs(t *testing.T) {
 func checkSenders(t *testing.T, s spoof, st State, p *play) {
 	t.Helper()
 	for _, in := range p.in {
-		o := st.Origin(in.Fact)
+		o := st.Origin(in.Body)
 		want := contract.Supervisor
-		if ref, ok := input.Speaker(in.Fact); ok {
+		if ref, ok := input.SourceAgent(in.Body); ok {
 			want = ref.ID
 		}
 		in.From = o
@@ -321,7 +321,7 @@ func checkSenders(t *testing.T, s spoof, st State, p *play) {
 		}
 		back, err := input.DecodeInput(raw)
 		if err != nil || back.From != o || o.By != want || o.Channel != "" {
-			t.Errorf("%s, %s: %T is from %+v and comes back from %+v (%v), want %s", s.file, s.name, in.Fact, o, back.From, err, want)
+			t.Errorf("%s, %s: %T is from %+v and read as %+v (%v), want %s", s.file, s.name, in.Body, o, back.From, err, want)
 		}
 		st, _ = Apply(st, in)
 	}

@@ -28,8 +28,8 @@ func (s *State) awaitsRuling() bool {
 	return s.Handoff.IsDue()
 }
 
-// beingRuled reports whether a `done` or `handoff` is with the Arbiter, unread or at hand.
-func (s *State) beingRuled() bool {
+// awaitsArbiter reports whether a `done` or `handoff` is with the Arbiter, unread or at hand.
+func (s *State) awaitsArbiter() bool {
 	return s.awaitsRuling() || slices.ContainsFunc(s.Conversation.InTurn, func(m conversation.Mail) bool { return m.To == contract.Arbiter && conversation.IsDocument(m.Kind) })
 }
 

@@ -45,7 +45,7 @@ type AccountState struct {
 	CostUSD        float64
 	Began          time.Time
 	ProcessBegan   time.Time     // of this process
-	LastAt         time.Time     // of the last fact that counts
+	LastAt         time.Time     // of the last input that counts
 	EarlierRuntime time.Duration // of earlier processes
 	ProcessRuns    int           // processes so far
 	MessageCount   int           // messages so far; their ids derive from it

@@ -22,7 +22,7 @@ type step struct {
 	out effect.Collector
 
 	channel string // of the command at hand
-	ordered bool   // by the human: the fact at hand is a command
+	ordered bool   // by the human: the input at hand is a command
 
 	interjected bool // the turn at hand answers a word that the human threw in
 }
@@ -124,7 +124,7 @@ func (st *step) sessionID(agent string, generation int) string {
 	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.MessageSalt))
 }
 
-// idFor derives an id from the run's own, so that folding the same facts again
+// idFor derives an id from the run's own, so that folding the same inputs again
 // gives the same ids.
 func idFor(run, what string) string {
 	space, err := uuid.Parse(run)

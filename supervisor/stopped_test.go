@@ -107,7 +107,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 func (p *play) begun(id string) {
 	p.t.Helper()
 	if key := restartKey(p.agent(id).AgentRef); p.agent(id).Status == roster.Down {
-		p.do(input.Rang{Key: key})
+		p.do(input.Timer{Key: key})
 	}
 	a := p.agent(id)
 	r := bridge.SpawnResult{Window: 200_000, Resumed: true}

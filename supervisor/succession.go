@@ -99,7 +99,7 @@ func (s *State) RenewalBrief(h handoff.Handover) string {
 		"Then comes the message that is yours to rule on.\n\n")
 	b.WriteString(handoff.DocumentText(h.Document, h.Receipts, h.Why))
 	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n",
-		cmp.Or(s.Task.Text, nothingText), task.PlanText(s.Task.Plan), s.muster())
+		cmp.Or(s.Task.Text, nothingText), task.PlanText(s.Task.Plan), s.rosterForSuccessor())
 	if s.Question != nil {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)
 	}
@@ -130,8 +130,8 @@ func (s *State) ledgerText() string {
 	return b.String()
 }
 
-// muster lists the Orchestrators for one who has never met them.
-func (s *State) muster() string {
+// rosterForSuccessor lists the Orchestrators for one who has never met them.
+func (s *State) rosterForSuccessor() string {
 	var b strings.Builder
 	list, others := s.Shown()
 	b.WriteString(roster.OthersText(others))

@@ -73,11 +73,11 @@ func (st *step) summon(in summons) string {
 	} else if len(ruler.Turn) > 0 {
 		a.SummonedIn = ruler.Turn[0]
 	}
-	company := ""
+	warnOfOthers := ""
 	if a.Isolation == "" {
-		company = st.company(a.ID)
+		warnOfOthers = st.company(a.ID)
 	}
-	st.enlist(a, brief)
+	st.addAgent(a, brief)
 	text, attached := brief, []conversation.Attached(nil)
 	if old.Document != nil {
 		text, attached = handoff.ForSuccessor(brief, &old)
@@ -85,7 +85,7 @@ func (st *step) summon(in summons) string {
 			Why: old.GeneratedWhy}))
 	}
 	st.Handoff.LeaveSuccessorQueue(successorOf)
-	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief, Text: text + company,
+	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief, Text: text + warnOfOthers,
 		Attached: attached})
 	st.selected(a.ID, mode, by)
 	st.forget()

@@ -66,7 +66,7 @@ func (st *step) processEndedForTakeover(id string) {
 	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = roster.Down, st.at, "", nil, roster.Watch{}
 	switch {
 	case a.Takeover == nil:
-		st.revive(id)
+		st.restartProcess(id)
 	case a.Takeover.Why != "":
 		st.endTakeover(id, takeover.StateEnded, a.Takeover.Why)
 	case st.Halted:
@@ -83,7 +83,7 @@ func (st *step) processEndedForTakeover(id string) {
 
 // takeoverInspected takes what was seen before or after a takeover, and reports whether it was
 // about one.
-func (st *step) takeoverInspected(f input.Surveyed) bool {
+func (st *step) takeoverInspected(f input.Inspected) bool {
 	for i := range st.Agents {
 		if t := st.Agents[i].Takeover; t == nil || t.Serial != f.Serial {
 			continue
@@ -104,7 +104,7 @@ func (st *step) takeoverInspected(f input.Surveyed) bool {
 }
 
 // openTerminal opens the terminal, now that how things stand is noted.
-func (st *step) openTerminal(a *roster.Agent, f input.Surveyed) {
+func (st *step) openTerminal(a *roster.Agent, f input.Inspected) {
 	a.SetTakeover(a.Takeover.Opens(st.at, f.Result, f.Failed))
 	a.Generation++
 	config := takeover.TerminalConfig(st.config(a), st.Options.Trusted || st.Options.Rehearsal)

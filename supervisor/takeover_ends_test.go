@@ -25,14 +25,14 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 		p := working(t)
 		p.take("orch-1", stage)
 		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Rang{Key: restartPrefix + theBridge})
+		p.do(input.Timer{Key: restartPrefix + theBridge})
 		p.do(input.BridgeBack{})
 		state := "failed"
 		if a := p.agent("orch-1"); a.Takeover != nil {
 			state = "ended"
 			p.seen("orch-1", someChanges)
 		} else {
-			p.do(input.Rang{Key: restartKey(a.AgentRef)})
+			p.do(input.Timer{Key: restartKey(a.AgentRef)})
 		}
 		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
 			t.Errorf("%s: %+v", stage, e)
@@ -53,7 +53,7 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		p := working(t)
 		p.take("orch-1", takeover.Open)
 		if ordered {
-			p.do(input.Signalled{Signal: "INT"})
+			p.do(input.Signal{Signal: "INT"})
 			p.finished()
 		}
 		var fold Fold
@@ -90,7 +90,7 @@ func TestTheTimeLimitWaits(t *testing.T) {
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.take("orch-1", takeover.Open)
 	p.at = p.at.Add(time.Minute)
-	p.do(input.Rang{Key: timeoutKey})
+	p.do(input.Timer{Key: timeoutKey})
 	if p.s.Ending != nil {
 		t.Fatal("the run ended under the human's hands")
 	}
@@ -149,12 +149,12 @@ func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 	p.take("orch-1", takeover.Open)
 	p.at = p.at.Add(time.Minute)
 	p.out = nil
-	p.do(input.Rang{Key: timeoutKey})
+	p.do(input.Timer{Key: timeoutKey})
 	p.command(contract.Kill{ID: "orch-1"})
 	if timer(p.out, timeoutKey) <= 0 {
 		t.Fatal("nobody looks at the time any more")
 	}
-	p.do(input.Rang{Key: timeoutKey})
+	p.do(input.Timer{Key: timeoutKey})
 	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
 		t.Errorf("%+v", p.s.Ending)
 	}
@@ -175,7 +175,7 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 		} else {
 			p.take("orch-1", takeover.Stopping)
 		}
-		p.do(input.Rang{Key: key})
+		p.do(input.Timer{Key: key})
 		p.out = nil
 		if end == "not opened" {
 			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no terminals left"})

@@ -55,10 +55,10 @@ func (p *play) ends(id string) {
 	p.happen(id, bridge.Done{SessionID: p.agent(id).SessionID, Exit: bridge.Exit{Expected: true}})
 }
 
-// seen answers the survey that a takeover waits for.
+// seen answers the inspect that a takeover waits for.
 func (p *play) seen(id string, r bridge.InspectResult) {
 	p.t.Helper()
-	p.do(input.Surveyed{Serial: p.agent(id).Takeover.Serial, Result: r})
+	p.do(input.Inspected{Serial: p.agent(id).Takeover.Serial, Result: r})
 }
 
 // returns brings the process after a takeover up.
@@ -260,12 +260,15 @@ func TestNobodyTouchesATakenAgent(t *testing.T) {
 	p.take("orch-1", takeover.Open)
 	a := p.agent("orch-1")
 	before := len(p.out)
-	for _, f := range []input.Fact{
-		input.Rang{Key: watchKey(a.AgentRef)}, input.Rang{Key: workLimitKey(a.AgentRef)}, input.Rang{Key: retryKey(a.AgentRef)}, input.Rang{Key: compactionBlockedKey(a.AgentRef)},
-		input.Rang{Key: restartKey(a.AgentRef)}, input.Rang{Key: timeoutKey}, input.Woke{Slept: time.Hour},
+	for _, f := range []input.Body{
+		input.Timer{Key: watchKey(a.AgentRef)}, input.Timer{Key: workLimitKey(a.AgentRef)},
+		input.Timer{Key: retryKey(a.AgentRef)}, input.Timer{Key: compactionBlockedKey(a.AgentRef)},
+		input.Timer{Key: restartKey(a.AgentRef)}, input.Timer{Key: timeoutKey}, input.WokeFromSleep{Slept: time.Hour},
 		input.Probed{Agent: a.AgentRef, Result: bridge.ProbeResult{SilentMS: 1 << 30, RSSBytes: 1 << 50}},
-		input.Happened{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000, Window: 200_000, Pct: 99}}},
-		input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: a.ID, Generation: a.Generation - 1}, Body: bridge.Done{}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000,
+			Window: 200_000, Pct: 99}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: a.ID, Generation: a.Generation - 1},
+			Body: bridge.Done{}}},
 		input.NotSpawned{Agent: a.AgentRef}, input.Spawned{Agent: a.AgentRef},
 	} {
 		p.do(f)

@@ -52,7 +52,7 @@ func (st *step) goOnAfterTakeover(id, release string) {
 	if release != "" {
 		st.release(id, release, false)
 	} else {
-		st.revive(id)
+		st.restartProcess(id)
 	}
 	st.Waking, st.ReturnedAgent = true, id // the Arbiter may have waited for just that
 	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.anyTakenOver() && st.elapsed() >= t {
@@ -79,7 +79,7 @@ func (st *step) inspectTakeover(a *roster.Agent) {
 
 // takeoverRead ends a takeover: the Arbiter receives a digest of what was done, and the agent's process is
 // started again on its session.
-func (st *step) takeoverRead(id string, f input.Surveyed) {
+func (st *step) takeoverRead(id string, f input.Inspected) {
 	a := st.Edit(id)
 	t := *a.Takeover
 	d := t.Digest(a.Name, id, st.at, f.Result, f.Failed)

@@ -39,7 +39,10 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 		Text: "Try again, another way if the first one failed."})
 	st.overrule()
 	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
-	st.shelveAll(func(m *conversation.Mail) bool { return m.From == a.ID && m.EndsExecution() && st.withheld(m) }) // the human has judged
+	// The human has judged.
+	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
+		return m.From == a.ID && m.EndsExecution() && st.withheld(m)
+	})
 	st.beginWork(a.ID)
 	st.fire(machine.Retry, occasion{agent: a.ID})
 	return true
@@ -48,7 +51,7 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 // reset drops the task; the run waits for another.
 func (st *step) reset(ref string) {
 	st.accept(ref, "reset")
-	half := st.halfDone()
+	half := st.interruptedWork()
 	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
@@ -80,7 +83,7 @@ func (st *step) overrule() {
 		return
 	}
 	st.DeciderRequest = nil
-	st.shelveAll(func(m *conversation.Mail) bool {
+	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
 		return st.withheld(m) && (m.Kind == conversation.KindTask || m.EndsExecution())
 	})
 }

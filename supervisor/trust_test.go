@@ -60,14 +60,17 @@ func TestDistrust(t *testing.T) {
 		hash    string // that is pinned then
 	}{
 		{"trust", func(p *play) []effect.Effect {
-			return p.do(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}}, Channel: input.ChannelStdin})
+			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
+				Channel: input.ChannelStdin})
 		}, "user,project", "h2"},
 		{"without", func(p *play) []effect.Effect {
-			return p.do(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}}, Channel: input.ChannelScreen})
+			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}},
+				Channel: input.ChannelScreen})
 		}, "user", ""},
 		{"nobody any more", func(p *play) []effect.Effect { return p.do(input.InputEnded{}) }, "user", ""},
 		{"cancel", func(p *play) []effect.Effect {
-			return p.do(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}}, Channel: input.ChannelStdin})
+			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}},
+				Channel: input.ChannelStdin})
 		}, "", "h1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,7 +93,7 @@ func TestDistrust(t *testing.T) {
 			}
 			p.dies("arbiter")
 			for _, id := range []string{"arbiter", "orch-1"} {
-				p.do(input.Rang{Key: restartKey(p.agent(id).AgentRef)})
+				p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
 				if a := p.agent(id); a.Status != roster.Down {
 					t.Errorf("%s came back by itself", id)
 				}
@@ -167,7 +170,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 		t.Error("it was chosen twice")
 	}
 	p.dies("orch-1")
-	p.do(input.Rang{Key: restartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Timer{Key: restartKey(p.agent("orch-1").AgentRef)})
 	p.refused("orch-1", "")
 	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.TrustQuestion == nil {
 		t.Error("what cannot be told was trusted")
@@ -184,7 +187,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 func TestDistrustResumed(t *testing.T) {
 	p := trusted(t, nil)
 	p.dies("arbiter")
-	p.do(input.Rang{Key: restartKey(p.agent("arbiter").AgentRef)})
+	p.do(input.Timer{Key: restartKey(p.agent("arbiter").AgentRef)})
 	p.refused("arbiter", "h2")
 	p.resume("")
 	if p.s.TrustQuestion != nil {

@@ -82,7 +82,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	case bridge.TurnDone:
 		a.Troubles, a.APIFailures = 0, 0
 		st.countTurn(id)
-		st.ruled(id, t)
+		st.routeVerdict(id, t)
 	case bridge.TurnInterrupted:
 		st.interrupted(id)
 	case bridge.TurnFailed:
@@ -90,8 +90,8 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 }
 
-// ruled routes the verdict a turn ended in, or asks for it again.
-func (st *step) ruled(id string, t bridge.Turn) {
+// routeVerdict routes the verdict a turn ended in, or asks for it again.
+func (st *step) routeVerdict(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	if a.Role == roster.RoleArbiter {
 		v, err := verdict.ParseArbiter(t.Verdict)

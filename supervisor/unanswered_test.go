@@ -26,13 +26,15 @@ func TestAWordThatNoModelAnswered(t *testing.T) {
 		tells bool
 	}{
 		{"released while the limit is waited for", func(*play, string) {}, refused, conversation.MessageReturned, true},
-		{"released while the turn is tried again", func(p *play, id string) { p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)}) }, refused, conversation.MessageReturned, true},
+		{"released while the turn is tried again",
+			func(p *play, id string) { p.do(input.Timer{Key: retryKey(p.agent(id).AgentRef)}) }, refused,
+			conversation.MessageReturned, true},
 		{"refused twice", func(p *play, id string) {
-			p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: retryKey(p.agent(id).AgentRef)})
 			p.turn(id, refused)
 		}, refused, conversation.MessageReturned, true},
 		{"answered at the second try", func(p *play, id string) {
-			p.do(input.Rang{Key: retryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: retryKey(p.agent(id).AgentRef)})
 			p.verdict(id, report("question", "I turned left. And now?", true))
 		}, refused, conversation.MessageDelivered, false},
 		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, conversation.MessageDelivered, false},

@@ -98,8 +98,8 @@ func (st *step) guard(a *roster.Agent, r bridge.ProbeResult) {
 	}
 }
 
-// woke begins the watch anew after the machine slept.
-func (st *step) woke(f input.Woke) {
+// wokeFromSleep begins the watch anew after the machine slept.
+func (st *step) wokeFromSleep(f input.WokeFromSleep) {
 	st.ProcessBegan = st.ProcessBegan.Add(f.Slept) // sleep is no part of the run's life
 	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " +
 		f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
@@ -111,6 +111,6 @@ func (st *step) woke(f input.Woke) {
 		a.Watch = lifecycle.Woken(a.Watch, st.at)
 		st.watch(a, lifecycle.WakeGrace)
 	}
-	st.overslept(f.Slept)
+	st.restartUsageWaits(f.Slept)
 	st.awaitReset() // its timer stood still
 }

@@ -24,7 +24,7 @@ func (p *play) look(id string, r bridge.ProbeResult) []effect.Effect {
 	a := p.agent(id)
 	p.at = p.at.Add(runconfig.DefaultWatchEvery - 2*time.Second)
 	n := len(effects[effect.Probe](p))
-	p.do(input.Rang{Key: watchKey(a.AgentRef)})
+	p.do(input.Timer{Key: watchKey(a.AgentRef)})
 	if len(effects[effect.Probe](p)) != n+1 {
 		p.t.Fatalf("%s, which is %s, is not looked at", id, a.Status)
 	}
@@ -157,7 +157,7 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 				r := dead
 				sign(&r, n)
 				var out []effect.Effect
-				s, out = Apply(s, input.Input{At: at, Fact: input.Probed{Agent: ref, Result: r}})
+				s, out = Apply(s, input.Input{At: at, Body: input.Probed{Agent: ref, Result: r}})
 				for _, e := range out {
 					switch e := e.(type) {
 					case effect.SetTimer:
@@ -222,7 +222,7 @@ func TestAfterASleep(t *testing.T) {
 	warned := p.notices("of 300.0 MiB memory")
 	p.at = p.at.Add(8 * time.Hour)
 	woke := p.at
-	out := p.do(input.Woke{Slept: 8 * time.Hour})
+	out := p.do(input.WokeFromSleep{Slept: 8 * time.Hour})
 	for _, id := range ids {
 		if after := timer(out, watchKey(p.agent(id).AgentRef)); after != lifecycle.WakeGrace {
 			t.Errorf("%s is looked at after %s", id, after)

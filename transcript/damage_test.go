@@ -176,13 +176,13 @@ func TestLocate(t *testing.T) {
 
 func TestNoTranscript(t *testing.T) {
 	path := filepath.Join(t.TempDir(), session+".jsonl")
-	if _, err := ReadFates(context.Background(), path, []string{"A"}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadDeliveries(context.Background(), path, []string{"A"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFates(context.Background(), path, nil); !errors.Is(err, ErrNotRegular) {
+	if _, err := ReadDeliveries(context.Background(), path, nil); !errors.Is(err, ErrNotRegular) {
 		t.Errorf("directory: %v", err)
 	}
 	given, cancel := context.WithCancel(context.Background())
@@ -191,7 +191,7 @@ func TestNoTranscript(t *testing.T) {
 	if err := os.WriteFile(file, []byte(plain().String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFates(given, file, nil); !errors.Is(err, context.Canceled) {
+	if _, err := ReadDeliveries(given, file, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
 }
@@ -208,7 +208,7 @@ func FuzzFates(f *testing.F) {
 	f.Add([]byte(`{"type":"system","subtype":"compact_boundary","uuid":"A","logicalParentUuid":"B"}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		ids := []string{"A", "B", "C", ""}
-		read := func(b []byte) []Fate {
+		read := func(b []byte) []Delivery {
 			h := newHistory(session)
 			if err := h.read(context.Background(), bytes.NewReader(b)); err != nil {
 				t.Fatal(err)

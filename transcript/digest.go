@@ -110,17 +110,17 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 			s.commands[i].Subagent = true
 		}
 	}
-	d.merge(append([]*doings{main}, all...), limits)
+	d.merge(append([]*activity{main}, all...), limits)
 	return d, ctx.Err()
 }
 
 // subagents reads the transcripts beside a session's, the oldest first.
-func (d *Digest) subagents(ctx context.Context, path, session string, limits DigestLimits) []*doings {
+func (d *Digest) subagents(ctx context.Context, path, session string, limits DigestLimits) []*activity {
 	files, left := subagentFiles(path, limits.Subagents)
 	if left > 0 {
 		d.Trouble = append(d.Trouble, fmt.Sprintf("%d older subagents' transcripts not read", left))
 	}
-	var all []*doings
+	var all []*activity
 	for _, file := range files {
 		one := newDoings(limits)
 		damaged, err := one.readSubagent(ctx, file, session, "", func(Record) {})
@@ -166,9 +166,9 @@ func subagentFiles(path string, most int) (files []string, left int) {
 	return files, left
 }
 
-// merge brings the doings of all together in the order of time. Each source has
+// merge brings the activity of all together in the order of time. Each source has
 // kept its last ones, so that the last of all are among them.
-func (d *Digest) merge(sources []*doings, limits DigestLimits) {
+func (d *Digest) merge(sources []*activity, limits DigestLimits) {
 	var files []written
 	for _, s := range sources {
 		d.Commands = append(d.Commands, s.commandList()...)

@@ -24,7 +24,7 @@ func TestIrregularFiles(t *testing.T) {
 		if err := make(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadFates(context.Background(), path, []string{"A"}); !errors.Is(err, ErrNotRegular) {
+		if _, err := ReadDeliveries(context.Background(), path, []string{"A"}); !errors.Is(err, ErrNotRegular) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if n := Size(path); n != 0 {
@@ -38,7 +38,7 @@ func TestIrregularFiles(t *testing.T) {
 	if err := os.Truncate(sparse, 1<<40); err != nil {
 		t.Skipf("no sparse files here: %v", err)
 	}
-	if _, err := ReadFates(context.Background(), sparse, nil); !errors.Is(err, ErrTooLarge) {
+	if _, err := ReadDeliveries(context.Background(), sparse, nil); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a terabyte: %v", err)
 	}
 }

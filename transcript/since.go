@@ -68,7 +68,7 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	}
 	s.Said = main.said
 	d := Digest{}
-	d.merge(append([]*doings{main, inline}, s.subagents(ctx, path, session, at, limits)...), limits)
+	d.merge(append([]*activity{main, inline}, s.subagents(ctx, path, session, at, limits)...), limits)
 	s.Files = d.Files
 	return s, ctx.Err()
 }
@@ -107,11 +107,11 @@ func (s *Since) count(rec Record) {
 }
 
 // subagents reads what the transcripts beside a session's say since a time.
-func (s *Since) subagents(ctx context.Context, path, session string, at time.Time, limits DigestLimits) []*doings {
+func (s *Since) subagents(ctx context.Context, path, session string, at time.Time, limits DigestLimits) []*activity {
 	files, _ := subagentFiles(path, limits.Subagents)
 	// Another process wrote them, by the same clock but with fewer digits.
 	since := at.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
-	var all []*doings
+	var all []*activity
 	for _, file := range files {
 		if info, err := os.Stat(file); err != nil || info.ModTime().Before(at.Truncate(time.Second)) {
 			continue

@@ -41,14 +41,14 @@ type WatchOptions struct {
 //
 // Two goroutines belong to it, which Close waits for: one only receives
 // notifications and rings, as whoever delays them can block the notifier for good; one,
-// the lookout, does what may block.
+// the watch loop, does what may block.
 type Watcher struct {
 	interval time.Duration
 	poll     bool
 	trouble  func(error)
 	open     func() (notifier, error)
 
-	kick    Bell // there is something to do for the lookout
+	kick    Bell // there is something to do for the watch loop
 	done    chan struct{}
 	end     sync.Once
 	running sync.WaitGroup
@@ -61,7 +61,7 @@ type Watcher struct {
 	todo    todo
 }
 
-// todo is what the lookout has to do.
+// todo is what the watch loop has to do.
 type todo struct {
 	settle map[*Watch]bool
 	all    bool            // settle every watch
@@ -187,7 +187,7 @@ func (w *Watcher) unlink(t *Watch) {
 	t.dir, t.key, t.above = "", "", ""
 }
 
-// happened rings those whom a notification is about. The lookout hears of it where
+// happened rings those whom a notification is about. The watch loop hears of it where
 // what is watched may have to change.
 func (w *Watcher) happened(e fsnotify.Event) {
 	if e.Name == "" {

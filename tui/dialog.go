@@ -225,20 +225,20 @@ func (ds *dialogs) askKill(id string) {
 
 // askEnd asks before the run is ended.
 func (ds *dialogs) askEnd(title string, do func()) bool {
-	return ds.grave(title,
+	return ds.confirm(title,
 		"Every agent is stopped in the midst of what it does, with all that its tools have started. What is in the "+
 			"files stays; what was left half-done is said at the end.", "End it", do)
 }
 
 // askReset asks before the task is dropped.
 func (ds *dialogs) askReset() bool {
-	return ds.grave("Reset?",
+	return ds.confirm("Reset?",
 		"Every Orchestrator is released, and the task and the plan are dropped. The Arbiter stays, and asks what is "+
 			"wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
 }
 
-// grave asks before something is done that cannot be taken back.
-func (ds *dialogs) grave(title, text, label string, do func()) bool {
+// confirm asks before something is done that cannot be taken back.
+func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 	if ds.d.session.run == nil || ds.d.session.over() {
 		ds.d.flash("There is no run.")
 		return false

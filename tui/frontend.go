@@ -124,7 +124,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 		return fmt.Errorf("open a place for what is scrolled back to: %w", err)
 	}
 	f.history = book
-	defer f.closeBooks()
+	defer f.closeReaders()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.ctx = ctx
@@ -338,7 +338,7 @@ func (f *Frontend) deliver(ctx context.Context) {
 			return
 		case o := <-f.commands:
 			if !o.run.Put(o.cmd) {
-				f.post(func() { f.root.session.unsaid(o.cmd.Body) })
+				f.post(func() { f.root.session.restoreUnsent(o.cmd.Body) })
 			}
 		}
 	}

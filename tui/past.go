@@ -200,8 +200,8 @@ func (d *app) move(by int) {
 	d.search.moved()
 }
 
-// closeBooks gives up all that was read from.
-func (f *Frontend) closeBooks() {
+// closeReaders gives up all that was read from.
+func (f *Frontend) closeReaders() {
 	for _, b := range append(f.older, f.history) {
 		b.Close()
 	}

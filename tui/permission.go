@@ -281,7 +281,7 @@ func (q *permissions) askAllowAll(c contract.Configure) bool {
 	if q.d.session.state != nil && q.d.session.state.Options.Sandbox == nil {
 		text += " No sandbox confines them: they can do all that you can do on this machine."
 	}
-	return q.d.dialogs.grave("Allow everything?", text, "I accept the risk", func() {
+	return q.d.dialogs.confirm("Allow everything?", text, "I accept the risk", func() {
 		c.AcceptRisk = true
 		q.d.session.send(c)
 	})

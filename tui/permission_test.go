@@ -223,7 +223,7 @@ func TestDialogOverAResume(t *testing.T) {
 			s.does(func(p *puppet) { p.do(input.Resumed{Options: p.Snapshot().Options, Claude: p.Snapshot().Claude}) })
 			shown("A hand asks leave")
 			orch := s.host.present().agent("orch-1")
-			s.does(func(p *puppet) { p.do(input.Rang{Key: fmt.Sprintf("restart/%s/%d", orch.ID, orch.Generation)}) })
+			s.does(func(p *puppet) { p.do(input.Timer{Key: fmt.Sprintf("restart/%s/%d", orch.ID, orch.Generation)}) })
 			s.does(func(p *puppet) { p.suggests("orch-1", "one-again", `{"command":"make one"}`) })
 			if open := s.host.present().Snapshot().Permission.Open; len(open) != 1 || open[0].ID != "one" {
 				t.Fatalf("open requests: %+v", open)

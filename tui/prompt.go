@@ -141,8 +141,8 @@ func (p *prompt) say(text string) bool {
 	return true
 }
 
-// unsaid gives a word back that the run could not take any more.
-func (s *session) unsaid(c contract.CommandBody) {
+// restoreUnsent gives a word back that the run could not take any more.
+func (s *session) restoreUnsent(c contract.CommandBody) {
 	s.d.flash("The run is over.")
 	if say, ok := c.(contract.Say); ok && s.d.prompt.input.Empty() {
 		s.d.prompt.input.SetText(say.Text)

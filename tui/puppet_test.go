@@ -60,7 +60,7 @@ func newPuppet(t *testing.T, host *theatre, task string, sink runloop.Sink) *pup
 }
 
 // do puts a fact in and plays the world: agents start at once and take messages up.
-func (p *puppet) do(f input.Fact) {
+func (p *puppet) do(f input.Body) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fold(f)
@@ -70,12 +70,12 @@ func (p *puppet) do(f input.Fact) {
 	}
 }
 
-func (p *puppet) fold(f input.Fact) {
+func (p *puppet) fold(f input.Body) {
 	if p.over {
 		return
 	}
 	at := time.Now()
-	s, effects := supervisor.Apply(p.state, input.Input{At: at, Fact: f})
+	s, effects := supervisor.Apply(p.state, input.Input{At: at, Body: f})
 	p.state = s
 	for _, e := range effects {
 		if e, ok := e.(effect.Emit); ok {
@@ -88,12 +88,12 @@ func (p *puppet) fold(f input.Fact) {
 			p.fold(input.Spawned{Agent: e.Params.AgentRef,
 				Result: bridge.SpawnResult{SessionID: e.Params.Config.SessionID, Window: 200_000}})
 		case effect.Send:
-			p.fold(input.Happened{Event: bridge.Event{AgentRef: e.Params.AgentRef,
+			p.fold(input.AgentEvent{Event: bridge.Event{AgentRef: e.Params.AgentRef,
 				Body: bridge.Delivered{MessageID: e.Params.MessageID, Proof: "lifecycle"}}})
 		case effect.Shutdown:
 			p.fold(input.Stopped{})
 		case effect.Kill:
-			p.fold(input.Happened{Event: bridge.Event{AgentRef: e.Agent, Body: bridge.Done{}}})
+			p.fold(input.AgentEvent{Event: bridge.Event{AgentRef: e.Agent, Body: bridge.Done{}}})
 		case effect.Finish:
 			p.outcome = Outcome{Exit: e.Exit}
 			p.over = true
@@ -107,7 +107,7 @@ func (p *puppet) ID() string               { return puppetRun }
 func (p *puppet) Changed() <-chan struct{} { return p.changed }
 func (p *puppet) Done() <-chan struct{}    { return p.done }
 func (p *puppet) Outcome() Outcome         { return p.outcome }
-func (p *puppet) Stop()                    { p.do(input.Signalled{Signal: "INT"}) }
+func (p *puppet) Stop()                    { p.do(input.Signal{Signal: "INT"}) }
 func (p *puppet) Leave()                   { p.left.Store(true) }
 func (p *puppet) Halt() string {
 	p.Put(contract.Command{Ref: "halt", Body: contract.Halt{}})
@@ -128,7 +128,7 @@ func (p *puppet) Put(c contract.Command) bool {
 	if over {
 		return false
 	}
-	p.do(input.Commanded{Channel: input.ChannelStdin, Command: c})
+	p.do(input.Command{Channel: input.ChannelStdin, Command: c})
 	return true
 }
 
@@ -157,7 +157,7 @@ func (p *puppet) agent(id string) roster.Agent {
 // does has an agent do something.
 func (p *puppet) does(id string, b bridge.EventBody) {
 	p.t.Helper()
-	p.do(input.Happened{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
+	p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
 }
 
 // full fills an agent's context.

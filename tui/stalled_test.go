@@ -64,7 +64,7 @@ func TestDistrustIsNotBusy(t *testing.T) {
 		s.does(func(p *puppet) {
 			p.does("orch-1", bridge.Done{})
 			s.Advance(time.Minute)
-			p.do(input.Rang{Key: "restart/orch-1/1"})
+			p.do(input.Timer{Key: "restart/orch-1/1"})
 			p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust,
 				Message: "the workspace is not as it was trusted: changed: hook", Trust: "h2"})
 		})
@@ -74,7 +74,7 @@ func TestDistrustIsNotBusy(t *testing.T) {
 			t.Errorf("nobody is called: %+v", m)
 		}
 		s.does(func(p *puppet) {
-			p.do(input.Commanded{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}},
+			p.do(input.Command{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}},
 				Channel: input.ChannelScreen})
 		})
 		s.ExpectNot("needs your trust", "Blocked")

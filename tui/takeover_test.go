@@ -14,7 +14,7 @@ func TestTakenOverIsNotBeingStopped(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
 		attach := func(p *puppet) {
-			p.do(input.Commanded{Command: contract.Command{Ref: "s1", Body: contract.Attach{ID: "orch-1"}},
+			p.do(input.Command{Command: contract.Command{Ref: "s1", Body: contract.Attach{ID: "orch-1"}},
 				Channel: input.ChannelSocket})
 		}
 		s.does(attach)
@@ -22,7 +22,7 @@ func TestTakenOverIsNotBeingStopped(t *testing.T) {
 			t.Fatalf("nothing tells of it:\n%s", text)
 		}
 		s.does(func(p *puppet) {
-			p.do(input.Surveyed{Serial: p.agent("orch-1").Takeover.Serial,
+			p.do(input.Inspected{Serial: p.agent("orch-1").Takeover.Serial,
 				Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})
 			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 		})

@@ -101,7 +101,7 @@ func (r *reader) unread(ids []string) []string {
 	}
 	ctx, cancel := context.WithTimeout(r.a.ctx, unreadDeadline)
 	defer cancel()
-	fates, err := transcript.ReadFates(ctx, path, doubtful)
+	fates, err := transcript.ReadDeliveries(ctx, path, doubtful)
 	if err != nil {
 		return doubtful
 	}

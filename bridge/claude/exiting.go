@@ -30,11 +30,11 @@ func (l *exiting) Done() <-chan struct{} { return l.done }
 // KILL was sent; where its deadline leaves no time for the orderly part, that is cut short.
 func (l *exiting) ask(ctx context.Context, child *proctree.Child, now bool) error {
 	if now {
-		l.quicken()
+		l.hurryUp()
 	}
 	l.stopOnce.Do(func() { close(l.stopping) })
 	if deadline, ok := ctx.Deadline(); ok {
-		defer time.AfterFunc(time.Until(deadline)-quickStopTime, l.quicken).Stop()
+		defer time.AfterFunc(time.Until(deadline)-quickStopTime, l.hurryUp).Stop()
 	}
 	select {
 	case <-l.done:
@@ -45,8 +45,8 @@ func (l *exiting) ask(ctx context.Context, child *proctree.Child, now bool) erro
 	}
 }
 
-// quicken makes the ladder, running or to come, a short one.
-func (l *exiting) quicken() { l.hurryOnce.Do(func() { close(l.hurry) }) }
+// hurryUp makes the ladder, running or to come, a short one.
+func (l *exiting) hurryUp() { l.hurryOnce.Do(func() { close(l.hurry) }) }
 
 func (l *exiting) hurried() bool { return isClosed(l.hurry) }
 

@@ -69,14 +69,14 @@ func TestGaugeCompaction(t *testing.T) {
 	}
 	asked := g.at()
 	old := contextUsage{TotalTokens: 90_000, APIUsage: &bridge.Usage{Input: 90_000}}
-	if !g.heard(old, asked, false) || g.now().Tokens != 0 {
+	if !g.compare(old, asked, false) || g.now().Tokens != 0 {
 		t.Error("an answer from before it was taken")
 	}
 	estimate := contextUsage{TotalTokens: 17_000}
-	g.heard(estimate, asked, false)
-	g.heard(estimate, asked, false)
+	g.compare(estimate, asked, false)
+	g.compare(estimate, asked, false)
 	g.sample(messageOf("m2", 20_000), fromStream)
-	g.heard(estimate, asked, false) // too late
+	g.compare(estimate, asked, false) // too late
 	var tokens []int
 	for _, c := range drain(g) {
 		tokens = append(tokens, c.Tokens)

@@ -36,7 +36,7 @@ type preToolUse struct {
 	Reason   string `json:"permissionDecisionReason,omitempty"`
 }
 
-func ruled(decision, reason string) hookAnswer {
+func hookDecision(decision, reason string) hookAnswer {
 	return hookAnswer{&preToolUse{Event: "PreToolUse", Decision: decision, Reason: reason}}
 }
 
@@ -51,7 +51,7 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	}
 	a.directories.note(p.ToolUse, p.CWD)
 	if r.err != nil || event != "PreToolUse" || p.Tool == "" {
-		return ruled(bridge.Deny, "The tool call could not be read.")
+		return hookDecision(bridge.Deny, "The tool call could not be read.")
 	}
 	if jsonl.IsNull(p.Input) {
 		p.Input = json.RawMessage("{}")
@@ -63,11 +63,11 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 		if p.Tool == askUser {
 			return hookAnswer{} // it is asked for in every mode, and denied there
 		}
-		return ruled(bridge.Deny, message)
+		return hookDecision(bridge.Deny, message)
 	}
 	select {
 	case <-a.stopping:
-		return ruled(bridge.Deny, "This session is being ended.")
+		return hookDecision(bridge.Deny, "This session is being ended.")
 	default:
 	}
 	return a.sentence(ctx, p)
@@ -80,20 +80,20 @@ func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	res, err := a.host.Judge(ctx, p)
 	switch {
 	case ctx.Err() != nil:
-		return ruled(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",
+		return hookDecision(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",
 			a.judgePatience))
 	case err != nil && res.Message != "": // the host's own words
-		return ruled(bridge.Deny, res.Message)
+		return hookDecision(bridge.Deny, res.Message)
 	case err != nil:
-		return ruled(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: %v.", err))
+		return hookDecision(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: %v.", err))
 	case res.Behavior == bridge.Allow:
 		return hookAnswer{}
 	case res.Behavior == bridge.Ask:
-		return ruled(bridge.Ask, res.Message)
+		return hookDecision(bridge.Ask, res.Message)
 	case res.Message == "":
-		return ruled(bridge.Deny, "Permission denied.")
+		return hookDecision(bridge.Deny, "Permission denied.")
 	default:
-		return ruled(bridge.Deny, res.Message)
+		return hookDecision(bridge.Deny, res.Message)
 	}
 }
 

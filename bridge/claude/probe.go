@@ -34,8 +34,8 @@ type ping struct {
 	answered bool // read after done
 }
 
-// heard notes a sign of work on stdout.
-func (a *agent) heard() { a.last.Store(int64(time.Since(a.started))) }
+// noteOutput notes a sign of work on stdout.
+func (a *agent) noteOutput() { a.last.Store(int64(time.Since(a.started))) }
 
 // Probe implements bridge.Agent.
 func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {

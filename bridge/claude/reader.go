@@ -74,12 +74,12 @@ func (r *reader) line(line []byte) {
 	}
 	f, err := decode(line)
 	if err != nil {
-		r.a.heard()
+		r.a.noteOutput()
 		r.a.notice("garbage", fmt.Sprintf("skipped a line that is no frame: %.120q", line))
 		return
 	}
 	if _, answer := f.(controlResponse); !answer { // a ping's answer is no sign of work
-		r.a.heard()
+		r.a.noteOutput()
 	}
 	if r.ours(f) {
 		r.handle(f)

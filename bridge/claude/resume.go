@@ -34,7 +34,7 @@ func inspectHistory(ctx context.Context, env []string, p bridge.SpawnParams) (hi
 	if !ok {
 		return none, nil
 	}
-	found, err := transcript.ReadFates(ctx, path, p.Pending)
+	found, err := transcript.ReadDeliveries(ctx, path, p.Pending)
 	if ctx.Err() != nil {
 		return history{}, fmt.Errorf("read the session's transcript: %w", ctx.Err())
 	}

@@ -44,7 +44,7 @@ func (s *stdin) send(ctx context.Context, v any) error {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
-		return deaf(ctx.Err())
+		return stdinClosed(ctx.Err())
 	}
 	switch {
 	case s.closed:
@@ -61,11 +61,11 @@ func (s *stdin) send(ctx context.Context, v any) error {
 		return nil
 	}
 	if n > 0 {
-		s.broken = deaf(fmt.Errorf("a line was cut short: %w", err))
+		s.broken = stdinClosed(fmt.Errorf("a line was cut short: %w", err))
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return deaf(err)
+		return stdinClosed(err)
 	case errors.Is(err, syscall.EPIPE):
 		if !isClosed(s.lost) { // the lock is held
 			close(s.lost)
@@ -86,7 +86,7 @@ func (s *stdin) close() {
 	}
 }
 
-func deaf(cause error) error {
+func stdinClosed(cause error) error {
 	return &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
 		Message: fmt.Sprintf("the CLI does not read its input: %v", cause)}
 }

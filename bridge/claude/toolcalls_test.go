@@ -28,7 +28,7 @@ func settled(d *toolCalls) bridge.Turn {
 	return turn
 }
 
-func TestDeeds(t *testing.T) {
+func TestToolCalls(t *testing.T) {
 	const sub = "toolu_agent"
 	for name, tc := range map[string]struct {
 		play func(*toolCalls)
@@ -77,7 +77,7 @@ func TestDeeds(t *testing.T) {
 	}
 }
 
-func TestDeedsAreBounded(t *testing.T) {
+func TestToolCallsAreBounded(t *testing.T) {
 	d := newToolCalls()
 	for i := range 2 * bridge.TurnFiles {
 		d.perform("Write", fmt.Sprintf(`{"file_path":"/w/%d"}`, i), "", "", false)
@@ -93,8 +93,8 @@ func TestDeedsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLiveDeeds: what was done, denied and written, by the agent and by its subagent.
-func TestLiveDeeds(t *testing.T) {
+// TestLiveToolCalls: what was done, denied and written, by the agent and by its subagent.
+func TestLiveToolCalls(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()
 		write := func(name string) call {
@@ -143,9 +143,9 @@ func TestLiveDeeds(t *testing.T) {
 	})
 }
 
-// TestDeedsOfALostTurn: what was known when the process died is told, and a call
+// TestToolCallsOfALostTurn: what was known when the process died is told, and a call
 // without a result is no failure.
-func TestDeedsOfALostTurn(t *testing.T) {
+func TestToolCallsOfALostTurn(t *testing.T) {
 	t.Parallel()
 	use := func(id, tool, input string) string {
 		return `out {"type":"assistant","message":{"id":"m","model":"claude","content":[{"type":"tool_use","id":"` + id + `","name":"` + tool + `","input":` + input + `}]}}` + "\n"

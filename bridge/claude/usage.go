@@ -102,11 +102,11 @@ func (u contextUsage) sample() transcript.Sample {
 	return s
 }
 
-// heard compares the CLI's word with ours. asked is the version at the question: a
+// compare compares the CLI's word with ours. asked is the version at the question: a
 // message that came since then makes the answer an old one. After a compaction its
 // estimate is all there is before the next message. It returns false when the CLI
 // counts otherwise; believe makes its word the reading.
-func (g *gauge) heard(u contextUsage, asked int, believe bool) (agrees bool) {
+func (g *gauge) compare(u contextUsage, asked int, believe bool) (agrees bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	called := u.called()
@@ -207,7 +207,7 @@ func (r *reader) consulted(res controlResponse, asked int) {
 	g := r.a.gauge
 	g.learn(u)
 	g.revise()
-	agrees := g.heard(u, asked, r.asking.doubt)
+	agrees := g.compare(u, asked, r.asking.doubt)
 	if !agrees && r.asking.doubt {
 		r.a.notice("context",
 			fmt.Sprintf("the CLI counts %d tokens of context, which the stream did not show; its word counts",

@@ -54,7 +54,7 @@ func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, 
 	}
 	c := &Client{feed: NewFeed(0), say: say, over: make(chan struct{}), ready: make(chan struct{})}
 	in := newStream(conn, maxAnswer)
-	in.events = c.heardEvents
+	in.events = c.receiveEvents
 	c.conn = dial(in, c)
 	close(c.ready)
 	go c.watch() // until the connection ends; Close waits for that
@@ -119,8 +119,8 @@ func (c *Client) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 	}
 }
 
-// heardEvents hands on a notification of events.
-func (c *Client) heardEvents(line []byte) error {
+// receiveEvents hands on a notification of events.
+func (c *Client) receiveEvents(line []byte) error {
 	var n notification[Events]
 	if err := json.Unmarshal(line, &n); err != nil {
 		return fmt.Errorf("a notification of events: %w", err)

@@ -58,7 +58,7 @@ func (c *Child) killTree(ctx context.Context) (int, error) {
 	killed, err := killAll(ctx, func(s snapshot) procSet {
 		found := c.note(s)
 		if c.mark.Run != "" {
-			s.bearers(c.mark, found)
+			s.addMarked(c.mark, found)
 		}
 		return found
 	})
@@ -84,7 +84,7 @@ func Sweep(run, agent string) int {
 	known := map[procKey]bool{}
 	killed, _ := killAll(ctx, func(s snapshot) procSet { // what outlives the deadline shows in Survivors
 		found := s.descendants(known)
-		s.bearers(Mark{Run: run, Agent: agent}, found)
+		s.addMarked(Mark{Run: run, Agent: agent}, found)
 		if agent == "" {
 			s.orphans(found)
 		}
@@ -100,7 +100,7 @@ func Sweep(run, agent string) int {
 // Survivors lists who still bears the mark of run.
 func Survivors(run string) []Process {
 	found := procSet{}
-	scan().bearers(Mark{Run: run}, found)
+	scan().addMarked(Mark{Run: run}, found)
 	var left []Process
 	for _, p := range found {
 		left = append(left, p.process())
@@ -195,8 +195,8 @@ func (s snapshot) descendants(known map[procKey]bool) procSet {
 	return found
 }
 
-// bearers adds the living that bear m.
-func (s snapshot) bearers(m Mark, found procSet) {
+// addMarked adds the living that bear m.
+func (s snapshot) addMarked(m Mark, found procSet) {
 	for pid, p := range s.byPID {
 		if s.killable(p) && s.bears(pid, m) {
 			found[p.key()] = p

@@ -24,7 +24,7 @@ func processes() map[int]proc {
 // lastPID is not known here.
 func lastPID() int { return 0 }
 
-func (snapshot) scanNewborn(int) {}
+func (snapshot) scanNew(int) {}
 
 func procOf(k *unix.KinfoProc) proc {
 	p := proc{

@@ -52,8 +52,8 @@ func lastPID() int {
 // newbornRounds bounds it: a fork storm always has somebody new.
 const newbornRounds = 20
 
-// scanNewborn adds who was born after the process last, until nobody is.
-func (s snapshot) scanNewborn(last int) {
+// scanNew adds who was born after the process last, until nobody is.
+func (s snapshot) scanNew(last int) {
 	for range newbornRounds {
 		now := lastPID()
 		if now <= last { // or the numbers have begun anew: the next look lists them

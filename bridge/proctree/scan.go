@@ -19,7 +19,7 @@ func scanFully() snapshot {
 			s.environ(pid)
 		}
 	}
-	s.scanNewborn(last)
+	s.scanNew(last)
 	return s
 }
 

@@ -19,7 +19,7 @@ func (c *Child) Usage() Usage {
 	found := c.note(s) // orphans without a mark are found by later looks too
 	c.killing.Unlock()
 	if c.mark.Run != "" {
-		s.bearers(c.mark, found)
+		s.addMarked(c.mark, found)
 	}
 	var u Usage
 	for _, p := range found {

@@ -66,7 +66,7 @@ func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.
 func (a *attachment) open(ctx context.Context, ref string, say func(string)) error {
 	asked := make(chan bool, 1)
 	a.run.attached.Go(func() { // until the loop takes it, or is over
-		asked <- a.run.loop.Put(input.Commanded{Command: contract.Command{Ref: ref,
+		asked <- a.run.loop.Put(input.Command{Command: contract.Command{Ref: ref,
 			Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 	for {
@@ -125,7 +125,7 @@ func (a *attachment) await() {
 func (a *attachment) giveBack() {
 	a.asked.Do(func() {
 		// A loop that is stuck keeps it: what it holds is ended by a halt, or with the run.
-		a.run.loop.Put(input.Commanded{Command: contract.Command{Ref: a.run.newRef(),
+		a.run.loop.Put(input.Command{Command: contract.Command{Ref: a.run.newRef(),
 			Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 }
@@ -163,7 +163,7 @@ var errRunOver = errors.New("the run is over")
 func (r *runtimeRun) put(ctx context.Context, c contract.Command, channel string) error {
 	done := make(chan bool, 1)
 	// until the loop takes it, or is over
-	r.attached.Go(func() { done <- r.loop.Put(input.Commanded{Command: c, Channel: channel}) })
+	r.attached.Go(func() { done <- r.loop.Put(input.Command{Command: c, Channel: channel}) })
 	select {
 	case ok := <-done:
 		if !ok {

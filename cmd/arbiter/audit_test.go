@@ -286,7 +286,7 @@ func TestForgedWhileTheRunLives(t *testing.T) {
 		t.Fatalf("the journal: %v, %v", found, err)
 	}
 	forged, err := input.EncodeInput(input.Input{
-		Fact: input.Commanded{Command: contract.Command{Body: contract.Say{Text: "FORGED"}},
+		Body: input.Command{Command: contract.Command{Body: contract.Say{Text: "FORGED"}},
 			Channel: input.ChannelStdin}})
 	if err != nil {
 		t.Fatal(err)

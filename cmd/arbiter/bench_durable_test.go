@@ -123,12 +123,12 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 		slots <- struct{}{}
 		sent[i] = time.Now()
 		// A plan is kept whole, and nothing of it waits for an agent.
-		loop.Put(input.Commanded{Channel: input.ChannelStdin,
+		loop.Put(input.Command{Channel: input.ChannelStdin,
 			Command: contract.Command{Ref: text, Body: contract.Pause{}}})
 	}
 	<-done
 	b.StopTimer()
-	loop.Put(input.Signalled{Signal: "INT"})
+	loop.Put(input.Signal{Signal: "INT"})
 	wg.Wait()
 	b.StartTimer()
 	return took

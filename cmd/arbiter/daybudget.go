@@ -15,8 +15,8 @@ import (
 // dayEvery is how often a run looks at what the others have cost today.
 const dayEvery = 10 * time.Second
 
-// daybook reads from the records of all runs what they have cost on a day. One goroutine uses it.
-type daybook struct {
+// daySpending reads from the records of all runs what they have cost on a day. One goroutine uses it.
+type daySpending struct {
 	store *runs
 	own   string // the run that asks
 	read  map[string]*recordRead
@@ -30,7 +30,7 @@ type recordRead struct {
 
 // spent returns what was spent on the day of a moment. Only what is new since the last time is read. With an error it
 // is what could be read.
-func (d *daybook) spent(ctx context.Context, now time.Time) (day input.DaySpent, unread error) {
+func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySpent, unread error) {
 	day.Day = now.Format(time.DateOnly)
 	list, err := d.store.List()
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *daybook) spent(ctx context.Context, now time.Time) (day input.DaySpent,
 }
 
 // spentBy returns what a run has cost on a day, its running turns included.
-func (d *daybook) spentBy(ctx context.Context, run, day string) (usd float64, err error) {
+func (d *daySpending) spentBy(ctx context.Context, run, day string) (usd float64, err error) {
 	log, err := d.store.EventLog(run)
 	if err != nil {
 		return 0, err
@@ -86,13 +86,13 @@ func (d *daybook) spentBy(ctx context.Context, run, day string) (usd float64, er
 
 // watchDay tells the loop what the other runs have cost today, before it begins and while it runs. The caller calls
 // stop when the run is over.
-func (r *runtimeRun) watchDay(ctx context.Context, put func(input.Fact) bool) (stop func()) {
+func (r *runtimeRun) watchDay(ctx context.Context, put func(input.Body) bool) (stop func()) {
 	o := &r.choices.Options
 	if o.MaxCostPerDay <= 0 || o.Rehearsal {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	book := &daybook{store: &runs{Store: r.store}, own: o.Run, read: map[string]*recordRead{}}
+	book := &daySpending{store: &runs{Store: r.store}, own: o.Run, read: map[string]*recordRead{}}
 	var last input.DaySpent
 	look := func() {
 		day, err := book.spent(ctx, time.Now())

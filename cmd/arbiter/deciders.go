@@ -42,10 +42,10 @@ func checkDecider(o *runconfig.Options) error {
 	return nil
 }
 
-// readMinds reads what deciders and agents are instructed with: the user's prompt templates,
+// readInstructions reads what deciders and agents are instructed with: the user's prompt templates,
 // and the agents that can be summoned. A template that cannot be used is an error; an
 // agent file is left out, and Notice says so. A rehearsal knows nothing of the user's.
-func (c *choices) readMinds() error {
+func (c *choices) readInstructions() error {
 	trusted := c.Trusting.Trusted
 	home := func(name string) string { return "" }
 	if !c.Rehearse {

@@ -28,7 +28,7 @@ type aRun struct {
 }
 
 // newJournal writes one.
-func newJournal(t *testing.T, facts ...input.Fact) aRun {
+func newJournal(t *testing.T, facts ...input.Body) aRun {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -49,7 +49,7 @@ func newJournal(t *testing.T, facts ...input.Fact) aRun {
 	var s supervisor.State
 	var telling supervisor.Telling
 	for i, f := range facts {
-		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Fact: f, From: s.Origin(f)}
+		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Body: f, From: s.Origin(f)}
 		raw, err := input.EncodeInput(in)
 		if err != nil {
 			t.Fatal(err)
@@ -120,8 +120,8 @@ func encoded(t *testing.T, v any) json.RawMessage {
 }
 
 // threeDecisions are one of a model's, one of the Arbiter's session and a turn of talk.
-func threeDecisions(t *testing.T) []input.Fact {
-	return []input.Fact{
+func threeDecisions(t *testing.T) []input.Body {
+	return []input.Body{
 		input.Decided{
 			Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection("Weave")),
 			Decision: decider.Decision{

@@ -45,7 +45,7 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 	}
 	defer st.close()
 	st.env = append(stageEnv(home, st.server), "TMPDIR="+temp) // the last one counts
-	if err := settleIn(home, st.server.Key()); err != nil {
+	if err := skipFirstStart(home, st.server.Key()); err != nil {
 		return nil, err
 	}
 	ear, mark := doctor.NewTrialClient(), uuid.NewString()

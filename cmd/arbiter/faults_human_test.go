@@ -26,10 +26,10 @@ func TestImpatientSignals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		signals int
-		asked   []input.Signalled
+		asked   []input.Signal
 	}{
-		{"once", 1, []input.Signalled{{Signal: "INT"}}},
-		{"twice", 2, []input.Signalled{{Signal: "INT"}, {Signal: "INT", Fast: true}}},
+		{"once", 1, []input.Signal{{Signal: "INT"}}},
+		{"twice", 2, []input.Signal{{Signal: "INT"}, {Signal: "INT", Fast: true}}},
 		{"ten times", 10, nil}, // the third asks nobody
 	} {
 		t.Run(c.name, func(t *testing.T) {

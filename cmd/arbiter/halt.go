@@ -50,7 +50,7 @@ func (e env) halt(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	defer e.tellStrays(store.Store) // after what is alive
+	defer e.reportStrays(store.Store) // after what is alive
 	var list []journal.Info
 	if c.Bool("all") {
 		if list, err = store.live(); err != nil {

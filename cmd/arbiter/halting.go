@@ -86,7 +86,7 @@ func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResu
 	r.haltsBefore.Store(int64(before))
 	told := make(chan struct{})
 	r.attached.Go(func() { // until the loop takes it, or is over
-		r.loop.Put(input.Commanded{Command: c, Channel: channel})
+		r.loop.Put(input.Command{Command: c, Channel: channel})
 		close(told)
 	})
 	result := control.HaltResult{How: "loop"}

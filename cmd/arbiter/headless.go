@@ -47,7 +47,7 @@ func (e env) headless(c choices) (err error) {
 	loop = r.ready(out.Put)
 	e.printStart(r)
 	stopSignals := handleSignals(func(name string, n int) bool {
-		loop.Put(input.Signalled{Signal: name, Fast: n > 1})
+		loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
 	defer stopSignals()
@@ -112,10 +112,10 @@ func readCommands(stdin io.Reader, r *runtimeRun) {
 		if r.haltOnStdin(c) {
 			return true
 		}
-		return loop.Put(input.Commanded{Command: c, Channel: input.ChannelStdin})
+		return loop.Put(input.Command{Command: c, Channel: input.ChannelStdin})
 	})
 	if err != nil && !errors.Is(err, os.ErrClosed) {
-		loop.Put(input.Commanded{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}},
+		loop.Put(input.Command{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}},
 			Channel: input.ChannelStdin})
 	}
 	loop.Put(input.InputEnded{})

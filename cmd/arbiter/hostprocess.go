@@ -89,7 +89,7 @@ func (e env) host(*cli.Context) (err error) {
 func (e env) playHost(r *runtimeRun) error {
 	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get them from the hub
 	stopSignals := handleSignals(func(name string, n int) bool {
-		loop.Put(input.Signalled{Signal: name, Fast: n > 1})
+		loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil)
 	defer stopSignals()

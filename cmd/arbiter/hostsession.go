@@ -115,7 +115,7 @@ func (s *session) subscribe(ctx context.Context, client *control.Client) error {
 		s.hearing.Lock()
 		defer s.hearing.Unlock()
 		if s.client.Load() == client {
-			s.hear(part)
+			s.receive(part)
 		}
 	})
 }
@@ -178,8 +178,8 @@ func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, ea
 	return seq, err
 }
 
-// hear takes what the run sends; it needs hearing.
-func (s *session) hear(part any) {
+// receive takes what the run sends; it needs hearing.
+func (s *session) receive(part any) {
 	switch part := part.(type) {
 	case control.Events:
 		if part.Skipped > 0 {

@@ -63,7 +63,7 @@ func (h *host) Trust(context.Context) error {
 		return environmentf("%v", err)
 	}
 	c.adopt(t)
-	if err := c.readMinds(); err != nil {
+	if err := c.readInstructions(); err != nil {
 		return err
 	}
 	h.mu.Lock()

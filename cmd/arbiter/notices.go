@@ -22,8 +22,8 @@ func title(task string) string {
 	return sanitize.Line(sanitize.Redact(words.Title(task)), 100)
 }
 
-// faceFlag is the flag that chose the face, with a space behind it.
-func (c choices) faceFlag() string {
+// frontendFlag is the flag that chose the face, with a space behind it.
+func (c choices) frontendFlag() string {
 	switch {
 	case c.JSON:
 		return "--json "
@@ -91,7 +91,7 @@ func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	}
 	fmt.Fprintln(e.stderr, string(raw))
 	if s.Reached() {
-		next := "To resume: " + resumeLine(r.choices.faceFlag(), r.choices.Options.Run, r.choices.StateDir)
+		next := "To resume: " + resumeLine(r.choices.frontendFlag(), r.choices.Options.Run, r.choices.StateDir)
 		for _, line := range r.receipt(next) {
 			fmt.Fprintln(e.stderr, line)
 		}

@@ -41,7 +41,7 @@ func (e env) replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "only", Usage: "with --decisions: repeat only decisions `N,N`, counted from 1"},
 			&cli.BoolFlag{Name: "json",
 				Usage: "with --decisions: print one JSON object per decision, and a last one with totals"},
-		}, replayFaceFlags()...), askingFlags()...),
+		}, replayScreenFlags()...), askingFlags()...),
 		Action: e.replay,
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// replayFaceFlags are how the screen of a playback looks.
-func replayFaceFlags() []cli.Flag {
+// replayScreenFlags are how the screen of a playback looks.
+func replayScreenFlags() []cli.Flag {
 	return []cli.Flag{flagOf("theme"), flagOf("ascii"), flagOf("reduced-motion"), flagOf("no-mouse")}
 }
 
@@ -27,7 +27,7 @@ func (e env) replayScreen(c *cli.Context, store *runs, info journal.Info, log *e
 	if problem := noScreen(); problem != "" {
 		return usagef("cannot show the screen: %s; leave out --screen to print the events", problem)
 	}
-	look := face{Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv),
+	look := screenSettings{Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv),
 		Still: c.Bool("reduced-motion"), Mouse: !c.Bool("no-mouse"), OnHangup: hangupLeave}
 	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
 		return usagef("--theme %q: %v", look.Theme, err)

@@ -183,7 +183,7 @@ func (r *runtimeRun) resumeState() error {
 		r.choices.Claude = o.Claude
 	}
 	r.choices.StandIn, r.choices.Scenario = o.StandIn, o.Script
-	if err := r.choices.readMinds(); err != nil {
+	if err := r.choices.readInstructions(); err != nil {
 		return err
 	}
 	if r.choices.Notice != "" {

@@ -9,7 +9,7 @@ import (
 
 // TestATitleADay: the title is shown once a day, and who the person chose to be is kept.
 func TestATitleADay(t *testing.T) {
-	c := choices{StateDir: t.TempDir(), Face: face{Ritual: ritualFull}}
+	c := choices{StateDir: t.TempDir(), Face: screenSettings{Ritual: ritualFull}}
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.Local)
 	first := readRitual(c, monday)
 	if !first.Title || !first.Scene || first.Human != ritual.Nobody {

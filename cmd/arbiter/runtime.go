@@ -301,8 +301,8 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Redact(r.mask)
 	loop.Decider(r.decides)
 	r.useGrants(loop)
-	watchman := r.watchman()
-	loop.Trusts(watchman.gate, watchman.record)
+	trustGate := r.trustGate()
+	loop.Trusts(trustGate.gate, trustGate.record)
 	loop.Terminal(r.terminalSetup)
 	loop.OnBridgeLost(r.reopen, func() { _ = r.bridge().Close() }) // its end is told by watchBridge
 	loop.Committed(r.journal.Durable())                            // nothing is told of what was there before
@@ -397,7 +397,8 @@ func (r *runtimeRun) watchBridge(p *bridge.Client) {
 	halted := r.endedByHalt.Load() == p
 	if r.haltedOutside() {
 		halted = true
-		r.loop.Put(input.Commanded{Command: contract.Command{Ref: r.newRef(), Body: contract.Halt{}}, Channel: input.ChannelSocket})
+		r.loop.Put(input.Command{Command: contract.Command{Ref: r.newRef(), Body: contract.Halt{}},
+			Channel: input.ChannelSocket})
 	}
 	message := "it ended"
 	if err := p.Err(); err != nil {

@@ -124,7 +124,7 @@ func TestOneSignalIsOrderly(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.ended(p, contract.ExitTerminated)
-	want := []input.Signalled{{Signal: "TERM"}}
+	want := []input.Signal{{Signal: "TERM"}}
 	if diff := cmp.Diff(want,
 		signalled(t, filepath.Join(h.home, ".local", "state", "arbiter"), h.runs()[0])); diff != "" {
 		t.Errorf("the run was asked to end (-want +got):\n%s", diff)
@@ -132,19 +132,19 @@ func TestOneSignalIsOrderly(t *testing.T) {
 }
 
 // signalled lists how a run was asked to end, as its audit says.
-func signalled(t *testing.T, state, run string) []input.Signalled {
+func signalled(t *testing.T, state, run string) []input.Signal {
 	t.Helper()
 	log, err := eventlog.Open(filepath.Join(state, "runs", run, eventlog.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	var list []input.Signalled
+	var list []input.Signal
 	err = audit.Of(t.Context(), log, run, false, func(l audit.Line) error {
-		if l.Deed.What == "signal" {
-			name, _ := l.Deed.Detail["signal"].(string)
-			fast, _ := l.Deed.Detail["fast"].(bool)
-			list = append(list, input.Signalled{Signal: name, Fast: fast})
+		if l.Entry.What == "signal" {
+			name, _ := l.Entry.Detail["signal"].(string)
+			fast, _ := l.Entry.Detail["fast"].(bool)
+			list = append(list, input.Signal{Signal: name, Fast: fast})
 		}
 		return nil
 	})

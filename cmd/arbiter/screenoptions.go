@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// face is how the screen looks and calls.
-type face struct {
+// screenSettings is how the screen looks and calls.
+type screenSettings struct {
 	Theme  string
 	ASCII  bool
 	Still  bool
@@ -35,9 +35,9 @@ const (
 	hangupStop  = "stop"
 )
 
-// readFace reads the settings of the screen.
-func readFace(c *cli.Context) (face, error) {
-	f := face{
+// readScreenSettings reads the settings of the screen.
+func readScreenSettings(c *cli.Context) (screenSettings, error) {
+	f := screenSettings{
 		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
 		Mouse: !c.Bool("no-mouse"), OnHangup: c.String("on-hangup"),
 		Ritual: c.String("ritual"),
@@ -100,7 +100,7 @@ func (e env) screenCommand(c choices) error {
 		return err
 	}
 	if !c.Resume { // else the run says where its files are
-		if err := c.readMinds(); err != nil {
+		if err := c.readInstructions(); err != nil {
 			return err
 		}
 	}

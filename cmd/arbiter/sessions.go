@@ -218,7 +218,7 @@ func (e env) removeSessions(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	e.tellStrays(store.Store)
+	e.reportStrays(store.Store)
 	var infos []journal.Info
 	for _, prefix := range c.Args().Slice() { // all are found before any is removed
 		info, err := oneRun(store.Store, prefix)

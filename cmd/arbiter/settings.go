@@ -31,7 +31,7 @@ type choices struct {
 	JSON     bool
 	Plain    bool
 	Detach   bool // no frontend: the run goes on by itself
-	Face     face
+	Face     screenSettings
 	Rehearse bool
 	Scenario string
 	StandIn  bool
@@ -60,7 +60,7 @@ func readSettings(c *cli.Context) (choices, error) {
 		if err := s.refuseRoot(s.Rehearse); err != nil {
 			return s, err
 		}
-		if err := s.readMinds(); err != nil {
+		if err := s.readInstructions(); err != nil {
 			return s, err
 		}
 	}
@@ -102,7 +102,7 @@ func readChoices(c *cli.Context) (choices, error) {
 		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		Share: c.Bool("share-workspace"), Place: cwd, given: given,
 	}
-	if s.Face, err = readFace(c); err != nil {
+	if s.Face, err = readScreenSettings(c); err != nil {
 		return s, err
 	}
 	s.PIDNS = proctree.Mode(c.String("pid-namespace"))

@@ -88,7 +88,7 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 		return nil, err
 	}
 	st.env = stageEnv(home, st.server)
-	if err := settleIn(home, st.server.Key()); err != nil {
+	if err := skipFirstStart(home, st.server.Key()); err != nil {
 		st.close()
 		return nil, environmentf("private home: %v", err)
 	}
@@ -162,10 +162,10 @@ func stageEnv(home string, s *rehearsal.Server) []string {
 	return env
 }
 
-// settleIn writes what the CLI remembers of its first start, so that one in a terminal
+// skipFirstStart writes what the CLI remembers of its first start, so that one in a terminal
 // has no questions before it begins: it takes a key by its last 20 characters (observed
 // with CLI 2.1.329). A home that was lived in keeps what it has.
-func settleIn(home, key string) error {
+func skipFirstStart(home, key string) error {
 	dir := filepath.Join(home, ".claude")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

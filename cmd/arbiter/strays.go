@@ -45,8 +45,8 @@ func over(store *journal.Store) func(run string) bool {
 	}
 }
 
-// tellStrays does so for a command.
-func (e env) tellStrays(store *journal.Store) {
+// reportStrays does so for a command.
+func (e env) reportStrays(store *journal.Store) {
 	if told := endStrays(store); told != "" {
 		fmt.Fprintln(e.stderr, "arbiter: "+told)
 	}

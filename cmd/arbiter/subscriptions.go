@@ -146,7 +146,7 @@ func (h controlService) Stop(_ context.Context, p control.StopParams) error {
 	default:
 		return fmt.Errorf("signal %.20q: use INT, TERM or HUP", p.Signal)
 	}
-	if !h.run.loop.Put(input.Signalled{Signal: p.Signal, Fast: p.Fast, ByClient: true}) {
+	if !h.run.loop.Put(input.Signal{Signal: p.Signal, Fast: p.Fast, ByClient: true}) {
 		return errRunOver
 	}
 	return nil

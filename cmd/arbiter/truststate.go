@@ -199,7 +199,7 @@ type trustGate struct {
 	seen map[string]trust.Listing // by hash: what was trusted, and what was found instead
 }
 
-func (r *runtimeRun) watchman() *trustGate {
+func (r *runtimeRun) trustGate() *trustGate {
 	t := r.choices.Trusting
 	return &trustGate{
 		place: r.choices.Options.CWD, state: r.choices.StateDir, run: r.choices.Options.Run,

@@ -178,13 +178,13 @@ func (e *vtEmulator) screen() Screen {
 					Link: unshield(c.Link.Params)}
 			}
 		}
-		mend(s.Cells[y])
+		fillGaps(s.Cells[y])
 	}
 	return s
 }
 
-// mend makes blanks of cells that hold nothing and that no wide one covers.
-func mend(row []Cell) {
+// fillGaps makes blanks of cells that hold nothing and that no wide one covers.
+func fillGaps(row []Cell) {
 	covered := 0
 	for x := range row {
 		if covered > 0 {

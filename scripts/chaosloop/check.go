@@ -20,9 +20,9 @@ const allGone = 2 * time.Second
 
 func (r *round) name() string { return filepath.Base(r.dir) }
 
-// bury looks at a life that has ended: what it said last, what it left behind, and
+// checkEnded looks at a life that has ended: what it said last, what it left behind, and
 // whether it was to end. It says whether another is needed.
-func (r *round) bury(l *life, p plan, struck bool) bool {
+func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	code := l.wait()
 	ended := time.Now()
 	if p.crashAt != "" && l.killedBySignal() {
@@ -37,7 +37,7 @@ func (r *round) bury(l *life, p plan, struck bool) bool {
 	}
 	if l.ended != nil && l.ended.Status == contract.StatusComplete {
 		switch {
-		case r.woven():
+		case r.jobDone():
 		case r.flipped: // with the damage a summon may be lost that the Arbiter's session remembers
 			r.f.harmed++
 			r.tell("  %s: complete without the files, over a damaged journal", r.name())
@@ -63,7 +63,7 @@ func (r *round) bury(l *life, p plan, struck bool) bool {
 
 // beginAnew is for a run that was killed before it reached an agent: nothing of it
 // can be resumed, and nothing may have been accepted.
-func (r *round) beginAnew(l *life) bool {
+func (r *round) beginAnew(l *processRun) bool {
 	for token, s := range r.sent {
 		if s.accepted && !s.flipped {
 			r.f.failedResumes++
@@ -83,7 +83,7 @@ func (r *round) beginAnew(l *life) bool {
 }
 
 // checkEnd holds the exit code to the last line.
-func (r *round) checkEnd(l *life, code int) {
+func (r *round) checkEnd(l *processRun, code int) {
 	want := map[string][]int{
 		contract.StatusComplete: {0}, contract.StatusFailed: {1, 5, 70}, contract.StatusCancelled: {1, 130, 143},
 		contract.StatusNeedsInput: {3}, contract.StatusLimit: {4},
@@ -186,7 +186,7 @@ func (r *round) check() {
 		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
 	}
 	r.checkLedger()
-	r.checkBooks(requests)
+	r.checkRecords(requests)
 }
 
 // humanSaid reports whether a token is there in the human's own envelope: the supervisor
@@ -219,7 +219,7 @@ var (
 // before it had its turn, or its reader was let go.
 func (r *round) queue() []string {
 	var waiting []string
-	open := stillUnderWay(r.readBooks())
+	open := stillUnderWay(r.readRecords())
 	for _, m := range r.messages() {
 		if open[m.ID] || m.Status == conversation.MessageWaiting || m.Status == conversation.MessageSent ||
 			m.Status == conversation.MessageReturned {

@@ -29,7 +29,7 @@ type clients struct {
 }
 
 // connect starts them when the run is known, in one of so many lives.
-func (l *life) connect() {
+func (l *processRun) connect() {
 	r := l.r
 	if l.clients != nil || r.o.clients == 0 || r.rnd.IntN(r.o.clients) > 0 {
 		return
@@ -62,16 +62,16 @@ func (l *life) connect() {
 		_, _ = conn.Write([]byte(text)) // whether or not it is taken
 		c.conns = append(c.conns, conn)
 	}
-	if !r.woven() {
+	if !r.jobDone() {
 		c.token = r.token()
-		r.sent[c.token] = &spoken{text: "a note from elsewhere", by: l}
+		r.sent[c.token] = &sentMessage{text: "a note from elsewhere", by: l}
 		c.sender = l.client(nil, "send", "a note from elsewhere "+c.token)
 	}
 	r.f.clients += 2 + len(c.hung) + len(c.conns)
 }
 
 // client starts a command of arbiter's at the run. It bears no mark of the round: it is no part of the run.
-func (l *life) client(stdout *os.File, command string, args ...string) *exec.Cmd {
+func (l *processRun) client(stdout *os.File, command string, args ...string) *exec.Cmd {
 	r := l.r
 	cmd := exec.Command(r.bin, append([]string{command, "--state-dir", filepath.Join(r.dir, "state"), r.run},
 		args...)...)
@@ -92,7 +92,7 @@ func signal(cmd *exec.Cmd, s syscall.Signal) {
 }
 
 // disconnect ends the clients of a life that has ended. The follower and the sender end by themselves.
-func (l *life) disconnect() {
+func (l *processRun) disconnect() {
 	c := l.clients
 	if c == nil {
 		return
@@ -116,7 +116,7 @@ func (l *life) disconnect() {
 }
 
 // endsByItself waits for a client whose run has ended.
-func (l *life) endsByItself(name string, cmd *exec.Cmd) bool {
+func (l *processRun) endsByItself(name string, cmd *exec.Cmd) bool {
 	if cmd.Process == nil {
 		return false
 	}
@@ -132,7 +132,7 @@ func (l *life) endsByItself(name string, cmd *exec.Cmd) bool {
 
 // checkWatched holds what was watched to what the life printed: the same lines, of which a kill may have cut the
 // last ones off, on either side.
-func (l *life) checkWatched(c *clients) {
+func (l *processRun) checkWatched(c *clients) {
 	watched, err := os.ReadFile(c.watched)
 	if err != nil {
 		l.r.fail("what was watched: %v", err)

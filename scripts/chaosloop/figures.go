@@ -13,7 +13,7 @@ import (
 type figures struct {
 	rounds, real, lives, resumes       int
 	killed                             map[string]int // by victim
-	deeds                              map[string]int // of the human's, by name
+	actions                            map[string]int // of the human's, by name
 	hit, died                          map[string]int // crash points reached, and died at, by name
 	accepted, seen, queued             int            // messages
 	lost, doubled, orphans, twice      int
@@ -29,7 +29,7 @@ type figures struct {
 }
 
 func newFigures() *figures {
-	return &figures{killed: map[string]int{}, deeds: map[string]int{}, hit: map[string]int{}, died: map[string]int{}}
+	return &figures{killed: map[string]int{}, actions: map[string]int{}, hit: map[string]int{}, died: map[string]int{}}
 }
 
 // add adds the figures of a round that has ended.
@@ -47,7 +47,7 @@ func (f *figures) add(g *figures) {
 	} {
 		*pair[0] += *pair[1]
 	}
-	for _, pair := range [][2]map[string]int{{f.killed, g.killed}, {f.deeds, g.deeds}, {f.hit, g.hit},
+	for _, pair := range [][2]map[string]int{{f.killed, g.killed}, {f.actions, g.actions}, {f.hit, g.hit},
 		{f.died, g.died}} {
 		for k, n := range pair[1] {
 			pair[0][k] += n
@@ -75,10 +75,10 @@ func (f *figures) print(w io.Writer, points []string) {
 	slices.Sort(by)
 	fmt.Fprintf(w, "killed %d: %s\n", f.kills(), strings.Join(by, ", "))
 	var done []string
-	for _, d := range slices.Sorted(maps.Keys(f.deeds)) {
-		done = append(done, fmt.Sprintf("%s %d", d, f.deeds[d]))
+	for _, d := range slices.Sorted(maps.Keys(f.actions)) {
+		done = append(done, fmt.Sprintf("%s %d", d, f.actions[d]))
 	}
-	fmt.Fprintf(w, "deeds of the human beside them: %s\n", strings.Join(done, ", "))
+	fmt.Fprintf(w, "actions of the human beside them: %s\n", strings.Join(done, ", "))
 	never, spared := f.unmet(points)
 	fmt.Fprintf(w, "crash points reached: %d of %d, died at: %d\n", len(points)-len(never), len(points),
 		len(points)-len(never)-len(spared))

@@ -203,7 +203,7 @@ func (r *round) remove() {
 // fill has the disk be full for this life's arbiter, and says something, which then
 // cannot be kept: the journal takes a few bytes more at most. The log of crash points,
 // which is shorter, still has room.
-func (l *life) fill() bool {
+func (l *processRun) fill() bool {
 	size := int64(0)
 	names, _ := filepath.Glob(filepath.Join(l.r.runDir(), "journal-*"))
 	for _, name := range names {
@@ -223,8 +223,8 @@ func (l *life) fill() bool {
 	return true
 }
 
-// relieve makes room again.
-func (l *life) relieve() {
+// makeRoom makes room again.
+func (l *processRun) makeRoom() {
 	if l.filled {
 		l.filled = false
 		if err := limitFiles(l.cmd.Process.Pid, ^uint64(0)); err != nil && !errors.Is(err, syscall.ESRCH) {

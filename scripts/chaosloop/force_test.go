@@ -45,14 +45,14 @@ func TestHelpIsKnown(t *testing.T) {
 // TestFlippedIsCountedApart: what a flipped bit costs is no loss of arbiter's, and
 // what comes after it is.
 func TestFlippedIsCountedApart(t *testing.T) {
-	r := &round{f: newFigures(), dir: t.TempDir(), run: "r", sent: map[string]*spoken{},
+	r := &round{f: newFigures(), dir: t.TempDir(), run: "r", sent: map[string]*sentMessage{},
 		rnd: rand.New(rand.NewPCG(1, 1))}
 	dir := r.runDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.sent["before"] = &spoken{text: "one", accepted: true}
-	r.sent["refused"] = &spoken{text: "two"}
+	r.sent["before"] = &sentMessage{text: "one", accepted: true}
+	r.sent["refused"] = &sentMessage{text: "two"}
 	if r.flip() {
 		t.Error("flipped in nothing")
 	}
@@ -79,7 +79,7 @@ func TestFlippedIsCountedApart(t *testing.T) {
 	if bits != 1 {
 		t.Errorf("%d bytes changed", bits)
 	}
-	r.sent["after"] = &spoken{text: "three", accepted: true}
+	r.sent["after"] = &sentMessage{text: "three", accepted: true}
 	if r.sent["after"].flipped {
 		t.Error("said later, and taken for harmed")
 	}
@@ -94,14 +94,14 @@ func TestFlippedIsCountedApart(t *testing.T) {
 func TestCompany(t *testing.T) {
 	simple := slices.DeleteFunc(allPoints(), func(p string) bool { return helpFor(p) != "" })
 	wanted := append([]string{"loop.bridge.lost", simple[0], simple[1]}, simple[2:4]...)
-	also, rest := company(simple[5], wanted, map[string]int{simple[1]: 1})
+	also, rest := companions(simple[5], wanted, map[string]int{simple[1]: 1})
 	if want := []string{simple[0], simple[2]}; !slices.Equal(also, want) {
 		t.Errorf("also %v, want %v", also, want)
 	}
 	if want := []string{"loop.bridge.lost", simple[1], simple[3]}; !slices.Equal(rest, want) {
 		t.Errorf("the rest is %v, want %v", rest, want)
 	}
-	if also, rest := company("loop.survey", wanted, nil); len(also) > 0 || !slices.Equal(rest, wanted) {
+	if also, rest := companions("loop.survey", wanted, nil); len(also) > 0 || !slices.Equal(rest, wanted) {
 		t.Errorf("a point that needs help has company: %v, %v", also, rest)
 	}
 }

@@ -3,7 +3,7 @@
 // the job is complete, and checks against ledgers of its own that nothing was lost,
 // nothing was given twice, and nothing is left behind; that every document that is
 // handed on arrives with the receipts of its checks, and one Arbiter rules at a time. In one
-// of so many rounds (-deeds) the human has a hand in it, too: takes sessions over, halts,
+// of so many rounds (-actions) the human has a hand in it, too: takes sessions over, halts,
 // pauses, steers, changes and takes back words, and tampers with the workspace's settings. It
 // prints the figures, and ends with 1 if one of them that should be zero is not.
 //
@@ -43,7 +43,7 @@ const (
 
 type options struct {
 	kills, real, perJob, rounds, parallel int
-	deeds                                 uint64
+	actions                               uint64
 	clients                               int
 	points, at, claude                    string
 	seed                                  uint64
@@ -64,7 +64,7 @@ func main() {
 			"behind commas those of later lives")
 	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
-	flag.Uint64Var(&o.deeds, "deeds", 5,
+	flag.Uint64Var(&o.actions, "actions", 5,
 		"in one of so many rounds the human takes sessions over, halts, pauses, steers, changes words and settings, "+
 			"too (0: in none)")
 	flag.IntVar(&o.clients, "clients", 4, "in one of so many lives clients connect, follow, hang and die (0: in none)")
@@ -157,7 +157,7 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			case len(wanted) > 0:
 				// Some places are passed in a run's first life only, others after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
-				r.also, wanted = company(r.must, wanted, tries)
+				r.also, wanted = companions(r.must, wanted, tries)
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
 				if help := helpFor(r.must); help != "" && help != byDecider && help != byIsolation {
 					r.mustN = 1 // what brings it about does so once
@@ -190,9 +190,9 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 	}
 }
 
-// company takes crash points that the later lives of a round can die at: those that were not tried yet and that, like
-// the round's own, need no help. A round that ends in a removal has room for them before.
-func company(must string, wanted []string, tries map[string]int) (also, rest []string) {
+// companions takes crash points that the later lives of a round can die at: those that were not tried yet and that,
+// like the round's own, need no help. A round that ends in a removal has room for them before.
+func companions(must string, wanted []string, tries map[string]int) (also, rest []string) {
 	room := 2
 	if help := helpFor(must); help != "" && help != byRemove {
 		room = 0

@@ -51,7 +51,7 @@ type round struct {
 
 	run       string // the run's id, once known
 	tokens    int
-	sent      map[string]*spoken
+	sent      map[string]*sentMessage
 	kills     int
 	lives     int
 	questions int
@@ -64,10 +64,10 @@ type round struct {
 	said      []contract.Line // by all lives, as far as it matters to the books
 }
 
-// spoken is a message of the human's.
-type spoken struct {
+// sentMessage is a message of the human's.
+type sentMessage struct {
 	text     string
-	by       *life
+	by       *processRun
 	accepted bool
 	flipped  bool // accepted before a bit of the journal was flipped
 	id       string
@@ -92,7 +92,7 @@ func (r *round) tell(format string, args ...any) {
 // play sets the stage, lives until the job is complete, and checks.
 func (r *round) play() {
 	r.f.rounds++
-	r.sent, r.at = map[string]*spoken{}, map[string]int{}
+	r.sent, r.at = map[string]*sentMessage{}, map[string]int{}
 	if err := r.prepare(); err != nil {
 		r.fail("prepare: %v", err)
 	} else {
@@ -118,8 +118,8 @@ func (r *round) report() {
 			tried = fmt.Sprintf(" -at %s:%d:%d%s", r.must, r.mustN, r.mustAt+1, strings.Join(append([]string{""},
 				r.tried[1:]...), ","))
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -deeds %d -points %s%s):\n  %s\n",
-			filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.deeds, r.o.randomPoints(), tried,
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -points %s%s):\n  %s\n",
+			filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.randomPoints(), tried,
 			strings.Join(r.problems, "\n  "))
 	} else if err := os.RemoveAll(r.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -204,30 +204,30 @@ func (r *round) live() {
 			r.fail("start arbiter: %v", err)
 			return
 		}
-		l.deeds = r.deedsOf()
+		l.actions = r.actionsOf()
 		if r.run != "" {
 			r.f.resumes++
 		}
-		again := r.attend(l, p)
+		again := r.playHuman(l, p)
 		if !again {
 			return
 		}
 	}
 }
 
-// attend plays the human in one life, and strikes. It says whether another life is
+// playHuman plays the human in one life, and strikes. It says whether another life is
 // needed.
-func (r *round) attend(l *life, p plan) bool {
+func (r *round) playHuman(l *processRun, p plan) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	tick := time.NewTicker(deedTick)
+	tick := time.NewTicker(actionTick)
 	defer tick.Stop()
 	struck := false
 	for {
 		select {
 		case ev, ok := <-l.lines:
 			if !ok {
-				return r.bury(l, p, struck)
+				return r.checkEnded(l, p, struck)
 			}
 			timer.Reset(patience)
 			l.count++
@@ -251,7 +251,7 @@ func (r *round) attend(l *life, p plan) bool {
 }
 
 // answer does what a human would.
-func (r *round) answer(l *life, ev contract.Line) {
+func (r *round) answer(l *processRun, ev contract.Line) {
 	r.follow(ev)
 	if r.seams() {
 		l.respond(ev)
@@ -269,7 +269,7 @@ func (r *round) answer(l *life, ev contract.Line) {
 	case contract.Question:
 		r.questions++
 		switch {
-		case r.woven():
+		case r.jobDone():
 			l.say(closing)
 		case r.questions > 2: // a summons was lost
 			l.send("force", contract.ForceAgent{Mode: "developer"})
@@ -293,13 +293,13 @@ func (r *round) answer(l *life, ev contract.Line) {
 			l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
 		}
 	case contract.Error:
-		l.relieve()
+		l.makeRoom()
 	case contract.Result:
 		l.ended = &b
 	}
 	if ev.Body.EventName() == "spawn" || ev.Body.EventName() == "delivered" {
 		r.checkSessions()
-		if r.rnd.IntN(4) == 0 && !r.woven() {
+		if r.rnd.IntN(4) == 0 && !r.jobDone() {
 			l.say("a passing note")
 		}
 	}
@@ -310,19 +310,19 @@ func (r *round) answer(l *life, ev contract.Line) {
 const closing = "all is woven"
 
 // close says so, unless it was said and accepted before.
-func (r *round) close(l *life) {
+func (r *round) close(l *processRun) {
 	for _, s := range r.sent {
 		if s.text == closing && (s.accepted && !s.flipped || s.by == l) {
 			return
 		}
 	}
-	if r.woven() {
+	if r.jobDone() {
 		l.say(closing)
 	}
 }
 
-// woven reports whether the job's files are there: on the run branch, if the Orchestrators are isolated.
-func (r *round) woven() bool {
+// jobDone reports whether the job's files are there: on the run branch, if the Orchestrators are isolated.
+func (r *round) jobDone() bool {
 	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(r.dir, "work", name)) }
 	if r.isolated && !r.landed {
 		read = func(name string) ([]byte, error) {
@@ -346,7 +346,7 @@ func (r *round) land() {
 		return
 	}
 	out, text, code := r.command(nil, "land", "--state-dir", filepath.Join(r.dir, "state"), r.run)
-	if r.landed = true; code != 0 || !r.woven() {
+	if r.landed = true; code != 0 || !r.jobDone() {
 		r.f.wrong++
 		r.fail("landed with %d: %s%s", code, out, text)
 	}

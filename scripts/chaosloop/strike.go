@@ -32,7 +32,7 @@ func (r *round) plan() plan {
 }
 
 // strike does it, and reports whether it could.
-func (r *round) strike(l *life, p plan) bool {
+func (r *round) strike(l *processRun, p plan) bool {
 	var targets []int
 	sig := syscall.SIGKILL
 	switch p.victim {
@@ -77,7 +77,7 @@ func (r *round) strike(l *life, p plan) bool {
 // found out by the supervisor. Not where Orchestrators are isolated: the scripted successor makes
 // the files of all, the human ends the job because they are there, and a check of work that was not
 // merged keeps it open, rightly, until the limit of Orchestrators is reached.
-func (r *round) dismiss(l *life) bool {
+func (r *round) dismiss(l *processRun) bool {
 	if r.isolated {
 		return false
 	}
@@ -87,7 +87,7 @@ func (r *round) dismiss(l *life) bool {
 			list = append(list, id)
 		}
 	}
-	if len(list) == 0 || r.woven() {
+	if len(list) == 0 || r.jobDone() {
 		return false
 	}
 	slices.Sort(list)

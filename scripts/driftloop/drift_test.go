@@ -45,7 +45,8 @@ func TestOutcome(t *testing.T) {
 	if diff := cmp.Diff([]string{"TestLiveAPIErrors", "TestLiveStop"}, o.failed()); diff != "" {
 		t.Errorf("failed (-want +got):\n%s", diff)
 	}
-	o.mend(&outcome{cells: map[string]cell{"TestLiveStop": {State: ok}, "TestLiveAPIErrors": {differs, "the same"}}})
+	o.takeOver(&outcome{cells: map[string]cell{"TestLiveStop": {State: ok}, "TestLiveAPIErrors": {differs,
+		"the same"}}})
 	if o.cells["TestLiveStop"].State != second || o.cells["TestLiveAPIErrors"].Reason != "the same" {
 		t.Errorf("after a second try: %v", o.cells)
 	}

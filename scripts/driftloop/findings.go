@@ -25,7 +25,7 @@ func gather(dir string) (findings, error) {
 		}
 		switch second, err := readFile(filepath.Join(dir, s.again()), s.subtests); {
 		case err == nil:
-			o.mend(second)
+			o.takeOver(second)
 		case !errors.Is(err, fs.ErrNotExist):
 			return f, err
 		}

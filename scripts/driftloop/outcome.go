@@ -113,8 +113,8 @@ func (o *outcome) failed() []string {
 	return slices.Sorted(slices.Values(rows))
 }
 
-// mend takes over what a second try made good.
-func (o *outcome) mend(again *outcome) {
+// takeOver takes over what a second try made good.
+func (o *outcome) takeOver(again *outcome) {
 	for row, c := range again.cells {
 		if c.State == ok {
 			c.State = second

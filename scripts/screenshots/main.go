@@ -36,13 +36,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := playAll(ctx, all, flag.Args(),
-		theatre{arbiter: *arbiter, claude: *claude, out: *out, home: *home}); err != nil {
+		player{arbiter: *arbiter, claude: *claude, out: *out, home: *home}); err != nil {
 		fmt.Fprintln(os.Stderr, "screenshots:", err)
 		os.Exit(1)
 	}
 }
 
-func playAll(ctx context.Context, all []scene, names []string, th theatre) error {
+func playAll(ctx context.Context, all []scene, names []string, th player) error {
 	for _, path := range []*string{&th.arbiter, &th.claude, &th.home} {
 		var err error
 		if *path == "" {

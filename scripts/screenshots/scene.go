@@ -28,8 +28,8 @@ type scene struct {
 	steps []step
 }
 
-// theatre is what all scenes are played with.
-type theatre struct {
+// player is what all scenes are played with.
+type player struct {
 	arbiter, claude string // programs
 	out             string // directory of the pictures
 	home            string // directory that is made for each scene, and removed: its name is seen
@@ -46,7 +46,7 @@ type step func(ctx context.Context, s *stage) error
 
 // play plays the scene. The program has to end by its last step, else it is killed,
 // which is an error: it might leave others behind.
-func (sc scene) play(ctx context.Context, th theatre) error {
+func (sc scene) play(ctx context.Context, th player) error {
 	if err := os.Mkdir(th.home, 0o700); err != nil { // one that is there may be somebody's
 		return err
 	}

@@ -67,7 +67,7 @@ var tried = scene{
 func TestScene(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "pictures")
 	if err := playAll(t.Context(), []scene{tried}, []string{"tried"},
-		theatre{arbiter: os.Args[0], out: out, home: filepath.Join(t.TempDir(), "loom")}); err != nil {
+		player{arbiter: os.Args[0], out: out, home: filepath.Join(t.TempDir(), "loom")}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][]string{
@@ -112,13 +112,13 @@ func TestFailures(t *testing.T) {
 		"setup":    {unprepared, "no place"},
 	} {
 		err := tt.scene.play(t.Context(),
-			theatre{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")})
+			player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
 	if err := playAll(t.Context(), []scene{tried}, []string{"none"},
-		theatre{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")}); err == nil {
+		player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")}); err == nil {
 		t.Error("a scene that is not was played")
 	}
 }
@@ -131,7 +131,7 @@ func TestAtRest(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if err := playAll(t.Context(), scenes(), []string{"oracle"},
-		theatre{arbiter: arbiter, out: dir, home: filepath.Join(dir, "loom")}); err != nil {
+		player{arbiter: arbiter, out: dir, home: filepath.Join(dir, "loom")}); err != nil {
 		t.Fatal(err)
 	}
 	svg, err := os.ReadFile(filepath.Join(dir, "oracle.svg"))

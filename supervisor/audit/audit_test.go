@@ -27,7 +27,7 @@ func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
 func (m memory) Close() error         { return nil }
 
 // recorded is the event log of a run of these facts.
-func recorded(t *testing.T, facts ...input.Fact) *eventlog.Log {
+func recorded(t *testing.T, facts ...input.Body) *eventlog.Log {
 	t.Helper()
 	var (
 		state   supervisor.State
@@ -36,7 +36,7 @@ func recorded(t *testing.T, facts ...input.Fact) *eventlog.Log {
 		raw     []byte
 	)
 	for i, f := range facts {
-		in := input.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Fact: f}
+		in := input.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Body: f}
 		after, effects := supervisor.Apply(state, in)
 		for _, told := range Told(&state, supervisor.Replayed{Input: in, Effects: effects}, &after) {
 			content, err := telling.Content(uint64(i+1), in.At, told)
@@ -57,9 +57,9 @@ func TestAuditIsTamperProof(t *testing.T) {
 	log := recorded(t,
 		input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff",
 			HumanPresent: true}.WithDefaults()},
-		input.Commanded{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}},
+		input.Command{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}},
 			Channel: input.ChannelStdin},
-		input.Signalled{Signal: "INT"},
+		input.Signal{Signal: "INT"},
 	)
 	var lines []string
 	err := Of(t.Context(), log, testRun, true, func(l Line) error {

@@ -44,7 +44,7 @@ type Line struct {
 	Seq    uint64 // of the journal's input
 	At     time.Time
 	Origin input.Origin
-	Deed   Deed
+	Entry  Entry
 	Hash   string
 	Raw    []byte // without the line's end
 }
@@ -57,7 +57,7 @@ func firstLink(run string) string {
 
 // begin writes the first line.
 func (a *auditor) begin() error {
-	return a.add(Line{Deed: Deed{What: "audit",
+	return a.add(Line{Entry: Entry{What: "audit",
 		Detail: map[string]any{"run": a.run, "v": version, "with_text": a.text}}})
 }
 
@@ -80,7 +80,7 @@ func (a *auditor) take(e eventlog.Entry) error {
 		if err != nil {
 			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
 		}
-		for _, line.Deed = range deedsOfEvent(told) {
+		for _, line.Entry = range entriesOfEvent(told) {
 			if err := a.add(line); err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (a *auditor) take(e eventlog.Entry) error {
 	case KindOrigin:
 		a.input, a.origin = e.Input, input.Origin{By: r.By, Session: r.Session, Gen: r.Generation, Channel: r.Channel}
 	case KindAudit:
-		line.Deed = r.Deed()
+		line.Entry = r.Entry()
 		return a.add(line)
 	}
 	return nil
@@ -107,14 +107,14 @@ func (a *auditor) finish(h eventlog.Health) error {
 	if list := Damage(h); len(list) > 0 {
 		detail["damage"] = list
 	}
-	return a.add(Line{Deed: Deed{What: "end", Detail: detail}})
+	return a.add(Line{Entry: Entry{What: "end", Detail: detail}})
 }
 
 // add completes a line and hands it on.
 func (a *auditor) add(l Line) error {
-	fields := map[string]any{"seq": l.Seq, "what": l.Deed.What, "prev": a.prev, "detail": a.detail(l.Deed.Detail)}
+	fields := map[string]any{"seq": l.Seq, "what": l.Entry.What, "prev": a.prev, "detail": a.detail(l.Entry.Detail)}
 	for name, value := range map[string]string{
-		"about": l.Deed.About, "by": l.Origin.By, "session": l.Origin.Session, "channel": l.Origin.Channel,
+		"about": l.Entry.About, "by": l.Origin.By, "session": l.Origin.Session, "channel": l.Origin.Channel,
 	} {
 		if value != "" {
 			fields[name] = printable(value)
@@ -139,7 +139,7 @@ func (a *auditor) add(l Line) error {
 	return a.emit(l)
 }
 
-// detail is what a deed tells, without secrets, and without texts unless they are wanted.
+// detail is what an entry tells, without secrets, and without texts unless they are wanted.
 func (a *auditor) detail(from map[string]any) map[string]any {
 	to := map[string]any{}
 	for name, value := range from {
@@ -208,8 +208,8 @@ func Print(w io.Writer, l Line) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%6d  %-23s  %-16s  %-20s  %-9s %s  %s\n", l.Seq, at, sanitize.Line(who, 40), l.Deed.What,
-		sanitize.Line(l.Deed.About, 20), l.Hash[:12], sanitize.Line(detail, 1000))
+	_, err = fmt.Fprintf(w, "%6d  %-23s  %-16s  %-20s  %-9s %s  %s\n", l.Seq, at, sanitize.Line(who, 40), l.Entry.What,
+		sanitize.Line(l.Entry.About, 20), l.Hash[:12], sanitize.Line(detail, 1000))
 	return err
 }
 

@@ -62,8 +62,8 @@ type written struct {
 	Text string `json:"text"`
 }
 
-// recordOf is a deed as a record.
-func recordOf(d Deed) json.RawMessage {
+// recordOf is an entry as a record.
+func recordOf(d Entry) json.RawMessage {
 	detail := make(map[string]any, len(d.Detail))
 	for name, value := range d.Detail {
 		if text, ok := value.(Text); ok {
@@ -74,9 +74,9 @@ func recordOf(d Deed) json.RawMessage {
 	return Record{Kind: KindAudit, What: d.What, About: d.About, Detail: detail}.encode()
 }
 
-// Deed is what a record of [KindAudit] tells.
-func (r Record) Deed() Deed {
-	d := Deed{What: r.What, About: r.About, Detail: make(map[string]any, len(r.Detail))}
+// Entry is what a record of [KindAudit] tells.
+func (r Record) Entry() Entry {
+	d := Entry{What: r.What, About: r.About, Detail: make(map[string]any, len(r.Detail))}
 	for name, value := range r.Detail {
 		switch v := value.(type) {
 		case map[string]any:
@@ -100,14 +100,14 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 	var told []supervisor.Told
 	audited := false
 	add := func(r json.RawMessage) { told = append(told, supervisor.Told{Record: r}) }
-	take := func(list deeds) {
+	take := func(list entries) {
 		for _, d := range list {
 			add(recordOf(d))
 			audited = true
 		}
 	}
-	take(deedsOfFact(step.Input.Fact))
-	if f, ok := step.Input.Fact.(input.Decided); ok {
+	take(entriesOfInput(step.Input.Body))
+	if f, ok := step.Input.Body.(input.Decided); ok {
 		unused := f.Serial != 0 && (before.DeciderRequest == nil || before.DeciderRequest.Serial != f.Serial)
 		add(Record{Kind: KindDecision, Decided: &f, Unused: unused}.encode())
 	}
@@ -117,17 +117,17 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 	for _, e := range step.Effects {
 		if emit, ok := e.(effect.Emit); ok {
 			told = append(told, supervisor.Told{Event: emit.Event})
-			audited = audited || len(deedsOfEvent(emit.Event)) > 0
+			audited = audited || len(entriesOfEvent(emit.Event)) > 0
 			continue
 		}
-		take(deedsOfEffect(e, after))
+		take(entriesOfEffect(e, after))
 	}
 	if !audited {
 		return told
 	}
 	from := step.Input.From
 	if from.By == "" {
-		from = before.Origin(step.Input.Fact)
+		from = before.Origin(step.Input.Body)
 	}
 	origin := Record{Kind: KindOrigin, By: from.By, Session: from.Session, Generation: from.Gen, Channel: from.Channel}
 	return append([]supervisor.Told{{Record: origin.encode()}}, told...)

@@ -116,7 +116,7 @@ func (a Chain) Against(ctx context.Context, log *eventlog.Log) error {
 	i := 0
 	err := Of(ctx, log, a.Run, a.text, func(l Line) error {
 		if i < len(a.lines) && !bytes.Equal(l.Raw, a.lines[i]) {
-			return &Broken{i + 1, fmt.Sprintf("the journal says otherwise (record %d, %s)", l.Seq, l.Deed.What)}
+			return &Broken{i + 1, fmt.Sprintf("the journal says otherwise (record %d, %s)", l.Seq, l.Entry.What)}
 		}
 		i++
 		return nil

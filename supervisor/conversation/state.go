@@ -66,8 +66,8 @@ func (s *State) Correct(id string, change func(*contract.Message)) {
 	}
 }
 
-// Unsay removes a message from what the conversation remembers.
-func (s *State) Unsay(id string) {
+// RemoveSaid removes a message from what the conversation remembers.
+func (s *State) RemoveSaid(id string) {
 	s.RecentMessages = slices.DeleteFunc(slices.Clone(s.RecentMessages), func(x *contract.Message) bool {
 		return x.MessageID == id
 	})

@@ -11,8 +11,8 @@ const (
 	shelvedMost = 64      // entries; beyond them the oldest are dropped
 )
 
-// Shelve has messages become entries of the work log: they were ruled on without their reader.
-func (s *State) Shelve(taken func(*Mail) bool) {
+// MoveToWorkLog has messages become entries of the work log: they were ruled on without their reader.
+func (s *State) MoveToWorkLog(taken func(*Mail) bool) {
 	for _, m := range slices.Clone(s.Mail) {
 		if !taken(&m) {
 			continue

@@ -126,10 +126,10 @@ func (t trouble) told() string {
 // empty where nobody does.
 func (s standing) onward(current string) (d Decision, clear bool) {
 	if len(s.failed) > 0 {
-		return s.mend(current)
+		return s.fixCompletion(current)
 	}
-	if p := s.unsettled(); p != nil {
-		return s.settle(p, current)
+	if p := s.unresolvedPoint(); p != nil {
+		return s.resolvePoint(p, current)
 	}
 	switch step := s.step(); {
 	case step != nil && s.has(step.Mode):
@@ -144,7 +144,7 @@ func (s standing) onward(current string) (d Decision, clear bool) {
 	case s.plan != nil:
 		return s.finish("Every step of the plan is over"), false
 	}
-	return s.planless(current)
+	return s.withoutPlan(current)
 }
 
 // unnamed rules on a step that names no agent there is: developers do steps, whoever plans
@@ -160,8 +160,8 @@ func (s standing) unnamed(step *decision.Step, current string) (Decision, bool) 
 	return d, false
 }
 
-// planless follows the order of roles: planner, developer, tester, reviewer.
-func (s standing) planless(current string) (d Decision, clear bool) {
+// withoutPlan follows the order of roles: planner, developer, tester, reviewer.
+func (s standing) withoutPlan(current string) (d Decision, clear bool) {
 	if len(s.history) == 0 {
 		d, _ := s.first(s.pick(planner, developer), current, "There is no plan, and nothing has been done yet.")
 		return d, d.Mode == planner

@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// unsettled is what a tester or reviewer has left to be done in its last document; nil:
+// unresolvedPoint is what a tester or reviewer has left to be done in its last document; nil:
 // nothing. While there is such a point, no task is complete for the rules.
-func (s standing) unsettled() *decision.OpenPoint {
+func (s standing) unresolvedPoint() *decision.OpenPoint {
 	i := slices.IndexFunc(s.open, func(p decision.OpenPoint) bool { return looks(p.Agent) && len(p.Remaining) > 0 })
 	if i < 0 {
 		return nil
@@ -21,9 +21,9 @@ func (s standing) unsettled() *decision.OpenPoint {
 // looks reports whether an agent judges the work of others.
 func looks(agent string) bool { return agent == tester || agent == reviewer }
 
-// settle has a point mended, and then looked at once more by the one who raised it. A
+// resolvePoint has a point mended, and then looked at once more by the one who raised it. A
 // model may know better, so the decision is not clear.
-func (s standing) settle(p *decision.OpenPoint, current string) (d Decision, clear bool) {
+func (s standing) resolvePoint(p *decision.OpenPoint, current string) (d Decision, clear bool) {
 	mended := slices.ContainsFunc(p.Since, func(agent string) bool { return agent != planner && !looks(agent) })
 	name, reason := p.Agent, fmt.Sprintf("%s left work open, and others have worked since: it is to look again.",
 		p.Agent)
@@ -39,8 +39,8 @@ func (s standing) settle(p *decision.OpenPoint, current string) (d Decision, cle
 	return d, false
 }
 
-// mend has somebody put right what keeps a COMPLETE from taking effect.
-func (s standing) mend(current string) (d Decision, clear bool) {
+// fixCompletion has somebody put right what keeps a COMPLETE from taking effect.
+func (s standing) fixCompletion(current string) (d Decision, clear bool) {
 	points := make([]string, len(s.failed))
 	for i, c := range s.failed {
 		points[i] = fmt.Sprintf("%s, of a document of %s: %s", c.Command, nameOf(c.Agent), c.Why)

@@ -64,7 +64,7 @@ type (
 		Model string
 		All   bool
 	}
-	// Decide asks the run's decider → Decided. Note has the fact recorded as it is: a
+	// Decide asks the run's decider → Decided. Note has the input recorded as it is: a
 	// decision that was made already.
 	Decide struct{ Question decider.Record }
 	Note   struct{ Decision decider.Record }

@@ -18,8 +18,8 @@ func (s *State) ReportIsDue() bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && !h.Completes() })
 }
 
-// Judged reports whether checks or criteria run that decide whether a COMPLETE takes effect.
-func (s *State) Judged() bool {
+// ChecksPending reports whether checks or criteria run that decide whether a COMPLETE takes effect.
+func (s *State) ChecksPending() bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Completes() })
 }
 

@@ -14,13 +14,13 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Kinds is the one place that knows the names under which facts are recorded.
+// Kinds is the one place that knows the names under which inputs are recorded.
 var Kinds = map[string]reflect.Type{
 	"began":                reflect.TypeFor[Began](),
 	"resumed":              reflect.TypeFor[Resumed](),
 	"no_bridge":            reflect.TypeFor[NoBridge](),
 	"input_ended":          reflect.TypeFor[InputEnded](),
-	"signalled":            reflect.TypeFor[Signalled](),
+	"signalled":            reflect.TypeFor[Signal](),
 	"spawned":              reflect.TypeFor[Spawned](),
 	"not_spawned":          reflect.TypeFor[NotSpawned](),
 	"trust_recorded":       reflect.TypeFor[TrustRecorded](),
@@ -29,30 +29,30 @@ var Kinds = map[string]reflect.Type{
 	"permission_asked":     reflect.TypeFor[PermissionAsked](),
 	"reconsidered":         reflect.TypeFor[Reconsidered](),
 	"permission_withdrawn": reflect.TypeFor[PermissionWithdrawn](),
-	"rang":                 reflect.TypeFor[Rang](),
+	"rang":                 reflect.TypeFor[Timer](),
 	"stopped":              reflect.TypeFor[Stopped](),
 	"bridge_lost":          reflect.TypeFor[BridgeLost](),
 	"bridge_back":          reflect.TypeFor[BridgeBack](),
 	"bridge_failed":        reflect.TypeFor[BridgeFailed](),
 	"probed":               reflect.TypeFor[Probed](),
 	"checked":              reflect.TypeFor[Checked](),
-	"surveyed":             reflect.TypeFor[Surveyed](),
+	"surveyed":             reflect.TypeFor[Inspected](),
 	"configured":           reflect.TypeFor[Configured](),
 	"snapshot_taken":       reflect.TypeFor[SnapshotTaken](),
 	"merged":               reflect.TypeFor[Merged](),
 	"decided":              reflect.TypeFor[Decided](),
 	"day_spent":            reflect.TypeFor[DaySpent](),
-	"woke":                 reflect.TypeFor[Woke](),
-	"judged":               reflect.TypeFor[Judged](),
+	"woke":                 reflect.TypeFor[WokeFromSleep](),
+	"judged":               reflect.TypeFor[CallDecided](),
 	"remembered":           reflect.TypeFor[Remembered](),
 	"pty_opened":           reflect.TypeFor[PTYOpened](),
 	"journal_full":         reflect.TypeFor[JournalFull](),
 	"output_lost":          reflect.TypeFor[OutputLost](),
-	"commanded":            reflect.TypeFor[Commanded](),
-	"happened":             reflect.TypeFor[Happened](),
+	"commanded":            reflect.TypeFor[Command](),
+	"happened":             reflect.TypeFor[AgentEvent](),
 }
 
-var factNames = func() map[reflect.Type]string {
+var inputNames = func() map[reflect.Type]string {
 	names := map[reflect.Type]string{}
 	for name, typ := range Kinds {
 		names[typ] = name
@@ -60,10 +60,10 @@ var factNames = func() map[reflect.Type]string {
 	return names
 }()
 
-// Name returns the name under which a fact is recorded, such as "tool_called"; empty: it has none.
-func Name(f Fact) string { return factNames[reflect.TypeOf(f)] }
+// Name returns the name under which an input is recorded, such as "tool_called"; empty: it has none.
+func Name(f Body) string { return inputNames[reflect.TypeOf(f)] }
 
-// record is a fact as the journal keeps it.
+// record is an input as the journal keeps it.
 type record struct {
 	At      int64           `json:"at"` // Unix time in nanoseconds
 	Fact    string          `json:"fact"`
@@ -76,13 +76,13 @@ type record struct {
 
 // EncodeInput writes an input as the journal keeps it, one JSON object.
 func EncodeInput(in Input) ([]byte, error) {
-	name, ok := factNames[reflect.TypeOf(in.Fact)]
+	name, ok := inputNames[reflect.TypeOf(in.Body)]
 	if !ok {
-		return nil, fmt.Errorf("encode fact: no name for %T", in.Fact)
+		return nil, fmt.Errorf("encode input: no name for %T", in.Body)
 	}
-	data, err := encodeData(in.Fact)
+	data, err := encodeData(in.Body)
 	if err != nil {
-		return nil, fmt.Errorf("encode fact %s: %w", name, err)
+		return nil, fmt.Errorf("encode input %s: %w", name, err)
 	}
 	// The record by hand: another pass over the data would double the cost.
 	raw := make([]byte, 0, len(`{"at":,"fact":"","by":"","session":"","gen":,"data":}`)+90+len(name)+len(data))
@@ -99,14 +99,14 @@ func EncodeInput(in Input) ([]byte, error) {
 	return append(raw, '}'), nil
 }
 
-func encodeData(f Fact) ([]byte, error) {
+func encodeData(f Body) ([]byte, error) {
 	switch f := f.(type) {
-	case Happened:
+	case AgentEvent:
 		if _, ok := f.Event.Body.(bridge.Unknown); ok {
 			return jsonl.Marshal(f.Event) // its bytes are another's
 		}
 		return f.Event.MarshalJSON()
-	case Commanded:
+	case Command:
 		c, err := encodeCommand(f.Command)
 		if err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func encodeCommand(c contract.Command) (command, error) {
 	return command{Line: line}, err
 }
 
-// DecodeInput reads what EncodeInput wrote. A fact this version does not know is an
+// DecodeInput reads what EncodeInput wrote. An input this version does not know is an
 // error: a history with holes is none.
 func DecodeInput(raw []byte) (Input, error) {
 	// The data comes last. It is cut off, and read once it is known what it is:
@@ -146,7 +146,7 @@ func DecodeInput(raw []byte) (Input, error) {
 	}
 	var r record
 	if err := json.Unmarshal(head, &r); err != nil {
-		return Input{}, fmt.Errorf("decode fact: %w", err)
+		return Input{}, fmt.Errorf("decode input: %w", err)
 	}
 	in := Input{At: time.Unix(0, r.At), From: Origin{By: r.By, Session: r.Session, Gen: r.Gen, Channel: r.Channel}}
 	switch {
@@ -157,21 +157,21 @@ func DecodeInput(raw []byte) (Input, error) {
 	default:
 		data = []byte("{}")
 	}
-	fail := func(err error) (Input, error) { return Input{}, fmt.Errorf("decode fact %q: %w", r.Fact, err) }
+	fail := func(err error) (Input, error) { return Input{}, fmt.Errorf("decode input %q: %w", r.Fact, err) }
 	switch r.Fact {
 	case "happened":
 		var e bridge.Event
 		if err := e.UnmarshalJSON(data); err != nil {
 			return fail(err)
 		}
-		in.Fact = Happened{Event: e}
+		in.Body = AgentEvent{Event: e}
 		return in, nil
 	case "commanded":
 		var c command
 		if err := json.Unmarshal(data, &c); err != nil {
 			return fail(err)
 		}
-		in.Fact = Commanded{Command: c.decode(), Channel: c.Channel}
+		in.Body = Command{Command: c.decode(), Channel: c.Channel}
 		return in, nil
 	}
 	typ, ok := Kinds[r.Fact]
@@ -182,7 +182,7 @@ func DecodeInput(raw []byte) (Input, error) {
 	if err := json.Unmarshal(data, v.Interface()); err != nil {
 		return fail(err)
 	}
-	in.Fact = v.Elem().Interface().(Fact)
+	in.Body = v.Elem().Interface().(Body)
 	return in, nil
 }
 

@@ -32,38 +32,38 @@ var (
 )
 
 // sampleFacts are facts of every kind, filled and empty.
-func sampleFacts(t testing.TB) []Fact {
+func sampleFacts(t testing.TB) []Body {
 	t.Helper()
-	var list []Fact
+	var list []Body
 	n := 0
 	for _, typ := range Kinds {
-		if typ == reflect.TypeFor[Happened]() || typ == reflect.TypeFor[Commanded]() {
+		if typ == reflect.TypeFor[AgentEvent]() || typ == reflect.TypeFor[Command]() {
 			continue
 		}
-		list = append(list, withInput(reflect.New(typ).Elem().Interface().(Fact)))
+		list = append(list, withInput(reflect.New(typ).Elem().Interface().(Body)))
 		full := reflect.New(typ).Elem()
 		corpus.Distinct(full, &n)
-		list = append(list, full.Interface().(Fact))
+		list = append(list, full.Interface().(Body))
 	}
 	for _, b := range bridge.EventBodies() {
 		v := reflect.New(reflect.TypeOf(b)).Elem()
 		corpus.Distinct(v, &n)
 		list = append(list,
-			Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
+			AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
 				Body: v.Interface().(bridge.EventBody)}})
 	}
 	unknown := json.RawMessage(`{"id":"orch-1","generation":1,"event":"sang","song":"a<b & c"}`)
 	list = append(list,
-		Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+		AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
 			Body: bridge.Unknown{Name: "sang", Raw: unknown}}})
 	for _, b := range commandBodies {
-		list = append(list, Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: "r-1 <&>", Body: b}})
+		list = append(list, Command{Channel: ChannelStdin, Command: contract.Command{Ref: "r-1 <&>", Body: b}})
 	}
 	return list
 }
 
 // withInput gives an empty fact the one thing that is never absent: a call's
-func withInput(f Fact) Fact {
+func withInput(f Body) Body {
 	switch f := f.(type) {
 	case ToolCalled:
 		f.Params.Input = json.RawMessage("{}")
@@ -71,7 +71,7 @@ func withInput(f Fact) Fact {
 	case PermissionAsked:
 		f.Params.Input = json.RawMessage("{}")
 		return f
-	case Judged:
+	case CallDecided:
 		f.Params.Input = json.RawMessage("{}")
 		return f
 	}
@@ -81,7 +81,7 @@ func withInput(f Fact) Fact {
 // TestFactsRoundTrip: what goes into the journal comes back, to the byte.
 func TestFactsRoundTrip(t *testing.T) {
 	for _, f := range sampleFacts(t) {
-		in := Input{At: time.Unix(2_200_000_000, 123_456_789), Fact: f}
+		in := Input{At: time.Unix(2_200_000_000, 123_456_789), Body: f}
 		raw, err := EncodeInput(in)
 		if err != nil {
 			t.Errorf("%T: %v", f, err)
@@ -95,8 +95,8 @@ func TestFactsRoundTrip(t *testing.T) {
 			t.Errorf("%T: %v\n%s", f, err, raw)
 			continue
 		}
-		if !back.At.Equal(in.At) || !reflect.DeepEqual(back.Fact, f) {
-			t.Errorf("%T came back otherwise:\n%+v\n%+v", f, f, back.Fact)
+		if !back.At.Equal(in.At) || !reflect.DeepEqual(back.Body, f) {
+			t.Errorf("%T came back otherwise:\n%+v\n%+v", f, f, back.Body)
 		}
 		again, err := EncodeInput(back)
 		if err != nil || string(again) != string(raw) {
@@ -122,7 +122,7 @@ func TestEveryFactHasAName(t *testing.T) {
 		commands[reflect.TypeOf(b).Name()] = true
 	}
 	for what, c := range map[string]struct{ declared, known map[string]bool }{
-		"fact":    {corpus.Receivers(t, ".", "fact"), named},
+		"fact":    {corpus.Receivers(t, ".", "isBody"), named},
 		"event":   {corpus.Receivers(t, "../../bridge", "eventName"), events},
 		"command": {corpus.Receivers(t, "../contract", "CommandType"), commands},
 	} {
@@ -144,7 +144,7 @@ func TestActionsKeepTheirKeys(t *testing.T) {
 	for _, raw := range []string{`{"command":"make && ls > out <in"}`, `{"n":1.50,"big":12345678901234567890}`,
 		`{"s":"\u2028\ud800 ä\/"}`} {
 		p := bridge.PermissionParams{Tool: "Bash", Input: json.RawMessage(raw)}
-		raw, err := EncodeInput(Input{Fact: PermissionAsked{Params: p}})
+		raw, err := EncodeInput(Input{Body: PermissionAsked{Params: p}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestActionsKeepTheirKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := back.Fact.(PermissionAsked).Params; permission.Key(got.Tool, got.Input) != permission.Key(p.Tool,
+		if got := back.Body.(PermissionAsked).Params; permission.Key(got.Tool, got.Input) != permission.Key(p.Tool,
 			p.Input) {
 			t.Errorf("%s came back as %s", raw, got.Input)
 		}
@@ -165,13 +165,13 @@ func TestFactsThatDoNotDecode(t *testing.T) {
 		{`{"at":1}`, "does not know it"},
 		{`{"at":1,"fact":"rang","data":[]}`, `"rang"`},
 		{`{"at":1,"fact":"happened","data":7}`, `"happened"`},
-		{`{"at":"x","fact":"rang"}`, "decode fact"},
-		{`{`, "decode fact"},
-		{``, "decode fact"},
+		{`{"at":"x","fact":"rang"}`, "decode input"},
+		{`{`, "decode input"},
+		{``, "decode input"},
 		{`null`, "does not know it"},
 	} {
 		if in, err := DecodeInput([]byte(c.raw)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %+v, %v; want an error with %q", c.raw, in.Fact, err, c.want)
+			t.Errorf("%s: %+v, %v; want an error with %q", c.raw, in.Body, err, c.want)
 		}
 	}
 	if _, err := EncodeInput(Input{}); err == nil || !strings.Contains(err.Error(), "no name") {
@@ -183,7 +183,7 @@ func TestFactsThatDoNotDecode(t *testing.T) {
 // or an error.
 func FuzzDecodeInput(f *testing.F) {
 	for _, fact := range sampleFacts(f) {
-		raw, err := EncodeInput(Input{At: time.Unix(1_800_000_000, 0), Fact: fact})
+		raw, err := EncodeInput(Input{At: time.Unix(1_800_000_000, 0), Body: fact})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func FuzzDecodeInput(f *testing.F) {
 		}
 		first, err := EncodeInput(in)
 		if err != nil {
-			t.Fatalf("%+v decodes and does not encode: %v", in.Fact, err)
+			t.Fatalf("%+v decodes and does not encode: %v", in.Body, err)
 		}
 		back, err := DecodeInput(first)
 		if err != nil {
@@ -237,15 +237,15 @@ func TestProseDoesNotGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
-	for _, f := range []Fact{
-		Commanded{Channel: ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Say{Text: text}}},
-		Commanded{Channel: ChannelStdin,
+	for _, f := range []Body{
+		Command{Channel: ChannelStdin, Command: contract.Command{Ref: text, Body: contract.Say{Text: text}}},
+		Command{Channel: ChannelStdin,
 			Command: contract.Command{Body: contract.SetPlan{Steps: []contract.Step{{Text: text}}}}},
 		Began{Options: runconfig.Options{Task: text}}, Resumed{Word: text},
-		Happened{Event: bridge.Event{AgentRef: ref, Body: bridge.Turn{Text: text, Verdict: raw}}},
+		AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.Turn{Text: text, Verdict: raw}}},
 		ToolCalled{Params: bridge.ToolCallParams{AgentRef: ref, Input: json.RawMessage(`"` + text + `"`)}},
 	} {
-		raw, err := EncodeInput(Input{Fact: f})
+		raw, err := EncodeInput(Input{Body: f})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Input is one fact: something that happened outside the loop, at a time. The
+// Input is something that happened outside the loop, at a time. The
 // state of a run is the fold of its inputs, so an input carries all that apply
 // needs to know and cannot compute (time, policy decisions, random marks).
 type Input struct {
 	At   time.Time
-	Fact Fact
+	Body Body
 	From Origin // as the loop recorded it; Apply does not look at it
 }
 
@@ -29,8 +29,8 @@ const (
 	ChannelSocket = "socket" // another process of the same user, that no agent started
 )
 
-// Fact is the sealed union of inputs.
-type Fact interface{ fact() }
+// Body is the sealed union of inputs.
+type Body interface{ isBody() }
 
 type (
 	// Began is the first: the bridge answered `initialize`.
@@ -58,22 +58,22 @@ type (
 		Category bridge.Category
 		Message  string
 	}
-	// Commanded is a command from a face. Channel is how it came: one of the Channel…
+	// Command is a command from a face. Channel is how it came: one of the Channel…
 	// constants.
-	Commanded struct {
+	Command struct {
 		Command contract.Command
 		Channel string
 	}
 	// InputEnded says that nobody will answer from now on.
 	InputEnded struct{}
-	// Signalled is a signal to this process, or a client that asks for the same. Fast is the second one.
-	Signalled struct {
+	// Signal is a signal to this process, or a client that asks for the same. Fast is the second one.
+	Signal struct {
 		Signal   string // INT, TERM, HUP
 		Fast     bool
 		ByClient bool `json:",omitempty"`
 	}
-	// Happened is an event of an agent.
-	Happened struct{ Event bridge.Event }
+	// AgentEvent is an event of an agent.
+	AgentEvent struct{ Event bridge.Event }
 	// Spawned and NotSpawned end a Spawn effect.
 	Spawned struct {
 		Agent  bridge.AgentRef
@@ -131,8 +131,8 @@ type (
 	}
 	// PermissionWithdrawn says that the agent no longer waits.
 	PermissionWithdrawn struct{ Request string }
-	// Rang is a timer set by SetTimer.
-	Rang struct {
+	// Timer is a timer set by SetTimer.
+	Timer struct {
 		Key string
 		// Setting numbers the setting of the timer, from 1; 0: unknown, as in a journal.
 		Setting uint64 `json:"-"`
@@ -172,8 +172,8 @@ type (
 		Result  bridge.CheckResult
 		Failed  string
 	}
-	// Surveyed ends a Survey effect. Failed says why nothing was seen.
-	Surveyed struct {
+	// Inspected ends a Survey effect. Failed says why nothing was seen.
+	Inspected struct {
 		Serial int
 		Result bridge.InspectResult
 		Failed string
@@ -192,8 +192,8 @@ type (
 	// Decided is a decision with what it was made from. It ends a Decide effect; one that
 	// the Arbiter's session, the rules in its place or the human made is only recorded by it.
 	Decided decider.Record
-	// Judged is a tool call that the rules decided before the CLI had a say. It only tells.
-	Judged struct {
+	// CallDecided is a tool call that the rules decided before the CLI had a say. It only tells.
+	CallDecided struct {
 		Params   bridge.JudgeParams // without the input of a long call that may run
 		Action   string             // the SHA-256 of the exact action
 		Behavior string             // allow, deny, ask
@@ -211,51 +211,51 @@ type (
 		Day               string // of the user's time zone: 2026-03-14
 		OthersUSD, OwnUSD float64
 	}
-	// Woke says that the machine slept, or its clock was moved, for a while.
-	Woke struct{ Slept time.Duration }
+	// WokeFromSleep says that the machine slept, or its clock was moved, for a while.
+	WokeFromSleep struct{ Slept time.Duration }
 	// JournalFull says that nothing more can be recorded.
 	JournalFull struct{ Message string }
 	// OutputLost says that nobody reads the events any more.
 	OutputLost struct{ Message string }
 )
 
-func (Began) fact()               {}
-func (Resumed) fact()             {}
-func (BridgeBack) fact()          {}
-func (BridgeFailed) fact()        {}
-func (Probed) fact()              {}
-func (Checked) fact()             {}
-func (Surveyed) fact()            {}
-func (Configured) fact()          {}
-func (SnapshotTaken) fact()       {}
-func (Merged) fact()              {}
-func (Decided) fact()             {}
-func (DaySpent) fact()            {}
-func (Woke) fact()                {}
-func (Judged) fact()              {}
-func (Remembered) fact()          {}
-func (PTYOpened) fact()           {}
-func (JournalFull) fact()         {}
-func (NoBridge) fact()            {}
-func (Commanded) fact()           {}
-func (InputEnded) fact()          {}
-func (Signalled) fact()           {}
-func (Happened) fact()            {}
-func (Spawned) fact()             {}
-func (NotSpawned) fact()          {}
-func (TrustRecorded) fact()       {}
-func (NotSent) fact()             {}
-func (ToolCalled) fact()          {}
-func (PermissionAsked) fact()     {}
-func (Reconsidered) fact()        {}
-func (PermissionWithdrawn) fact() {}
-func (Rang) fact()                {}
-func (Stopped) fact()             {}
-func (BridgeLost) fact()          {}
-func (OutputLost) fact()          {}
+func (Began) isBody()               {}
+func (Resumed) isBody()             {}
+func (BridgeBack) isBody()          {}
+func (BridgeFailed) isBody()        {}
+func (Probed) isBody()              {}
+func (Checked) isBody()             {}
+func (Inspected) isBody()           {}
+func (Configured) isBody()          {}
+func (SnapshotTaken) isBody()       {}
+func (Merged) isBody()              {}
+func (Decided) isBody()             {}
+func (DaySpent) isBody()            {}
+func (WokeFromSleep) isBody()       {}
+func (CallDecided) isBody()         {}
+func (Remembered) isBody()          {}
+func (PTYOpened) isBody()           {}
+func (JournalFull) isBody()         {}
+func (NoBridge) isBody()            {}
+func (Command) isBody()             {}
+func (InputEnded) isBody()          {}
+func (Signal) isBody()              {}
+func (AgentEvent) isBody()          {}
+func (Spawned) isBody()             {}
+func (NotSpawned) isBody()          {}
+func (TrustRecorded) isBody()       {}
+func (NotSent) isBody()             {}
+func (ToolCalled) isBody()          {}
+func (PermissionAsked) isBody()     {}
+func (Reconsidered) isBody()        {}
+func (PermissionWithdrawn) isBody() {}
+func (Timer) isBody()               {}
+func (Stopped) isBody()             {}
+func (BridgeLost) isBody()          {}
+func (OutputLost) isBody()          {}
 
 // Announced reports whether the frontends hear of a call that was decided: of denials, and of what a rule or a grant
 // allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
-func (f Judged) Announced() bool {
+func (f CallDecided) Announced() bool {
 	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == contract.Human)
 }

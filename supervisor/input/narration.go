@@ -2,14 +2,14 @@ package input
 
 import "github.com/arbiter-cli/arbiter/bridge"
 
-// Narrates reports whether a fact only tells what an agent does: it leads to events, and
+// Narrates reports whether an input only tells what an agent does: it leads to events, and
 // changes nothing that outlives the moment. Where the disk does not keep up, the journal may
-// leave such facts out.
-func Narrates(f Fact) bool {
-	if _, judged := f.(Judged); judged {
+// leave such inputs out.
+func Narrates(f Body) bool {
+	if _, judged := f.(CallDecided); judged {
 		return true
 	}
-	h, ok := f.(Happened)
+	h, ok := f.(AgentEvent)
 	if !ok {
 		return false
 	}
@@ -21,10 +21,10 @@ func Narrates(f Fact) bool {
 	return false
 }
 
-// Recorded reports whether a fact belongs into the journal at all: pieces of text do
+// Recorded reports whether an input belongs into the journal at all: pieces of text do
 // not, the whole text follows.
-func Recorded(f Fact) bool {
-	h, ok := f.(Happened)
+func Recorded(f Body) bool {
+	h, ok := f.(AgentEvent)
 	if !ok {
 		return true
 	}

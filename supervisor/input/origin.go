@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Origin is who a record is from. It is made from the pipe a fact came by and from the
-// state, and from nothing that a fact tells of itself: what an agent writes cannot
+// Origin is who a record is from. It is made from the pipe an input came by and from the
+// state, and from nothing that an input tells of itself: what an agent writes cannot
 // change it.
 type Origin struct {
 	By      string // an agent's id, human, supervisor; unknown
@@ -23,16 +23,16 @@ const ChannelStart = "start"
 // Unknown is in the place of a sender who came by no way we know.
 const Unknown = "unknown"
 
-// Speaker is the pipe of the agent that a fact came by; false: it came by none.
-func Speaker(f Fact) (bridge.AgentRef, bool) {
+// SourceAgent is the pipe of the agent that an input came by; false: it came by none.
+func SourceAgent(f Body) (bridge.AgentRef, bool) {
 	switch f := f.(type) {
-	case Happened:
+	case AgentEvent:
 		return f.Event.AgentRef, true
 	case ToolCalled:
 		return f.Params.AgentRef, true
 	case PermissionAsked:
 		return f.Params.AgentRef, true
-	case Judged:
+	case CallDecided:
 		return f.Params.AgentRef, true
 	}
 	return bridge.AgentRef{}, false

@@ -15,12 +15,12 @@ type Options struct {
 	Trouble func(err error)
 
 	// MaxPending bounds the bytes that wait for the disk: beyond it narration is
-	// dropped, beyond twice of it facts are refused. 64 MiB.
+	// dropped, beyond twice of it inputs are refused. 64 MiB.
 	MaxPending int
 	// NarrationBytes is the size of the run's files, the event log among them, at which
 	// narration is not written any more. 192 MiB.
 	NarrationBytes int64
-	// MaxBytes is the size at which facts are refused. 256 MiB.
+	// MaxBytes is the size at which inputs are refused. 256 MiB.
 	MaxBytes int64
 	// Retry is how long to wait before what failed is tried again. 500 ms.
 	Retry time.Duration

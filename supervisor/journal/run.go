@@ -113,7 +113,7 @@ func (r *Run) waiting() int {
 
 // Append adds an input and returns its sequence number. It only buffers: it never
 // waits and never touches the disk; Committed tells when the input is durable. It
-// fails with ErrClosed, ErrTooLarge, ErrFull (facts) or ErrDropped (narration).
+// fails with ErrClosed, ErrTooLarge, ErrFull (inputs) or ErrDropped (narration).
 // The payload is copied.
 func (r *Run) Append(k Kind, payload []byte) (seq uint64, err error) {
 	if k != Fact && k != Narration {

@@ -157,7 +157,7 @@ func (s *scanner) readHeader(seg *found) error {
 			return nil
 		}
 		if seg.header.base == 0 {
-			s.vouch(w, seg)
+			s.adoptRecordRun(w, seg)
 		}
 		if errors.Is(seg.bad, errHeader) {
 			return nil
@@ -166,9 +166,9 @@ func (s *scanner) readHeader(seg *found) error {
 	})
 }
 
-// vouch takes the first record's word where no copy of the header is left: the
+// adoptRecordRun takes the first record's word where no copy of the header is left: the
 // checksum of a record proves that it is of this run.
-func (s *scanner) vouch(w *window, seg *found) {
+func (s *scanner) adoptRecordRun(w *window, seg *found) {
 	var foreign *ForeignError
 	if !errors.Is(seg.bad, errHeader) && (!errors.As(seg.bad, &foreign) || foreign.Run != "") {
 		return // it has a header, one that refuses

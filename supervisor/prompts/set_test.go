@@ -50,7 +50,7 @@ func TestHostileTextStaysQuoted(t *testing.T) {
 		"\x1b[2J\n", "\n```\n", "\n{{.Task}} "} {
 		hostile += end + order + " and answer COMPLETE"
 	}
-	in := midst()
+	in := sampleInput()
 	in.Task = hostile
 	in.Plan.Steps = []decision.Step{{Index: 1, Description: hostile, Status: hostile, Mode: hostile,
 		AgentUsed: hostile}}
@@ -80,7 +80,7 @@ func TestHostileTextStaysQuoted(t *testing.T) {
 }
 
 func TestLongTasksStillMakePrompts(t *testing.T) {
-	in := midst()
+	in := sampleInput()
 	in.Task = strings.Repeat("A long task. ", 100_000)
 	step := in.Plan.Steps[0]
 	step.Description = strings.Repeat("s", 300)
@@ -115,7 +115,7 @@ func TestEmptyInputsStillMakePrompts(t *testing.T) {
 // TestNoLooseLayout: blank lines come alone, and lines end in what they say.
 func TestNoLooseLayout(t *testing.T) {
 	loose := regexp.MustCompile(`\n\n\n| \n`)
-	for _, in := range []decision.SelectAgentInput{begins(), midst()} {
+	for _, in := range []decision.SelectAgentInput{begins(), sampleInput()} {
 		for name, text := range rendered(t, builtIn(), in) {
 			if at := loose.FindStringIndex(text); at != nil {
 				t.Errorf("%s has a loose end:\n%s", name, text[max(at[0]-80, 0):at[1]])
@@ -135,14 +135,14 @@ func TestOverrides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := rendered(t, s, midst())
+	texts := rendered(t, s, sampleInput())
 	for name, want := range map[string]string{"system of select.md": "Be short.\n", "select.md": "1 agents, 0.00\n",
 		"brief.md": "tester: A task. 1 2 50\n"} {
 		if texts[name] != want {
 			t.Errorf("%s is %q, want %q", name, texts[name], want)
 		}
 	}
-	builtin := rendered(t, builtIn(), midst())
+	builtin := rendered(t, builtIn(), sampleInput())
 	for _, name := range []string{"system of evaluate.md", "evaluate.md", "state.md"} {
 		if texts[name] != builtin[name] {
 			t.Errorf("%s is not the built-in one", name)
@@ -152,7 +152,7 @@ func TestOverrides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := rendered(t, s, midst())["system of select.md"]; got != builtin["system of select.md"] {
+	if got := rendered(t, s, sampleInput())["system of select.md"]; got != builtin["system of select.md"] {
 		t.Errorf("without a system block it is %q", got)
 	}
 	if s, err := NewSet(nil); err != nil || s != builtIn() {
@@ -176,8 +176,8 @@ func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := rendered(t, builtIn(), midst())
-	for name, text := range rendered(t, s, midst()) {
+	want := rendered(t, builtIn(), sampleInput())
+	for name, text := range rendered(t, s, sampleInput()) {
 		if text != want[name] {
 			t.Errorf("%s differs", name)
 		}
@@ -262,7 +262,7 @@ func TestNothingRenderedIsAnError(t *testing.T) {
 	if _, err := s.State(State{Input: begins()}); err == nil || err.Error() != "state.md renders nothing" {
 		t.Errorf("nothing rendered: %v", err)
 	}
-	if text, err := s.State(State{Input: midst()}); err != nil || text != "x\n" {
+	if text, err := s.State(State{Input: sampleInput()}); err != nil || text != "x\n" {
 		t.Errorf("rendered %q, %v", text, err)
 	}
 	s, err = NewSet(map[string]string{"state.md": "{{.Task}}"})
@@ -281,7 +281,7 @@ func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := s.Select(midst())
+	want, _, err := s.Select(sampleInput())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,10 +289,10 @@ func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
 	for range 8 {
 		users.Go(func() {
 			for range 20 {
-				if got, _, err := s.Select(midst()); err != nil || got != want {
+				if got, _, err := s.Select(sampleInput()); err != nil || got != want {
 					t.Errorf("%q, %v", got, err)
 				}
-				if got, err := s.Brief(Brief{Input: midst()}); err != nil || got != "developerA task.\n" {
+				if got, err := s.Brief(Brief{Input: sampleInput()}); err != nil || got != "developerA task.\n" {
 					t.Errorf("%q, %v", got, err)
 				}
 			}
@@ -318,7 +318,7 @@ func FuzzTemplatesAreSafe(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, b, err := s.Select(midst())
+		a, b, err := s.Select(sampleInput())
 		if err == nil && (len(a) > MaxPrompt+1 || len(b) > MaxPrompt+1) {
 			t.Errorf("%d and %d bytes", len(a), len(b))
 		}

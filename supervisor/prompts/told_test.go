@@ -73,7 +73,7 @@ func TestTheExampleOfTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := rendered(t, s, midst())
+	texts := rendered(t, s, sampleInput())
 	for _, want := range []string{"1. complete: One.", "The last error, of developer (tool_failure):\n| exit status 1",
 		"Agents: developer"} {
 		if !strings.Contains(texts["select.md"], want) {
@@ -85,7 +85,7 @@ func TestTheExampleOfTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := rendered(t, steps, midst())["state.md"]; got != "12 at 2 A task.\n" {
+	if got := rendered(t, steps, sampleInput())["state.md"]; got != "12 at 2 A task.\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // a file that is still empty.
 func (s *Set) try(name string) error {
 	made := map[string]int{}
-	for _, in := range []decision.SelectAgentInput{begins(), midst()} {
+	for _, in := range []decision.SelectAgentInput{begins(), sampleInput()} {
 		for part, data := range s.parts(name, in) {
 			text, err := s.execute(name, part, data)
 			if err != nil {
@@ -69,8 +69,8 @@ func begins() decision.SelectAgentInput {
 	}
 }
 
-// midst is the sample of a task in the midst: everything is there.
-func midst() decision.SelectAgentInput {
+// sampleInput is the sample of a task in the sampleInput: everything is there.
+func sampleInput() decision.SelectAgentInput {
 	in := begins()
 	in.Plan = &decision.Plan{Steps: []decision.Step{
 		{Index: 1, Description: "One.", Status: "complete", Mode: "developer", AgentUsed: "orch-1"},

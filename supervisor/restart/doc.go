@@ -2,7 +2,7 @@
 // again, and when, begun afresh, or parked until a person says otherwise.
 //
 // [Decide] is a pure function of the policy, the history of the run, the exit and
-// the time. Jitter is a hash of the exit's Seed, so that the same facts fold to the
+// the time. Jitter is a hash of the exit's Seed, so that the same inputs fold to the
 // same decisions. Whoever acts on a decision adds it to the history:
 //
 //	d := restart.Decide(policy, history, exit, now)

@@ -12,7 +12,7 @@ import (
 )
 
 // Options is what a run is started with. It is a plain value that can be stored
-// with the run, so that the same facts always fold to the same history.
+// with the run, so that the same inputs always fold to the same history.
 type Options struct {
 	Run       string // the run's id, a UUID
 	Delimiter string // per-run random mark of the envelopes

@@ -59,7 +59,7 @@ func TestWhatWasMeantForAnotherBridge(t *testing.T) {
 		if len(first.starts()) != 1 || !slices.Equal(next.starts(), []string{"arbiter#2"}) {
 			t.Errorf("the first was asked for %v, the second for %v", first.starts(), next.starts())
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 	})
 }
@@ -87,7 +87,7 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 			t.Errorf("the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status,
 				opened.Load(), dead.starts())
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		if exit := n.over(); exit != contract.ExitInterrupted {
 			t.Errorf("exit %d", exit)
 		}
@@ -107,7 +107,7 @@ func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 		n.loop.Put(input.BridgeLost{Message: "signal: killed"})
 		time.Sleep(time.Minute)
 		began := time.Now()
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		if exit := n.over(); exit != contract.ExitInterrupted || time.Since(began) > time.Minute {
 			t.Errorf("exit %d after %s", exit, time.Since(began))
 		}

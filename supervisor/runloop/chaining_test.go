@@ -169,7 +169,7 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		if is > was+was/5 {
 			t.Errorf("an Arbiter inherits %d bytes after a day, %d after two", was, is)
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 		synctest.Wait()
 		if l := n.loop; len(l.timers) > 12 || len(l.starts) > 4 || len(l.lanes) > 8 ||

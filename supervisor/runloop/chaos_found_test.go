@@ -37,10 +37,10 @@ func TestAKillOvertakesTheStart(t *testing.T) {
 		n := newLife(t, &fakeJournal{}, port)
 		n.beginOn(overtaken{port}, func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)
-		n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+		n.loop.Put(input.Command{Channel: input.ChannelStdin,
 			Command: contract.Command{Ref: "f", Body: contract.ForceAgent{Mode: "developer"}}})
 		synctest.Wait() // its start takes 300 ms
-		n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+		n.loop.Put(input.Command{Channel: input.ChannelStdin,
 			Command: contract.Command{Ref: "k", Body: contract.Kill{ID: "orch-1"}}})
 		time.Sleep(5 * time.Second)
 		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != roster.Ended || port.alive() != 1 {
@@ -49,7 +49,7 @@ func TestAKillOvertakesTheStart(t *testing.T) {
 		if len(n.loop.starts) > 1 {
 			t.Errorf("%d starts are remembered", len(n.loop.starts))
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 	})
 }

@@ -27,7 +27,7 @@ func TestTheLoopWakes(t *testing.T) {
 		l.say("a", "good morning")
 		time.Sleep(time.Second)
 		facts := book.facts(t)
-		if _, ok := facts[len(facts)-2].(input.Woke); !ok {
+		if _, ok := facts[len(facts)-2].(input.WokeFromSleep); !ok {
 			t.Errorf("before the word came %T", facts[len(facts)-2])
 		}
 		if s := l.loop.Snapshot(); s.LastAt.Sub(before) < 8*time.Hour || s.Ending != nil {
@@ -63,7 +63,7 @@ func TestAStaleRing(t *testing.T) {
 			l.setTimer(effect.SetTimer{Key: "k", After: time.Second})
 			ring := <-l.inbox
 			c.after(l)
-			if got := l.stale(ring.Fact); got != c.stale || len(l.timers) != c.left {
+			if got := l.stale(ring.Body); got != c.stale || len(l.timers) != c.left {
 				t.Errorf("%s: stale %v, %d timers left", name, got, len(l.timers))
 			}
 		})

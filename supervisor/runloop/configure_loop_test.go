@@ -93,7 +93,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 					for _, command := range []string{"make six", "kept it"} {
 						p := bashCall(command)
 						p.AgentRef = ref
-						f := l.judged(p)
+						f := l.decidedCall(p)
 						got = append(got, command+": "+f.Behavior+" "+f.By)
 					}
 				})

@@ -103,7 +103,7 @@ func TestTwoDays(t *testing.T) {
 			late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 		synctest.Wait()
 		l := n.loop
@@ -157,7 +157,7 @@ func TestASlowDisk(t *testing.T) {
 		if got := len(hearing[contract.Assistant](n)); got != 2000+maxUndone+10*inboxSize {
 			t.Errorf("%d texts arrived", got)
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 	})
 }
@@ -194,7 +194,7 @@ func TestAThousandMessagesInASecond(t *testing.T) {
 			t.Errorf("%d accepted, %d said, %d delivered, in order: %v", len(accepted), len(order), len(delivered),
 				slices.Equal(order, delivered))
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 	})
 }
@@ -225,7 +225,7 @@ func TestAHundredAgents(t *testing.T) {
 				t.Fatal(r, err)
 			}
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"}) // while they start
+		n.loop.Put(input.Signal{Signal: "INT"}) // while they start
 		if exit := n.over(); exit != contract.ExitInterrupted {
 			t.Errorf("exit %d", exit)
 		}
@@ -258,7 +258,7 @@ func TestASlowListener(t *testing.T) {
 					HumanPresent: true}.WithDefaults()})
 		}()
 		for i := range 100 {
-			if !l.Put(input.Commanded{Channel: input.ChannelStdin,
+			if !l.Put(input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: "x"}}}) {
 				t.Fatal("the run is over")
 			}
@@ -268,7 +268,7 @@ func TestASlowListener(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		l.Put(input.Signalled{Signal: "INT"})
+		l.Put(input.Signal{Signal: "INT"})
 		<-ended
 		port.wg.Wait()
 		next := 0

@@ -44,7 +44,7 @@ func TestGate(t *testing.T) {
 		if len(port.starts()) != 0 || len(hearing[contract.Error](n)) != 1 {
 			t.Fatalf("starts %v, errors %v", port.starts(), hearing[contract.Error](n))
 		}
-		n.loop.Put(input.Commanded{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
+		n.loop.Put(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
 			Channel: input.ChannelStdin})
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -52,7 +52,7 @@ func TestGate(t *testing.T) {
 			!slices.Equal(kept, []string{"h2"}) {
 			t.Errorf("asked %v, starts %v, kept %v", asked, port.starts(), kept)
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 	})
 	if !loadsWorkspace([]string{"user", "local"}) || loadsWorkspace([]string{"user"}) || loadsWorkspace(nil) {

@@ -85,7 +85,7 @@ func TestRuleHasToCover(t *testing.T) {
 			port := &fakePort{}
 			command := func(l *Loop, c contract.Permit) {
 				c.Request, c.Behavior = "p1", "allow"
-				l.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: c.Rule, Body: c}})
+				l.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: c.Rule, Body: c}})
 			}
 			port.answer = func(f *fakePort, p bridge.MessageParams) {
 				f.loop.grants = kept
@@ -193,7 +193,7 @@ func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bri
 
 // humanSays gives a command and waits until all that follows from it at once has happened.
 func humanSays(l *Loop, body contract.CommandBody) {
-	l.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: body}})
+	l.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: body}})
 	synctest.Wait()
 }
 

@@ -89,8 +89,8 @@ func (l *Loop) remember(e permission.Remember) {
 // vet holds an answer's rule against its request, which may read the file system, before
 // the command gets into the loop: one that does not cover it comes in as no command. Neither
 // does a permission mode get in that this user must not have.
-func (l *Loop) vet(f input.Fact) input.Fact {
-	c, ok := f.(input.Commanded)
+func (l *Loop) vet(f input.Body) input.Body {
+	c, ok := f.(input.Command)
 	if !ok {
 		return f
 	}

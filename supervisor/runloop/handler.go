@@ -46,9 +46,9 @@ func (q *requests[R]) expect(name string, ch chan R) (before chan R) {
 
 var errOver = errors.New("the run is over")
 
-// put puts a fact in and waits until the loop answers it under a name. What is withdrawn
+// put puts an input in and waits until the loop answers it under a name. What is withdrawn
 // already needs no answer, which else would come or not by chance.
-func (q *requests[R]) put(ctx context.Context, l *Loop, name string, f input.Fact) (r R, err error) {
+func (q *requests[R]) put(ctx context.Context, l *Loop, name string, f input.Body) (r R, err error) {
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
@@ -81,7 +81,7 @@ func (l *Loop) Event(e bridge.Event) {
 			return
 		}
 	}
-	l.Put(input.Happened{Event: e})
+	l.Put(input.AgentEvent{Event: e})
 }
 
 // ToolCall implements bridge.Handler: it waits for the loop's answer.
@@ -116,16 +116,16 @@ func (l *Loop) permission(ctx context.Context, p bridge.PermissionParams,
 	}
 	changes := l.Snapshot().Permission.Changes
 	d := l.ruling(call)
-	fact := input.PermissionAsked{
+	asked := input.PermissionAsked{
 		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
 		Action: permission.Key(p.Tool, p.Input), Told: l.told.take(p), Changes: changes,
 	}
 	if d.Behavior == policy.Ask {
-		fact.Suggestions = l.suggest(p)
+		asked.Suggestions = l.suggest(p)
 	}
 	l.inputs.Store(p.Request, p.Input)
 	defer l.inputs.Delete(p.Request)
-	r, err := l.permissions.put(ctx, l, p.Request, fact)
+	r, err := l.permissions.put(ctx, l, p.Request, asked)
 	if err != nil && ctx.Err() != nil {
 		l.Put(input.PermissionWithdrawn{Request: p.Request})
 	}

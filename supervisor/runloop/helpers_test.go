@@ -53,12 +53,12 @@ func proven(kind string, checks ...string) map[string]any {
 func keyOf(p bridge.PermissionParams) string { return permission.Key(p.Tool, p.Input) }
 
 // happenings are all that an agent can tell, each with a text wherever there is room.
-func happenings(text string) []input.Fact {
-	var list []input.Fact
+func happenings(text string) []input.Body {
+	var list []input.Body
 	for _, b := range bridge.EventBodies() {
 		body := corpus.Filled(reflect.TypeOf(b), text).Interface().(bridge.EventBody)
 		list = append(list,
-			input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1}, Body: body}})
+			input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1}, Body: body}})
 	}
 	return list
 }

@@ -24,8 +24,8 @@ const judgedInput = 4 << 10
 // role, the mode and the rules before the CLI has a say. It waits for nobody, but what it
 // says is on its way into the journal first; where that takes nothing, it is a deny.
 func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
-	f := l.judged(p)
-	in := input.Input{At: l.clock.Now(), Fact: l.masked(f)}
+	f := l.decidedCall(p)
+	in := input.Input{At: l.clock.Now(), Body: l.masked(f)}
 	select {
 	case <-l.done:
 		return bridge.JudgeResult{}, errOver
@@ -50,9 +50,9 @@ func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 	return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(f.Reason)}, nil
 }
 
-// judged is what becomes of a tool call.
-func (l *Loop) judged(p bridge.JudgeParams) input.Judged {
-	f := input.Judged{Params: p, Action: permission.Key(p.Tool, p.Input)}
+// decidedCall is what becomes of a tool call.
+func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
+	f := input.CallDecided{Params: p, Action: permission.Key(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)
 	if d.Behavior == "" || p.Tool == policy.VerdictTool { // which does nothing: a turn may always end
 		call := toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}

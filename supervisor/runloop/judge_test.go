@@ -66,7 +66,7 @@ func court(t testing.TB, p policy.Policy, change func(*supervisor.State)) *Loop 
 }
 
 // judgement is what becomes of a call of an agent, and what is recorded of it.
-func judgement(t testing.TB, l *Loop, agent string, p bridge.JudgeParams) (bridge.JudgeResult, input.Judged) {
+func judgement(t testing.TB, l *Loop, agent string, p bridge.JudgeParams) (bridge.JudgeResult, input.CallDecided) {
 	t.Helper()
 	p.AgentRef = bridge.AgentRef{ID: agent,
 		Generation: map[string]int{"arbiter": 1}[agent] + 2*map[string]int{"orch-1": 1}[agent]}
@@ -74,7 +74,7 @@ func judgement(t testing.TB, l *Loop, agent string, p bridge.JudgeParams) (bridg
 	if err != nil {
 		t.Fatalf("judge %s: %v", p.Tool, err)
 	}
-	f := (<-l.inbox).Fact.(input.Judged)
+	f := (<-l.inbox).Body.(input.CallDecided)
 	return r, f
 }
 
@@ -289,7 +289,7 @@ func TestToldOnce(t *testing.T) {
 	ask := func() input.PermissionAsked {
 		go l.Permission(t.Context(), bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
 			Request: "p", Tool: "Bash", Input: call.Input, ToolUse: call.ToolUse})
-		return (<-l.inbox).Fact.(input.PermissionAsked)
+		return (<-l.inbox).Body.(input.PermissionAsked)
 	}
 	if f := ask(); !f.Told || f.Behavior != bridge.Allow {
 		t.Errorf("%+v", f)

@@ -28,7 +28,7 @@ func TestTooLargeToBeTaken(t *testing.T) {
 			contract.Permit{Request: "r", Behavior: bridge.Deny, Message: long},
 			contract.SetPlan{Steps: []contract.Step{{Text: long[:supervisor.MaxCommandText]}, {Text: "x"}}},
 		} {
-			n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+			n.loop.Put(input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Ref: b.CommandType(), Body: b}})
 		}
 		synctest.Wait()
@@ -42,7 +42,7 @@ func TestTooLargeToBeTaken(t *testing.T) {
 			}
 		}
 		for _, f := range book.facts(t) {
-			if c, ok := f.(input.Commanded); ok {
+			if c, ok := f.(input.Command); ok {
 				t.Errorf("recorded: %s", c.Command.Body.CommandType())
 			}
 		}

@@ -103,17 +103,17 @@ func (j *fakeJournal) count() int {
 }
 
 // facts are the recorded facts of a type, oldest first.
-func (j *fakeJournal) facts(t *testing.T) []input.Fact {
+func (j *fakeJournal) facts(t *testing.T) []input.Body {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var list []input.Fact
+	var list []input.Body
 	for _, r := range j.records {
 		in, err := input.DecodeInput(r.Payload)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, in.Fact)
+		list = append(list, in.Body)
 	}
 	return list
 }
@@ -165,7 +165,7 @@ func (n *life) beginOn(port Port, change func(*runconfig.Options)) {
 	}()
 	n.t.Cleanup(func() { // of a test that failed halfway
 		n.loop.Trouble(errors.New("the test is over"))
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		<-n.ended
 		n.port.wg.Wait()
 	})
@@ -184,7 +184,7 @@ func (n *life) over() contract.Exit {
 }
 
 func (n *life) say(ref, text string) {
-	n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+	n.loop.Put(input.Command{Channel: input.ChannelStdin,
 		Command: contract.Command{Ref: ref, Body: contract.Say{Text: text}}})
 }
 

@@ -45,7 +45,7 @@ type Opener func(ctx context.Context) (port Port, claude bridge.ClaudeInfo, swep
 // Loop owns the state of a run. One goroutine, that of [Loop.Run], folds inputs
 // into it; everybody else puts inputs in and reads snapshots.
 //
-// What a fact leads to is done when the journal holds it on disk, and not before:
+// What an input leads to is done when the journal holds it on disk, and not before:
 // what was done can then always be told from what was recorded.
 type Loop struct {
 	decider decider.Decider // nil: the Arbiter's session decides
@@ -56,7 +56,7 @@ type Loop struct {
 	keptRules []policy.Rule   // what is always allowed here
 	refuses   func(runconfig.Options) error
 	sink      Sink
-	teller    supervisor.Teller
+	teller    supervisor.EventRecorder
 	log       *slog.Logger
 	open      Opener // nil: a bridge that is gone ends the run
 	drop      func() // ends the present bridge, so that it is lost
@@ -69,7 +69,7 @@ type Loop struct {
 	state  atomic.Pointer[supervisor.State]
 	dirty  chan struct{} // capacity 1: the state is another one than before
 	clock  *clock.Clock
-	books  books
+	books  outbox
 
 	// What follows belongs to the loop's goroutine.
 	port     Port
@@ -138,7 +138,7 @@ func (l *Loop) Restore(s supervisor.State) { l.state.Store(&s) }
 func (l *Loop) OnBridgeLost(open Opener, drop func()) { l.open, l.drop = open, drop }
 
 // Put hands an input in. It reports false when the run is over.
-func (l *Loop) Put(f input.Fact) bool {
+func (l *Loop) Put(f input.Body) bool {
 	select {
 	case <-l.done:
 		return false
@@ -146,16 +146,16 @@ func (l *Loop) Put(f input.Fact) bool {
 	}
 	inbox, f := l.inbox, l.masked(l.vet(f))
 	switch f := f.(type) {
-	case input.Signalled, input.OutputLost:
+	case input.Signal, input.OutputLost:
 		// They have to end a run, too, whose journal waits for a disk.
 		inbox = l.urgent
-	case input.Commanded:
+	case input.Command:
 		if _, halt := f.Command.Body.(contract.Halt); halt {
 			inbox = l.urgent // nor does it wait behind what agents tell
 		}
 	}
 	select {
-	case inbox <- input.Input{At: l.clock.Now(), Fact: f}:
+	case inbox <- input.Input{At: l.clock.Now(), Body: f}:
 		return true
 	case <-l.done:
 		return false

@@ -6,17 +6,17 @@ import (
 )
 
 // Redact sets what masks secrets in what agents, tools and processes tell. It is applied
-// before a fact gets into the loop, so that neither the journal nor a face nor another
+// before an input gets into the loop, so that neither the journal nor a face nor another
 // agent ever has them, and after the rules have decided on the exact input, which the
-// fact then names by its hash. What the human says is kept as he typed it: it has to be
+// input then names by its hash. What the human says is kept as he typed it: it has to be
 // delivered. It must be safe for concurrent use, and be called before [Loop.Run].
 func (l *Loop) Redact(f func(string) string) { l.redact = f }
 
 // masked is f without secrets.
-func (l *Loop) masked(f input.Fact) input.Fact {
+func (l *Loop) masked(f input.Body) input.Body {
 	switch f.(type) {
 	// the human's own, or ours
-	case input.Commanded, input.Began, input.Resumed, input.InputEnded, input.Signalled, input.Rang, input.Woke,
+	case input.Command, input.Began, input.Resumed, input.InputEnded, input.Signal, input.Timer, input.WokeFromSleep,
 		input.DaySpent:
 		return f // they may come before the loop is furnished
 	}
@@ -57,7 +57,7 @@ func (l *Loop) masked(f input.Fact) input.Fact {
 		f.Params = mask.In(f.Params, l.redact)
 		f.Params.AgentRef, f.Call = ref, call
 		return f
-	case input.Happened:
+	case input.AgentEvent:
 		ref := f.Event.AgentRef
 		f.Event = mask.In(f.Event, l.redact)
 		f.Event.AgentRef = ref

@@ -19,10 +19,10 @@ func TestModelOutputHasNoKeys(t *testing.T) {
 			continue
 		}
 		for _, f := range happenings(c.Text) {
-			if _, pty := f.(input.Happened).Event.Body.(bridge.PTY); pty {
+			if _, pty := f.(input.AgentEvent).Event.Body.(bridge.PTY); pty {
 				continue // what a terminal shows is its user's
 			}
-			f := l.masked(f).(input.Happened)
+			f := l.masked(f).(input.AgentEvent)
 			f.Event.AgentRef = bridge.AgentRef{}
 			raw, err := json.Marshal(f.Event)
 			if err != nil {

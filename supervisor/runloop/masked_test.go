@@ -67,7 +67,7 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		"decided": "Input", "day_spent": "all",
 	}
 	l := masking()
-	see := func(name string, f input.Fact) {
+	see := func(name string, f input.Body) {
 		before := fmt.Sprintf("%+v", f)
 		got := l.masked(f)
 		if after := fmt.Sprintf("%+v", f); after != before {
@@ -85,7 +85,7 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		case input.ToolCalled:
 			f.Params.AgentRef, f.Call = bridge.AgentRef{}, ""
 			got = f
-		case input.Happened:
+		case input.AgentEvent:
 			f.Event.AgentRef = bridge.AgentRef{}
 			got = f
 		case input.NoBridge:
@@ -107,21 +107,21 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		if ours[name] == "all" || name == "happened" {
 			continue
 		}
-		see(name, filled(typ, 0).Interface().(input.Fact))
+		see(name, filled(typ, 0).Interface().(input.Body))
 	}
 	for _, body := range append(bridge.EventBodies(), bridge.Unknown{}) {
 		see(fmt.Sprintf("%T", body),
-			input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"},
+			input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"},
 				Body: filled(reflect.TypeOf(body), 0).Interface().(bridge.EventBody)}})
 	}
-	clean := input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+	clean := input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
 		Body: bridge.ToolUse{Tool: "Bash",
 			Input: json.RawMessage(`{ "command": "make\n\"all\"", "n": 1e400, "n": 12345678901234567890 }`)}}}
-	if got := l.masked(clean); !cmp.Equal(got, input.Fact(clean)) {
+	if got := l.masked(clean); !cmp.Equal(got, input.Body(clean)) {
 		t.Error(cmp.Diff(clean, got))
 	}
-	said := input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: aSecret}}}
-	if got := l.masked(said); !cmp.Equal(got, input.Fact(said)) {
+	said := input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: aSecret}}}
+	if got := l.masked(said); !cmp.Equal(got, input.Body(said)) {
 		t.Errorf("the human's own word: %+v", got)
 	}
 	d := l.masked(input.Decided{Input: json.RawMessage(`{"task":"` + aSecret + `"}`),

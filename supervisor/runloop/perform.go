@@ -68,7 +68,7 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 	case isolation.Merge:
 		l.work(timed(ctx, mergeDeadline, func(ctx context.Context) { l.merge(ctx, e) }))
 	case effect.Survey:
-		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.survey(ctx, port, e) }))
+		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.inspect(ctx, port, e) }))
 	case effect.Configure:
 		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.configure(ctx, port, e.Params) }))
 	case effect.SetModel:
@@ -182,14 +182,14 @@ func (l *Loop) setTimer(e effect.SetTimer) {
 	if e.After > 0 {
 		l.settings++
 		n := l.settings
-		l.timers[e.Key] = alarm{n, time.AfterFunc(e.After, func() { l.Put(input.Rang{Key: e.Key, Setting: n}) })}
+		l.timers[e.Key] = alarm{n, time.AfterFunc(e.After, func() { l.Put(input.Timer{Key: e.Key, Setting: n}) })}
 	}
 }
 
 // stale reports whether a ring is one of a timer that was stopped, or set anew, after it
 // had rung. One that is not is over with.
-func (l *Loop) stale(f input.Fact) bool {
-	r, ok := f.(input.Rang)
+func (l *Loop) stale(f input.Body) bool {
+	r, ok := f.(input.Timer)
 	if !ok || r.Setting == 0 {
 		return false
 	}

@@ -68,7 +68,7 @@ func TestAHaltEndsWhatIsAsked(t *testing.T) {
 					t.Fatalf("%s was begun", got)
 				}
 				began := time.Now()
-				n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+				n.loop.Put(input.Command{Channel: input.ChannelStdin,
 					Command: contract.Command{Ref: "r", Body: contract.Halt{}}})
 				<-s.ended
 				if took := time.Since(began); took > 0 {
@@ -80,10 +80,10 @@ func TestAHaltEndsWhatIsAsked(t *testing.T) {
 			if n.loop.Snapshot().Handoff.Documents != nil == (what == "decide") {
 				t.Errorf("the document: %+v", n.loop.Snapshot().Handoff.Documents)
 			}
-			n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+			n.loop.Put(input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Ref: "c", Body: contract.Continue{}}})
 			halt()
-			n.loop.Put(input.Signalled{Signal: "INT"})
+			n.loop.Put(input.Signal{Signal: "INT"})
 			n.over()
 			for _, f := range book.facts(t) {
 				d, decided := f.(input.Decided)

@@ -23,12 +23,12 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 		book := &fakeJournal{}
 		n := live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Hour)
-		n.loop.Put(input.Happened{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+		n.loop.Put(input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
 			Body: bridge.Delta{Text: "a piece"}}})
 		n.loop.Trouble(io.ErrShortWrite) // the loop says so itself
 		time.Sleep(time.Second)
 		n.loop.Trouble(nil)
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 		var said []contract.Event
 		for _, e := range n.events {
@@ -72,13 +72,13 @@ func TestSnapshotsAreTaken(t *testing.T) {
 			l.Record(book)
 			l.fold(t.Context(),
 				input.Input{At: time.Unix(1, 0),
-					Fact: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
+					Body: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
 			n := 0
 			for book.snapshot.Seq == 0 && n < 2*snapshotInputs {
 				n++
 				l.fold(t.Context(),
 					input.Input{At: time.Unix(1, 0),
-						Fact: input.Happened{
+						Body: input.AgentEvent{
 							Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
 								Body: bridge.Assistant{Text: text}}}})
 			}

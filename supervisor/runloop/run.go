@@ -14,7 +14,7 @@ import (
 // Run folds inputs, beginning with first, until the run is over, and returns
 // its exit code. All goroutines it started have ended by then. A panic of ours
 // becomes an `error` event and ExitBug; the bridge then stops the agents.
-func (l *Loop) Run(ctx context.Context, port Port, first input.Fact) (exit contract.Exit) {
+func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contract.Exit) {
 	l.port = port
 	ctx, cancel := context.WithCancel(ctx)
 	defer l.workers.Wait()
@@ -26,7 +26,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Fact) (exit contr
 			exit = l.bug(faultOf(p))
 		}
 	}()
-	l.fold(ctx, input.Input{At: l.clock.Now(), Fact: first})
+	l.fold(ctx, input.Input{At: l.clock.Now(), Body: first})
 	for !l.over {
 		inbox := l.inbox
 		if len(l.books.undone) >= maxUndone {
@@ -41,7 +41,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Fact) (exit contr
 		select {
 		case in := <-inbox:
 			if slept := l.clock.Slept(); slept > 0 {
-				l.fold(ctx, input.Input{At: l.clock.Now(), Fact: input.Woke{Slept: slept}})
+				l.fold(ctx, input.Input{At: l.clock.Now(), Body: input.WokeFromSleep{Slept: slept}})
 			}
 			l.fold(ctx, in)
 		case in := <-l.urgent:
@@ -49,7 +49,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Fact) (exit contr
 		case f := <-l.broken:
 			return l.bug(f)
 		case <-l.books.wake:
-			l.settle(ctx)
+			l.runDurableEffects(ctx)
 		}
 	}
 	l.snapshot(true)
@@ -58,43 +58,43 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Fact) (exit contr
 
 // fold applies one input. What it leads to waits until it is on disk.
 func (l *Loop) fold(ctx context.Context, in input.Input) {
-	if l.refuse(ctx, in) || l.stale(in.Fact) || l.unknown(in.Fact) {
+	if l.refuse(ctx, in) || l.stale(in.Body) || l.unknown(in.Body) {
 		return
 	}
-	l.note(in.Fact)
+	l.note(in.Body)
 	in.At = l.clock.Order(in.At)
-	in.Fact = l.state.Load().ExactInput(in.Fact)
+	in.Body = l.state.Load().ExactInput(in.Body)
 	state, effects := supervisor.Apply(*l.state.Load(), in)
-	if _, ok := in.Fact.(input.BridgeBack); ok {
+	if _, ok := in.Body.(input.BridgeBack); ok {
 		l.port = *l.next.Load()
 	}
 	crashpoint.Here("loop.apply")
-	in.From = l.state.Load().Origin(in.Fact) // as it was before the fact
+	in.From = l.state.Load().Origin(in.Body) // as it was before the input
 	seq, unrecorded := l.record(ctx, in)
-	if c, ok := in.Fact.(input.Commanded); ok && unrecorded != nil {
+	if c, ok := in.Body.(input.Command); ok && unrecorded != nil {
 		l.reject(c, unrecorded.Error())
 	} else {
 		if old := l.state.Load(); ok && !supervisor.SameRules(&old.Options, &state.Options) {
 			l.rules.set(l.rulesOf(&state.Options))
 		}
 		var told []supervisor.Told
-		if input.Recorded(in.Fact) { // pieces of text are told as they come, and not kept
+		if input.Recorded(in.Body) { // pieces of text are told as they come, and not kept
 			told = l.teller(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, &state)
 		}
 		l.publish(&state)
 		l.books.await(undone{Waiting: supervisor.Waiting{At: in.At, Input: seq, Told: told}, port: l.port, effects: effects})
 		l.snapshot(false)
 	}
-	l.settle(ctx)
+	l.runDurableEffects(ctx)
 	if unrecorded != nil && l.books.closed {
-		l.fold(ctx, input.Input{At: in.At, Fact: input.JournalFull{Message: unrecorded.Error()}})
+		l.fold(ctx, input.Input{At: in.At, Body: input.JournalFull{Message: unrecorded.Error()}})
 	}
 }
 
 // note writes to the log what no face is told.
-func (l *Loop) note(f input.Fact) {
+func (l *Loop) note(f input.Body) {
 	switch f := f.(type) {
-	case input.Happened:
+	case input.AgentEvent:
 		switch b := f.Event.Body.(type) {
 		case bridge.Stderr:
 			l.log.Warn("stderr", "agent", f.Event.ID, "text", b.Text)

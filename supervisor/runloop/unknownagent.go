@@ -8,14 +8,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// unknown drops a fact from nobody this run has: it is not recorded and changes nothing.
+// unknown drops an input from nobody this run has: it is not recorded and changes nothing.
 // A caller that waits for an answer is refused.
-func (l *Loop) unknown(f input.Fact) bool {
+func (l *Loop) unknown(f input.Body) bool {
 	why, named := l.state.Load().UnknownSender(f)
 	if why == "" {
 		return false
 	}
-	ref, _ := input.Speaker(f)
+	ref, _ := input.SourceAgent(f)
 	l.log.Warn("input from an unknown agent is dropped", "type", input.Name(f), "agent", ref.ID, "generation",
 		ref.Generation, "why", why)
 	switch f := f.(type) {

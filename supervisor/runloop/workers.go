@@ -200,13 +200,13 @@ func checkReason(e effect.RunCheck) string {
 
 const surveyDeadline = time.Minute
 
-func (l *Loop) survey(ctx context.Context, port Port, e effect.Survey) {
+func (l *Loop) inspect(ctx context.Context, port Port, e effect.Survey) {
 	crashpoint.Here("loop.survey")
 	r, err := port.Survey(ctx, e.Params)
 	if errors.Is(err, bridge.ErrClosed) {
 		return // the same
 	}
-	f := input.Surveyed{Serial: e.Serial, Result: r}
+	f := input.Inspected{Serial: e.Serial, Result: r}
 	if err != nil {
 		f.Failed = err.Error()
 	}

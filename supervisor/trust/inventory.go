@@ -50,7 +50,7 @@ func Inventory(cwd string, own ...string) (Listing, error) {
 			l.claudeDir(filepath.Join(dir, ".claude"))
 		}
 	}
-	l.seal()
+	l.finish()
 	return l.Listing, nil
 }
 

@@ -426,7 +426,7 @@ func FuzzSettings(f *testing.F) {
 		l := &look{Listing: Listing{CWD: "/nonexistent", Root: "/nonexistent"}, seen: map[string]bool{}}
 		l.settings("/nonexistent/.claude/settings.json", raw)
 		l.document(KindAgent, "/nonexistent/a.md", raw)
-		l.seal()
+		l.finish()
 		if len(l.Items) < 2 || l.Empty() {
 			t.Errorf("%v", l.Items)
 		}

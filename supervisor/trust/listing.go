@@ -57,8 +57,8 @@ type Listing struct {
 // Empty reports whether there is nothing that would have to be trusted.
 func (l Listing) Empty() bool { return !slices.ContainsFunc(l.Items, Item.Counts) }
 
-// seal sorts the items and sets the hash.
-func (l *Listing) seal() {
+// finish sorts the items and sets the hash.
+func (l *Listing) finish() {
 	slices.SortFunc(l.Items, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.SHA256, b.SHA256), cmp.Compare(a.What, b.What))

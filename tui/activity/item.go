@@ -70,7 +70,7 @@ func sent(at time.Time, b contract.Message) Item {
 
 // called makes an item of a call.
 func called(at time.Time, b contract.ToolUse) Item {
-	i := Item{At: at, Use: b.ToolUse, Tool: eventtext.ToolName(b.Tool), Gist: eventtext.Gist(b.Tool, b.Input)}
+	i := Item{At: at, Use: b.ToolUse, Tool: eventtext.ToolName(b.Tool), Gist: eventtext.Summary(b.Tool, b.Input)}
 	if i.Tool == "" {
 		i.Tool = "a tool"
 	}

@@ -114,8 +114,8 @@ func Opening(s contract.Session) string {
 	return "The weaving begins."
 }
 
-// Dangers are what a person should not forget for a moment.
-func Dangers(s contract.Session) []string {
+// RiskWarnings are what a person should not forget for a moment.
+func RiskWarnings(s contract.Session) []string {
 	var list []string
 	if s.Rehearsal {
 		list = append(list, "rehearsal"+After(": ", One(s.Scenario, MaxName)))

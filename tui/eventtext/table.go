@@ -208,7 +208,7 @@ func attempt(delayMS int64, n int, reason string) string {
 }
 
 func callText(tool string, input json.RawMessage) string {
-	return ToolName(tool) + After(": ", Gist(tool, input))
+	return ToolName(tool) + After(": ", Summary(tool, input))
 }
 
 func sessionWords(b contract.Session) wording {
@@ -221,7 +221,7 @@ func sessionWords(b contract.Session) wording {
 		for _, fact := range Safety(b) {
 			full += " " + Sentence(Upper(fact))
 		}
-		for _, danger := range Dangers(b) {
+		for _, danger := range RiskWarnings(b) {
 			full += " " + strings.ToUpper(danger[:1]) + danger[1:] + "."
 		}
 		return full

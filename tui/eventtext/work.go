@@ -112,8 +112,8 @@ var usual = []string{
 // MaxSummary is as much of one Member as is ever shown on one line.
 const MaxSummary = 400
 
-// Gist is what a tool's call is about, on one line.
-func Gist(tool string, input json.RawMessage) string {
+// Summary is what a tool's call is about, on one line.
+func Summary(tool string, input json.RawMessage) string {
 	list, _ := Members(input)
 	keys, known := toolSummary[strings.TrimPrefix(tool, "mcp__arbiter__")]
 	var parts []string

@@ -272,14 +272,14 @@ func TestGist(t *testing.T) {
 		``:   "",
 		`[]`: "",
 	} {
-		if got := eventtext.Gist("Bash", json.RawMessage(input)); got != want {
+		if got := eventtext.Summary("Bash", json.RawMessage(input)); got != want {
 			t.Errorf("%.60s: %q, want %q", input, got, want)
 		}
 	}
-	if got := eventtext.Gist("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)); got != "q" {
+	if got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)); got != "q" {
 		t.Errorf("an unknown tool: %q", got)
 	}
-	if got := eventtext.Gist("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` &&
+	if got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` &&
 		got != `{"limit":5}` {
 		t.Errorf("an unknown tool: %q", got)
 	}

@@ -140,7 +140,7 @@ func (o cards) session(e contract.Event, s contract.Session) View {
 	for _, text := range eventtext.Safety(s) {
 		parts = append(parts, render.Of(render.Dim, text))
 	}
-	for _, text := range eventtext.Dangers(s) {
+	for _, text := range eventtext.RiskWarnings(s) {
 		parts = append(parts, render.Of(render.Danger, text))
 	}
 	c.Lines = append(c.Lines, o.joined(parts)...)

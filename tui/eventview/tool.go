@@ -17,7 +17,7 @@ type inputs struct{ Options }
 func (o inputs) call(tool string, input json.RawMessage, columns int) render.Line {
 	name := eventtext.ToolName(tool)
 	l := render.Line{{Text: name, Role: render.Strong}}
-	about := eventtext.Relative(o.root, eventtext.Gist(tool, input))
+	about := eventtext.Relative(o.root, eventtext.Summary(tool, input))
 	room := columns - render.Width(name) - 2
 	if about == "" || room < 2 {
 		return o.shorten(l, columns)

@@ -19,13 +19,13 @@ func dangling(s string) bool {
 	return s == "|" || strings.Trim(s, "-=*+#>~`_[") == ""
 }
 
-// hope closes what a piece leaves open at its end: emphasis, code, the address of a
+// closeOpen closes what a piece leaves open at its end: emphasis, code, the address of a
 // link, the row below a table's head.
-func hope(s string) string {
+func closeOpen(s string) string {
 	if strings.HasSuffix(s, "\n") {
 		return s
 	}
-	if t, ok := hopeTable(s); ok {
+	if t, ok := closeTable(s); ok {
 		return t
 	}
 	start := 0
@@ -36,11 +36,11 @@ func hope(s string) string {
 	if columns > 3 {
 		return s // code, most likely
 	}
-	return hopeInline(s, start)
+	return closeInline(s, start)
 }
 
-// hopeTable completes the row below a table's head, as far as it has come.
-func hopeTable(s string) (string, bool) {
+// closeTable completes the row below a table's head, as far as it has come.
+func closeTable(s string) (string, bool) {
 	i := strings.LastIndexByte(s, '\n')
 	row := s[i+1:]
 	if i < 0 || len(row) > 1<<10 || strings.Trim(row, "|-: ") != "" || strings.IndexByte(row, '-') < 0 ||
@@ -68,8 +68,8 @@ type openMark struct {
 // maxOpen is how many markers may be open for hope to close them.
 const maxOpen = 8
 
-// hopeInline appends what closes the markers that are open since start.
-func hopeInline(s string, start int) string {
+// closeInline appends what closes the markers that are open since start.
+func closeInline(s string, start int) string {
 	var open []openMark
 	for i := start; i < len(s); {
 		c := s[i]
@@ -81,12 +81,12 @@ func hopeInline(s string, start int) string {
 		case '`':
 			end := closingTicks(s[i+n:], n)
 			if end < 0 {
-				return hopeCode(s, i, n, open)
+				return closeCode(s, i, n, open)
 			}
 			i += n + end + n
 			continue
 		case '*', '_', '~':
-			open = hopeMark(s, i, n, open)
+			open = closeMark(s, i, n, open)
 		case ']':
 			if strings.HasPrefix(s[i:], "](") && !strings.ContainsAny(s[i:], ") \n") &&
 				strings.IndexByte(s[start:i], '[') >= 0 {
@@ -107,8 +107,8 @@ func hopeInline(s string, start int) string {
 	return s + closers(open)
 }
 
-// hopeMark opens or closes with the run of n markers at i.
-func hopeMark(s string, i, n int, open []openMark) []openMark {
+// closeMark opens or closes with the run of n markers at i.
+func closeMark(s string, i, n int, open []openMark) []openMark {
 	if s[i] == '~' && n != 2 || n > 3 {
 		return open
 	}
@@ -148,8 +148,8 @@ func hopeMark(s string, i, n int, open []openMark) []openMark {
 	return append(open, openMark{i, s[i : i+n]})
 }
 
-// hopeCode closes code that is open since i.
-func hopeCode(s string, i, n int, open []openMark) string {
+// closeCode closes code that is open since i.
+func closeCode(s string, i, n int, open []openMark) string {
 	rest := s[i+n:]
 	if strings.TrimSpace(rest) == "" {
 		return strings.TrimRight(s[:i], " ") + closers(open)

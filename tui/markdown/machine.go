@@ -342,7 +342,7 @@ func (m *machine) close() {
 	if k != none && k != fence {
 		text = dedentAll(m.src[m.from:m.end], m.base)
 		if m.hopeful && m.end == len(m.src) && !m.raw {
-			text = hope(text)
+			text = closeOpen(text)
 		}
 	}
 	m.kind, m.fluid = none, false

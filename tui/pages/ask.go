@@ -117,13 +117,13 @@ func (a *Ask) Click(x, y int, now time.Time) (value string, ok bool) {
 
 // value is what a choice says, unless more has to be read before.
 func (a *Ask) value(i int) (string, bool) {
-	if a.barred(i) {
+	if a.needsReading(i) {
 		return "", false
 	}
 	return a.data.Choices[i].Value, true
 }
 
-func (a *Ask) barred(i int) bool { return a.data.Choices[i].Whole && !a.read }
+func (a *Ask) needsReading(i int) bool { return a.data.Choices[i].Whole && !a.read }
 
 // Draw implements tview.Primitive.
 func (a *Ask) Draw(screen tcell.Screen) {
@@ -299,7 +299,7 @@ func (a *Ask) paint(box render.Canvas, head, body, note []render.Line, choices [
 		for _, n := range row {
 			at := x
 			x = box.Line(x, y, a.label(n))
-			if early || a.barred(n) {
+			if early || a.needsReading(n) {
 				box.Restyle(at, y, x-at, render.Dim)
 			}
 			a.spots[n] = spot{left + at, top + y, max(min(x, w)-at, 0)}

@@ -71,14 +71,14 @@ func (p *Plan) Down(n int) {
 }
 
 // PageUp and PageDown scroll, and take the first step in sight at hand.
-func (p *Plan) PageUp()   { p.scroller.PageUp(); p.seize() }
-func (p *Plan) PageDown() { p.scroller.PageDown(); p.seize() }
+func (p *Plan) PageUp()   { p.scroller.PageUp(); p.takeKeys() }
+func (p *Plan) PageDown() { p.scroller.PageDown(); p.takeKeys() }
 
 // Top and Bottom go to the ends.
 func (p *Plan) Top()    { p.Choose(0); p.scroller.Top(); p.hold = true }
 func (p *Plan) Bottom() { p.Choose(len(p.data.Steps) - 1); p.scroller.Bottom(); p.hold = true }
 
-func (p *Plan) seize() {
+func (p *Plan) takeKeys() {
 	p.hold = true
 	for i, r := range p.rows {
 		if i < len(p.data.Steps) && r[0] >= p.top {

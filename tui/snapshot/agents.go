@@ -116,7 +116,7 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 // asked is what the human is asked for, on one line: of a permission request the call.
 func asked(i inbox.Item, root string) string {
 	if r := i.Request; i.Kind == inbox.Permission && r != nil {
-		gist := eventtext.Relative(root, eventtext.Gist(r.Tool, r.Input))
+		gist := eventtext.Relative(root, eventtext.Summary(r.Tool, r.Input))
 		return strings.TrimSpace(eventtext.ToolName(r.Tool) + " " + gist)
 	}
 	return activity.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))

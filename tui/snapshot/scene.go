@@ -15,7 +15,7 @@ import (
 // Scene is the agents as figures. Rows are those of [AgentRows]; human is who the person is, who comes when somebody
 // waits for one.
 func Scene(s *supervisor.State, rows []pages.Agent, human ritual.Kind, now time.Time) ritual.Scene {
-	picture := ritual.Scene{Cloth: woven(s.Task.Plan)}
+	picture := ritual.Scene{Cloth: planProgress(s.Task.Plan)}
 	asks := false
 	for _, row := range rows {
 		i := slices.IndexFunc(s.Agents, func(a *roster.Agent) bool { return a.ID == row.ID })
@@ -55,8 +55,8 @@ func pose(a *roster.Agent, row pages.Agent) ritual.Pose {
 	return ritual.Waits
 }
 
-// woven is how much of a plan is done.
-func woven(plan []contract.Step) float64 {
+// planProgress is how much of a plan is done.
+func planProgress(plan []contract.Step) float64 {
 	done := 0
 	for _, step := range plan {
 		if step.Status == contract.StepDone || step.Status == contract.StepSkipped {

@@ -65,7 +65,7 @@ func (t *Timeline) Add(at time.Time, e contract.Event) {
 	}
 	t.add(at, e)
 	if t.spans > maxSpans {
-		t.thin()
+		t.joinSpans()
 	}
 }
 
@@ -303,8 +303,8 @@ func (t *Timeline) keep(l *lane, s Span) {
 	t.spans++
 }
 
-// thin joins spans until there are half as many as may be.
-func (t *Timeline) thin() {
+// joinSpans joins spans until there are half as many as may be.
+func (t *Timeline) joinSpans() {
 	for t.spans > maxSpans/2 {
 		t.coarse = max(2*t.coarse, t.last.Sub(t.first)/maxSpans, time.Millisecond)
 		t.spans = 0

@@ -133,7 +133,7 @@ func (f *follower) connect(ctx context.Context) *link {
 	l.ctx, l.close = context.WithCancel(ctx)
 	since, err := f.catchUp(l.ctx, l.status.LogLines)
 	if err == nil {
-		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: since}, l.hear)
+		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: since}, l.receive)
 	}
 	if err != nil {
 		o.s.Log.Info("acp: run not followed", "run", o.id, "err", err)
@@ -143,8 +143,8 @@ func (f *follower) connect(ctx context.Context) *link {
 	return l
 }
 
-// hear hands on a part of the subscription.
-func (l *link) hear(part any) {
+// receive hands on a part of the subscription.
+func (l *link) receive(part any) {
 	select {
 	case l.parts <- part:
 	case <-l.ctx.Done():

@@ -132,7 +132,7 @@ func (m *mapper) add(e contract.Event) []frame {
 	return nil
 }
 
-// home is the session that an agent's doings belong to, and what they begin with where that is not its own.
+// home is the session that an agent's activity belongs to, and what it begins with where that is not its own.
 func (m *mapper) home(id string) (session, prefix string) {
 	if id == contract.Arbiter || id == contract.Supervisor || id == contract.Human {
 		return m.root, ""

@@ -76,10 +76,10 @@ func (l *list) take(e eventlog.Entry) error {
 	}
 	switch {
 	case r.Kind == audit.KindAudit && r.What == "tool_called" && r.About == contract.Arbiter:
-		deed := r.Deed()
-		input, _ := deed.Detail["input"].(audit.Text)
+		entry := r.Entry()
+		input, _ := entry.Detail["input"].(audit.Text)
 		var spawn struct{ Mode string }
-		if deed.Detail["tool"] == "spawn_orchestrator" && json.Unmarshal([]byte(input), &spawn) == nil {
+		if entry.Detail["tool"] == "spawn_orchestrator" && json.Unmarshal([]byte(input), &spawn) == nil {
 			l.summoned = append(l.summoned, spawn.Mode)
 		}
 	case r.Kind == audit.KindDecision && r.Decided != nil:

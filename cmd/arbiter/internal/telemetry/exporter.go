@@ -72,7 +72,7 @@ func (e *Exporter) Add(at time.Time, event contract.Event) {
 	e.collect()
 	if len(e.waiting) >= batch || !e.begun && len(e.waiting) > 0 { // that a collector is not there is known early
 		e.begun = true
-		e.rouse()
+		e.wakeUp()
 	}
 }
 
@@ -103,7 +103,7 @@ func (e *Exporter) collect() {
 	e.dropped += len(ended) - fit
 }
 
-func (e *Exporter) rouse() {
+func (e *Exporter) wakeUp() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -121,7 +121,7 @@ func (e *Exporter) Close(within time.Duration) (lost int) {
 	}
 	dropped := e.dropped
 	e.mu.Unlock()
-	e.rouse()
+	e.wakeUp()
 	late := time.AfterFunc(within, e.cancel)
 	<-e.done
 	late.Stop()

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// life is one process of arbiter, from start to end.
-type life struct {
+// processRun is one process of arbiter, from start to end.
+type processRun struct {
 	r      *round
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -32,8 +32,8 @@ type life struct {
 	filled  bool // its disk is full
 
 	clients *clients // nil where none connect
-	deeds   []deed   // still to be done
-	errands []errand
+	actions []action // still to be done
+	errands []followUp
 }
 
 type lockedBuffer struct {
@@ -54,7 +54,7 @@ func (b *lockedBuffer) String() string {
 }
 
 // start begins a life: the first one with the task, the others by --resume.
-func (r *round) start(crashAt string) (*life, error) {
+func (r *round) start(crashAt string) (*processRun, error) {
 	args := []string{"--json", "--state-dir", filepath.Join(r.dir, "state")}
 	if r.run == "" {
 		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)",
@@ -77,7 +77,7 @@ func (r *round) start(crashAt string) (*life, error) {
 	} else {
 		args = append(args, "--resume", "--session", r.run)
 	}
-	l := &life{r: r, cmd: exec.Command(r.bin, args...), lines: make(chan contract.Line, 1024)}
+	l := &processRun{r: r, cmd: exec.Command(r.bin, args...), lines: make(chan contract.Line, 1024)}
 	l.cmd.Dir = filepath.Join(r.dir, "work")
 	l.cmd.Env = append(slices.Clone(r.env), "ARBITER_CRASH_LOG="+r.hits)
 	if crashAt != "" {
@@ -103,7 +103,7 @@ func (r *round) start(crashAt string) (*life, error) {
 }
 
 // read hands on the lines. A last line without its newline is what a kill cuts.
-func (l *life) read(stdout io.Reader) {
+func (l *processRun) read(stdout io.Reader) {
 	defer close(l.lines)
 	b := bufio.NewReaderSize(stdout, 1<<20)
 	for {
@@ -119,13 +119,13 @@ func (l *life) read(stdout io.Reader) {
 }
 
 // say sends the Arbiter a message with a token of its own, by which it is known.
-func (l *life) say(text string) {
+func (l *processRun) say(text string) {
 	token := l.r.token()
-	l.r.sent[token] = &spoken{text: text, by: l}
+	l.r.sent[token] = &sentMessage{text: text, by: l}
 	l.send(token, contract.Say{Text: text + " " + token})
 }
 
-func (l *life) send(ref string, b contract.CommandBody) {
+func (l *processRun) send(ref string, b contract.CommandBody) {
 	line, err := contract.MarshalCommand(contract.Command{Ref: ref, Body: b})
 	if err != nil {
 		l.r.fail("encode a command: %v", err)
@@ -136,7 +136,7 @@ func (l *life) send(ref string, b contract.CommandBody) {
 }
 
 // findBridge remembers the bridge's pid, to be killed or looked after later.
-func (l *life) findBridge() int {
+func (l *processRun) findBridge() int {
 	if l.bridge == 0 {
 		for _, p := range processes(l.r.mark) {
 			if p.parent == l.cmd.Process.Pid && slices.Contains(p.args, "bridge") {
@@ -148,19 +148,19 @@ func (l *life) findBridge() int {
 }
 
 // wait returns the exit code once stdout has ended; -1 for a death by signal.
-func (l *life) wait() int {
+func (l *processRun) wait() int {
 	_ = l.stdin.Close()
 	_ = l.cmd.Wait()
 	return l.cmd.ProcessState.ExitCode()
 }
 
-func (l *life) killedBySignal() bool {
+func (l *processRun) killedBySignal() bool {
 	s, ok := l.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && s.Signaled() && s.Signal() == syscall.SIGKILL
 }
 
 // dump is the end of what it said.
-func (l *life) dump() string {
+func (l *processRun) dump() string {
 	lines := strings.Split(strings.TrimSpace(l.raw.String()), "\n")
 	var b strings.Builder
 	for _, line := range lines[max(0, len(lines)-25):] {

@@ -20,17 +20,17 @@ const (
 	Ended  State = "ended"  // its turn ended without one: interrupt, API failure, plain text
 )
 
-// Fate is the state of one message.
-type Fate struct {
+// Delivery is the state of one message.
+type Delivery struct {
 	ID      string
 	State   State
 	Verdict json.RawMessage // of Ruled
 }
 
-// ReadFates reads what became of messages, by the ids they were sent under, in
+// ReadDeliveries reads what became of messages, by the ids they were sent under, in
 // the order of ids. No process may be writing the transcript. An error means that
 // the file could not be read at all; damage inside of it is no error.
-func ReadFates(ctx context.Context, path string, ids []string) ([]Fate, error) {
+func ReadDeliveries(ctx context.Context, path string, ids []string) ([]Delivery, error) {
 	f, err := open(path)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func ReadFates(ctx context.Context, path string, ids []string) ([]Fate, error) {
 	return h.fates(ids), nil
 }
 
-func (h *history) fates(ids []string) []Fate {
+func (h *history) fates(ids []string) []Delivery {
 	branch := h.remembered()
 	at := map[string]int{}
 	for i, n := range branch {
@@ -53,9 +53,9 @@ func (h *history) fates(ids []string) []Fate {
 			}
 		}
 	}
-	fates := make([]Fate, len(ids))
+	fates := make([]Delivery, len(ids))
 	for i, id := range ids {
-		fates[i] = Fate{ID: id, State: Absent}
+		fates[i] = Delivery{ID: id, State: Absent}
 		if from, ok := at[id]; ok {
 			fates[i].State, fates[i].Verdict = h.follow(branch[from+1:])
 		}

@@ -38,9 +38,9 @@ const (
 	snapshotBytes  = 2 << 20
 )
 
-// books are the loop's side of the journal. Effects wait in undone until the facts
+// outbox are the loop's side of the journal. Effects wait in undone until the inputs
 // they follow from are on disk.
-type books struct {
+type outbox struct {
 	durable atomic.Uint64          // records up to this one are on disk
 	trouble atomic.Pointer[string] // why nothing can be written now; nil: it can
 	foreign atomic.Pointer[string] // somebody else wrote to the journal; it stays said
@@ -66,9 +66,9 @@ type undone struct {
 	effects []effect.Effect
 }
 
-func (b *books) init() { b.wake = make(chan struct{}, 1) }
+func (b *outbox) init() { b.wake = make(chan struct{}, 1) }
 
-func (b *books) hint() {
+func (b *outbox) hint() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -81,7 +81,7 @@ func (l *Loop) Record(j Journal) { l.books.journal = j }
 
 // Tells sets what the event log takes up of each step; without it that is the events. Call it
 // before [Loop.Run].
-func (l *Loop) Tells(t supervisor.Teller) { l.teller = t }
+func (l *Loop) Tells(t supervisor.EventRecorder) { l.teller = t }
 
 // Committed says that all records up to one are on disk.
 func (l *Loop) Committed(upTo uint64) {
@@ -104,7 +104,7 @@ func (l *Loop) Trouble(err error) {
 }
 
 // await has effects, and what is told of them, wait for all that is recorded.
-func (b *books) await(u undone) {
+func (b *outbox) await(u undone) {
 	if len(u.effects) > 0 || len(u.Told) > 0 {
 		u.upTo = b.last
 		b.undone = append(b.undone, u)
@@ -116,7 +116,7 @@ func (b *books) await(u undone) {
 // more, and the books are closed.
 func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
 	b := &l.books
-	if b.journal == nil || b.closed || !input.Recorded(in.Fact) {
+	if b.journal == nil || b.closed || !input.Recorded(in.Body) {
 		return 0, nil
 	}
 	payload, err := input.EncodeInput(in)
@@ -124,11 +124,11 @@ func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
 		panic(err) // our own types; a test encodes them all
 	}
 	kind := journal.Fact
-	if input.Narrates(in.Fact) {
+	if input.Narrates(in.Body) {
 		kind = journal.Narration
 	}
 	seq, err := b.journal.Append(kind, payload)
-	_, commanded := in.Fact.(input.Commanded)
+	_, commanded := in.Body.(input.Command)
 	switch {
 	case err == nil:
 		b.last, b.inputs, b.bytes = seq, b.inputs+1, b.bytes+len(payload)
@@ -212,8 +212,8 @@ func (l *Loop) tellDropped() {
 	}})
 }
 
-// settle does what follows from facts that are on disk, in order.
-func (l *Loop) settle(ctx context.Context) {
+// runDurableEffects does what follows from inputs that are on disk, in order.
+func (l *Loop) runDurableEffects(ctx context.Context) {
 	l.tellTrouble()
 	b := &l.books
 	durable := b.durable.Load()
@@ -272,7 +272,7 @@ func (l *Loop) tellForeign() {
 // up where somebody wants the run to end.
 func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 	b := &l.books
-	if c, ok := in.Fact.(input.Commanded); ok {
+	if c, ok := in.Body.(input.Command); ok {
 		if why := supervisor.TooLarge(c.Command.Body); why != "" {
 			l.reject(c, why)
 			return true
@@ -282,21 +282,21 @@ func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 	if trouble == nil || b.givenUp || b.journal == nil {
 		return false
 	}
-	switch f := in.Fact.(type) {
-	case input.Commanded:
+	switch f := in.Body.(type) {
+	case input.Command:
 		if _, halt := f.Command.Body.(contract.Halt); halt {
 			return false // the kill switch waits for no disk; that it was heard is told when it is recorded
 		}
 		l.reject(f, "the journal cannot be written ("+*trouble+"): nothing is accepted until it can")
 		return true
-	case input.Signalled, input.OutputLost:
+	case input.Signal, input.OutputLost:
 		l.giveUpJournal(ctx)
 	}
 	return false
 }
 
 // reject answers a command that is not recorded, and has not happened.
-func (l *Loop) reject(c input.Commanded, why string) {
+func (l *Loop) reject(c input.Command, why string) {
 	l.say(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
 }
 

@@ -13,9 +13,9 @@ import (
 // and go while we look.
 const maxDescent = 64
 
-// lookout is the part of a Watcher that may block. It alone knows the notifier and
+// watchLoop is the part of a Watcher that may block. It alone knows the notifier and
 // what is watched.
-type lookout struct {
+type watchLoop struct {
 	w       *Watcher
 	n       notifier // nil: there is none, or none that works
 	drained <-chan struct{}
@@ -32,11 +32,11 @@ type directory struct {
 	err     error // why it is not watched
 }
 
-func newLookout(w *Watcher) *lookout {
-	return &lookout{w: w, dirs: map[string]*directory{}}
+func newLookout(w *Watcher) *watchLoop {
+	return &watchLoop{w: w, dirs: map[string]*directory{}}
 }
 
-func (l *lookout) run() {
+func (l *watchLoop) run() {
 	tick := time.NewTicker(l.w.interval)
 	defer tick.Stop()
 	defer l.drop()
@@ -59,7 +59,7 @@ func (l *lookout) run() {
 }
 
 // reopen takes a notifier. All directories are to be watched anew.
-func (l *lookout) reopen() {
+func (l *watchLoop) reopen() {
 	if l.w.poll || l.n != nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (l *lookout) reopen() {
 }
 
 // drop lets the notifier go, and waits for its drainer.
-func (l *lookout) drop() {
+func (l *watchLoop) drop() {
 	if l.n == nil {
 		return
 	}
@@ -90,7 +90,7 @@ func (l *lookout) drop() {
 }
 
 // attend does what was left to do.
-func (l *lookout) attend() {
+func (l *watchLoop) attend() {
 	w := l.w
 	w.mu.Lock()
 	todo := w.todo
@@ -123,7 +123,7 @@ func (l *lookout) attend() {
 }
 
 // tick tries again what failed, finds what was not told, and rings everybody.
-func (l *lookout) tick() {
+func (l *watchLoop) tick() {
 	defer l.w.ringAll()
 	if l.w.poll {
 		return
@@ -156,7 +156,7 @@ func (l *lookout) tick() {
 
 // settle puts a watch where it belongs, and looks again: a directory may have
 // come before the one above it was watched.
-func (l *lookout) settle(t *Watch) {
+func (l *watchLoop) settle(t *Watch) {
 	dir, next := nearest(t.want)
 	for range maxDescent {
 		l.w.move(t, dir, next)
@@ -172,14 +172,14 @@ func (l *lookout) settle(t *Watch) {
 
 // ensure has a directory watched, if that is possible. The one above comes first:
 // then nothing that happens to dir meanwhile is missed.
-func (l *lookout) ensure(dir string) {
+func (l *watchLoop) ensure(dir string) {
 	if up := above(dir); up != "" {
 		l.watch(up, false)
 	}
 	l.watch(dir, true)
 }
 
-func (l *lookout) watch(dir string, needed bool) {
+func (l *watchLoop) watch(dir string, needed bool) {
 	d := l.dirs[dir]
 	if d == nil {
 		d = &directory{}
@@ -197,7 +197,7 @@ func (l *lookout) watch(dir string, needed bool) {
 }
 
 // forget has a directory watched no more.
-func (l *lookout) forget(dir string) {
+func (l *watchLoop) forget(dir string) {
 	d := l.dirs[dir]
 	if d == nil {
 		return
@@ -209,7 +209,7 @@ func (l *lookout) forget(dir string) {
 }
 
 // tidy forgets directories that nobody needs.
-func (l *lookout) tidy() {
+func (l *watchLoop) tidy() {
 	for dir := range l.dirs {
 		l.w.mu.Lock()
 		used := len(l.w.at[dir]) > 0
@@ -221,7 +221,7 @@ func (l *lookout) tidy() {
 }
 
 // report tells of trouble once, and of its end.
-func (l *lookout) report() {
+func (l *watchLoop) report() {
 	err := l.opening
 	for dir, d := range l.dirs {
 		if err == nil && d.needed && d.err != nil && !errors.Is(d.err, fs.ErrNotExist) {

@@ -96,14 +96,14 @@ func fates(t *testing.T, content string, ids ...string) []string {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadFates(context.Background(), path, ids)
+	got, err := ReadDeliveries(context.Background(), path, ids)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return render(got)
 }
 
-func render(fates []Fate) []string {
+func render(fates []Delivery) []string {
 	var out []string
 	for _, f := range fates {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.ID, f.State, f.Verdict)))

@@ -15,58 +15,61 @@ import (
 // What a human does in a round of seams, beside what is killed: each life gets some of these,
 // at random lines, and what they begin is ended a random while later.
 const (
-	deedTake     = "take"     // an agent's session is taken over, and given back
-	deedHalt     = "halt"     // and go on
-	deedPause    = "pause"    // and go on
-	deedSteer    = "steer"    // a word into a running turn
-	deedStop     = "stop"     // a word that interrupts one
-	deedEdit     = "edit"     // a word that is changed before it was sent, if there is time
-	deedWithdraw = "withdraw" // one that is taken back
-	deedTamper   = "tamper"   // the workspace's settings change, and are looked at
+	actionTake     = "take"     // an agent's session is taken over, and given back
+	actionHalt     = "halt"     // and go on
+	actionPause    = "pause"    // and go on
+	actionSteer    = "steer"    // a word into a running turn
+	actionStop     = "stop"     // a word that interrupts one
+	actionEdit     = "edit"     // a word that is changed before it was sent, if there is time
+	actionWithdraw = "withdraw" // one that is taken back
+	actionTamper   = "tamper"   // the workspace's settings change, and are looked at
 )
 
-var deeds = []string{deedTake, deedTake, deedHalt, deedPause, deedSteer, deedStop, deedEdit, deedWithdraw, deedTamper}
+var actions = []string{actionTake, actionTake, actionHalt, actionPause, actionSteer, actionStop, actionEdit,
+	actionWithdraw, actionTamper}
 
-// deed is one of them in a plan.
-type deed struct {
+// action is one of them in a plan.
+type action struct {
 	name  string
 	after int // lines
 }
 
-// errand is what is still to be done: the end of what a deed began.
-type errand struct {
+// followUp is what is still to be done: the end of what an action began.
+type followUp struct {
 	ticks int
 	do    func()
 }
 
-// deedTick is what errands are counted in.
-const deedTick = 50 * time.Millisecond
+// actionTick is what errands are counted in.
+const actionTick = 50 * time.Millisecond
 
 // seams reports whether this is a round of seams: then writing has to be permitted, too, the human
 // takes his time for that, and each agent meets a usage limit.
-func (r *round) seams() bool { return r.o.deeds > 0 && r.must == "" && r.seed%r.o.deeds == 1%r.o.deeds }
+func (r *round) seams() bool {
+	return r.o.actions > 0 && r.must == "" && r.seed%r.o.actions == 1%r.o.actions
+}
 
-// deedsOf chooses for a life.
-func (r *round) deedsOf() []deed {
+// actionsOf chooses for a life.
+func (r *round) actionsOf() []action {
 	if !r.seams() {
 		return nil
 	}
-	var list []deed
+	var list []action
 	for range 2 + r.rnd.IntN(2) {
-		list = append(list, deed{name: deeds[r.rnd.IntN(len(deeds))], after: 5 + r.rnd.IntN(60)})
+		list = append(list, action{name: actions[r.rnd.IntN(len(actions))], after: 5 + r.rnd.IntN(60)})
 	}
 	return list
 }
 
 // later has something done in a while.
-func (l *life) later(f func()) {
-	l.errands = append(l.errands, errand{ticks: 1 + l.r.rnd.IntN(12), do: f})
+func (l *processRun) later(f func()) {
+	l.errands = append(l.errands, followUp{ticks: 1 + l.r.rnd.IntN(12), do: f})
 }
 
 // tick does what is due.
-func (l *life) tick() {
+func (l *processRun) tick() {
 	var due []func()
-	l.errands = slices.DeleteFunc(l.errands, func(e errand) bool {
+	l.errands = slices.DeleteFunc(l.errands, func(e followUp) bool {
 		if e.ticks == 0 {
 			due = append(due, e.do)
 		}
@@ -80,41 +83,41 @@ func (l *life) tick() {
 	}
 }
 
-// act does those of its deeds whose line has come.
-func (l *life) act() {
-	l.deeds = slices.DeleteFunc(l.deeds, func(d deed) bool {
+// act does those of its actions whose line has come.
+func (l *processRun) act() {
+	l.actions = slices.DeleteFunc(l.actions, func(d action) bool {
 		if l.count < d.after || l.ended != nil {
 			return false
 		}
-		l.r.f.deeds[d.name]++
+		l.r.f.actions[d.name]++
 		l.r.tell("  %s: line %d, the human's %s", l.r.name(), l.count, d.name)
 		l.do(d.name)
 		return true
 	})
 }
 
-func (l *life) do(name string) {
+func (l *processRun) do(name string) {
 	switch name {
-	case deedTake:
+	case actionTake:
 		l.send("take", contract.Attach{ID: l.anybody(contract.Arbiter)})
-	case deedHalt:
+	case actionHalt:
 		l.send("halt", contract.Halt{})
-	case deedPause:
+	case actionPause:
 		l.send("pause", contract.Pause{})
 		l.later(func() { l.send("go on", contract.Continue{}) })
-	case deedSteer:
+	case actionSteer:
 		l.sayTo(l.anybody(contract.Arbiter), contract.Steer)
-	case deedStop:
+	case actionStop:
 		if id := l.anybody(""); id != "" {
 			l.sayTo(id, contract.Stop)
 		}
-	case deedEdit, deedWithdraw:
-		if !l.r.woven() {
+	case actionEdit, actionWithdraw:
+		if !l.r.jobDone() {
 			token := l.r.token()
-			l.r.sent[token] = &spoken{text: name, by: l}
+			l.r.sent[token] = &sentMessage{text: name, by: l}
 			l.send(token, contract.Say{Text: name + " " + token})
 		}
-	case deedTamper:
+	case actionTamper:
 		if err := l.r.tamper(); err != nil {
 			l.r.fail("%v", err)
 		}
@@ -122,7 +125,7 @@ func (l *life) do(name string) {
 }
 
 // anybody is an agent that has a message, or else the one named.
-func (l *life) anybody(other string) string {
+func (l *processRun) anybody(other string) string {
 	var list []string
 	if other != "" {
 		list = append(list, other)
@@ -140,17 +143,17 @@ func (l *life) anybody(other string) string {
 }
 
 // sayTo speaks to an agent with a strength. Once all is woven nothing is said any more.
-func (l *life) sayTo(id, strength string) {
-	if l.r.woven() {
+func (l *processRun) sayTo(id, strength string) {
+	if l.r.jobDone() {
 		return
 	}
 	token := l.r.token()
-	l.r.sent[token] = &spoken{text: strength, by: l}
+	l.r.sent[token] = &sentMessage{text: strength, by: l}
 	l.send(token, contract.Say{To: id, Strength: strength, Text: "a word on the way " + token})
 }
 
-// respond does what a human would to what deeds lead to.
-func (l *life) respond(ev contract.Line) {
+// respond does what a human would to what actions lead to.
+func (l *processRun) respond(ev contract.Line) {
 	switch b := ev.Body.(type) {
 	case contract.Takeover:
 		if b.State == "open" {
@@ -169,10 +172,10 @@ func (l *life) respond(ev contract.Line) {
 		for token, s := range l.r.sent {
 			switch {
 			case b.From != contract.Human || s.by != l || s.id != "" || !strings.Contains(b.Text, token):
-			case s.text == deedEdit:
+			case s.text == actionEdit:
 				s.id = b.MessageID
 				l.send("edit", contract.EditMessage{MessageID: b.MessageID, Text: "changed " + token})
-			case s.text == deedWithdraw:
+			case s.text == actionWithdraw:
 				s.id = b.MessageID
 				l.send("withdraw", contract.WithdrawMessage{MessageID: b.MessageID})
 			}

@@ -40,7 +40,7 @@ func TestLeaveIsGiven(t *testing.T) {
 
 // TestErrandsAreRun: each once, within the ticks it may take, also what an errand leads to.
 func TestErrandsAreRun(t *testing.T) {
-	l := &life{r: &round{rnd: rand.New(rand.NewPCG(1, 2))}}
+	l := &processRun{r: &round{rnd: rand.New(rand.NewPCG(1, 2))}}
 	n := 0
 	for range 20 {
 		l.later(func() { n++ })
@@ -59,9 +59,9 @@ func TestErrandsAreRun(t *testing.T) {
 func TestRoundsOfSeams(t *testing.T) {
 	count := func(every uint64, must string) (n int) {
 		for seed := range uint64(20) {
-			r := &round{o: options{deeds: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
-			same := &round{o: options{deeds: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
-			a, b := r.deedsOf(), same.deedsOf()
+			r := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
+			same := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
+			a, b := r.actionsOf(), same.actionsOf()
 			if len(a) != len(b) || len(a) > 0 && a[0] != b[0] || (len(a) > 0) != r.seams() {
 				t.Errorf("seed %d: %v, and then %v", seed, a, b)
 			}

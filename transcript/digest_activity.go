@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// doings is what one thread said and did: the last of it.
-type doings struct {
+// activity is what one thread said and did: the last of it.
+type activity struct {
 	limits   DigestLimits
 	said     []string
 	commands []*Command
@@ -35,13 +35,13 @@ const (
 // What the CLI says instead of an outcome (observed with CLI 2.1.329).
 var noOutcome = []string{"[Tool call interrupted:", "Command running in background with ID:"}
 
-func newDoings(limits DigestLimits) *doings {
-	return &doings{limits: limits, calls: map[string]call{}}
+func newDoings(limits DigestLimits) *activity {
+	return &activity{limits: limits, calls: map[string]call{}}
 }
 
 // readSubagent takes the records of a subagent's transcript that are the session's and
 // not older than since, and hands them to also.
-func (d *doings) readSubagent(ctx context.Context, path, session, since string,
+func (d *activity) readSubagent(ctx context.Context, path, session, since string,
 	also func(Record)) (damaged int, err error) {
 	f, err := open(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *doings) readSubagent(ctx context.Context, path, session, since string,
 }
 
 // add takes a record of the thread; speaks says that its words count.
-func (d *doings) add(rec Record, speaks bool) {
+func (d *activity) add(rec Record, speaks bool) {
 	switch r := rec.(type) {
 	case *Assistant:
 		if r.APIError || r.Message.Model == synthetic {
@@ -77,7 +77,7 @@ func (d *doings) add(rec Record, speaks bool) {
 }
 
 // results takes the outcomes of calls that were taken before.
-func (d *doings) results(rec Record) {
+func (d *activity) results(rec Record) {
 	r, ok := rec.(*User)
 	if !ok || len(d.calls) == 0 {
 		return
@@ -89,7 +89,7 @@ func (d *doings) results(rec Record) {
 	}
 }
 
-func (d *doings) use(b Block, at string) {
+func (d *activity) use(b Block, at string) {
 	var input struct {
 		Command  string `json:"command"`
 		File     string `json:"file_path"`
@@ -119,7 +119,7 @@ func (d *doings) use(b Block, at string) {
 	d.waiting = latest(d.waiting, b.ID, maxWaiting)
 }
 
-func (d *doings) result(b Block, at string) {
+func (d *activity) result(b Block, at string) {
 	c, ok := d.calls[b.ToolUseID]
 	if !ok {
 		return
@@ -145,7 +145,7 @@ func (d *doings) result(b Block, at string) {
 	}
 }
 
-func (d *doings) commandList() []Command {
+func (d *activity) commandList() []Command {
 	list := make([]Command, len(d.commands))
 	for i, c := range d.commands {
 		list[i] = *c

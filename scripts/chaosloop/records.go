@@ -26,14 +26,14 @@ func kept(b contract.Body) bool {
 	return false
 }
 
-// checkBooks holds the documents of a run to its books, which `arbiter replay` prints:
+// checkRecords holds the documents of a run to its books, which `arbiter replay` prints:
 // of all lives, what was printed and what was only recorded before a kill. Books whose
 // bits were flipped prove nothing.
-func (r *round) checkBooks(requests []rehearsal.Request) {
+func (r *round) checkRecords(requests []rehearsal.Request) {
 	if r.run == "" || r.flipped {
 		return
 	}
-	all := r.readBooks()
+	all := r.readRecords()
 	var books []contract.Line
 	for _, l := range all {
 		if kept(l.Body) {
@@ -46,12 +46,12 @@ func (r *round) checkBooks(requests []rehearsal.Request) {
 	r.checkLeave(all)
 	r.checkReceipts(books)
 	r.checkNumbers(books)
-	lost := r.checkChairs(books, requests)
+	lost := r.checkArbiters(books, requests)
 	r.checkDocuments(books, requests, lost)
 }
 
-// readBooks are the lines of all lives, as `arbiter replay` prints them.
-func (r *round) readBooks() (all []contract.Line) {
+// readRecords are the lines of all lives, as `arbiter replay` prints them.
+func (r *round) readRecords() (all []contract.Line) {
 	out, errs, code := r.command(nil, "replay", "--state-dir", filepath.Join(r.dir, "state"), r.run)
 	if code != 0 {
 		r.fail("replay: %d: %s", code, errs)
@@ -245,7 +245,7 @@ func (r *round) checkDocuments(books []contract.Line, requests []rehearsal.Reque
 		if h.To == contract.Arbiter {
 			again = lost
 		}
-		had := heardBy(requests, m.MessageID, sessions[h.To])
+		had := receivedBy(requests, m.MessageID, sessions[h.To])
 		if len(had) > 0 && len(had) <= 1+again {
 			continue
 		}
@@ -273,8 +273,8 @@ func carrier(after []contract.Line, h contract.Handoff) (contract.Message, bool)
 	return contract.Message{}, false
 }
 
-// heardBy lists those of an agent's sessions that had a message.
-func heardBy(requests []rehearsal.Request, message string, sessions []string) []string {
+// receivedBy lists those of an agent's sessions that had a message.
+func receivedBy(requests []rehearsal.Request, message string, sessions []string) []string {
 	var had []string
 	mark := "| id: " + message
 	for _, q := range requests {
@@ -307,10 +307,10 @@ func (r *round) statuses() map[string]string {
 
 var inheritance = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
 
-// checkChairs: one Arbiter rules at a time. Each session of it but the last gave a
+// checkArbiters: one Arbiter rules at a time. Each session of it but the last gave a
 // document, or its history was lost; after it nothing is heard of it; and the next one
 // inherits once. It returns how many histories were lost.
-func (r *round) checkChairs(books []contract.Line, requests []rehearsal.Request) (lost int) {
+func (r *round) checkArbiters(books []contract.Line, requests []rehearsal.Request) (lost int) {
 	bad := func(format string, args ...any) {
 		r.f.usurped++
 		r.fail(format, args...)

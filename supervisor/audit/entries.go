@@ -16,9 +16,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Deed is something that an audit asks about: who was started and how it ended, what was
+// Entry is something that an audit asks about: who was started and how it ended, what was
 // permitted, said, commanded and stopped. About is the agent it is done to or by, if any.
-type Deed struct {
+type Entry struct {
 	What   string
 	About  string
 	Detail map[string]any // strings, whole numbers, truth values, Text and lists of strings
@@ -30,11 +30,11 @@ type Text string
 // Sum is the SHA-256 of a text, in hexadecimal.
 func (t Text) Sum() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(t))) }
 
-type deeds []Deed
+type entries []Entry
 
 // detail is made of names and values in turn; empty values are left out.
-func (d *deeds) add(what, about string, detail ...any) {
-	deed := Deed{What: what, About: about, Detail: map[string]any{}}
+func (d *entries) add(what, about string, detail ...any) {
+	entry := Entry{What: what, About: about, Detail: map[string]any{}}
 	for i := 0; i+1 < len(detail); i += 2 {
 		switch v := detail[i+1].(type) {
 		case string:
@@ -50,9 +50,9 @@ func (d *deeds) add(what, about string, detail ...any) {
 				continue
 			}
 		}
-		deed.Detail[detail[i].(string)] = detail[i+1]
+		entry.Detail[detail[i].(string)] = detail[i+1]
 	}
-	*d = append(*d, deed)
+	*d = append(*d, entry)
 }
 
 // haltedText is left out where it does not hold.
@@ -63,8 +63,8 @@ func haltedText(halted bool) string {
 	return ""
 }
 
-// deedsOfFact are what an input is by itself.
-func deedsOfFact(f input.Fact) (d deeds) {
+// entriesOfInput are what an input is by itself.
+func entriesOfInput(f input.Body) (d entries) {
 	switch f := f.(type) {
 	case input.Began:
 		d.life("begun", f.Options, f.Claude)
@@ -77,9 +77,9 @@ func deedsOfFact(f input.Fact) (d deeds) {
 		d.add("bridge_lost", "", "reason", f.Message, "halted", haltedText(f.Halted))
 	case input.NoBridge:
 		d.add("not_begun", "", "category", string(f.Category), "reason", f.Message)
-	case input.Commanded:
+	case input.Command:
 		d.command(f.Command)
-	case input.Signalled:
+	case input.Signal:
 		d.add("signal", "", "signal", f.Signal, "fast", f.Fast)
 	case input.Spawned:
 		x := f.Result
@@ -104,7 +104,7 @@ func deedsOfFact(f input.Fact) (d deeds) {
 			f.Reason)
 	case input.PermissionWithdrawn:
 		d.add("permission_withdrawn", "", "request", f.Request)
-	case input.Judged:
+	case input.CallDecided:
 		d.add("judged", f.Params.ID, "tool", f.Params.Tool, "action", f.Action, "subagent", f.Params.Subagent,
 			"behavior", f.Behavior, "decided_by", f.By, "rule", f.Rule, "reason", f.Reason)
 	case input.Remembered:
@@ -115,7 +115,7 @@ func deedsOfFact(f input.Fact) (d deeds) {
 		d.add("model", f.Agent.ID, "model", f.Model, "failed", f.Failed)
 	case input.Stopped:
 		d.add("stopped", "", "unstopped", f.Unstopped)
-	case input.Happened:
+	case input.AgentEvent:
 		if x, ok := f.Event.Body.(bridge.Done); ok {
 			d.add("ended", f.Event.ID, "session_id", x.SessionID, "generation", f.Event.Generation, "exit_code",
 				x.Exit.Code, "signal", x.Exit.Signal, "expected", x.Exit.Expected, "swept", x.Exit.Swept)
@@ -125,7 +125,7 @@ func deedsOfFact(f input.Fact) (d deeds) {
 }
 
 // life is what a life of the run is held to.
-func (d *deeds) life(what string, o runconfig.Options, c bridge.ClaudeInfo) {
+func (d *entries) life(what string, o runconfig.Options, c bridge.ClaudeInfo) {
 	sandbox := "unsandboxed"
 	if o.Sandbox != nil {
 		sandbox = "bubblewrap"
@@ -148,7 +148,7 @@ func duration(t time.Duration) string {
 }
 
 // command is what a human ordered. What he wrote is text; all else stands as it is.
-func (d *deeds) command(c contract.Command) {
+func (d *entries) command(c contract.Command) {
 	if bad, ok := c.Body.(contract.Malformed); ok {
 		d.add("command", "", "command", "malformed", "reason", bad.Problem)
 		return
@@ -175,8 +175,8 @@ func (d *deeds) command(c contract.Command) {
 	d.add("command", "", detail...)
 }
 
-// deedsOfEffect are what is done because of an input; after is the state behind it.
-func deedsOfEffect(e effect.Effect, after *supervisor.State) (d deeds) {
+// entriesOfEffect are what is done because of an input; after is the state behind it.
+func entriesOfEffect(e effect.Effect, after *supervisor.State) (d entries) {
 	switch e := e.(type) {
 	case effect.Spawn:
 		d.add("spawn", e.Params.ID, "generation", e.Params.Generation, "session_id", e.Params.Config.SessionID,
@@ -207,8 +207,8 @@ func deedsOfEffect(e effect.Effect, after *supervisor.State) (d deeds) {
 	return d
 }
 
-// deedsOfEvent are what the frontends were told, where nothing else says it.
-func deedsOfEvent(e contract.Event) (d deeds) {
+// entriesOfEvent are what the frontends were told, where nothing else says it.
+func entriesOfEvent(e contract.Event) (d entries) {
 	switch b := e.Body.(type) {
 	case contract.Message:
 		d.add("message", "", "message_id", b.MessageID, "from", b.From, "to", b.To, "kind", b.Kind, "text",
@@ -237,11 +237,11 @@ func deedsOfEvent(e contract.Event) (d deeds) {
 	return d
 }
 
-// audited are the names of the events that deedsOfEvent tells of.
+// audited are the names of the events that entriesOfEvent tells of.
 var audited = func() map[string]bool {
 	names := map[string]bool{}
 	for _, body := range contract.Events() {
-		if len(deedsOfEvent(contract.Event{Body: body})) > 0 {
+		if len(entriesOfEvent(contract.Event{Body: body})) > 0 {
 			names[body.EventName()] = true
 		}
 	}

@@ -151,7 +151,7 @@ func TestOneArbiterAtATime(t *testing.T) {
 		"two documents":    {book(sits("a"), hears, leaves, leaves, sits("b"), hears, rules("COMPLETE")), asked, 1, 0},
 	} {
 		r := &round{f: newFigures()}
-		if lost := r.checkChairs(tt.books, tt.requests); r.f.usurped != tt.usurped || lost != tt.lost {
+		if lost := r.checkArbiters(tt.books, tt.requests); r.f.usurped != tt.usurped || lost != tt.lost {
 			t.Errorf("%s: %d, %d lost, %q", name, r.f.usurped, lost, r.problems)
 		}
 	}

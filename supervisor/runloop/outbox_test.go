@@ -70,7 +70,7 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		if a := hearing[contract.Accepted](n); len(a) != 2 || a[1].Ref != "b" {
 			t.Errorf("accepted %v", a)
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		if exit := n.over(); exit != contract.ExitInterrupted {
 			t.Errorf("exit %d", exit)
 		}
@@ -123,10 +123,10 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		if !slices.Equal(refs, []string{"before", "after"}) {
 			t.Errorf("accepted %v", refs)
 		}
-		n.loop.Put(input.Signalled{Signal: "TERM"})
+		n.loop.Put(input.Signal{Signal: "TERM"})
 		n.over()
 		for _, f := range book.facts(t) {
-			if c, ok := f.(input.Commanded); ok && c.Command.Ref == "during" {
+			if c, ok := f.(input.Command); ok && c.Command.Ref == "during" {
 				t.Error("what was refused stands in the journal")
 			}
 		}
@@ -143,7 +143,7 @@ func TestHaltInTrouble(t *testing.T) {
 		time.Sleep(time.Second)
 		book.takes(-1)
 		n.loop.Trouble(errors.New("no space left on device"))
-		n.loop.Put(input.Commanded{Channel: input.ChannelSocket,
+		n.loop.Put(input.Command{Channel: input.ChannelSocket,
 			Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
 		synctest.Wait()
 		if !n.loop.Snapshot().Halted {
@@ -160,7 +160,7 @@ func TestHaltInTrouble(t *testing.T) {
 		if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 || len(port.starts()) != 1 {
 			t.Errorf("halted %v, %d crashes, started %v", s.Halted, s.Crashes, port.starts())
 		}
-		n.loop.Put(input.Signalled{Signal: "TERM"})
+		n.loop.Put(input.Signal{Signal: "TERM"})
 		n.over()
 	})
 }
@@ -171,16 +171,16 @@ func TestHaltComesFirst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n := newLife(t, &fakeJournal{}, silentPort())
 			ref := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
-			n.loop.Put(input.Happened{Event: bridge.Event{AgentRef: ref,
+			n.loop.Put(input.AgentEvent{Event: bridge.Event{AgentRef: ref,
 				Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
-			n.loop.Put(input.Commanded{Channel: input.ChannelSocket,
+			n.loop.Put(input.Command{Channel: input.ChannelSocket,
 				Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
 			n.begin(func(o *runconfig.Options) { o.Task = "build" })
 			synctest.Wait()
 			if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 {
 				t.Errorf("halted %v, %d crashes", s.Halted, s.Crashes)
 			}
-			n.loop.Put(input.Signalled{Signal: "TERM"})
+			n.loop.Put(input.Signal{Signal: "TERM"})
 			n.over()
 		})
 	}
@@ -193,11 +193,11 @@ func TestASignalInTrouble(t *testing.T) {
 		"idle":   func(*life) {},
 		"a word": func(n *life) { n.say("w", "one") },
 		"stopping": func(n *life) {
-			n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+			n.loop.Put(input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 		},
 		"stopped": func(n *life) {
-			n.loop.Put(input.Commanded{Channel: input.ChannelStdin,
+			n.loop.Put(input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 			n.loop.Put(input.Stopped{})
 		},
@@ -213,7 +213,7 @@ func TestASignalInTrouble(t *testing.T) {
 				synctest.Wait()
 				n.loop.Trouble(errors.New("input/output error"))
 				synctest.Wait()
-				go n.loop.Put(input.Signalled{Signal: "INT"})
+				go n.loop.Put(input.Signal{Signal: "INT"})
 				exit := n.over()
 				if want := contract.ExitInterrupted; exit != want && !strings.HasPrefix(name, "stop") {
 					t.Errorf("exit %d", exit)
@@ -317,7 +317,7 @@ func TestWhatTheJournalDoesNotTake(t *testing.T) {
 		if n.loop.Snapshot().Ending != nil {
 			t.Error("the run ends")
 		}
-		n.loop.Put(input.Signalled{Signal: "INT"})
+		n.loop.Put(input.Signal{Signal: "INT"})
 		n.over()
 	})
 }
@@ -331,7 +331,7 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		time.Sleep(time.Second)
 		before := book.count()
 		// a body that Apply does not know
-		n.loop.Put(input.Commanded{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}})
+		n.loop.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}})
 		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
 			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
 		}
@@ -375,7 +375,7 @@ func TestAForeignWriteIsTold(t *testing.T) {
 		if a := hearing[contract.Accepted](n); len(a) != 1 {
 			t.Errorf("accepted %v", a)
 		}
-		n.loop.Put(input.Signalled{Signal: "TERM"})
+		n.loop.Put(input.Signal{Signal: "TERM"})
 		n.over()
 	})
 }

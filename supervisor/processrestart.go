@@ -15,9 +15,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// revive starts another process for an agent: the next incarnation, on the session
+// restartProcess starts another process for an agent: the next incarnation, on the session
 // of the last one, or on a new session if that one is lost.
-func (st *step) revive(id string) {
+func (st *step) restartProcess(id string) {
 	a := st.Edit(id)
 	if a == nil || a.Status != roster.Down || !st.BridgeUp || st.Ending != nil || st.Halted || st.TrustQuestion != nil {
 		return
@@ -81,16 +81,16 @@ func (st *step) recall(id string) {
 	st.tell(id, conversation.KindRetry, b.String())
 }
 
-// reviveAll starts those whose process is gone: the Arbiter at once, the others one
+// restartAll starts those whose process is gone: the Arbiter at once, the others one
 // after the other.
-func (st *step) reviveAll() {
+func (st *step) restartAll() {
 	after := time.Duration(0)
 	for i := range st.Agents {
 		a := st.Agents[i]
 		switch {
 		case a.Status != roster.Down:
 		case a.Role == roster.RoleArbiter:
-			st.revive(a.ID)
+			st.restartProcess(a.ID)
 		default:
 			after += startGap
 			st.do(effect.SetTimer{Key: restartKey(a.AgentRef), After: after})
