@@ -321,7 +321,7 @@ func checkSenders(t *testing.T, s spoof, st State, p *play) {
 		}
 		back, err := input.DecodeInput(raw)
 		if err != nil || back.From != o || o.By != want || o.Channel != "" {
-			t.Errorf("%s, %s: %T is from %+v and read as %+v (%v), want %s", s.file, s.name, in.Body, o, back.From, err, want)
+			t.Errorf("%s, %s: %T from %+v, read as %+v (%v), not %s", s.file, s.name, in.Body, o, back.From, err, want)
 		}
 		st, _ = Apply(st, in)
 	}
