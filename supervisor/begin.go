@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // began starts the run: the Arbiter is summoned at once, so that it is ready
@@ -17,7 +18,7 @@ func (st *step) began(f input.Began) {
 	st.Began, st.ProcessBegan, st.ProcessRuns, st.Task.Phase = st.at, st.at, 1, machine.Idle
 	st.BridgeUp = true
 	st.HumanPresent = f.Options.HumanPresent
-	st.emit(contract.Supervisor, st.sessionEvent())
+	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Claude))
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
@@ -47,7 +48,7 @@ func (st *step) noBridge(f input.NoBridge) {
 		st.Question, st.Permission.Unclaimed = nil, nil
 	}
 	st.Options, st.ProcessBegan, st.Task.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
-	st.emit(contract.Supervisor, st.sessionEvent())
+	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Claude))
 	st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
 	exit := contract.ExitFailed
 	if lifecycle.IsEnvironmental(f.Category) {
@@ -63,24 +64,12 @@ func (st *step) noBridge(f input.NoBridge) {
 }
 
 // sessionEvent describes the run, as its first event.
-func (st *step) sessionEvent() contract.Session {
-	o := st.Options
-	confined, why := st.confinement()
+func sessionEvent(o *runconfig.Options, claude bridge.ClaudeInfo) contract.Session {
+	confined, why := o.Confinement()
 	return contract.Session{
-		Session: o.Run, CWD: o.CWD, ClaudeVersion: st.Claude.Version, Claude: st.Claude.Path,
+		Session: o.Run, CWD: o.CWD, ClaudeVersion: claude.Version, Claude: claude.Path,
 		Rehearsal: o.Rehearsal, StandIn: o.StandIn, Scenario: o.Scenario,
 		Trusted: o.Trusted, Permissions: o.Permissions, Version: o.Version, Log: o.Log,
 		Sandbox: confined, SandboxReason: why,
 	}
-}
-
-// confinement is what confines the agents, and why nothing does.
-func (st *step) confinement() (what, why string) {
-	switch o := st.Options; {
-	case o.Sandbox != nil:
-		return "bubblewrap", ""
-	case o.SandboxReason != "":
-		return "unsandboxed", o.SandboxReason
-	}
-	return "unsandboxed", "not asked for (--sandbox)"
 }

@@ -119,7 +119,7 @@ const muteBridge = 3
 
 // bridgeMute counts a probe that the bridge did not answer, and ends a bridge that is mute.
 func (st *step) bridgeMute() {
-	if st.at.Sub(st.UnansweredAt) < st.every() {
+	if st.at.Sub(st.UnansweredAt) < st.Options.ProbeEvery() {
 		return // agents that are looked at together wait together
 	}
 	st.UnansweredAt = st.at

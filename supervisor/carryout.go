@@ -138,7 +138,7 @@ func (st *step) goOnWith(p *DecisionRequest, v verdict.Arbiter) verdict.Arbiter 
 	} else if last := st.Task.History.Last(1); len(last) > 0 && last[0].Agent != task.AnyMode {
 		mode = last[0].Agent
 	}
-	if _, known := st.ModeNamed(mode); !known {
+	if _, known := st.Options.ModeNamed(mode); !known {
 		mode = ""
 	}
 	v.Decision, v.Mode = verdict.SelectMode, mode

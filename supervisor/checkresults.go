@@ -54,7 +54,7 @@ func (st *step) surveyed(f input.Inspected) {
 	}
 	h.Document = handoff.Generate(handoff.Source{
 		Agent: a, Why: h.Why, Seen: f.Result, Plan: st.Task.Plan, Recent: st.Conversation.RecentMessages,
-		Name: st.displayName,
+		Name: st.DisplayName,
 	})
 	st.advance(f.Serial)
 }

@@ -52,9 +52,9 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Reset:
 		st.reset(c.Ref)
 	case contract.SetPlan:
-		if i := slices.IndexFunc(b.Steps, func(s contract.Step) bool { _, ok := st.ModeNamed(s.Mode); return s.Mode != "" && !ok }); i >= 0 {
+		if i := slices.IndexFunc(b.Steps, func(s contract.Step) bool { _, ok := st.Options.ModeNamed(s.Mode); return s.Mode != "" && !ok }); i >= 0 {
 			st.reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode,
-				strings.Join(st.modeNames(), ", "))
+				strings.Join(st.Options.ModeNames(), ", "))
 			return
 		}
 		st.accept(c.Ref, "plan set")
@@ -113,7 +113,7 @@ func (st *step) killCommand(ref, id string) {
 	if left := st.interruptedWorkOf(&a); left != "" {
 		notice += "\nLeft half-done: " + left + "."
 	}
-	if st.release(id, "killed by the human", true); st.unfinished(&a) {
+	if st.release(id, "killed by the human", true); a.Unfinished() {
 		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindKilled, Why: "the human ended it",
 			Message: notice})
 	} else {

@@ -83,7 +83,7 @@ func (st *step) overtaken(c *handoff.Completing) bool {
 // notYet says why a COMPLETE whose checks were repeated cannot take effect: something
 // happened meanwhile.
 func (st *step) notYet(c *handoff.Completing) string {
-	switch taken := st.takenOver(); {
+	switch taken := st.TakenOver(); {
 	case st.AnyWorks():
 		return "meanwhile Orchestrators work (" + st.LivingText() + ")"
 	case taken != "":

@@ -89,7 +89,7 @@ func (s *State) configArbiter(c *bridge.AgentConfig) {
 		runconfig.DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but " +
 			"the state of the task",
 	}[s.Options.Decider]
-	for _, m := range s.Modes() {
+	for _, m := range s.Options.AvailableModes() {
 		p.Modes = append(p.Modes, prompts.Mode{Name: m.Name, Description: m.Description})
 	}
 	c.SystemPrompt = p.Text()
@@ -102,7 +102,7 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *roster.Agent) {
 		ID: a.ID, Name: a.Name, CWD: c.CWD, Delimiter: s.Options.Delimiter, Isolated: a.Isolation != "",
 		Rehearsal: s.Options.Rehearsal,
 	}
-	if mode, ok := s.ModeNamed(a.Mode); ok {
+	if mode, ok := s.Options.ModeNamed(a.Mode); ok {
 		p.Mode, p.ModePrompt = mode.Name, mode.Prompt
 		tools, denied := mode.CLI()
 		c.Tools, c.DisallowedTools = tools, append(c.DisallowedTools, denied...)
@@ -118,7 +118,7 @@ func (s *State) configOrchestrator(c *bridge.AgentConfig, a *roster.Agent) {
 // render puts a message into its envelope: the sender is a property of the
 // pipe, never of text. The work log that travels with it comes first.
 func (s *State) render(m conversation.Mail) string {
-	e := envelope.Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.displayName(m.From), Kind: m.Kind,
+	e := envelope.Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.DisplayName(m.From), Kind: m.Kind,
 		ID: m.ID}
 	to, _ := s.Agent(m.To)
 	for _, id := range m.Carries {
@@ -155,7 +155,7 @@ func (s *State) render(m conversation.Mail) string {
 // handoffBrief renders what a new Arbiter inherits, to stand before a message.
 func (s *State) handoffBrief(text string) string {
 	return envelope.Envelope{
-		Delimiter: s.Options.Delimiter, From: contract.Supervisor, Name: s.displayName(contract.Supervisor),
+		Delimiter: s.Options.Delimiter, From: contract.Supervisor, Name: s.DisplayName(contract.Supervisor),
 		Kind:  "inheritance",
 		Parts: []envelope.Part{{Text: text}},
 	}.Render()
@@ -189,7 +189,7 @@ func (st *step) remind(a *roster.Agent) {
 func (st *step) keepModes(old []agents.Agent) {
 	for i := range st.Agents {
 		a := st.Agents[i]
-		if _, known := st.ModeNamed(a.Mode); known || a.Mode == "" || a.Dismissed {
+		if _, known := st.Options.ModeNamed(a.Mode); known || a.Mode == "" || a.Dismissed {
 			continue
 		}
 		for _, m := range old {

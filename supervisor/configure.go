@@ -124,13 +124,13 @@ func (st *step) configured(f input.Configured) {
 		return
 	}
 	if f.Failed != "" {
-		st.fail(f.Agent.ID, bridge.CatInvalidRequest, st.displayName(f.Agent.ID)+" did not take the model "+f.Model+
+		st.fail(f.Agent.ID, bridge.CatInvalidRequest, st.DisplayName(f.Agent.ID)+" did not take the model "+f.Model+
 			", and keeps its own: "+f.Failed, []string{})
 		return
 	}
 	if !f.All {
 		a.Model = f.Model
-		st.emit(a.ID, contract.Notice{Text: "The model of " + st.displayName(a.ID) + " is " + f.Model + "."})
+		st.emit(a.ID, contract.Notice{Text: "The model of " + st.DisplayName(a.ID) + " is " + f.Model + "."})
 		return
 	}
 	st.Options.Model, st.Options.ArbiterModel = f.Model, ""

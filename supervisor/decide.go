@@ -114,7 +114,7 @@ func (st *step) decided(f input.Decided) {
 func (st *step) unfit(d decider.Decision) string {
 	switch d.Decision {
 	case verdict.SelectMode:
-		if _, ok := st.ModeNamed(d.Mode); !ok {
+		if _, ok := st.Options.ModeNamed(d.Mode); !ok {
 			return fmt.Sprintf("there is no mode %q", d.Mode)
 		}
 	case verdict.Continue, verdict.Retry, verdict.Complete:

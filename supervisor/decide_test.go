@@ -429,7 +429,7 @@ func TestRulesTire(t *testing.T) {
 		}
 	}
 	r, exit := p.finished()
-	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || p.s.Task.TotalFailures > unledFailures*2+1 {
+	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || p.s.Task.TotalFailures > p.s.Options.FailureLimit(false)+1 {
 		t.Errorf("result %+v, exit %d after %d failures", r, exit, p.s.Task.TotalFailures)
 	}
 	p.folds()

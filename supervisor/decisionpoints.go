@@ -102,10 +102,10 @@ func (st *step) record() decision.Record {
 func (s *State) Record() decision.Record {
 	o := &s.Options
 	r := decision.Record{
-		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: s.failedChecks(),
+		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: append(s.Handoff.FailedChecks(), s.Task.FailedCriteria()...),
 		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures,
 		MaxFailures:   o.MaxFailures,
-		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: s.maxTotalFailures(),
+		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: s.Options.FailureLimit(s.FallbackReason != ""),
 		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
 		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.EarlierRuntime +
 			max(s.LastAt.Sub(s.ProcessBegan), 0),
@@ -177,7 +177,7 @@ func (st *step) noteArbiterRequest(a *roster.Agent, m conversation.Mail) {
 		st.ArbiterRequest = nil
 	case st.Task.Phase == machine.Selecting, st.Task.Phase == machine.Error, st.Task.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.ArbiterRequest = st.requestDecision(decision.PointSelect, "")
-	case st.Task.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(st.failedChecks()) > 0: // its COMPLETE was sent back
+	case st.Task.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(append(st.Handoff.FailedChecks(), st.Task.FailedCriteria()...)) > 0: // its COMPLETE was sent back
 		st.ArbiterRequest = st.requestDecision(decision.PointEvaluate, st.lastWorked())
 	default:
 		st.ArbiterRequest = nil
@@ -201,7 +201,7 @@ func (s *State) taskText() string {
 		return fmt.Sprintf(" of %d", n)
 	}
 	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.Task.History.Len(),
-		s.Task.Failures, most(s.Options.MaxFailures), s.Task.TotalFailures, most(s.maxTotalFailures()), cmp.Or(s.Options.Decider, runconfig.DeciderSession))
+		s.Task.Failures, most(s.Options.MaxFailures), s.Task.TotalFailures, most(s.Options.FailureLimit(s.FallbackReason != "")), cmp.Or(s.Options.Decider, runconfig.DeciderSession))
 	switch {
 	case s.FallbackReason != "":
 		text += "; the rules decide in your place: " + s.FallbackReason

@@ -18,12 +18,9 @@ import (
 // generous; while it retries the API, or is stopped, it is no sign of anything.
 const proofWait = 30 * time.Second
 
-// proofWait in a run that is looked at more often, or less.
-func (s *State) proofWait() time.Duration { return s.scaled(proofWait) }
-
 // awaitProof looks at a message again when its proof is overdue.
 func (st *step) awaitProof(m conversation.Mail) {
-	st.do(effect.SetTimer{Key: proofKey(m.Wire), After: st.proofWait()})
+	st.do(effect.SetTimer{Key: proofKey(m.Wire), After: st.Options.Scaled(proofWait)})
 }
 
 const saidEarlier = "Said before the word that you read last, which stopped you before you had this one:\n"
@@ -71,7 +68,7 @@ func (st *step) proofOverdue(wire string) {
 		st.relaunch(a.ID, restart.Hung, "swallows its messages")
 		return
 	}
-	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.proofWait().String() +
+	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.Options.Scaled(proofWait).String() +
 		"; it is sent again"})
 	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
 		Steer: len(a.Turn) > 1}})

@@ -73,7 +73,7 @@ func (st *step) signalled(f input.Signal) {
 
 // timeIsOver ends the run at its time limit, but not while a human has a session.
 func (st *step) timeIsOver() {
-	if st.anyTakenOver() {
+	if st.AnyTakenOver() {
 		// It is looked at again when the session is given back, and here, however that ends.
 		st.do(effect.SetTimer{Key: timeoutKey, After: takenGrace})
 		return

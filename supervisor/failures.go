@@ -89,7 +89,7 @@ func (st *step) reportLostAgent(id, why string) {
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.drop(id) {
 		if m.Kind != conversation.KindContinue && m.Kind != conversation.KindCorrection {
-			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.displayName(m.From))
+			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.DisplayName(m.From))
 		}
 	}
 	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff &&
@@ -100,7 +100,7 @@ func (st *step) reportLostAgent(id, why string) {
 		return
 	}
 	text += " Its files remain. Summon another, or judge the task anew."
-	if st.unfinished(&a) {
+	if a.Unfinished() {
 		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindGone, Why: "it " + why, Message: text})
 		return
 	}

@@ -72,7 +72,7 @@ func saidIn(t bridge.Turn) string {
 // for; else the human decides.
 func (st *step) fallbackArbiter(said string) {
 	const reason = "the Arbiter gave no valid verdict"
-	free := slices.ContainsFunc(st.waitingAgents(), func(id string) bool { return !st.needsAnswer(id) })
+	free := slices.ContainsFunc(st.WaitingAgents(), func(id string) bool { return !st.needsAnswer(id) })
 	if st.awaitsHuman() && !st.AnyWorks() && !free {
 		st.rule(verdict.Arbiter{Decision: verdict.Continue, Reason: reason + "; the human's answer is awaited"},
 			sourceFallback)

@@ -25,7 +25,7 @@ func (st *step) ask(text string) { st.question(QuestionPart{Text: text}) }
 func (st *step) question(p QuestionPart) {
 	p.Number, p.At = st.Questions+1, st.at
 	if p.Arbiter {
-		p.For = st.waitingAgents()
+		p.For = st.WaitingAgents()
 	}
 	joined, told := st.Question.with(p)
 	if told {
@@ -87,7 +87,7 @@ func (st *step) inputEnded() {
 // endUncontinued ends a run that stands still by a human's word once its turns are over, if
 // no human is present any more who could continue it.
 func (st *step) endUncontinued() {
-	if !st.Paused || st.HumanPresent || st.anyTakenOver() {
+	if !st.Paused || st.HumanPresent || st.AnyTakenOver() {
 		return
 	}
 	if slices.ContainsFunc(st.Agents, func(a *roster.Agent) bool { return a.Status == roster.Busy }) {

@@ -175,7 +175,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case running && (a.Status == roster.Restarting || a.Status == roster.Stopping):
 			step(event(bridge.Done{SessionID: a.SessionID}))
 		}
-		if p.s.anyTakenOver() {
+		if p.s.AnyTakenOver() {
 			taken++
 		}
 	}

@@ -20,18 +20,6 @@ func (s *State) OwnDir(id string) string {
 	return s.Options.Workspace.Dir(id)
 }
 
-// isolationOf is the isolation of a new Orchestrator; wanted: of it alone.
-func (s *State) isolationOf(wanted bool) string {
-	w := s.Options.Workspace
-	switch {
-	case w.Isolated():
-		return w.Isolation
-	case wanted && w.Enabled():
-		return runconfig.IsolationWorktree
-	}
-	return ""
-}
-
 // place is what an agent's directory is asked for with; zero: it shares the run's.
 func (s *State) place(id string) runconfig.Place {
 	a, ok := s.Agent(id)

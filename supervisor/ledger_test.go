@@ -63,7 +63,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	for text, r := range p.ledger() {
 		got[text], sent[text] = r.Status, r.Sent
 	}
-	company := "right half" + (&State{Roster: roster.Roster{Agents: p.s.Agents[:2]}}).company("orch-2")
+	company := "right half" + (&roster.Roster{Agents: p.s.Agents[:2]}).SharingText("orch-2")
 	want := map[string]string{
 		"Build it": conversation.MessageDelivered, "left half": conversation.MessageDelivered, company: conversation.MessageDelivered,
 		"left: half is there": conversation.MessageDelivered, "May I?": conversation.MessageDelivered, "They are at it.": conversation.MessageSaid,

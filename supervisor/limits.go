@@ -15,7 +15,7 @@ import (
 // limitWork sets the time limit of an Orchestrator's mode.
 func (st *step) limitWork(id string) {
 	a, _ := st.Agent(id)
-	if mode, ok := st.ModeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
+	if mode, ok := st.Options.ModeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
 		st.do(effect.SetTimer{Key: workLimitKey(a.AgentRef), After: mode.Limits.Timeout})
 	}
 }
@@ -30,7 +30,7 @@ func (st *step) countTurn(id string) {
 	if a.ReachedLimit != "" {
 		return
 	}
-	mode, _ := st.ModeNamed(a.Mode) // one without a mode has no limits of it
+	mode, _ := st.Options.ModeNamed(a.Mode) // one without a mode has no limits of it
 	why := lifecycle.ReachedLimit(a, mode.Limits)
 	if limit := st.Options.MaxCostPerAgent; why == "" && budget.Level(a.CostUSD, limit) == budget.LevelLimit {
 		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
@@ -45,7 +45,7 @@ func (s *State) costLimit(a *roster.Agent) float64 {
 	if a.Role != roster.RoleOrchestrator {
 		return 0
 	}
-	mode, _ := s.ModeNamed(a.Mode)
+	mode, _ := s.Options.ModeNamed(a.Mode)
 	limit, own := s.Options.MaxCostPerAgent, mode.Limits.MaxCostUSD
 	if limit <= 0 || own > 0 && own < limit {
 		return own
@@ -131,7 +131,7 @@ func (st *step) workLimitRang(id string) {
 		a.Standing == roster.HandedOff {
 		return
 	}
-	mode, _ := st.ModeNamed(a.Mode)
+	mode, _ := st.Options.ModeNamed(a.Mode)
 	st.outOfLimits(id, fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
 	if a.Status == roster.Busy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})

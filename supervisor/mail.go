@@ -71,7 +71,7 @@ func (st *step) drop(to string) []conversation.Mail {
 	for _, m := range refused {
 		if m.From == contract.Human {
 			st.emit(to, contract.Notice{Text: "message " + m.ID + " was not answered: the API refused the turn, and " +
-				st.displayName(to) + " was let go before another"})
+				st.DisplayName(to) + " was let go before another"})
 		}
 	}
 	return append(lost, refused...)

@@ -51,7 +51,7 @@ func unreadable(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
 // setAside keeps a message that the Arbiter could not read from its successors, which could
 // not either. Of a large one they receive the beginning. The human is notified.
 func (st *step) setAside(m conversation.Mail) {
-	size, whose := words.Size(int64(len(m.Text))), st.displayName(m.From)
+	size, whose := words.Size(int64(len(m.Text))), st.DisplayName(m.From)
 	st.GeneratedInRow = 0 // the next one has something else to read
 	if m.Kind == conversation.KindTask {
 		st.dropTask(m)

@@ -34,7 +34,7 @@ func (st *step) situation(o occasion) machine.Situation {
 	if o.agent == "" {
 		last, lastThere = st.Last()
 	}
-	_, known := st.ModeNamed(o.mode)
+	_, known := st.Options.ModeNamed(o.mode)
 	s := machine.Situation{
 		Decision: o.ruling.Decision, AgentKnown: o.mode == "" || known,
 		Engaged: st.EngagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.awaitsArbiter(),
@@ -42,7 +42,7 @@ func (st *step) situation(o occasion) machine.Situation {
 			(last.Alive() || last.Status == roster.Parked),
 		Iterations: st.Task.Iterations, MaxIterations: opt.MaxIterations,
 		Failures: st.Task.Failures, MaxFailures: opt.MaxFailures,
-		TotalFailures: st.Task.TotalFailures, MaxTotalFailures: st.maxTotalFailures(),
+		TotalFailures: st.Task.TotalFailures, MaxTotalFailures: st.Options.FailureLimit(st.FallbackReason != ""),
 		Recoverable: o.recoverable, RulesLeft: !o.stuck,
 		WasComplete: o.completed, Before: o.was,
 	}

@@ -94,7 +94,7 @@ func (st *step) planFrom(h handoff.Handover) {
 			continue
 		}
 		mode := strings.ToLower(strings.TrimSpace(s.Mode))
-		if _, known := st.ModeNamed(mode); !known {
+		if _, known := st.Options.ModeNamed(mode); !known {
 			mode = st.modeIn(s.Text)
 		}
 		steps = append(steps, contract.Step{Text: s.Text, Status: contract.StepPending, Mode: mode})
@@ -127,7 +127,7 @@ func (st *step) tasksChanged(id string, b bridge.Tasks) {
 func (st *step) modeIn(text string) string {
 	head, _, ok := strings.Cut(text, ":")
 	name := strings.ToLower(strings.TrimSpace(head))
-	if _, known := st.ModeNamed(name); ok && known {
+	if _, known := st.Options.ModeNamed(name); ok && known {
 		return name
 	}
 	return ""

@@ -30,7 +30,7 @@ func (st *step) spawned(f input.Spawned) {
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}
-	st.watch(a, st.every())
+	st.watch(a, st.Options.ProbeEvery())
 	st.putAsked(a.ID)
 	if len(st.Task.Plan) > 0 {
 		st.remind(a) // the plan may have changed since its start was begun

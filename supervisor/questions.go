@@ -7,7 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // What can be chosen about a workspace that is not trusted, besides cancel.
@@ -119,7 +118,7 @@ func (s *State) needsAnswer(id string) bool {
 // isWaitedFor reports whether an Orchestrator that waited when a question was put still waits for its answer. One whose
 // work has failed waits for what is decided about that.
 func (s *State) isWaitedFor(p QuestionPart) bool {
-	return slices.ContainsFunc(s.waitingAgents(), func(id string) bool {
+	return slices.ContainsFunc(s.WaitingAgents(), func(id string) bool {
 		a, _ := s.Agent(id)
 		return a.Work != nil && slices.Contains(p.For, id)
 	})
@@ -128,17 +127,6 @@ func (s *State) isWaitedFor(p QuestionPart) bool {
 // undecided reports whether the human has yet to say what becomes of a COMPLETE that was rejected too often.
 func (s *State) undecided() bool {
 	return slices.ContainsFunc(s.Question.parts(), func(p QuestionPart) bool { return p.Kind == QuestionAcceptance })
-}
-
-// waitingAgents lists the Orchestrators that wait for a word.
-func (s *State) waitingAgents() []string {
-	var ids []string
-	for _, a := range s.Agents {
-		if a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting {
-			ids = append(ids, a.ID)
-		}
-	}
-	return ids
 }
 
 // askedAgain takes a question in that is open already, and returns it as it was put first: the Arbiter may be the one

@@ -70,7 +70,7 @@ func (st *step) keepReserve() {
 		st.Budget.HeldUntil = w.ResetsAt
 		st.awaitReset()
 	}
-	if st.resetIsTooFar() && st.Task.Text != "" && !st.anyBusy() && !st.anyTakenOver() {
+	if st.resetIsTooFar() && st.Task.Text != "" && !st.anyBusy() && !st.AnyTakenOver() {
 		st.limitReached(st.reserveText() + ": resume it then, raise --max-wait, or lower --quota-reserve")
 	}
 }

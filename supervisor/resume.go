@@ -65,7 +65,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Handoff.WaitingQuestions, st.TrustQuestion = nil, nil // the agents that asked are gone, too
 	st.ShortRenewals = 0                                     // the limits may be others
-	e := st.sessionEvent()
+	e := sessionEvent(&st.Options, st.Claude)
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
 	if f.Notice != "" {
@@ -137,7 +137,7 @@ func (st *step) prepareNextTask() {
 // resumePhase is where the task stands when its run is taken up again.
 func (s *State) resumePhase() machine.State {
 	switch {
-	case s.returning():
+	case s.AnyReturning():
 		return machine.Executing
 	case s.Task.Text == "":
 		return machine.Idle
@@ -145,17 +145,6 @@ func (s *State) resumePhase() machine.State {
 		return machine.Evaluating
 	}
 	return machine.Selecting
-}
-
-// returning reports whether an Orchestrator comes back that works or waits.
-func (s *State) returning() bool {
-	for _, a := range s.Agents {
-		if a.Role == roster.RoleOrchestrator && !a.Dismissed &&
-			(a.Standing == roster.Working || a.Standing == roster.Waiting) {
-			return true
-		}
-	}
-	return false
 }
 
 // outOfBounds ends a run again whose limit still stands.

@@ -38,7 +38,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	case verdict.Continue:
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
 		if v.To == "" && !st.AnyWorks() && len(st.Handoff.SuccessorQueue) == 0 && !st.Handoff.IsDue() &&
-			!st.pendingFor(contract.Arbiter) && !st.anyTakenOver() && !st.awaitsHuman() {
+			!st.pendingFor(contract.Arbiter) && !st.AnyTakenOver() && !st.awaitsHuman() {
 			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.LivingText())
 		}
 	case verdict.Complete:
@@ -46,7 +46,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 			return bad("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.",
 				st.LivingText())
 		}
-		if taken := st.takenOver(); taken != "" {
+		if taken := st.TakenOver(); taken != "" {
 			return bad("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
 		}
 		if st.Handoff.ReportIsDue() {
@@ -60,9 +60,9 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 			return bad("%s", doubt)
 		}
 	case verdict.SelectMode:
-		if _, ok := st.ModeNamed(v.Mode); !ok {
+		if _, ok := st.Options.ModeNamed(v.Mode); !ok {
 			st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
-			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(st.modeNames(), ", "))
+			return bad("There is no mode %q. Modes: %s.", v.Mode, strings.Join(st.Options.ModeNames(), ", "))
 		}
 	}
 	return nil

@@ -128,7 +128,7 @@ func (st *step) findUnsent(id string) (at int, why string) {
 	case at < 0:
 		return at, "no message " + id + " waits: it was delivered, or never said"
 	case st.Conversation.Mail[at].From != contract.Human:
-		return at, "message " + id + " is " + st.displayName(st.Conversation.Mail[at].From) + "'s, not yours"
+		return at, "message " + id + " is " + st.DisplayName(st.Conversation.Mail[at].From) + "'s, not yours"
 	case st.Conversation.Mail[at].Wire != "":
 		return at, "message " + id + " was sent already: say another, or interrupt"
 	}

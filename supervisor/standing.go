@@ -1,13 +1,8 @@
 package supervisor
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -79,89 +74,5 @@ func (s *State) renewing(kind string) bool {
 	return false
 }
 
-// displayName is how a party is called in prose.
-func (s *State) displayName(id string) string {
-	switch id {
-	case contract.Arbiter:
-		return "the Arbiter"
-	case contract.Human:
-		return "the human"
-	case contract.Supervisor:
-		return "the supervisor"
-	}
-	if a, ok := s.Agent(id); ok {
-		return a.Name
-	}
-	return id
-}
-
 // nothingText stands for an empty text in what a model reads.
 const nothingText = "(nothing)"
-
-// The modes that an Orchestrator can be summoned under, in this run.
-
-// Modes are the agents of this run.
-func (s *State) Modes() []agents.Agent { return s.Options.AvailableModes() }
-
-// ModeNamed finds one of them.
-func (s *State) ModeNamed(name string) (agents.Agent, bool) {
-	return agents.Lookup(s.Options.AvailableModes(), name)
-}
-
-// modeNames lists their names.
-func (s *State) modeNames() []string {
-	return agents.Names(s.Options.AvailableModes())
-}
-
-// anyTakenOver reports whether a human has somebody's session.
-func (s *State) anyTakenOver() bool { return s.takenOver() != "" }
-
-// takenOver lists whose sessions a human has.
-func (s *State) takenOver() string {
-	var names []string
-	for _, a := range s.Agents {
-		if a.Takeover != nil {
-			names = append(names, a.ID)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// failedChecks are the checks and criteria that kept a COMPLETE from taking effect, as deciders are shown them.
-func (s *State) failedChecks() []decision.Check {
-	list := s.Handoff.FailedChecks()
-	for _, r := range s.Task.Acceptance.Failing() {
-		check := verdict.Check{Command: r.Command, Expect: "acceptance criterion: " + r.Text}
-		why := cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))
-		list = append(list, decision.Ran(check, verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output,
-			Why: why}))
-	}
-	return list
-}
-
-// every is the distance of looks in this run.
-func (s *State) every() time.Duration {
-	if every := s.Options.WatchEvery; every > 0 {
-		return every
-	}
-	return runconfig.DefaultWatchEvery
-}
-
-// scaled stretches a time that is meant for the usual distance of looks.
-func (s *State) scaled(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (float64(s.every()) / float64(runconfig.DefaultWatchEvery)))
-}
-
-// maxTotalFailures is the limit of failures in all; 0: none.
-func (s *State) maxTotalFailures() int {
-	o := &s.Options
-	if o.MaxTotalFailures == 0 && (s.FallbackReason != "" || o.Decider == runconfig.DeciderRules) {
-		return unledFailures * o.MaxFailures
-	}
-	return o.MaxTotalFailures
-}
-
-// unledFailures is how many times --max-failures a task may fail in all where nothing but
-// rules leads it: successes between the failures forgive those in a row, and rules know no
-// weariness.
-const unledFailures = 4

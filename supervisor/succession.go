@@ -99,7 +99,7 @@ func (s *State) RenewalBrief(h handoff.Handover) string {
 		"Then comes the message that is yours to rule on.\n\n")
 	b.WriteString(handoff.DocumentText(h.Document, h.Receipts, h.Why))
 	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n",
-		cmp.Or(s.Task.Text, nothingText), task.PlanText(s.Task.Plan), s.rosterForSuccessor())
+		cmp.Or(s.Task.Text, nothingText), task.PlanText(s.Task.Plan), s.Roster.ForSuccessor())
 	if s.Question != nil {
 		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", s.Question.Text)
 	}
@@ -130,34 +130,6 @@ func (s *State) ledgerText() string {
 	return b.String()
 }
 
-// rosterForSuccessor lists the Orchestrators for one who has never met them.
-func (s *State) rosterForSuccessor() string {
-	var b strings.Builder
-	list, others := s.Shown()
-	b.WriteString(roster.OthersText(others))
-	for _, a := range list {
-		where := string(a.Standing)
-		if !a.Alive() {
-			where += ", gone"
-		}
-		fmt.Fprintf(&b, "- %s, %s: %s", a.ID, a.Name, where)
-		if a.Mode != "" {
-			fmt.Fprintf(&b, ", as %s", a.Mode)
-		}
-		if a.Predecessor != "" {
-			fmt.Fprintf(&b, ", successor of %s", a.Predecessor)
-		}
-		if a.Alive() {
-			fmt.Fprintf(&b, ". Its brief: %s", strings.ReplaceAll(words.Head(a.Brief, 1500), "\n", "\n  "))
-		}
-		b.WriteString("\n")
-	}
-	if b.Len() == 0 {
-		return "(none was summoned)"
-	}
-	return b.String()
-}
-
 // recollect lists the last messages an agent had a part in, within a size.
 func (s *State) recollect(id string, room int) string {
 	var parts []string
@@ -166,7 +138,7 @@ func (s *State) recollect(id string, room int) string {
 		if m.From != id && m.To != id || m.Kind == conversation.KindRenewal || m.Kind == conversation.KindRelief {
 			continue
 		}
-		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.displayName(m.From), s.displayName(m.To), m.Kind,
+		part := fmt.Sprintf("\n%s to %s (%s):\n%s\n", s.DisplayName(m.From), s.DisplayName(m.To), m.Kind,
 			words.QuoteLines(m.Text))
 		if len(part) > room {
 			part = "\n(earlier words are left out)\n"

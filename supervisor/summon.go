@@ -28,13 +28,13 @@ type summons struct {
 // the reason is a limit of the run, the run is ending when it returns.
 func (st *step) summon(in summons) string {
 	brief, mode, successorOf, by := in.brief, in.mode, in.successorOf, in.by
-	_, known := st.ModeNamed(mode)
+	_, known := st.Options.ModeNamed(mode)
 	old, problem := st.predecessor(&successorOf)
 	switch {
 	case strings.TrimSpace(brief) == "":
 		return "An Orchestrator needs a brief: what is wanted, where, and how it will be judged."
 	case mode != "" && !known:
-		return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(st.modeNames(), ", "))
+		return fmt.Sprintf("There is no mode %q. Modes: %s.", mode, strings.Join(st.Options.ModeNames(), ", "))
 	case problem != "":
 		return problem
 	case in.isolated && !st.Options.Workspace.Enabled():
@@ -64,7 +64,7 @@ func (st *step) summon(in summons) string {
 			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(st.Summoned), Generation: 1},
 			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(st.Summoned), Mode: mode,
 			Predecessor: successorOf, Brief: brief,
-			Isolation: st.isolationOf(in.isolated || old.Isolation != ""),
+			Isolation: st.Options.IsolationOf(in.isolated || old.Isolation != ""),
 		},
 		AgentWork: roster.AgentWork{Standing: roster.Working},
 	}
@@ -75,7 +75,7 @@ func (st *step) summon(in summons) string {
 	}
 	warnOfOthers := ""
 	if a.Isolation == "" {
-		warnOfOthers = st.company(a.ID)
+		warnOfOthers = st.SharingText(a.ID)
 	}
 	st.addAgent(a, brief)
 	text, attached := brief, []conversation.Attached(nil)
@@ -134,29 +134,6 @@ func (st *step) selected(id, mode, by string) {
 	st.fire(on, occasion{agent: id, mode: mode})
 	st.beginWork(id)
 	st.limitWork(id)
-}
-
-// unfinished reports whether an Orchestrator, as it was before its end, leaves work
-// behind that nobody has told of.
-func (s *State) unfinished(was *roster.Agent) bool {
-	return s.Ending == nil && was.Role == roster.RoleOrchestrator && was.HasHistory &&
-		(was.Standing == roster.Working || was.Standing == roster.Waiting)
-}
-
-// company warns an Orchestrator of the others in the same working tree.
-func (s *State) company(self string) string {
-	var others []string
-	for _, a := range s.Agents {
-		shares := a.ID != self && a.Role == roster.RoleOrchestrator && a.Isolation == ""
-		if shares && a.Alive() && a.Standing != roster.HandedOff {
-			others = append(others, a.Name+" ("+a.ID+")")
-		}
-	}
-	if len(others) == 0 {
-		return ""
-	}
-	return "\n\n## You are not alone\n\nIn the same working tree: " + strings.Join(others, ", ") +
-		". Keep to the files of your brief, expect changes you did not make, and never undo them."
 }
 
 // forget drops what those left that were gone long before the last ones, and in the end

@@ -132,7 +132,7 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
-	if a := p.agent("orch-1"); a.Status != roster.Parked || a.Takeover != nil || p.s.anyTakenOver() {
+	if a := p.agent("orch-1"); a.Status != roster.Parked || a.Takeover != nil || p.s.AnyTakenOver() {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
 	if e := last[contract.Takeover](p); e.State != takeover.StateFailed {
@@ -224,7 +224,7 @@ func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Stopping)
 	p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
-	if p.s.anyTakenOver() || last[contract.Takeover](p).State != takeover.StateFailed {
+	if p.s.AnyTakenOver() || last[contract.Takeover](p).State != takeover.StateFailed {
 		t.Errorf("%+v", p.agent("orch-1").Takeover)
 	}
 }

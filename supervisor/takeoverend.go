@@ -55,7 +55,7 @@ func (st *step) goOnAfterTakeover(id, release string) {
 		st.restartProcess(id)
 	}
 	st.Waking, st.ReturnedAgent = true, id // the Arbiter may have waited for just that
-	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.anyTakenOver() && st.elapsed() >= t {
+	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.AnyTakenOver() && st.elapsed() >= t {
 		st.timeIsOver() // it had waited for that
 	}
 }

@@ -90,8 +90,8 @@ func (st *step) overrule() {
 
 // forceAgent summons an Orchestrator of a mode that a human chose.
 func (st *step) forceAgent(ref, mode string) {
-	if _, ok := st.ModeNamed(mode); !ok {
-		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.modeNames(), ", "))
+	if _, ok := st.Options.ModeNamed(mode); !ok {
+		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.Options.ModeNames(), ", "))
 		return
 	}
 	if st.Task.Text == "" {
@@ -122,7 +122,7 @@ func (st *step) forceAgent(ref, mode string) {
 func (st *step) skipStep(ref, agent string) bool {
 	i := st.Task.StepToSkip(&st.Roster, agent)
 	if i < 0 && agent != "" && st.Task.StepAtHand() >= 0 {
-		st.reject(ref, "the step at hand is not that of %s: skip_step skips it all the same", st.displayName(agent))
+		st.reject(ref, "the step at hand is not that of %s: skip_step skips it all the same", st.DisplayName(agent))
 		return false
 	}
 	if i < 0 {

@@ -83,22 +83,8 @@ func decodeAndRun[T any](raw json.RawMessage, run func(T) (string, error)) (stri
 	return run(in)
 }
 
-// summoned finds the Orchestrator that the same call of the Arbiter's had summoned
-// before its process ended, when the turn goes on in another and the call is made again.
-func (st *step) summoned(in spawnInput) (roster.Agent, bool) {
-	for i := range st.Agents {
-		a := st.Agents[i]
-		if a.SummonedIn != "" && slices.Contains(st.Agents[0].InterruptedTurn, a.SummonedIn) && a.Brief == in.Prompt &&
-			a.Mode == in.Mode && a.Alive() {
-			st.Edit(a.ID).SummonedIn = "" // a further call means another one
-			return *st.Agents[i], true
-		}
-	}
-	return roster.Agent{}, false
-}
-
 func (st *step) toolSpawn(in spawnInput) (string, error) {
-	if a, again := st.summoned(in); again {
+	if a, again := st.SummonedBefore(in.Prompt, in.Mode); again {
 		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.", a.ID, a.Name), nil
 	}
 	if st.nothingWanted() {
@@ -140,7 +126,7 @@ func (st *step) toolRelease(in releaseInput) (string, error) {
 		a, _ := st.Agent(id)
 		reason := cmp.Or(in.Reason, "released")
 		st.release(id, reason, false)
-		if st.unfinished(&a) {
+		if a.Unfinished() {
 			st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindReleased, Why: "it was released: " +
 				reason, Message: a.Name + " was released before its work was done."})
 			answer += " " + id + " had not handed off: the supervisor's record of its work follows in the work log."
@@ -159,8 +145,8 @@ func (st *step) toolSetPlan(in setPlanInput) (string, error) {
 		if !slices.Contains(statuses, status) {
 			return "", fmt.Errorf("step %d: no status %q; use %s", i+1, status, strings.Join(statuses, ", "))
 		}
-		if _, ok := st.ModeNamed(s.Mode); s.Mode != "" && !ok {
-			return "", fmt.Errorf("step %d: no mode %q; modes: %s", i+1, s.Mode, strings.Join(st.modeNames(), ", "))
+		if _, ok := st.Options.ModeNamed(s.Mode); s.Mode != "" && !ok {
+			return "", fmt.Errorf("step %d: no mode %q; modes: %s", i+1, s.Mode, strings.Join(st.Options.ModeNames(), ", "))
 		}
 		steps = append(steps, contract.Step{Text: s.Text, Status: status, Mode: s.Mode})
 	}

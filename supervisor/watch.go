@@ -26,7 +26,7 @@ func (st *step) probed(f input.Probed) {
 		return
 	}
 	silent := lifecycle.QuietFor(a, f.Result, st.at)
-	st.watch(a, lifecycle.NextProbe(silent, st.Options.QuietAfter, st.every()))
+	st.watch(a, lifecycle.NextProbe(silent, st.Options.QuietAfter, st.Options.ProbeEvery()))
 	if f.Failed != "" {
 		// The bridge is busy, mute or gone, which tells nothing of the agent.
 		if f.Silent {
@@ -37,7 +37,7 @@ func (st *step) probed(f input.Probed) {
 	st.UnansweredProbes = 0
 	wasStopped := a.Watch.Stopped
 	a.Watch = lifecycle.Observe(a.Watch, lifecycle.Probe{
-		Result: f.Result, At: st.at, Busy: a.Status == roster.Busy, Silence: st.scaled(lifecycle.Silence),
+		Result: f.Result, At: st.at, Busy: a.Status == roster.Busy, Silence: st.Options.Scaled(lifecycle.Silence),
 	})
 	st.tellQuiet(a, silent)
 	if a.Watch.Stopped && !wasStopped {

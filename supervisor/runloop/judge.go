@@ -256,7 +256,7 @@ func (l *Loop) beyondMode(c toolCall) (rule, why string) {
 	if !ok || a.Mode == "" {
 		return "", ""
 	}
-	mode, ok := s.ModeNamed(a.Mode)
+	mode, ok := s.Options.ModeNamed(a.Mode)
 	if !ok {
 		return "", "its mode " + a.Mode + " is not known any more"
 	}

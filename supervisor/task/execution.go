@@ -196,3 +196,15 @@ func (s *State) AgentFailure(r *roster.Roster, id string, c bridge.Category, mes
 	}
 	return f
 }
+
+// FailedCriteria are the acceptance criteria that kept a COMPLETE from taking effect, as deciders are shown them.
+func (s *State) FailedCriteria() []decision.Check {
+	var list []decision.Check
+	for _, r := range s.Acceptance.Failing() {
+		check := verdict.Check{Command: r.Command, Expect: "acceptance criterion: " + r.Text}
+		why := cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))
+		list = append(list, decision.Ran(check, verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output,
+			Why: why}))
+	}
+	return list
+}

@@ -1,0 +1,65 @@
+package runconfig
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+)
+
+// ModeNamed finds a mode that an Orchestrator can be summoned under.
+func (o *Options) ModeNamed(name string) (agents.Agent, bool) {
+	return agents.Lookup(o.AvailableModes(), name)
+}
+
+// ModeNames lists the names of the modes.
+func (o *Options) ModeNames() []string {
+	return agents.Names(o.AvailableModes())
+}
+
+// ProbeEvery is the time between two probes of an agent in this run.
+func (o *Options) ProbeEvery() time.Duration {
+	if every := o.WatchEvery; every > 0 {
+		return every
+	}
+	return DefaultWatchEvery
+}
+
+// Scaled stretches a time that is meant for the usual time between two probes.
+func (o *Options) Scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (float64(o.ProbeEvery()) / float64(DefaultWatchEvery)))
+}
+
+// FailureLimit is how often a task may fail in all; 0: without a limit. unled: the rules decide in the Arbiter's place.
+func (o *Options) FailureLimit(unled bool) int {
+	if o.MaxTotalFailures == 0 && (unled || o.Decider == DeciderRules) {
+		return unledFailures * o.MaxFailures
+	}
+	return o.MaxTotalFailures
+}
+
+// unledFailures is how many times --max-failures a task may fail in all where nothing but rules leads it: successes
+// between the failures forgive those in a row, and rules know no weariness.
+const unledFailures = 4
+
+// IsolationOf is the isolation of a new Orchestrator; wanted: of it alone.
+func (o *Options) IsolationOf(wanted bool) string {
+	w := o.Workspace
+	switch {
+	case w.Isolated():
+		return w.Isolation
+	case wanted && w.Enabled():
+		return IsolationWorktree
+	}
+	return ""
+}
+
+// Confinement names what confines the agents, and says why nothing does.
+func (o *Options) Confinement() (what, why string) {
+	switch {
+	case o.Sandbox != nil:
+		return "bubblewrap", ""
+	case o.SandboxReason != "":
+		return "unsandboxed", o.SandboxReason
+	}
+	return "unsandboxed", "not asked for (--sandbox)"
+}
