@@ -32,7 +32,7 @@ type registry struct {
 
 	mu      sync.Mutex
 	latest  map[string]*incarnation // by id; its generation is kept for good
-	run     string                  // "" before initialize
+	owner   Owner                   // empty before initialize
 	closing bool
 }
 
@@ -41,10 +41,10 @@ func newRegistry(l Launcher, p *peer, log *slog.Logger, others *inquiries) *regi
 }
 
 // begin says whose processes sweep may kill.
-func (r *registry) begin(run string) {
+func (r *registry) begin(of Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run = run
+	r.owner = of
 }
 
 // claim makes a new incarnation, to be started by the caller. Of two claims of
@@ -97,7 +97,7 @@ func (r *registry) find(ref AgentRef) (*incarnation, error) {
 }
 
 // live closes the registry for claims and returns who has not ended.
-func (r *registry) live() (incs []*incarnation, run string) {
+func (r *registry) live() (incs []*incarnation, of Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closing = true
@@ -107,14 +107,14 @@ func (r *registry) live() (incs []*incarnation, run string) {
 		}
 	}
 	slices.SortFunc(incs, func(a, b *incarnation) int { return strings.Compare(a.ref.ID, b.ref.ID) })
-	return incs, r.run
+	return incs, r.owner
 }
 
 // stopAll ends all agents: in order within grace, at once within hard after it.
 // Checks end at once meanwhile. Then it sweeps what had escaped them. It may run twice at a time, when the
 // connection ends during a shutdown; the shorter grace wins.
 func (r *registry) stopAll(grace, hard time.Duration) ShutdownResult {
-	all, run := r.live()
+	all, of := r.live()
 	begun := time.Now()
 	r.others.end()
 	left := r.stopEach(all, grace, false)
@@ -123,10 +123,10 @@ func (r *registry) stopAll(grace, hard time.Duration) ShutdownResult {
 	if len(left) > 0 {
 		killed := make(chan []*incarnation)
 		go func() { killed <- r.stopEach(left, hard, true) }()
-		swept = r.sweep(run) // what escaped may be what keeps an agent from ending
+		swept = r.sweep(of) // what escaped may be what keeps an agent from ending
 		left = <-killed
 	}
-	swept += r.sweep(run)
+	swept += r.sweep(of)
 	if len(checks) > 0 { // the sweep has ended what they waited for
 		checks = r.others.wait(max(endFlush, grace+hard-time.Since(begun)))
 	}
@@ -160,19 +160,19 @@ func (r *registry) stopEach(incs []*incarnation, d time.Duration, now bool) (lef
 	return left
 }
 
-func (r *registry) sweep(run string) (swept int) {
-	if run == "" {
+func (r *registry) sweep(of Owner) (swept int) {
+	if of.Run == "" {
 		return 0
 	}
 	count := make(chan int, 1)
-	go func() { count <- r.launcher.Sweep(run) }()
+	go func() { count <- r.launcher.Sweep(of) }()
 	late := time.NewTimer(sweepTimeout)
 	defer late.Stop()
 	select {
 	case n := <-count:
 		return n
 	case <-late.C:
-		r.log.Error("the sweep for escaped processes hangs", "run", run)
+		r.log.Error("the sweep for escaped processes hangs", "run", of.Run)
 		return 0
 	}
 }

@@ -8,10 +8,10 @@ import (
 // EvidenceCollector finds out about work without asking the agents that did it, for a
 // [Server]. Its methods are safe for concurrent use.
 type EvidenceCollector interface {
-	// Check runs a command for a run, whose mark everything it starts bears. When
+	// Check runs a command for its owner, whose mark everything it starts bears. When
 	// ctx ends, or the command does, all of that is ended before Check returns; that
 	// takes a second at most.
-	Check(ctx context.Context, run string, p CheckParams) (CheckResult, error)
+	Check(ctx context.Context, of Owner, p CheckParams) (CheckResult, error)
 	// Inspect looks at a session's transcript and repository, and changes neither.
 	// What it cannot see is no error but InspectResult.Trouble.
 	Inspect(ctx context.Context, p InspectParams) (InspectResult, error)
@@ -19,10 +19,10 @@ type EvidenceCollector interface {
 
 func (c *conversation) check(ctx context.Context, p CheckParams) (CheckResult, error) {
 	c.mu.Lock()
-	run := c.run
+	of := c.owner
 	c.mu.Unlock()
 	return collect(ctx, c, MethodCheck, "a check", func(ctx context.Context, w EvidenceCollector) (CheckResult, error) {
-		r, err := w.Check(ctx, run, p)
+		r, err := w.Check(ctx, of, p)
 		if err != nil {
 			return r, fmt.Errorf("check: %w", err)
 		}

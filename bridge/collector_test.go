@@ -15,12 +15,12 @@ import (
 
 // fakeCollector says what it was asked, or what it is told to.
 type fakeCollector struct {
-	check func(ctx context.Context, run string, p CheckParams) (CheckResult, error)
+	check func(ctx context.Context, of Owner, p CheckParams) (CheckResult, error)
 }
 
-func (w *fakeCollector) Check(ctx context.Context, run string, p CheckParams) (CheckResult, error) {
+func (w *fakeCollector) Check(ctx context.Context, of Owner, p CheckParams) (CheckResult, error) {
 	if w.check != nil {
-		return w.check(ctx, run, p)
+		return w.check(ctx, of, p)
 	}
 	switch p.Command {
 	case "hang":
@@ -30,7 +30,7 @@ func (w *fakeCollector) Check(ctx context.Context, run string, p CheckParams) (C
 		return CheckResult{}, errors.New("no such directory: " + p.CWD)
 	}
 	return CheckResult{Exit: 1, Signal: "terminated", TimedOut: true, DurationMS: 7, Bytes: 3, SHA256: "ab12",
-		Output: run + ": " + p.Command + " in " + p.CWD + p.Env["X"]}, nil
+		Output: of.Run + ": " + p.Command + " in " + p.CWD + p.Env["X"]}, nil
 }
 
 func (w *fakeCollector) Inspect(_ context.Context, p InspectParams) (InspectResult, error) {
@@ -64,7 +64,7 @@ func TestCheckAndInspectReachTheCollector(t *testing.T) {
 		r := collectorRig(t, w)
 		defer r.leave(t)
 		checked, err := r.Check(r.ctx, oneCheck)
-		wantCheck, _ := w.Check(r.ctx, "run-1", oneCheck)
+		wantCheck, _ := w.Check(r.ctx, Owner{Run: "run-1"}, oneCheck)
 		if diff := cmp.Diff(wantCheck, checked); err != nil || diff != "" {
 			t.Errorf("check: %v, -want +got:\n%s", err, diff)
 		}
@@ -134,7 +134,7 @@ func TestWithoutACollector(t *testing.T) {
 func TestCheckEndsWithItsCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, ended := &fakeCollector{}, make(chan struct{})
-		w.check = func(ctx context.Context, _ string, _ CheckParams) (CheckResult, error) {
+		w.check = func(ctx context.Context, _ Owner, _ CheckParams) (CheckResult, error) {
 			<-ctx.Done() // by the cancel notification
 			close(ended)
 			return CheckResult{}, ctx.Err()
@@ -166,7 +166,7 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 				cancelled := make(chan time.Duration, 1)
 				begun := time.Now()
 				swept := -1
-				w.check = func(ctx context.Context, _ string, _ CheckParams) (CheckResult, error) {
+				w.check = func(ctx context.Context, _ Owner, _ CheckParams) (CheckResult, error) {
 					<-ctx.Done()
 					cancelled <- time.Since(begun)
 					time.Sleep(300 * time.Millisecond) // its processes end
@@ -221,7 +221,7 @@ func TestCheckThatTheSweepEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var once sync.Once
 		swept := make(chan struct{})
-		w := &fakeCollector{check: func(context.Context, string, CheckParams) (CheckResult, error) {
+		w := &fakeCollector{check: func(context.Context, Owner, CheckParams) (CheckResult, error) {
 			<-swept
 			time.Sleep(50 * time.Millisecond)
 			return CheckResult{}, nil
@@ -244,7 +244,7 @@ func TestCheckThatTheSweepEnds(t *testing.T) {
 func TestCheckThatDoesNotEndIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
-		w := &fakeCollector{check: func(context.Context, string, CheckParams) (CheckResult, error) {
+		w := &fakeCollector{check: func(context.Context, Owner, CheckParams) (CheckResult, error) {
 			<-release
 			return CheckResult{}, nil
 		}}

@@ -29,7 +29,7 @@ type conversation struct {
 
 	mu    sync.Mutex
 	phase phase
-	run   string
+	owner Owner
 	spec  ClaudeSpec
 }
 
@@ -148,9 +148,9 @@ func (c *conversation) initialize(ctx context.Context, p InitializeParams) (Init
 		return InitializeResult{}, detectError(err)
 	}
 	c.mu.Lock()
-	c.run, c.spec = p.Run, p.Claude
+	c.owner, c.spec = p.owner(), p.Claude
 	c.mu.Unlock()
-	c.agents.begin(p.Run)
+	c.agents.begin(p.owner())
 	done = c.advance(detecting, initialized)
 	return InitializeResult{ProtocolVersion: ProtocolVersion, Version: c.version, Capabilities: c.capabilities(),
 		Claude: info}, nil
@@ -186,10 +186,10 @@ func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, e
 	}
 	crashpoint.Here("bridge.spawn")
 	c.mu.Lock()
-	run, spec := c.run, c.spec
+	of, spec := c.owner, c.spec
 	c.mu.Unlock()
 	agent, err := inc.start(ctx, startTimeout(p.Config), func(ctx context.Context) (Agent, error) {
-		return c.launcher.Launch(ctx, run, spec, p, inc.host)
+		return c.launcher.Launch(ctx, of, spec, p, inc.host)
 	})
 	if err != nil {
 		return SpawnResult{}, err

@@ -31,7 +31,7 @@ func (l *fakeLauncher) Detect(ctx context.Context, spec ClaudeSpec) (ClaudeInfo,
 	return ClaudeInfo{Path: "/opt/claude", Version: "2.1.329"}, nil
 }
 
-func (l *fakeLauncher) Launch(ctx context.Context, _ string, _ ClaudeSpec, p SpawnParams, host Host) (Agent, error) {
+func (l *fakeLauncher) Launch(ctx context.Context, _ Owner, _ ClaudeSpec, p SpawnParams, host Host) (Agent, error) {
 	if l.launch != nil {
 		return l.launch(ctx, p, host)
 	}
@@ -56,12 +56,12 @@ func (l *fakeLauncher) agent(ref AgentRef) *fakeAgent {
 	return l.agents[ref]
 }
 
-func (l *fakeLauncher) Sweep(run string) int {
+func (l *fakeLauncher) Sweep(of Owner) int {
 	l.mu.Lock()
-	l.sweeps = append(l.sweeps, run)
+	l.sweeps = append(l.sweeps, of.Run)
 	l.mu.Unlock()
 	if l.sweep != nil {
-		return l.sweep(run)
+		return l.sweep(of.Run)
 	}
 	return 0
 }

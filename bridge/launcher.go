@@ -18,6 +18,13 @@ const (
 	ToolResultCap = 16 << 10
 )
 
+// Owner names the run and the bridge that a process belongs to: all that a bridge starts is
+// marked with both, since several bridges of a run can be on one machine.
+type Owner struct {
+	Run    string
+	Bridge string // empty: the run's only one
+}
+
 // Launcher starts agents for a [Server]. Its failures are *RPCError where a
 // client can act on them.
 type Launcher interface {
@@ -27,10 +34,10 @@ type Launcher interface {
 	// go to host from then on and may come before it returns. After an error
 	// nothing of the agent is left and no event follows. The end of ctx during the
 	// start cancels it; once Launch has returned the agent lives by Stop alone.
-	Launch(ctx context.Context, run string, claude ClaudeSpec, p SpawnParams, host Host) (Agent, error)
-	// Sweep kills every process of the run that outlived its agent and returns
+	Launch(ctx context.Context, of Owner, claude ClaudeSpec, p SpawnParams, host Host) (Agent, error)
+	// Sweep kills every process of its owner that outlived its agent and returns
 	// how many there were. It is called when all agents have ended.
-	Sweep(run string) int
+	Sweep(of Owner) int
 }
 
 // Host is what an agent may call. It is safe for concurrent use.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -66,7 +67,17 @@ const (
 	maxMessageID = 128
 )
 
-func (p InitializeParams) check() error { return required("run", p.Run) }
+func (p InitializeParams) check() error {
+	if p.Bridge != "" && !bridgeName.MatchString(p.Bridge) {
+		return fmt.Errorf("bridge: a name has 1 to 64 letters, digits, dots, dashes and underlines, not %.100q", p.Bridge)
+	}
+	return required("run", p.Run)
+}
+
+// bridgeName is what a bridge can be called: it is part of file names and of environments.
+var bridgeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func (p InitializeParams) owner() Owner { return Owner{Run: p.Run, Bridge: p.Bridge} }
 
 func (p SpawnParams) check() error {
 	if err := p.AgentRef.check(); err != nil {

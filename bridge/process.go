@@ -34,14 +34,20 @@ const (
 // its own, so that a Ctrl-C in our terminal does not reach it. It may be anything
 // that gives a stdio pipe to a bridge, ssh for one.
 //
+// begin starts the command, and may be nil: then cmd.Start does. What it returns is called
+// when the command has been waited for.
+//
 // The bridge's stderr goes to log, line by line. Close, or the end of ctx, closes
 // its stdin, at which it stops its agents and exits; TERM and KILL follow where it
 // does not. [Client.Err] tells how it exited when nobody had asked it to.
-func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logger) (*Client, error) {
+func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logger, begin Begin) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	p, err := startProcess(cmd, log)
+	if begin == nil {
+		begin = func(cmd *exec.Cmd) (func(), error) { return func() {}, cmd.Start() }
+	}
+	p, err := startProcess(cmd, log, begin)
 	if err != nil {
 		return nil, fmt.Errorf("start bridge: %w", err)
 	}
@@ -52,6 +58,9 @@ func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logge
 	c.start()
 	return c, nil
 }
+
+// Begin starts a command. ended is called once, when the command has been waited for.
+type Begin func(*exec.Cmd) (ended func(), err error)
 
 // process is the pipe to a child, whose Close ends the child. One goroutine
 // waits for it and one drains its stderr; Close waits for both.
@@ -67,9 +76,10 @@ type process struct {
 	exitErr   error
 	drained   chan struct{}
 	closeOnce sync.Once
+	ended     func() // called when the child was waited for
 }
 
-func startProcess(cmd *exec.Cmd, log *slog.Logger) (*process, error) {
+func startProcess(cmd *exec.Cmd, log *slog.Logger, begin Begin) (*process, error) {
 	p := &process{cmd: cmd, log: log, exited: make(chan struct{}), drained: make(chan struct{})}
 	// Pipes of our own, not cmd.StdoutPipe: Wait would close that with what the
 	// child said last still in it.
@@ -92,7 +102,7 @@ func startProcess(cmd *exec.Cmd, log *slog.Logger) (*process, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	ownGroup(cmd)
-	if err = cmd.Start(); err != nil {
+	if p.ended, err = begin(cmd); err != nil {
 		return nil, err
 	}
 	go p.wait()
@@ -111,6 +121,7 @@ func closeAll(files []*os.File) {
 func (p *process) wait() {
 	defer close(p.exited)
 	p.exitErr = p.cmd.Wait()
+	p.ended()
 }
 
 func (p *process) drain() {

@@ -124,7 +124,7 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 	// else a child under -race takes a second to exit
 	cmd.Env = []string{childEnv + "=" + kind, "GORACE=atexit_sleep_ms=0"}
 	lines, log := newLineLog()
-	c, err := StartProcess(ctx, cmd, h, log)
+	c, err := StartProcess(ctx, cmd, h, log, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestProcessStderrIsDrainedAndBounded(t *testing.T) {
 }
 
 func TestProcessThatCannotStart(t *testing.T) {
-	if _, err := StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil); !errors.Is(err,
+	if _, err := StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil, nil); !errors.Is(err,
 		os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}

@@ -61,10 +61,12 @@ type ClaudeInfo struct {
 
 // InitializeParams opens the conversation. It must be the first request.
 type InitializeParams struct {
-	ProtocolVersion int        `json:"protocol_version"`
-	Client          string     `json:"client"` // name and version, for the log
-	Run             string     `json:"run"`    // marks every descendant's environment (ARBITER_RUN)
-	Claude          ClaudeSpec `json:"claude"`
+	ProtocolVersion int    `json:"protocol_version"`
+	Client          string `json:"client"` // name and version, for the log
+	Run             string `json:"run"`    // marks every descendant's environment (ARBITER_RUN)
+	// Bridge names this bridge among those of the run, and marks every descendant, too (ARBITER_BRIDGE).
+	Bridge string     `json:"bridge,omitempty"`
+	Claude ClaudeSpec `json:"claude"`
 }
 
 // InitializeResult answers it.

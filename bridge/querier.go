@@ -9,11 +9,11 @@ import (
 // Querier puts single prompts to a model. A [Server] whose [Launcher] is one, too,
 // serves `query`. It is safe for concurrent use.
 type Querier interface {
-	// Query starts a CLI for one prompt, under the run's mark. When ctx ends, or the
+	// Query starts a CLI for one prompt, under its owner's mark. When ctx ends, or the
 	// time that p allows, everything it started is ended before Query returns; that
 	// takes a second at most. Failures are *RPCError with a category. A model that
 	// finished without what the schema asks for is no failure: Output is then absent.
-	Query(ctx context.Context, run string, claude ClaudeSpec, p QueryParams) (QueryResult, error)
+	Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error)
 }
 
 // MaxQueryPrompt bounds QueryParams.SystemPrompt and Prompt together, in bytes. No
@@ -50,9 +50,9 @@ func (c *conversation) query(ctx context.Context, p QueryParams) (QueryResult, e
 		return QueryResult{}, rpcErrorf(CodeUnsupported, "this bridge has no "+MethodQuery)
 	}
 	c.mu.Lock()
-	run, spec := c.run, c.spec
+	of, spec := c.owner, c.spec
 	c.mu.Unlock()
 	return inquire(ctx, c.inquiries, "a query", func(ctx context.Context) (QueryResult, error) {
-		return c.querier.Query(ctx, run, spec, p)
+		return c.querier.Query(ctx, of, spec, p)
 	})
 }

@@ -15,11 +15,11 @@ import (
 )
 
 // Query makes the fake launcher a [Querier].
-func (l *fakeLauncher) Query(ctx context.Context, run string, claude ClaudeSpec, p QueryParams) (QueryResult, error) {
+func (l *fakeLauncher) Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error) {
 	if l.query != nil {
 		return l.query(ctx, p)
 	}
-	return QueryResult{Output: json.RawMessage(`{"action":"CONTINUE"}`), Text: run + claude.Path + ": " + p.Prompt,
+	return QueryResult{Output: json.RawMessage(`{"action":"CONTINUE"}`), Text: of.Run + claude.Path + ": " + p.Prompt,
 		Usage: Usage{Input: 1, Output: 2}, CostUSD: 0.5, DurationMS: 9, Model: p.Model}, nil
 }
 
@@ -37,7 +37,7 @@ func TestQueryReachesTheQuerier(t *testing.T) {
 		defer r.leave(t)
 		var asked QueryParams
 		got, err := r.Query(r.ctx, oneQuery)
-		want, _ := l.Query(r.ctx, "run-1", ClaudeSpec{}, oneQuery)
+		want, _ := l.Query(r.ctx, Owner{Run: "run-1"}, ClaudeSpec{}, oneQuery)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}

@@ -41,9 +41,9 @@ type SandboxResult struct {
 
 // Sandboxer tries sandboxes. A [Server] whose [Launcher] is one, too, serves `sandbox`.
 type Sandboxer interface {
-	// Sandbox runs a probe in a sandbox, under the run's mark. One that cannot be had or
+	// Sandbox runs a probe in a sandbox, under its owner's mark. One that cannot be had or
 	// does not hold is a result and no error. Nothing of it is left when it returns.
-	Sandbox(ctx context.Context, run string, p SandboxParams) (SandboxResult, error)
+	Sandbox(ctx context.Context, of Owner, p SandboxParams) (SandboxResult, error)
 }
 
 func (c *SandboxConfig) check() error {
@@ -79,10 +79,10 @@ func (c *conversation) sandbox(ctx context.Context, p SandboxParams) (SandboxRes
 		return SandboxResult{}, rpcErrorf(CodeUnsupported, "this bridge has no "+MethodSandbox)
 	}
 	c.mu.Lock()
-	run := c.run
+	of := c.owner
 	c.mu.Unlock()
 	return inquire(ctx, c.inquiries, "a sandbox's trial", func(ctx context.Context) (SandboxResult, error) {
-		return s.Sandbox(ctx, run, p)
+		return s.Sandbox(ctx, of, p)
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // Sandbox makes the fake launcher a [Sandboxer].
-func (l *fakeLauncher) Sandbox(_ context.Context, run string, p SandboxParams) (SandboxResult, error) {
-	return SandboxResult{Reason: run + " in " + p.CWD, Version: "0.8.0"}, nil
+func (l *fakeLauncher) Sandbox(_ context.Context, of Owner, p SandboxParams) (SandboxResult, error) {
+	return SandboxResult{Reason: of.Run + " in " + p.CWD, Version: "0.8.0"}, nil
 }
 
 var oneTrial = SandboxParams{CWD: "/w", Env: map[string]string{"X": "y"},

@@ -20,11 +20,11 @@ const (
 // Terminals opens sessions in terminals, for people. A [Server] whose [Launcher] is
 // one, too, serves the pty methods.
 type Terminals interface {
-	// OpenPTY starts a CLI on a session in a terminal of ours, under the run's mark. Its
+	// OpenPTY starts a CLI on a session in a terminal of ours, under its owner's mark. Its
 	// output goes to host as PTY events of PTYChunk bytes at most, and waits where the
 	// client does not read. Done is the last event. After an error nothing of it is left
 	// and no event follows. The end of ctx cancels the start, and nothing after it.
-	OpenPTY(ctx context.Context, run string, claude ClaudeSpec, p PTYOpenParams, host Host) (Terminal, error)
+	OpenPTY(ctx context.Context, of Owner, claude ClaudeSpec, p PTYOpenParams, host Host) (Terminal, error)
 }
 
 // Terminal is a session in a terminal. Methods are safe for concurrent use.
@@ -88,10 +88,10 @@ func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenRes
 		return PTYOpenResult{}, err
 	}
 	c.mu.Lock()
-	run, spec := c.run, c.spec
+	of, spec := c.owner, c.spec
 	c.mu.Unlock()
 	agent, err := inc.start(ctx, startTimeout(p.Config), func(ctx context.Context) (Agent, error) {
-		t, err := c.terminals.OpenPTY(ctx, run, spec, p, inc.host)
+		t, err := c.terminals.OpenPTY(ctx, of, spec, p, inc.host)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func (t *fakeTerminal) end() {
 }
 
 // OpenPTY makes the fake launcher one of terminals.
-func (l *fakeLauncher) OpenPTY(_ context.Context, _ string, _ ClaudeSpec, p PTYOpenParams,
+func (l *fakeLauncher) OpenPTY(_ context.Context, _ Owner, _ ClaudeSpec, p PTYOpenParams,
 	host Host) (Terminal, error) {
 	if p.Config.Model == "no-such-model" {
 		return nil, errors.New("there is no pseudo terminal")

@@ -115,7 +115,7 @@ func TestStrangerHoldsThePipes(t *testing.T) {
 	s := fake(t, fakeGood)
 	s.send(fakeTurn + "stranger\nexit 0")
 	await[bridge.Done](s.host, 1, nil) // the stranger has no end
-	if n := s.l.Sweep(s.run); n > 1 {
+	if n := s.l.Sweep(bridge.Owner{Run: s.run}); n > 1 {
 		t.Errorf("the sweep found %d", n)
 	}
 }

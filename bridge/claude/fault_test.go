@@ -114,7 +114,7 @@ func TestLaunchGivenUp(t *testing.T) {
 	s := prepare(t, fakeSpec(t, fakeSilent), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.l.Launch(ctx, s.run, s.spec, bridge.SpawnParams{Config: s.cfg}, s.host); err == nil {
+	if _, err := s.l.Launch(ctx, bridge.Owner{Run: s.run}, s.spec, bridge.SpawnParams{Config: s.cfg}, s.host); err == nil {
 		t.Error("launched after its caller had given up")
 	}
 	s.nobodyLeft()

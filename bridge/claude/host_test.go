@@ -157,7 +157,7 @@ func (s *stageOf) tellOddities() {
 
 func (s *stageOf) try() error {
 	var err error
-	s.agent, err = s.l.Launch(context.Background(), s.run, s.spec,
+	s.agent, err = s.l.Launch(context.Background(), bridge.Owner{Run: s.run}, s.spec,
 		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg, Pending: s.pending},
 		s.host)
 	return err

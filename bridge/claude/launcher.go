@@ -50,10 +50,14 @@ func NewLauncher(cacheDir string) *Launcher {
 }
 
 // Sweep implements bridge.Launcher.
-func (l *Launcher) Sweep(run string) int { return proctree.Sweep(run, "") }
+func (l *Launcher) Sweep(of bridge.Owner) int { return proctree.SweepMarked(markOf(of, "")) }
+
+func markOf(of bridge.Owner, agent string) proctree.Mark {
+	return proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: agent}
+}
 
 // Launch implements bridge.Launcher.
-func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.SpawnParams,
+func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec, p bridge.SpawnParams,
 	host bridge.Host) (bridge.Agent, error) {
 	info, err := l.Detect(ctx, spec)
 	if err != nil {
@@ -74,7 +78,7 @@ func (l *Launcher) Launch(ctx context.Context, run string, spec bridge.ClaudeSpe
 	p.Config.Resume = then.resumed
 	launch := launchPlan(p.Config)
 	cmd := command(info, spec, launch.args, p.Config.CWD, env)
-	a, err := l.start(cmd, proctree.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)},
+	a, err := l.start(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)),
 		l.pins.of(spec.Path, info), then, p, host)
 	if err != nil {
 		return nil, err

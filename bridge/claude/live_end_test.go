@@ -148,7 +148,7 @@ func TestLiveStop(t *testing.T) {
 			if !done.Exit.Expected || done.Exit.Swept != 1 || done.SessionID != s.cfg.SessionID {
 				t.Errorf("done: %+v", done)
 			}
-			if n := s.l.Sweep(s.run); n != 1 { // whose it was could not be told before
+			if n := s.l.Sweep(bridge.Owner{Run: s.run}); n != 1 { // whose it was could not be told before
 				t.Errorf("the last sweep found %d, want the one that hid its mark", n)
 			}
 		})

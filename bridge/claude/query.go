@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 var _ bridge.Querier = (*Launcher)(nil)
@@ -30,7 +29,7 @@ var queryEnv = []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE
 var errQueryTimeout = errors.New("no answer in time")
 
 // Query implements bridge.Querier.
-func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec,
+func (l *Launcher) Query(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec,
 	p bridge.QueryParams) (bridge.QueryResult, error) {
 	var none bridge.QueryResult
 	info, err := l.Detect(ctx, spec)
@@ -52,7 +51,7 @@ func (l *Launcher) Query(ctx context.Context, run string, spec bridge.ClaudeSpec
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
 	defer cancel()
 	cmd := command(info, spec, launch.args, p.CWD, append(l.environ(p.Env), queryEnv...))
-	q, err := startQuery(cmd, proctree.Mark{Run: run, Agent: "query." + strconv.FormatInt(l.queries.Add(1), 10)},
+	q, err := startQuery(cmd, markOf(of, "query."+strconv.FormatInt(l.queries.Add(1), 10)),
 		p.Sandbox, input)
 	if err != nil {
 		return none, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)

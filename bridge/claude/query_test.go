@@ -45,7 +45,7 @@ func newAsking(t *testing.T, spec bridge.ClaudeSpec, model *api) *asking {
 // ask asks, and checks what must hold after every query.
 func (q *asking) ask(ctx context.Context) (bridge.QueryResult, error) {
 	q.t.Helper()
-	r, err := q.l.Query(ctx, q.run, q.spec, q.QueryParams)
+	r, err := q.l.Query(ctx, bridge.Owner{Run: q.run}, q.spec, q.QueryParams)
 	if left := proctree.Survivors(q.run); len(left) > 0 {
 		q.t.Errorf("processes are left: %v", left)
 	}

@@ -55,14 +55,14 @@ func startConfined(cmd *exec.Cmd, mark proctree.Mark, cfg *bridge.SandboxConfig)
 }
 
 // Sandbox implements bridge.Sandboxer.
-func (l *Launcher) Sandbox(ctx context.Context, run string, p bridge.SandboxParams) (bridge.SandboxResult, error) {
+func (l *Launcher) Sandbox(ctx context.Context, of bridge.Owner, p bridge.SandboxParams) (bridge.SandboxResult, error) {
 	if l.self == "" {
 		return bridge.SandboxResult{},
 			&bridge.RPCError{Code: bridge.CodeUnsupported, Message: "this bridge has no canary"}
 	}
 	return sandbox.Verify(ctx, p.Config, sandbox.Place{
 		CWD: p.CWD, Env: l.environ(p.Env), Self: []string{l.self, sandbox.ProbeCommand},
-		Mark: proctree.Mark{Run: run, Agent: "canary." + strconv.FormatInt(l.queries.Add(1), 10)},
+		Mark: markOf(of, "canary."+strconv.FormatInt(l.queries.Add(1), 10)),
 	})
 }
 

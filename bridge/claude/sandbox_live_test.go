@@ -105,7 +105,7 @@ func TestLiveSandboxStop(t *testing.T) {
 	if !done.Exit.Expected || done.Exit.Swept < 1 {
 		t.Errorf("done: %+v", done)
 	}
-	if n := done.Exit.Swept + s.l.Sweep(s.run); n < 2 { // who hid his mark is found by the last sweep at the latest
+	if n := done.Exit.Swept + s.l.Sweep(bridge.Owner{Run: s.run}); n < 2 { // who hid his mark is found by the last sweep at the latest
 		t.Errorf("%d were swept", n)
 	}
 }

@@ -51,7 +51,7 @@ const (
 )
 
 // OpenPTY implements bridge.Terminals.
-func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSpec, p bridge.PTYOpenParams,
+func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec, p bridge.PTYOpenParams,
 	host bridge.Host) (bridge.Terminal, error) {
 	info, err := l.Detect(ctx, spec)
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *Launcher) OpenPTY(ctx context.Context, run string, spec bridge.ClaudeSp
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t, err := startTerminal(cmd, proctree.Mark{Run: run, Agent: fmt.Sprintf("%s.%d", p.ID, p.Generation)}, p, host)
+	t, err := startTerminal(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)), p, host)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "open a terminal: %v", err)
 	}

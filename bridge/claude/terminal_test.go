@@ -50,7 +50,7 @@ func (s *stageOf) trySit(change func(*bridge.PTYOpenParams)) (*desk, error) {
 		change(&p)
 	}
 	var err error
-	d.term, err = s.l.OpenPTY(context.Background(), s.run, s.spec, p, d.host)
+	d.term, err = s.l.OpenPTY(context.Background(), bridge.Owner{Run: s.run}, s.spec, p, d.host)
 	return d, err
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Check implements [bridge.EvidenceCollector]. A time limit that is reached is a result and
 // no error: TERM, KILL a second later, TimedOut.
-func (w *Collector) Check(ctx context.Context, run string, p bridge.CheckParams) (bridge.CheckResult, error) {
+func (w *Collector) Check(ctx context.Context, of bridge.Owner, p bridge.CheckParams) (bridge.CheckResult, error) {
 	var none bridge.CheckResult
 	select { // its time limit begins when it does
 	case w.slots <- struct{}{}:
@@ -29,7 +29,7 @@ func (w *Collector) Check(ctx context.Context, run string, p bridge.CheckParams)
 	cmd.Env = environ(os.Environ(), p.Env)
 	begun := time.Now()
 	said := newCapture(bridge.CheckOutputCap)
-	c, err := w.start(cmd, run, p.Sandbox, said, nil)
+	c, err := w.start(cmd, of, p.Sandbox, said, nil)
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
 	}

@@ -197,14 +197,14 @@ func TestWhatCannotBeRun(t *testing.T) {
 		"no directory": {Command: "true", CWD: filepath.Join(b.cwd, "gone")},
 		"a file":       {Command: "true", CWD: filepath.Join(b.cwd, "file")},
 	} {
-		_, err := b.Check(t.Context(), b.run, p)
+		_, err := b.Check(t.Context(), bridge.Owner{Run: b.run}, p)
 		var typed *bridge.RPCError
 		if !errors.As(err, &typed) || typed.Code != codeInvalidParams || !strings.Contains(err.Error(), p.CWD) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	b.shell = filepath.Join(b.cwd, "no-shell")
-	_, err := b.Check(t.Context(), b.run, bridge.CheckParams{Command: "true", CWD: b.cwd})
+	_, err := b.Check(t.Context(), bridge.Owner{Run: b.run}, bridge.CheckParams{Command: "true", CWD: b.cwd})
 	var typed *bridge.RPCError
 	if !errors.As(err, &typed) || typed.Code != bridge.CodeUnsupported || !strings.Contains(err.Error(), b.shell) {
 		t.Errorf("no shell: %v", err)

@@ -42,7 +42,7 @@ type command struct {
 // start starts cmd in a session of its own, so that it has no terminal to ask
 // on, with nothing on stdin. Without complain both outputs go to said through one
 // pipe, as on a screen.
-func (w *Collector) start(cmd *exec.Cmd, run string, confined *bridge.SandboxConfig,
+func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.SandboxConfig,
 	said, complain io.Writer) (*command, error) {
 	c := &command{}
 	outputs := []*os.File{}
@@ -64,7 +64,7 @@ func (w *Collector) start(cmd *exec.Cmd, run string, confined *bridge.SandboxCon
 	}
 	cmd.Stdout, cmd.Stderr = outputs[0], outputs[len(outputs)-1]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	mark := proctree.Mark{Run: run, Agent: "evidence." + strconv.FormatInt(w.count.Add(1), 10)}
+	mark := proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: "evidence." + strconv.FormatInt(w.count.Add(1), 10)}
 	begin := proctree.Start
 	if confined != nil {
 		begin = proctree.StartMonitored

@@ -125,7 +125,7 @@ func (r *repository) git(args ...string) (string, error) {
 	ctx, enough := context.WithCancel(r.ctx)
 	defer enough()
 	said, complaint := &head{max: gitOutput, full: enough}, &head{max: gitComplain}
-	c, err := r.w.start(cmd, "", r.confine, said, complaint)
+	c, err := r.w.start(cmd, bridge.Owner{}, r.confine, said, complaint)
 	if err != nil {
 		return "", startError(r.w.git, r.cwd, err)
 	}

@@ -49,7 +49,7 @@ func (b *bench) check(p bridge.CheckParams) bridge.CheckResult {
 	if p.CWD == "" {
 		p.CWD = b.cwd
 	}
-	r, err := b.Check(b.t.Context(), b.run, p)
+	r, err := b.Check(b.t.Context(), bridge.Owner{Run: b.run}, p)
 	if err != nil {
 		b.t.Fatalf("%s: %v", p.Command, err)
 	}
@@ -88,7 +88,7 @@ func (b *bench) start(ctx context.Context, p bridge.CheckParams) <-chan error {
 	over := make(chan error, 1)
 	p.CWD = b.cwd
 	go func() {
-		_, err := b.Check(ctx, b.run, p)
+		_, err := b.Check(ctx, bridge.Owner{Run: b.run}, p)
 		over <- err
 	}()
 	return over

@@ -17,12 +17,12 @@ func (noAgents) Detect(context.Context, bridge.ClaudeSpec) (bridge.ClaudeInfo, e
 	return bridge.ClaudeInfo{Path: "/none", Version: "0"}, nil
 }
 
-func (noAgents) Launch(context.Context, string, bridge.ClaudeSpec, bridge.SpawnParams,
+func (noAgents) Launch(context.Context, bridge.Owner, bridge.ClaudeSpec, bridge.SpawnParams,
 	bridge.Host) (bridge.Agent, error) {
 	return nil, errors.New("no agents here")
 }
 
-func (noAgents) Sweep(run string) int { return proctree.Sweep(run, "") }
+func (noAgents) Sweep(of bridge.Owner) int { return proctree.Sweep(of.Run, "") }
 
 // noHandler hears nothing and allows nothing.
 type noHandler struct{}

@@ -161,10 +161,11 @@ type procKey struct {
 type registry struct {
 	mu    sync.Mutex
 	pids  map[int]bool
-	forks *forkThread // nil while there are no children
+	kept  map[int]bool // started by [Keep]
+	forks *forkThread  // nil while there are no children
 }
 
-var children = registry{pids: map[int]bool{}}
+var children = registry{pids: map[int]bool{}, kept: map[int]bool{}}
 
 func (r *registry) start(cmd *exec.Cmd, monitored bool) error {
 	r.mu.Lock()
@@ -187,6 +188,23 @@ func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
 		r.forks = newForkThread()
 	}
 	return r.forks.start(cmd)
+}
+
+// Keep starts a command that its caller waits for and ends, and keeps it from being taken for an
+// orphan by [Sweep] meanwhile. The caller calls ended when the command has been waited for.
+func Keep(cmd *exec.Cmd) (ended func(), err error) {
+	children.mu.Lock()
+	defer children.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	pid := cmd.Process.Pid
+	children.kept[pid] = true
+	return func() {
+		children.mu.Lock()
+		defer children.mu.Unlock()
+		delete(children.kept, pid)
+	}, nil
 }
 
 func (r *registry) forget(pid int) {

@@ -80,7 +80,8 @@ func arbiter(arg string) error {
 		proctree.InheritLock(cmd, lock)
 	}
 	turns := &turnHandler{turn: make(chan bridge.Turn, 1)}
-	c, err := bridge.StartProcess(context.Background(), cmd, turns, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	c, err := bridge.StartProcess(context.Background(), cmd, turns, log, proctree.Keep)
 	if err != nil {
 		return err
 	}

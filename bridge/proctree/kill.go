@@ -71,12 +71,15 @@ func (c *Child) killTree(ctx context.Context) (int, error) {
 	return others, err
 }
 
-// Sweep kills whoever bears the mark of run, and of that agent unless it is
-// empty. Without an agent it also kills adopted orphans that cleared their
-// environment: then no agent is left whose child they could be. It returns how
-// many there were.
-func Sweep(run, agent string) int {
-	if run == "" {
+// Sweep kills the processes that bear the mark of a run, of that agent unless it is empty, as
+// [SweepMarked] does.
+func Sweep(run, agent string) int { return SweepMarked(Mark{Run: run, Agent: agent}) }
+
+// SweepMarked kills the processes that bear a mark. Without an agent it also kills adopted
+// orphans that cleared their environment: then no agent is left whose child they could be.
+// It returns how many there were. A mark without a run is nobody's.
+func SweepMarked(m Mark) int {
+	if m.Run == "" {
 		return 0
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
@@ -84,8 +87,8 @@ func Sweep(run, agent string) int {
 	known := map[procKey]bool{}
 	killed, _ := killAll(ctx, func(s snapshot) procSet { // what outlives the deadline shows in Survivors
 		found := s.descendants(known)
-		s.addMarked(Mark{Run: run, Agent: agent}, found)
-		if agent == "" {
+		s.addMarked(m, found)
+		if m.Agent == "" {
 			s.orphans(found)
 		}
 		for key := range found {
@@ -97,10 +100,13 @@ func Sweep(run, agent string) int {
 	return len(killed)
 }
 
-// Survivors lists who still bears the mark of run.
-func Survivors(run string) []Process {
+// Survivors lists the processes that still bear the mark of run.
+func Survivors(run string) []Process { return SurvivorsMarked(Mark{Run: run}) }
+
+// SurvivorsMarked lists the processes that still bear a mark.
+func SurvivorsMarked(m Mark) []Process {
 	found := procSet{}
-	scan().addMarked(Mark{Run: run}, found)
+	scan().addMarked(m, found)
 	var left []Process
 	for _, p := range found {
 		left = append(left, p.process())

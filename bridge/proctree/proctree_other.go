@@ -10,8 +10,14 @@ import (
 // Sweep finds nobody here: environments of others cannot be read.
 func Sweep(run, agent string) int { return 0 }
 
+// SweepMarked finds nobody here.
+func SweepMarked(Mark) int { return 0 }
+
 // Survivors finds nobody here.
 func Survivors(run string) []Process { return nil }
+
+// SurvivorsMarked finds nobody here.
+func SurvivorsMarked(Mark) []Process { return nil }
 
 // Strays finds nobody here.
 func Strays(dead func(run string) bool) map[string][]Process { return nil }

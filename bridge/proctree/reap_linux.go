@@ -52,8 +52,8 @@ func BecomeSubreaper() (release func(), err error) {
 // among the orphans alone until a [Sweep]. It is for the process above the subreaper,
 // which starts that by other means than [Start]: should the subreaper be killed, what
 // it held comes here, and Sweep ends it, marked or not. Call Sweep when the subreaper
-// has been waited for, and before the next one is started: an unregistered child
-// in a group of its own passes for an orphan.
+// has been waited for. A child in a group of its own that neither [Start] nor [Keep] started
+// passes for an orphan.
 func AdoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
@@ -74,7 +74,7 @@ func reap() {
 	children.mu.Lock()
 	defer children.mu.Unlock()
 	for pid, p := range scan().byPID {
-		if p.zombie() && adopted(p) && !children.pids[pid] {
+		if p.zombie() && adopted(p) && !children.pids[pid] && !children.kept[pid] {
 			var status unix.WaitStatus
 			_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil) // gone already is as good
 		}
@@ -91,7 +91,7 @@ func anyZombie() bool {
 func (r *registry) has(pid int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pids[pid]
+	return r.pids[pid] || r.kept[pid]
 }
 
 // orphans adds adopted processes: children of this one which nobody here

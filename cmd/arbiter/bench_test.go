@@ -373,7 +373,7 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 	defer side.close()
 	cmd := exec.Command("arbiter", "bridge")
 	cmd.Env, cmd.Dir = side.stage.env, c.Options.CWD
-	if side.client, err = bridge.StartProcess(b.Context(), cmd, noHandler{}, log); err != nil {
+	if side.client, err = bridge.StartProcess(b.Context(), cmd, noHandler{}, log, nil); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := side.client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,

@@ -14,6 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
+// localBridge is the name of the bridge on this machine among those of a run.
+const localBridge = "here"
+
 // bridgeStart is what a bridge is started with.
 type bridgeStart struct {
 	run     string // whose mark it and its descendants bear
@@ -58,12 +61,12 @@ func (b bridgeStart) open(ctx context.Context,
 		b.log.Warn("close inherited files failed", "error", err) // agents have open what this process was started with
 	}
 	// The bridge bears the mark, too: one that hangs is swept with the rest.
-	cmd.Env = append(cmd.Env, proctree.Mark{Run: b.run}.Env()...)
+	cmd.Env = append(cmd.Env, proctree.Mark{Run: b.run, Bridge: localBridge}.Env()...)
 	if b.lock != nil {
 		proctree.InheritLock(cmd, b.lock)
 	}
 	isolation := proctree.Isolate(ctx, cmd, b.pidns)
-	client, err := bridge.StartProcess(ctx, cmd, b.handler, b.log)
+	client, err := bridge.StartProcess(ctx, cmd, b.handler, b.log, proctree.Keep)
 	if err != nil {
 		return failed(bridge.CatInternal, "the bridge did not start: %v", err)
 	}
@@ -74,7 +77,8 @@ func (b bridgeStart) open(ctx context.Context,
 	ictx, cancel := context.WithTimeout(ctx, initializeDeadline)
 	defer cancel()
 	init, err := client.Initialize(ictx, bridge.InitializeParams{
-		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + version(), Run: b.run, Claude: claude,
+		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + version(), Run: b.run, Bridge: localBridge,
+		Claude: claude,
 	})
 	if err != nil {
 		var rpc *bridge.RPCError

@@ -252,7 +252,8 @@ func (l *inspection) confinement(ctx context.Context) (doctor.Isolation, doctor.
 		defer cancel()
 		launcher := claude.NewLauncher("")
 		launcher.ToolShell(self)
-		result, err := launcher.Sandbox(ctx, uuid.NewString(), bridge.SandboxParams{Config: cfg, CWD: l.choices.Place})
+		result, err := launcher.Sandbox(ctx, bridge.Owner{Run: uuid.NewString()},
+			bridge.SandboxParams{Config: cfg, CWD: l.choices.Place})
 		box.Holds, box.Version, reason = result.Holds, result.Version, result.Reason
 		if err != nil {
 			box.Holds, reason = false, err.Error()

@@ -358,7 +358,7 @@ func (r *runtimeRun) reopen(ctx context.Context) (runloop.Port, bridge.ClaudeInf
 	if err := r.bridge().Close(); err != nil {
 		r.log.Warn("bridge", "error", err)
 	}
-	swept := proctree.Sweep(r.choices.Options.Run, "")
+	swept := proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localBridge})
 	port, claude, failed := r.open(ctx)
 	return port, claude, swept, failed
 }
