@@ -244,8 +244,8 @@ func (st *step) rang(key string) {
 	case workLimitPrefix:
 		st.workLimitRang(of)
 	case restartPrefix:
-		if of == theBridge {
-			st.bridgeDue()
+		if host, ok := lifecycle.TimerHost(of); ok {
+			st.Lifecycle.Due(&st.out, host)
 			return
 		}
 		fallthrough

@@ -14,11 +14,11 @@ import (
 // began starts the run: the Arbiter is summoned at once, so that it is ready
 // when the first word comes.
 func (st *step) began(f input.Began) {
-	st.Options, st.Claude = f.Options, f.Claude
+	st.Options = f.Options
+	st.Lifecycle.Start(f.Claude)
 	st.Began, st.ProcessBegan, st.ProcessRuns, st.Task.Phase = st.at, st.at, 1, machine.Idle
-	st.BridgeUp = true
 	st.HumanPresent = f.Options.HumanPresent
-	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Claude))
+	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
@@ -48,7 +48,7 @@ func (st *step) noBridge(f input.NoBridge) {
 		st.Question, st.Permission.Unclaimed = nil, nil
 	}
 	st.Options, st.ProcessBegan, st.Task.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
-	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Claude))
+	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))
 	st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
 	exit := contract.ExitFailed
 	if lifecycle.IsEnvironmental(f.Category) {

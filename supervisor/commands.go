@@ -158,7 +158,7 @@ func (st *step) choose(ref, option string) {
 // chooseAboutTrust takes what the human chose about the workspace, and reports whether the
 // option was one of these. It stands open whatever else was offered since.
 func (st *step) chooseAboutTrust(ref, option string) bool {
-	d := st.TrustQuestion
+	d := st.Lifecycle.TrustQuestion
 	if d == nil || !slices.Contains(st.TrustOptions(), option) {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -37,7 +38,7 @@ func (st *step) runDueDecisions() {
 		}
 		point, about, due := st.due()
 		switch a, _ := st.Agent(about); {
-		case !due || st.FallbackReason == "" && !st.BridgeUp:
+		case !due || st.FallbackReason == "" && !st.Lifecycle.IsUp(lifecycle.Here):
 			return // without a bridge no model answers
 		case point == decision.PointEvaluate && st.leftUndone(&a):
 			st.takenUp(about, st.FallbackReason)

@@ -6,6 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -28,12 +29,12 @@ func (st *step) distrusted(id string, f input.NotSpawned) {
 	switch {
 	case !st.Options.Trusted || f.Trust != "" && f.Trust == st.Options.TrustHash:
 		st.restartProcess(id) // it was decided while it started
-	case st.TrustQuestion != nil && st.TrustQuestion.Hash == f.Trust:
+	case st.Lifecycle.TrustQuestion != nil && st.Lifecycle.TrustQuestion.Hash == f.Trust:
 	case !st.HumanPresent:
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, []string{})
 		st.goWithout("nobody is present to look at it")
 	default:
-		st.TrustQuestion = &TrustQuestion{Hash: f.Trust, At: st.at}
+		st.Lifecycle.TrustQuestion = &lifecycle.TrustQuestion{Hash: f.Trust, At: st.at}
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, st.TrustOptions())
 	}
 }
@@ -51,13 +52,13 @@ func (st *step) decidedTrust() {
 	if slices.Contains(st.RecoveryOptions, chooseWithout) {
 		st.recovered()
 	}
-	st.TrustQuestion = nil
+	st.Lifecycle.TrustQuestion = nil
 	st.restartAll()
 }
 
 // trustAlone decides what nobody can look at any more.
 func (st *step) trustAlone() {
-	if st.TrustQuestion != nil {
+	if st.Lifecycle.TrustQuestion != nil {
 		st.goWithout("nobody is present to look at it")
 	}
 }

@@ -117,7 +117,7 @@ func TestOtherRulesAfterAResume(t *testing.T) {
 		p.out = nil
 		o := p.s.Options
 		o.Allow, o.HumanPresent = []string{"Bash(make)"}, present
-		p.do(input.Resumed{Options: o, Claude: p.s.Claude, Stay: true})
+		p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Stay: true})
 		if len(effects[permission.Reconsider](p)) != 1 || len(p.s.Permission.Unclaimed) != 1 {
 			t.Fatalf("not held against the new rules: %+v", p.s.Permission)
 		}

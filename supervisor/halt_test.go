@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -40,8 +41,8 @@ func TestHalt(t *testing.T) {
 			t.Errorf("%s is %s", id, a.Status)
 		}
 	}
-	if n := len(effects[effect.Spawn](p)); n != 0 || p.s.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
-		t.Errorf("%d starts, %d crashes", n, p.s.Crashes)
+	if n := len(effects[effect.Spawn](p)); n != 0 || p.s.Lifecycle.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
+		t.Errorf("%d starts, %d crashes", n, p.s.Lifecycle.Crashes)
 	}
 	// What is said meanwhile waits, and so does who is summoned.
 	p.say("And write the manual.")
@@ -86,8 +87,8 @@ func TestHaltWithoutABridge(t *testing.T) {
 	p.do(input.BridgeLost{Message: "signal: killed"}) // the switch went past the loop
 	p.command(contract.Halt{})
 	p.out = nil
-	p.do(input.Timer{Key: restartPrefix + theBridge})
-	p.do(input.BridgeBack{Claude: p.s.Claude})
+	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 	if len(effects[effect.Spawn](p)) != 0 {
 		t.Error("a bridge that came back started somebody")
 	}
@@ -107,11 +108,11 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		p.out = nil
 		p.do(input.BridgeLost{Message: "it ended", Halted: true, Heeded: heeded})
-		p.do(input.Timer{Key: restartPrefix + theBridge})
-		p.do(input.BridgeBack{Claude: p.s.Claude})
+		p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+		p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 		starts, halts := len(effects[effect.Spawn](p)), len(told[contract.Halted](p))
-		if p.s.Halted == heeded || (starts == 0) == heeded || (halts == 0) != heeded || p.s.Crashes != 0 {
-			t.Errorf("heeded: %v, halted: %v, %d starts, %d halts, %d crashes", heeded, p.s.Halted, starts, halts, p.s.Crashes)
+		if p.s.Halted == heeded || (starts == 0) == heeded || (halts == 0) != heeded || p.s.Lifecycle.Crashes != 0 {
+			t.Errorf("heeded: %v, halted: %v, %d starts, %d halts, %d crashes", heeded, p.s.Halted, starts, halts, p.s.Lifecycle.Crashes)
 		}
 	}
 }
@@ -135,7 +136,7 @@ func TestHaltAndTheEnd(t *testing.T) {
 	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Stopped{})
 	p.out = nil
-	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Claude, Salt: "s"})
+	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "s"})
 	if p.s.Halted || len(effects[effect.Spawn](p)) != 1 {
 		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[effect.Spawn](p)))
 	}

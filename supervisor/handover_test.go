@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -274,7 +275,7 @@ func TestSurveyThatNeverComes(t *testing.T) {
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.command(contract.Kill{ID: one})
 	p.do(input.BridgeLost{Message: "gone"})
-	p.do(input.Timer{Key: restartPrefix + theBridge})
+	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 	p.do(input.BridgeBack{})
 	s := effects[effect.Survey](p)
 	if len(s) != 2 {

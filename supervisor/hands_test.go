@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -123,7 +124,7 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.happen("arbiter", bridge.Done{})
 	p.happen("orch-1", bridge.Done{})
 	p.do(input.BridgeLost{Message: "gone"})
-	p.do(input.Timer{Key: restartPrefix + theBridge})
+	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 	p.do(input.BridgeBack{})
 	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
 		t.Fatalf("%s: %+v", p.s.Task.Phase, p.s.Handoff.Documents)
@@ -161,19 +162,19 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 				p.command(contract.Halt{})
 			default:
 				p.do(input.BridgeLost{Message: "gone"})
-				p.do(input.Timer{Key: restartPrefix + theBridge})
+				p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 				p.do(lost)
 				p.do(input.BridgeBack{})
 				p.command(contract.Halt{})
-				p.s.Restarts, p.s.Crashes = nil, 0 // of the first, which is one
+				p.s.Lifecycle.Restarts, p.s.Lifecycle.Crashes = nil, 0 // of the first, which is one
 			}
-			if !p.s.Halted || p.s.Crashes != 0 || len(p.s.Restarts) != 0 || p.s.Ending != nil {
-				t.Fatalf("%s: halted %v, %d crashes, %v, %+v", first, p.s.Halted, p.s.Crashes, p.s.Restarts, p.s.Ending)
+			if !p.s.Halted || p.s.Lifecycle.Crashes != 0 || len(p.s.Lifecycle.Restarts) != 0 || p.s.Ending != nil {
+				t.Fatalf("%s: halted %v, %d crashes, %v, %+v", first, p.s.Halted, p.s.Lifecycle.Crashes, p.s.Lifecycle.Restarts, p.s.Ending)
 			}
 			if n := len(told[contract.Halted](p)); n != 1 {
 				t.Errorf("%s: told %d times", first, n)
 			}
-			p.do(input.Timer{Key: restartPrefix + theBridge})
+			p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 			p.do(input.BridgeBack{})
 			if len(effects[effect.Spawn](p)) != 0 {
 				t.Fatalf("%s: somebody is started", first)

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -106,7 +107,7 @@ func checkWithheld(t *testing.T, s *State) {
 	if s.Budget.Holds() {
 		return
 	}
-	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.DeciderRequest != nil || !s.BridgeUp || len(s.Agents) == 0 {
+	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.DeciderRequest != nil || !s.Lifecycle.IsUp(lifecycle.Here) || len(s.Agents) == 0 {
 		return
 	}
 	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == roster.Busy || s.arbiterAsked()

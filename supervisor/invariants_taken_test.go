@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
@@ -140,8 +141,8 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		}
 		_, running := alive[a.ID]
 		switch k := r.IntN(14); {
-		case !p.s.BridgeUp:
-			step([]input.Body{input.BridgeBack{}, input.Timer{Key: restartPrefix + theBridge}}[r.IntN(2)])
+		case !p.s.Lifecycle.IsUp(lifecycle.Here):
+			step([]input.Body{input.BridgeBack{}, input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)}}[r.IntN(2)])
 		case k == 0:
 			step([]input.Body{
 				input.BridgeLost{}, input.BridgeLost{Halted: true}, input.Command{Channel: input.ChannelStdin,
@@ -192,12 +193,12 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input
 	if p.s.Halted {
 		command(contract.Continue{})
 	}
-	if p.s.TrustQuestion != nil {
+	if p.s.Lifecycle.TrustQuestion != nil {
 		command(contract.Choose{Option: chooseWithout})
 	}
 	for range 30 {
-		if !p.s.BridgeUp {
-			step(input.Timer{Key: restartPrefix + theBridge})
+		if !p.s.Lifecycle.IsUp(lifecycle.Here) {
+			step(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 			step(input.BridgeBack{})
 		}
 		for _, a := range p.s.Agents {

@@ -18,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -79,7 +80,7 @@ func checkInvariants(t *testing.T, s *State) {
 			t.Fatalf("halted, and %s is %s", a.ID, a.Status)
 		}
 	}
-	if s.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
+	if s.Lifecycle.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
 		t.Fatal("nobody is there to look at the workspace, and it is waited for")
 	}
 	// A dialogue never stalls silently: where nobody is busy and nothing is
@@ -326,9 +327,9 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		}
 		return input.Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
 	case 2:
-		if !s.BridgeUp {
+		if !s.Lifecycle.IsUp(lifecycle.Here) {
 			return []input.Body{input.BridgeBack{Swept: 1}, input.BridgeFailed{Message: "m"},
-				input.Timer{Key: restartPrefix + theBridge}}[r.IntN(3)]
+				input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)}}[r.IntN(3)]
 		}
 	}
 	rare := []input.Body{

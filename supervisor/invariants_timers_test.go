@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -56,7 +57,7 @@ func (l alarms) check(t *testing.T, s *State) {
 	if s.Ending != nil || len(s.Agents) == 0 {
 		return
 	}
-	if !s.BridgeUp && !l[restartPrefix+theBridge] && !l[opening] {
+	if !s.Lifecycle.IsUp(lifecycle.Here) && !l[lifecycle.TimerKey(lifecycle.Here)] && !l[opening] {
 		t.Fatal("there is no bridge, and none is being opened")
 	}
 	if s.Budget.Holds() && s.Task.Phase.Live() && !l[resetKey] {
@@ -68,7 +69,7 @@ func (l alarms) check(t *testing.T, s *State) {
 	for i := range s.Agents {
 		a := s.Agents[i]
 		switch {
-		case a.Status == roster.Down && s.BridgeUp && !s.Halted && s.TrustQuestion == nil && !l[restartKey(a.AgentRef)]:
+		case a.Status == roster.Down && s.Lifecycle.IsUp(lifecycle.Here) && !s.Halted && s.Lifecycle.TrustQuestion == nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and nobody brings it back", a.ID)
 		case a.Status == roster.Ready && a.Backoff != nil && !l[retryKey(a.AgentRef)], a.Status == roster.Down && a.Backoff != nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)

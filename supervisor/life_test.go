@@ -90,7 +90,7 @@ func (p *play) resume(word string) {
 	p.t.Helper()
 	p.out = nil
 	p.at = p.at.Add(time.Hour) // nobody was there
-	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Claude, Word: word, Stay: true})
+	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Word: word, Stay: true})
 }
 
 // back brings all agents up after a resume, each on a history that says this of what

@@ -51,7 +51,7 @@ func TestUsageLimits(t *testing.T) {
 				}
 				return
 			}
-			if wait < c.min-2*time.Second || wait > c.max || p.s.Crashes+p.s.Task.Failures != 0 {
+			if wait < c.min-2*time.Second || wait > c.max || p.s.Lifecycle.Crashes+p.s.Task.Failures != 0 {
 				t.Errorf("it waits %s, want %s to %s", wait, c.min, c.max)
 			}
 			if r := last[contract.Retry](p); r.DelayMS != wait.Milliseconds() || !strings.Contains(r.Reason, "usage_limit") {
@@ -87,8 +87,8 @@ func TestAllLimitedAtOnce(t *testing.T) {
 			t.Errorf("numbers %d and %d are %s apart", i-1, i, d.Sub(due[i-1]))
 		}
 	}
-	if p.s.Ending != nil || len(p.s.Restarts) != 8 {
-		t.Errorf("ending %v, history %d", p.s.Ending, len(p.s.Restarts))
+	if p.s.Ending != nil || len(p.s.Lifecycle.Restarts) != 8 {
+		t.Errorf("ending %v, history %d", p.s.Ending, len(p.s.Lifecycle.Restarts))
 	}
 	p.folds()
 }

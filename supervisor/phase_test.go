@@ -20,7 +20,7 @@ import (
 // for it to act on.
 func does(a machine.Action) (known bool) {
 	defer func() { known = known || recover() != nil }()
-	st := &step{State: State{LifecycleState: LifecycleState{Ending: &Ending{}}}}
+	st := &step{State: State{RunState: RunState{Ending: &Ending{}}}}
 	return st.act(a, occasion{})
 }
 

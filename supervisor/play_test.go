@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -263,7 +264,7 @@ func (p *play) loseBridge() {
 	p.t.Helper()
 	for p.s.Ending == nil {
 		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Timer{Key: restartPrefix + theBridge})
+		p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 		if p.s.Ending == nil {
 			p.do(input.BridgeBack{})
 		}

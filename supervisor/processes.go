@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -25,7 +26,7 @@ func (st *step) addAgent(a roster.Agent, prompt string) {
 	if w := st.Options.Workspace; w.Enabled() && a.Role == roster.RoleOrchestrator && a.Isolation == "" {
 		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: runconfig.IsolationShared})
 	}
-	if !st.BridgeUp || st.Halted || st.TrustQuestion != nil { // it starts with the others
+	if st.Halted || !st.Lifecycle.MayStart(lifecycle.Here) { // it starts with the others
 		e := st.Edit(a.ID)
 		e.Status, e.NewSession = roster.Down, true
 		return

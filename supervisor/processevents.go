@@ -118,7 +118,7 @@ func (st *step) ended(id string, d bridge.Done) {
 		return
 	}
 	if class == restart.Crash {
-		st.Crashes++
+		st.Lifecycle.Crashes++
 	}
 	st.fell(id, class, cause)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
@@ -19,7 +20,7 @@ import (
 // of the last one, or on a new session if that one is lost.
 func (st *step) restartProcess(id string) {
 	a := st.Edit(id)
-	if a == nil || a.Status != roster.Down || !st.BridgeUp || st.Ending != nil || st.Halted || st.TrustQuestion != nil {
+	if a == nil || a.Status != roster.Down || st.Ending != nil || st.Halted || !st.Lifecycle.MayStart(lifecycle.Here) {
 		return
 	}
 	a.Generation++

@@ -56,8 +56,8 @@ func TestASwallowedMessage(t *testing.T) {
 	if p.s.Conversation.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", p.s.Conversation.Ledger, want)
 	}
-	if p.s.Crashes != 0 {
-		t.Errorf("%d crashes", p.s.Crashes)
+	if p.s.Lifecycle.Crashes != 0 {
+		t.Errorf("%d crashes", p.s.Lifecycle.Crashes)
 	}
 	p.folds()
 }

@@ -39,9 +39,9 @@ func (s *State) OpenRequests() []permission.Request {
 // TrustOptions are what can be chosen about a workspace that waits for the human's trust; nil: none does.
 func (s *State) TrustOptions() []string {
 	switch {
-	case s.TrustQuestion == nil:
+	case s.Lifecycle.TrustQuestion == nil:
 		return nil
-	case s.TrustQuestion.Hash == "":
+	case s.Lifecycle.TrustQuestion.Hash == "":
 		return []string{chooseWithout, "cancel"}
 	}
 	return []string{chooseTrust, chooseWithout, "cancel"}

@@ -74,7 +74,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 	if d := last[contract.Done](p); d.SessionID != before || d.Reason != "renewed" {
 		t.Errorf("done %+v", d)
 	}
-	if r := told[contract.Restart](p); len(r) != 0 || p.s.Crashes != 0 {
+	if r := told[contract.Restart](p); len(r) != 0 || p.s.Lifecycle.Crashes != 0 {
 		t.Errorf("counted as a restart: %+v", r)
 	}
 	p.contains("its first message", p.lastSent("arbiter"), "inheritance", "You are the Arbiter now", "the port is 8080", "[active] lay the stones",

@@ -19,14 +19,10 @@ import (
 // history.
 func (st *step) decide(agent string, generation int, class restart.Class, reason string,
 	resets time.Time) restart.Decision {
-	p := st.Options.RestartPolicy()
-	e := restart.Exit{
+	return st.Lifecycle.Decide(st.Options.RestartPolicy(), restart.Exit{
 		Agent: agent, Class: class, At: st.at, ResetsAt: resets, Reason: reason,
 		Seed: fmt.Sprintf("%s/%s/%d", st.Options.Run, agent, generation),
-	}
-	d := restart.Decide(p, st.Restarts, e, st.at)
-	st.Restarts = slices.Clone(st.Restarts).Add(p, d.Entry(e, st.at), st.at)
-	return d
+	})
 }
 
 // fell handles the end of a process that nobody wanted to end: it comes back, with
@@ -77,7 +73,7 @@ func (st *step) unpark(id string) {
 		}
 		a = st.Edit(id)
 	}
-	st.Waking = st.Waking || a.Role == roster.RoleArbiter
+	st.Lifecycle.Waking = st.Lifecycle.Waking || a.Role == roster.RoleArbiter
 	st.restartProcess(id)
 }
 
@@ -107,7 +103,7 @@ func (st *step) restartUsageWaits(slept time.Duration) {
 		if a.Status != roster.Ready || a.Troubles == 0 {
 			continue
 		}
-		for _, x := range slices.Backward(st.Restarts) {
+		for _, x := range slices.Backward(st.Lifecycle.Restarts) {
 			if x.Agent != a.ID {
 				continue
 			}

@@ -35,8 +35,8 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if r.Attempt != 1 || !strings.Contains(r.Reason, "signal: killed") || r.DelayMS < 0 || r.DelayMS > 1000 {
 		t.Errorf("restart %+v", r)
 	}
-	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Crashes != 1 {
-		t.Errorf("done %+v, %d crashes", d, p.s.Crashes)
+	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Lifecycle.Crashes != 1 {
+		t.Errorf("done %+v, %d crashes", d, p.s.Lifecycle.Crashes)
 	}
 	p.do(input.Timer{Key: restartKey(a.AgentRef)})
 	s := p.spawns(id)[1]
@@ -215,11 +215,11 @@ func TestAnEndCountsOnce(t *testing.T) {
 			p.spawned("orch-1")
 		}
 		c.end(p, "orch-1")
-		crashes, restarts, history := p.s.Crashes, len(told[contract.Restart](p)), len(p.s.Restarts)
+		crashes, restarts, history := p.s.Lifecycle.Crashes, len(told[contract.Restart](p)), len(p.s.Lifecycle.Restarts)
 		p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent("orch-1").AgentRef,
 			Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}})
-		if a := p.agent("orch-1"); a.Status != c.status || p.s.Crashes != crashes || len(told[contract.Restart](p)) != restarts || len(p.s.Restarts) != history {
-			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Crashes-crashes, len(told[contract.Restart](p))-restarts)
+		if a := p.agent("orch-1"); a.Status != c.status || p.s.Lifecycle.Crashes != crashes || len(told[contract.Restart](p)) != restarts || len(p.s.Lifecycle.Restarts) != history {
+			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Lifecycle.Crashes-crashes, len(told[contract.Restart](p))-restarts)
 		}
 		p.folds()
 	}
@@ -278,11 +278,11 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 		"without a bridge": func(p *play, id string) { p.do(input.BridgeLost{Message: "x"}) },
 		"bridge on its way": func(p *play, id string) {
 			p.do(input.BridgeLost{Message: "x"})
-			p.do(input.Timer{Key: restartPrefix + theBridge})
+			p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 		},
 		"bridge just back": func(p *play, id string) {
 			p.do(input.BridgeLost{Message: "x"})
-			p.do(input.Timer{Key: restartPrefix + theBridge})
+			p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 			p.do(input.BridgeBack{})
 		},
 		"waiting for a limit": func(p *play, id string) { p.turn(id, limitedTurn(time.Time{})) },
@@ -340,8 +340,8 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 		if got := p.agent("orch-1").Status == roster.Down; got != again {
 			t.Errorf("%s: it is %s", message, p.agent("orch-1").Status)
 		}
-		if again && p.s.Restarts[0].Class != restart.Crash {
-			t.Errorf("%s: class %s", message, p.s.Restarts[0].Class)
+		if again && p.s.Lifecycle.Restarts[0].Class != restart.Crash {
+			t.Errorf("%s: class %s", message, p.s.Lifecycle.Restarts[0].Class)
 		}
 		p.folds()
 	}

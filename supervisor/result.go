@@ -21,7 +21,7 @@ func (st *step) wind(e Ending) {
 	st.Ending = &e
 	const stopped = "the run is being stopped; ask again when it is taken up"
 	st.Permission.Shutdown(&st.out, stopped)
-	st.Question, st.Waking, st.DeciderRequest = nil, false, nil
+	st.Question, st.Lifecycle.Waking, st.DeciderRequest = nil, false, nil
 	st.do(effect.SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
@@ -159,7 +159,7 @@ func (st *step) finish() {
 	st.emit(contract.Supervisor, contract.Result{
 		Status: st.Ending.Status, Summary: st.Ending.Summary,
 		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Task.Iterations,
-		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Crashes,
+		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Lifecycle.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(),
 		Failing: st.Handoff.Failing(), HalfDone: st.Ending.HalfDone,
 		Changes: st.Changes.Total, Acceptance: st.acceptance(),

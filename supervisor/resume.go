@@ -39,7 +39,7 @@ func (s *State) wasAsked() bool {
 // Pointless reports whether the run ended in order before anybody gave it a task: nothing in
 // it is worth keeping.
 func (s *State) Pointless() bool {
-	return s.Ending != nil && s.Ending.Said && !s.wasAsked() && s.Crashes == 0 &&
+	return s.Ending != nil && s.Ending.Said && !s.wasAsked() && s.Lifecycle.Crashes == 0 &&
 		s.Ending.Exit != contract.ExitEnvironment && s.Ending.Exit != contract.ExitBug
 }
 
@@ -52,7 +52,8 @@ func (st *step) resumed(f input.Resumed) {
 	st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
 	st.ProcessBegan, st.ProcessRuns = st.at, st.ProcessRuns+1
 	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, SameRules(&st.Options, &f.Options)
-	st.Options, st.Claude, st.BridgeUp, st.BridgeGone = f.Options, f.Claude, true, false
+	st.Options = f.Options
+	st.Lifecycle.Start(f.Claude)
 	st.keepModes(modes)
 	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
 		st.acceptFromOptions()
@@ -63,9 +64,9 @@ func (st *step) resumed(f input.Resumed) {
 	for i := range st.Agents {
 		st.chargeEndedTurn(st.Edit(st.Agents[i].ID))
 	}
-	st.Handoff.WaitingQuestions, st.TrustQuestion = nil, nil // the agents that asked are gone, too
-	st.ShortRenewals = 0                                     // the limits may be others
-	e := sessionEvent(&st.Options, st.Claude)
+	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked are gone, too
+	st.ShortRenewals = 0                                               // the limits may be others
+	e := sessionEvent(&st.Options, st.Lifecycle.Claude())
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
 	if f.Notice != "" {
@@ -85,7 +86,7 @@ func (st *step) resumed(f input.Resumed) {
 		st.prepareNextTask()
 	}
 	if crashed {
-		st.Crashes++ // of arbiter itself
+		st.Lifecycle.Crashes++ // of arbiter itself
 	}
 	if !was.Live() {
 		was = st.resumePhase()
@@ -106,7 +107,7 @@ func (st *step) resumed(f input.Resumed) {
 	if f.Word != "" {
 		st.word(contract.Say{Text: f.Word})
 	}
-	st.Waking, st.ReturnedAgent = true, ""
+	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = true, ""
 }
 
 // sayAgain ends a complete run once more, with the same result.
@@ -207,7 +208,7 @@ func (st *step) askAgain(answered, sameRules bool) {
 
 // awake sees, once everybody is back, that the talk goes on.
 func (st *step) awake() {
-	if !st.Waking || st.Ending != nil || st.RenewalStage != renewalNone {
+	if !st.Lifecycle.Waking || st.Ending != nil || st.RenewalStage != renewalNone {
 		return // an Arbiter that is renewed leaves its place, and not what is to be ruled
 	}
 	for i := range st.Agents {
@@ -216,8 +217,8 @@ func (st *step) awake() {
 			return
 		}
 	}
-	back := st.ReturnedAgent
-	st.Waking, st.ReturnedAgent = false, ""
+	back := st.Lifecycle.ReturnedAgent
+	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = false, ""
 	if st.Task.Text == "" || st.Question != nil || st.Conversation.Held || st.Paused || st.underWay() {
 		return
 	}

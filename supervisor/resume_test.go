@@ -53,7 +53,7 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 			o := p.s.Options
 			o.MaxCostUSD, o.Timeout = 500, 24*time.Hour
 			p.out = nil
-			p.do(input.Resumed{Options: o, Claude: p.s.Claude, Stay: true})
+			p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Stay: true})
 			if s := told[contract.Session](p); len(s) != 1 || !s[0].Resumed {
 				t.Errorf("session %+v", s)
 			}
@@ -80,7 +80,7 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 			if p.s.Summoned != 2 || p.s.Task.Iterations != 2 || p.s.CostUSD != before.CostUSD || p.s.Task.Text != "Build it" || p.s.ProcessRuns != 2 {
 				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Summoned, p.s.Task.Iterations, p.s.CostUSD, p.s.Task.Text, p.s.ProcessRuns)
 			}
-			if got := p.s.Crashes - before.Crashes; got != c.crashes {
+			if got := p.s.Lifecycle.Crashes - before.Lifecycle.Crashes; got != c.crashes {
 				t.Errorf("%d crashes were counted", got)
 			}
 			// What waited goes out when its reader is free.

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -320,7 +321,7 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	if n := len(effects[effect.Spawn](p)); n != 0 {
 		t.Errorf("%d starts without a bridge", n)
 	}
-	p.do(input.Timer{Key: restartPrefix + theBridge})
+	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 	p.do(input.BridgeBack{})
 	p.settles()
 	p.do(input.Timer{Key: restartKey(p.agent("orch-1").AgentRef)})

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -325,7 +326,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p, c := begun(t)
 		p.do(input.BridgeLost{Message: "gone"})
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
-		p.do(input.Timer{Key: restartPrefix + theBridge})
+		p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 		p.do(input.BridgeBack{})
 		again := p.check()
 		if again.Request == c.Request || again.Number != 1 {

@@ -174,8 +174,8 @@ func TestCrashOfAnOrchestratorIsToldToTheArbiter(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.crash(id, 5)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "parked", "killed", "Not delivered to it: the brief")
-	if p.s.Task.Phase != machine.Error || p.s.Crashes != 5 {
-		t.Errorf("%s, %d crashes", p.s.Task.Phase, p.s.Crashes)
+	if p.s.Task.Phase != machine.Error || p.s.Lifecycle.Crashes != 5 {
+		t.Errorf("%s, %d crashes", p.s.Task.Phase, p.s.Lifecycle.Crashes)
 	}
 	p.summon("again")
 	if p.s.Task.Phase != machine.Executing {
@@ -277,8 +277,8 @@ func TestCommands(t *testing.T) {
 		t.Errorf("kills %v", k)
 	}
 	p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Expected: true}})
-	if d := last[contract.Done](p); d.Reason != "killed by the human" || p.s.Crashes != 0 {
-		t.Errorf("done %+v, crashes %d", d, p.s.Crashes)
+	if d := last[contract.Done](p); d.Reason != "killed by the human" || p.s.Lifecycle.Crashes != 0 {
+		t.Errorf("done %+v, crashes %d", d, p.s.Lifecycle.Crashes)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -44,8 +45,8 @@ func smallRun(t *testing.T) *play {
 	p.command(contract.Permit{Request: "p2", Behavior: "deny", Message: "not now"})
 	p.do(asked(p, two, "p3", "ask"))
 	p.do(input.BridgeLost{Message: "signal: killed"})
-	p.do(input.Timer{Key: restartPrefix + theBridge})
-	p.do(input.BridgeBack{Claude: p.s.Claude, Swept: 2})
+	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude(), Swept: 2})
 	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.turn(two, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529", CostUSD: 0.25})

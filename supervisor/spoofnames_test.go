@@ -71,7 +71,7 @@ func TestRoleIsToldAgain(t *testing.T) {
 	p.crash(one, 1)
 	p.crash("arbiter", 2)
 	p.stopped()
-	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Claude})
+	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude()})
 	roles := map[string][]string{}
 	for _, s := range effects[effect.Spawn](p) {
 		c := s.Params.Config

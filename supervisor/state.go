@@ -13,9 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
@@ -35,7 +35,7 @@ type State struct {
 	SuccessionState
 	Permission permission.State
 	Changes    changes.State
-	LifecycleState
+	RunState
 	HumanState
 }
 
@@ -53,19 +53,10 @@ type AccountState struct {
 	Budget         budget.State  `json:",omitzero"` // what the account's plan allows
 }
 
-// LifecycleState follows the bridge, the restarts, and the end of the run.
-type LifecycleState struct {
-	Claude           bridge.ClaudeInfo
-	BridgeUp         bool // there is one to speak to
-	BridgeGone       bool // the one on its way is lost already
-	UnansweredProbes int  // looks in a row that the bridge did not answer
-	UnansweredAt     time.Time
-	Restarts         restart.History
-	Crashes          int            // processes that ended unasked
-	Waking           bool           // agents come back; then see that the talk goes on
-	ReturnedAgent    string         `json:",omitempty"` // whose session a human gave back meanwhile
-	TrustQuestion    *TrustQuestion `json:",omitempty"` // what keeps agents from being started
-	Ending           *Ending
+// RunState follows the processes of the run, and its end.
+type RunState struct {
+	Lifecycle lifecycle.State
+	Ending    *Ending
 }
 
 // Ending is set once the run is over and its agents are being stopped.
@@ -81,13 +72,6 @@ type Ending struct {
 	// What was open is asked again when the run is taken up again.
 	Question *Question
 	Requests []permission.Request
-}
-
-// TrustQuestion is a workspace that waits for the human to look at it. No agent is started
-// meanwhile.
-type TrustQuestion struct {
-	Hash string // of what is there now; empty: it cannot be told
-	At   time.Time
 }
 
 // HumanState holds what the human is asked, and what they have stopped.

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -45,10 +46,10 @@ func (st *step) cannotTakeOver(a *roster.Agent, id string) string {
 		return id + " is parked, and has no process: choose retry first"
 	case st.Halted:
 		return "everything is halted: continue first"
-	case st.TrustQuestion != nil:
+	case st.Lifecycle.TrustQuestion != nil:
 		return "no process is started before you have looked at what changed in the workspace: choose " +
 			strings.Join(st.TrustOptions(), ", ")
-	case !st.BridgeUp:
+	case !st.Lifecycle.IsUp(lifecycle.Here):
 		return "there is no bridge at the moment: try again"
 	case a.Role == roster.RoleArbiter && st.RenewalStage == renewalGiven:
 		return id + " is being renewed: try again when its successor is there"

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -25,7 +26,7 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 		p := working(t)
 		p.take("orch-1", stage)
 		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Timer{Key: restartPrefix + theBridge})
+		p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 		p.do(input.BridgeBack{})
 		state := "failed"
 		if a := p.agent("orch-1"); a.Takeover != nil {

@@ -54,7 +54,7 @@ func (st *step) goOnAfterTakeover(id, release string) {
 	} else {
 		st.restartProcess(id)
 	}
-	st.Waking, st.ReturnedAgent = true, id // the Arbiter may have waited for just that
+	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = true, id // the Arbiter may have waited for just that
 	if t := st.Options.Timeout; t > 0 && st.Ending == nil && !st.AnyTakenOver() && st.elapsed() >= t {
 		st.timeIsOver() // it had waited for that
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
 // A timer's key says what it is for and whom or what it is about. It is recorded when it
@@ -16,7 +17,7 @@ const (
 	handoverPrefix          = "handover/"
 	workLimitPrefix         = "work-limit/"
 	watchPrefix             = "watch/"
-	restartPrefix           = "restart/"
+	restartPrefix           = lifecycle.TimerPrefix
 	compactionBlockedPrefix = "compaction-blocked/"
 	retryPrefix             = "retry/"
 )

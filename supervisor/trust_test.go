@@ -142,7 +142,7 @@ func TestDistrustAlone(t *testing.T) {
 	if n := said[contract.Notice](out); len(n) != 1 || !strings.Contains(n[0].Text, "not loaded from here on") {
 		t.Errorf("notices %+v", n)
 	}
-	if p.s.TrustQuestion != nil || p.s.Options.Trusted || len(p.spawns("arbiter")) != 2 || sourcesOf(p.spawns("arbiter")[1]) != "user" {
+	if p.s.Lifecycle.TrustQuestion != nil || p.s.Options.Trusted || len(p.spawns("arbiter")) != 2 || sourcesOf(p.spawns("arbiter")[1]) != "user" {
 		t.Errorf("trusted %v, starts %+v", p.s.Options.Trusted, p.spawns("arbiter"))
 	}
 	p.spawned("arbiter")
@@ -172,7 +172,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 	p.dies("orch-1")
 	p.do(input.Timer{Key: restartKey(p.agent("orch-1").AgentRef)})
 	p.refused("orch-1", "")
-	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.TrustQuestion == nil {
+	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Lifecycle.TrustQuestion == nil {
 		t.Error("what cannot be told was trusted")
 	}
 	p.mustCommand(contract.Choose{Option: "without"})
@@ -190,7 +190,7 @@ func TestDistrustResumed(t *testing.T) {
 	p.do(input.Timer{Key: restartKey(p.agent("arbiter").AgentRef)})
 	p.refused("arbiter", "h2")
 	p.resume("")
-	if p.s.TrustQuestion != nil {
+	if p.s.Lifecycle.TrustQuestion != nil {
 		t.Error("the old question stands")
 	}
 	p.refused("arbiter", "h2")

@@ -91,8 +91,8 @@ func TestNoSignOfLife(t *testing.T) {
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 	p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 	p.contains("after the restart", p.lastSent(id), "in the middle of your last turn")
-	if p.agent(id).Watch.Hung || p.s.Crashes != 0 {
-		t.Errorf("hung %v, %d crashes", p.agent(id).Watch.Hung, p.s.Crashes)
+	if p.agent(id).Watch.Hung || p.s.Lifecycle.Crashes != 0 {
+		t.Errorf("hung %v, %d crashes", p.agent(id).Watch.Hung, p.s.Lifecycle.Crashes)
 	}
 	p.verdict(id, report("progress", "here again", false))
 	p.contains("the Arbiter's word", p.lastSent(id), "Try once more.", "kind: retry")

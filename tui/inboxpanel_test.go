@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
 const longQuestion = "Which header shall the **loom** read?\n\n- the old one, which all looms know\n" +
@@ -205,7 +206,7 @@ func TestTrustInThePanel(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.weave()
 		s.present(func(st *supervisor.State) {
-			st.TrustQuestion = &supervisor.TrustQuestion{Hash: "h", At: time.Now()}
+			st.Lifecycle.TrustQuestion = &lifecycle.TrustQuestion{Hash: "h", At: time.Now()}
 		})
 		s.Press("Esc", "w")
 		s.Expect("The workspace needs your trust", "1 Trust the workspace, as it is now",

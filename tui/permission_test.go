@@ -220,7 +220,9 @@ func TestDialogOverAResume(t *testing.T) {
 			}
 			s.Settle()
 			shown("A hand asks leave")
-			s.does(func(p *puppet) { p.do(input.Resumed{Options: p.Snapshot().Options, Claude: p.Snapshot().Claude}) })
+			s.does(func(p *puppet) {
+				p.do(input.Resumed{Options: p.Snapshot().Options, Claude: p.Snapshot().Lifecycle.Claude()})
+			})
 			shown("A hand asks leave")
 			orch := s.host.present().agent("orch-1")
 			s.does(func(p *puppet) { p.do(input.Timer{Key: fmt.Sprintf("restart/%s/%d", orch.ID, orch.Generation)}) })

@@ -74,7 +74,7 @@ func (p *prompt) placeholder() string {
 		return waitingHint(s)
 	case s.Question != nil:
 		return "The Arbiter awaits your answer."
-	case s.TrustQuestion != nil:
+	case s.Lifecycle.TrustQuestion != nil:
 		return "The workspace has changed. /choose trust, without, or cancel."
 	case s.AnyWorks():
 		return "Speak; the weaving goes on."

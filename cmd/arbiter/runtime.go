@@ -308,7 +308,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Committed(r.journal.Durable())                            // nothing is told of what was there before
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
 		// The result is said again; nobody has to be started for that.
-		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Claude, Notice: r.notice})
+		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(), Notice: r.notice})
 	}
 	recorded := r.recordFiles(ctx)
 	port, claude, failed := r.open(ctx)

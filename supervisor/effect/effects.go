@@ -70,11 +70,11 @@ type (
 	Note   struct{ Decision decider.Record }
 	// Probe looks for signs of life → Probed.
 	Probe struct{ Agent bridge.AgentRef }
-	// DropBridge ends a bridge that does not answer; it is then lost.
-	DropBridge struct{}
-	// OpenBridge starts another bridge in place of the one that is gone →
+	// DropBridge ends the bridge of a host that does not answer; it is then lost.
+	DropBridge struct{ Host string }
+	// OpenBridge starts a bridge on a host, in place of one that is gone or was never there →
 	// BridgeBack or BridgeFailed.
-	OpenBridge struct{}
+	OpenBridge struct{ Host string }
 	// PinTrust records that the human trusts the workspace as it is now → TrustRecorded.
 	PinTrust struct{ Hash string }
 	// Shutdown ends all agents → Stopped.

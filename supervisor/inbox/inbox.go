@@ -86,7 +86,7 @@ func Of(s *supervisor.State) []Item {
 // choices are the items that a choose command answers.
 func choices(s *supervisor.State) []Item {
 	var list []Item
-	if q := s.TrustQuestion; q != nil {
+	if q := s.Lifecycle.TrustQuestion; q != nil {
 		text := "The workspace is not as it was trusted. No agent starts until you have looked at it."
 		if q.Hash == "" {
 			text = "What the workspace brings along cannot be read. No agent starts until you have chosen."

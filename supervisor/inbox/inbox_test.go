@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -59,7 +60,7 @@ func TestOf(t *testing.T) {
 			s.Question = asked(question, rejected)
 			s.Permission.Open = []permission.Request{request("p2", "orch-1", 25)}
 			s.Permission.Unclaimed = []permission.Request{request("p1", "orch-2", 10)}
-			s.TrustQuestion = &supervisor.TrustQuestion{Hash: "h", At: at(40)}
+			s.Lifecycle.TrustQuestion = &lifecycle.TrustQuestion{Hash: "h", At: at(40)}
 		}, []string{
 			"p1 permission orch-2 1m30s: Bash: make all",
 			"question-2 question arbiter 1m20s: This or that?",

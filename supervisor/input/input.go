@@ -139,9 +139,10 @@ type (
 	}
 	// Stopped ends the Shutdown effect.
 	Stopped struct{ Unstopped []string }
-	// BridgeLost says the bridge is gone, unasked; BridgeBack and BridgeFailed end
-	// an OpenBridge effect.
+	// BridgeLost says the bridge of a host is gone, unasked; BridgeBack and BridgeFailed end
+	// an OpenBridge effect. Host is empty for the host that arbiter runs on.
 	BridgeLost struct {
+		Host    string `json:",omitempty"`
 		Message string
 		// Halted says that somebody ended it in order to stop everything: no process is to run
 		// until he says so, whether or not his command got through.
@@ -150,10 +151,12 @@ type (
 		Heeded bool `json:",omitempty"`
 	}
 	BridgeBack struct {
+		Host   string `json:",omitempty"`
 		Claude bridge.ClaudeInfo
 		Swept  int // processes the lost one had left behind
 	}
 	BridgeFailed struct {
+		Host     string `json:",omitempty"`
 		Category bridge.Category
 		Message  string
 	}

@@ -149,10 +149,10 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		handoffs := after.Summoned - before.Summoned
 		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each hand-off and the two dozen turns before it",
 			after.Summoned, after.Renewals+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
-		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Crashes < 20 ||
+		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Lifecycle.Crashes < 20 ||
 			after.Conversation.Ledger.Seen < 5000 {
 			t.Errorf("ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
-				after.Ending, after.Summoned, after.Renewals, after.Crashes, after.Conversation.Ledger.Seen)
+				after.Ending, after.Summoned, after.Renewals, after.Lifecycle.Crashes, after.Conversation.Ledger.Seen)
 		}
 		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 ||
 			late.underway > 4 || late.workLog > 100 {

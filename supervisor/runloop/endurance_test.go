@@ -95,8 +95,8 @@ func TestTwoDays(t *testing.T) {
 		early := n.size()
 		time.Sleep(23 * time.Hour)
 		late := n.size()
-		if s := n.loop.Snapshot(); s.Ending != nil || s.Crashes < 50 || s.Conversation.Ledger.Seen < 5000 {
-			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Crashes,
+		if s := n.loop.Snapshot(); s.Ending != nil || s.Lifecycle.Crashes < 50 || s.Conversation.Ledger.Seen < 5000 {
+			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Lifecycle.Crashes,
 				s.Conversation.Ledger.Seen)
 		}
 		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 ||

@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -48,8 +49,8 @@ func court(t testing.TB, p policy.Policy, change func(*supervisor.State)) *Loop 
 	p.Resolve = func(path string) (string, error) { return path, nil }
 	l := NewLoop(p, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
 	s := supervisor.State{
-		Options:        runconfig.Options{Run: testRun, CWD: "/w"}.WithDefaults(),
-		LifecycleState: supervisor.LifecycleState{BridgeUp: true},
+		Options:  runconfig.Options{Run: testRun, CWD: "/w"}.WithDefaults(),
+		RunState: supervisor.RunState{Lifecycle: lifecycle.State{Bridges: []lifecycle.Bridge{{Up: true}}}},
 		Roster: roster.Roster{Agents: []*roster.Agent{
 			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
 				Role: roster.RoleArbiter}, AgentProcess: roster.AgentProcess{Status: roster.Busy}},

@@ -157,8 +157,8 @@ func TestHaltInTrouble(t *testing.T) {
 		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "h" {
 			t.Errorf("accepted %v", a)
 		}
-		if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 || len(port.starts()) != 1 {
-			t.Errorf("halted %v, %d crashes, started %v", s.Halted, s.Crashes, port.starts())
+		if s := n.loop.Snapshot(); !s.Halted || s.Lifecycle.Crashes != 0 || len(port.starts()) != 1 {
+			t.Errorf("halted %v, %d crashes, started %v", s.Halted, s.Lifecycle.Crashes, port.starts())
 		}
 		n.loop.Put(input.Signal{Signal: "TERM"})
 		n.over()
@@ -177,8 +177,8 @@ func TestHaltComesFirst(t *testing.T) {
 				Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
 			n.begin(func(o *runconfig.Options) { o.Task = "build" })
 			synctest.Wait()
-			if s := n.loop.Snapshot(); !s.Halted || s.Crashes != 0 {
-				t.Errorf("halted %v, %d crashes", s.Halted, s.Crashes)
+			if s := n.loop.Snapshot(); !s.Halted || s.Lifecycle.Crashes != 0 {
+				t.Errorf("halted %v, %d crashes", s.Halted, s.Lifecycle.Crashes)
 			}
 			n.loop.Put(input.Signal{Signal: "TERM"})
 			n.over()

@@ -76,7 +76,7 @@ func (f *fold) add(at time.Time, e contract.Event) {
 		s.Halted = true
 	case contract.Result:
 		s.Ending = &supervisor.Ending{Status: b.Status, Summary: b.Summary, Said: true}
-		s.CostUSD, s.Usage, s.Crashes = b.CostUSD, b.Usage, b.Crashes
+		s.CostUSD, s.Usage, s.Lifecycle.Crashes = b.CostUSD, b.Usage, b.Crashes
 		for _, a := range s.Agents {
 			a.AgentSpending = roster.AgentSpending{CostUSD: a.CostUSD}
 		}
@@ -99,7 +99,9 @@ func (f *fold) session(at time.Time, b contract.Session) {
 	if b.Sandbox != unsandboxed && b.Sandbox != "" {
 		present(&o.Sandbox)
 	}
-	s.Claude.Version, s.Claude.Path = b.ClaudeVersion, b.Claude
+	claude := s.Lifecycle.Claude()
+	claude.Version, claude.Path = b.ClaudeVersion, b.Claude
+	s.Lifecycle.Start(claude)
 }
 
 // present says that there is something, of which no more is known.

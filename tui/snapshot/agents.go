@@ -57,11 +57,11 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 		since = a.Takeover.Since
 	case s.Halted && (a.Status == roster.Down || a.Status == roster.Restarting):
 		text, tone = "halted", render.Bad
-	case s.TrustQuestion != nil && a.Status == roster.Down:
+	case s.Lifecycle.TrustQuestion != nil && a.Status == roster.Down:
 		text, tone = "needs your trust", render.Alert
 	}
 	stall := a.Waiting()
-	if a.Takeover != nil || s.Halted || s.TrustQuestion != nil || s.Ending != nil {
+	if a.Takeover != nil || s.Halted || s.Lifecycle.TrustQuestion != nil || s.Ending != nil {
 		stall = nil
 	}
 	line := pages.Agent{

@@ -38,7 +38,7 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 		Word: p.word, Tone: p.tone, CostUSD: s.Spent(),
 		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
 		Elapsed:  elapsed(s, now),
-		Restarts: s.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
+		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
 	}
 	if s.FallbackReason != "" && s.Ending == nil {
 		d.Fallback = "The rules decide"
@@ -48,7 +48,7 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 		d.Word, d.Tone = "Ending", render.Warn
 	case s.Halted:
 		d.Word, d.Tone = "Halted", render.Bad
-	case s.TrustQuestion != nil:
+	case s.Lifecycle.TrustQuestion != nil:
 		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
 	case s.Paused:
 		d.Word, d.Tone = "Paused", render.Warn

@@ -1,0 +1,35 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+)
+
+// State is the lifecycle part of a run. It is a value: slices are cloned before they are written.
+type State struct {
+	Bridges  []Bridge        // one per host; that of [Here] first
+	Restarts restart.History // of agents and of bridges
+	Crashes  int             // processes that ended unasked
+	Waking   bool            // agents come back; then see that the talk goes on
+	// ReturnedAgent is the agent whose session a human gave back meanwhile.
+	ReturnedAgent string         `json:",omitempty"`
+	TrustQuestion *TrustQuestion `json:",omitempty"` // what keeps agents from being started
+}
+
+// TrustQuestion is a workspace that waits for the human to look at it. No agent is started meanwhile.
+type TrustQuestion struct {
+	Hash string // of what is there now; empty: it cannot be told
+	At   time.Time
+}
+
+// Decide asks the restart policy about the end of a process, and keeps the answer in the history.
+func (s *State) Decide(p restart.Policy, e restart.Exit) restart.Decision {
+	d := restart.Decide(p, s.Restarts, e, e.At)
+	s.Restarts = slices.Clone(s.Restarts).Add(p, d.Entry(e, e.At), e.At)
+	return d
+}
+
+// MayStart reports whether the process of an agent on a host may be started.
+func (s *State) MayStart(host string) bool { return s.TrustQuestion == nil && s.IsUp(host) }
