@@ -149,7 +149,7 @@ still going on. Without a run it exits with 0, or with what prevented one (2, 5)
 func (e env) commands() []*cli.Command {
 	tells := e.withSafeOutput()
 	list := slices.Concat(tells.sessionCommands(), tells.workCommands(), e.liveCommands(), []*cli.Command{
-		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.memoryCommand(),
+		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.memoryCommand(), tells.hostsCommand(),
 		tells.decideCommand(), e.doctorCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",

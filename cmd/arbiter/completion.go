@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
@@ -101,6 +102,15 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 		o.Words = []manual.Entry{{Term: "opus"}, {Term: "sonnet"}, {Term: "haiku"}}
 	case "RECORD":
 		o.Words = []manual.Entry{{Term: "last"}}
+	case "HOST":
+		for _, name := range offeredHosts(h) {
+			o.Words = append(o.Words, manual.Entry{Term: name})
+		}
+	case "LIST": // of --hosts
+		before := h.Word[:strings.LastIndexByte(h.Word, ',')+1]
+		for _, name := range offeredHosts(h) {
+			o.Words = append(o.Words, manual.Entry{Term: before + name})
+		}
 	case "WAYS":
 		before := h.Word[:strings.LastIndexByte(h.Word, ',')+1]
 		for _, way := range []string{"bell", "desktop", "finished", "ntfy:", "webhook:", "off"} {
@@ -114,6 +124,20 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 		}
 	}
 	return o
+}
+
+// offeredHosts are the names that --hosts takes, as a line's configuration has them.
+func offeredHosts(h manual.Half) []string {
+	file := shortenHome(h.Given["config"])
+	if dir, err := os.UserConfigDir(); err == nil && file == "" {
+		file = filepath.Join(dir, "arbiter", "config.yaml")
+	}
+	src, err := readFile(file, maxSource)
+	if err != nil {
+		return []string{hosts.Here}
+	}
+	cfg, _ := hosts.Read(file, src)
+	return cfg.Names()
 }
 
 // shortenHome is a path as it is typed, ~ being the home.

@@ -101,7 +101,7 @@ func (p *typist) told(term *pty.Terminal) string {
 var halfLines = []struct{ typed, want string }{
 	{"arbiter sess", "arbiter sessions"},
 	{"arbiter sessions ", "arbiter sessions ls show rm export import"},
-	{"arbiter --resu", "arbiter --resume"},
+	{"arbiter --sandbox-w", "arbiter --sandbox-write"},
 	{"arbiter --permissions a", "arbiter --permissions ask accept-edits allow-all"},
 	{"arbiter --theme=d", "arbiter --theme=dark"},
 	{"arbiter --notify bell,f", "arbiter --notify bell,finished"},

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
@@ -16,14 +18,14 @@ import (
 // workspace's .arbiter/config.yaml if it is trusted, then from the user's file.
 func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 	var files []string
+	workspaces := filepath.Join(cwd, ".arbiter", "config.yaml")
 	if trusted {
-		files = append(files, filepath.Join(cwd, ".arbiter", "config.yaml"))
+		files = append(files, workspaces)
 	}
 	named := c.String("config")
-	if named != "" {
-		files = append(files, named)
-	} else if dir, err := os.UserConfigDir(); err == nil {
-		files = append(files, filepath.Join(dir, "arbiter", "config.yaml"))
+	own := userConfig(c)
+	if own != "" {
+		files = append(files, own)
 	}
 	given := map[string]bool{}
 	for _, s := range settings {
@@ -39,15 +41,27 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 		if err != nil {
 			return usagef("cannot read the configuration %s: %v", file, withoutPath(err))
 		}
-		if err := applyFile(c, file, src, given); err != nil {
+		if err := applyFile(c, file, src, given, file != workspaces); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// applyFile sets the keys of one file that no stronger source has given.
-func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) error {
+// userConfig is the user's own configuration file, which may not exist; empty: there is no place for one.
+func userConfig(c *cli.Context) string {
+	if named := c.String("config"); named != "" {
+		return named
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "arbiter", "config.yaml")
+}
+
+// applyFile sets the keys of one file that no stronger source has given. Only a user's own file may have hosts.
+func applyFile(c *cli.Context, file string, src []byte, given map[string]bool, own bool) error {
 	doc, err := yamldoc.Parse(file, src)
 	if err != nil {
 		return usagef("%v", err)
@@ -55,6 +69,13 @@ func applyFile(c *cli.Context, file string, src []byte, given map[string]bool) e
 	set := map[string]bool{}
 	for _, values := range doc.Values() {
 		for _, f := range values.Fields("lines of the form `key: value`") {
+			if slices.Contains(hosts.Keys, f.Key) {
+				if !own {
+					return usagef("%s:%d: %s: a workspace cannot name hosts: move this to your own configuration "+
+						"(arbiter hosts shows where it is)", file, f.KeyLine, f.Key)
+				}
+				continue // read by readHosts
+			}
 			entries, err := configEntries(file, f)
 			if err != nil {
 				return err
@@ -158,6 +179,7 @@ func configSchema() ([]byte, error) {
 		props[s.name] = p
 	}
 	blockSchemas(props)
+	hostSchemas(props)
 	return json.MarshalIndent(map[string]any{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title":   "arbiter configuration",

@@ -65,6 +65,8 @@ var settings = slices.Concat(
 		setting{name: "no-input", kind: kindBool, usage: "run without a human: do not read stdin", flagged: true, env: "-"},
 		setting{name: "resume", kind: kindBool, usage: "resume the latest run of this directory, whatever ended it", flagged: true, env: "-"},
 		setting{name: "session", kind: kindText, usage: "the `RUN` to resume: its id, or the first characters of it; implies --resume", flagged: true, env: "-"},
+		setting{name: "resume-or-begin", kind: kindBool, usage: "for jobs that are started again: resume the latest run " +
+			"of this directory, or begin one; needs --json", flagged: true, env: "-"},
 		setting{name: "share-workspace", kind: kindBool, usage: "start even if another run works in this directory", flagged: true, env: "-"},
 	),
 	group("Claude",
@@ -139,6 +141,12 @@ var settings = slices.Concat(
 			usage: choice(runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone) +
 				"whether Orchestrators share the directory, or each has a Git worktree or clone, merged when its work " +
 				"is done"},
+	),
+	group("Hosts",
+		setting{name: "hosts", kind: kindText, usage: "where Orchestrators may live: `LIST` of configured hosts, pools " +
+			"and here, separated by commas (default: here; see arbiter hosts)", flagged: true},
+		setting{name: "lease", kind: kindDuration, value: runconfig.DefaultLease, usage: "how long agents on a host go " +
+			"on without contact to Arbiter; work moves elsewhere only after that"},
 	),
 	group("Acceptance",
 		setting{name: "accept", kind: kindList, usage: "a `COMMAND` that must pass on the final files before the task is complete; the Arbiter cannot change it"},

@@ -23,6 +23,11 @@ const drainDeadline = 10 * time.Second
 // headless runs a task for a script: NDJSON both ways.
 func (e env) headless(c choices) (err error) {
 	outliveReaders()
+	if c.OrBegin {
+		if err := c.resumeOrBegin(); err != nil {
+			return err
+		}
+	}
 	prepare := newRun
 	if c.Resume {
 		prepare = resumeRun

@@ -45,6 +45,9 @@ var wrongInvocations = []struct {
 	{`logs --audti RUN`, `unknown flag --audti; did you mean --audit?`, usage},
 	{`--json spec.md --debug`, `flags go before the requirements file: --debug comes after spec.md`, usage},
 	{`--json --plain --task x`, `--json and --plain exclude each other: use one of them`, usage},
+	{`--resume-or-begin --task x`, `--resume-or-begin is for jobs without a human: add --json`, usage},
+	{`--json --resume-or-begin --session 3f2a`, `--resume-or-begin chooses the run itself: leave out --resume and ` +
+		`--session`, usage},
 	{`--json --detach --task x`, `--detach shows nothing: leave out --json and --plain; arbiter watch and arbiter ` +
 		`attach show the run`, usage},
 	{`--detach`, `there is no task: with --detach, give --task or a requirements file`, usage},

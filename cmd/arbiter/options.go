@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -56,6 +57,7 @@ var optionOf = map[string]func(*runconfig.Options) any{
 	"context-tokens-for":  func(o *runconfig.Options) any { return &o.ContextTokensFor },
 	"memory":              func(o *runconfig.Options) any { return &o.Memory },
 	"isolation":           func(o *runconfig.Options) any { return &o.Workspace.Isolation },
+	"lease":               func(o *runconfig.Options) any { return &o.Lease },
 	"accept":              func(o *runconfig.Options) any { return &o.Accept },
 	"check-timeout":       func(o *runconfig.Options) any { return &o.CheckTimeout },
 	"permission-wait":     func(o *runconfig.Options) any { return &o.PermissionWait },
@@ -263,6 +265,9 @@ func checkLimits(o runconfig.Options) error {
 	}
 	if o.PermissionWait <= 0 {
 		return usagef("--permission-wait %s: must be greater than 0", o.PermissionWait)
+	}
+	if o.Lease < hosts.MinLease || o.Lease > hosts.MaxLease {
+		return usagef("--lease %s: must be between %s and %s", o.Lease, hosts.MinLease, hosts.MaxLease)
 	}
 	if o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second {
 		return usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)

@@ -17,7 +17,7 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "ritual",
 		"reduced-motion",
 		"no-mouse", "notify", "on-hangup",
-		"detach", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
+		"hosts", "resume-or-begin", "detach", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
 	}
 	for _, s := range settings {
 		if at, isOption := optionOf[s.name], slices.Contains(start, s.name); (at != nil) == isOption {

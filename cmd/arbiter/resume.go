@@ -71,7 +71,7 @@ func findRun(store *journal.Store, c choices) (journal.Info, error) {
 	if c.Session != "" {
 		return oneRun(store, c.Session)
 	}
-	info, err := store.Latest(c.Place, func(i journal.Info) bool { return !i.Empty && i.Status != neverBegan })
+	info, err := store.Latest(c.Place, reachedAgent)
 	if err == nil {
 		return info, nil
 	}
@@ -80,6 +80,9 @@ func findRun(store *journal.Store, c choices) (journal.Info, error) {
 	}
 	return info, usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run of another directory (arbiter sessions lists the runs)", c.Place)
 }
+
+// reachedAgent reports whether a run got far enough to be resumed.
+func reachedAgent(i journal.Info) bool { return !i.Empty && i.Status != neverBegan }
 
 // oneRun finds a run by its id or the beginning of it.
 func oneRun(store *journal.Store, prefix string) (journal.Info, error) {
@@ -163,6 +166,9 @@ func (r *runtimeRun) resumeState() error {
 	}
 	r.choices.Options = mergeOptions(s.Options, r.choices)
 	if err := checkProvider(r.choices.Options); err != nil {
+		return err
+	}
+	if err := r.choices.hostsConfigured(); err != nil {
 		return err
 	}
 	if o := &r.choices.Options; r.journal.Meta().Imported && o.CWD != r.choices.Place {
@@ -255,6 +261,9 @@ func mergeOptions(old runconfig.Options, c choices) runconfig.Options {
 	o, now := old, c.Options
 	o.Version, o.Task, o.HumanPresent, o.Partial = now.Version, now.Task, !c.NoInput, now.Partial
 	takeOver(&o, &now, c.given)
+	if c.given["hosts"] {
+		o.Hosts, o.HereToo, o.Pools = now.Hosts, now.HereToo, now.Pools
+	}
 	if c.given["claude"] {
 		o.Claude = c.Claude
 	}

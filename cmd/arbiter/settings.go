@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -37,6 +38,7 @@ type choices struct {
 	StandIn  bool
 	NoInput  bool
 	Resume   bool
+	OrBegin  bool   // resume the latest run of the directory, or begin one
 	Session  string // id of the run to resume, or its beginning; empty: the latest
 	Share    bool   // another run may work in the same directory
 	Place    string // the directory the run belongs to
@@ -45,8 +47,9 @@ type choices struct {
 	given    map[string]bool // settings named on the command line or in the environment
 	StateDir string
 	Sandbox  confinement
-	Notice   string // what is wrong with agent files, or is not used
-	Unused   string // what of the configuration is not used, for Notice
+	Hosts    hosts.Config // how the hosts are reached that the user has configured
+	Notice   string       // what is wrong with agent files, or is not used
+	Unused   string       // what of the configuration is not used, for Notice
 	Debug    bool
 }
 
@@ -100,7 +103,7 @@ func readChoices(c *cli.Context) (choices, error) {
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
 		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
-		Share: c.Bool("share-workspace"), Place: cwd, given: given,
+		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Place: cwd, given: given,
 	}
 	if s.Face, err = readScreenSettings(c); err != nil {
 		return s, err
@@ -117,6 +120,9 @@ func readChoices(c *cli.Context) (choices, error) {
 	}
 	s.Options = runconfig.Options{CWD: cwd, Version: version(), Rehearsal: s.Rehearse}
 	s.adopt(t)
+	if err := s.readHosts(c); err != nil {
+		return s, err
+	}
 	err = s.readRun(c)
 	return s, err
 }
@@ -135,6 +141,10 @@ func (s choices) contradiction(c *cli.Context) string {
 		{!slices.Contains([]proctree.Mode{proctree.ModeAuto, proctree.ModeAlways, proctree.ModeNever}, s.PIDNS), fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
 		{s.Rehearse && c.IsSet("isolation") && c.String("isolation") != runconfig.IsolationShared,
 			"--isolation and --rehearse exclude each other: a rehearsal's workspace is no Git repository"},
+		{s.Rehearse && c.String("hosts") != "",
+			"--hosts and --rehearse exclude each other: a rehearsal's workspace is no Git repository"},
+		{s.OrBegin && !s.JSON, "--resume-or-begin is for jobs without a human: add --json"},
+		{s.OrBegin && s.Resume, "--resume-or-begin chooses the run itself: leave out --resume and --session"},
 		{s.Rehearse && c.IsSet("cwd"), "--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace"},
 	} {
 		if x.wrong {

@@ -83,6 +83,13 @@ type Options struct {
 	DecisionCache  bool          `json:",omitempty"` // the same input is not asked twice, over all runs
 	Provider       Provider      `json:",omitzero"`  // whom a stateless or hybrid decider asks
 
+	// Hosts are those that Orchestrators may live on besides Here, in the order of --hosts; nil: Here alone. HereToo says
+	// that Here was listed among them. Pools are names for some of them.
+	Hosts   []Host        `json:",omitempty"`
+	HereToo bool          `json:",omitempty"`
+	Pools   []Pool        `json:",omitempty"`
+	Lease   time.Duration `json:",omitempty"` // how long a host's bridge goes on without contact
+
 	HumanPresent bool // somebody can answer (until the input ends)
 	Partial      bool // stream text as it arrives
 

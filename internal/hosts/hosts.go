@@ -1,0 +1,210 @@
+package hosts
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Here is the name of the machine on which arbiter itself runs. It is always there and cannot be configured.
+const Here = "here"
+
+const (
+	// DefaultSlots is how many Orchestrators a host takes at once if its configuration names no number.
+	DefaultSlots = 4
+	// MinLease is the shortest lease: shorter ones end with every hiccup of a network.
+	MinLease = 5 * time.Second
+	// MaxLease is the longest lease: work of a host that is lost waits for its end.
+	MaxLease = time.Hour
+)
+
+// Host is one machine.
+type Host struct {
+	Name    string
+	Command []string // starts a program there; never empty
+	Dir     string   // where work is kept there: absolute or below ~/; empty: the bridge chooses
+	Slots   int      // Orchestrators at once, at least 1
+	End     []string // ends everything that Command started there; exit code 0 means that it has ended. Empty: none
+	PassEnv []string // names of variables that agents there get from here
+}
+
+// Pool is a name for several hosts.
+type Pool struct {
+	Name  string
+	Hosts []string
+}
+
+// Config is what a configuration file has about hosts, in its order.
+type Config struct {
+	Hosts []Host
+	Pools []Pool
+}
+
+// Find returns a configured host. [Here] is not configured.
+func (c Config) Find(name string) (Host, bool) {
+	i := slices.IndexFunc(c.Hosts, func(h Host) bool { return h.Name == name })
+	if i < 0 {
+		return Host{}, false
+	}
+	return c.Hosts[i], true
+}
+
+// PoolsOf returns the names of the pools that a host is in.
+func (c Config) PoolsOf(host string) []string {
+	var names []string
+	for _, p := range c.Pools {
+		if slices.Contains(p.Hosts, host) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// Names returns what --hosts takes: hosts, pools and [Here].
+func (c Config) Names() []string {
+	names := []string{}
+	for _, h := range c.Hosts {
+		names = append(names, h.Name)
+	}
+	for _, p := range c.Pools {
+		names = append(names, p.Name)
+	}
+	return append(names, Here)
+}
+
+// Selection is the hosts that a run may use.
+type Selection struct {
+	Hosts []Host // without doubles, in the order in which they were named
+	Here  bool   // Orchestrators may live on this machine, too
+}
+
+// Choose reads a list of hosts and pools, separated by commas. An empty list chooses this machine alone.
+func (c Config) Choose(list string) (Selection, error) {
+	if strings.TrimSpace(list) == "" {
+		return Selection{Here: true}, nil
+	}
+	var s Selection
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		members := []string{name}
+		if i := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name }); i >= 0 {
+			members = c.Pools[i].Hosts
+		}
+		for _, member := range members {
+			host, ok := c.Find(member)
+			switch {
+			case member == Here:
+				s.Here = true
+			case name == "":
+				return Selection{}, fmt.Errorf("%q: a name is empty", list)
+			case !ok:
+				return Selection{}, &UnknownError{Name: name, Known: c.Names()}
+			case !slices.ContainsFunc(s.Hosts, func(h Host) bool { return h.Name == member }):
+				s.Hosts = append(s.Hosts, host)
+			}
+		}
+	}
+	return s, nil
+}
+
+// UnknownError reports a name that is neither a host nor a pool.
+type UnknownError struct {
+	Name  string
+	Known []string // what there is
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("there is no host or pool %q; there is %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+var (
+	nameForm     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	wordForm     = regexp.MustCompile(`^[A-Za-z0-9._/=:@%+,-]+$`)
+)
+
+// CheckName reports why a name is not one of a host or a pool.
+func CheckName(name string) error {
+	switch {
+	case name == Here:
+		return fmt.Errorf("%q is this machine, which is always there: choose another name", name)
+	case !nameForm.MatchString(name):
+		return fmt.Errorf("%q is not a name: use 1 to 63 of the characters a-z, 0-9, dot, underscore and hyphen, and "+
+			"begin with a letter or a digit", name)
+	}
+	return nil
+}
+
+// check reports the first of what is wrong with a host.
+func (h Host) check() error {
+	if err := CheckName(h.Name); err != nil {
+		return err
+	}
+	if err := CheckCommand(h.Command); err != nil {
+		return fmt.Errorf("the command: %w", err)
+	}
+	if h.Dir != "" {
+		if err := checkDir(h.Dir); err != nil {
+			return err
+		}
+	}
+	if h.Slots < 1 {
+		return fmt.Errorf("%d slots: want at least 1", h.Slots)
+	}
+	for _, name := range h.PassEnv {
+		if err := checkVariable(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckWords reports the first word that must not be appended to a host's command: programs such as ssh hand it to
+// a shell.
+func CheckWords(words ...string) error {
+	for _, word := range words {
+		if !wordForm.MatchString(word) {
+			return fmt.Errorf("%q cannot be sent to a host: only letters, digits and ._/=:@%%+,- are safe in a shell",
+				word)
+		}
+	}
+	return nil
+}
+
+// Argv returns the host's command followed by words, which must be safe ([CheckWords]).
+func (h Host) Argv(words ...string) ([]string, error) {
+	if err := CheckWords(words...); err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(h.Command), words...), nil
+}
+
+// GitURL returns the address of a repository on the host, for Git's transport ext, which must be allowed for the call.
+// path is absolute and made of safe characters.
+func (h Host) GitURL(path string) (string, error) {
+	if err := CheckWords(path); err != nil {
+		return "", err
+	}
+	if !strings.HasPrefix(path, "/") {
+		return "", fmt.Errorf("%q is not an absolute path", path)
+	}
+	words := make([]string, 0, len(h.Command)+2)
+	for _, word := range h.Command {
+		words = append(words, escapeExt.Replace(word))
+	}
+	return "ext::" + strings.Join(append(words, "%S", escapeExt.Replace(path)), " "), nil
+}
+
+// escapeExt writes a word as the transport ext reads it: blanks separate words there, and % begins an escape.
+var escapeExt = strings.NewReplacer("%", "%%", " ", "% ")
+
+// UsesSSH reports whether the host's command is OpenSSH's client, and its arguments.
+func (h Host) UsesSSH() (args []string, yes bool) {
+	program := h.Command[0]
+	if i := strings.LastIndexByte(program, '/'); i >= 0 {
+		program = program[i+1:]
+	}
+	return h.Command[1:], program == "ssh"
+}

@@ -1,0 +1,139 @@
+package hosts
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const sample = `# mine
+model: opus
+pools:
+  gpus: [n1, n2, here]
+hosts:
+  box: {command: [ssh, -o, "BatchMode yes", box]}
+  n1: # first node
+    command: [srun, -Q, -n1, -w, n1]
+    dir: ~/arbiter work
+    slots: 8
+  n2: {command: [srun, -w, n2], dir: /scratch/me, end: [scancel, --name, arbiter], pass_env: [ANTHROPIC_API_KEY]}
+`
+
+var good = strings.Replace(sample, "arbiter work", "arbiter", 1)
+
+func TestRead(t *testing.T) {
+	got, err := Read("f.yaml", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Hosts: []Host{
+			{Name: "box", Command: []string{"ssh", "-o", "BatchMode yes", "box"}, Slots: DefaultSlots},
+			{Name: "n1", Command: []string{"srun", "-Q", "-n1", "-w", "n1"}, Dir: "~/arbiter", Slots: 8},
+			{Name: "n2", Command: []string{"srun", "-w", "n2"}, Dir: "/scratch/me", Slots: DefaultSlots,
+				End: []string{"scancel", "--name", "arbiter"}, PassEnv: []string{"ANTHROPIC_API_KEY"}},
+		},
+		Pools: []Pool{{"gpus", []string{"n1", "n2", Here}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, src := range []string{"", "model: x\n", "hosts:\npools:\n"} {
+		if c, err := Read("f.yaml", []byte(src)); err != nil || c.Hosts != nil || c.Pools != nil {
+			t.Errorf("%q: %v, %v", src, c, err)
+		}
+	}
+}
+
+// TestMistakes: each mistake is reported with its place and what to do.
+func TestMistakes(t *testing.T) {
+	for src, want := range map[string]string{
+		"hosts: [box]":                                           "f.yaml:1: hosts: want a mapping of names to hosts, found a list",
+		"hosts: {here: {command: [ssh, x]}}":                     `hosts.here: "here" is this machine`,
+		"hosts: {Box: {command: [ssh, x]}}":                      `"Box" is not a name`,
+		"hosts: {box: ssh}":                                      "hosts.box: want a mapping such as {command: [ssh, box]}, found a text",
+		"hosts: {box: {}}":                                       "hosts.box: command is missing",
+		"hosts: {box: {command: ssh box}}":                       "hosts.box.command: want a list of words, found a text: write [ssh, box]",
+		"hosts: {box: {command: []}}":                            "hosts.box.command: it is empty",
+		"hosts: {box: {command: [ssh, '']}}":                     "a word is empty",
+		"hosts: {box: {command: [-x]}}":                          `"-x" is not a program`,
+		"hosts: {box: {command: [ssh, \"a\\nb\"]}}":              "control character",
+		"hosts: {box: {command: [ssh, 7]}}":                      "hosts.box.command[1]: want a text, found a number",
+		"hosts: {box: {command: [ssh], slots: 0}}":               "hosts.box.slots: want a whole number from 1",
+		"hosts: {box: {command: [ssh], port: 1}}":                `unknown field "port"; a host takes command, dir, slots, end and pass_env`,
+		"hosts: {box: {command: [ssh], dir: work}}":              "neither an absolute path nor one below ~/",
+		"hosts: {box: {command: [ssh], dir: ~/}}":                "name a directory of its own",
+		"hosts: {box: {command: [ssh], dir: /a/../b}}":           "without ..",
+		"hosts: {box: {command: [ssh], dir: /a b}}":              "safe in a shell",
+		"hosts: {box: {command: [ssh], pass_env: [A=b]}}":        "not the name of a variable",
+		"pools: {a: [box]}":                                      `pools.a[0]: there is no host "box"; there is here`,
+		"pools: {a: []}":                                         "pools.a: the pool is empty",
+		"hosts: {a: {command: [x]}}\npools: {a: [a]}":            `pools.a: "a" is a host already`,
+		"hosts: {a: {command: [x]}, a: {command: [y]}}":          "given twice",
+		"hosts: {a: {command: [x]}}\nhosts: {b: {command: [y]}}": "given twice",
+	} {
+		if _, err := Read("f.yaml", []byte(src)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", src, err, want)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	c, err := Read("f.yaml", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for list, want := range map[string]string{
+		"": "here", " ": "here", "box": "box", "box, n1,box": "box n1", "gpus": "n1 n2 here", "here,box": "box here",
+		"gpus,box": "n1 n2 box here", "here": "here", "n2,gpus": "n2 n1 here",
+		"mars": `there is no host or pool "mars"; there is box, n1, n2, gpus, here`, "box,": `"box,": a name is empty`,
+	} {
+		s, err := c.Choose(list)
+		got := []string{}
+		for _, h := range s.Hosts {
+			got = append(got, h.Name)
+		}
+		if s.Here {
+			got = append(got, Here)
+		}
+		if err != nil {
+			got = []string{err.Error()}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %s", list, got, want)
+		}
+	}
+	if got := c.PoolsOf("n2"); len(got) != 1 || got[0] != "gpus" || c.PoolsOf("box") != nil {
+		t.Errorf("pools of n2: %v", got)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	h := Host{Command: []string{"/usr/bin/ssh", "-o", "ProxyCommand nc %h 22", "box"}}
+	argv, err := h.Argv("arbiter", "bridge", "--remote")
+	if err != nil || strings.Join(argv, "|") != "/usr/bin/ssh|-o|ProxyCommand nc %h 22|box|arbiter|bridge|--remote" {
+		t.Errorf("%q, %v", argv, err)
+	}
+	url, err := h.GitURL("/home/me/cache.git")
+	if err != nil || url != "ext::/usr/bin/ssh -o ProxyCommand% nc% %%h% 22 box %S /home/me/cache.git" {
+		t.Errorf("%s, %v", url, err)
+	}
+	for _, word := range []string{"", "a b", "$(x)", "a;b", "`x`", "~", "é", "a\nb", "'", `"`, "*", "\\"} {
+		if _, err := h.Argv("arbiter", word); err == nil {
+			t.Errorf("%q is taken", word)
+		}
+		if _, err := h.GitURL("/" + word); err == nil && word != "" {
+			t.Errorf("a repository in /%s is taken", word)
+		}
+	}
+	if _, err := h.GitURL("cache.git"); err == nil {
+		t.Error("a relative path is taken")
+	}
+	if args, yes := h.UsesSSH(); !yes || len(args) != 3 {
+		t.Errorf("%q, %t", args, yes)
+	}
+	if _, yes := (Host{Command: []string{"srun"}}).UsesSSH(); yes {
+		t.Error("srun is taken for ssh")
+	}
+}

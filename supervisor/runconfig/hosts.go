@@ -1,0 +1,23 @@
+package runconfig
+
+import "time"
+
+// Here is the name of the machine on which arbiter itself runs.
+const Here = "here"
+
+// DefaultLease is how long the bridge of a host goes on without contact to its run.
+const DefaultLease = time.Minute
+
+// Host is a machine besides [Here] on which Orchestrators of a run may live. How it is reached is not recorded: the
+// user's configuration says so, also when the run is resumed.
+type Host struct {
+	Name  string
+	Slots int    // Orchestrators at once, at least 1
+	Dir   string `json:",omitempty"` // where work is kept there, as it is configured; empty: the bridge chooses
+}
+
+// Pool is a name for several hosts of a run.
+type Pool struct {
+	Name  string
+	Hosts []string
+}
