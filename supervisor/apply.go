@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
@@ -24,7 +25,7 @@ func Apply(s State, in input.Input) (State, []effect.Effect) {
 	st.freeze()
 	effects := st.out.Effects()
 	if len(effects) > 0 && !input.Narrates(in.Body) {
-		st.LastAt = in.At
+		st.Budget.Runtime.LastAt = in.At
 	}
 	return st.State, effects
 }
@@ -186,7 +187,7 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Spent:
 		st.spending(e.ID, b)
 	case bridge.Quota:
-		st.quotaRead(b)
+		st.Budget.Quota(&st.out, b)
 	case bridge.Tasks:
 		st.tasksChanged(e.ID, b)
 	case bridge.Retry:
@@ -229,8 +230,8 @@ func (st *step) rang(key string) {
 	case timeoutKey:
 		st.timeIsOver()
 		return
-	case resetKey:
-		st.awaitReset() // it may have been early; settle sees that the window was reset
+	case budget.ResetTimer:
+		st.Budget.AwaitReset(&st.out) // it may have been early; dispatch sees that the window was reset
 		return
 	}
 	kind, of, _ := strings.Cut(key, "/")

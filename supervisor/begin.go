@@ -16,7 +16,8 @@ import (
 func (st *step) began(f input.Began) {
 	st.Options = f.Options
 	st.Lifecycle.Start(f.Claude)
-	st.Began, st.ProcessBegan, st.ProcessRuns, st.Task.Phase = st.at, st.at, 1, machine.Idle
+	st.Budget.Runtime.Begin(st.at)
+	st.Task.Phase = machine.Idle
 	st.HumanPresent = f.Options.HumanPresent
 	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))
 	if f.Notice != "" {
@@ -44,10 +45,11 @@ func (st *step) noBridge(f input.NoBridge) {
 		was = &Ending{Question: st.Question, Requests: st.Permission.All(), Was: st.Task.Phase}
 	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
-		st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
+		st.Budget.Runtime.Close(st.at)
 		st.Question, st.Permission.Unclaimed = nil, nil
 	}
-	st.Options, st.ProcessBegan, st.Task.Phase, st.Ending = f.Options, st.at, machine.Idle, nil
+	st.Budget.Runtime.ProcessBegan = st.at
+	st.Options, st.Task.Phase, st.Ending = f.Options, machine.Idle, nil
 	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))
 	st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
 	exit := contract.ExitFailed

@@ -384,8 +384,8 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 	if n := len(p.s.Agents); n != 2 || p.agent("orch-1").Mode != "tester" {
 		t.Errorf("%d agents, the first a %s", n, p.agent("orch-1").Mode)
 	}
-	if p.s.CostUSD != 0.25 || p.s.Usage.Input != 10 {
-		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.CostUSD, p.s.Usage)
+	if p.s.Budget.CostUSD != 0.25 || p.s.Budget.Usage.Input != 10 {
+		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.Budget.CostUSD, p.s.Budget.Usage)
 	}
 	// One that comes while the run ends has been paid for, too.
 	p.do(input.Signal{Signal: "INT"})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -106,9 +107,8 @@ func (s *State) Record() decision.Record {
 		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures,
 		MaxFailures:   o.MaxFailures,
 		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: s.Options.FailureLimit(s.FallbackReason != ""),
-		TokensUsed: s.Usage.Input + s.Usage.Output + s.Usage.CacheRead + s.Usage.CacheCreation,
-		CostUSD:    s.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: s.EarlierRuntime +
-			max(s.LastAt.Sub(s.ProcessBegan), 0),
+		TokensUsed: budget.Tokens(s.Budget.Usage), CostUSD: s.Budget.CostUSD, MaxCostUSD: o.MaxCostUSD,
+		Timeout: o.Timeout, Elapsed: s.Budget.Runtime.Elapsed(s.Budget.Runtime.LastAt),
 	}
 	for _, p := range s.Task.Plan {
 		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode,

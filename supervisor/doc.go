@@ -7,7 +7,8 @@
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
-// Parts of the state have packages of their own: roster, conversation, handoff, task, permission, changes, takeover.
+// Parts of the state have packages of their own: roster, conversation, handoff, task, permission,
+// budget, changes, takeover.
 // Package lifecycle judges processes. What is here coordinates them, and reads like the story of what happens. No file
 // uses one that stands above it:
 //
@@ -27,7 +28,7 @@
 //	renewal, snapshots            the Arbiter's renewal; the files that agents changed
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human, distrust               questions to the human; a workspace that changed
-//	quota                         usage windows of the account's plan, and the reserve that is left of them
+//	spending                      costs that are told, and limits and reserves that are reached
 //	takeoverend, ending, phase    the end of a takeover, the end of a run, the task machine
 //	delivery, processrestart, processes   messages sent and their proof; processes started again, started and stopped
 //	result, succession, checks    what a run came to, what a successor reads, the checks of a document

@@ -1,10 +1,7 @@
 package supervisor
 
 import (
-	"fmt"
-
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -79,39 +76,4 @@ func (st *step) timeIsOver() {
 		return
 	}
 	st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
-}
-
-// checkBudget ends the run once it has cost what it may, and reports whether it did.
-func (st *step) checkBudget() bool {
-	for _, l := range st.sharedLimits() {
-		if l.level() != budget.LevelLimit {
-			continue
-		}
-		what := "the cost reached"
-		if l.scope == contract.ScopeDay {
-			what = "the cost of all runs of this day reached"
-		}
-		st.limitReached(fmt.Sprintf("%s $%.4f of $%.4f", what, l.spent, l.usd))
-		return true
-	}
-	return false
-}
-
-// spending takes what a running turn has cost so far. All agents share the limit of the run.
-func (st *step) spending(id string, b bridge.Spent) {
-	a := st.Edit(id)
-	if len(a.Turn) == 0 {
-		return // the end of its turn has told it
-	}
-	a.Live = b
-	st.emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: st.Spent()})
-	st.tellLevels(id)
-	st.checkBudget()
-}
-
-// daySpent takes in what the other runs have cost today.
-func (st *step) daySpent(f input.DaySpent) {
-	st.Budget.Day.Read(f.Day, f.OthersUSD, f.OwnUSD, st.Spent())
-	st.tellSharedLevels()
-	st.checkBudget()
 }

@@ -65,7 +65,7 @@ func (st *step) lostByHalt() {
 func (st *step) carryOn(ref string) {
 	st.accept(ref, "the thread continues")
 	st.Paused = false
-	st.liftReserve()
+	st.Budget.LiftReserve(&st.out, st.Options.QuotaReserve)
 	if !st.Halted {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -338,7 +339,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		input.Timer{Key: timeoutKey}, input.Timer{Key: compactionBlockedKey(ref)},
 		input.WokeFromSleep{Slept: time.Hour}, input.JournalFull{Message: "m"},
 		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
-		input.Timer{Key: resetKey},
+		input.Timer{Key: budget.ResetTimer},
 		event(bridge.Retry{Attempt: 1}), input.Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, input.Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]

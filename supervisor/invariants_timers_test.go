@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -60,7 +61,7 @@ func (l alarms) check(t *testing.T, s *State) {
 	if !s.Lifecycle.IsUp(lifecycle.Here) && !l[lifecycle.TimerKey(lifecycle.Here)] && !l[opening] {
 		t.Fatal("there is no bridge, and none is being opened")
 	}
-	if s.Budget.Holds() && s.Task.Phase.Live() && !l[resetKey] {
+	if s.Budget.Holds() && s.Task.Phase.Live() && !l[budget.ResetTimer] {
 		t.Fatal("the run waits for the reset of a usage window, and no timer wakes it")
 	}
 	if s.Options.Timeout > 0 && !l[timeoutKey] {

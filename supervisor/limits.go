@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
@@ -70,49 +71,28 @@ func (st *step) tellLevels(id string) {
 	st.tellSharedLevels()
 }
 
-// sharedLimit is a limit of costs that is not one agent's.
-type sharedLimit struct {
-	scope      string
-	spent, usd float64
-	told       *string // the level that was told last
-	flag       string
-}
-
-func (s *State) sharedLimits() []sharedLimit {
-	spent := s.Spent()
-	return []sharedLimit{
-		{contract.ScopeWholeRun, spent, s.Options.MaxCostUSD, &s.Budget.Level, "--max-cost"},
-		{contract.ScopeDay, s.Budget.Day.Spent(spent), s.Options.MaxCostPerDay, &s.Budget.Day.Level,
-			"--max-cost-per-day"},
-	}
-}
-
-func (l sharedLimit) level() string { return budget.Level(l.spent, l.usd) }
-
-func (l sharedLimit) text() string {
-	who := "The run has cost"
-	if l.scope == contract.ScopeDay {
-		who = "The runs of this day have cost"
-	}
-	return fmt.Sprintf("%s $%.4f of the $%.4f that may be spent (%s).", who, l.spent, l.usd, l.flag)
+// limits are the limits of the run, as its budget is judged by.
+func (s *State) limits() budget.Limits {
+	o := &s.Options
+	return budget.Limits{RunUSD: o.MaxCostUSD, DayUSD: o.MaxCostPerDay, ReservePct: o.QuotaReserve}
 }
 
 // tellSharedLevels tells when a limit of the run, or of the day, is nearly or all spent.
 func (st *step) tellSharedLevels() {
-	for _, l := range st.sharedLimits() {
-		level := l.level()
-		if level == *l.told {
-			continue
-		}
-		if *l.told = level; level != "" {
-			st.emit(contract.Supervisor, contract.Budget{Scope: l.scope, SpentUSD: l.spent, LimitUSD: l.usd,
-				Level: level})
-		}
-		if level == budget.LevelWarn && len(st.Agents) > 0 {
-			st.log(contract.Supervisor, conversation.KindNotice, l.text()+" Bring the task to an end, or to a point "+
+	for _, l := range st.Budget.TellLevels(&st.out, st.limits(), st.Spent()) {
+		if len(st.Agents) > 0 {
+			st.log(contract.Supervisor, conversation.KindNotice, l.Text()+" Bring the task to an end, or to a point "+
 				"where another run can go on: no further Orchestrator starts, and at 100 % the run ends.")
 		}
 	}
+}
+
+// resetIsTooFar reports whether the run waits for a reset, and may not wait so long.
+func (st *step) resetIsTooFar() bool { return st.Budget.ResetIsTooFar(st.at, st.Options.MaxWait) }
+
+// anyBusy reports whether a turn runs.
+func (s *State) anyBusy() bool {
+	return slices.ContainsFunc(s.Agents, func(a *roster.Agent) bool { return a.Status == roster.Busy })
 }
 
 // outOfLimits has an Orchestrator hand off because a limit is reached.
@@ -140,7 +120,7 @@ func (st *step) workLimitRang(id string) {
 
 // Spent returns what the run has cost, the turns under way included.
 func (s *State) Spent() float64 {
-	usd := s.CostUSD
+	usd := s.Budget.CostUSD
 	for _, a := range s.Agents {
 		usd += a.Live.CostUSD
 	}
@@ -149,16 +129,11 @@ func (s *State) Spent() float64 {
 
 // Used returns what the run has used, the turns under way included.
 func (s *State) Used() bridge.Usage {
-	all := s.Usage
+	all := s.Budget.Usage
 	for _, a := range s.Agents {
-		all = plus(all, a.Live.Usage)
+		all = budget.Sum(all, a.Live.Usage)
 	}
 	return all
-}
-
-func plus(a, b bridge.Usage) bridge.Usage {
-	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead,
-		CacheCreation: a.CacheCreation + b.CacheCreation}
 }
 
 // chargeEndedTurn charges what the turn of a process had cost that ended without telling it.
@@ -166,20 +141,14 @@ func (st *step) chargeEndedTurn(a *roster.Agent) {
 	live := a.Live
 	a.Live = bridge.Spent{}
 	a.CostUSD += live.CostUSD
-	st.charge(live.Usage, live.CostUSD)
-}
-
-// charge adds to what the run has used.
-func (st *step) charge(u bridge.Usage, costUSD float64) {
-	st.CostUSD += costUSD
-	st.Usage = plus(st.Usage, u)
+	st.Budget.Charge(live.Usage, live.CostUSD)
 }
 
 // bill charges what a turn that ended has cost.
 func (st *step) bill(a *roster.Agent, t bridge.Turn) {
 	a.Live = bridge.Spent{}
 	a.CostUSD += t.CostUSD
-	st.charge(t.Usage, t.CostUSD)
+	st.Budget.Charge(t.Usage, t.CostUSD)
 }
 
 // modelCosts are what a turn has cost by model.

@@ -21,9 +21,9 @@ func enumOf(t *testing.T, schema, field string) []string {
 // lastAtOf is the time of the last fact that counts, of a state as text.
 func lastAtOf(t *testing.T, state string) time.Time {
 	t.Helper()
-	var s struct{ LastAt time.Time }
+	var s State
 	if err := json.Unmarshal([]byte(state), &s); err != nil {
 		t.Fatal(err)
 	}
-	return s.LastAt
+	return s.Budget.Runtime.LastAt
 }

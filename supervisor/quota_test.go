@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -84,15 +85,15 @@ func TestQuotaReserve(t *testing.T) {
 			timers := effects[effect.SetTimer](p)
 			after := time.Duration(0)
 			for _, timer := range timers {
-				if timer.Key == resetKey {
+				if timer.Key == budget.ResetTimer {
 					after = timer.After
 				}
 			}
-			if after < 50*time.Minute || after > time.Hour+resetGrace {
+			if after < 50*time.Minute || after > time.Hour+budget.ResetGrace {
 				t.Errorf("wakes after %s", after)
 			}
-			p.at = resets.Add(resetGrace)
-			p.do(input.Timer{Key: resetKey})
+			p.at = resets.Add(budget.ResetGrace)
+			p.do(input.Timer{Key: budget.ResetTimer})
 			if n := len(p.sends("arbiter")) + len(p.sends(one)); n <= before || p.notices("the run goes on") != 1 {
 				t.Errorf("%d messages were sent after the reset", n-before)
 			}

@@ -93,7 +93,7 @@ func TestFates(t *testing.T) {
 func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
 	t.Run("arbiter", func(t *testing.T) {
 		p, id, m := openTurn(t, roster.RoleArbiter)
-		cost := p.s.CostUSD
+		cost := p.s.Budget.CostUSD
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
 		if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
@@ -103,8 +103,8 @@ func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
 			t.Errorf("it was asked again: %v", p.sends(id))
 		}
 		turn := last[contract.Turn](p)
-		if turn.CostUSD != 0 || p.s.CostUSD != cost || len(turn.MessageIDs) != 1 || turn.MessageIDs[0] != m.MessageID {
-			t.Errorf("turn %+v, cost %v", turn, p.s.CostUSD)
+		if turn.CostUSD != 0 || p.s.Budget.CostUSD != cost || len(turn.MessageIDs) != 1 || turn.MessageIDs[0] != m.MessageID {
+			t.Errorf("turn %+v, cost %v", turn, p.s.Budget.CostUSD)
 		}
 		if p.saidDelivered()[m.MessageID] != 1 {
 			t.Error("the task was not called delivered once")

@@ -33,7 +33,7 @@ func (s *State) Reached() bool {
 
 // wasAsked reports whether anybody ever gave the run a task.
 func (s *State) wasAsked() bool {
-	return s.Task.Text != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.ProcessRuns > 1
+	return s.Task.Text != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.Budget.Runtime.Processes > 1
 }
 
 // Pointless reports whether the run ended in order before anybody gave it a task: nothing in
@@ -49,8 +49,7 @@ func (st *step) resumed(f input.Resumed) {
 	if st.Ending != nil {
 		was = st.Ending.Was
 	}
-	st.EarlierRuntime += max(st.LastAt.Sub(st.ProcessBegan), 0)
-	st.ProcessBegan, st.ProcessRuns = st.at, st.ProcessRuns+1
+	st.Budget.Runtime.Resume(st.at)
 	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, SameRules(&st.Options, &f.Options)
 	st.Options = f.Options
 	st.Lifecycle.Start(f.Claude)
@@ -59,7 +58,7 @@ func (st *step) resumed(f input.Resumed) {
 		st.acceptFromOptions()
 	}
 	st.noteAgain()
-	st.HumanPresent, st.MessageSalt = f.Options.HumanPresent, f.Salt
+	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
 	st.Paused, st.Halted, st.Task.Failures, st.NotifiedAlone, st.GeneratedInRow = false, false, 0, false, 0
 	for i := range st.Agents {
 		st.chargeEndedTurn(st.Edit(st.Agents[i].ID))
@@ -152,18 +151,18 @@ func (s *State) resumePhase() machine.State {
 func (st *step) outOfBounds() bool {
 	o := st.Options
 	switch {
-	case o.MaxCostUSD > 0 && st.CostUSD >= o.MaxCostUSD:
-		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f: raise it with --max-cost", st.CostUSD,
+	case o.MaxCostUSD > 0 && st.Budget.CostUSD >= o.MaxCostUSD:
+		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f: raise it with --max-cost", st.Budget.CostUSD,
 			o.MaxCostUSD))
 	case st.resetIsTooFar():
-		st.limitReached(st.reserveText() + "; continue then, or lower --quota-reserve")
-	case o.Timeout > 0 && st.EarlierRuntime >= o.Timeout:
+		st.limitReached(st.Budget.ReserveText(o.QuotaReserve) + "; continue then, or lower --quota-reserve")
+	case o.Timeout > 0 && st.Budget.Runtime.Earlier >= o.Timeout:
 		st.limitReached("the time limit of " + o.Timeout.String() + " was reached: raise it with --timeout")
 	default:
 		if o.Timeout > 0 {
-			st.do(effect.SetTimer{Key: timeoutKey, After: o.Timeout - st.EarlierRuntime})
+			st.do(effect.SetTimer{Key: timeoutKey, After: o.Timeout - st.Budget.Runtime.Earlier})
 		}
-		st.stillHeld()
+		st.Budget.HoldAgain(&st.out, o.QuotaReserve)
 		return false
 	}
 	return true

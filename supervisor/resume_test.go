@@ -77,8 +77,8 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 			if diff := cmp.Diff(before.Task.Plan, p.s.Task.Plan); diff != "" {
 				t.Errorf("plan: %s", diff)
 			}
-			if p.s.Summoned != 2 || p.s.Task.Iterations != 2 || p.s.CostUSD != before.CostUSD || p.s.Task.Text != "Build it" || p.s.ProcessRuns != 2 {
-				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Summoned, p.s.Task.Iterations, p.s.CostUSD, p.s.Task.Text, p.s.ProcessRuns)
+			if p.s.Summoned != 2 || p.s.Task.Iterations != 2 || p.s.Budget.CostUSD != before.Budget.CostUSD || p.s.Task.Text != "Build it" || p.s.Budget.Runtime.Processes != 2 {
+				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Summoned, p.s.Task.Iterations, p.s.Budget.CostUSD, p.s.Task.Text, p.s.Budget.Runtime.Processes)
 			}
 			if got := p.s.Lifecycle.Crashes - before.Lifecycle.Crashes; got != c.crashes {
 				t.Errorf("%d crashes were counted", got)

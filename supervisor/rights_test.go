@@ -177,7 +177,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 				continue
 			}
 			after := p.s
-			after.LastAt = lastAtOf(t, before)
+			after.Budget.Runtime.LastAt = lastAtOf(t, before)
 			if fingerprint(t, &after) != before {
 				t.Errorf("%T by %q changes the state", b, channel)
 			}
@@ -225,7 +225,7 @@ func TestToolsNeedTheRole(t *testing.T) {
 				t.Errorf("%s calls %q: %+v", caller.who, tool, answer)
 			}
 			after := p.s
-			after.LastAt = lastAtOf(t, before)
+			after.Budget.Runtime.LastAt = lastAtOf(t, before)
 			if !may && fingerprint(t, &after) != before {
 				t.Errorf("%s calls %q and changes the state", caller.who, tool)
 			}

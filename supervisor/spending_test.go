@@ -26,8 +26,8 @@ func TestCostOfARunningTurn(t *testing.T) {
 	if c := last[contract.Cost](p); cents(c.CostUSD) != 75 || cents(c.RunCostUSD) != 125 || c.Usage.Output != 300 {
 		t.Errorf("told %+v", c)
 	}
-	if cents(p.s.Spent()) != 125 || p.s.Used().Output != 500 || p.s.CostUSD != 0 {
-		t.Errorf("spent $%v, %+v, booked $%v", p.s.Spent(), p.s.Used(), p.s.CostUSD)
+	if cents(p.s.Spent()) != 125 || p.s.Used().Output != 500 || p.s.Budget.CostUSD != 0 {
+		t.Errorf("spent $%v, %+v, booked $%v", p.s.Spent(), p.s.Used(), p.s.Budget.CostUSD)
 	}
 	p.turn(one, bridge.Turn{CostUSD: 1, Usage: bridge.Usage{Output: 400}, Outcome: bridge.TurnInterrupted})
 	if a := p.agent(one); cents(p.s.Spent()) != 150 || cents(a.Spent()) != 100 || p.s.Used().Output != 600 {
@@ -79,8 +79,8 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 			p.happen("arbiter", bridge.Spent{CostUSD: 0.5, Usage: bridge.Usage{Output: 7}})
 			lose(p)
 			a := p.agent("arbiter")
-			if cents(p.s.CostUSD) != 50 || cents(a.CostUSD) != 50 || p.s.Usage.Output != 7 || a.Live != (bridge.Spent{}) {
-				t.Errorf("booked $%v, by it $%v, %+v, live %+v", p.s.CostUSD, a.CostUSD, p.s.Usage, a.Live)
+			if cents(p.s.Budget.CostUSD) != 50 || cents(a.CostUSD) != 50 || p.s.Budget.Usage.Output != 7 || a.Live != (bridge.Spent{}) {
+				t.Errorf("booked $%v, by it $%v, %+v, live %+v", p.s.Budget.CostUSD, a.CostUSD, p.s.Budget.Usage, a.Live)
 			}
 		})
 	}

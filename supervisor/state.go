@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -26,7 +25,7 @@ import (
 // read an old one. Slices are shared between versions and copied before they are written.
 type State struct {
 	Options runconfig.Options
-	AccountState
+	Budget  budget.State
 	roster.Roster
 	Conversation conversation.State
 	Task         task.State
@@ -37,20 +36,6 @@ type State struct {
 	Changes    changes.State
 	RunState
 	HumanState
-}
-
-// AccountState says when the run and its processes began and what its turns used, and gives messages their ids.
-type AccountState struct {
-	Usage          bridge.Usage // of the turns that are over
-	CostUSD        float64
-	Began          time.Time
-	ProcessBegan   time.Time     // of this process
-	LastAt         time.Time     // of the last input that counts
-	EarlierRuntime time.Duration // of earlier processes
-	ProcessRuns    int           // processes so far
-	MessageCount   int           // messages so far; their ids derive from it
-	MessageSalt    string        // and from this, of the present life
-	Budget         budget.State  `json:",omitzero"` // what the account's plan allows
 }
 
 // RunState follows the processes of the run, and its end.

@@ -115,13 +115,14 @@ func (st *step) relay(e bridge.Event) {
 
 // newMessageID is the id of the next message.
 func (st *step) newMessageID() string {
-	st.MessageCount++
-	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", st.MessageCount, st.MessageSalt))
+	ids := &st.Conversation.IDs
+	ids.Count++
+	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", ids.Count, ids.Salt))
 }
 
 // sessionID is the id of an agent's session that begins in a generation.
 func (st *step) sessionID(agent string, generation int) string {
-	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.MessageSalt))
+	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.Conversation.IDs.Salt))
 }
 
 // idFor derives an id from the run's own, so that folding the same inputs again
@@ -134,7 +135,5 @@ func idFor(run, what string) string {
 	return uuid.NewSHA1(space, []byte(what)).String()
 }
 
-// elapsed is how long the run has lived, over all its processes.
-func (st *step) elapsed() time.Duration {
-	return st.EarlierRuntime + max(st.at.Sub(st.ProcessBegan), 0)
-}
+// elapsed is how long the run has been played.
+func (st *step) elapsed() time.Duration { return st.Budget.Runtime.Elapsed(st.at) }

@@ -12,7 +12,6 @@ import (
 // rings, so that these names stay as they are. What is about a process names its generation.
 const (
 	timeoutKey              = "timeout" // the time of the run
-	resetKey                = "reset"   // a usage window's
 	proofPrefix             = "proof/"
 	handoverPrefix          = "handover/"
 	workLimitPrefix         = "work-limit/"

@@ -100,7 +100,7 @@ func (st *step) guard(a *roster.Agent, r bridge.ProbeResult) {
 
 // wokeFromSleep begins the watch anew after the machine slept.
 func (st *step) wokeFromSleep(f input.WokeFromSleep) {
-	st.ProcessBegan = st.ProcessBegan.Add(f.Slept) // sleep is no part of the run's life
+	st.Budget.Runtime.Slept(f.Slept)
 	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " +
 		f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
 	for i := range st.Agents {
@@ -112,5 +112,5 @@ func (st *step) wokeFromSleep(f input.WokeFromSleep) {
 		st.watch(a, lifecycle.WakeGrace)
 	}
 	st.restartUsageWaits(f.Slept)
-	st.awaitReset() // its timer stood still
+	st.Budget.AwaitReset(&st.out) // its timer stood still
 }

@@ -252,7 +252,7 @@ func TestWhoDecides(t *testing.T) {
 		s.present(func(st *supervisor.State) { st.FallbackReason = "" })
 		s.ExpectNot("The rules decide")
 		s.does(func(p *puppet) {
-			p.sink(p.Snapshot().LastAt, contract.Event{ID: "arbiter", Body: contract.Decision{
+			p.sink(p.Snapshot().Budget.Runtime.LastAt, contract.Event{ID: "arbiter", Body: contract.Decision{
 				Decision: "CONTINUE", Source: "fallback", Reason: "the last step is not done", Number: 7,
 				Warnings: []string{"The Arbiter gave no valid verdict: the rules decide."},
 			}})

@@ -47,7 +47,7 @@ func (h controlService) Status() control.Status {
 	s := h.run.loop.Snapshot()
 	st := control.Status{
 		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Title: title(s.Task.Text),
-		Began: s.Began.UTC(), Phase: string(s.Task.Phase), Paused: s.Paused, Halted: s.Halted,
+		Began: s.Budget.Runtime.Began.UTC(), Phase: string(s.Task.Phase), Paused: s.Paused, Halted: s.Halted,
 		Seq: h.run.clients.hub.Last(), Cost: contract.RoundUSD(s.Spent()), Agents: []control.AgentStatus{},
 		LogLines: h.run.clients.start.Prev.N, Permissions: s.Options.Permissions,
 	}

@@ -218,7 +218,7 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 		last.Seq = r.Seq
 		if r.Kind == journal.Snapshot {
 			err := fold.Take(r)
-			at = fold.State.LastAt
+			at = fold.State.Budget.Runtime.LastAt
 			return err
 		}
 		step, err := fold.Replay(r)

@@ -1,5 +1,12 @@
 package budget
 
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
+
 // Levels of a limit of costs.
 const (
 	LevelWarn  = "warn"  // 80 % of it are spent
@@ -18,6 +25,85 @@ func Level(spent, limit float64) string {
 		return LevelWarn
 	}
 	return LevelLimit
+}
+
+// Limit is a limit of costs that all agents share, and how far it is spent.
+type Limit struct {
+	Scope              string // contract.ScopeWholeRun or contract.ScopeDay
+	SpentUSD, LimitUSD float64
+}
+
+// Level returns how far the limit is spent.
+func (l Limit) Level() string { return Level(l.SpentUSD, l.LimitUSD) }
+
+// Flag names the setting of the limit.
+func (l Limit) Flag() string {
+	if l.Scope == contract.ScopeDay {
+		return "--max-cost-per-day"
+	}
+	return "--max-cost"
+}
+
+// Text says how far the limit is spent.
+func (l Limit) Text() string {
+	who := "The run has cost"
+	if l.Scope == contract.ScopeDay {
+		who = "The runs of this day have cost"
+	}
+	return fmt.Sprintf("%s $%.4f of the $%.4f that may be spent (%s).", who, l.SpentUSD, l.LimitUSD, l.Flag())
+}
+
+// Shared returns the limits that all agents share. Spent is what the run has cost, running turns included.
+func (s *State) Shared(l Limits, spent float64) [2]Limit {
+	return [2]Limit{
+		{contract.ScopeWholeRun, spent, l.RunUSD},
+		{contract.ScopeDay, s.Day.Spent(spent), l.DayUSD},
+	}
+}
+
+// Reached returns the first shared limit that is spent.
+func (s *State) Reached(l Limits, spent float64) (Limit, bool) {
+	for _, limit := range s.Shared(l, spent) {
+		if limit.Level() == LevelLimit {
+			return limit, true
+		}
+	}
+	return Limit{}, false
+}
+
+// TellLevels emits a budget event for each shared limit whose level is another than was told last. It returns the limits
+// that are nearly spent since then.
+func (s *State) TellLevels(c *effect.Collector, l Limits, spent float64) (nearly []Limit) {
+	told := [2]*string{&s.Level, &s.Day.Level}
+	for i, limit := range s.Shared(l, spent) {
+		level := limit.Level()
+		if level == *told[i] {
+			continue
+		}
+		*told[i] = level
+		if level != "" {
+			c.Emit(contract.Supervisor, contract.Budget{Scope: limit.Scope, SpentUSD: limit.SpentUSD,
+				LimitUSD: limit.LimitUSD, Level: level})
+		}
+		if level == LevelWarn {
+			nearly = append(nearly, limit)
+		}
+	}
+	return nearly
+}
+
+// NoNewAgent says why no further agent may start; empty: it may.
+func (s *State) NoNewAgent(c *effect.Collector, l Limits, spent float64) string {
+	for _, limit := range s.Shared(l, spent) {
+		if limit.Level() != "" {
+			return limit.Text() + " No further Orchestrator starts: let those that there are finish, or end the task."
+		}
+	}
+	w, past := s.Past(l.ReservePct, c.Now)
+	if !past {
+		return ""
+	}
+	return fmt.Sprintf("No further Orchestrator starts before %s: the %s.", w.resetText(), w.Text(c.Now))
 }
 
 // Day is what all runs of the user have cost on a day: the others as they told, this one by what it has cost since.

@@ -1,7 +1,3 @@
-// Package budget keeps what a run may use: how far its limits of costs are spent, and how full the usage windows of the
-// account's plan are.
-//
-// It is a value with pure methods. Who holds messages back, and who is told, is decided in package supervisor.
 package budget
 
 import (
@@ -10,19 +6,8 @@ import (
 	"time"
 )
 
-// Holds reports whether nothing is sent until a window resets.
-func (s *State) Holds() bool { return !s.HeldUntil.IsZero() }
-
 // WarnPct is from where on a window is told of, in percent.
 const WarnPct = 80
-
-// State is the part of a run's state with the usage windows of its account, and the level of its own limit.
-type State struct {
-	Level     string    `json:",omitempty"` // of the run's limit of costs that was told last
-	Day       Day       `json:",omitzero"`
-	Windows   []Window  `json:",omitempty"` // by name
-	HeldUntil time.Time `json:",omitzero"`  // nothing is sent before: the reserve of a window is reached
-}
 
 // Window is a usage window of the account's plan, such as five_hour, as the API told of it last.
 type Window struct {

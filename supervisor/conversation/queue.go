@@ -126,7 +126,7 @@ func (s *State) Ahead(m Mail) {
 	if at < 0 {
 		at = len(s.Mail)
 	}
-	s.Mail, s.ownMail = slices.Insert(slices.Clone(s.Mail), at, m), true
+	s.Mail, s.own.mail = slices.Insert(slices.Clone(s.Mail), at, m), true
 }
 
 // CarriesBriefTo reports whether a message with the hand-off brief is on its way to an agent. A steering

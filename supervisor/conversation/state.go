@@ -23,24 +23,32 @@ type State struct {
 	ExchangeLimitHits int     // how often the limit of exchanges was reached since then
 	Held              bool    // by that limit: nothing is sent until a human speaks
 
-	ownMail, ownLog bool // not shared with an earlier copy
+	IDs IDs
+
+	own struct{ mail, log bool } // not shared with an earlier copy
+}
+
+// IDs is what ids of messages and sessions derive from.
+type IDs struct {
+	Count int    // of messages so far
+	Salt  string `json:",omitempty"` // of the process that plays the run
 }
 
 // Freeze ends the editing of this copy. Call it before the state is shared.
-func (s *State) Freeze() { s.ownMail, s.ownLog = false, false }
+func (s *State) Freeze() { s.own.mail, s.own.log = false, false }
 
 // EditMail returns the mail to be written to.
 func (s *State) EditMail() []Mail {
-	if !s.ownMail {
-		s.Mail, s.ownMail = slices.Clone(s.Mail), true
+	if !s.own.mail {
+		s.Mail, s.own.mail = slices.Clone(s.Mail), true
 	}
 	return s.Mail
 }
 
 // EditLog returns the work log to be written to.
 func (s *State) EditLog() []Entry {
-	if !s.ownLog {
-		s.WorkLog, s.ownLog = slices.Clone(s.WorkLog), true
+	if !s.own.log {
+		s.WorkLog, s.own.log = slices.Clone(s.WorkLog), true
 	}
 	return s.WorkLog
 }

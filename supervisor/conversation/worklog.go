@@ -60,6 +60,6 @@ func (s *State) TakeCarried(id string) (carried []Entry) {
 			kept = append(kept, e)
 		}
 	}
-	s.WorkLog, s.ownLog = kept, true
+	s.WorkLog, s.own.log = kept, true
 	return carried
 }

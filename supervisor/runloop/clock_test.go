@@ -30,8 +30,8 @@ func TestTheLoopWakes(t *testing.T) {
 		if _, ok := facts[len(facts)-2].(input.WokeFromSleep); !ok {
 			t.Errorf("before the word came %T", facts[len(facts)-2])
 		}
-		if s := l.loop.Snapshot(); s.LastAt.Sub(before) < 8*time.Hour || s.Ending != nil {
-			t.Errorf("last fact %s after the sleep began, ending %v", s.LastAt.Sub(before), s.Ending)
+		if s := l.loop.Snapshot(); s.Budget.Runtime.LastAt.Sub(before) < 8*time.Hour || s.Ending != nil {
+			t.Errorf("last fact %s after the sleep began, ending %v", s.Budget.Runtime.LastAt.Sub(before), s.Ending)
 		}
 		// The two hours are the run's, not the night's.
 		time.Sleep(time.Hour)

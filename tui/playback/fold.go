@@ -76,23 +76,23 @@ func (f *fold) add(at time.Time, e contract.Event) {
 		s.Halted = true
 	case contract.Result:
 		s.Ending = &supervisor.Ending{Status: b.Status, Summary: b.Summary, Said: true}
-		s.CostUSD, s.Usage, s.Lifecycle.Crashes = b.CostUSD, b.Usage, b.Crashes
+		s.Budget.CostUSD, s.Budget.Usage, s.Lifecycle.Crashes = b.CostUSD, b.Usage, b.Crashes
 		for _, a := range s.Agents {
 			a.AgentSpending = roster.AgentSpending{CostUSD: a.CostUSD}
 		}
 	}
-	s.LastAt = at
+	s.Budget.Runtime.LastAt = at
 }
 
 // session begins with another process that plays the run.
 func (f *fold) session(at time.Time, b contract.Session) {
 	s := &f.state
-	if s.Began.IsZero() {
-		s.Began = at
+	if r := &s.Budget.Runtime; r.Began.IsZero() {
+		r.Begin(at)
 	} else {
-		s.EarlierRuntime += s.LastAt.Sub(s.ProcessBegan)
+		r.Resume(at)
 	}
-	s.ProcessBegan, s.Ending, s.Halted = at, nil, false
+	s.Ending, s.Halted = nil, false
 	o := &s.Options
 	o.Run, o.CWD, o.Rehearsal, o.Trusted, o.Permissions = b.Session, b.CWD, b.Rehearsal, b.Trusted, b.Permissions
 	o.Sandbox, o.SandboxReason = nil, b.SandboxReason
@@ -162,11 +162,7 @@ func (f *fold) said(b contract.Message) {
 // turned takes over what a turn has cost.
 func (f *fold) turned(at time.Time, id string, b contract.Turn) {
 	s := &f.state
-	s.CostUSD += b.CostUSD
-	s.Usage.Input += b.Usage.Input
-	s.Usage.Output += b.Usage.Output
-	s.Usage.CacheRead += b.Usage.CacheRead
-	s.Usage.CacheCreation += b.Usage.CacheCreation
+	s.Budget.Charge(b.Usage, b.CostUSD)
 	if a := f.agent(id); a != nil {
 		a.AgentSpending = roster.AgentSpending{CostUSD: a.CostUSD + b.CostUSD}
 		a.Turns++

@@ -234,7 +234,7 @@ func TestState(t *testing.T) {
 		}
 		p.Begin()
 		synctest.Wait()
-		if s := p.Snapshot(); len(s.Agents) != 1 || s.Ending != nil || s.CostUSD != 0 {
+		if s := p.Snapshot(); len(s.Agents) != 1 || s.Ending != nil || s.Budget.CostUSD != 0 {
 			t.Errorf("at the beginning there are %d agents", len(s.Agents))
 		}
 	})

@@ -100,14 +100,14 @@ func deciderWord(decider string) string {
 
 // elapsed is how long the run has been played, in all its process runs.
 func elapsed(s *supervisor.State, now time.Time) time.Duration {
-	if s.ProcessBegan.IsZero() {
+	if s.Budget.Runtime.ProcessBegan.IsZero() {
 		return 0
 	}
 	end := now
 	if s.Ending != nil && s.Ending.Said {
-		end = s.LastAt
+		end = s.Budget.Runtime.LastAt
 	}
-	return s.EarlierRuntime + max(end.Sub(s.ProcessBegan), 0)
+	return s.Budget.Runtime.Elapsed(end)
 }
 
 // warnings are what must be in sight all the time.

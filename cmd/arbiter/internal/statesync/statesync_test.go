@@ -23,7 +23,7 @@ func agent(id string, status roster.Status) *roster.Agent {
 // changed.
 func TestChanges(t *testing.T) {
 	one := &supervisor.State{}
-	one.Options.Run, one.Began = "run", time.Unix(1000, 0).UTC()
+	one.Options.Run, one.Budget.Runtime.Began = "run", time.Unix(1000, 0).UTC()
 	one.Agents = []*roster.Agent{agent("arbiter", roster.Ready), agent("orch-1", roster.Busy)}
 	one.Question = &supervisor.Question{Text: "which <one>?"}
 	two := new(supervisor.State)

@@ -1,0 +1,113 @@
+package budget
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
+
+// ResetTimer is the key of the timer that wakes a run which waits for the reset of a usage window.
+const ResetTimer = "reset"
+
+// ResetGrace is how long after the reset of a usage window the run goes on: clocks differ.
+const ResetGrace = 2 * time.Second
+
+// Holds reports whether nothing is sent until a window resets.
+func (s *State) Holds() bool { return !s.HeldUntil.IsZero() }
+
+// Quota takes in how much of a usage window is used, and tells what is new. All agents use the same account.
+func (s *State) Quota(c *effect.Collector, q bridge.Quota) {
+	resets := time.Time{}
+	if q.ResetsAt > 0 {
+		resets = time.Unix(q.ResetsAt, 0).UTC()
+	}
+	w, news := s.Read(q.Window, q.UsedPct, resets, c.Now)
+	if !news {
+		return
+	}
+	e := contract.Quota{Window: w.Name, UsedPct: w.UsedPct}
+	if !w.ResetsAt.IsZero() {
+		e.ResetsAt = w.resetText()
+	}
+	if left, ok := w.Forecast(); ok {
+		e.LeftSeconds = max(int(left.Seconds()), 1)
+	}
+	c.Emit(contract.Supervisor, e)
+	if s.Warn(w.Name) {
+		c.Emit(contract.Supervisor, contract.Notice{Text: "the " + w.Text(c.Now)})
+	}
+}
+
+// Hold begins to hold messages back when the reserve of a usage window is reached, and ends that when it is not any
+// more.
+func (s *State) Hold(c *effect.Collector, reserve float64) {
+	w, past := s.Past(reserve, c.Now.Add(-ResetGrace))
+	switch {
+	case !past && s.Holds():
+		s.HeldUntil = time.Time{}
+		c.StopTimer(ResetTimer)
+		c.Emit(contract.Supervisor, contract.Notice{Text: "the run goes on: its reserve is no longer reached"})
+	case past && !s.HeldUntil.Equal(w.ResetsAt):
+		if !s.Holds() {
+			c.Emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the %s. Its last %g %% are left for you: "+
+				"running turns end, nothing more is sent before the reset. `continue` goes on all the same",
+				w.Text(c.Now), reserve)})
+		}
+		s.HeldUntil = w.ResetsAt
+		s.AwaitReset(c)
+	}
+}
+
+// AwaitReset wakes the run when the window that it waits for has been reset.
+func (s *State) AwaitReset(c *effect.Collector) {
+	if s.Holds() {
+		after := s.HeldUntil.Sub(c.Now) + ResetGrace
+		c.Do(effect.SetTimer{Key: ResetTimer, After: max(after, time.Millisecond)})
+	}
+}
+
+// HoldAgain says in another process that the run waits for a reset.
+func (s *State) HoldAgain(c *effect.Collector, reserve float64) {
+	if _, past := s.Past(reserve, c.Now); past && s.Holds() {
+		c.Emit(contract.Supervisor, contract.Notice{Text: s.ReserveText(reserve) + ": nothing is sent before"})
+	}
+	s.AwaitReset(c)
+}
+
+// ResetIsTooFar reports whether the run waits for a reset, and may not wait so long.
+func (s *State) ResetIsTooFar(at time.Time, patience time.Duration) bool {
+	return s.Holds() && s.HeldUntil.Sub(at) > max(patience, 0)+ResetGrace
+}
+
+// ReserveText says which reserve is reached, and until when.
+func (s *State) ReserveText(reserve float64) string {
+	return fmt.Sprintf("the reserve of --quota-reserve %g is reached until %s", reserve,
+		s.HeldUntil.Format(time.RFC3339))
+}
+
+// LiftReserve lets the run go on past its reserve, on the human's word.
+func (s *State) LiftReserve(c *effect.Collector, reserve float64) {
+	if s.Lift(reserve, c.Now) {
+		c.Emit(contract.Supervisor, contract.Notice{Text: "the reserve of your plan is used, too, until the next reset"})
+	}
+}
+
+func (w Window) resetText() string { return w.ResetsAt.Format(time.RFC3339) }
+
+// Text says how much of a window is used, when it resets, and how long it lasts.
+func (w Window) Text(at time.Time) string {
+	text := fmt.Sprintf("%s of your plan is used to %.0f %%", w.Words(), w.UsedPct)
+	if !w.ResetsAt.IsZero() {
+		text += fmt.Sprintf(", and resets in %s (%s)", span(w.ResetsAt.Sub(at)), w.resetText())
+	}
+	if left, ok := w.Forecast(); ok {
+		text += "; at this rate it is used up in " + span(left)
+	}
+	return text
+}
+
+// span is a time as people say it, to the minute.
+func span(d time.Duration) string { return max(d.Round(time.Minute), time.Minute).String() }

@@ -1,0 +1,44 @@
+// Package budget keeps what a run has used and what it may use: its costs and their limits, the usage windows of the
+// account's plan, and the time it is played.
+//
+// [State] is a value with pure methods. What they want done they leave with a collector. Who is told, which turns are
+// stopped, and when a run ends is decided in package supervisor.
+package budget
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// State is the budget part of a run.
+type State struct {
+	CostUSD   float64      // of the turns that are over
+	Usage     bridge.Usage // of the turns that are over
+	Level     string       `json:",omitempty"` // of the run's limit of costs that was told last
+	Day       Day          `json:",omitzero"`
+	Windows   []Window     `json:",omitempty"` // by name
+	HeldUntil time.Time    `json:",omitzero"`  // nothing is sent before: the reserve of a window is reached
+	Runtime   Runtime
+}
+
+// Limits are what the options of a run allow. A limit of 0 is none.
+type Limits struct {
+	RunUSD, DayUSD float64
+	ReservePct     float64 // of each usage window, left alone
+}
+
+// Charge adds what was used.
+func (s *State) Charge(u bridge.Usage, usd float64) {
+	s.CostUSD += usd
+	s.Usage = Sum(s.Usage, u)
+}
+
+// Sum adds two usages.
+func Sum(a, b bridge.Usage) bridge.Usage {
+	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead,
+		CacheCreation: a.CacheCreation + b.CacheCreation}
+}
+
+// Tokens counts the tokens of all kinds.
+func Tokens(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
