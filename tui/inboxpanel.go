@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/inboxview"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -222,7 +223,7 @@ func (b *inboxPanel) items() []inboxview.Item {
 	for _, i := range waiting {
 		item := inboxview.Item{
 			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
-			Text: sanitize.Line(i.Text, 300), Age: eventtext.Age(i, now()),
+			Text: activity.Plain(sanitize.Line(i.Text, 300)), Age: eventtext.Age(i, now()),
 		}
 		item.Head = []render.Line{{{Text: item.Asks, Role: item.Role}, {Text: ", " + item.Age, Role: render.Dim}}}
 		switch i.Kind {

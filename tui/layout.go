@@ -68,7 +68,7 @@ func (d *app) Draw(s tcell.Screen) {
 	if g := d.dialogs.asking(); g != nil {
 		s.HideCursor()
 		if d.screen() == screen(d.runScreen) && d.runScreen.tiled {
-			w = d.runScreen.left(w) // the agents stay in sight
+			w, h = d.runScreen.left(w), bottom // the agents stay in sight, and the status line below them
 		}
 		g.draw(s, x, y, w, h)
 	}

@@ -222,13 +222,13 @@ func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
 		"was read to its end. " + note)
 }
 
-// deniedAt says when a request is denied by itself; empty: it waits for as long as it takes.
+// deniedAt says when a request is denied without an answer; empty: it waits for as long as it takes.
 func (q *permissions) deniedAt(p *permission.Request) string {
 	wait := q.d.session.state.Options.PermissionWait
 	if wait <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("Denied by itself at %s.", p.At.Add(wait).Local().Format("15:04"))
+	return fmt.Sprintf("Auto-denied at %s.", p.At.Add(wait).Local().Format("15:04"))
 }
 
 // requester says who asks.

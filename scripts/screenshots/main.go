@@ -2,6 +2,9 @@
 // and writes what is seen as pictures:
 //
 //	go run ./scripts/screenshots -arbiter bin/arbiter -claude PATH -out testdata/pictures
+//	go run ./scripts/screenshots -goldens tui/testdata/screen -out DIR 'crowd-*'
+//
+// The second form draws golden files of the screen's tests, to be looked at.
 //
 // Each scene has a home and a workspace of its own, and no credential: what works in
 // it is the rehearsal. Names given as arguments choose scenes; -list names them.
@@ -25,7 +28,16 @@ func main() {
 	home := flag.String("home", filepath.Join(os.TempDir(), "loom"),
 		"`DIR` that each scene makes, plays in and removes; its name is seen in pictures")
 	list := flag.Bool("list", false, "name the scenes")
+	goldens := flag.String("goldens", "",
+		"`DIR` with golden files of screens: draw those that are named, and play nothing")
 	flag.Parse()
+	if *goldens != "" {
+		if err := drawGoldens(*goldens, *out, flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "screenshots:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	all := scenes()
 	if *list {
 		for _, s := range all {

@@ -17,6 +17,10 @@ const (
 	Arbiter    = "arbiter"
 )
 
+// BriefCompany is the heading under which a brief ends in a note about others in the same working tree. What stands
+// before it is the brief's own text.
+const BriefCompany = "\n\n## You are not alone"
+
 // Event is one thing that scripts, screens and the log are told. ID says whom it
 // is about: `arbiter`, `orch-1`, `human`, `supervisor`.
 type Event struct {

@@ -73,7 +73,7 @@ func (r *Roster) SharingText(self string) string {
 	if len(others) == 0 {
 		return ""
 	}
-	return "\n\n## You are not alone\n\nIn the same working tree: " + strings.Join(others, ", ") +
+	return contract.BriefCompany + "\n\nIn the same working tree: " + strings.Join(others, ", ") +
 		". Keep to the files of your brief, expect changes you did not make, and never undo them."
 }
 

@@ -71,9 +71,9 @@ func (o documents) tally(h contract.Handoff) []render.Line {
 		counts[proofOf(h, i)]++
 	}
 	parts = nil
-	add(counts[verdict.Verified], render.Good, g.Done, verdict.Verified)
-	add(counts[verdict.Refuted], render.Bad, g.Failed, verdict.Refuted)
-	add(counts[verdict.Unverified], render.Pending, g.Pending, verdict.Unverified)
+	add(counts[verdict.Verified], render.Good, g.Done, "proved")
+	add(counts[verdict.Refuted], render.Bad, g.Failed, "refuted")
+	add(counts[verdict.Unverified], render.Pending, g.Pending, "unproven")
 	return append(lines, o.labelled("claims", parts)...)
 }
 

@@ -43,6 +43,13 @@ func (o cards) message(e history.Entry, m contract.Message) View {
 		c.Lines, c.Foldable = o.words(render.Strike, m.Text, foldBrief)
 		return c
 	}
+	// Each brief ends in the same note about the others: it is folded away.
+	if own, note, ok := strings.Cut(m.Text, contract.BriefCompany); ok && m.Kind == "brief" && !o.Open {
+		c.Lines, _ = o.body(role, own, keep)
+		c.Lines = append(c.Lines, o.more(strings.Count(strings.TrimSpace(note), "\n")+2, 0))
+		c.Foldable = true
+		return c
+	}
 	c.Lines, c.Foldable = o.body(role, m.Text, keep)
 	return c
 }

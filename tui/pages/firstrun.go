@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"unicode"
 
 	"github.com/gdamore/tcell/v2"
@@ -124,8 +125,11 @@ func (f *FirstRun) Draw(screen tcell.Screen) {
 	if len(body)+1+len(explain) > h {
 		explain = f.wayLines(tw, false)
 	}
-	// The ways are always in sight: the explanation gives way from its end.
+	// The ways are always in sight: the explanation gives way, its gaps first, and then from its end.
 	room := max(h-len(explain)-1, 0)
+	if len(body) > room {
+		body = slices.DeleteFunc(body, func(l render.Line) bool { return len(l) == 0 })
+	}
 	body = body[:min(len(body), room)]
 	rows := len(body) + len(explain)
 	if len(body) > 0 {

@@ -141,9 +141,9 @@ func (r *Roster) Draw(screen tcell.Screen) {
 	}
 }
 
-// shown are the agents there is room for. Those of the past go first, then those that
-// do nothing, then those at work, the oldest before the others; the first, the marked
-// one and those that wait for the human go last.
+// shown are the agents there is room for. Those of the past go first, then those that do nothing, then those at work,
+// the oldest before the others, then the first one (where there is room for few, only if it works); those that are
+// stuck, the marked one and those that wait for the human go last.
 func (r *Roster) shown(h int) (shown []Agent, hidden int) {
 	if len(r.agents) <= h {
 		return r.agents, 0
@@ -151,9 +151,9 @@ func (r *Roster) shown(h int) (shown []Agent, hidden int) {
 	room := max(h-1, 1) // a row says how many more there are
 	drop := len(r.agents) - room
 	gone := map[int]bool{}
-	for rank := range 4 {
+	for rank := range rankAsks + 1 {
 		for i, a := range r.agents {
-			if len(gone) < drop && r.rank(i, a) == rank {
+			if len(gone) < drop && r.rank(i, a, room) == rank {
 				gone[i] = true
 			}
 		}
@@ -166,17 +166,32 @@ func (r *Roster) shown(h int) (shown []Agent, hidden int) {
 	return shown, len(r.agents) - len(shown)
 }
 
-// rank is how much it matters to see an agent.
-func (r *Roster) rank(i int, a Agent) int {
+// How much it matters to see an agent.
+const (
+	rankPast = iota
+	rankIdle
+	rankBusy
+	rankFirst
+	rankStuck
+	rankAsks
+)
+
+const fewRows = 4
+
+func (r *Roster) rank(i int, a Agent, rows int) int {
 	switch {
-	case i == 0, a.ID == r.selected, a.Bell:
-		return 3
+	case a.ID == r.selected, a.Bell:
+		return rankAsks
 	case a.Past:
-		return 0
-	case a.Busy || a.Stuck():
-		return 2
+		return rankPast
+	case a.Stuck():
+		return rankStuck
+	case i == 0 && (a.Busy || rows >= fewRows):
+		return rankFirst
+	case a.Busy:
+		return rankBusy
 	}
-	return 1
+	return rankIdle
 }
 
 // Stuck reports whether something keeps an agent from its work that is no human.

@@ -96,6 +96,9 @@ func (r *Roster) line(a Agent, t table) render.Line {
 	text, role, tail := a.Doing, render.Base, a.Tail
 	if t.state == 0 {
 		text, role, tail = together(a)
+		if a.Stuck() && render.Width(text) > t.doing && t.doing < render.Width(text)/2+8 {
+			text = a.Doing // until when is more than why: its color says that it is stuck
+		}
 	}
 	if tail {
 		text = shortenLeft(text, t.doing, e)

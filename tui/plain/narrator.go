@@ -90,6 +90,9 @@ func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent boo
 		if !v.verbose && (b.From == contract.Supervisor || b.From == contract.Human && !b.Edited) {
 			return "", false // the machine's own, and what was typed here
 		}
+		if b.Kind == "brief" && !v.verbose {
+			text, _, _ = strings.Cut(text, contract.BriefCompany) // the same note in each
+		}
 		if before, _, inherits := strings.Cut(text, handedOver); inherits && b.Kind == "brief" && !v.verbose {
 			text = strings.TrimRight(before, "\n") + "\n\nThe document that was handed on goes with it."
 		}
