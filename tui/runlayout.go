@@ -128,7 +128,8 @@ func (w *runScreen) tiles() []tile.Tile {
 		if a := byID[row.ID]; a != nil {
 			work := w.d.session.work(row.ID)
 			list = append(list, tile.Tile{Row: row, Work: work.Agent, Writing: work.Writing,
-				Root: snapshot.Root(state, a), Model: snapshot.Model(state, a), CostUSD: a.Spent()})
+				Root: snapshot.Root(state, a), Model: snapshot.Model(state, a), CostUSD: a.Spent(),
+				Simulated: state.Options.Rehearsal})
 		}
 	}
 	return list

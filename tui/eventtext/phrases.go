@@ -160,6 +160,14 @@ func Dollars(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
+// Simulated marks an amount of money that a rehearsal made up.
+func Simulated(rehearsal bool) string {
+	if rehearsal {
+		return " simulated"
+	}
+	return ""
+}
+
 // Span says how long something took.
 func Span(d time.Duration) string {
 	switch {

@@ -89,7 +89,7 @@ func unconfined(s contract.Session) bool {
 func Category(c string) string { return strings.ReplaceAll(One(c, MaxName), "_", " ") }
 
 func Spent(b contract.Result) []string {
-	parts := []string{Dollars(b.CostUSD)}
+	parts := []string{Dollars(b.CostUSD) + Simulated(b.Rehearsal)}
 	if t := Millis(b.DurationMS); t != "" {
 		parts = append(parts, t)
 	}

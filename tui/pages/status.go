@@ -163,7 +163,11 @@ func (s *Status) figures(text func(rank int, right bool, r render.Role, format s
 		text(rankTokens, true, render.StatusBarDim, "%s tok", words.Tokens(d.Tokens))
 	}
 	if d.CostUSD > 0 || d.Elapsed > 0 {
-		text(rankCost, true, render.StatusBar, "$%.2f", d.CostUSD)
+		mark := ""
+		if d.Simulated {
+			mark = " simulated"
+		}
+		text(rankCost, true, render.StatusBar, "$%.2f%s", d.CostUSD, mark)
 	}
 	if d.Elapsed > 0 {
 		text(rankElapsed, true, render.StatusBarDim, "%s", Clock(d.Elapsed))

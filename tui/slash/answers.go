@@ -93,13 +93,14 @@ func cost(s *supervisor.State) string {
 	}
 	var b strings.Builder
 	used := s.Used()
-	fmt.Fprintf(&b, "**$%.4f** in all", s.Spent())
+	mark := eventtext.Simulated(s.Options.Rehearsal)
+	fmt.Fprintf(&b, "**$%.4f**%s in all", s.Spent(), mark)
 	if s.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, ", of $%.2f at most", s.Options.MaxCostUSD)
 	}
 	fmt.Fprintf(&b, "\n\n| tokens | |\n|---|--:|\n| in | %d |\n| read from the cache | %d |\n| written to the cache "+
-		"| %d |\n| out | %d |\n\n| agent | cost |\n|---|--:|\n",
-		used.Input, used.CacheRead, used.CacheCreation, used.Output)
+		"| %d |\n| out | %d |\n\n| agent | cost%s |\n|---|--:|\n",
+		used.Input, used.CacheRead, used.CacheCreation, used.Output, mark)
 	for i := range s.Agents {
 		fmt.Fprintf(&b, "| %s | $%.4f |\n", Name(s, s.Agents[i].ID), s.Agents[i].Spent())
 	}

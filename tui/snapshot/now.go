@@ -62,7 +62,7 @@ func figures(s *supervisor.State, row pages.Agent) string {
 	}
 	for _, a := range s.Agents {
 		if a.ID == row.ID && a.Spent() > 0 {
-			text += ", " + eventtext.Dollars(a.Spent())
+			text += ", " + eventtext.Dollars(a.Spent()) + eventtext.Simulated(s.Options.Rehearsal)
 		}
 	}
 	return text

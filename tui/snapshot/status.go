@@ -35,7 +35,7 @@ func PhaseWord(p machine.State) string { return phaseWords[p].word }
 func Status(s *supervisor.State, now time.Time) pages.StatusData {
 	p, used := phaseWords[s.Task.Phase], s.Used()
 	d := pages.StatusData{
-		Word: p.word, Tone: p.tone, CostUSD: s.Spent(),
+		Word: p.word, Tone: p.tone, CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
 		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
 		Elapsed:  elapsed(s, now),
 		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),

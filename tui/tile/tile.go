@@ -1,10 +1,10 @@
 package tile
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/tui/activity"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -17,6 +17,8 @@ type Tile struct {
 	Root    string // the directory it works in; paths are relative to it
 	Model   string // empty: not known
 	CostUSD float64
+	// Simulated says that nobody pays: a scripted model plays.
+	Simulated bool
 }
 
 // lines are what a tile is made of, and which of them is the head of its subagents.
@@ -68,7 +70,7 @@ func (t Tile) head(look *render.Look, width int) render.Line {
 	figures := pages.ContextFigures(look, a)
 	var cost, model, mode render.Line
 	if t.CostUSD > 0 {
-		cost = render.Of(render.Dim, fmt.Sprintf("$%.2f  ", t.CostUSD))
+		cost = render.Of(render.Dim, eventtext.Dollars(t.CostUSD)+eventtext.Simulated(t.Simulated)+"  ")
 	}
 	if t.Model != "" {
 		model = render.Of(render.Dim, t.Model+"  ")

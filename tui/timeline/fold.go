@@ -22,17 +22,19 @@ const (
 // Timeline is when the agents of a run did what. One goroutine adds, any may ask. The zero Timeline is
 // ready to use.
 type Timeline struct {
-	mu     sync.Mutex
-	run    string
-	lanes  []*lane
-	byID   map[string]*lane
-	open   map[key]Span
-	first  time.Time
-	last   time.Time
-	live   bool // a process plays the run
-	cuts   []cut
-	spans  int           // of all lanes
-	coarse time.Duration // spans of the same kind that were closer than this are one
+	mu    sync.Mutex
+	run   string
+	lanes []*lane
+	byID  map[string]*lane
+	open  map[key]Span
+	first time.Time
+	last  time.Time
+	live  bool // a process plays the run
+	// simulated says that a scripted model plays, and that its prices are made up.
+	simulated bool
+	cuts      []cut
+	spans     int           // of all lanes
+	coarse    time.Duration // spans of the same kind that were closer than this are one
 }
 
 // key names something that goes on.
@@ -48,6 +50,7 @@ func (t *Timeline) Become(other *Timeline) {
 	defer t.mu.Unlock()
 	t.run, t.lanes, t.byID, t.open, t.live = other.run, other.lanes, other.byID, other.open, other.live
 	t.first, t.last, t.cuts, t.spans, t.coarse = other.first, other.last, other.cuts, other.spans, other.coarse
+	t.simulated = other.simulated
 }
 
 // Add takes an event up.
@@ -75,7 +78,7 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 		t.lanes, t.byID, t.open, t.cuts, t.spans, t.coarse = nil, nil, nil, nil, 0, 0
 		t.first, t.last = time.Time{}, time.Time{}
 	}
-	t.run, t.live = s.Session, true
+	t.run, t.live, t.simulated = s.Session, true, s.Rehearsal
 	t.closeAll(t.last)
 	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut && len(t.cuts) < maxCuts {
 		sum := at.Sub(t.last)

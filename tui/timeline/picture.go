@@ -54,7 +54,7 @@ func (t *Timeline) Lines(v *View, f Frame, width, height int) []render.Line {
 	}
 	price := 0
 	if width >= 60 {
-		price = 9
+		price = 9 + len(eventtext.Simulated(t.simulated))
 	}
 	v.fit(axis.Len(), width-v.gutter-price)
 	detail, key := p.rooms(height)
@@ -126,7 +126,7 @@ func (p *picture) title() render.Line {
 	}
 	text := ""
 	if !p.first0() {
-		text = "  " + eventtext.Span(p.axis.Len()) + sep + eventtext.Dollars(usd) + sep +
+		text = "  " + eventtext.Span(p.axis.Len()) + sep + p.dollars(usd) + sep +
 			"zoom " + fmt.Sprint(1<<p.zoom)
 		if len(p.axis.cuts) > 0 {
 			text += sep + words.Count(len(p.axis.cuts), "pause") + " left out"
@@ -200,7 +200,7 @@ func (p *picture) lane(l *lane, n, price int) render.Line {
 	}
 	cost := ""
 	if l.turns > 0 || l.cost() > 0 {
-		cost = eventtext.Dollars(l.cost())
+		cost = p.dollars(l.cost())
 	}
 	return line.Append(render.Dim, fmt.Sprintf("%*s", price, render.Shorten(cost, price-1, "")))
 }
@@ -285,7 +285,7 @@ func (p *picture) span(s Span) render.Line {
 		l = l.Append(render.Dim, "  "+took)
 	}
 	if s.CostUSD > 0 {
-		l = l.Append(render.Dim, "  "+eventtext.Dollars(s.CostUSD))
+		l = l.Append(render.Dim, "  "+p.dollars(s.CostUSD))
 	}
 	if s.Text != "" {
 		l = l.Append(render.Dim, "  ").Append(render.Base, s.Text)

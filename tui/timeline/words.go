@@ -38,6 +38,11 @@ func (t *Timeline) Words(names map[string]string, now time.Time) string {
 	return b.String()
 }
 
+// dollars is an amount, marked where a scripted model made it up.
+func (t *Timeline) dollars(usd float64) string {
+	return eventtext.Dollars(usd) + eventtext.Simulated(t.simulated)
+}
+
 // summary counts what an agent did.
 func (p *picture) summary(l *lane) string {
 	var parts []string
@@ -57,7 +62,7 @@ func (p *picture) summary(l *lane) string {
 		parts = append(parts, "waited "+eventtext.Span(waited)+" for you")
 	}
 	if l.cost() > 0 {
-		parts = append(parts, eventtext.Dollars(l.cost()))
+		parts = append(parts, p.dollars(l.cost()))
 	}
 	if len(parts) == 0 {
 		return ""
