@@ -22,7 +22,7 @@ func Parse(name string, src []byte) (*Scenario, error) {
 		return nil, fmt.Errorf("%s:1: want one YAML document, found %d", name, len(values))
 	}
 	root := values[0]
-	sc := &Scenario{file: name, vars: map[string]string{}}
+	sc := &Scenario{file: name, vars: map[string]string{}, files: map[string]string{}}
 	sc.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	for _, f := range root.Fields("a scenario (a mapping)") {
 		switch f.Key {
@@ -37,6 +37,13 @@ func Parse(name string, src []byte) (*Scenario, error) {
 		case "vars":
 			for _, v := range f.Fields("a mapping of texts") {
 				sc.vars[v.Key] = v.Text()
+			}
+		case "files":
+			for _, v := range f.Fields("a mapping of paths to texts") {
+				if !filepath.IsLocal(v.Key) || v.Key == "." {
+					v.Errorf("%q is not a path inside the workspace", v.Key)
+				}
+				sc.files[v.Key] = v.Text()
 			}
 		case "actors":
 			for _, it := range f.Items("a list of actors") {
@@ -150,6 +157,8 @@ func readStep(v yamldoc.Value) *step {
 			st.stopReason = f.Text()
 		case "delay":
 			st.delay = f.Duration()
+		case "pause":
+			st.pause = f.Duration()
 		case "chunk_delay":
 			st.chunkDelay = f.Duration()
 		case "repeat":

@@ -43,6 +43,8 @@ func TestParseErrors(t *testing.T) {
 		{"verdict", head + "      - verdict: DONE\n",
 			"s.yaml:4: actors[0].steps[0].verdict: want a mapping, found a text"},
 		{"delay", head + "      - delay: soon\n", "s.yaml:4: actors[0].steps[0].delay: want a duration"},
+		{"pause", head + "      - pause: soon\n", "s.yaml:4: actors[0].steps[0].pause: want a duration"},
+		{"files", "files: {../x: y}\n" + head + "      - say: x\n", `"../x" is not a path inside the workspace`},
 		{"repeat", head + "      - repeat: often\n", `s.yaml:4: actors[0].steps[0].repeat: want a number or "forever"`},
 		{"repeat 0", head + "      - repeat: 0\n", "repeat: want a whole number from 1"},
 		{"otherwise repeats", "actors:\n  - name: a\n    otherwise: {repeat: 2}\n",

@@ -13,6 +13,7 @@ type reply struct {
 	stop       string // "" = by the blocks
 	usage      figures
 	delay      time.Duration
+	pause      time.Duration
 	chunkDelay time.Duration
 	headers    map[string]string
 	fault      *fault
@@ -61,7 +62,8 @@ func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 		}
 		return out
 	}
-	r := reply{stop: st.stopReason, delay: st.delay, chunkDelay: st.chunkDelay, headers: st.headers, fault: st.fault}
+	r := reply{stop: st.stopReason, delay: st.delay, pause: st.pause, chunkDelay: st.chunkDelay, headers: st.headers,
+		fault: st.fault}
 	if t := render(st.think); t != "" {
 		r.blocks = append(r.blocks, outBlock{kind: "thinking", text: t})
 	}

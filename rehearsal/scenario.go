@@ -23,6 +23,7 @@ type Scenario struct {
 	file   string
 	allow  []string
 	vars   map[string]string
+	files  map[string]string
 	actors []*actor
 }
 
@@ -32,6 +33,9 @@ func (s *Scenario) Allow() []string { return slices.Clone(s.allow) }
 
 // Vars are the scenario's variables with their defaults.
 func (s *Scenario) Vars() map[string]string { return maps.Clone(s.vars) }
+
+// Files are what lies in the workspace when the scenario begins: texts by slash-separated relative paths.
+func (s *Scenario) Files() map[string]string { return maps.Clone(s.files) }
 
 // actor is one part in the play. Every conversation that matches it plays the
 // steps from the first.
@@ -60,6 +64,7 @@ type step struct {
 	usage      usage
 	stopReason string
 	delay      time.Duration
+	pause      time.Duration // before the answer, if somebody watches
 	chunkDelay time.Duration
 	repeat     int // how often it is played: 1, or more
 	headers    map[string]string

@@ -34,6 +34,8 @@ type Options struct {
 	// Pace is waited before every answer whose step sets no delay, so that a
 	// human can follow a demonstration.
 	Pace time.Duration
+	// Watched says that a person looks on: the pauses of steps are kept.
+	Watched bool
 }
 
 // Server plays one scenario on a port of 127.0.0.1.
@@ -43,6 +45,7 @@ type Server struct {
 	log   *slog.Logger
 	url   string
 	pace  time.Duration
+	watch bool
 	http  *http.Server
 
 	ctx      context.Context // ends at Close: waits of the script end with it
@@ -71,7 +74,7 @@ func Start(sc *Scenario, o Options) (*Server, error) {
 	}
 	s := &Server{
 		stage: newStage(sc, vars), book: newLogbook(o.Record), log: log,
-		url: "http://" + l.Addr().String(), pace: o.Pace, served: make(chan error, 1),
+		url: "http://" + l.Addr().String(), pace: o.Pace, watch: o.Watched, served: make(chan error, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.close = sync.OnceValue(s.shutdown)
@@ -185,6 +188,13 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, stop := s.until(r.Context())
 	defer stop()
+	if s.watch {
+		if err := wait(ctx, q.reply.pause); err != nil {
+			s.stage.takeBack(q)
+			s.log.Debug("answer taken back", "session", short(c.session), "step", q.step, "err", err)
+			panic(http.ErrAbortHandler)
+		}
+	}
 	if err := q.reply.deliver(ctx, w, c); err != nil {
 		s.log.Debug("answer not delivered", "session", short(c.session), "step", q.step, "err", err)
 		// Cut, not closed: a client must not take half an answer for a whole one.

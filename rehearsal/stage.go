@@ -41,6 +41,9 @@ type cue struct {
 	again    bool   // the answer before was lost, and is given again
 	reply    reply
 	problems []string
+
+	part   *part // whose answer it is
+	before given // where the part stood before, and what was answered
 }
 
 // play decides the answer to one request and moves the part on.
@@ -91,9 +94,26 @@ func (s *stage) play(c *call) cue {
 	if c.direct {
 		r = r.plain()
 	}
-	q.reply = r
+	q.reply, q.part, q.before = r, p, before
 	p.remember(before, r)
 	return q
+}
+
+// takeBack has a part stand where it did before an answer of which nothing was sent. It does so only if the part has
+// not gone on since.
+func (s *stage) takeBack(q cue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := q.part
+	if p == nil || len(p.given) == 0 {
+		return
+	}
+	last := p.given[len(p.given)-1]
+	if last.pos != q.before.pos || last.times != q.before.times {
+		return
+	}
+	p.given = p.given[:len(p.given)-1]
+	p.pos, p.times = q.before.pos, q.before.times
 }
 
 // scriptEnded is said where the script has nothing to say.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // TestFullDialogue: task, question, answer on stdin, summon, clarification, real
@@ -72,6 +73,41 @@ func TestSmallJob(t *testing.T) {
 	}
 }
 
+// TestDemo plays what scripts/demo shows, without its pauses: two Orchestrators side by side, a question, a permission
+// request, a claim that a check refutes, a successor that mends the fault, an Arbiter that is renewed, and a diff.
+func TestDemo(t *testing.T) {
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
+			t.Parallel()
+			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "demo", "--task",
+				"Add a CSV export to invoice.sh, and prove it with tests")...)
+			r := s.finish(contract.ExitComplete)
+			s.order("spawn", "spawn", "spawn", "question", "permission", "spawn", "handoff", "handoff", "spawn", "result")
+			if got := strings.Join(answersOf(s), " "); !strings.Contains(got, "nobody") {
+				t.Errorf("nobody was asked for a permission: %s", got)
+			}
+			refuted := slices.ContainsFunc(collect[contract.Handoff](s), func(h contract.Handoff) bool {
+				return h.From == "orch-1" && slices.Contains(h.Proofs, verdict.Refuted)
+			})
+			if !refuted || r.Checks == nil || r.Checks.Failed != 0 || r.Checks.Passed < 4 {
+				t.Errorf("refuted %v, checks %+v", refuted, r.Checks)
+			}
+			if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Deleted == 0 {
+				t.Errorf("changes %+v", r.Changes)
+			}
+		})
+	}
+}
+
+// answersOf says who answered the permission requests of a run.
+func answersOf(s *script) (by []string) {
+	for _, p := range collect[contract.Permission](s) {
+		by = append(by, p.By)
+	}
+	return by
+}
+
 // TestParallel: two Orchestrators summoned in one turn live and work at once.
 func TestParallel(t *testing.T) {
 	for _, p := range players(t) {
@@ -108,7 +144,7 @@ func TestParallel(t *testing.T) {
 // without end.
 func TestAnotherTask(t *testing.T) {
 	for _, p := range players(t) {
-		for _, scenario := range []string{"small-job", "dialogue", "parallel", "generations"} {
+		for _, scenario := range []string{"small-job", "dialogue", "parallel", "generations", "demo"} {
 			t.Run(p.name+"/"+scenario, func(t *testing.T) {
 				p.long(t) // TestSmallJob and others play them with the real CLI
 				t.Parallel()

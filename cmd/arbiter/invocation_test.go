@@ -37,7 +37,7 @@ var wrongInvocations = []struct {
 	{`completion ksh`, `there is no completion for "ksh": use one of bash, zsh, fish`, usage},
 	{`decide`, `decide: use --explain [RUN], --input FILE or --template NAME`, usage},
 	{`scenarios smal-job`,
-		`there is no built-in scenario "smal-job": use one of dialogue, generations, parallel, small-job, workflow`, usage},
+		`there is no built-in scenario "smal-job": use one of demo, dialogue, generations, parallel, small-job, workflow`, usage},
 
 	// Flags.
 	{`--jsn`, `unknown flag --jsn; did you mean --json?`, usage},

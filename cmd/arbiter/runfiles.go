@@ -41,12 +41,13 @@ func (r *runtimeRun) checkIsolation(ctx context.Context) error {
 }
 
 // recordFiles begins to record the workspace's files: the first snapshot is taken while the bridge starts. The function
-// that it returns waits for it, and has the loop take the others. A rehearsal's directory is thrown away.
+// that it returns waits for it, and has the loop take the others. A rehearsal is recorded if its scenario brings files.
 func (r *runtimeRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) error) {
 	o := &r.choices.Options
 	isolation := o.Workspace.Isolation
 	o.Workspace = runconfig.Workspace{}
-	if o.Rehearsal || r.resumed != nil && !r.resumed.Options.Workspace.Enabled() {
+	unrecorded := o.Rehearsal && (r.stage == nil || !r.stage.repository)
+	if unrecorded || r.resumed != nil && !r.resumed.Options.Workspace.Enabled() {
 		return func(*runloop.Loop) error { return nil }
 	}
 	options := workspaces.Options{Dir: o.CWD, Run: o.Run, Scratch: r.snapshotScratch()}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -23,6 +25,8 @@ type stage struct {
 	env    []string
 	claude bridge.ClaudeSpec
 	log    *slog.Logger
+	// repository says that the workspace is a Git repository with a commit, so that changes can be shown.
+	repository bool
 }
 
 // play is a scenario that was found fit to be played.
@@ -70,16 +74,25 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 			c.Options.CWD = filepath.Join(dir, "workspace")
 			err = os.Mkdir(c.Options.CWD, 0o700)
 		}
+		if err == nil {
+			err = layOut(c.Options.CWD, script.Files())
+		}
+		if err == nil && len(script.Files()) > 0 {
+			st.commitFiles(c.Options.CWD, home)
+		}
 		if err != nil {
 			return nil, environmentf("scratch workspace: %v", err)
 		}
+	} else if _, err := os.Stat(filepath.Join(c.Options.CWD, ".git")); err == nil {
+		st.repository = true
 	}
 	vars := map[string]string{}
 	if _, ok := script.Vars()["task"]; ok && task != "" {
 		vars["task"] = task
 	}
 	var err error
-	if st.server, err = rehearsal.Start(script.Scenario, rehearsal.Options{Logger: log, Vars: vars}); err != nil {
+	st.server, err = rehearsal.Start(script.Scenario, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
+	if err != nil {
 		st.close()
 		return nil, environmentf("rehearsal: %v", err)
 	}
@@ -106,6 +119,36 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 	c.Policy.Allow = append(c.Policy.Allow, script.allow...)
 	c.Options.Allow = append(c.Options.Allow, script.Allow()...)
 	return st, nil
+}
+
+// layOut writes the files that a scenario begins with.
+func layOut(dir string, files map[string]string) error {
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitFiles makes the workspace a Git repository with one commit. Without Git there is nothing to compare with, and
+// the run says so.
+func (st *stage) commitFiles(dir, home string) {
+	r := git.Runner{Dir: dir, Env: git.Environ([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=rehearsal", "GIT_AUTHOR_EMAIL=rehearsal@localhost",
+		"GIT_COMMITTER_NAME=rehearsal", "GIT_COMMITTER_EMAIL=rehearsal@localhost"})}
+	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
+		{"commit", "--quiet", "--message", "The files of the scenario"}} {
+		if _, err := r.Write(context.Background(), args...); err != nil {
+			st.log.Info("no repository for the rehearsal", "error", err)
+			return
+		}
+	}
+	st.repository = true
 }
 
 // loadScenario takes a built-in name, or a file.

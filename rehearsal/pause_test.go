@@ -1,0 +1,39 @@
+package rehearsal
+
+import (
+	"maps"
+	"testing"
+)
+
+// TestPauseTakenBack: an answer of which nothing was sent is given again; one that the part has gone on from is not.
+func TestPauseTakenBack(t *testing.T) {
+	sc, err := Parse("s.yaml", []byte("files: {a/b.txt: text}\nactors:\n  - name: a\n    match: {role: side}\n    steps:\n"+
+		"      - {say: one, pause: 1h}\n      - {say: two}\n      - {say: three}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(sc.Files(), map[string]string{"a/b.txt": "text"}) {
+		t.Errorf("files %v", sc.Files())
+	}
+	s := newStage(sc, nil)
+	ask := func() cue { // beside the history, which would say what arrived
+		return s.play(&call{session: "s", role: RoleSide, incoming: "go on"})
+	}
+	said := func(q cue) string { return q.reply.blocks[0].text }
+	first := ask()
+	if said(first) != "one" || first.reply.pause == 0 {
+		t.Fatalf("the first answer is %+v", first.reply)
+	}
+	s.takeBack(first)
+	again := ask()
+	if said(again) != "one" {
+		t.Errorf("after it was taken back: %q", said(again))
+	}
+	if got := said(ask()); got != "two" {
+		t.Errorf("then: %q", got)
+	}
+	s.takeBack(again)
+	if got := said(ask()); got != "three" {
+		t.Errorf("the part has gone on, and says %q", got)
+	}
+}
