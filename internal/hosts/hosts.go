@@ -194,7 +194,7 @@ func (h Host) GitURL(path string) (string, error) {
 	for _, word := range h.Command {
 		words = append(words, escapeExt.Replace(word))
 	}
-	return "ext::" + strings.Join(append(words, "%S", escapeExt.Replace(path)), " "), nil
+	return "ext::" + strings.Join(append(words, "git", "%s", escapeExt.Replace(path)), " "), nil
 }
 
 // escapeExt writes a word as the transport ext reads it: blanks separate words there, and % begins an escape.

@@ -116,7 +116,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%q, %v", argv, err)
 	}
 	url, err := h.GitURL("/home/me/cache.git")
-	if err != nil || url != "ext::/usr/bin/ssh -o ProxyCommand% nc% %%h% 22 box %S /home/me/cache.git" {
+	if err != nil || url != "ext::/usr/bin/ssh -o ProxyCommand% nc% %%h% 22 box git %s /home/me/cache.git" {
 		t.Errorf("%s, %v", url, err)
 	}
 	for _, word := range []string{"", "a b", "$(x)", "a;b", "`x`", "~", "é", "a\nb", "'", `"`, "*", "\\"} {
