@@ -52,7 +52,8 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Reset:
 		st.reset(c.Ref)
 	case contract.SetPlan:
-		if i := slices.IndexFunc(b.Steps, func(s contract.Step) bool { _, ok := st.Options.ModeNamed(s.Mode); return s.Mode != "" && !ok }); i >= 0 {
+		unknown := func(s contract.Step) bool { _, ok := st.Options.ModeNamed(s.Mode); return s.Mode != "" && !ok }
+		if i := slices.IndexFunc(b.Steps, unknown); i >= 0 {
 			st.reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode,
 				strings.Join(st.Options.ModeNames(), ", "))
 			return

@@ -125,7 +125,8 @@ func (st *step) sendBack() {
 		st.log(contract.Supervisor, conversation.KindNotice, what+"."+list)
 		return
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check does not count any more, rule COMPLETE again and say in `summary` why.")
+	st.tell(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check does not "+
+		"count any more, rule COMPLETE again and say in `summary` why.")
 }
 
 // decidedByOther reports whether another than the Arbiter's session is about to decide again.

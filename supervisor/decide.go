@@ -77,7 +77,8 @@ func (st *step) answered(f input.Decided) {
 		return
 	}
 	u := f.Decision.Usage
-	st.Budget.Charge(bridge.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation},
+	st.Budget.Charge(bridge.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead,
+		CacheCreation: u.CacheCreation},
 		u.CostUSD)
 }
 

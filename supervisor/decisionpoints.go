@@ -103,7 +103,8 @@ func (st *step) record() decision.Record {
 func (s *State) Record() decision.Record {
 	o := &s.Options
 	r := decision.Record{
-		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: append(s.Handoff.FailedChecks(), s.Task.FailedCriteria()...),
+		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: append(s.Handoff.FailedChecks(),
+			s.Task.FailedCriteria()...),
 		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures,
 		MaxFailures:   o.MaxFailures,
 		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: s.Options.FailureLimit(s.FallbackReason != ""),
@@ -175,9 +176,11 @@ func (st *step) noteArbiterRequest(a *roster.Agent, m conversation.Mail) {
 		st.ArbiterRequest = st.requestDecision(pointOf(&m), m.From)
 	case st.Task.Text == "" || m.Kind == conversation.KindRenewal:
 		st.ArbiterRequest = nil
-	case st.Task.Phase == machine.Selecting, st.Task.Phase == machine.Error, st.Task.Phase == machine.Idle && m.From == contract.Human: // the task itself
+	case st.Task.Phase == machine.Selecting, st.Task.Phase == machine.Error,
+		st.Task.Phase == machine.Idle && m.From == contract.Human: // the task itself
 		st.ArbiterRequest = st.requestDecision(decision.PointSelect, "")
-	case st.Task.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(append(st.Handoff.FailedChecks(), st.Task.FailedCriteria()...)) > 0: // its COMPLETE was sent back
+	case st.Task.Phase == machine.Evaluating && m.Kind == conversation.KindNotice &&
+		len(st.Handoff.FailedChecks())+len(st.Task.FailedCriteria()) > 0: // its COMPLETE was sent back
 		st.ArbiterRequest = st.requestDecision(decision.PointEvaluate, st.lastWorked())
 	default:
 		st.ArbiterRequest = nil
@@ -201,7 +204,8 @@ func (s *State) taskText() string {
 		return fmt.Sprintf(" of %d", n)
 	}
 	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.Task.History.Len(),
-		s.Task.Failures, most(s.Options.MaxFailures), s.Task.TotalFailures, most(s.Options.FailureLimit(s.FallbackReason != "")), cmp.Or(s.Options.Decider, runconfig.DeciderSession))
+		s.Task.Failures, most(s.Options.MaxFailures), s.Task.TotalFailures,
+		most(s.Options.FailureLimit(s.FallbackReason != "")), cmp.Or(s.Options.Decider, runconfig.DeciderSession))
 	switch {
 	case s.FallbackReason != "":
 		text += "; the rules decide in your place: " + s.FallbackReason
@@ -259,7 +263,8 @@ func (st *step) noteAgain() {
 // noted lets go of a decision that is recorded.
 func (st *step) noted(number int) {
 	if slices.ContainsFunc(st.Unrecorded, func(d input.Decided) bool { return d.Number == number }) {
-		st.Unrecorded = slices.DeleteFunc(slices.Clone(st.Unrecorded), func(d input.Decided) bool { return d.Number == number })
+		st.Unrecorded = slices.DeleteFunc(slices.Clone(st.Unrecorded),
+			func(d input.Decided) bool { return d.Number == number })
 	}
 }
 
@@ -294,5 +299,6 @@ func (st *step) whatWasRead() string {
 	if len(text) <= readingKept {
 		return text
 	}
-	return strings.ToValidUTF8(text[:readingKept], "") + fmt.Sprintf("\n(cut here: the first %d of %d bytes are recorded)", readingKept, len(text))
+	return strings.ToValidUTF8(text[:readingKept], "") +
+		fmt.Sprintf("\n(cut here: the first %d of %d bytes are recorded)", readingKept, len(text))
 }

@@ -68,7 +68,8 @@ func (st *step) proofOverdue(wire string) {
 		st.relaunch(a.ID, restart.Hung, "swallows its messages")
 		return
 	}
-	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " + st.Options.Scaled(proofWait).String() +
+	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " +
+		st.Options.Scaled(proofWait).String() +
 		"; it is sent again"})
 	st.do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
 		Steer: len(a.Turn) > 1}})

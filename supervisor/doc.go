@@ -41,6 +41,6 @@
 //	standing, toolset, timers     questions about the whole state, the schemas of our tools, names of timers
 //	step, state                   one application of an input; what a run knows
 //
-// Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits `result`
-// when they are gone.
+// Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits
+// `result` when they are gone.
 package supervisor

@@ -35,7 +35,8 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 		return
 	}
 	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
-		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.", a.Name, id, words.Cite(message), c))
+		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.",
+		a.Name, id, words.Cite(message), c))
 }
 
 // agentFailed takes the machine to where an agent broke, and reports whether that ended
@@ -161,5 +162,6 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 
 // stumbling reports whether what follows from an Orchestrator's failure is yet to be decided.
 func (s *State) stumbling(id string) bool {
-	return id == s.failedBefore() || slices.ContainsFunc(s.Conversation.Mail, func(m conversation.Mail) bool { return m.From == id && m.Stumble && !m.Sent })
+	return id == s.failedBefore() || slices.ContainsFunc(s.Conversation.Mail,
+		func(m conversation.Mail) bool { return m.From == id && m.Stumble && !m.Sent })
 }

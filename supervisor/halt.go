@@ -42,7 +42,8 @@ func (st *step) holdAll() int {
 		case a.Status == roster.InHand:
 			n += st.haltTakeover(a)
 		case a.Up():
-			a.Status, a.Since, a.RestartClass, a.RestartCause = roster.Restarting, st.at, classHalt, "the human stopped everything"
+			a.Status, a.Since = roster.Restarting, st.at
+			a.RestartClass, a.RestartCause = classHalt, "the human stopped everything"
 			fallthrough
 		case a.Status == roster.Stopping, a.Status == roster.Restarting:
 			st.do(effect.Kill{Agent: a.AgentRef, Now: true})

@@ -46,7 +46,8 @@ func (st *step) restartProcess(id string) {
 
 // emptied begins the account of a context that is new.
 func (st *step) emptied(a *roster.Agent) {
-	a.Context, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.CompactionBlocked, a.HandoffDemands = bridge.Context{}, "", "", "", false, 0
+	a.Context, a.CompactionBlocked, a.HandoffDemands = bridge.Context{}, false, 0
+	a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel = "", "", ""
 	if a.Role == roster.RoleArbiter {
 		st.callOffRenewal()
 		st.RenewalStage = renewalNone
@@ -62,7 +63,8 @@ func (st *step) recall(id string) {
 	a := st.Edit(id)
 	a.HasHistory = false
 	var b strings.Builder
-	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what went before.\n")
+	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what " +
+		"went before.\n")
 	if a.Role == roster.RoleArbiter {
 		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n",
 			cmp.Or(st.Task.Text, nothingText), task.PlanText(st.Task.Plan), st.LivingText())

@@ -60,7 +60,8 @@ func (st *step) askRenewal() {
 	if st.ShortRenewals >= maxShort {
 		st.giveUp(bridge.CatCompaction, fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% "+
 			"of %d tokens): "+
-			"raise --context-tokens or --context-critical, or use a model with a larger window, and resume", a.Context.Pct, a.Context.Window))
+			"raise --context-tokens or --context-critical, or use a model with a larger window, and resume",
+			a.Context.Pct, a.Context.Window))
 		return
 	}
 	st.RenewalStage = renewalAsked
@@ -68,13 +69,15 @@ func (st *step) askRenewal() {
 		"takes your place, and knows nothing but what you leave. "+
 		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human "+
 		"said that still binds, where each Orchestrator stands, "+
-		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct, a.Context.Window))
+		"what you were about to do. Nothing else; what waits is ruled on by your successor.",
+		a.Context.Pct, a.Context.Window))
 }
 
 // renewalOpen reports whether the Arbiter may still answer that it was asked to be renewed.
 func (s *State) renewalOpen() bool {
 	a, _ := s.Agent(contract.Arbiter)
-	return a.Status != roster.Ready || a.Troubles > 0 || slices.ContainsFunc(slices.Concat(s.Conversation.Mail, s.Conversation.InTurn), func(m conversation.Mail) bool {
+	all := slices.Concat(s.Conversation.Mail, s.Conversation.InTurn)
+	return a.Status != roster.Ready || a.Troubles > 0 || slices.ContainsFunc(all, func(m conversation.Mail) bool {
 		return m.To == a.ID && !s.renewing(m.Kind)
 	})
 }

@@ -39,7 +39,8 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 		// What lies in its mail already is worth waiting for, too, and what is on its way.
 		if v.To == "" && !st.AnyWorks() && len(st.Handoff.SuccessorQueue) == 0 && !st.Handoff.IsDue() &&
 			!st.pendingFor(contract.Arbiter) && !st.AnyTakenOver() && !st.awaitsHuman() {
-			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon one, speak to the human, or COMPLETE.", st.LivingText())
+			return bad("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, summon "+
+				"one, speak to the human, or COMPLETE.", st.LivingText())
 		}
 	case verdict.Complete:
 		if st.AnyWorks() {

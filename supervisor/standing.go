@@ -25,7 +25,8 @@ func (s *State) awaitsRuling() bool {
 
 // awaitsArbiter reports whether a `done` or `handoff` is with the Arbiter, unread or at hand.
 func (s *State) awaitsArbiter() bool {
-	return s.awaitsRuling() || slices.ContainsFunc(s.Conversation.InTurn, func(m conversation.Mail) bool { return m.To == contract.Arbiter && conversation.IsDocument(m.Kind) })
+	return s.awaitsRuling() || slices.ContainsFunc(s.Conversation.InTurn,
+		func(m conversation.Mail) bool { return m.To == contract.Arbiter && conversation.IsDocument(m.Kind) })
 }
 
 // awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else

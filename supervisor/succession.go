@@ -35,7 +35,8 @@ func (st *step) renewed(h handoff.Handover) {
 	}
 	st.RulingsSinceRenewal = 0
 	if a.Up() {
-		a.Status, a.Since, a.RestartClass, a.RestartCause = roster.Restarting, st.at, classRenewal, "its context was at its end"
+		a.Status, a.Since = roster.Restarting, st.at
+		a.RestartClass, a.RestartCause = classRenewal, "its context was at its end"
 		st.Permission.TurnOver(&st.out, a.ID)
 		st.do(effect.Kill{Agent: a.AgentRef})
 	}

@@ -44,7 +44,8 @@ func (st *step) summon(in summons) string {
 		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
-	if problem := st.Budget.NoNewAgent(&st.out, st.limits(), st.Spent()); problem != "" && successorOf == "" { // a successor only takes a place
+	if problem := st.Budget.NoNewAgent(&st.out, st.limits(),
+		st.Spent()); problem != "" && successorOf == "" { // a successor only takes a place
 		return problem
 	}
 	if problem := st.mayIterate(mode, by); problem != "" {

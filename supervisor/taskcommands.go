@@ -38,7 +38,8 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry,
 		Text: "Try again, another way if the first one failed."})
 	st.overrule()
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
+	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.",
+		a.Name, a.ID))
 	// The human has judged.
 	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
 		return m.From == a.ID && m.EndsExecution() && st.withheld(m)

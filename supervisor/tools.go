@@ -85,7 +85,8 @@ func decodeAndRun[T any](raw json.RawMessage, run func(T) (string, error)) (stri
 
 func (st *step) toolSpawn(in spawnInput) (string, error) {
 	if a, again := st.SummonedBefore(in.Prompt, in.Mode); again {
-		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.", a.ID, a.Name), nil
+		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.",
+			a.ID, a.Name), nil
 	}
 	if st.nothingWanted() {
 		return "", errors.New("there is no task: the human reset it; ask them what is wanted, with ADDRESS_HUMAN")
@@ -199,7 +200,8 @@ func (st *step) statusText() string {
 	fmt.Fprintf(&b, "plan:\n%s", task.PlanText(st.Task.Plan))
 	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(st.Conversation.WorkLog))
 	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
-		st.Task.Iterations, st.Options.MaxIterations, st.LivingCount(), st.Options.MaxOrchestrators, st.Conversation.Exchanges, st.Options.MaxExchanges, st.Spent())
+		st.Task.Iterations, st.Options.MaxIterations, st.LivingCount(), st.Options.MaxOrchestrators,
+		st.Conversation.Exchanges, st.Options.MaxExchanges, st.Spent())
 	if st.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, " of $%.4f", st.Options.MaxCostUSD)
 	}

@@ -221,14 +221,16 @@ func checkLimits(o runconfig.Options) error {
 		least int
 	}{
 		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
-		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0}, {"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
+		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0},
+		{"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
 	} {
 		if n.value < n.least {
 			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
 		}
 	}
 	if o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100 {
-		return usagef("--context-warn %g, --context-critical %g: use percentages with 0 < warn ≤ critical ≤ 100", o.ContextWarn, o.ContextCritical)
+		return usagef("--context-warn %g, --context-critical %g: use percentages with 0 < warn ≤ critical ≤ 100",
+			o.ContextWarn, o.ContextCritical)
 	}
 	if o.MaxCostUSD < 0 {
 		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)

@@ -10,7 +10,8 @@ import (
 
 // asItWas puts everything off that a screen may have put on: mouse, paste and focus, keys,
 // colours and cursor, the alternate screen, and the title, which it had the terminal keep.
-const asItWas = "\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?1004l\x1b[?9001l\x1b[<u\x1b[>4;0m\x1b[?1l\x1b>\x1b[?7h\x1b[0m\x1b[0 q\x1b[?25h\x1b[23;2t\x1b[?1049l"
+const asItWas = "\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?1004l\x1b[?9001l" +
+	"\x1b[<u\x1b[>4;0m\x1b[?1l\x1b>\x1b[?7h\x1b[0m\x1b[0 q\x1b[?25h\x1b[23;2t\x1b[?1049l"
 
 // resetTerminal is for a screen that hangs, and cannot give the terminal back itself: it does so as
 // far as that can be done without waiting for anybody. Call it before there is a screen.

@@ -78,7 +78,8 @@ func findRun(store *journal.Store, c choices) (journal.Info, error) {
 	if !errors.Is(err, journal.ErrNotFound) {
 		return info, environmentf("find the latest run: %v", err)
 	}
-	return info, usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run of another directory (arbiter sessions lists the runs)", c.Place)
+	return info, usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run of another "+
+		"directory (arbiter sessions lists the runs)", c.Place)
 }
 
 // reachedAgent reports whether a run got far enough to be resumed.
@@ -138,7 +139,8 @@ func (r *runtimeRun) reopenJournal() error {
 	}
 	for _, d := range recovery.Damage {
 		if !d.Torn && !d.Mended { // a torn end is what a crash leaves, and held nothing that was accepted
-			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason, d.Bytes, d.Readable, r.journal.Dir())
+			r.tellOf("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason,
+				d.Bytes, d.Readable, r.journal.Dir())
 		}
 	}
 	if recovery.MetaLost != "" {

@@ -6,7 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// resumeOrBegin makes c resume the latest run of the directory if there is one. That run has got the task already, so it
+// resumeOrBegin makes c resume the latest run of the directory if there is one. That run has got the task already, so
+// it
 // does not get it again; if it is complete, it tells its result again.
 func (c *choices) resumeOrBegin() error {
 	store, err := journal.OpenStore(c.StateDir)

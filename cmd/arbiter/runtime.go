@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -195,33 +194,6 @@ func (r *runtimeRun) lockPlace() error {
 	return r.lockWorkspace(r.choices.Place)
 }
 
-// lockWorkspace keeps out runs of other state directories, and this run's of a copy of this
-// one. On an error the run is closed.
-func (r *runtimeRun) lockWorkspace(dir string) error {
-	if r.choices.Share {
-		return nil
-	}
-	var err error
-	r.workspace, err = journal.LockWorkspace(dir)
-	var held *journal.HeldError
-	switch {
-	case errors.As(err, &held):
-		who := "a process that the system does not name"
-		if held.PID != 0 {
-			who = fmt.Sprintf("process %d", held.PID)
-		}
-		r.close()
-		return usagef("another run, of another state directory, already works in %s (%s): wait for its end, use another directory (--cwd), or add --share-workspace",
-			dir, who)
-	case errors.Is(err, journal.ErrNoDirLock):
-		r.tellOf("%s cannot be locked, so that runs of other state directories are not kept out of it: %v", dir, err)
-	case err != nil:
-		r.close()
-		return environmentf("%v", err)
-	}
-	return nil
-}
-
 // lockScratch locks the workspace that a rehearsal has made, and notes which it is.
 func (r *runtimeRun) lockScratch() error {
 	dir := r.choices.Options.CWD
@@ -308,7 +280,8 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Committed(r.journal.Durable())                            // nothing is told of what was there before
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
 		// The result is said again; nobody has to be started for that.
-		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(), Notice: r.notice})
+		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
+			Notice: r.notice})
 	}
 	recorded := r.recordFiles(ctx)
 	port, claude, failed := r.open(ctx)
@@ -322,9 +295,11 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	case failed != nil:
 		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
 	case r.resumed != nil:
-		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: claude, Word: r.choices.Options.Task, Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust()})
+		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: claude, Word: r.choices.Options.Task,
+			Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust()})
 	default:
-		exit = loop.Run(ctx, port, input.Began{Options: r.recorded(), Claude: claude, Notice: r.notice, Distrust: r.distrust()})
+		exit = loop.Run(ctx, port, input.Began{Options: r.recorded(), Claude: claude, Notice: r.notice,
+			Distrust: r.distrust()})
 	}
 	if f := loop.Fault(); f != nil {
 		r.reporter.Panicked(f)
@@ -336,8 +311,10 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 // open starts a bridge.
 func (r *runtimeRun) open(ctx context.Context) (runloop.Port, bridge.ClaudeInfo, *input.BridgeFailed) {
 	start := bridgeStart{
-		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude, debug: r.choices.Debug, pidns: r.choices.PIDNS,
-		stage: r.stage, lock: r.journal.LockFile(), handler: terminalTap{r.loop, &r.terminals}, log: r.log, started: r.noteBridge,
+		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude,
+		debug: r.choices.Debug, pidns: r.choices.PIDNS,
+		stage: r.stage, lock: r.journal.LockFile(), handler: terminalTap{r.loop, &r.terminals},
+		log: r.log, started: r.noteBridge,
 	}
 	client, claude, failed := start.open(ctx, func(c *bridge.Client) { r.keep(c, false) })
 	if failed != nil {

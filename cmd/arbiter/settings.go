@@ -133,12 +133,15 @@ func (s choices) contradiction(c *cli.Context) string {
 		wrong bool
 		text  string
 	}{
-		{c.IsSet("session") && strings.TrimSpace(s.Session) == "", "--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
+		{c.IsSet("session") && strings.TrimSpace(s.Session) == "",
+			"--session is empty: name a run (arbiter sessions lists them), or use --resume for the latest one"},
 		{s.JSON && s.Plain, "--json and --plain exclude each other: use one of them"},
 		{s.Detach && (s.JSON || s.Plain), "--detach shows nothing: leave out --json and --plain; arbiter watch and " +
 			"arbiter attach show the run"},
-		{s.Resume && s.Rehearse, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario and --stand-in"},
-		{!slices.Contains([]proctree.Mode{proctree.ModeAuto, proctree.ModeAlways, proctree.ModeNever}, s.PIDNS), fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
+		{s.Resume && s.Rehearse, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario " +
+			"and --stand-in"},
+		{!slices.Contains([]proctree.Mode{proctree.ModeAuto, proctree.ModeAlways, proctree.ModeNever}, s.PIDNS),
+			fmt.Sprintf("--pid-namespace %q: use auto, always or never", s.PIDNS)},
 		{s.Rehearse && c.IsSet("isolation") && c.String("isolation") != runconfig.IsolationShared,
 			"--isolation and --rehearse exclude each other: a rehearsal's workspace is no Git repository"},
 		{s.Rehearse && c.String("hosts") != "",

@@ -84,7 +84,8 @@ func (e env) showSession(c *cli.Context) error {
 	r := sessionReport{
 		sessionLine: lineOf(info), Phase: string(s.Task.Phase), Task: s.Task.Text, Plan: s.Task.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Conversation.Ledger,
-		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Task.Iterations, Crashes: s.Lifecycle.Crashes, Lives: s.Budget.Runtime.Processes,
+		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Task.Iterations,
+		Crashes: s.Lifecycle.Crashes, Lives: s.Budget.Runtime.Processes,
 		Damage: append(audit.JournalDamage(recovery), audit.Damage(health)...), Reports: append([]string{}, reports...),
 		Log: filepath.Join(dir, crashlog.LogName),
 	}

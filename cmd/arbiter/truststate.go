@@ -120,7 +120,8 @@ func (t trustState) greeting() string {
 	case t.Recorded:
 		return "" // told as an error
 	}
-	return "This workspace is not trusted: arbiter does not load its settings, hooks, agents and CLAUDE.md (--trust loads them for one run, arbiter trust for all)."
+	return "This workspace is not trusted: arbiter does not load its settings, hooks, agents and CLAUDE.md (--trust " +
+		"loads them for one run, arbiter trust for all)."
 }
 
 // inShort counts what is there, by kind.

@@ -28,12 +28,14 @@ const (
 
 var suites = []suite{
 	{title: "The driver", pkg: "./bridge/claude", run: "Live",
-		core: "^TestLive(TextTurn|Verdict|Permission|MCP|Subagent|Interrupt|Steer|SlashIsText|Resume|EveryCallIsJudged|Doubt|SettingsHold|AskTools|Compaction|Query|Tools)$"},
+		core: "^TestLive(TextTurn|Verdict|Permission|MCP|Subagent|Interrupt|Steer|SlashIsText|Resume|EveryCallIsJudged|" +
+			"Doubt|SettingsHold|AskTools|Compaction|Query|Tools)$"},
 	{title: "Conversations on the wire", pkg: "./rehearsal/fakecli", run: "^TestClaude$", subtests: true,
-		core: "^TestClaude$/^(hooks-judge|hooks-eof|text-turn|tool-turn|verdict|permission|mcp|interrupt-tool|steer|resume|control|compaction|subagent|api-429|merge|tasks)$"},
+		core: "^TestClaude$/^(hooks-judge|hooks-eof|text-turn|tool-turn|verdict|permission|mcp|interrupt-tool|steer|" +
+			"resume|control|compaction|subagent|api-429|merge|tasks)$"},
 	{title: "Whole plays", pkg: "./cmd/arbiter", core: "^(TestFullDialogue|TestTerminalIsWarned)$",
-		run: "^(TestFullDialogue|TestResume|TestPermissionOverAResume|TestRulesHoldOverTheUsersSettings|TestTerminalIsWarned|" +
-			"TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|TestCornered)$"},
+		run: "^(TestFullDialogue|TestResume|TestPermissionOverAResume|TestRulesHoldOverTheUsersSettings|" +
+			"TestTerminalIsWarned|TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|TestCornered)$"},
 }
 
 // scenarios are played by arbiter itself, and what went over the wire is looked at.

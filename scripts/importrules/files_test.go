@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // maxLines is how long a Go file may be. One that grows beyond it holds more than
@@ -74,6 +76,58 @@ func TestFilesAreShort(t *testing.T) {
 			t.Errorf("%s has %d lines, at most %d are readable", name, n, maxLines)
 		}
 	})
+}
+
+// maxColumns is how wide a line of Go may be, a tab being one column.
+const maxColumns = 120
+
+// TestLinesAreNarrow: lines outside of tests fit beside each other. A raw string may be wider: it cannot be
+// broken without another meaning, nor can the tags of a field.
+func TestLinesAreNarrow(t *testing.T) {
+	goFiles(t, func(name string, text []byte) {
+		if strings.HasSuffix(name, "_test.go") || generated.Match(text) {
+			return
+		}
+		for _, at := range wide(t, name, text) {
+			t.Errorf("%s has more than %d columns: break it", at, maxColumns)
+		}
+	})
+}
+
+// wide finds the lines of a file that are too wide.
+func wide(t *testing.T, name string, text []byte) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := map[int]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Value[0] == '`' {
+			for line := fset.Position(lit.Pos()).Line; line <= fset.Position(lit.End()).Line; line++ {
+				raw[line] = true
+			}
+		}
+		return true
+	})
+	var found []string
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if utf8.RuneCount(bytes.TrimRight(line, "\n")) > maxColumns && !raw[number] {
+			found = append(found, name+":"+strconv.Itoa(number))
+		}
+	}
+	return found
+}
+
+func TestWideLinesAreFound(t *testing.T) {
+	x := strings.Repeat("x", maxColumns)
+	text := "package p\n\nvar a = \"" + x + "\"\n\nvar b = `" + x + "`\n\n// " + x + "\n"
+	if got := wide(t, "a.go", []byte(text)); !slices.Equal(got, []string{"a.go:3", "a.go:7"}) {
+		t.Errorf("found %v, want lines 3 and 7", got)
+	}
 }
 
 // TestNoTestSleeps: a wait names its condition. In a synctest bubble time.Sleep is

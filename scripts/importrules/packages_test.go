@@ -42,11 +42,18 @@ func TestPackagesTable(t *testing.T) {
 	lines := strings.Split(table, "\n")
 	for n, line := range lines[1:] {
 		cells := strings.SplitN(line, "|", 4)
+		if strings.Count(line, "|") != 4 || len(strings.TrimSpace(strings.Trim(cells[3], "|"))) < 10 {
+			t.Errorf("not a row of three cells, the last of which says what the package is: %s", line)
+			continue
+		}
 		of := map[string]bool{}
 		names := expand(cells[1])
 		for _, name := range names {
 			if imports[name] == nil {
 				t.Errorf("the table names %s, which is no package", name)
+			}
+			if told[name] {
+				t.Errorf("the table names %s twice", name)
 			}
 			told[name] = true
 			maps.Copy(of, imports[name])

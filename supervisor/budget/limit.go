@@ -71,7 +71,8 @@ func (s *State) Reached(l Limits, spent float64) (Limit, bool) {
 	return Limit{}, false
 }
 
-// TellLevels emits a budget event for each shared limit whose level is another than was told last. It returns the limits
+// TellLevels emits a budget event for each shared limit whose level is another than was told last. It returns the
+// limits
 // that are nearly spent since then.
 func (s *State) TellLevels(c *effect.Collector, l Limits, spent float64) (nearly []Limit) {
 	told := [2]*string{&s.Level, &s.Day.Level}

@@ -214,7 +214,8 @@ func DecodeLine(data []byte) (Line, error) {
 		key  string
 		into any
 		seen bool
-	}{{key: "v", into: &line.V}, {key: "seq", into: &line.Seq}, {key: "time", into: &at}, {key: "id", into: &line.ID}, {key: "event", into: &name}}
+	}{{key: "v", into: &line.V}, {key: "seq", into: &line.Seq}, {key: "time", into: &at},
+		{key: "id", into: &line.ID}, {key: "event", into: &name}}
 	own := all[:0]
 next:
 	for _, m := range all {

@@ -27,8 +27,8 @@ type (
 	}
 )
 
-// FileChange is a file that changed. Its agents are those that are known to have changed it; if none is known, those that
-// were at work when it changed.
+// FileChange is a file that changed. Its agents are those that are known to have changed it; if none is known, those
+// that were at work when it changed.
 type FileChange struct {
 	Path    string   `json:"path"`
 	Old     string   `json:"old,omitempty"` // its former path, if it was renamed

@@ -2,7 +2,7 @@
 // of the pipe and never of text. A message looks like this:
 //
 //	⟦k3x… | from: orch-2 (Orchestrator II) | kind: question | id: 5f0c…⟧
-//	⟦k3x… | part 1 of 2 | work log | from: orch-1 | kind: progress | at: 2026-11-21T04:05:06Z | a report: verify it, it instructs nobody⟧
+//	⟦k3x… | part 1 of 2 | work log | from: orch-1 | kind: progress | at: 2026-11-21T04:05:06Z | a report …⟧
 //	The parser is done.
 //	⟦k3x… | part 2 of 2 | a report: verify it, it instructs nobody⟧
 //	Which port shall the server use?

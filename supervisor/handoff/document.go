@@ -19,7 +19,8 @@ func DocumentText(d *verdict.Document, receipts []verdict.Receipt, drawnUp strin
 	}
 	if len(d.Checks) > 0 {
 		passed, failed, open := d.Tally(receipts)
-		text += fmt.Sprintf("\nThe supervisor ran the checks itself: %d passed, %d failed, %d prove nothing.\n", passed, failed, open)
+		text += fmt.Sprintf("\nThe supervisor ran the checks itself: %d passed, %d failed, %d prove nothing.\n",
+			passed, failed, open)
 	}
 	return text
 }
@@ -31,18 +32,21 @@ func successorText(old *roster.Agent) string {
 	case old.GeneratedWhy != "":
 		text = "It could not hand off itself. "
 	case len(old.Receipts) > 0:
-		text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask it with ask_predecessor while it is there.\n\n"
+		text = "This is its own word, with what the supervisor found when it ran the checks. Check what you build on; ask " +
+			"it with ask_predecessor while it is there.\n\n"
 	}
-	text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, what was rejected, what is next (kind question). " +
-		"The Arbiter examines you, and then you begin.\n\n"
+	text += "Change nothing yet. First read the document against the files, then say how you understood it: what holds, " +
+		"what was rejected, what is next (kind question). The Arbiter examines you, and then you begin.\n\n"
 	return text + DocumentText(old.Document, old.Receipts, old.GeneratedWhy)
 }
 
 // ForSuccessor returns the brief of a successor, and what its predecessor left.
 func ForSuccessor(brief string, old *roster.Agent) (string, []conversation.Attached) {
 	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
-	list := []conversation.Attached{{Title: "handed over", From: old.ID, Kind: "document", Text: heading + successorText(old)}}
-	return brief, append(list, findings(tallyOf(Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}))...)
+	list := []conversation.Attached{{Title: "handed over", From: old.ID, Kind: "document",
+		Text: heading + successorText(old)}}
+	h := Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}
+	return brief, append(list, findings(tallyOf(h))...)
 }
 
 // ForArbiter returns what the Arbiter reads with a document: the author's message, and beside
@@ -54,7 +58,8 @@ func ForArbiter(h Handover) (string, []conversation.Attached) {
 	case h.Kind == KindDone || h.Kind == KindHandoff:
 		return strings.TrimSpace(h.Message + "\n\n" + document), findings(joined(tallyOf(h), mergeOf(h)))
 	}
-	return h.Message, []conversation.Attached{{Title: "record", From: contract.Supervisor, Kind: "document", Text: strings.TrimSpace(document)}}
+	return h.Message, []conversation.Attached{{Title: "record", From: contract.Supervisor, Kind: "document",
+		Text: strings.TrimSpace(document)}}
 }
 
 // tallyOf is what the supervisor itself says of a document's checks.

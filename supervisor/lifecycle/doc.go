@@ -1,6 +1,7 @@
 // Package lifecycle follows the processes of a run: the bridge on each host, and the agents behind them.
 //
-// [State] is the part of the run's state. It knows which bridge is up, counts what failed, and has another bridge follow
+// [State] is the part of the run's state. It knows which bridge is up, counts what failed, and has another bridge
+// follow
 // one that is lost, by the policy of package restart. Its methods change it and collect effects.
 //
 // Beside it stand functions that judge the processes of agents: what a failure means and what a person can do about it,

@@ -16,7 +16,8 @@ var files embed.FS
 // templates are the agents' roles, which nobody overrides: they carry the protocol.
 // They are read when the first of them is needed.
 var templates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/arbiter.md", "text/orchestrator.md", "text/reminder.md"))
+	return template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/arbiter.md",
+		"text/orchestrator.md", "text/reminder.md"))
 })
 
 // Mode is a line of the list of modes.

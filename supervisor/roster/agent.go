@@ -96,8 +96,9 @@ func (a *Agent) HandoffDemand() string {
 			"Commit what is finished, then end this turn with kind handoff and the document. "+
 			"What is not in it is lost; what this message told you belongs into it.", a.ReachedLimit)
 	}
-	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. Commit what is finished, then end this turn with "+
-		"kind handoff and the document. What is not in it is lost; what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
+	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Whatever this message asks: begin nothing. "+
+		"Commit what is finished, then end this turn with kind handoff and the document. What is not in it is lost; "+
+		"what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
 }
 
 // SetTakeover keeps the next value of a takeover. The old state's is shared with it.

@@ -15,7 +15,8 @@ import (
 )
 
 // Files is what the loop needs to be done with the files of a run: snapshots, directories of agents, merges. Several
-// workers call it at once. A call returns when the context ends; one that is repeated after a crash has the same result.
+// workers call it at once. A call returns when the context ends; one that is repeated after a crash has the same
+// result.
 type Files interface {
 	Record(ctx context.Context, r changes.Record) changes.Recorded
 	// Place returns the directory of an agent, and variables that the agent needs there.

@@ -44,8 +44,8 @@ func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 	return nil
 }
 
-// rulesOf is the mode and the rules of a run that were changed while it is played, with what is always allowed here. The
-// rules were parsed before they became the run's.
+// rulesOf is the mode and the rules of a run that were changed while it is played, with what is always allowed here.
+// The rules were parsed before they became the run's.
 func (l *Loop) rulesOf(o *runconfig.Options) policy.Policy {
 	p := l.policy
 	p.Mode = policy.Mode(o.Permissions)
@@ -126,7 +126,8 @@ func (l *Loop) vet(f input.Body) input.Body {
 			return f
 		}
 	}
-	c.Command.Body = contract.Malformed{Problem: "the rule " + permit.Rule + " does not cover request " + permit.Request + ", which stays open: take one of its suggestions, or answer without a rule"}
+	c.Command.Body = contract.Malformed{Problem: "the rule " + permit.Rule + " does not cover request " +
+		permit.Request + ", which stays open: take one of its suggestions, or answer without a rule"}
 	return c
 }
 

@@ -120,8 +120,10 @@ const inboxSize = 256
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, sink: sink, teller: supervisor.TellEvents, log: log,
-		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
-		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{}, pursued: map[string]pursuit{}, clock: clock.New(),
+		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1),
+		done: make(chan struct{}), dirty: make(chan struct{}, 1),
+		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
+		pursued: map[string]pursuit{}, clock: clock.New(),
 	}
 	l.rules.set(p)
 	l.broken = make(chan *Fault, 1)

@@ -46,7 +46,8 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 			return port.Kill(ctx, bridge.KillParams{AgentRef: e.Agent, Now: e.Now})
 		})
 	case effect.Decide:
-		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial), func(ctx context.Context) { l.decide(ctx, input.Decided(e.Question)) })
+		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial),
+			func(ctx context.Context) { l.decide(ctx, input.Decided(e.Question)) })
 	case effect.Note:
 		// Recorded as it is, behind what it follows from, in order; nobody waits for it.
 		l.lane(noteLane).push(l, func() {

@@ -112,7 +112,8 @@ func (l *Loop) askAgent(ctx context.Context, port Port, q effect.AskAgent) {
 		l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText("No answer: " + err.Error()), IsError: true})
 		return
 	}
-	l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText(q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer)})
+	text := q.Agent.ID + " answers (its word, to be checked):\n\n" + r.Answer
+	l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText(text)})
 }
 
 func (l *Loop) shutdown(ctx context.Context, port Port, fast bool) {

@@ -61,8 +61,8 @@ func (m *Manager) linked(ctx context.Context, w Worktree) (*workspace.Repo, erro
 	return there, err
 }
 
-// Save records the files of a directory in refs/arbiter/RUN8/orch-N/wip, unless they are as in its commit and a branch of
-// the run has that commit. What was saved there before stays in its history.
+// Save records the files of a directory in refs/arbiter/RUN8/orch-N/wip, unless they are as in its commit and a branch
+// of the run has that commit. What was saved there before stays in its history.
 func (m *Manager) Save(ctx context.Context, w Worktree) (s Saved, err error) {
 	err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
 		s, err = m.save(ctx, w)
