@@ -106,6 +106,11 @@ func usagef(format string, args ...any) *exitError {
 	return &exitError{code: contract.ExitUsage, text: fmt.Sprintf(format, args...)}
 }
 
+// stateDirProblem is the error of a state directory that cannot be used.
+func stateDirProblem(err error) *exitError {
+	return environmentf("the state directory cannot be used: %v; name another with --state-dir", err)
+}
+
 func environmentf(format string, args ...any) *exitError {
 	return &exitError{code: contract.ExitEnvironment, text: fmt.Sprintf(format, args...)}
 }

@@ -16,7 +16,9 @@ import (
 
 // applyConfig fills in what neither a flag nor the environment set: from the
 // workspace's .arbiter/config.yaml if it is trusted, then from the user's file.
-func applyConfig(c *cli.Context, cwd string, trusted bool) error {
+//
+// It returns where each value stands that is given.
+func applyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 	var files []string
 	workspaces := filepath.Join(cwd, ".arbiter", "config.yaml")
 	if trusted {
@@ -27,11 +29,7 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 	if own != "" {
 		files = append(files, own)
 	}
-	given := map[string]bool{}
-	for _, s := range settings {
-		// An environment variable that is set to nothing sets nothing.
-		given[s.name] = c.IsSet(s.name) && (s.kind != kindText || c.String(s.name) != "")
-	}
+	given := givenOrigins(c)
 	giveTogether(given)
 	for _, file := range files {
 		src, err := readFile(file, maxSource)
@@ -39,13 +37,13 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) error {
 			continue
 		}
 		if err != nil {
-			return usagef("cannot read the configuration %s: %v", file, withoutPath(err))
+			return nil, usagef("cannot read the configuration %s: %v", file, withoutPath(err))
 		}
 		if err := applyFile(c, file, src, given, file != workspaces); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return given, nil
 }
 
 // userConfig is the user's own configuration file, which may not exist; empty: there is no place for one.
@@ -61,12 +59,12 @@ func userConfig(c *cli.Context) string {
 }
 
 // applyFile sets the keys of one file that no stronger source has given. Only a user's own file may have hosts.
-func applyFile(c *cli.Context, file string, src []byte, given map[string]bool, own bool) error {
+func applyFile(c *cli.Context, file string, src []byte, given origins, own bool) error {
 	doc, err := yamldoc.Parse(file, src)
 	if err != nil {
 		return usagef("%v", err)
 	}
-	set := map[string]bool{}
+	set := origins{}
 	for _, values := range doc.Values() {
 		for _, f := range values.Fields("lines of the form `key: value`") {
 			if slices.Contains(hosts.Keys, f.Key) {
@@ -90,25 +88,27 @@ func applyFile(c *cli.Context, file string, src []byte, given map[string]bool, o
 			return usagef("%v", err)
 		}
 	}
-	for key := range set {
-		given[key] = true
+	for name, where := range set {
+		if given[name] == "" {
+			given[name] = where
+		}
 	}
 	giveTogether(given)
 	return nil
 }
 
 // applyEntry sets one value of a file, unless a stronger source has given it.
-func applyEntry(c *cli.Context, file string, e configEntry, given, set map[string]bool) error {
+func applyEntry(c *cli.Context, file string, e configEntry, given, set origins) error {
 	where := fmt.Sprintf("%s:%d: %s", file, e.line, e.path)
 	texts, err := e.texts()
 	switch {
 	case err != nil:
 		return usagef("%s: %v", where, err)
-	case set[e.name]:
+	case set[e.name] != "":
 		return usagef("%s: given twice: this file names %s before", where, e.name)
 	}
-	set[e.name] = true
-	if given[e.name] {
+	set[e.name] = where
+	if given[e.name] != "" {
 		return nil
 	}
 	for _, text := range texts {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,6 +85,9 @@ func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 	}
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && !s.flagged })
 	if i < 0 {
+		if slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+			return nil, usagef("%s:%d: %s cannot be set in a file: give --%[3]s on the command line", file, f.KeyLine, name)
+		}
 		hint := "arbiter schema config lists the settings"
 		if meant := manual.Meant(f.Key, configKeys()); meant != "" {
 			hint = meant
@@ -125,11 +129,14 @@ func checkAgentProgram(file string, f yamldoc.Field) error {
 var together = []string{"decider-provider", "decider-base-url", "decider-key-env"}
 
 // giveTogether marks all of them as given where one is.
-func giveTogether(given map[string]bool) {
-	if slices.ContainsFunc(together, func(name string) bool { return given[name] }) {
-		for _, name := range together {
-			given[name] = true
-		}
+func giveTogether(given origins) {
+	i := slices.IndexFunc(together, func(name string) bool { return given[name] != "" })
+	if i < 0 {
+		return
+	}
+	where := given[together[i]]
+	for _, name := range together {
+		given[name] = cmp.Or(given[name], where)
 	}
 }
 

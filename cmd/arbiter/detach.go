@@ -47,7 +47,7 @@ func (e env) detach(ctx context.Context, c choices) error {
 func (e env) toResume(c choices) (journal.Info, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
-		return journal.Info{}, environmentf("state directory: %v", err)
+		return journal.Info{}, stateDirProblem(err)
 	}
 	defer store.Close()
 	return findRun(store, c)

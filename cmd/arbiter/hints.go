@@ -46,7 +46,7 @@ func stateByItself() (dir string, err error) {
 			if err != nil {
 				return err
 			}
-			if err := applyConfig(c, place, trustedForConfig(c, place)); err != nil {
+			if _, err := applyConfig(c, place, trustedForConfig(c, place)); err != nil {
 				return err
 			}
 			dir, err = statePath(c.String("state-dir"))

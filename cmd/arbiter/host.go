@@ -128,7 +128,7 @@ func (h *host) playing(run string) (id, socket string, live bool) {
 func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return nil, environmentf("state directory: %v", err)
+		return nil, stateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := oneRun(store, run)

@@ -53,7 +53,7 @@ func (h *host) Versions(ctx context.Context, run, path, old string) (v tui.Versi
 func (h *host) changes(ctx context.Context, run string) (*workspaces.Repo, []workspaces.Change, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return nil, nil, environmentf("state directory: %v", err)
+		return nil, nil, stateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := oneRun(store, run)

@@ -27,7 +27,7 @@ const costLines = 400
 func (h *host) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return nil, environmentf("state directory: %v", err)
+		return nil, stateDirProblem(err)
 	}
 	defer store.Close()
 	list, err := store.List()
@@ -91,7 +91,7 @@ func costOf(ctx context.Context, store *journal.Store, run string) (usd float64)
 func (h *host) Report(ctx context.Context, run string) (string, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return "", environmentf("state directory: %v", err)
+		return "", stateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := oneRun(store, run)

@@ -79,6 +79,8 @@ var wrongInvocations = []struct {
 		`--theme "pink": use one of auto, dark, light, high-contrast-dark, high-contrast-light, mono`, usage},
 	{`--json --allow Bash( --task x`, `--allow "Bash(": the closing parenthesis is missing`, usage},
 	{`--json --env FOO --task x`, `--env "FOO": use NAME=VALUE`, usage},
+	{`--json --accept= --task x`, `--accept is empty: give a command`, usage},
+	{`--json --quota-reserve 150 --task x`, `--quota-reserve 150: use a percentage from 0 to less than 100`, usage},
 	{`--json --permissions allow-all --task x`,
 		`--permissions allow-all lets every agent run anything without asking: add --i-accept-the-risk to confirm`, usage},
 
@@ -101,10 +103,37 @@ var wrongInvocations = []struct {
 	{`--json --config word.yaml --task x`, `word.yaml:2: unknown setting "modle"; did you mean model?`, usage},
 	{`--json --config kind.yaml --task x`, `kind.yaml:2: max-cost: "lots" is not a number`, usage},
 	{`--json --config syntax.yaml --task x`, `syntax.yaml:2:11: sequence end token ']' not found`, usage},
+	{`--json --config choice.yaml --task x`, `choice.yaml:1: sandbox "perhaps": use off, auto or on`, usage},
+	{`--json --config limit.yaml --task x`, `limit.yaml:2: max-cost -3: must not be negative`, usage},
+	{`--json --config task.yaml --task x`,
+		`task.yaml:1: task cannot be set in a file: give --task on the command line`, usage},
+	{`--json --config adir --task x`, `cannot read the configuration adir: not a regular file`, usage},
+	{`ARBITER_SANDBOX=perhaps --json --task x`, `$ARBITER_SANDBOX "perhaps": use off, auto or on`, usage},
+	{`ARBITER_MAX_WAIT=-5s --json --task x`, `$ARBITER_MAX_WAIT -5s: must not be negative`, usage},
+	{`ARBITER_SANDBOX=perhaps --json --sandbox maybe --task x`, `--sandbox "maybe": use off, auto or on`, usage},
 	{`ARBITER_TIMEOUT=soon --json --task x`,
 		`$ARBITER_TIMEOUT "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
 
+	// Standard input.
+	{`--json --task -`, `stdin is empty: give the text of the task`, usage},
+	{`decide --input bad.json`, `--input bad.json: want one JSON object: unexpected end of JSON input`, usage},
+	{`decide --input empty.json`, `--input empty.json: an input has the member lastExecution (to evaluate progress) or ` +
+		`availableAgents (to select an agent)`, usage},
+	{`sessions import -`, `stdin is refused: it is cut off; nothing was imported`, contract.ExitFailed},
+
 	// Runs.
+	{`send`, `send: give one TEXT, in quotes, or - for stdin; before it, a RUN if you like`, usage},
+	{`allow 3f2a req-1 run`, `allow: give at most one RUN and one REQUEST, or all`, usage},
+	{`report --format pdf`, `--format pdf: use markdown, html, json, junit or github`, usage},
+	{`usage --by colour`, `--by colour: use day, run, agent or model`, usage},
+	{`undo`, `no run has worked in WORK: name a RUN (arbiter sessions lists the runs)`, usage},
+	{`grants rm 9`, `there is no grant 9: arbiter grants lists 0`, usage},
+	{`agents show nobody`, `there is no agent "nobody": use one of developer, planner, reviewer, tester`, usage},
+	{`sessions import nowhere.tar.gz`, `cannot read nowhere.tar.gz: no such file or directory`, usage},
+	{`sessions import adir`, `adir is a directory: give the FILE that arbiter sessions export wrote`, usage},
+	{`sessions import spec.md`, `spec.md is refused: it is damaged, or no archive of arbiter sessions export ` +
+		`(gzip: invalid header); nothing was imported`, contract.ExitFailed},
+	{`mcp extra`, `only flags of a run can be given here: leave out extra`, usage},
 	{`--json --resume`,
 		`nothing to resume: no run in WORK got as far as an agent; use --session RUN for a run of another directory` +
 			` (arbiter sessions lists the runs)`, usage},
@@ -115,6 +144,17 @@ var wrongInvocations = []struct {
 	{`host`, `arbiter host is started by arbiter itself: its stdin is no description of a run (EOF)`, usage},
 
 	// The environment.
+	{`HOME= XDG_STATE_HOME= sessions`, `there is no state directory: set HOME, XDG_STATE_HOME or --state-dir`, environment},
+	{`PATH=/nowhere --json --isolation worktree --task x`, `--isolation worktree: git is not installed: install it to ` +
+		`have diffs, undo and merges; or use --isolation shared`, environment},
+	{`PATH=/nowhere --json --task x`, `failed: cannot find the Claude CLI "claude": executable file not found in $PATH;` +
+		` install Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
+	{`TMPDIR=/nowhere --json --stand-in --no-input --task x`, `cannot make a scratch workspace in /nowhere: no such file ` +
+		`or directory; set TMPDIR to a directory that you may write to`, environment},
+	{`--json --isolation worktree --task x`, `--isolation worktree: there is no Git work tree here: run ` + "`git init`" +
+		` to have diffs, undo and merges; or use --isolation shared`, environment},
+	{`sessions --state-dir link`, `the state directory cannot be used: WORK/link is not safe to use: it is a symbolic ` +
+		`link; name another with --state-dir`, environment},
 	{`--task x`,
 		`cannot show the screen: stdin is not a terminal; use --plain for lines of text, or --json for scripts`, usage},
 	{`attach orch-1`, `attach needs a terminal, and stdin is not one: run it in a terminal`, environment},
@@ -137,8 +177,8 @@ func TestWrongInvocations(t *testing.T) {
 			home := newWrongHome(t)
 			words := strings.Fields(tt.line)
 			var env []string
-			if strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
-				env, words = words[:1], words[1:]
+			for strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
+				env, words = append(env, words[0]), words[1:]
 			}
 			said, code := home.arbiter(env, words...)
 			want := "arbiter: " + strings.ReplaceAll(tt.want, "WORK", home.work)
@@ -203,11 +243,19 @@ func newWrongHome(t *testing.T) wrongHome {
 		"spec.md": "Build it.\n", "empty.md": "\n", "a.md": "A.\n", "b.md": "B.\n",
 		"word.yaml": "theme: dark\nmodle: opus\n", "kind.yaml": "theme: dark\nmax-cost: lots\n",
 		"syntax.yaml": "theme: dark\nmax-cost: [1\n",
-		"old":         "#!/bin/sh\necho '1.0.3 (Claude Code)'\n", "other": "#!/bin/sh\necho hello\n",
+		"choice.yaml": "sandbox: perhaps\n", "limit.yaml": "theme: dark\nmax-cost: -3\n", "task.yaml": "task: x\n",
+		"bad.json": "{", "empty.json": "{}",
+		"old": "#!/bin/sh\necho '1.0.3 (Claude Code)'\n", "other": "#!/bin/sh\necho hello\n",
 	} {
 		if err := os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Mkdir(filepath.Join(h.work, "adir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("adir", filepath.Join(h.work, "link")); err != nil {
+		t.Fatal(err)
 	}
 	return h
 }

@@ -82,7 +82,7 @@ func notConnected(info journal.Info, err error) error {
 func (r *runs) live() ([]journal.Info, error) {
 	all, err := r.List()
 	if err != nil {
-		return nil, environmentf("state directory: %v", err)
+		return nil, stateDirProblem(err)
 	}
 	return slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Live }), nil
 }

@@ -281,6 +281,9 @@ func checkLimits(o runconfig.Options) error {
 func checkAcceptance(commands []string) error {
 	var criteria acceptance.State
 	for _, command := range commands {
+		if strings.TrimSpace(command) == "" {
+			return usagef("--accept is empty: give a command")
+		}
 		err := criteria.HumanAdds(acceptance.Given{Command: command}, acceptance.FromFlag)
 		if err != nil {
 			return usagef("--accept %.100q: %v", command, err)

@@ -12,7 +12,7 @@ import (
 func (c *choices) resumeOrBegin() error {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
-		return environmentf("state directory: %v", err)
+		return stateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := store.Latest(c.Place, reachedAgent)

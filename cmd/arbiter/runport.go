@@ -35,7 +35,7 @@ func (e env) openRunPort(c *cli.Context) (runPort, error) {
 func (p runPort) open() (*runs, error) {
 	store, err := journal.OpenStore(p.stateDir)
 	if err != nil {
-		return nil, environmentf("state directory: %v", err)
+		return nil, stateDirProblem(err)
 	}
 	return &runs{store, p.stateDir}, nil
 }
@@ -180,7 +180,7 @@ func (p runPort) choices(dir, run string, args []string) (choices, error) {
 			}
 		}
 		if ctx.NArg() > 0 {
-			return usagef("%q is no flag of a run", ctx.Args().First())
+			return usagef("only flags of a run can be given here: leave out %s", ctx.Args().First())
 		}
 		err := setForClient(ctx, dir, run, p.stateDir)
 		if err == nil {

@@ -154,7 +154,7 @@ func (r *runtimeRun) journalOptions() journal.Options {
 func (r *runtimeRun) openStore() error {
 	var err error
 	if r.store, err = journal.OpenStore(r.choices.StateDir); err != nil {
-		return environmentf("state directory: %v", err)
+		return stateDirProblem(err)
 	}
 	told := endStrays(r.store)
 	if _, err := r.store.Prune(kept); err != nil {

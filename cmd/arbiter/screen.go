@@ -130,7 +130,7 @@ func (h *host) signalled(name string) {
 func (h *host) find(c choices) (string, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
-		return "", environmentf("state directory: %v", err)
+		return "", stateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := findRun(store, c)

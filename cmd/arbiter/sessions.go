@@ -98,7 +98,7 @@ func openRuns(c *cli.Context) (*runs, error) {
 	}
 	store, err := journal.OpenStore(dir)
 	if err != nil {
-		return nil, environmentf("state directory: %v", err)
+		return nil, stateDirProblem(err)
 	}
 	return &runs{store, dir}, nil
 }
@@ -172,7 +172,7 @@ func (e env) listSessions(c *cli.Context) error {
 	defer store.Close()
 	list, err := store.List()
 	if err != nil {
-		return environmentf("state directory: %v", err)
+		return stateDirProblem(err)
 	}
 	lines := []sessionLine{}
 	here, _ := os.Getwd()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -62,6 +63,9 @@ func (e env) importSession(c *cli.Context) error {
 		defer f.Close()
 		in = f
 	}
+	if name == "-" {
+		name = "stdin"
+	}
 	archive, err := runarchive.NewReader(in)
 	if err != nil {
 		return importError(name, "", err)
@@ -94,6 +98,8 @@ func importError(name, run string, err error) error {
 	var held *journal.HeldError
 	var files *filesError
 	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
 	case errors.As(err, &bad):
 		return refused("%s is refused: %s; nothing was imported", name, bad.Reason)
 	case errors.Is(err, journal.ErrExists):

@@ -76,8 +76,7 @@ func readSettings(c *cli.Context) (choices, error) {
 }
 
 // readChoices is what all that starts a bridge is told alike.
-func readChoices(c *cli.Context) (choices, error) {
-	var s choices
+func readChoices(c *cli.Context) (s choices, err error) {
 	cwd, err := workspace(c)
 	if err != nil {
 		return s, err
@@ -90,9 +89,11 @@ func readChoices(c *cli.Context) (choices, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := applyConfig(c, cwd, t.Trusted); err != nil {
+	from, err := applyConfig(c, cwd, t.Trusted)
+	if err != nil {
 		return s, err
 	}
+	defer func() { err = from.placed(err) }()
 	if err := t.unchanged(cwd); err != nil {
 		return s, err
 	}

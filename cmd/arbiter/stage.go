@@ -81,7 +81,8 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 			st.commitFiles(c.Options.CWD, home)
 		}
 		if err != nil {
-			return nil, environmentf("scratch workspace: %v", err)
+			return nil, environmentf("cannot make a scratch workspace in %s: %v; set TMPDIR to a directory that "+
+				"you may write to", os.TempDir(), withoutPath(err))
 		}
 	} else if _, err := os.Stat(filepath.Join(c.Options.CWD, ".git")); err == nil {
 		st.repository = true

@@ -72,7 +72,7 @@ func (e env) usage(c *cli.Context) error {
 func (e env) sumUp(ctx context.Context, store *runs, by spending.By) (*spending.Sum, error) {
 	list, err := store.List()
 	if err != nil {
-		return nil, environmentf("state directory: %v", err)
+		return nil, stateDirProblem(err)
 	}
 	sum := spending.New(by, time.Local)
 	for _, info := range list {

@@ -18,11 +18,19 @@ import (
 var (
 	// ErrNoGit reports a directory that is in no work tree, or a machine without git.
 	ErrNoGit = errors.New("there is no Git work tree here: run `git init` to have diffs, undo and merges")
+	// errNotInstalled wraps ErrNoGit, and says what it is that is missing.
+	errNotInstalled = notInstalled("git is not installed: install it to have diffs, undo and merges")
 	// ErrBare reports a bare repository. It wraps ErrNoGit.
 	ErrBare = fmt.Errorf("%w (the repository is bare: it has no files)", ErrNoGit)
 	// ErrNoCommit reports a repository without a commit.
 	ErrNoCommit = errors.New("the Git repository has no commit yet: commit once to have diffs, undo and merges")
 )
+
+type notInstalled string
+
+func (n notInstalled) Error() string { return string(n) }
+
+func (notInstalled) Unwrap() error { return ErrNoGit }
 
 // staleScratch is the age at which temporary files of a killed process are removed.
 const staleScratch = time.Hour
@@ -73,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if !o.checked {
 		err := r.Git.Check(ctx)
 		if errors.Is(err, exec.ErrNotFound) {
-			err = fmt.Errorf("%w (git is not installed)", ErrNoGit)
+			err = errNotInstalled
 		}
 		if err != nil {
 			return nil, err

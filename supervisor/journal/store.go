@@ -31,16 +31,16 @@ type Store struct {
 func OpenStore(dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open state directory: %w", err)
+		return nil, err
 	}
 	crash("journal.store.mkdir.before")
 	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("make state directory: %w", err)
+		return nil, fmt.Errorf("create it: %w", err)
 	}
 	crash("journal.store.mkdir.after")
 	root, err := openRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open state directory: %w", err)
+		return nil, err
 	}
 	return openStore(root)
 }
@@ -49,7 +49,7 @@ func openStore(root directory) (s *Store, err error) {
 	s = &Store{root: root}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("open state directory: %w", err), s.Close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
 	if s.runs, err = subdirectory(root, runsName); err != nil {

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+// origins names for each setting that is given where its value stands, as errors name it: --NAME, $VARIABLE, or
+// FILE:LINE: KEY.
+type origins map[string]string
+
+// givenOrigins are those of the command line and the environment.
+func givenOrigins(c *cli.Context) origins {
+	o := origins{}
+	for _, s := range settings {
+		// An environment variable that is set to nothing sets nothing.
+		if !c.IsSet(s.name) || s.kind == kindText && c.String(s.name) == "" {
+			continue
+		}
+		o[s.name] = "--" + s.name
+		for _, variable := range envName(s) {
+			if text := os.Getenv(variable); text != "" && s.holds(c, text) {
+				o[s.name] = "$" + variable
+			}
+		}
+	}
+	return o
+}
+
+// holds reports whether a setting has the value of a text.
+func (s setting) holds(c *cli.Context, text string) bool {
+	switch s.kind {
+	case kindInt:
+		n, err := strconv.Atoi(text)
+		return err == nil && n == c.Int(s.name)
+	case kindNumber:
+		n, err := strconv.ParseFloat(text, 64)
+		return err == nil && n == c.Float64(s.name)
+	case kindDuration:
+		d, err := time.ParseDuration(text)
+		return err == nil && d == c.Duration(s.name)
+	case kindBool:
+		b, err := strconv.ParseBool(text)
+		return err == nil && b == c.Bool(s.name)
+	}
+	return c.String(s.name) == text
+}
+
+// placed returns the error of a wrong value with the place where the value stands, in place of the flag that nobody
+// gave.
+func (o origins) placed(err error) error {
+	var wrong *exitError
+	if !errors.As(err, &wrong) || !strings.HasPrefix(wrong.text, "--") {
+		return err
+	}
+	name, problem, ok := strings.Cut(wrong.text[2:], " ")
+	at := o[strings.TrimRight(name, ":,")]
+	if !ok || at == "" || at == "--"+name {
+		return err
+	}
+	return &exitError{wrong.code, fmt.Sprintf("%s %s", at, problem), wrong.cause}
+}
