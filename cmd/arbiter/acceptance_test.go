@@ -93,6 +93,13 @@ func TestDemo(t *testing.T) {
 			if !refuted || r.Checks == nil || r.Checks.Failed != 0 || r.Checks.Passed < 4 {
 				t.Errorf("refuted %v, checks %+v", refuted, r.Checks)
 			}
+			story, _ := s.output(0, "logs", s.run())
+			for _, want := range []string{"  - refuted: Quotes in names are doubled\n",
+				"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n", "Orchestrator III changed README.md +3, invoice.sh +8 -2.\n", " simulated, "} {
+				if !strings.Contains(story, want) {
+					t.Errorf("the story does not tell %q:\n%s", want, story)
+				}
+			}
 			if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Deleted == 0 {
 				t.Errorf("changes %+v", r.Changes)
 			}

@@ -191,7 +191,7 @@ func TestFrozenRun(t *testing.T) {
 	frozen(t, "run-decision.txt", f.text(read("decide", "--explain", "--number", "4")))
 	frozen(t, "run-audit.txt", f.audit(t, read("logs", "--audit", "--json")))
 	f.sameAudit(t, read("logs", "--audit"), read("logs", "--audit", "--json"))
-	for line := range strings.Lines(read("logs")) {
+	for line := range strings.Lines(read("logs", "--program")) {
 		var l struct {
 			Time            time.Time
 			Level, Msg, Run string

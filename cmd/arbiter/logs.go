@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 func followFlag() cli.Flag {
@@ -19,12 +23,17 @@ func followFlag() cli.Flag {
 		Usage: "also -f: go on until the run ends (default: the live run of this directory)"}
 }
 
+func programFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "program",
+		Usage: "print the program's own log, for looking into a fault of Arbiter, instead of the story"}
+}
+
 // logs is `arbiter logs`.
 func (e env) logs(c *cli.Context) error {
 	audit := c.Bool("audit") || c.IsSet("verify")
 	switch {
-	case audit && c.Bool("follow"):
-		return usagef("logs: --follow is for the log, not for --audit or --verify")
+	case audit && (c.Bool("follow") || c.Bool("program")):
+		return usagef("logs: --follow and --program are for the log, not for --audit or --verify")
 	case audit:
 		return e.audit(c)
 	case c.Bool("json") || c.Bool("text"):
@@ -45,7 +54,11 @@ func (e env) logs(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("follow") && info.Live {
+	follow := c.Bool("follow") && info.Live
+	switch {
+	case !c.Bool("program"):
+		return e.tellStory(c, store, info, follow)
+	case follow:
 		return e.followLog(c.Context, store, info)
 	}
 	found := false
@@ -60,6 +73,86 @@ func (e env) logs(c *cli.Context) error {
 		return usagef("run %s has no log", short(info.Run))
 	}
 	return nil
+}
+
+// tellStory prints what happened in a run, and goes on while it is live, if that is wanted.
+func (e env) tellStory(c *cli.Context, store *runs, info journal.Info, follow bool) error {
+	log, err := e.openEventLog(store, info.Run)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	outliveReaders()
+	ctx, stop := interruptible(c.Context, false)
+	defer stop()
+	w := &storyWriter{out: e.stdout}
+	health, err := log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
+		if entry.Line == nil {
+			return nil
+		}
+		return w.tell(entry.Line)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return bySignal(ctx, "")
+	case err != nil:
+		return environmentf("read run %s: %v", short(info.Run), err)
+	}
+	e.tellDamage(health)
+	if !follow {
+		return nil
+	}
+	l, err := connect(c, info.Run, nil)
+	if err != nil {
+		fmt.Fprintf(e.stderr, "Run %s has ended.\n", short(info.Run))
+		return nil
+	}
+	defer func() { l.Close() }() // the last one
+	f := follower{out: w, errs: e.stderr, since: int64(w.seq)}
+	for {
+		end, err := f.follow(ctx, l)
+		switch {
+		case ctx.Err() != nil:
+			return bySignal(ctx, "")
+		case f.failed != nil:
+			return environmentf("%v", f.failed)
+		case end != nil:
+			fmt.Fprintf(e.stderr, "Run %s has ended.\n", short(info.Run))
+			return nil
+		case err != nil:
+			return notConnected(l.info, err)
+		}
+		if err := l.again(c); err != nil { // it was dropped, because it had not read for long
+			return err
+		}
+	}
+}
+
+// storyWriter takes lines of the event stream, and writes the story that they tell.
+type storyWriter struct {
+	out   io.Writer
+	story eventtext.Story
+	seq   uint64 // of the last line
+}
+
+// Write takes whole lines.
+func (w *storyWriter) Write(lines []byte) (int, error) {
+	for line := range bytes.Lines(lines) {
+		if err := w.tell(bytes.TrimSpace(line)); err != nil {
+			return 0, err
+		}
+	}
+	return len(lines), nil
+}
+
+func (w *storyWriter) tell(line []byte) error {
+	l, err := contract.DecodeLine(line)
+	if err != nil {
+		return err
+	}
+	w.seq = l.Seq
+	_, err = io.WriteString(w.out, w.story.Tell(l.Time.Local(), contract.Event{ID: l.ID, Body: l.Body}))
+	return err
 }
 
 // printLog prints a file, if it is there.

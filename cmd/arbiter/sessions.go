@@ -63,20 +63,25 @@ func (e env) sessionCommands() []*cli.Command {
 			},
 		},
 		{
-			Name: "logs", Usage: "print the log of a run, or its audit",
+			Name: "logs", Usage: "tell what happened in a run, or print its audit",
 			ArgsUsage: "RUN | -f [RUN] | --verify FILE [RUN]",
 			Description: strings.TrimSpace(`
+Prints a story that a person can read: what each agent was told, said, did and handed over, questions
+and answers, checks and what they proved, the files that changed, and the end, each with its time.
+
 The audit comes from the run's event log. Each line holds the hash of the line before it. --verify
 finds lines that were changed, removed, added or moved since, and compares them with the run if it
 is still in the state directory.
 
+  arbiter logs RUN
+  arbiter logs -f                                      # goes on while the run is live
   arbiter logs RUN --audit --json > run.audit
   arbiter logs --verify run.audit
 
 Exit codes: 0 printed, or verified; 1 the event log or the audit was changed, or is of another
 run; 2 usage, no such run or file; 5 the state directory cannot be read; 130, 143 ended by a
 signal.`),
-			Flags: append([]cli.Flag{stateDirFlag(), followFlag()}, auditFlags()...), Action: e.logs,
+			Flags: append([]cli.Flag{stateDirFlag(), followFlag(), programFlag()}, auditFlags()...), Action: e.logs,
 		},
 		e.replayCommand(),
 	}

@@ -91,7 +91,7 @@ func TestWatch(t *testing.T) {
 	run := collect[contract.Session](s)[0].Session
 	one, two, third := s.look("watch"), s.look("watch", run[:8]), s.look("watch", "--since", "3")
 	late, gone := s.look("watch", "--since", "-1"), s.look("watch")
-	log := s.look("logs", "-f")
+	log, story := s.look("logs", "-f", "--program"), s.look("logs", "-f")
 	gone.shows(`"permission_request"`)
 	if err := gone.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,11 @@ func TestWatch(t *testing.T) {
 	if got := log.ends(contract.ExitComplete); err != nil || got != string(kept) || got == "" {
 		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
 	}
-	s.says(contract.ExitComplete, string(kept), "logs", "--follow", run)
+	told, _ := s.output(0, "logs", run)
+	if got := story.ends(contract.ExitComplete); got != told || !strings.Contains(told, "asks leave to use") {
+		t.Errorf("logs -f tells\n%s\ninstead of\n%s", got, told)
+	}
+	s.says(contract.ExitComplete, string(kept), "logs", "--program", "--follow", run)
 	s.says(contract.ExitUsage, "no run is live in", "logs", "-f")
 	s.says(contract.ExitUsage, "is not alive", "watch", run)
 }

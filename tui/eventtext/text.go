@@ -74,7 +74,7 @@ func checkText(b contract.Check, name func(string) string) string {
 }
 
 func handoffText(h contract.Handoff, name func(string) string) string {
-	text := Called(name, h.From) + " hands off to " + amid(Called(name, h.To)) + "."
+	text := Called(name, h.From) + " hands off to " + heir(h, name) + "."
 	if h.DrawnUp != "" {
 		text += " The supervisor drew the document up in its author's place: " + Sentence(One(h.DrawnUp, 0))
 	}
@@ -82,6 +82,14 @@ func handoffText(h contract.Handoff, name func(string) string) string {
 		return text + " The document is empty."
 	}
 	return text + "\n\n" + proven(h.Document, h.Receipts) + "\n"
+}
+
+// heir is who gets a document, in the middle of a sentence. The next Arbiter has the id of the one before.
+func heir(h contract.Handoff, name func(string) string) string {
+	if h.From == h.To {
+		return "its successor"
+	}
+	return amid(Called(name, h.To))
 }
 
 func planText(p contract.Plan, name func(string) string) string {

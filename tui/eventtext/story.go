@@ -1,0 +1,221 @@
+package eventtext
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/history"
+)
+
+// Story tells a run as a person reads it afterwards: who said, did, asked and proved what, each with its time. What the
+// machine does for itself is left out, and the calls of an agent are one paragraph for each stretch of work. Its zero
+// value has told nothing. It is not safe for concurrent use.
+type Story struct {
+	Name func(id string) string // how a party is called; nil: [Name]
+
+	day     string
+	dir     string // the run works in
+	calls   []work // that were not told yet, by agent, in the order of their first
+	plan    []contract.Step
+	retried map[string]bool // agents that wait for the API, and that it was told of
+}
+
+// work is what an agent has done since it was last told.
+type work struct {
+	agent string
+	calls []string
+	more  int
+}
+
+const (
+	toldCalls   = 6  // of one stretch of work
+	storyIndent = 10 // columns, below the time
+)
+
+// Tell is what an event adds to the story: whole lines, or nothing.
+func (s *Story) Tell(at time.Time, e contract.Event) string {
+	text := s.words(at, e)
+	if text = strings.Trim(text, "\n"); text == "" {
+		return ""
+	}
+	var b strings.Builder
+	if day := at.Format("2 January 2006"); day != s.day {
+		s.day = day
+		b.WriteString("— " + day + " —\n")
+	}
+	stamp, gap := at.Format("15:04:05")+"  ", strings.Repeat(" ", storyIndent)
+	for line := range strings.SplitSeq(text, "\n") {
+		b.WriteString(strings.TrimRight(stamp+line, " ") + "\n")
+		stamp = gap
+	}
+	return b.String()
+}
+
+// words tells an event, and before it what its agent has done.
+func (s *Story) words(at time.Time, e contract.Event) string {
+	switch b := e.Body.(type) {
+	case contract.ToolUse:
+		if b.Subagent == "" && !strings.HasPrefix(b.Tool, "mcp__arbiter__") { // what those lead to is told
+			call := callText(b.Tool, b.Input)
+			if s.dir != "" { // paths as the agent means them
+				call = strings.ReplaceAll(call, s.dir+"/", "")
+			}
+			s.count(e.ID, call)
+		}
+		return ""
+	case contract.Session:
+		s.dir = strings.TrimRight(b.CWD, "/")
+	case contract.Retry:
+		if s.retried[e.ID] {
+			return ""
+		}
+		if s.retried == nil {
+			s.retried = map[string]bool{}
+		}
+		s.retried[e.ID] = true
+	case contract.Turn:
+		delete(s.retried, e.ID)
+		return s.done(e.ID)
+	}
+	text := s.own(at, e)
+	if text == "" {
+		return ""
+	}
+	return s.done(e.ID) + strings.Trim(text, "\n")
+}
+
+// own are the words of the event alone; none if it is the machine's own business.
+func (s *Story) own(at time.Time, e contract.Event) string {
+	line := Sentence(Upper(Line(e, s.Name)))
+	switch b := e.Body.(type) {
+	case contract.State, contract.Delivered, contract.ToolCall, contract.ToolResult, contract.SubagentStart,
+		contract.SubagentStop, contract.Workspace, contract.Accepted, contract.Cost, contract.Context:
+		return ""
+	case contract.Assistant:
+		if b.Subagent != "" {
+			return ""
+		}
+	case contract.Message:
+		if b.From == contract.Supervisor && b.Kind != "correction" {
+			return ""
+		}
+		b.Text, _, _ = strings.Cut(b.Text, contract.BriefCompany) // the same note in each
+		if b.Kind == "handoff" || b.Kind == "done" {
+			b.Text, _, _ = strings.Cut(b.Text, "\n\n## ") // its document is told beside it
+		}
+		e.Body = b
+	case contract.Decision:
+		if b.Source == "" || b.Source == "session" {
+			return After("The Arbiter decides: ", Decision(s.Name, b)) + After(" Why: ", Sentence(One(b.Reason, 0)))
+		}
+	case contract.Permission:
+		if b.By == "rule" || b.By == "mode" {
+			return ""
+		}
+	case contract.Check:
+		return checked(b)
+	case contract.Handoff:
+		return line + proofs(b)
+	case contract.Plan:
+		return s.planned(b, line)
+	}
+	text, _ := Text(history.Entry{At: at, Event: e}, s.Name)
+	return text
+}
+
+// count remembers a call for the next word about its agent.
+func (s *Story) count(agent, call string) {
+	i := slices.IndexFunc(s.calls, func(w work) bool { return w.agent == agent })
+	if i < 0 {
+		i = len(s.calls)
+		s.calls = append(s.calls, work{agent: agent})
+	}
+	w := &s.calls[i]
+	if len(w.calls) == toldCalls {
+		w.more++
+		return
+	}
+	w.calls = append(w.calls, One(call, 160))
+}
+
+// done tells what an agent has done since it was last told.
+func (s *Story) done(agent string) string {
+	i := slices.IndexFunc(s.calls, func(w work) bool { return w.agent == agent })
+	if i < 0 {
+		return ""
+	}
+	w := s.calls[i]
+	s.calls = slices.Delete(s.calls, i, i+1)
+	if len(w.calls) == 1 && w.more == 0 {
+		return Called(s.Name, agent) + " used " + w.calls[0] + "\n"
+	}
+	text := Called(s.Name, agent) + " used\n"
+	for _, call := range w.calls {
+		text += "  - " + call + "\n"
+	}
+	if w.more > 0 {
+		text += "  - and " + words.Count(w.more, "more call") + "\n"
+	}
+	return text
+}
+
+// planned tells all of a plan that is new, and else what has changed.
+func (s *Story) planned(p contract.Plan, line string) string {
+	same := len(s.plan) == len(p.Steps)
+	var changed []string
+	for i, step := range p.Steps {
+		if same && s.plan[i].Text != step.Text {
+			same = false
+		}
+		if same && s.plan[i].Status != step.Status {
+			status := One(step.Status, MaxName)
+			if step.Status == contract.StepActive {
+				status = "under way"
+			}
+			changed = append(changed, fmt.Sprintf("Step %d, %s: %s.", i+1, One(step.Text, MaxSummary), status))
+		}
+	}
+	s.plan = p.Steps
+	if same {
+		return strings.Join(changed, "\n")
+	}
+	text := line
+	for i, step := range p.Steps {
+		text += fmt.Sprintf("\n  %d. %s", i+1, One(step.Text, MaxSummary))
+	}
+	return text
+}
+
+// checked is a check and what came of it.
+func checked(b contract.Check) string {
+	text := CheckNumber(b) + ", " + FirstOf(One(b.Receipt.Result, MaxName), verdict.CheckUnrun)
+	if b.Receipt.Result == verdict.CheckFailed && b.Receipt.Exit > 0 {
+		text += " with exit code " + words.Number(b.Receipt.Exit)
+	}
+	return text + ": " + One(b.Receipt.Command, MaxSummary)
+}
+
+// proofs are the claims of a document, each with what is known of it.
+func proofs(h contract.Handoff) (text string) {
+	if h.Document == nil {
+		return ""
+	}
+	for i, c := range h.Document.Claims {
+		proof := "unproven"
+		if i < len(h.Proofs) {
+			switch h.Proofs[i] {
+			case verdict.Verified:
+				proof = "proved"
+			case verdict.Refuted:
+				proof = "refuted"
+			}
+		}
+		text += "\n  - " + proof + ": " + One(c.Claim, MaxSummary)
+	}
+	return text
+}
