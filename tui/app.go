@@ -116,7 +116,7 @@ func (d *app) start() {
 	if b := d.f.options.Begin; b != nil {
 		d.session.begin(*b)
 	} else if d.f.options.Ritual.Title {
-		d.showTitle()
+		d.open(newTitle(d))
 	}
 }
 

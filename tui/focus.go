@@ -81,7 +81,7 @@ func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
 	}
 	if h-row > 3 {
 		c.Rule(row, render.Frame)
-		if note := f.d.below(f.stream); note != "" {
+		if note := f.stream.below(); note != "" {
 			c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
 		}
 		row++

@@ -85,7 +85,7 @@ func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
 	row := 1
 	if h > 4 {
 		c.Rule(row, render.Frame)
-		if note := l.d.below(l.view); note != "" {
+		if note := l.view.below(); note != "" {
 			c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
 		}
 		row++

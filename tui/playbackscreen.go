@@ -142,7 +142,7 @@ func (s stage) Forget(ctx context.Context) bool {
 		f.activity.Forget()
 		f.root.search.moved()
 		f.root.base(f.root.runScreen)
-		f.root.runScreen.talk.show(&source{thread: book.Talk(), render: eventview.Talk, live: f.root.speaking})
+		f.root.runScreen.talk.show(&source{thread: book.Talk(), render: eventview.Talk, live: f.root.runScreen.speaking})
 	})
 	if !taken {
 		book.Close()

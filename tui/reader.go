@@ -97,9 +97,9 @@ func now() time.Time { return time.Now() }
 func (d *app) scroll(v *reader, a keys.Action) bool {
 	switch a {
 	case keys.Up:
-		d.line1(v, -1)
+		v.line(-1)
 	case keys.Down:
-		d.line1(v, 1)
+		v.line(1)
 	case keys.HalfUp:
 		v.HalfUp()
 	case keys.HalfDown:
@@ -145,27 +145,28 @@ func (d *app) scroll(v *reader, a keys.Action) bool {
 	return true
 }
 
-// line1 moves by a line: the selection's end while lines are being selected.
-func (d *app) line1(v *reader, by int) {
+// line moves by a line: the selection's end while lines are being selected.
+func (r *reader) line(by int) {
 	switch {
-	case v.Selecting():
-		v.Extend(by)
+	case r.Selecting():
+		r.Extend(by)
 	case by < 0:
-		v.Up(1)
+		r.Up(1)
 	default:
-		v.Down(1)
+		r.Down(1)
 	}
 }
 
-// below says how much is out of sight at the end of what is read.
-func (d *app) below(v *reader) string {
-	switch n := v.Behind(); {
-	case v.Following():
+// below is a note about what is out of sight at the end of what is read; empty if there is nothing.
+func (r *reader) below() string {
+	separator := r.src.look().Glyphs.Separator
+	switch n := r.Behind(); {
+	case r.Following():
 		return ""
 	case n > 0:
-		return fmt.Sprintf("%d new below %s G", n, d.look.Glyphs.Separator)
+		return fmt.Sprintf("%d new below %s G", n, separator)
 	}
-	return "more below " + d.look.Glyphs.Separator + " G"
+	return "more below " + separator + " G"
 }
 
 // source shows a thread of the history as blocks. It belongs to tview's loop.

@@ -79,13 +79,13 @@ func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
 	return e.Key() == tcell.KeyEnter || e.Key() == tcell.KeyEscape || e.Key() == tcell.KeyRune && e.Rune() == ' '
 }
 
-// showTitle opens the title.
-func (d *app) showTitle() {
+// newTitle makes the title, and has it remembered that it was shown today.
+func newTitle(d *app) *titleScreen {
 	shows := d.f.options.Ritual
 	if shows.Remember != nil {
-		shows.Remember(shows.Human) // that it was shown today
+		shows.Remember(shows.Human)
 	}
-	d.open(&titleScreen{d: d})
+	return &titleScreen{d: d}
 }
 
 // title is the title, if it is in sight; nil if not.

@@ -33,20 +33,20 @@ type runScreen struct {
 
 func newRunScreen(d *app) *runScreen {
 	w := &runScreen{d: d, roster: pages.NewRoster(d.look), strip: pages.NewPlanStrip(d.look)}
-	w.talk = d.reader(&source{thread: d.f.history.Talk(), render: eventview.Talk, live: d.speaking})
+	w.talk = d.reader(&source{thread: d.f.history.Talk(), render: eventview.Talk, live: w.speaking})
 	return w
 }
 
 // speaking is the text that is arriving from those who speak to others: the words of
 // verdicts. What an agent thinks aloud is seen when one looks at it alone.
-func (d *app) speaking() []history.Live {
-	if d.session.state == nil {
+func (w *runScreen) speaking() []history.Live {
+	if w.d.session.state == nil {
 		return nil
 	}
 	var list []history.Live
-	for i := range d.session.state.Agents {
-		l, ok := d.f.history.Live(d.session.state.Agents[i].ID)
-		if !ok || d.session.state.Agents[i].Status != roster.Busy {
+	for i := range w.d.session.state.Agents {
+		l, ok := w.d.f.history.Live(w.d.session.state.Agents[i].ID)
+		if !ok || w.d.session.state.Agents[i].Status != roster.Busy {
 			continue
 		}
 		if l.Text = ""; l.Verdict && l.Message != "" {
@@ -117,7 +117,7 @@ func (w *runScreen) rule(c render.Canvas, row int) {
 	if n := w.roster.Folded(); n > 0 && !w.tiled {
 		c.Text(2, row, fmt.Sprintf(" %s finished ", words.Count(n, "agent")), render.Dim)
 	}
-	if note := w.d.below(w.talk); note != "" {
+	if note := w.talk.below(); note != "" {
 		c.Sub(0, row, c0(c)-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
 	}
 }

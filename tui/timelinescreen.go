@@ -31,18 +31,18 @@ func (t *timelineScreen) draw(s tcell.Screen, x, y, w, h int) {
 	c := render.On(s, x, y, w, h, t.d.look)
 	c.Clear(render.Base)
 	t.x, t.y = x, y
-	f := timeline.Frame{Look: t.d.look, Now: t.d.now(), Names: t.d.partyNames()}
+	f := timeline.Frame{Look: t.d.look, Now: t.d.now(), Names: t.names()}
 	if t.d.f.partial {
 		f.Note = "what came before is still being read"
 	}
 	c.Lines(0, t.d.f.timeline.Lines(&t.view, f, w, h))
 }
 
-// partyNames is how the agents of the run are called, by their ids.
-func (d *app) partyNames() map[string]string {
+// names are the names of the agents of the run, by their ids.
+func (t *timelineScreen) names() map[string]string {
 	names := map[string]string{}
-	for _, a := range d.session.agents() {
-		names[a.ID] = d.session.name(a.ID)
+	for _, a := range t.d.session.agents() {
+		names[a.ID] = t.d.session.name(a.ID)
 	}
 	return names
 }
@@ -117,7 +117,7 @@ func (t *timelineScreen) read() {
 	}
 	t.d.base(t.d.runScreen)
 	t.d.prompt.read()
-	t.d.readAt(t.d.runScreen.talk, p.At)
+	t.readAt(t.d.runScreen.talk, p.At)
 }
 
 // look shows the agent at hand at that time.
@@ -129,16 +129,16 @@ func (t *timelineScreen) look() {
 	}
 	t.d.focusOn(p.Lane)
 	if f, ok := t.d.screen().(*focus); ok {
-		t.d.readAt(f.stream, p.At)
+		t.readAt(f.stream, p.At)
 	}
 }
 
 // readAt shows what was told at a time, or next after it.
-func (d *app) readAt(r *reader, at time.Time) {
+func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	thread := r.src.thread
 	i := told(thread, at)
-	if i == 0 && d.f.partial {
-		d.flash("What came before is still being read.")
+	if i == 0 && t.d.f.partial {
+		t.d.flash("What came before is still being read.")
 	}
 	i = min(i, thread.Len()-1)
 	r.GoTo(i)

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -127,6 +128,44 @@ func TestWideLinesAreFound(t *testing.T) {
 	text := "package p\n\nvar a = \"" + x + "\"\n\nvar b = `" + x + "`\n\n// " + x + "\n"
 	if got := wide(t, "a.go", []byte(text)); !slices.Equal(got, []string{"a.go:3", "a.go:7"}) {
 		t.Errorf("found %v, want lines 3 and 7", got)
+	}
+}
+
+// maxMethods is how many methods a type of the screen may have.
+const maxMethods = 40
+
+// TestTypesAreSmall: a type of the screen with more methods does more than one thing.
+func TestTypesAreSmall(t *testing.T) {
+	methods := map[string]int{}
+	goFiles(t, func(name string, text []byte) {
+		if !strings.HasPrefix(name, "tui/") || strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv == nil {
+				continue
+			}
+			receiver := f.Recv.List[0].Type
+			if star, ok := receiver.(*ast.StarExpr); ok {
+				receiver = star.X
+			}
+			if id, ok := receiver.(*ast.Ident); ok {
+				methods[path.Dir(name)+"."+id.Name]++
+			}
+		}
+	})
+	if len(methods) < 50 {
+		t.Fatalf("only %d types with methods were found", len(methods))
+	}
+	for name, n := range methods {
+		if n > maxMethods {
+			t.Errorf("%s has %d methods, at most %d: move what belongs together into a type of its own", name, n, maxMethods)
+		}
 	}
 }
 
