@@ -131,7 +131,7 @@ func BenchmarkEventCodec(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(data)))
 		for b.Loop() {
-			if _, err := decodeEvent(data); err != nil {
+			if _, _, err := decodeEvent(data); err != nil {
 				b.Fatal(err)
 			}
 		}

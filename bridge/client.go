@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/bootclock"
 )
 
 // Handler is what a [Client] serves to the bridge.
@@ -37,6 +41,9 @@ type Client struct {
 	release func() bool // of what else can end the connection; may be nil
 	done    chan struct{}
 	err     error // set before done is closed
+	contact *contact
+	placed  placed
+	watched sync.WaitGroup // those who watch for its end
 }
 
 // NewClient starts to talk to the bridge at the other end of rwc, which it owns
@@ -51,26 +58,28 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{rwc: rwc, done: make(chan struct{})}
+	c := &Client{rwc: rwc, done: make(chan struct{}), contact: newContact(bootclock.Now)}
 	c.q = newEventQueue(h.Event, log)
 	c.q.fail = func(err error) { c.p.s.fail(err) }
+	c.q.check = c.placed.event
 	c.q.stray = func(params []byte, err error) { c.p.s.skip(params, err.Error()) }
 	c.p = newPeer(rwc, log, peerOptions{onEvent: c.q.push, methods: map[string]handlerFunc{
-		MethodToolCall: method(func(ctx context.Context, p ToolCallParams) (ToolCallResult, error) {
+		MethodTick: method(c.contact.tick),
+		MethodToolCall: placedAgent(c, func(ctx context.Context, p ToolCallParams) (ToolCallResult, error) {
 			r, err := h.ToolCall(ctx, p)
 			if err != nil {
 				return ToolCallResult{Text: err.Error(), IsError: true}, nil
 			}
 			return r, nil
 		}),
-		MethodPermission: method(func(ctx context.Context, p PermissionParams) (PermissionResult, error) {
+		MethodPermission: placedAgent(c, func(ctx context.Context, p PermissionParams) (PermissionResult, error) {
 			r, err := h.Permission(ctx, p)
 			if err != nil {
 				return PermissionResult{Behavior: Deny, Message: err.Error()}, nil
 			}
 			return r, nil
 		}),
-		MethodJudge: method(func(ctx context.Context, p JudgeParams) (JudgeResult, error) {
+		MethodJudge: placedAgent(c, func(ctx context.Context, p JudgeParams) (JudgeResult, error) {
 			r, err := h.Judge(ctx, p)
 			if err != nil {
 				return JudgeResult{Behavior: Deny, Message: err.Error()}, nil
@@ -84,17 +93,20 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 func (c *Client) start() {
 	c.p.s.start()
 	go c.q.run()
+	c.watched.Go(func() { c.contact.watch(c.p.conn.DisconnectNotify(), c.p.s.fail) })
 	go c.own()
 }
 
 // own waits for the connection's end and then for everything that belongs to it.
 func (c *Client) own() {
 	<-c.p.conn.DisconnectNotify()
+	c.contact.giveUp()
 	c.q.unbound()
 	c.p.close(ErrClosed)
 	c.p.serving.Wait()
 	c.q.end()
 	<-c.q.done
+	c.watched.Wait()
 	if c.release != nil {
 		c.release()
 	}
@@ -161,18 +173,33 @@ func (c *Client) Initialize(ctx context.Context, p InitializeParams) (Initialize
 	if p.ProtocolVersion == 0 {
 		p.ProtocolVersion = ProtocolVersion
 	}
+	if p.Remote != nil {
+		c.placed.demand()
+		c.p.s.strict.Store(true)
+	}
 	r, err := call[InitializeResult](ctx, c, MethodInitialize, p)
-	if err == nil && r.ProtocolVersion != ProtocolVersion {
+	switch {
+	case err != nil:
+		return r, err
+	case r.ProtocolVersion != ProtocolVersion:
 		return r, &RPCError{Code: CodeVersion,
 			Message: fmt.Sprintf("the bridge speaks protocol version %d, this client %d", r.ProtocolVersion,
 				ProtocolVersion)}
+	case p.Remote == nil:
+		return r, nil
 	}
-	return r, err
+	if err := r.honest(p); err != nil {
+		c.p.s.fail(err)
+		return InitializeResult{}, err
+	}
+	c.contact.begin(time.Duration(p.Remote.LeaseMS) * time.Millisecond)
+	return r, nil
 }
 
 // Spawn starts an agent and returns when it is ready for a message. After an
 // error that is no *RPCError the agent may be alive: Kill it.
 func (c *Client) Spawn(ctx context.Context, p SpawnParams) (SpawnResult, error) {
+	c.placed.add(p.AgentRef)
 	return call[SpawnResult](ctx, c, MethodSpawn, p)
 }
 
@@ -235,5 +262,9 @@ func (c *Client) Query(ctx context.Context, p QueryParams) (QueryResult, error) 
 
 // Shutdown ends all agents; the connection stays until Close.
 func (c *Client) Shutdown(ctx context.Context, p ShutdownParams) (ShutdownResult, error) {
-	return call[ShutdownResult](ctx, c, MethodShutdown, p)
+	r, err := call[ShutdownResult](ctx, c, MethodShutdown, p)
+	if err == nil && len(r.Unstopped) == 0 {
+		c.contact.allStopped()
+	}
+	return r, err
 }

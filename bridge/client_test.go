@@ -72,7 +72,8 @@ func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 		}
 		for i := range 5 {
 			fmt.Fprintf(far,
-				`{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"%d"}}`+"\n", i)
+				`{"jsonrpc":"2.0","method":"event","params":{"n":%d,"id":"a","generation":1,"event":"delta","text":"%d"}}`+"\n",
+				i+1, i)
 		}
 		far.Close()
 		if err := <-called; !errors.Is(err, ErrClosed) {
@@ -105,8 +106,8 @@ func TestSlowHandlerPausesReading(t *testing.T) {
 		written := 0
 		go func() {
 			line, _ := eventLine(Event{AgentRef{"a", 1}, Delta{Text: strings.Repeat("x", 200)}})
-			for range events {
-				far.Write(line)
+			for n := range events {
+				far.Write(numbered(uint64(n+1), line))
 				written++
 			}
 			far.Close()
@@ -132,7 +133,7 @@ func TestEndOfConnectionWhileReadingIsPaused(t *testing.T) {
 		c.q.limit = 100
 		c.start()
 		line, _ := eventLine(Event{AgentRef{"a", 1}, Delta{Text: strings.Repeat("x", 200)}})
-		far.Write(slices.Concat(line, line, line))
+		far.Write(slices.Concat(numbered(1, line), numbered(2, line), numbered(3, line)))
 		synctest.Wait()
 		c.p.s.fail(errors.New("no more")) // as a write that fails does
 		time.Sleep(time.Minute)

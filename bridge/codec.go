@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -34,7 +35,7 @@ var eventByName = func() map[string]eventKind {
 // becomes [Unknown], and so does one whose fields have the wrong types, with the
 // reason in Err: the stream goes on. Only data that is no JSON object is an error.
 func (e *Event) UnmarshalJSON(data []byte) error {
-	ev, err := decodeEvent(data)
+	ev, _, err := decodeEvent(data)
 	if err == nil {
 		*e = ev
 	}
@@ -43,27 +44,31 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 
 // eventHead is what every event has.
 type eventHead struct {
+	N          uint64 `json:"n"` // in notifications
 	ID         string `json:"id"`
 	Generation int    `json:"generation"`
 	Event      string `json:"event"`
 }
 
-func decodeEvent(data []byte) (Event, error) {
+// decodeEvent also returns the event's number, 0 if it has none.
+func decodeEvent(data []byte) (Event, uint64, error) {
 	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' {
-		return Event{}, errors.New("decode event: not a JSON object")
+		return Event{}, 0, errors.New("decode event: not a JSON object")
 	}
 	head, err := readHead(data)
 	ev := Event{AgentRef: AgentRef{ID: head.ID, Generation: head.Generation}}
 	kind, known := eventByName[head.Event]
 	if err != nil || !known {
-		return unknownEvent(ev, head.Event, data, err)
+		ev, err = unknownEvent(ev, head.Event, data, err)
+		return ev, head.N, err
 	}
 	body := reflect.New(kind.typ)
 	if err := json.Unmarshal(data, body.Interface()); err != nil {
-		return unknownEvent(ev, head.Event, data, err)
+		ev, err = unknownEvent(ev, head.Event, data, err)
+		return ev, head.N, err
 	}
 	ev.Body = body.Elem().Interface().(EventBody)
-	return ev, nil
+	return ev, head.N, nil
 }
 
 // readHead reads what every event has. MarshalJSON writes it first, so that only the beginning of
@@ -136,20 +141,32 @@ func present(body EventBody) EventBody {
 	return body
 }
 
-// eventLine is the whole notification, with its line end.
+// eventHeader is what an event's line begins with, before its number.
+const eventHeader = `{"jsonrpc":"2.0","method":"` + MethodEvent + `","params":{"n":`
+
+// numbered makes the line of an event that [eventLine] returned.
+func numbered(number uint64, rest []byte) []byte {
+	line := make([]byte, 0, len(eventHeader)+21+len(rest))
+	line = strconv.AppendUint(append(line, eventHeader...), number, 10)
+	if rest = bytes.TrimLeft(rest, " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+		line = append(line, ',')
+	}
+	return append(line, rest...)
+}
+
+// eventLine is the notification behind its number, with its line end.
 func eventLine(e Event) ([]byte, error) {
-	line := append(make([]byte, 0, 512), `{"jsonrpc":"2.0","method":"`+MethodEvent+`","params":`...)
+	line := make([]byte, 0, 512)
 	line, err := appendEvent(line, e)
 	if err != nil {
 		return nil, err
 	}
 	if bytes.IndexByte(line, '\n') >= 0 { // only an Unknown's own layout can hold one
 		var flat bytes.Buffer
-		line = append(line, '}')
 		if err := json.Compact(&flat, line); err != nil {
 			return nil, fmt.Errorf("encode event: %w", err)
 		}
-		return append(flat.Bytes(), '\n'), nil
+		return append(flat.Bytes()[1:], '}', '\n'), nil
 	}
-	return append(line, '}', '\n'), nil
+	return append(line[1:], '}', '\n'), nil
 }

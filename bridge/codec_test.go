@@ -99,8 +99,9 @@ func TestEventsNobodyKnows(t *testing.T) {
 // A line is one line, whatever layout an unknown event came in.
 func TestEventLineHasOneLineEnd(t *testing.T) {
 	line, err := eventLine(Event{Body: Unknown{Name: "x", Raw: json.RawMessage("{\n  \"event\": \"x\"\n}")}})
-	if want := `{"jsonrpc":"2.0","method":"event","params":{"event":"x"}}` + "\n"; err != nil || string(line) != want {
-		t.Errorf("got %q, %v", line, err)
+	want := `{"jsonrpc":"2.0","method":"event","params":{"n":7,"event":"x"}}` + "\n"
+	if got := numbered(7, line); err != nil || string(got) != want {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -115,7 +116,7 @@ func FuzzEvent(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		ev, err := decodeEvent(data)
+		ev, _, err := decodeEvent(data)
 		var object map[string]json.RawMessage
 		isObject := json.Unmarshal(data, &object) == nil && object != nil
 		if (err == nil) != isObject {
@@ -139,7 +140,7 @@ func FuzzEvent(f *testing.F) {
 			!reflect.DeepEqual(want.Elem().Interface(), ev.Body) {
 			t.Fatalf("%q became %#v; encoding/json says %#v, %v", data, ev.Body, want.Elem(), err)
 		}
-		back, err := decodeEvent(again)
+		back, _, err := decodeEvent(again)
 		if err != nil {
 			t.Fatalf("decode %q: %v", again, err)
 		}

@@ -13,7 +13,7 @@ import (
 // The sources of the protocol's types: their comments are the descriptions in
 // the schema, so that there is one text and it cannot fall behind.
 //
-//go:embed protocol.go query.go judge.go pty.go sandbox.go events.go evidence.go errors.go
+//go:embed protocol.go query.go judge.go pty.go sandbox.go remote.go events.go evidence.go errors.go
 var sources embed.FS
 
 // comments is what the sources say in prose.

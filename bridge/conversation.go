@@ -25,12 +25,18 @@ type conversation struct {
 	collector EvidenceCollector // may be nil
 	querier   Querier           // may be nil
 	terminals Terminals         // may be nil
+	machine   Machine           // may be nil
 	inquiries *inquiries
+	now       func() time.Duration
+	renewed   func(time.Duration)
+	expired   chan struct{} // closed when the lease is over
+	leasing   leasing
 
-	mu    sync.Mutex
-	phase phase
-	owner Owner
-	spec  ClaudeSpec
+	mu      sync.Mutex
+	phase   phase
+	owner   Owner
+	spec    ClaudeSpec
+	passEnv map[string]string // of a remote bridge
 }
 
 type phase int
@@ -52,6 +58,8 @@ func (c *conversation) capabilities() (names []string) {
 			served = c.querier != nil
 		case MethodSandbox:
 			_, served = c.launcher.(Sandboxer)
+		case MethodResolve, MethodInventory, MethodPrepareWork, MethodCommitWork, MethodRemoveWork:
+			served = c.isRemote()
 		case MethodPTYOpen, MethodPTYWrite, MethodPTYResize, MethodPTYClose:
 			served = c.terminals != nil
 		}
@@ -64,6 +72,7 @@ func (c *conversation) capabilities() (names []string) {
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 	c := &conversation{launcher: s.launcher, version: s.opts.Version, collector: s.opts.Evidence,
+		machine: s.opts.Machine, now: s.opts.Now, renewed: s.opts.Renewed, expired: make(chan struct{}),
 		inquiries: newInquiries()}
 	c.querier, _ = s.launcher.(Querier)
 	c.terminals, _ = s.launcher.(Terminals)
@@ -106,6 +115,12 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 			return t.Resize(p.Cols, p.Rows)
 		}),
 		MethodPTYClose: method(c.closePTY),
+
+		MethodResolve:     onMachine(c, MethodResolve, resolveOn),
+		MethodInventory:   onMachine(c, MethodInventory, Machine.Inventory),
+		MethodPrepareWork: onMachine(c, MethodPrepareWork, Machine.PrepareWork),
+		MethodCommitWork:  onMachine(c, MethodCommitWork, Machine.CommitWork),
+		MethodRemoveWork:  onMachine(c, MethodRemoveWork, Machine.RemoveWork),
 	}
 	for name, serve := range methods {
 		if name != MethodInitialize {
@@ -113,6 +128,7 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		}
 	}
 	c.p = newPeer(rwc, s.opts.Logger, peerOptions{methods: methods, halfOpen: true, writeTimeout: s.opts.WriteTimeout})
+	c.p.valid = c.leasing.check
 	c.agents = newRegistry(s.launcher, c.p, s.opts.Logger, c.inquiries)
 	return c
 }
@@ -125,14 +141,20 @@ func (c *conversation) afterInitialize(serve handlerFunc) handlerFunc {
 		if phase != initialized {
 			return nil, rpcErrorf(CodeNotInitialized, "initialize comes first, and its answer is to be waited for")
 		}
+		if err := c.leasing.check(); err != nil {
+			return nil, err
+		}
 		return serve(ctx, params)
 	}
 }
 
 func (c *conversation) initialize(ctx context.Context, p InitializeParams) (InitializeResult, error) {
 	if p.ProtocolVersion != ProtocolVersion {
-		return InitializeResult{}, rpcErrorf(CodeVersion,
+		return InitializeResult{}, p.versionError(c.version,
 			fmt.Sprintf("the client speaks protocol version %d, this bridge %d", p.ProtocolVersion, ProtocolVersion))
+	}
+	if err := c.mayBeRemote(p); err != nil {
+		return InitializeResult{}, err
 	}
 	if !c.advance(fresh, detecting) {
 		return InitializeResult{}, rpcErrorf(jsonrpc2.CodeInvalidRequest, "initialize comes once")
@@ -145,7 +167,11 @@ func (c *conversation) initialize(ctx context.Context, p InitializeParams) (Init
 	}()
 	info, err := c.launcher.Detect(ctx, p.Claude)
 	if err != nil {
-		return InitializeResult{}, detectError(err)
+		return InitializeResult{}, p.Remote.explain(detectError(err))
+	}
+	remote, err := c.beginRemote(ctx, p)
+	if err != nil {
+		return InitializeResult{}, err
 	}
 	c.mu.Lock()
 	c.owner, c.spec = p.owner(), p.Claude
@@ -153,7 +179,7 @@ func (c *conversation) initialize(ctx context.Context, p InitializeParams) (Init
 	c.agents.begin(p.owner())
 	done = c.advance(detecting, initialized)
 	return InitializeResult{ProtocolVersion: ProtocolVersion, Version: c.version, Capabilities: c.capabilities(),
-		Claude: info}, nil
+		Claude: info, Remote: remote}, nil
 }
 
 func (c *conversation) advance(from, to phase) bool {
@@ -185,6 +211,7 @@ func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, e
 		return SpawnResult{}, err
 	}
 	crashpoint.Here("bridge.spawn")
+	p.Config.Env = c.passed(p.Config.Env)
 	c.mu.Lock()
 	of, spec := c.owner, c.spec
 	c.mu.Unlock()

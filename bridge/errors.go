@@ -29,6 +29,7 @@ const (
 	CatTool           Category = "tool"            // a tool failed, and the agent stopped there
 	CatTrust          Category = "trust"           // the workspace is not as it was trusted
 	CatSandbox        Category = "sandbox"         // it does not hold, or cannot be had
+	CatHost           Category = "host"            // another host, or the program there, is not as it must be
 	CatWorkspace      Category = "workspace"       // its files cannot be recorded, or an agent gets no directory
 	CatInternal       Category = "internal"        // a fault of ours
 )

@@ -28,6 +28,7 @@ type eventQueue struct {
 	log    *slog.Logger
 	fail   func(error) // called when handle panicked
 	stray  func(params []byte, err error)
+	check  func(ev Event, number uint64) error // an error ends the connection; may be nil
 
 	mu      sync.Mutex
 	change  sync.Cond // of anything below
@@ -124,10 +125,10 @@ func (q *eventQueue) take() [][]byte {
 
 // one decodes and handles an event, and reports whether to go on.
 func (q *eventQueue) one(params []byte) bool {
-	ev, err := decodeEvent(params)
+	ev, number, err := decodeEvent(params)
 	if err != nil {
 		q.stray(params, err)
-	} else if err = q.guarded(ev); err != nil {
+	} else if err = q.checked(ev, number); err != nil {
 		q.drop()
 		q.fail(err)
 	}
@@ -138,6 +139,16 @@ func (q *eventQueue) one(params []byte) bool {
 	q.release()
 	q.change.Broadcast()
 	return !q.dropped
+}
+
+// checked hands an event on that may be.
+func (q *eventQueue) checked(ev Event, number uint64) error {
+	if q.check != nil {
+		if err := q.check(ev, number); err != nil {
+			return err
+		}
+	}
+	return q.guarded(ev)
 }
 
 // guarded turns a panic of the handler into the end of the connection: the state

@@ -46,7 +46,7 @@ func (h *host) Emit(ev Event) {
 		return
 	}
 	h.closed = last
-	h.p.s.out.push(line) // under the lock, so that nothing gets behind `done`; it never blocks
+	h.p.s.out.pushEvent(line) // under the lock, so that nothing gets behind `done`; it never blocks
 }
 
 func (h *host) close() {

@@ -71,6 +71,12 @@ func (p InitializeParams) check() error {
 	if p.Bridge != "" && !bridgeName.MatchString(p.Bridge) {
 		return fmt.Errorf("bridge: a name has 1 to 64 letters, digits, dots, dashes and underlines, not %.100q", p.Bridge)
 	}
+	if err := p.Remote.check(); err != nil {
+		return err
+	}
+	if p.Remote != nil && p.Bridge == "" {
+		return errors.New("bridge is missing: a remote bridge has a name")
+	}
 	return required("run", p.Run)
 }
 
@@ -160,6 +166,10 @@ func checkPlace(cwd string, env map[string]string) error {
 	if !filepath.IsAbs(cwd) {
 		return fmt.Errorf("cwd is not absolute: %.100q", cwd)
 	}
+	return checkEnv(env)
+}
+
+func checkEnv(env map[string]string) error {
 	for name, value := range env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
 			return fmt.Errorf("env: %.100q cannot be set", name)

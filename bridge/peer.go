@@ -24,6 +24,9 @@ type peer struct {
 	log     *slog.Logger
 	methods map[string]handlerFunc
 	seq     atomic.Uint64
+	fresh   window // ids of the peer's requests, where it is strict
+	// valid refuses answers that come too late; may be nil.
+	valid func() error
 
 	mu       sync.Mutex
 	inFlight map[jsonrpc2.ID]context.CancelFunc // requests being served
@@ -121,6 +124,11 @@ func (p *peer) call(ctx context.Context, method string, params, result any) erro
 	if err := json.Unmarshal(raw, result); err != nil {
 		return fmt.Errorf("%s: decode the answer: %w", method, err)
 	}
+	if p.valid != nil {
+		if err := p.valid(); err != nil {
+			return fmt.Errorf("%s: %w", method, err)
+		}
+	}
 	return nil
 }
 
@@ -202,6 +210,11 @@ func (p *peer) admit(req *jsonrpc2.Request, cancel context.CancelFunc) error {
 	defer p.mu.Unlock()
 	if p.closing {
 		return rpcErrorf(CodeShuttingDown, "the connection is closing")
+	}
+	if p.s.strict.Load() && !p.fresh.take(req.ID.Str) {
+		err := violation("the request %.40s came again", req.ID.Str)
+		p.s.fail(err)
+		return rpcErrorf(jsonrpc2.CodeInvalidRequest, err.Error())
 	}
 	if _, ok := p.inFlight[req.ID]; ok {
 		return rpcErrorf(jsonrpc2.CodeInvalidRequest, fmt.Sprintf("a request with id %v is being served", req.ID))

@@ -51,7 +51,7 @@ func child(kind string) int {
 	case "group": // answers every line with its process group, and does so until TERM
 		in := bufio.NewScanner(os.Stdin)
 		for in.Scan() {
-			fmt.Printf(`{"jsonrpc":"2.0","method":"event","params":{"id":"g","generation":%d,"event":"notice","text":"group"}}`+"\n", syscall.Getpgrp())
+			fmt.Printf(`{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"g","generation":%d,"event":"notice","text":"group"}}`+"\n", syscall.Getpgrp())
 		}
 	case "crash":
 		fmt.Fprintln(os.Stderr, "something\nwent wrong")

@@ -7,7 +7,7 @@ import (
 
 // ProtocolVersion is the version of this protocol. A client and a server whose
 // versions differ refuse each other in `initialize`.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // Requests of the client, the notification of the server, and the requests of
 // the server.
@@ -31,6 +31,13 @@ const (
 	MethodPTYResize  = "pty_resize"
 	MethodPTYClose   = "pty_close"
 
+	// Of a remote bridge.
+	MethodResolve     = "resolve"
+	MethodInventory   = "inventory"
+	MethodPrepareWork = "work_prepare"
+	MethodCommitWork  = "work_commit"
+	MethodRemoveWork  = "work_remove"
+
 	MethodCancel = "cancel" // client → server notification: the caller gave up on request {id}
 
 	MethodEvent = "event" // server → client notification
@@ -38,6 +45,7 @@ const (
 	MethodToolCall   = "tool_call"  // server → client request
 	MethodPermission = "permission" // server → client request
 	MethodJudge      = "judge"      // server → client request
+	MethodTick       = "tick"       // server → client request; of a remote bridge
 )
 
 // ClaudeSpec says which program to run as the Claude CLI.
@@ -65,8 +73,10 @@ type InitializeParams struct {
 	Client          string `json:"client"` // name and version, for the log
 	Run             string `json:"run"`    // marks every descendant's environment (ARBITER_RUN)
 	// Bridge names this bridge among those of the run, and marks every descendant, too (ARBITER_BRIDGE).
-	Bridge string     `json:"bridge,omitempty"`
-	Claude ClaudeSpec `json:"claude"`
+	Bridge string `json:"bridge,omitempty"`
+	// Remote asks for a bridge on another host. Bridge is the host's name then.
+	Remote *RemoteParams `json:"remote,omitempty"`
+	Claude ClaudeSpec    `json:"claude"`
 }
 
 // InitializeResult answers it.
@@ -75,6 +85,8 @@ type InitializeResult struct {
 	Version         string     `json:"version"`      // the bridge's own
 	Capabilities    []string   `json:"capabilities"` // methods served
 	Claude          ClaudeInfo `json:"claude"`
+	// Remote is there if the bridge was asked to be remote.
+	Remote *RemoteInfo `json:"remote,omitempty"`
 }
 
 // AgentRef names one incarnation of one agent. Generation grows by one with

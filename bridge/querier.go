@@ -49,6 +49,7 @@ func (c *conversation) query(ctx context.Context, p QueryParams) (QueryResult, e
 	if c.querier == nil {
 		return QueryResult{}, rpcErrorf(CodeUnsupported, "this bridge has no "+MethodQuery)
 	}
+	p.Env = c.passed(p.Env)
 	c.mu.Lock()
 	of, spec := c.owner, c.spec
 	c.mu.Unlock()

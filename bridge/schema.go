@@ -43,10 +43,16 @@ var methodKinds = []methodKind{
 	request[PTYWriteParams, Empty](MethodPTYWrite, "client"),
 	request[PTYResizeParams, Empty](MethodPTYResize, "client"),
 	request[PTYCloseParams, Empty](MethodPTYClose, "client"),
+	request[ResolveParams, ResolveResult](MethodResolve, "client"),
+	request[InventoryParams, InventoryResult](MethodInventory, "client"),
+	request[PrepareWorkParams, WorkResult](MethodPrepareWork, "client"),
+	request[CommitWorkParams, CommitWorkResult](MethodCommitWork, "client"),
+	request[RemoveWorkParams, RemoveWorkResult](MethodRemoveWork, "client"),
 	{MethodEvent, "bridge", reflect.TypeFor[AgentRef](), nil},
 	request[ToolCallParams, ToolCallResult](MethodToolCall, "bridge"),
 	request[PermissionParams, PermissionResult](MethodPermission, "bridge"),
 	request[JudgeParams, JudgeResult](MethodJudge, "bridge"),
+	request[TickParams, Empty](MethodTick, "bridge"),
 }
 
 // schemaDocument is what Schema prints.
@@ -114,6 +120,9 @@ func (k methodKind) schema(c *comments) (m methodSchema, err error) {
 		m.Description = c.types["Event"]
 		m.Params.Properties["event"] = &jsonschema.Schema{Type: "string",
 			Description: "one of the events, whose members follow"}
+		m.Params.Properties["n"] = &jsonschema.Schema{Type: "integer",
+			Description: "the number of the event in this connection: it grows, and a client ends the connection " +
+				"if it does not"}
 		m.Params.Required = append(m.Params.Required, "event")
 	}
 	if k.result != nil {

@@ -228,7 +228,10 @@ func TestTrafficConformsToSchema(t *testing.T) {
 		near, far := net.Pipe()
 		l := &fakeLauncher{}
 		served := make(chan error, 1)
-		go func() { served <- NewServer(l, ServerOptions{Evidence: &fakeCollector{}}).Serve(t.Context(), far) }()
+		go func() {
+			served <- NewServer(l, ServerOptions{Version: "test", Evidence: &fakeCollector{}, Machine: &fakeMachine{},
+				Now: sinceStart()}).Serve(t.Context(), far)
+		}()
 		h := &recorder{permission: func(ctx context.Context, _ PermissionParams) (PermissionResult, error) {
 			return PermissionResult{Behavior: Allow}, nil
 		}, judge: func(context.Context, JudgeParams) (JudgeResult, error) {
@@ -298,7 +301,9 @@ func converse(t *testing.T, r *rig) {
 		}
 	}
 	do("initialize",
-		errOf(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run", Claude: ClaudeSpec{Path: "claude"}})))
+		errOf(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run", Bridge: "box",
+			Claude: ClaudeSpec{Path: "claude"}, Remote: &RemoteParams{Version: "test", LeaseMS: 60_000,
+				PassEnv: map[string]string{"NPM_TOKEN": "x"}}})))
 	p := spawnParams("a", 1)
 	p.Config.MCPTools = []ToolSpec{{Name: "status", InputSchema: json.RawMessage(`{"type":"object"}`)}}
 	do("spawn", errOf(r.Spawn(r.ctx, p)))
@@ -338,6 +343,12 @@ func converse(t *testing.T, r *rig) {
 	do("check", errOf(r.Check(r.ctx, oneCheck)))
 	do("survey", errOf(r.Inspect(r.ctx, oneInspection)))
 	do("query", errOf(r.Query(r.ctx, oneQuery)))
+	do("resolve", errOf(r.Resolve(r.ctx, ResolveParams{Paths: []string{"/a"}})))
+	do("inventory", errOf(r.Inventory(r.ctx, InventoryParams{Dir: "/w"})))
+	do("work_prepare", errOf(r.PrepareWork(r.ctx, PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree",
+		Base: strings.Repeat("a", 40)})))
+	do("work_commit", errOf(r.CommitWork(r.ctx, CommitWorkParams{Orchestrator: 1, Message: "work"})))
+	do("work_remove", errOf(r.RemoveWork(r.ctx, RemoveWorkParams{Orchestrator: 1})))
 	do("sandbox", errOf(r.Sandbox(r.ctx, oneTrial)))
 	pty := AgentRef{"b", 1}
 	do("pty_open", errOf(r.PTYOpen(r.ctx, onePTY("b", 1))))

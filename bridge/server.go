@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/bootclock"
 )
 
 // How the end of a connection is paid out of the two seconds after which nothing
@@ -27,6 +29,12 @@ type ServerOptions struct {
 	WriteTimeout time.Duration
 	// Evidence serves `check` and `survey`; nil refuses them with CodeUnsupported.
 	Evidence EvidenceCollector
+	// Machine is the host of a remote bridge; nil refuses to be remote.
+	Machine Machine
+	// Now is the clock of leases; nil means [bootclock.Now]. It counts suspend.
+	Now func() time.Duration
+	// Renewed is told of each new end of the lease, by that clock. It does not block. May be nil.
+	Renewed func(until time.Duration)
 }
 
 // Server serves the protocol over the agents of a [Launcher].
@@ -40,6 +48,9 @@ type Server struct {
 func NewServer(l Launcher, opts ServerOptions) *Server {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Now == nil {
+		opts.Now = bootclock.Now
 	}
 	return &Server{launcher: l, opts: opts}
 }
@@ -61,6 +72,8 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 	select {
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
+	case <-c.expired:
+		cause = errLeaseOver
 	case <-p.s.reading.Done():
 		if cause = p.s.readErr; cause == io.EOF {
 			cause = nil
@@ -79,12 +92,14 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 func (c *conversation) end() error {
 	begun := time.Now()
 	c.p.refuseNew()
+	c.endLease()
 	report := c.agents.stopAll(endGrace, endHard)
 	// What is answered soon may be answered: `initialize` piped into the bridge by
 	// hand, whose writer has closed its end by now.
 	within(max(0, endGrace-time.Since(begun)), c.p.serving.Wait)
 	c.p.s.out.drain(endFlush)
 	c.p.close(io.EOF)
+	within(endFlush, c.leasing.runs.Wait)
 	if !within(endFlush, c.p.serving.Wait) {
 		report.Unstopped = append(report.Unstopped, "a request")
 	}

@@ -28,6 +28,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // input are megabytes; a line beyond this is a fault of the peer.
 const maxLine = 64 << 20
 
+// maxStray bounds the lines of another host that are no messages: what a login shell prints.
+const maxStray = 1000
+
 // closeWait bounds the wait for a goroutine that sits in a read or write of a
 // closed pipe. Go unblocks those of every pollable file; only a file in blocking
 // mode (see [Stdio]) can hold one back, and then the process is about to end.
@@ -50,6 +53,7 @@ type stream struct {
 	out     *writer
 	log     *slog.Logger
 	stray   atomic.Int64        // lines that were not for us
+	strict  atomic.Bool         // the peer is on another host: lines without an end, and without number, are refused
 	onEvent func(params []byte) // nil: there are none in this direction
 
 	in     chan []byte // requests, responses, other notifications; unbuffered
@@ -70,10 +74,11 @@ type stream struct {
 
 func newStream(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions) *stream {
 	s := &stream{
-		rwc: rwc, lines: jsonl.NewLineReader(rwc, maxLine), log: log, onEvent: o.onEvent, halfOpen: o.halfOpen,
+		rwc: rwc, log: log, onEvent: o.onEvent, halfOpen: o.halfOpen,
 		in: make(chan []byte), inject: make(chan []byte),
 		readDone: make(chan struct{}), failed: make(chan struct{}), closed: make(chan struct{}),
 	}
+	s.lines = jsonl.NewLineReader(&lineGuard{r: rwc, strict: &s.strict}, maxLine)
 	s.reading, s.endRead = context.WithCancel(context.Background())
 	s.out = newWriter(rwc, o.writeTimeout, maxBacklog, s.fail)
 	return s
@@ -184,7 +189,11 @@ func (s *stream) hand(line []byte) {
 // skip counts a line that is no message. The first ten are logged, then fewer and fewer: a program
 // that prints to this pipe seldom prints once.
 func (s *stream) skip(line []byte, why string) {
-	if n := s.stray.Add(1); n <= 10 || n&(n-1) == 0 {
+	n := s.stray.Add(1)
+	if n > maxStray && s.strict.Load() {
+		s.fail(violation("it sent %d lines that are no messages, the last one: %.100q", n, line))
+	}
+	if n <= 10 || n&(n-1) == 0 {
 		s.log.Warn("skipped a stray line", "count", n, "why", why, "line", string(line[:min(len(line), 200)]))
 	}
 }

@@ -68,14 +68,14 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 			`{"jsonrpc":"2.0","result":{}}`,
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`,
 			`{"jsonrpc":"2.0","method":"event"}`, `{"jsonrpc":"2.0","method":"event","params":[1]}`,
-			`{"jsonrpc":"2.0","method":"event","params":{"id":"a","event":"delta","text":tru}}`,
+			`{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","event":"delta","text":tru}}`,
 			`{"jsonrpc":"2.0","method":7}`, "\x00\x00{", "\x1b[31mred\x1b[0m",
 			`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":}}`,
 		}
 		w.say(garbage...)
 		w.say("", "  \r",
 			"\xef\xbb\xbf"+
-				`{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"ok"}}`+"\r")
+				`{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","generation":1,"event":"delta","text":"ok"}}`+"\r")
 		w.say(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
 		if err := <-called; err != nil {
 			t.Errorf("the call: %v", err)
@@ -123,9 +123,9 @@ func TestPeerThatReadsNothing(t *testing.T) {
 				far)
 		}()
 		w := newWire(t, near)
-		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":1,"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":2,"client":"t","run":"r","claude":{"path":"claude"}}}`)
 		w.hear()
-		w.say(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
+		w.say(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
 		w.hear()
 		a := l.agent(AgentRef{"a", 1})
 		begun := time.Now()
@@ -142,7 +142,7 @@ func TestPeerThatReadsNothing(t *testing.T) {
 			t.Errorf("%d MiB were taken without a reader, want no more than %d", emitted, maxBacklog>>20+1)
 		}
 		// A request is still read, and its answer gets in line.
-		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"id":"a","generation":1}}`)
+		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
 		err := <-served
 		if err == nil || !strings.Contains(err.Error(), "the peer read nothing for 10s") {
 			t.Errorf("Serve: %v", err)
@@ -165,9 +165,9 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 		served := make(chan error, 1)
 		go func() { served <- NewServer(l, ServerOptions{Logger: testLog(t)}).Serve(t.Context(), far) }()
 		w := newWire(t, near)
-		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":1,"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":2,"client":"t","run":"r","claude":{"path":"claude"}}}`)
 		w.hear()
-		w.say(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
+		w.say(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
 		w.hear()
 		const events = 40
 		go func() {
@@ -176,7 +176,7 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"id":"a","generation":1}}`)
+		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
 		synctest.Wait()
 		next, answered := 0, false
 		for next < events || !answered {
@@ -209,7 +209,7 @@ func TestOverlongLineIsSkipped(t *testing.T) {
 		for range maxLine>>20 + 1 {
 			io.WriteString(far, chunk)
 		}
-		w.say("", `{"jsonrpc":"2.0","method":"event","params":{"id":"a","generation":1,"event":"delta","text":"ok"}}`)
+		w.say("", `{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","generation":1,"event":"delta","text":"ok"}}`)
 		far.Close()
 	}()
 	<-c.Done()

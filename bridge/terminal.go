@@ -87,6 +87,7 @@ func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenRes
 	if err != nil {
 		return PTYOpenResult{}, err
 	}
+	p.Config.Env = c.passed(p.Config.Env)
 	c.mu.Lock()
 	of, spec := c.owner, c.spec
 	c.mu.Unlock()
@@ -171,6 +172,7 @@ func checkPTYSize(cols, rows int) error {
 // PTYOpen opens an agent's session in a terminal. Its output comes as `pty` events, its
 // end as `done`. After an error that is no *RPCError it may be open: PTYClose it.
 func (c *Client) PTYOpen(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {
+	c.placed.add(p.AgentRef)
 	return call[PTYOpenResult](ctx, c, MethodPTYOpen, p)
 }
 

@@ -33,6 +33,7 @@ type writer struct {
 	queue  [][]byte
 	bytes  int // queued or being written
 	closed bool
+	events uint64        // pushed so far
 	work   chan struct{} // capacity 1: "look again"
 	done   chan struct{}
 }
@@ -46,11 +47,25 @@ func newWriter(w io.Writer, timeout time.Duration, limit int, fail func(error)) 
 
 // push appends a line; after close it is dropped and false returned.
 func (w *writer) push(line []byte) bool {
+	return w.put(func() []byte { return line })
+}
+
+// pushEvent appends an event and gives it the next number.
+func (w *writer) pushEvent(rest []byte) bool {
+	return w.put(func() []byte {
+		w.events++
+		return numbered(w.events, rest)
+	})
+}
+
+// put appends the line that make returns. make is called under the lock.
+func (w *writer) put(make func() []byte) bool {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
 		return false
 	}
+	line := make()
 	w.queue = append(w.queue, line)
 	w.bytes += len(line)
 	w.mu.Unlock()

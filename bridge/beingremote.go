@@ -1,0 +1,148 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+)
+
+// leasing is the lease of a conversation, once it has one.
+type leasing struct {
+	mu    sync.Mutex
+	lease *lease // nil while there is none
+	stop  context.CancelFunc
+	runs  sync.WaitGroup
+}
+
+func (l *leasing) current() *lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lease
+}
+
+func (l *leasing) check() error { return l.current().check() }
+
+// begin starts a lease. over is called when it has ended, and not after end.
+func (l *leasing) begin(lease *lease, over func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	l.mu.Lock()
+	l.lease, l.stop = lease, stop
+	l.mu.Unlock()
+	l.runs.Go(func() {
+		lease.run(ctx)
+		if !lease.holds() {
+			over()
+		}
+	})
+}
+
+// end stops the ticks. What the lease says does not change.
+func (l *leasing) end() {
+	l.mu.Lock()
+	stop := l.stop
+	l.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+func (c *conversation) endLease() { c.leasing.end() }
+
+func (c *conversation) isRemote() bool { return c.leasing.current() != nil }
+
+// InstallCommand is how the program of a version is installed; empty if it cannot be told.
+func InstallCommand(version string) string {
+	const program = "go install github.com/arbiter-cli/arbiter/cmd/arbiter@"
+	switch commit, devel := strings.CutPrefix(version, "devel-"); {
+	case devel:
+		return program + commit
+	case strings.HasPrefix(version, "devel"), version == "unknown", version == "":
+		return ""
+	}
+	return program + "v" + strings.TrimPrefix(version, "v")
+}
+
+// installClaude is how the CLI is installed.
+const installClaude = "npm install -g @anthropic-ai/claude-code"
+
+// versionError says what to do about a bridge of another version.
+func (p InitializeParams) versionError(have, what string) error {
+	e := rpcErrorf(CodeVersion, what)
+	if p.Remote == nil {
+		return e
+	}
+	e.Category = CatHost
+	e.Message = fmt.Sprintf("%s: arbiter on the host is version %.60s, here it is %.60s; ", what, have, p.Remote.Version)
+	if command := InstallCommand(p.Remote.Version); command != "" {
+		e.Message += "run there: " + command
+	} else {
+		e.Message += "copy this program to the host"
+	}
+	return e
+}
+
+// mayBeRemote refuses to be what was not asked for: the program of another version, a bridge without a host.
+func (c *conversation) mayBeRemote(p InitializeParams) error {
+	switch {
+	case p.Remote == nil && c.machine != nil:
+		return &RPCError{Code: CodeUnsupported, Category: CatHost,
+			Message: "this bridge was started with --remote, and initialize has no remote"}
+	case p.Remote == nil:
+		return nil
+	case p.Remote.Version != c.version:
+		return p.versionError(c.version, "the versions differ")
+	case c.machine == nil:
+		return &RPCError{Code: CodeUnsupported, Category: CatHost,
+			Message: "this bridge was not started with --remote"}
+	}
+	return nil
+}
+
+// explain adds how the CLI is installed on the host.
+func (p *RemoteParams) explain(err error) error {
+	var e *RPCError
+	if p == nil || !errors.As(err, &e) || e.Category != CatClaudeMissing && e.Category != CatUnsupported {
+		return err
+	}
+	told := *e
+	told.Message += "; run on the host: " + installClaude
+	return &told
+}
+
+// beginRemote makes this bridge a remote one: from then on it has a lease.
+func (c *conversation) beginRemote(ctx context.Context, p InitializeParams) (*RemoteInfo, error) {
+	if p.Remote == nil {
+		return nil, nil
+	}
+	length := time.Duration(p.Remote.LeaseMS) * time.Millisecond
+	l := newLease(length, c.now, c.renewed, func(ctx context.Context) error {
+		var answer Empty
+		return c.p.call(ctx, MethodTick, TickParams{}, &answer)
+	})
+	info, err := c.machine.Begin(ctx, p.owner(), *p.Remote)
+	if err != nil {
+		return nil, err
+	}
+	info.LeaseMS = p.Remote.LeaseMS
+	c.mu.Lock()
+	c.passEnv = maps.Clone(p.Remote.PassEnv)
+	c.mu.Unlock()
+	c.leasing.begin(l, func() { close(c.expired) })
+	return &info, nil
+}
+
+// passed adds what the client passes to an agent's environment. What is set for the agent itself stands.
+func (c *conversation) passed(env map[string]string) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.passEnv) == 0 {
+		return env
+	}
+	all := maps.Clone(c.passEnv)
+	maps.Copy(all, env)
+	return all
+}

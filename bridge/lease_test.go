@@ -1,0 +1,197 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestLeaseOverSlowNetworks: whatever the delay is, up to a sixth of the lease, nobody gives up, and calls work.
+func TestLeaseOverSlowNetworks(t *testing.T) {
+	for _, delay := range []time.Duration{0, 50 * time.Millisecond, time.Second, 5 * time.Second} {
+		t.Run(delay.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRemoteRig(t, time.Minute, &recorder{})
+				r.net.slow(delay)
+				a := r.spawn(t, "orch-1", 1)
+				time.Sleep(time.Hour)
+				if err := r.Message(r.ctx, MessageParams{AgentRef{"orch-1", 1}, "m", "hi", false}); err != nil {
+					t.Errorf("after an hour: %v", err)
+				}
+				by, certain := r.Stopped()
+				if left := time.Until(by); certain || left < time.Minute/2 || left > time.Minute+LeaseGrace {
+					t.Errorf("while it lives it has stopped for certain in %v: %v", left, certain)
+				}
+				select {
+				case <-a.done:
+					t.Error("the agent has ended")
+				default:
+				}
+				r.Close()
+				r.net.reset()
+				<-r.served
+				r.stop()
+			})
+		})
+	}
+}
+
+// TestLeaseEndsBothSides whatever happens to the connection: the bridge has ended its agents before the client says so.
+func TestLeaseEndsBothSides(t *testing.T) {
+	const length = 20 * time.Second
+	for name, tc := range map[string]struct {
+		happen func(*remoteRig)
+		notice time.Duration // that the client takes at most
+	}{
+		"a black hole": {func(r *remoteRig) { r.net.swallow() }, length/2 + time.Second},
+		"a black hole on a slow network": {func(r *remoteRig) {
+			r.net.slow(2 * time.Second)
+			time.Sleep(time.Minute)
+			r.net.swallow()
+		}, length/2 + time.Second},
+		"a reset": {func(r *remoteRig) { r.net.reset() }, time.Second},
+		"the far side sleeps": {func(r *remoteRig) {
+			r.net.swallow()
+			time.Sleep(length / 8)
+			r.awake.sleep(time.Hour)
+		}, length/2 + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRemoteRig(t, length, &recorder{})
+				a := r.spawn(t, "orch-1", 1)
+				time.Sleep(time.Minute)
+				tc.happen(r)
+				began := time.Now()
+				<-r.Done()
+				if took := time.Since(began); took > tc.notice {
+					t.Errorf("the client noticed after %v", took)
+				}
+				by, certain := r.Stopped()
+				if certain {
+					t.Error("it is certain that all has ended in the moment of the loss")
+				}
+				<-a.done
+				if late := time.Since(by); late > 0 {
+					t.Errorf("the agent ended %v after the time from which on it was certain", late)
+				}
+				if time.Until(by) > length+LeaseGrace {
+					t.Errorf("it is certain in %v only", time.Until(by))
+				}
+				r.net.reset()
+				<-r.served
+				r.Close()
+				r.stop()
+			})
+		})
+	}
+}
+
+// TestNothingGoesOnAfterTheLease: a bridge that was stopped, or whose machine slept, and goes on asks the clock before
+// it lets anything happen. What was answered meanwhile does not renew its lease.
+func TestNothingGoesOnAfterTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		h := &recorder{judge: func(context.Context, JudgeParams) (JudgeResult, error) {
+			<-release
+			return JudgeResult{Behavior: Allow}, nil
+		}}
+		r := newRemoteRig(t, time.Minute, h)
+		a := r.spawn(t, "orch-1", 1)
+		judged := make(chan JudgeResult, 1)
+		go func() {
+			got, _ := a.host.Judge(r.ctx, JudgeParams{Tool: "Bash", Input: json.RawMessage(`{}`)})
+			judged <- got
+		}()
+		synctest.Wait()
+		r.awake.sleep(time.Hour)
+		close(release)
+		if got := <-judged; got.Behavior != Deny || !strings.Contains(got.Message, "lease") {
+			t.Errorf("a tool call that was allowed an hour ago: %+v", got)
+		}
+		if _, err := r.Spawn(r.ctx, spawnParams("orch-2", 1)); !errors.Is(err, ErrClosed) {
+			t.Errorf("a spawn after the lease: %v", err)
+		}
+		<-a.done
+		if err := <-r.served; !errors.Is(err, errLeaseOver) {
+			t.Errorf("the bridge ended with %v", err)
+		}
+		r.Close()
+		r.net.reset()
+		r.stop()
+	})
+}
+
+// TestAnsweredAfterTheEnd: an answer that comes when the lease is over changes nothing, however new the tick is.
+func TestAnsweredAfterTheEnd(t *testing.T) {
+	now := time.Duration(1)
+	l := newLease(time.Minute, func() time.Duration { return now }, nil, nil)
+	now += 59 * time.Second
+	l.renew(now)
+	if now += 59 * time.Second; !l.holds() {
+		t.Error("a renewed lease does not hold")
+	}
+	l.renew(now - 59*time.Second) // an older answer
+	now += 2 * time.Second
+	l.renew(now)
+	if l.holds() || l.check() == nil {
+		t.Error("it was renewed after its end")
+	}
+	if (*lease)(nil).check() != nil {
+		t.Error("no lease is no reason to end")
+	}
+}
+
+// TestClientSleeps: the lid of the client's machine was closed for an hour. It gives the bridge up, which has ended.
+func TestClientSleeps(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near := &drowsy{now: sinceStart()}
+		c := newContact(near.Now)
+		c.begin(time.Minute)
+		lost := make(chan error, 1)
+		go c.watch(nil, func(err error) { lost <- err })
+		if _, err := c.tick(t.Context(), TickParams{}); err != nil {
+			t.Error(err)
+		}
+		near.sleep(time.Hour)
+		var silent *SilentError
+		if err := <-lost; !errors.As(err, &silent) || silent.For < time.Hour {
+			t.Errorf("got %v", err)
+		}
+		if left := c.left(); left != 0 {
+			t.Errorf("the bridge ends in %v only", left)
+		}
+		if _, err := c.tick(t.Context(), TickParams{}); codeOf(err) != CodeShuttingDown {
+			t.Errorf("a tick after it was given up: %v", err)
+		}
+	})
+}
+
+// TestShutdownIsCertain: a bridge that says that it stopped everything is not waited for.
+func TestShutdownIsCertain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRemoteRig(t, time.Minute, &recorder{})
+		r.spawn(t, "orch-1", 1)
+		if _, err := r.Shutdown(r.ctx, ShutdownParams{}); err != nil {
+			t.Error(err)
+		}
+		if _, certain := r.Stopped(); !certain {
+			t.Error("it is not certain")
+		}
+		r.end(t)
+	})
+	bubble(t, func(t *testing.T) { // a bridge on this machine ends with its connection
+		r := newRig(t, &fakeLauncher{}, &recorder{})
+		if _, certain := r.Stopped(); certain {
+			t.Error("a bridge that lives has stopped")
+		}
+		r.leave(t)
+		if _, certain := r.Stopped(); !certain {
+			t.Error("a bridge that has ended has not stopped")
+		}
+	})
+}

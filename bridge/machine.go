@@ -1,0 +1,144 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Machine is the host of a remote bridge: its file system, and the directories of agents. A [Server] without one
+// refuses to be remote. Its methods are safe for concurrent use.
+type Machine interface {
+	// Begin is called once, before any other method. Failures are *RPCError with a category.
+	Begin(ctx context.Context, of Owner, p RemoteParams) (RemoteInfo, error)
+	// Resolve returns an entry for each path, in order.
+	Resolve(ctx context.Context, paths []string) []ResolvedPath
+	Inventory(ctx context.Context, p InventoryParams) (InventoryResult, error)
+	PrepareWork(ctx context.Context, p PrepareWorkParams) (WorkResult, error)
+	CommitWork(ctx context.Context, p CommitWorkParams) (CommitWorkResult, error)
+	RemoveWork(ctx context.Context, p RemoveWorkParams) (RemoveWorkResult, error)
+}
+
+// Bounds of what a client asks of a host.
+const (
+	maxResolved   = 10_000
+	maxPathLength = 16 << 10
+	minLeaseMS    = 1_000
+	maxLeaseMS    = 24 * 60 * 60 * 1_000
+)
+
+func (p *RemoteParams) check() error {
+	if p == nil {
+		return nil
+	}
+	if p.LeaseMS < minLeaseMS || p.LeaseMS > maxLeaseMS {
+		return fmt.Errorf("remote.lease_ms: want %d to %d, not %d", minLeaseMS, maxLeaseMS, p.LeaseMS)
+	}
+	if p.Dir != "" && !filepath.IsAbs(p.Dir) && p.Dir != "~" && !strings.HasPrefix(p.Dir, "~/") {
+		return fmt.Errorf("remote.dir is neither absolute nor below ~: %.100q", p.Dir)
+	}
+	if err := checkEnv(p.PassEnv); err != nil {
+		return fmt.Errorf("remote.pass_%w", err)
+	}
+	return required("remote.version", p.Version)
+}
+
+func (p ResolveParams) check() error {
+	if len(p.Paths) > maxResolved {
+		return fmt.Errorf("paths: %d are too many; %d is the most", len(p.Paths), maxResolved)
+	}
+	for _, path := range p.Paths {
+		if !filepath.IsAbs(path) || len(path) > maxPathLength || strings.ContainsRune(path, 0) {
+			return fmt.Errorf("paths: this is no absolute path: %.100q", path)
+		}
+	}
+	return nil
+}
+
+func (p InventoryParams) check() error {
+	if !filepath.IsAbs(p.Dir) {
+		return fmt.Errorf("dir is not absolute: %.100q", p.Dir)
+	}
+	return nil
+}
+
+func (p PrepareWorkParams) check() error {
+	switch {
+	case p.Orchestrator < 1, p.Generation < 1:
+		return errors.New("orchestrator and generation count from 1")
+	case p.Kind != "worktree" && p.Kind != "clone":
+		return fmt.Errorf("kind: want worktree or clone, not %.40q", p.Kind)
+	case p.Subdir != "" && !filepath.IsLocal(p.Subdir):
+		return fmt.Errorf("subdir is not below the work tree: %.100q", p.Subdir)
+	}
+	return checkCommit(p.Base)
+}
+
+// checkCommit keeps names of branches, and options, out of git's arguments.
+func checkCommit(id string) error {
+	if n := len(id); n != 40 && n != 64 || strings.Trim(id, "0123456789abcdef") != "" {
+		return fmt.Errorf("base is no commit: %.100q", id)
+	}
+	return nil
+}
+
+func (p CommitWorkParams) check() error {
+	if p.Orchestrator < 1 {
+		return errors.New("orchestrator counts from 1")
+	}
+	return required("message", p.Message)
+}
+
+func (p RemoveWorkParams) check() error {
+	if p.Orchestrator < 1 {
+		return errors.New("orchestrator counts from 1")
+	}
+	return nil
+}
+
+// onMachine makes a handler of a method of the host's.
+func onMachine[P, R any](c *conversation, name string, ask func(Machine, context.Context, P) (R, error)) handlerFunc {
+	return method(func(ctx context.Context, p P) (R, error) {
+		var none R
+		if !c.isRemote() {
+			return none, rpcErrorf(CodeUnsupported, "only a remote bridge has "+name)
+		}
+		return inquire(ctx, c.inquiries, name, func(ctx context.Context) (R, error) { return ask(c.machine, ctx, p) })
+	})
+}
+
+func resolveOn(m Machine, ctx context.Context, p ResolveParams) (ResolveResult, error) {
+	return ResolveResult{Paths: m.Resolve(ctx, p.Paths)}, ctx.Err()
+}
+
+// Resolve asks where paths lead on the bridge's host.
+func (c *Client) Resolve(ctx context.Context, p ResolveParams) (ResolveResult, error) {
+	r, err := call[ResolveResult](ctx, c, MethodResolve, p)
+	if err == nil && len(r.Paths) != len(p.Paths) {
+		return ResolveResult{}, fmt.Errorf("%s: the bridge answered %d of %d questions", MethodResolve, len(r.Paths),
+			len(p.Paths))
+	}
+	return r, err
+}
+
+// Inventory asks what the workspace of a directory on the bridge's host brings along.
+func (c *Client) Inventory(ctx context.Context, p InventoryParams) (InventoryResult, error) {
+	return call[InventoryResult](ctx, c, MethodInventory, p)
+}
+
+// PrepareWork makes the directory of an Orchestrator on the bridge's host, or finds it.
+func (c *Client) PrepareWork(ctx context.Context, p PrepareWorkParams) (WorkResult, error) {
+	return call[WorkResult](ctx, c, MethodPrepareWork, p)
+}
+
+// CommitWork commits what is uncommitted in the directory of an Orchestrator.
+func (c *Client) CommitWork(ctx context.Context, p CommitWorkParams) (CommitWorkResult, error) {
+	return call[CommitWorkResult](ctx, c, MethodCommitWork, p)
+}
+
+// RemoveWork saves and removes the directory of an Orchestrator.
+func (c *Client) RemoveWork(ctx context.Context, p RemoveWorkParams) (RemoveWorkResult, error) {
+	return call[RemoveWorkResult](ctx, c, MethodRemoveWork, p)
+}

@@ -1,0 +1,249 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+func remoteParams() InitializeParams {
+	return InitializeParams{Client: "test", Run: "run-1", Bridge: "box",
+		Remote: &RemoteParams{Version: "test", LeaseMS: 60_000}}
+}
+
+// TestRemoteBridge tells of its host, and passes variables to agents, terminals and queries, not to checks.
+func TestRemoteBridge(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRemoteRig(t, time.Minute, &recorder{})
+		if want := (Owner{"run-1", "box"}); r.machine.of != want {
+			t.Errorf("the machine began for %+v", r.machine.of)
+		}
+		var got map[string]string
+		r.l.launch = func(_ context.Context, p SpawnParams, host Host) (Agent, error) {
+			got = p.Config.Env
+			return r.l.add(p, host), nil
+		}
+		p := spawnParams("orch-1", 1)
+		p.Config.Env = map[string]string{"MODE": "own"}
+		if _, err := r.Spawn(r.ctx, p); err != nil {
+			t.Fatal(err)
+		}
+		if got["NPM_TOKEN"] != "x" || got["MODE"] != "own" {
+			t.Errorf("the agent's environment: %v", got)
+		}
+		if found, err := r.Resolve(r.ctx, ResolveParams{Paths: []string{"/a", "/b"}}); err != nil ||
+			len(found.Paths) != 2 || found.Paths[1].Path != "/b" {
+			t.Errorf("resolve: %+v, %v", found, err)
+		}
+		for what, err := range map[string]error{
+			"a relative path":      errOf(r.Resolve(r.ctx, ResolveParams{Paths: []string{"a"}})),
+			"a relative directory": errOf(r.Inventory(r.ctx, InventoryParams{Dir: "w"})),
+			"a branch as base": errOf(r.PrepareWork(r.ctx, PrepareWorkParams{Orchestrator: 1, Generation: 1,
+				Kind: "worktree", Base: "--upload-pack=x"})),
+			"a directory above": errOf(r.PrepareWork(r.ctx, PrepareWorkParams{Orchestrator: 1, Generation: 1,
+				Kind: "clone", Base: strings.Repeat("0", 40), Subdir: "../x"})),
+		} {
+			if codeOf(err) != -32602 {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		r.end(t)
+	})
+}
+
+// TestRemoteRefusals says what to do about a bridge that cannot be used.
+func TestRemoteRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		version string
+		machine Machine
+		change  func(*InitializeParams)
+		code    int
+		want    string
+	}{
+		"another version": {"1.4.0", &fakeMachine{}, func(p *InitializeParams) { p.Remote.Version = "1.5.0" },
+			CodeVersion,
+			"arbiter on the host is version 1.4.0, here it is 1.5.0; run there: go install " +
+				"github.com/arbiter-cli/arbiter/cmd/arbiter@v1.5.0"},
+		"another build": {"1.4.0", &fakeMachine{}, func(p *InitializeParams) { p.Remote.Version = "devel-0123456789ab" },
+			CodeVersion, "cmd/arbiter@0123456789ab"},
+		"an unknown build": {"1.4.0", &fakeMachine{}, func(p *InitializeParams) { p.Remote.Version = "devel" }, CodeVersion,
+			"copy this program to the host"},
+		"another protocol": {"test", &fakeMachine{}, func(p *InitializeParams) { p.ProtocolVersion = 1 }, CodeVersion,
+			"protocol version"},
+		"without --remote": {"test", nil, func(p *InitializeParams) {}, CodeUnsupported, "not started with --remote"},
+		"without remote": {"test", &fakeMachine{}, func(p *InitializeParams) { p.Remote = nil }, CodeUnsupported,
+			"was started with --remote"},
+		"no name": {"test", &fakeMachine{}, func(p *InitializeParams) { p.Bridge = "" }, -32602,
+			"bridge is missing"},
+		"a name that is a path": {"test", &fakeMachine{}, func(p *InitializeParams) { p.Bridge = "../x" }, -32602, "bridge"},
+		"no lease": {"test", &fakeMachine{}, func(p *InitializeParams) { p.Remote.LeaseMS = 0 }, -32602,
+			"lease_ms"},
+		"no CLI": {"test", &fakeMachine{}, func(p *InitializeParams) { p.Claude.Path = "/missing" }, CodeClaude,
+			"run on the host: npm install -g @anthropic-ai/claude-code"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				served := make(chan error, 1)
+				l := &fakeLauncher{detect: func(_ context.Context, spec ClaudeSpec) (ClaudeInfo, error) {
+					if spec.Path == "/missing" {
+						return ClaudeInfo{}, &RPCError{Code: CodeClaude, Category: CatClaudeMissing, Message: "none"}
+					}
+					return ClaudeInfo{}, nil
+				}}
+				server := NewServer(l, ServerOptions{Version: tc.version, Machine: tc.machine, Now: sinceStart()})
+				go func() { served <- server.Serve(t.Context(), far) }()
+				c := NewClient(near, &recorder{}, testLog(t))
+				p := remoteParams()
+				tc.change(&p)
+				_, err := c.Initialize(t.Context(), p)
+				if codeOf(err) != tc.code || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("got %v", err)
+				}
+				c.Close()
+				<-served
+			})
+		})
+	}
+}
+
+// TestHostilePeer: a host that breaks the protocol is left, and the reason says how.
+func TestHostilePeer(t *testing.T) {
+	event := func(n int, id string, generation int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"event","params":{"n":%d,"id":%q,"generation":%d,"event":"delta",`+
+			`"text":"x"}}`, n, id, generation)
+	}
+	request := func(id, method, agent string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q,"params":{"id":%q,"generation":1,"tool":"Bash",`+
+			`"input":{}}}`, id, method, agent)
+	}
+	for name, tc := range map[string]struct {
+		says func(say func(string))
+		want string
+	}{
+		"an event again": {func(say func(string)) {
+			say(event(1, "orch-1", 1))
+			say(event(2, "orch-1", 1))
+			say(event(1, "orch-1", 1))
+		}, "the event with the number 1 came after number 2"},
+		"an event without a number": {func(say func(string)) { say(event(0, "orch-1", 1)) }, "number 0 came after number 0"},
+		"another agent's event":     {func(say func(string)) { say(event(1, "arbiter", 1)) }, `an event of "arbiter#1"`},
+		"a later generation":        {func(say func(string)) { say(event(1, "orch-1", 2)) }, `an event of "orch-1#2"`},
+		"another agent's tool call": {func(say func(string)) { say(request("c1", MethodToolCall, "arbiter")) },
+			`a request of "arbiter#1"`},
+		"another agent's permission": {func(say func(string)) { say(request("c1", MethodPermission, "orch-2")) },
+			`a request of "orch-2#1"`},
+		"another agent's judgement": {func(say func(string)) { say(request("c1", MethodJudge, "orch-2")) },
+			`a request of "orch-2#1"`},
+		"a request again": {func(say func(string)) {
+			say(request("c7", MethodToolCall, "orch-1"))
+			say(request("c7", MethodToolCall, "orch-1"))
+		}, "the request c7 came again"},
+		"a line without end": {func(say func(string)) {
+			long := strings.Repeat("x", 1<<20)
+			for range maxLine>>20 + 1 {
+				say("\x00" + long) // say adds no line end then
+			}
+		}, "a line of more than"},
+		"lines that are no messages": {func(say func(string)) {
+			for range maxStray + 1 {
+				say("Welcome to box!")
+			}
+		}, "lines that are no messages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c, say, _ := hostilePeer(t, func(*InitializeResult) {})
+				if _, err := c.Initialize(t.Context(), remoteParams()); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.Spawn(t.Context(), spawnParams("orch-1", 1)); err != nil {
+					t.Fatal(err)
+				}
+				go tc.says(say)
+				<-c.Done()
+				var broke *ViolationError
+				if err := c.Err(); !errors.As(err, &broke) || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("the connection ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestLyingInitialize: what a host tells of itself is not believed where it matters.
+func TestLyingInitialize(t *testing.T) {
+	for name, lie := range map[string]func(*InitializeResult){
+		"no remote":            func(r *InitializeResult) { r.Remote = nil },
+		"another version":      func(r *InitializeResult) { r.Version = "another" },
+		"a longer lease":       func(r *InitializeResult) { r.Remote.LeaseMS *= 2 },
+		"no home":              func(r *InitializeResult) { r.Remote.Home = "" },
+		"a relative directory": func(r *InitializeResult) { r.Remote.Dir = "srv" },
+		"a directory with ..":  func(r *InitializeResult) { r.Remote.Dir = "/srv/../etc" },
+		"a directory for a shell": func(r *InitializeResult) {
+			r.Remote.Dir, r.Remote.Cache = "/srv/$(id)", "/srv/$(id)/cache"
+		},
+		"a cache elsewhere":  func(r *InitializeResult) { r.Remote.Cache = "/home/other/.git" },
+		"a relative sandbox": func(r *InitializeResult) { r.Remote.Sandbox = "bwrap" },
+		"a long tale":        func(r *InitializeResult) { r.Remote.Hostname = strings.Repeat("x", 5000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c, _, _ := hostilePeer(t, lie)
+				_, err := c.Initialize(t.Context(), remoteParams())
+				var broke *ViolationError
+				if !errors.As(err, &broke) {
+					t.Errorf("initialize: %v", err)
+				}
+				<-c.Done()
+				if !errors.As(c.Err(), &broke) {
+					t.Errorf("the connection ended with %v", c.Err())
+				}
+			})
+		})
+	}
+}
+
+// hostilePeer answers initialize, with a lie, and spawn. say writes a line to the client.
+func hostilePeer(t *testing.T, lie func(*InitializeResult)) (c *Client, say func(string), far net.Conn) {
+	t.Helper()
+	near, far := net.Pipe()
+	c = newClient(near, &recorder{}, testLog(t))
+	c.contact.now = sinceStart()
+	c.start()
+	say = func(line string) {
+		if rest, open := strings.CutPrefix(line, "\x00"); open {
+			_, _ = far.Write([]byte(rest))
+			return
+		}
+		_, _ = far.Write([]byte(line + "\n"))
+	}
+	go func() {
+		lines := bufio.NewScanner(far)
+		for lines.Scan() {
+			var m struct {
+				ID     string
+				Method string
+			}
+			if json.Unmarshal(lines.Bytes(), &m) != nil || m.Method == "" {
+				continue
+			}
+			info, _ := (&fakeMachine{}).Begin(t.Context(), Owner{}, RemoteParams{})
+			info.LeaseMS = 60_000
+			result := InitializeResult{ProtocolVersion: ProtocolVersion, Version: "test", Remote: &info}
+			lie(&result)
+			answer, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
+			if m.Method != MethodInitialize {
+				answer, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": SpawnResult{}})
+			}
+			say(string(answer))
+		}
+	}()
+	return c, say, far
+}

@@ -1,0 +1,160 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// ViolationError is why a client ended a connection: the bridge broke the protocol in a way that no honest bridge does.
+// A host that does so is not to be tried again without a human.
+type ViolationError struct{ What string }
+
+func (e *ViolationError) Error() string { return "the host broke the protocol: " + e.What }
+
+func violation(format string, args ...any) *ViolationError {
+	return &ViolationError{fmt.Sprintf(format, args...)}
+}
+
+// placed are the agents that a client has started at its bridge. What a remote bridge says of others is refused: it
+// could speak for an agent of another host.
+type placed struct {
+	mu      sync.Mutex
+	strict  bool           // of a remote bridge
+	agents  map[string]int // the latest generation, by id
+	numbers uint64         // of the last event
+}
+
+func (p *placed) demand() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.strict = true
+}
+
+func (p *placed) add(ref AgentRef) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.agents == nil {
+		p.agents = map[string]int{}
+	}
+	p.agents[ref.ID] = max(p.agents[ref.ID], ref.Generation)
+}
+
+// about checks that something is about an agent that is placed here.
+func (p *placed) about(what string, ref AgentRef) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if latest, known := p.agents[ref.ID]; p.strict && (!known || ref.Generation < 1 || ref.Generation > latest) {
+		return violation("it sent %s of %.100q, an agent that is not placed there", what, ref.String())
+	}
+	return nil
+}
+
+// event checks an event and its number: numbers grow, so that what is sent again, by a transport that plays its output
+// anew for one, is not taken for news.
+func (p *placed) event(ev Event, number uint64) error {
+	p.mu.Lock()
+	last := p.numbers
+	p.numbers = max(last, number)
+	p.mu.Unlock()
+	if number <= last {
+		return violation("the event with the number %d came after number %d", number, last)
+	}
+	return p.about("an event", ev.AgentRef)
+}
+
+// placedAgent makes a handler of a request about an agent.
+func placedAgent[P interface{ ref() AgentRef }, R any](c *Client,
+	serve func(context.Context, P) (R, error)) handlerFunc {
+	return method(func(ctx context.Context, p P) (R, error) {
+		if err := c.placed.about("a request", p.ref()); err != nil {
+			var none R
+			c.p.s.fail(err)
+			return none, err
+		}
+		return serve(ctx, p)
+	})
+}
+
+// window tells ids of requests that came before from new ones. Requests are numbered when they are made, and written by
+// several goroutines, so that their order may differ a little.
+type window struct {
+	latest uint64
+	seen   map[uint64]bool // of the last ones
+}
+
+// reordered is how many requests a later one may overtake.
+const reordered = 4096
+
+// take notes an id, and reports whether it is new.
+func (w *window) take(id string) bool {
+	number, err := strconv.ParseUint(strings.TrimPrefix(id, "c"), 10, 64)
+	if err != nil || w.seen[number] || number+reordered < w.latest {
+		return false
+	}
+	if w.seen == nil {
+		w.seen = map[uint64]bool{}
+	}
+	w.seen[number] = true
+	if w.latest = max(w.latest, number); len(w.seen) > 2*reordered {
+		maps.DeleteFunc(w.seen, func(n uint64, _ bool) bool { return n+reordered < w.latest })
+	}
+	return true
+}
+
+// Bounds of what a remote bridge tells of itself.
+const maxTold = 4096
+
+// honest checks what a remote bridge answered: a program that did not understand what it was asked for, or says so
+// falsely, would go on without a lease.
+func (r InitializeResult) honest(p InitializeParams) error {
+	info := r.Remote
+	if info == nil {
+		return violation("it does not say that it is a remote bridge")
+	}
+	if r.Version != p.Remote.Version {
+		return violation("it is arbiter %.100q, and did not refuse %.100q", r.Version, p.Remote.Version)
+	}
+	if info.LeaseMS != p.Remote.LeaseMS {
+		return violation("it took a lease of %d ms for one of %d ms", info.LeaseMS, p.Remote.LeaseMS)
+	}
+	for name, value := range map[string]string{"home": info.Home, "dir": info.Dir, "cache": info.Cache} {
+		if !cleanPath(value) {
+			return violation("its %s is no clean absolute path: %.100q", name, value)
+		}
+	}
+	for name, value := range map[string]string{"dir": info.Dir, "cache": info.Cache} {
+		if strings.Trim(value, plainWord) != "" {
+			return violation("its %s has characters that a shell would read: %.100q", name, value)
+		}
+	}
+	if !strings.HasPrefix(info.Cache, strings.TrimSuffix(info.Dir, "/")+"/") {
+		return violation("its cache is not below its directory: %.100q", info.Cache)
+	}
+	if info.Sandbox != "" && !cleanPath(info.Sandbox) {
+		return violation("its sandbox is no absolute path: %.100q", info.Sandbox)
+	}
+	for _, hidden := range info.SandboxHide {
+		if !cleanPath(hidden) {
+			return violation("it hides what is no absolute path: %.100q", hidden)
+		}
+	}
+	for _, text := range []string{info.Hostname, info.OS, info.Arch, info.Namespace, info.SandboxReason, r.Version,
+		r.Claude.Version, r.Claude.Path} {
+		if len(text) > maxTold {
+			return violation("it tells too much of itself: %.100q …", text)
+		}
+	}
+	return nil
+}
+
+func cleanPath(name string) bool {
+	return path.IsAbs(name) && path.Clean(name) == name && len(name) <= maxTold && !strings.ContainsRune(name, 0)
+}
+
+// plainWord are the characters of words that are appended to a host's command: ssh hands them to a shell.
+const plainWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/=:@%+,-"
