@@ -223,6 +223,7 @@ var reserved = []struct {
 var testOnly = []string{"testing", "testing/...", "github.com/google/go-cmp/...", "go.uber.org/goleak", "golang.org/x/tools/txtar", "github.com/rogpeppe/go-internal/..."}
 
 var forTests = []string{"./cmd/arbiter/internal/acpagent/acpschema", "./internal/workspace/gittest",
+	"./internal/hosts/hosttest",
 	"./rehearsal/corpus", "./rehearsal/wirecase", "./tui/tuitest"}
 
 // pkg is what `go list -json` says of a package.

@@ -11,6 +11,7 @@ import (
 // version, and listens for nobody.
 var networks = map[string]string{
 	"supervisor/decider/modelapi/":    "questions of a decider, to the provider that --decider-provider names",
+	"internal/hosts/hosttest/":        "hosts of tests, on loopback",
 	"rehearsal/":                      "a scripted model on loopback, and the client of it that plays the CLI",
 	"cmd/arbiter/internal/webnotify/": "notifications that --notify ntfy:URL or webhook:URL asks for",
 	"cmd/arbiter/internal/telemetry/": "spans, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names",

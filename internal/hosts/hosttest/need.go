@@ -1,0 +1,105 @@
+// Package hosttest starts hosts for tests on this machine: a real sshd with another account and another home, a Slurm
+// of two nodes, and a relay that delays, resets and swallows what goes over a link.
+//
+// They need root and packages that scripts/packages installs. Without them a test is skipped; where $CI is set, as in
+// .ci/run, it fails. Outside of CI they are started only if ARBITER_TEST_HOSTS is set, because they add an account to
+// the system. Everything listens on loopback alone and ends with its test.
+package hosttest
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long something is waited for that must happen. It is a failure's deadline, never a measure.
+const patience = time.Minute
+
+// need skips the test unless it is wanted, and fails it if it is wanted and cannot be.
+func need(t testing.TB, programs ...string) {
+	t.Helper()
+	if os.Getenv("CI") == "" && os.Getenv("ARBITER_TEST_HOSTS") == "" {
+		t.Skip("HOSTS ARE NOT TESTED: set ARBITER_TEST_HOSTS=1; it needs root, and adds the account " + Account)
+	}
+	missing := []string{}
+	if os.Geteuid() != 0 {
+		missing = append(missing, "root")
+	}
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) > 0 {
+		t.Skipf("HOSTS ARE NOT TESTED: there is no %s (scripts/packages --install, as root)", strings.Join(missing, ", "))
+	}
+}
+
+// open makes a directory of the test's that other accounts can read.
+func open(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "arbiter-far-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// must runs a command that must succeed.
+func must(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Account is the second account.
+const Account = "arbiter-far"
+
+// account makes the second account, unless it is there.
+func account(t testing.TB) *user.User {
+	t.Helper()
+	who, err := user.Lookup(Account)
+	if err != nil {
+		out, addErr := exec.Command("useradd", "--no-create-home", "--home-dir", "/", "--shell", "/bin/bash",
+			"--password", "*", Account).CombinedOutput()
+		if who, err = user.Lookup(Account); err != nil { // another test may have been faster
+			t.Fatalf("add the account %s: %v\n%s", Account, addErr, out)
+		}
+	}
+	return who
+}
+
+// Lend makes a program of this account's usable by others: a hard link, or a copy, in a directory.
+func Lend(t testing.TB, dir, name, program string) {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, name)
+	if err := os.Link(real, to); err != nil {
+		must(t, "cp", real, to)
+	}
+	info, err := os.Stat(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm()&0o005 != 0o005 {
+		t.Fatalf("%s cannot be run by others", program)
+	}
+}

@@ -1,0 +1,129 @@
+package hosttest
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Slurm is a cluster of two nodes, n1 and n2, on this machine.
+type Slurm struct {
+	Conf string // its slurm.conf
+}
+
+// Command is the command of a node as a host. -u: nothing is buffered; -Q: nothing is said besides.
+func (Slurm) Command(node string) []string {
+	return []string{"srun", "-Q", "-n1", "-w", node, "-D", "/", "-u"}
+}
+
+// NewSlurm starts one, sets SLURM_CONF for the test, and ends it with the test.
+func NewSlurm(t *testing.T) Slurm {
+	t.Helper()
+	need(t, "/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged", "srun", "sinfo", "runuser")
+	dir := open(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"state", "spool.n1", "spool.n2", "munge"} {
+		if err := os.Mkdir(at(d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := make([]byte, 1024)
+	_, _ = rand.Read(key)
+	write(t, at("munge/key"), string(key))
+	munge, err := user.Lookup("munge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, "chown", "-R", munge.Uid+":"+munge.Gid, at("munge"))
+	must(t, "chmod", "600", at("munge/key"))
+	s := Slurm{Conf: at("slurm.conf")}
+	conf := fmt.Sprintf(slurmConf, host, FreePort(t), at("munge/socket"), dir)
+	for _, node := range []string{"n1", "n2"} {
+		conf += fmt.Sprintf("NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=64 State=UNKNOWN\n", node, host,
+			FreePort(t))
+	}
+	write(t, s.Conf, conf+"PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO\n")
+	t.Setenv("SLURM_CONF", s.Conf)
+
+	Serve(t, "", nil, "setpriv", "--reuid", munge.Uid, "--regid", munge.Gid, "--clear-groups", "/usr/sbin/munged",
+		"--force", "--foreground", "--key-file="+at("munge/key"), "--socket="+at("munge/socket"),
+		"--pid-file="+at("munge/pid"), "--log-file="+at("munge/log"), "--seed-file="+at("munge/seed"))
+	await(t, "munged", func() bool { _, err := os.Stat(at("munge/socket")); return err == nil })
+	Serve(t, "Running as primary controller", nil, "/usr/sbin/slurmctld", "-D", "-f", s.Conf)
+	for _, node := range []string{"n1", "n2"} {
+		Serve(t, "slurmd started", nil, "/usr/sbin/slurmd", "-D", "-f", s.Conf, "-N", node)
+	}
+	await(t, "two idle nodes", func() bool {
+		out, _ := exec.Command("sinfo", "-h", "-N", "-o", "%t").Output()
+		return strings.Count(string(out), "idle") == 2
+	})
+	t.Cleanup(func() { // a node that ends leaves what its jobs have started
+		_ = exec.Command("scancel", "--user", "root").Run()
+		await(t, "the end of all jobs", func() bool { return len(s.Jobs(t)) == 0 })
+	})
+	return s
+}
+
+// await looks until something is so: these programs tell nobody.
+func await(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// Jobs are the cluster's jobs that are not over, by their number.
+func (s Slurm) Jobs(t testing.TB) map[int]string {
+	t.Helper()
+	jobs := map[int]string{}
+	for line := range strings.Lines(must(t, "squeue", "-h", "-o", "%i %N")) {
+		id, node, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if n, err := strconv.Atoi(id); err == nil {
+			jobs[n] = node
+		}
+	}
+	return jobs
+}
+
+// slurmConf takes the machine's name, a port, the socket of munged and a directory.
+const slurmConf = `ClusterName=arbiter
+SlurmctldHost=%s(127.0.0.1)
+SlurmctldPort=%d
+AuthType=auth/munge
+CryptoType=crypto/munge
+AuthInfo=socket=%s
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+ReturnToService=2
+SlurmctldPidFile=%[4]s/slurmctld.pid
+SlurmdPidFile=%[4]s/slurmd.%%n.pid
+SlurmdSpoolDir=%[4]s/spool.%%n
+SlurmdParameters=config_overrides
+SlurmUser=root
+StateSaveLocation=%[4]s/state
+SwitchType=switch/none
+TaskPlugin=task/none
+SchedulerType=sched/backfill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+KillWait=10
+InactiveLimit=60
+SlurmdTimeout=30
+MessageTimeout=15
+`
