@@ -11,6 +11,7 @@ package tui
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -73,6 +74,7 @@ type app struct {
 	chosen    bool // a person chose the colours here
 	word      flash
 	bell      notify.State
+	chimes    notify.State // of sounds
 }
 
 // flash is an answer that stays for a moment.
@@ -286,7 +288,27 @@ func (d *app) pace() time.Duration {
 func (d *app) ring() {
 	moment := d.moment()
 	d.f.screen.SetWindowTitle(notify.Title(moment))
-	d.f.screen.Send(d.bell.Ring(d.f.options.Notify, moment))
+	d.f.screen.Send(d.bell.Ring(d.f.options.Notify, moment) + d.sound(moment))
+}
+
+// sound plays a sound when a person is needed or a run has ended, once for each, and returns the bells that stand in.
+func (d *app) sound(moment notify.Moment) string {
+	play := d.f.options.Ritual.Sound
+	if play == nil {
+		return ""
+	}
+	if _, due := d.chimes.Look(notify.Options{Bell: true, Finished: true}, moment); !due {
+		return ""
+	}
+	cue := SoundAsked
+	switch moment.Ended {
+	case "", contract.StatusNeedsInput:
+	case contract.StatusComplete:
+		cue = SoundDone
+	default:
+		cue = SoundFailed
+	}
+	return strings.Repeat("\a", play(cue))
 }
 
 // setLook changes how everything is drawn.

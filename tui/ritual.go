@@ -19,7 +19,20 @@ type Ritual struct {
 	Human ritual.Kind // who the person is
 	// Remember keeps who the person chose to be; nil: nobody does.
 	Remember func(ritual.Kind)
+	// Sound plays a sound without waiting for it, and returns how often the terminal's bell is to ring in its place;
+	// nil: all is silent.
+	Sound func(Sound) (bells int)
 }
+
+// Sound is what a sound means.
+type Sound int
+
+// The sounds.
+const (
+	SoundAsked  Sound = iota // a word of the person's is awaited
+	SoundDone                // the run is complete
+	SoundFailed              // it has ended in another way
+)
 
 // walkFrame is the time between two frames of a walk.
 const walkFrame = 100 * time.Millisecond

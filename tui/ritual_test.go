@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,4 +88,34 @@ func TestNoTitle(t *testing.T) {
 	play(t, 100, 30, func(o *Options, _ *theatre) {
 		o.Ritual, o.Begin = Ritual{Title: true}, &Begin{Task: "Weave"}
 	}, func(s *scene) { s.ExpectNot("Who comes?") })
+}
+
+// TestSounds: one when a word of the person's is awaited, and one at the end; bells stand in where nothing can play.
+func TestSounds(t *testing.T) {
+	for bells := range 2 {
+		var played []Sound
+		play(t, 100, 30, func(o *Options, _ *theatre) {
+			o.Notify.Bell = false
+			o.Ritual.Sound = func(s Sound) int { played = append(played, s); return bells }
+		}, func(s *scene) {
+			s.weave()
+			rung := 0
+			s.face.screen.OnSend = func(sequence string) { rung += strings.Count(sequence, "\a") }
+			s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Which header?")) })
+			s.Advance(time.Minute)
+			s.Type("The new one\n")
+			s.Settle()
+			s.does(func(p *puppet) {
+				p.says("orch-1", tells("done", "The header is written.", true))
+				p.says("arbiter", rules("COMPLETE", "It is done.", "summary", "The loom knows the new header."))
+			})
+			s.Advance(time.Minute)
+			if got := fmt.Sprint(played); got != fmt.Sprint([]Sound{SoundAsked, SoundDone}) {
+				t.Errorf("played %s", got)
+			}
+			if rung != 2*bells {
+				t.Errorf("%d bells, want %d", rung, 2*bells)
+			}
+		})
+	}
 }

@@ -213,6 +213,9 @@ var settings = slices.Concat(
 			"UTF-8)"},
 		setting{name: "ritual", kind: kindText, value: ritualScene, usage: choice(ritualFull, ritualScene, ritualOff) +
 			"a title once a day and the agents as figures, the figures alone, or neither"},
+		setting{name: "sound", kind: kindText, value: soundOff, usage: choice(soundOff, soundOn) +
+			"play a short sound when a run waits for you, and at its end: with afplay, pw-play, paplay, aplay, play or " +
+			"ffplay, else with the bell"},
 		setting{name: "reduced-motion", kind: kindBool, usage: "no animation: redraw only what changed"},
 		setting{name: "no-mouse", kind: kindBool, usage: "do not use the mouse"},
 		setting{name: "on-hangup", kind: kindText, value: "leave",

@@ -25,6 +25,8 @@ type screenSettings struct {
 	Posts []webnotify.Target
 	// Ritual is ritualFull, ritualScene or ritualOff.
 	Ritual string
+	// Sound is soundOff or soundOn.
+	Sound string
 	// OnHangup is hangupLeave or hangupStop.
 	OnHangup string
 }
@@ -40,7 +42,10 @@ func readScreenSettings(c *cli.Context) (screenSettings, error) {
 	f := screenSettings{
 		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
 		Mouse: !c.Bool("no-mouse"), OnHangup: c.String("on-hangup"),
-		Ritual: c.String("ritual"),
+		Ritual: c.String("ritual"), Sound: c.String("sound"),
+	}
+	if f.Sound != soundOff && f.Sound != soundOn {
+		return f, usagef("--sound %q: use off or on", f.Sound)
 	}
 	if f.Ritual != ritualFull && f.Ritual != ritualScene && f.Ritual != ritualOff {
 		return f, usagef("--ritual %q: use full, scene or off", f.Ritual)
@@ -111,6 +116,9 @@ func (e env) screenCommand(c choices) error {
 		Painting: painting,
 	}
 	options.Ritual = readRitual(c, time.Now())
+	var silence func()
+	options.Ritual.Sound, silence = openSound(c.Face)
+	defer silence()
 	options.Home, _ = os.UserHomeDir() // without one, rules with ~ match nothing
 	// Beside the runs, because /tmp may be memory; the files have no names.
 	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {

@@ -41,7 +41,7 @@ func TestStory(t *testing.T) {
 	tell("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`)})
 	tell("orch-1", contract.Turn{Outcome: "done"})
 	want := `— 31 January 2026 —
-23:59:58  The weaving begins. Claude Code 2.1.329, in /loom. Permissions: ask. Workspace not trusted.
+23:59:58  The weaving begins. Claude Code 2.1.329, in /loom. Permissions: ask.
 23:59:59  The Arbiter to Orchestrator I, brief: Mend it.
 — 1 February 2026 —
 00:00:11  Orchestrator I used

@@ -1,0 +1,82 @@
+package chime
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+)
+
+// Cue is what a sound means.
+type Cue int
+
+// The cues.
+const (
+	Asked  Cue = iota // a word of the person's is awaited
+	Done              // a run is complete
+	Failed            // a run has ended in another way
+)
+
+// longest is how long a player may take.
+const longest = 3 * time.Second
+
+// Chime plays cues, one at a time. Its methods are safe for concurrent use.
+type Chime struct {
+	play   func(ctx context.Context, file string) error
+	cues   chan Cue
+	cancel context.CancelFunc
+	done   chan struct{}
+	once   sync.Once
+}
+
+// New is a chime whose sounds are played by play, which returns when its context ends, at the latest. The owner of the
+// chime closes it.
+func New(play func(ctx context.Context, file string) error) *Chime {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Chime{play: play, cues: make(chan Cue, 1), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		for {
+			select {
+			case cue := <-c.cues:
+				_ = c.sound(ctx, cue) // there is nobody to tell: the screen says the same
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// Play plays a cue, unless one is being played and another waits already.
+func (c *Chime) Play(cue Cue) {
+	select {
+	case c.cues <- cue:
+	default:
+	}
+}
+
+// Close ends what is being played, and returns when it has ended.
+func (c *Chime) Close() {
+	c.once.Do(c.cancel)
+	<-c.done
+}
+
+// sound has a file of its own played, which nobody else can read.
+func (c *Chime) sound(ctx context.Context, cue Cue) error {
+	f, err := os.CreateTemp("", "arbiter-sound-*.wav")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(wave(cues[cue]))
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	return c.play(ctx, f.Name())
+}

@@ -1,0 +1,65 @@
+package chime
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestWaves: each sound is a WAV file of its own, short, not too loud, and silent at its end.
+func TestWaves(t *testing.T) {
+	seen := map[string]bool{}
+	for cue, notes := range cues {
+		w := wave(notes)
+		samples := make([]int16, (len(w)-44)/2)
+		if err := binary.Read(bytes.NewReader(w[44:]), binary.LittleEndian, samples); err != nil {
+			t.Fatal(err)
+		}
+		if string(w[:4]) != "RIFF" || string(w[8:16]) != "WAVEfmt " || string(w[36:40]) != "data" ||
+			int(binary.LittleEndian.Uint32(w[4:8])) != len(w)-8 || len(w) > 80_000 || seen[string(w)] {
+			t.Errorf("cue %d is no WAV file of its own: %d bytes", cue, len(w))
+		}
+		seen[string(w)] = true
+		loudest := int16(0)
+		for _, s := range samples {
+			loudest = max(loudest, s, -s)
+		}
+		if last := samples[len(samples)-1]; loudest < 4000 || loudest > 9000 || last > 60 || last < -60 {
+			t.Errorf("cue %d: the loudest sample is %d, the last %d", cue, loudest, last)
+		}
+	}
+}
+
+// TestChime: what plays gets a file that is gone afterwards; cues that come too fast are left out, and nobody waits.
+func TestChime(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	files := make(chan string)
+	c := New(func(ctx context.Context, file string) error {
+		files <- file
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	for range 100 {
+		c.Play(Asked)
+	}
+	file := <-files
+	raw, err := os.ReadFile(file)
+	info, _ := os.Stat(file)
+	if err != nil || string(raw) != string(wave(cues[Asked])) || info.Mode().Perm() != 0o600 {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+	c.Close()
+	c.Play(Done)
+	c.Close()
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

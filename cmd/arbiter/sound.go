@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/chime"
+	"github.com/arbiter-cli/arbiter/tui"
+)
+
+// Values of --sound.
+const (
+	soundOff = "off"
+	soundOn  = "on"
+)
+
+// soundPlayers are the programs that play a WAV file, with their arguments before its name.
+var soundPlayers = [][]string{
+	{"afplay"}, {"pw-play"}, {"paplay"}, {"aplay", "-q"}, {"play", "-q"},
+	{"ffplay", "-nodisp", "-autoexit", "-loglevel", "quiet"},
+}
+
+// soundVariables are what a player gets of the environment: what finds the sound server of this machine.
+var soundVariables = []string{"HOME", "PATH", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "LANG"}
+
+// openSound is what plays sounds, and what ends it. Without a player the terminal's bell stands in, unless it rings
+// anyway.
+func openSound(face screenSettings) (play func(tui.Sound) (bells int), silence func()) {
+	silence = func() {}
+	if face.Sound != soundOn {
+		return nil, silence
+	}
+	if player := findPlayerOfSound(); player != nil {
+		c := chime.New(func(ctx context.Context, file string) error { return playSound(ctx, player, file) })
+		return func(s tui.Sound) int {
+			c.Play(chime.Cue(s))
+			return 0
+		}, c.Close
+	}
+	return func(s tui.Sound) int {
+		switch {
+		case s == tui.SoundAsked && face.Notify.Bell, s != tui.SoundAsked && face.Notify.Finished && face.Notify.Bell:
+			return 0
+		case s == tui.SoundAsked:
+			return 1
+		}
+		return 2
+	}, silence
+}
+
+func findPlayerOfSound() []string {
+	for _, p := range soundPlayers {
+		if path, err := exec.LookPath(p[0]); err == nil {
+			return append([]string{path}, p[1:]...)
+		}
+	}
+	return nil
+}
+
+// playSound returns when the sound has been played, or the player was killed because ctx has ended.
+func playSound(ctx context.Context, player []string, file string) error {
+	cmd := exec.CommandContext(ctx, player[0], append(player[1:len(player):len(player)], file)...)
+	cmd.WaitDelay = time.Second
+	for _, name := range soundVariables {
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	return cmd.Run()
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/tui"
+	"github.com/arbiter-cli/arbiter/tui/notify"
+)
+
+// TestSound: it is off by default; a player on PATH gets the file, and nothing secret; without one the bell stands in.
+func TestSound(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if play, _ := openSound(screenSettings{Sound: soundOff}); play != nil {
+		t.Error("it is not off")
+	}
+	for bells, face := range []screenSettings{{Sound: soundOn, Notify: notify.Options{Bell: true}}, {Sound: soundOn}} {
+		play, silence := openSound(face)
+		if got := play(tui.SoundAsked); got != bells {
+			t.Errorf("%d bells, want %d", got, bells)
+		}
+		if got := play(tui.SoundFailed); got != 2 {
+			t.Errorf("%d bells at the end, want 2", got)
+		}
+		silence()
+	}
+	heard := filepath.Join(dir, "heard")
+	if err := syscall.Mkfifo(heard, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ANTHROPIC_API_KEY", "secret")
+	script := "#!/bin/sh\n{ printf '%s ' \"$1$ANTHROPIC_API_KEY\"; /usr/bin/head -c 4 \"$2\"; } >" + heard + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "aplay"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	play, silence := openSound(screenSettings{Sound: soundOn})
+	defer silence()
+	if got := play(tui.SoundDone); got != 0 {
+		t.Errorf("%d bells ring beside the player", got)
+	}
+	if raw, err := os.ReadFile(heard); err != nil || string(raw) != "-q RIFF" { // blocks until it is played
+		t.Errorf("the player heard %q, %v", raw, err)
+	}
+}
