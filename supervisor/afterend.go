@@ -45,6 +45,8 @@ func (st *step) takeEnding(f input.Body) {
 		st.lastSnapshot() // with the bridge every agent is gone
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
+	case input.Reverted:
+		st.reverted(f)
 	case input.Timer:
 		if f.Key == lastSnapshotKey {
 			st.finish()
@@ -57,7 +59,7 @@ func (st *step) takeEnding(f input.Body) {
 // tellsOf reports whether an input leads to events while a run is ending.
 func tellsOf(f input.Body) bool {
 	switch f.(type) {
-	case input.AgentEvent, input.Command, input.PermissionAsked, input.Stopped:
+	case input.AgentEvent, input.Command, input.PermissionAsked, input.Reverted, input.Stopped:
 		return true
 	}
 	return false

@@ -87,6 +87,8 @@ func (st *step) take(f input.Body) {
 		st.merged(f)
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
+	case input.Reverted:
+		st.reverted(f)
 	case input.PTYOpened:
 		st.ptyOpened(f)
 	case input.Configured:

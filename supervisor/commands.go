@@ -63,6 +63,8 @@ func (st *step) commanded(c contract.Command) {
 		st.tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
 		st.setAcceptance(c.Ref, b)
+	case contract.Revert:
+		st.revert(c.Ref, b)
 	case contract.Choose:
 		st.choose(c.Ref, b.Option)
 	case contract.Configure:

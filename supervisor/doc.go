@@ -26,6 +26,7 @@
 //	contextlow, failures, summon  a context that is nearly full, an agent that cannot go on, another Orchestrator
 //	checkresults, takeover        results of checks; a session that goes into a human's hands
 //	renewal, snapshots            the Arbiter's renewal; the files that agents changed
+//	reverts                       changes that a human takes back
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human, distrust               questions to the human; a workspace that changed
 //	spending                      costs that are told, and limits and reserves that are reached

@@ -100,6 +100,7 @@ func (st *step) resumed(f input.Resumed) {
 		return
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
+	st.Changes.AgainReverts(&st.out)
 	st.callBack()
 	st.askAgain(f.Word != "", sameRules)
 	st.goOn()

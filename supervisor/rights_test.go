@@ -39,6 +39,7 @@ command/set_acceptance            x     x      x      .      .    .      .      
 command/set_plan                  x     x      x      .      .    .      .          .
 command/choose                    x     x      x      .      .    .      .          .
 command/configure                 x     x      x      .      .    .      .          .
+command/revert                    x     x      x      .      .    .      .          .
 command/cancel                    x     x      x      .      .    .      .          .
 command/malformed                 x     x      x      .      .    .      .          .
 approve                           x     x      x      .      .    .      .          .
@@ -302,6 +303,7 @@ var commandBodies = []contract.CommandBody{
 	contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
 	contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
 	contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "one", Command: "true"}}},
+	contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1,2 +1,3"},
 	contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
 	contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
 }

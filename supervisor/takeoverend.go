@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"strings"
+
 	"cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -84,7 +86,7 @@ func (st *step) takeoverRead(id string, f input.Inspected) {
 	t := *a.Takeover
 	d := t.Digest(a.Name, id, st.at, f.Result, f.Failed)
 	a.Takeover, a.Status, a.Since, a.Watch = nil, roster.Down, st.at, roster.Watch{}
-	a.ReturnNotice = d.Notice
+	a.ReturnNotice = strings.TrimPrefix(a.ReturnNotice+"\n"+d.Notice, "\n")
 	st.emit(id, contract.Takeover{
 		State: takeover.StateEnded, Reason: t.Why, Words: d.Changes.Words, Files: d.Changes.Files, Digest: d.Text(),
 	})

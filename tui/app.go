@@ -60,6 +60,7 @@ type app struct {
 	permissions permissions
 	inbox       inboxPanel
 	shell       shell
+	changes     changeActions
 	recovery    recovery
 	queuedEdits queuedEdits
 	plan        planDraft
@@ -92,7 +93,7 @@ func newApp(f *Frontend, look *render.Look) *app {
 	d.commands = commands{d}
 	d.dialogs, d.permissions, d.recovery = dialogs{d: d}, permissions{d: d}, recovery{d: d}
 	d.queuedEdits, d.plan, d.inbox = queuedEdits{d: d}, planDraft{d: d}, inboxPanel{d: d}
-	d.shell = shell{d: d, limit: shellLimit}
+	d.shell, d.changes = shell{d: d, limit: shellLimit}, changeActions{d}
 	d.line = pages.NewStatus(look)
 	d.runScreen = newRunScreen(d)
 	d.screens = []screen{newHomeScreen(d)}

@@ -13,5 +13,6 @@ type ChangedFile struct {
 // Versions are the contents of a changed file before the run and now.
 type Versions struct {
 	Before, After string
-	Cut           bool // they are longer
+	Cut           bool   // they are longer
+	Object        string // of the contents now, as Git names it; empty: the file is gone
 }

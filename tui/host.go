@@ -38,11 +38,17 @@ type Host interface {
 	// old, or old is empty.
 	Changes(ctx context.Context, run string) ([]ChangedFile, error)
 	Versions(ctx context.Context, run, path, old string) (Versions, error)
+	// Revert takes a change of a run back that nobody plays. Land merges the work of a run into the branch that is
+	// checked out, and says what came of it.
+	Revert(ctx context.Context, run string, r contract.Revert) error
+	Land(ctx context.Context, run string) (say string, err error)
 
 	// Edit has a text edited in the user's own editor, and Login has `claude` log in.
 	// They take the terminal: the frontend calls them while its screen is suspended.
 	Edit(text string) (string, error)
 	Login() error
+	// Open shows a changed file of a run in that editor, at a line that is counted from 1. The same holds.
+	Open(run, path string, line int) error
 	// Attach shows an agent's session until it is given back. The same holds.
 	Attach(agent string) error
 	// Suspend stops the process until it is continued. The same holds.

@@ -252,6 +252,9 @@ type theatre struct {
 	all        []RunInfo // of all directories
 	unlisted   error     // why they cannot be read
 	changed    []ChangedFile
+	reverted   []contract.Revert
+	landed     int
+	opened     []string
 	versions   map[string]Versions // of its files, by path
 	unreadable error
 
@@ -370,16 +373,6 @@ func (h *theatre) Login() error {
 func (h *theatre) Attach(agent string) error {
 	h.attached = append(h.attached, agent)
 	return h.barred
-}
-
-func (h *theatre) Changes(context.Context, string) ([]ChangedFile, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.changed, h.unreadable
-}
-
-func (h *theatre) Versions(_ context.Context, _, path, _ string) (Versions, error) {
-	return h.versions[path], h.unreadable
 }
 
 func (h *theatre) Suspend() error { h.paused++; return nil }

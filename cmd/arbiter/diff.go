@@ -30,6 +30,7 @@ read.`),
 			stateDirFlag(),
 			&cli.BoolFlag{Name: "stat", Usage: "only count lines, for each file"},
 			&cli.BoolFlag{Name: "name-only", Usage: "only name the files"},
+			&cli.BoolFlag{Name: "json", Usage: "list the files as JSON, with the Git objects of their contents"},
 		},
 		Action: e.diff,
 	}
@@ -44,8 +45,8 @@ func (e env) diff(c *cli.Context) error {
 	switch {
 	case c.NArg() > 2:
 		return usagef("diff: give at most one RUN and one AGENT")
-	case c.Bool("stat") && c.Bool("name-only"):
-		return usagef("--stat and --name-only exclude each other: use one of them")
+	case c.Bool("stat") && c.Bool("name-only"), c.Bool("json") && (c.Bool("stat") || c.Bool("name-only")):
+		return usagef("--stat, --name-only and --json exclude each other: use one of them")
 	case agent != "" && name == nil:
 		return usagef("diff: there is no agent %q with files: use one such as orch-1", agent)
 	}
@@ -67,7 +68,7 @@ func (e env) diff(c *cli.Context) error {
 		return usagef("%s had no directory of its own in run %s: leave out AGENT to see all changes", agent,
 			short(info.Run))
 	}
-	if c.Bool("stat") || c.Bool("name-only") {
+	if c.Bool("stat") || c.Bool("name-only") || c.Bool("json") {
 		return e.listChanges(c, r, span)
 	}
 	text, cut, err := r.Diff(c.Context, span.From, span.To, workspaces.DiffOptions{Max: maxDiff})

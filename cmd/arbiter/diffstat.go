@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
@@ -15,6 +16,9 @@ func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 	changes, err := r.Changes(c.Context, span.From, span.To)
 	if err != nil {
 		return environmentf("list changes: %v", err)
+	}
+	if c.Bool("json") {
+		return e.changesJSON(changes)
 	}
 	if c.Bool("name-only") {
 		for _, change := range changes {
@@ -41,4 +45,17 @@ func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 	}
 	_, err = fmt.Fprintf(e.stdout, "%s, +%d -%d\n", words.Count(len(changes), "file"), added, deleted)
 	return err
+}
+
+// changesJSON prints the files of a diff as one JSON array. A deleted file has no object.
+func (e env) changesJSON(changes []workspaces.Change) error {
+	type file struct {
+		workspaces.Change
+		Object string `json:"object,omitempty"` // of the contents that the run left
+	}
+	list := make([]file, 0, len(changes))
+	for _, c := range changes {
+		list = append(list, file{c, c.To.ID})
+	}
+	return json.NewEncoder(e.stdout).Encode(list)
 }

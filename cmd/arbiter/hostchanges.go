@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/land"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -16,7 +19,7 @@ const maxVersion = 1 << 20
 
 // Changes implements tui.Host.
 func (h *host) Changes(ctx context.Context, run string) ([]tui.ChangedFile, error) {
-	_, changes, err := h.changes(ctx, run)
+	_, _, changes, err := h.changes(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +33,7 @@ func (h *host) Changes(ctx context.Context, run string) ([]tui.ChangedFile, erro
 
 // Versions implements tui.Host.
 func (h *host) Versions(ctx context.Context, run, path, old string) (v tui.Versions, err error) {
-	r, changes, err := h.changes(ctx, run)
+	r, _, changes, err := h.changes(ctx, run)
 	if err != nil {
 		return v, err
 	}
@@ -46,34 +49,82 @@ func (h *host) Versions(ctx context.Context, run, path, old string) (v tui.Versi
 	if err != nil {
 		return v, environmentf("%s: %v", fileName(path), err)
 	}
-	return tui.Versions{Before: string(before), After: string(after), Cut: cutBefore || cutAfter}, nil
+	return tui.Versions{Before: string(before), After: string(after), Cut: cutBefore || cutAfter,
+		Object: changes[at].To.ID}, nil
 }
 
-// changes finds out what a run has changed.
-func (h *host) changes(ctx context.Context, run string) (*workspaces.Repo, []workspaces.Change, error) {
+// Revert implements tui.Host.
+func (h *host) Revert(ctx context.Context, run string, c contract.Revert) error {
+	r, info, err := h.work(ctx, run)
+	if err != nil {
+		return err
+	}
+	if info.Live {
+		return playedElsewhere(info.Run, info.PID)
+	}
+	return revertChange(ctx, r, info, c)
+}
+
+// Land implements tui.Host.
+func (h *host) Land(ctx context.Context, run string) (string, error) {
+	r, info, err := h.work(ctx, run)
+	if err != nil {
+		return "", err
+	}
+	return landWork(ctx, r, info, land.Request{})
+}
+
+// Open implements tui.Host.
+func (h *host) Open(run, path string, line int) error {
+	r, info, err := h.work(h.ctx, run)
+	if err != nil {
+		return err
+	}
+	if branch, err := r.Commit(h.ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
+		return refused("the agents of run %s work in directories of their own: their work is not in your files until "+
+			"it is landed", short(info.Run))
+	}
+	file := filepath.Join(r.Root, filepath.FromSlash(path))
+	if _, err := os.Lstat(file); err != nil {
+		return refused("%s cannot be opened: %v", fileName(path), withoutPath(err))
+	}
+	return h.openEditor(file, line)
+}
+
+// work opens the files that a run worked on.
+func (h *host) work(ctx context.Context, run string) (*workspaces.Repo, journal.Info, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return nil, nil, stateDirProblem(err)
+		return nil, journal.Info{}, stateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := oneRun(store, run)
 	if err != nil {
-		return nil, nil, err
+		return nil, info, err
 	}
 	r, err := workOf(ctx, info)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, environmentf("the directory of the run: %v", withoutPath(err))
+		return nil, info, environmentf("the directory of the run: %v", withoutPath(err))
 	}
 	if err != nil {
-		return nil, nil, environmentf("%s: %v", workDir(info), err)
+		return nil, info, environmentf("%s: %v", workDir(info), err)
+	}
+	return r, info, nil
+}
+
+// changes finds out what a run has changed.
+func (h *host) changes(ctx context.Context, run string) (*workspaces.Repo, journal.Info, []workspaces.Change, error) {
+	r, info, err := h.work(ctx, run)
+	if err != nil {
+		return nil, info, nil, err
 	}
 	span, err := r.Work(ctx)
 	if err != nil {
-		return nil, nil, workError(info, err)
+		return nil, info, nil, workError(info, err)
 	}
 	changes, err := r.Changes(ctx, span.From, span.To)
 	if err != nil {
-		return nil, nil, environmentf("list changes: %v", err)
+		return nil, info, nil, environmentf("list changes: %v", err)
 	}
-	return r, changes, nil
+	return r, info, changes, nil
 }

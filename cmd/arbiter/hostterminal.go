@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,23 +31,62 @@ func (h *host) Edit(text string) (string, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return text, err
 	}
-	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
-	// It stays in our group, so that one Ctrl+Z of the editor's suspends both.
-	cmd := exec.CommandContext(h.ctx, "/bin/sh", "-c", editorScript(editor), "editor", path)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 2 * time.Second
-	back := h.withTerminal(func() {}) // Ctrl+C goes to the whole group, and is the editor's
-	err = cmd.Run()
-	back()
-	if err != nil {
-		return text, fmt.Errorf("the text is as it was: %w of the editor (%s)", err, editor)
+	if err := h.runEditor(path); err != nil {
+		return text, fmt.Errorf("the text is as it was: %w", err)
 	}
 	edited, err := os.ReadFile(path)
 	if err != nil {
 		return text, err
 	}
 	return strings.TrimSuffix(string(edited), "\n"), nil
+}
+
+// openEditor opens a file in the user's editor, at a line that is counted from 1.
+func (h *host) openEditor(file string, line int) error {
+	return h.runEditor(editorPlace(editorName(), file, line)...)
+}
+
+// editorName is the user's editor.
+func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
+
+// runEditor runs the user's editor in the terminal.
+func (h *host) runEditor(args ...string) error {
+	editor := editorName()
+	// It stays in our group, so that one Ctrl+Z of the editor's suspends both.
+	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", editorScript(editor), "editor"}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
+	back := h.withTerminal(func() {}) // Ctrl+C goes to the whole group, and is the editor's
+	err := cmd.Run()
+	back()
+	if err != nil {
+		return fmt.Errorf("%w of the editor (%s)", err, editor)
+	}
+	return nil
+}
+
+// Editors by how they are told a line. Others open the file at its beginning.
+var (
+	plusLine = []string{"vi", "vim", "nvim", "view", "vimx", "nano", "pico", "micro", "emacs", "emacsclient", "kak", "joe",
+		"jed", "mcedit", "ne", "mg", "zile", "gedit", "kwrite"}
+	colonLine = []string{"hx", "helix", "subl", "zed", "zeditor"}
+	gotoLine  = []string{"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"}
+)
+
+// editorPlace are the arguments that open a file at a line.
+func editorPlace(editor, file string, line int) []string {
+	first, _, _ := strings.Cut(strings.TrimSpace(editor), " ")
+	switch name := filepath.Base(first); {
+	case line <= 1:
+	case slices.Contains(plusLine, name):
+		return []string{"+" + strconv.Itoa(line), file}
+	case slices.Contains(colonLine, name):
+		return []string{file + ":" + strconv.Itoa(line)}
+	case slices.Contains(gotoLine, name):
+		return []string{"--goto", file + ":" + strconv.Itoa(line)}
+	}
+	return []string{file}
 }
 
 // underWay is how long a signal that was meant for another may be on its way. The
@@ -88,14 +129,14 @@ func (h *host) watchTerminal(stop <-chan struct{}) {
 	}
 }
 
-// editorScript runs an editor on the file $1, by a shell, because the variable may hold
+// editorScript runs an editor on the arguments, by a shell, because the variable may hold
 // arguments and quotes. The shell becomes the editor where it can; where it has to stay,
 // it must not die of a Ctrl+C that was the editor's.
 func editorScript(editor string) string {
 	if strings.ContainsAny(editor, "=;&|<>()$`\n") {
-		return "trap : INT; " + editor + ` "$1"`
+		return "trap : INT; " + editor + ` "$@"`
 	}
-	return "exec " + editor + ` "$1"`
+	return "exec " + editor + ` "$@"`
 }
 
 // Login implements tui.Host: `claude auth login` in a terminal of its own, with the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/land"
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 func (e env) landCommand() *cli.Command {
@@ -43,16 +45,25 @@ func (e env) land(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	branch := r.Branch(workspaces.Main)
-	found, err := r.Commit(c.Context, branch)
+	say, err := landWork(c.Context, r, info, land.Request{Squash: c.Bool("squash"), Message: c.String("message")})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.stdout, say)
+	return err
+}
+
+// landWork lands the work of a run as a request says, and says what came of it.
+func landWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land.Request) (string, error) {
+	q.Commit = r.Branch(workspaces.Main)
+	found, err := r.Commit(ctx, q.Commit)
 	if err == nil && found.ID == "" {
-		return refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
-			short(info.Run), strings.TrimPrefix(branch, "refs/heads/"))
+		return "", refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
+			short(info.Run), strings.TrimPrefix(q.Commit, "refs/heads/"))
 	}
 	var result land.Result
 	if err == nil {
-		request := land.Request{Commit: branch, Squash: c.Bool("squash"), Message: c.String("message")}
-		result, err = land.Run(c.Context, r, request)
+		result, err = land.Run(ctx, r, q)
 	}
 	var busy *land.BusyError
 	var conflict *land.ConflictError
@@ -60,16 +71,14 @@ func (e env) land(c *cli.Context) error {
 	switch {
 	case errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
 		errors.Is(err, land.ErrDetached), errors.Is(err, workspaces.ErrMoved):
-		return refused("land run %s: %v", short(info.Run), err)
+		return "", refused("land run %s: %v", short(info.Run), err)
 	case err != nil:
-		return environmentf("land run %s: %v", short(info.Run), err)
+		return "", environmentf("land run %s: %v", short(info.Run), err)
 	case result.Status == merge.Nothing:
-		fmt.Fprintf(e.stdout, "%s has the work of run %s already\n", strings.TrimPrefix(result.Branch, "refs/heads/"),
-			short(info.Run))
-	default:
-		fmt.Fprintf(e.stdout, "%s is now %s\n", strings.TrimPrefix(result.Branch, "refs/heads/"), short(result.Head))
+		return fmt.Sprintf("%s has the work of run %s already", strings.TrimPrefix(result.Branch, "refs/heads/"),
+			short(info.Run)), nil
 	}
-	return nil
+	return fmt.Sprintf("%s is now %s", strings.TrimPrefix(result.Branch, "refs/heads/"), short(result.Head)), nil
 }
 
 func refused(format string, args ...any) error {

@@ -175,9 +175,12 @@ func init() { // not at once: help leads back to it
 		"plan": func(_ plainHost, _ *session, s *supervisor.State, _ editor.Command) string {
 			return slash.Plan(s)
 		},
-		"halt":  played(func(l *session, _ editor.Command) string { return l.Halt() }),
-		"allow": permit,
-		"deny":  permit,
+		"changes": plainChanges,
+		"revert":  plainRevert,
+		"land":    plainLand,
+		"halt":    played(func(l *session, _ editor.Command) string { return l.Halt() }),
+		"allow":   permit,
+		"deny":    permit,
 		"attach": played(func(l *session, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
 				short(l.ID()) + l.stateFlag

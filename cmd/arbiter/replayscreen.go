@@ -71,6 +71,7 @@ func (h replayHost) Trust(context.Context) error              { return errPlayba
 func (h replayHost) Edit(string) (string, error)              { return "", errPlayback }
 func (h replayHost) Login() error                             { return errPlayback }
 func (h replayHost) Attach(string) error                      { return errPlayback }
+func (h replayHost) Open(string, string, int) error           { return errPlayback }
 func (h replayHost) Inputs() []string                         { return nil }
 func (h replayHost) Remember(string)                          {}
 func (h replayHost) Documents(context.Context) []tui.Document { return nil }

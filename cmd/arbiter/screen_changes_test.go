@@ -9,7 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestScreenShowsChanges: F5 lists what an Orchestrator has changed, by its name, and Enter shows both versions.
+// TestScreenShowsChanges: F5 lists what an Orchestrator has changed, by its name, Enter shows both versions, e opens the
+// file in the editor at the change, and x reverts it.
 func TestScreenShowsChanges(t *testing.T) {
 	const play = `name: changes
 allow: [Write, Read]
@@ -45,20 +46,40 @@ actors:
 					t.Fatalf("git %q: %v\n%s", args, err, out)
 				}
 			}
+			given := filepath.Join(t.TempDir(), "given")
+			vi := filepath.Join(t.TempDir(), "vi")
+			if err := os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			h.env = append(h.env, "EDITOR="+vi)
 			p := h.openSlowly(h.args...)
 			p.await("Is it well?")
 			p.press("F5")
 			p.await("CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
 			p.press("Enter")
-			p.await("- green", "+ blue")
+			p.await("@@ -1,2 +1,2 @@", "- green", "+ blue")
+			p.press("e")
+			p.await("+ blue")
+			p.press("x")
+			p.await("Revert?", "-1,2 +1,2 of thread.txt")
+			p.press("y")
+			p.await("reverted a part of thread.txt", "is as it was when the run began")
 			p.press("Esc")
-			p.await("CHANGES")
+			p.await("CHANGES", "No file has changed")
 			p.press("Esc")
 			p.await("Is it well?")
 			p.press("Ctrl+C")
 			p.await("Leave?")
 			p.press("y")
 			h.ended(p, contract.ExitInterrupted)
+			for file, want := range map[string]string{
+				filepath.Join(h.work, "thread.txt"): "red\ngreen\n",
+				given:                               "+2 " + filepath.Join(h.work, "thread.txt") + "\n",
+			} {
+				if got, err := os.ReadFile(file); err != nil || string(got) != want {
+					t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
+				}
+			}
 		})
 	}
 }

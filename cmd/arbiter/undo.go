@@ -8,6 +8,7 @@ import (
 
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -18,9 +19,13 @@ func (e env) undoCommand() *cli.Command {
 Without RUN it is the last run in this directory. Files become what they were when the run began; commits,
 branches and the index stay as they are. What the run had made stays in refs/arbiter.
 
-Exit codes: 0 reverted, also where some files were kept; 1 there is no snapshot; 2 bad usage, no such run, or it
+Exit codes: 0 reverted, also where some files were kept; 1 there is no snapshot, or the one file of --file was kept; 2 bad usage, no such run, or it
 is still running; 5 Git, files or the state directory cannot be read or written.`),
-		Flags:  []cli.Flag{stateDirFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"}},
+		Flags: []cli.Flag{
+			stateDirFlag(),
+			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"},
+			&cli.StringFlag{Name: "file", Usage: "revert only this file, a `PATH` from the top of the work tree"},
+		},
 		Action: e.undo,
 	}
 }
@@ -46,6 +51,16 @@ func (e env) undo(c *cli.Context) error {
 		tense = 1
 	} else if info.Live {
 		return playedElsewhere(info.Run, info.PID)
+	}
+	if path := c.String("file"); path != "" {
+		if dry {
+			return usagef("--dry-run and --file exclude each other: arbiter diff shows what --file reverts")
+		}
+		if err := revertChange(c.Context, r, info, contract.Revert{Path: path}); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(e.stdout, "reverted %s\n", fileName(path))
+		return err
 	}
 	span, err := r.Work(c.Context)
 	if err != nil {

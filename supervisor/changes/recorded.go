@@ -3,6 +3,7 @@ package changes
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -48,6 +49,7 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 			s.Last = r.Commit
 		}
 		s.attribute(turn, r.Serial, r.Paths)
+		s.date(r.Paths, out.Now)
 		o.Overlaps = s.overlaps(turn, r.Paths)
 		s.tell(out, turn, r)
 		for _, overlap := range o.Overlaps {
@@ -68,6 +70,15 @@ func (s *State) tellLeft(out *effect.Collector, left []string) {
 	s.Left = append(slices.Clip(s.Left), left...)
 	out.Emit(contract.Supervisor, contract.Notice{Text: "not recorded, so that diff, undo and merges leave it alone: " +
 		strings.Join(left, "; ")})
+}
+
+// date notes when a snapshot showed a change of files.
+func (s *State) date(paths []string, at time.Time) {
+	for _, p := range paths {
+		if _, known := s.find(p); known {
+			s.edit(p, func(f *File) { f.At = at })
+		}
+	}
 }
 
 // attribute notes who changed the files of a snapshot.

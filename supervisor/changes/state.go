@@ -11,6 +11,7 @@ package changes
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -40,6 +41,14 @@ type State struct {
 	Failed  bool      // the last snapshot could not be taken, which was reported
 	Left    []string  // files that could not be recorded, which was reported
 	Total   *contract.ResultChanges
+	Undoing
+}
+
+// Undoing is what a human had reverted.
+type Undoing struct {
+	Reverts      []Revert `json:",omitempty"` // that are asked for, oldest first
+	RevertSerial int      `json:",omitempty"` // of the last Revert; 0: none
+	RevertsDone  int      `json:",omitempty"`
 }
 
 // Turn is a turn that ended. Without an Agent it asks for a snapshot that is compared with none: to judge the run's
@@ -67,6 +76,8 @@ type File struct {
 
 	LastBy  string // who is known to have changed it last; empty: that is not known
 	Changed int    // when: State.Changed then; 0: it never was, where the run delivers it
+
+	At time.Time `json:",omitzero"` // of the last snapshot that showed a change of it
 }
 
 // Mark is where the changes of an agent's present turn begin.

@@ -100,6 +100,13 @@ type (
 		// AcceptRisk goes with Permissions allow-all, which is refused without it.
 		AcceptRisk bool `json:"i_accept_the_risk,omitempty"`
 	}
+	// Revert takes one change of the run back: a file, or with Hunk one place of it, becomes what it was when the
+	// run began. Path is relative to the top of the work tree. Seen is the object of the contents that it is about.
+	Revert struct {
+		Path string `json:"path"`
+		Seen string `json:"seen,omitempty"`
+		Hunk string `json:"hunk,omitempty"`
+	}
 	// Cancel ends the run.
 	Cancel struct{}
 	// Malformed is a line that is no command; Problem says why. It is rejected.
@@ -128,5 +135,6 @@ func (Reset) CommandType() string           { return "reset" }
 func (SetPlan) CommandType() string         { return "set_plan" }
 func (Choose) CommandType() string          { return "choose" }
 func (Configure) CommandType() string       { return "configure" }
+func (Revert) CommandType() string          { return "revert" }
 func (Cancel) CommandType() string          { return "cancel" }
 func (Malformed) CommandType() string       { return "" }

@@ -75,6 +75,8 @@ var commandLines = []string{
 	`{"type":"reset","ref":"r"}`,
 	`{"type":"retry"}`,
 	`{"type":"retry","ref":"r"}`,
+	`{"type":"revert","path":"a.go"}`,
+	`{"type":"revert","ref":"r","path":"a.go","seen":"0f","hunk":"-1,2 +1,3"}`,
 	`{"type":"set_acceptance","criteria":[]}`,
 	`{"type":"set_acceptance","ref":"r","criteria":[{"text":"a"},{"text":"b","command":"make test"},{"text":"c","by":"arbiter"}]}`,
 	`{"type":"set_plan","steps":[]}`,

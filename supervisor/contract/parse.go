@@ -114,6 +114,15 @@ var forms = []form{
 		{name: "i_accept_the_risk", flag: true,
 			about: "With permissions allow-all, which lets every agent run anything unasked: that this is meant."},
 	}},
+	{Revert{}, "Takes one change of the run back: a file, or one place of it, becomes what it was when the run began. " +
+		"It is refused if the file was modified since the last snapshot. The answer comes when it is done. The agents " +
+		"read of it with their next messages.", []field{
+		{name: "path", required: true, about: "The file, from the top of the work tree, as in `changes`."},
+		{name: "seen", about: "The Git object of the file's contents that it is about, as the files of diff --json name " +
+			"it; the revert is refused if the run has recorded others since. Absent: any."},
+		{name: "hunk", about: "The place, as in the head of a hunk of a unified diff: `-12,3 +12,5`; it needs seen. " +
+			"Absent: all of the file."},
+	}},
 	{Cancel{}, "Ends the run.", nil},
 }
 

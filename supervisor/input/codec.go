@@ -39,6 +39,7 @@ var Kinds = map[string]reflect.Type{
 	"surveyed":             reflect.TypeFor[Inspected](),
 	"configured":           reflect.TypeFor[Configured](),
 	"snapshot_taken":       reflect.TypeFor[SnapshotTaken](),
+	"reverted":             reflect.TypeFor[Reverted](),
 	"merged":               reflect.TypeFor[Merged](),
 	"decided":              reflect.TypeFor[Decided](),
 	"day_spent":            reflect.TypeFor[DaySpent](),

@@ -183,6 +183,8 @@ type (
 	}
 	// SnapshotTaken ends a changes.Record effect.
 	SnapshotTaken changes.Recorded
+	// Reverted ends a changes.Revert effect.
+	Reverted changes.Reverted
 	// Merged ends an isolation.Merge effect.
 	Merged isolation.Merged
 	// Configured ends a SetModel effect. Failed says why the model stays as it was.
@@ -231,6 +233,7 @@ func (Checked) isBody()             {}
 func (Inspected) isBody()           {}
 func (Configured) isBody()          {}
 func (SnapshotTaken) isBody()       {}
+func (Reverted) isBody()            {}
 func (Merged) isBody()              {}
 func (Decided) isBody()             {}
 func (DaySpent) isBody()            {}

@@ -66,7 +66,7 @@ func Tool(tool string) Method { return Method(OfTool + tool) }
 var rights = func() map[Party]map[Method]bool {
 	human := all(OfCommand, "message", "permission", "interrupt", "edit_message", "withdraw_message", "attach",
 		"detach", "halt", "kill", "pause", "continue", "force_agent", "skip_step", "retry", "reset", "set_plan",
-		"set_acceptance", "choose", "configure", "cancel", "malformed")
+		"set_acceptance", "choose", "configure", "revert", "cancel", "malformed")
 	human = append(human, Approve, ToArbiter, ToOrchestrator)
 	return map[Party]map[Method]bool{
 		HumanStdin:  rightsOf(human),

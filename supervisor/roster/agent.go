@@ -54,7 +54,7 @@ func (a *Agent) Works() bool {
 // AgentTakeover follows an agent's session in the hands of a human.
 type AgentTakeover struct {
 	Takeover     *takeover.Takeover `json:",omitempty"` // a human has its session, or is about to
-	ReturnNotice string             `json:",omitempty"` // told with the next message: a human had its session
+	ReturnNotice string             `json:",omitempty"` // told with the next message: what a human did meanwhile
 }
 
 // AgentSpending counts what an agent has cost.

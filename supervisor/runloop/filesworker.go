@@ -19,6 +19,7 @@ import (
 // result.
 type Files interface {
 	Record(ctx context.Context, r changes.Record) changes.Recorded
+	Revert(ctx context.Context, r changes.Revert) changes.Reverted
 	// Place returns the directory of an agent, and variables that the agent needs there.
 	Place(ctx context.Context, p runconfig.Place) (own runconfig.Worktree, env map[string]string, err error)
 	Merge(ctx context.Context, m isolation.Merge) isolation.Merged
@@ -46,6 +47,15 @@ func (l *Loop) recordFiles(ctx context.Context, e changes.Record) {
 		crashpoint.Here("loop.snapshot.taken")
 	}
 	l.Put(input.SnapshotTaken(taken))
+}
+
+// revert takes a change of the files back.
+func (l *Loop) revert(ctx context.Context, e changes.Revert) {
+	done := changes.Reverted{Serial: e.Serial, Refused: errNoFiles.Error()}
+	if l.files != nil {
+		done = l.files.Revert(ctx, e)
+	}
+	l.Put(input.Reverted(done))
 }
 
 // place creates the directory of an agent that has one of its own, and adds to the agent's environment what it needs

@@ -66,6 +66,8 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 		}
 	case changes.Record:
 		l.work(timed(ctx, snapshotDeadline, func(ctx context.Context) { l.recordFiles(ctx, e) }))
+	case changes.Revert:
+		l.work(timed(ctx, snapshotDeadline, func(ctx context.Context) { l.revert(ctx, e) }))
 	case isolation.Merge:
 		l.work(timed(ctx, mergeDeadline, func(ctx context.Context) { l.merge(ctx, e) }))
 	case effect.Survey:

@@ -1,7 +1,6 @@
 package activity
 
 import (
-	"bytes"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -74,7 +73,7 @@ func called(at time.Time, b contract.ToolUse) Item {
 	if i.Tool == "" {
 		i.Tool = "a tool"
 	}
-	i.Added, i.Removed = edited(b.Tool, b.Input)
+	i.Added, i.Removed = eventtext.EditedLines(b.Tool, b.Input)
 	return i
 }
 
@@ -109,48 +108,4 @@ func lastLines(text string) string {
 		lines[i], lines[j] = lines[j], lines[i]
 	}
 	return strings.Join(lines, "\n")
-}
-
-// edited counts the lines that a call adds to a file and removes from it.
-func edited(tool string, input []byte) (added, removed int) {
-	if tool != "Edit" && tool != "Write" {
-		return 0, 0
-	}
-	list, _ := eventtext.Members(input)
-	text := func(key string) []byte {
-		value, _ := eventtext.Find(list, key)
-		return bytes.Trim(value, `"`)
-	}
-	if tool == "Write" {
-		return lines(text("content")), 0
-	}
-	removed, added = unlike(text("old_string"), text("new_string"))
-	return added, removed
-}
-
-// newline is how JSON writes the end of a line.
-var newline = []byte(`\n`)
-
-// lines counts the lines of a JSON string without its quotes.
-func lines(text []byte) int {
-	if len(text) == 0 {
-		return 0
-	}
-	n := bytes.Count(text, newline)
-	if !bytes.HasSuffix(text, newline) {
-		n++
-	}
-	return n
-}
-
-// unlike leaves out the lines that two texts begin and end with alike, and counts the others.
-func unlike(before, now []byte) (removed, added int) {
-	a, b := bytes.Split(before, newline), bytes.Split(now, newline)
-	for len(a) > 0 && len(b) > 0 && bytes.Equal(a[0], b[0]) {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && bytes.Equal(a[len(a)-1], b[len(b)-1]) {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	return len(a), len(b)
 }

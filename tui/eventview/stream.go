@@ -26,30 +26,35 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	if e.Outcome != nil {
 		result, over = e.Outcome.Body.(contract.ToolResult)
 	}
-	mark, tail := render.Span{Text: g.Current, Role: render.Active}, render.Span{}
+	mark, tail := render.Span{Text: g.Current, Role: render.Active}, render.Line(nil)
+	added, removed := eventtext.EditedLines(b.Tool, b.Input)
+	if added+removed > 0 {
+		tail = lineCounts(added, removed)
+	}
 	if over {
 		mark = render.Span{Text: g.Done, Role: render.Dim}
-		if took := e.OutcomeAt.Sub(e.At); took >= 1e9 && !e.OutcomeAt.IsZero() {
-			tail = render.Span{Text: eventtext.Span(took), Role: render.Dim}
+		if took := e.OutcomeAt.Sub(e.At); tail == nil && took >= 1e9 && !e.OutcomeAt.IsZero() {
+			tail = render.Of(render.Dim, eventtext.Span(took))
 		}
 		if result.IsError {
 			mark = render.Span{Text: g.Failed, Role: render.Bad}
-			tail = render.Span{Text: eventtext.Exit(result.Text), Role: render.Bad}
+			tail = render.Of(render.Bad, eventtext.Exit(result.Text))
 		}
 	}
 	room := o.within(markWidth(mark.Text)).width()
 	free := room
-	if n := render.Width(tail.Text); n > 0 && n+2 < room/2 {
+	if n := tail.Width(); n > 0 && n+2 < room/2 {
 		free -= n + 2
 	} else {
-		tail = render.Span{}
+		tail = nil
 	}
 	if o.Root != nil {
 		o.root = o.Root(e.Event.ID)
 	}
 	l := inputs(o).call(b.Tool, b.Input, free)
-	if tail.Text != "" {
-		l = append(l, render.Span{Text: spaces(room - l.Width() - render.Width(tail.Text)), Role: render.Base}, tail)
+	if tail != nil {
+		l = append(l, render.Span{Text: spaces(room - l.Width() - tail.Width()), Role: render.Base})
+		l = append(l, tail...)
 	}
 	c.Lines = o.behind(mark, []render.Line{l})
 	c.Foldable = len(b.Input) > len("{}")
@@ -129,4 +134,13 @@ func (o Options) rule(word string) render.Line {
 		{Text: strings.Repeat(bar, 4), Role: render.Frame}, {Text: " " + word + " ", Role: render.Dim},
 		{Text: strings.Repeat(bar, right), Role: render.Frame},
 	}
+}
+
+// lineCounts are the lines that an edit adds and removes: "+12 -3".
+func lineCounts(added, removed int) render.Line {
+	l := render.Of(render.DiffAdd, "+"+words.Number(added))
+	if removed > 0 {
+		l = append(l, render.Span{Text: " -" + words.Number(removed), Role: render.DiffRemove})
+	}
+	return l
 }

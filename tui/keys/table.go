@@ -45,6 +45,10 @@ const (
 	OpenChanges Action = "changes"
 	OpenTimes   Action = "timeline"
 	SideBySide  Action = "side by side"
+	OpenFile    Action = "open in the editor"
+	RevertFile  Action = "revert the file"
+	RevertHunk  Action = "revert the place"
+	LandWork    Action = "land"
 	OpenFocus   Action = "focus"
 	OpenInbox   Action = "inbox"
 	OpenPalette Action = "palette"
@@ -265,11 +269,19 @@ var table = []Binding{
 
 	{Changes, []string{"q", "Esc", "Left"}, Back, "back"},
 	{Changes, []string{"Enter"}, Choose, "what has changed in this file"},
+	{Changes, []string{"e"}, OpenFile, "open it in your editor"},
+	{Changes, []string{"x"}, RevertFile, "revert it: all that the run changed in it (asks)"},
+	{Changes, []string{"M"}, LandWork, "land: merge the work of the run into your branch (asks)"},
 
 	{Diff, []string{"q", "Esc", "Left"}, Back, "back to the files"},
 	{Diff, []string{"Tab", "]"}, NextChoice, "the next file"},
 	{Diff, []string{"Shift+Tab", "["}, PrevChoice, "the file before"},
 	{Diff, []string{"s"}, SideBySide, "both versions beside each other, or one below the other"},
+	{Diff, []string{"n", "J", "}"}, NextBlock, "the next place that differs"},
+	{Diff, []string{"N", "K", "{"}, PrevBlock, "the place before"},
+	{Diff, []string{"e"}, OpenFile, "open the file in your editor, at this place"},
+	{Diff, []string{"x"}, RevertHunk, "revert this place (asks)"},
+	{Diff, []string{"X"}, RevertFile, "revert the whole file (asks)"},
 
 	{Timeline, []string{"q", "Esc"}, Back, "back"},
 	{Timeline, []string{"Left", "h"}, Earlier, "earlier"},

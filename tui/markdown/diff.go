@@ -30,10 +30,7 @@ func Diff(old, new, lang string, o Options, context int) []render.Line {
 			d.around(e, max(context, 0), i == 0, i == len(edits)-1)
 		}
 	}
-	if d.left > 0 {
-		d.note(d.left, "more")
-	}
-	return d.out
+	return d.end()
 }
 
 func unchanged(edits []edit) bool { return len(edits) == 1 && edits[0].op == same }

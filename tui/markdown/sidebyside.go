@@ -10,21 +10,19 @@ import (
 // MinSideBySide is the width from which two texts fit beside each other.
 const MinSideBySide = 100
 
-// SideBySide shows two texts beside each other, with line numbers: what an edit takes away on the left, what it puts in
-// on the right, and so many lines of what stays around each change. What is not shown is counted.
-func SideBySide(old, new, lang string, o Options, context int) []render.Line {
+// SideBySide shows a hunk with line numbers, the old text on the left and the new one on the right. A long hunk is cut,
+// and the rest is counted.
+func (c *Comparison) SideBySide(h Hunk, o Options) []render.Line {
 	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}}
-	a, b := sourceLines(old), sourceLines(new)
-	s := sides{differ: &d, digits: len(strconv.Itoa(max(len(a), len(b), 1))),
-		before: roles(lang, old, len(a)), after: roles(lang, new, len(b)), a: a, b: b}
-	edits := compare(a, b)
-	if unchanged(edits) {
-		return d.noChange()
-	}
+	s := sides{differ: &d, digits: len(strconv.Itoa(max(len(c.a), len(c.b), 1))),
+		before: c.before, after: c.after, a: c.a, b: c.b}
+	edits := h.edits
 	for i := 0; i < len(edits); i++ {
 		e := edits[i]
 		if e.op == same {
-			s.same(e, context, i == 0, i == len(edits)-1)
+			for n := range e.n {
+				s.row(e.a+n, e.b+n, false)
+			}
 			continue
 		}
 		var gone, came edit
@@ -40,10 +38,7 @@ func SideBySide(old, new, lang string, o Options, context int) []render.Line {
 			s.row(pick(gone, gone.a, n), pick(came, came.b, n), true)
 		}
 	}
-	if d.left > 0 {
-		d.note(d.left, "more")
-	}
-	return d.out
+	return d.end()
 }
 
 // pick is the number of a line of an edit, from 0; -1: it has not as many.
@@ -60,19 +55,6 @@ type sides struct {
 	digits        int // of a line number
 	a, b          []string
 	before, after []render.Line // the texts with their roles, if their language is known
-}
-
-// same shows what stays around a change.
-func (s *sides) same(e edit, context int, first, last bool) {
-	head, tail := e.kept(context, first, last)
-	for i := range e.n {
-		if i == head && head+tail < e.n && s.left == 0 {
-			s.note(e.n-head-tail, "")
-		}
-		if i < head || i >= e.n-tail {
-			s.row(e.a+i, e.b+i, false)
-		}
-	}
 }
 
 // row shows a line of each text; -1 is none.

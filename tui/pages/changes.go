@@ -2,6 +2,8 @@ package pages
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/gdamore/tcell/v2"
 
@@ -15,9 +17,10 @@ type Change struct {
 	Status         string // added, modified, deleted, renamed, retyped
 	Added, Deleted int    // lines
 	Binary         bool
-	Known          []string // ids of the agents that changed it
-	Maybe          []string // of those that may have
-	Overlap        bool     // several that live changed it
+	Known          []string  // ids of the agents that changed it
+	Maybe          []string  // of those that may have
+	Overlap        bool      // several that live changed it
+	At             time.Time // when it changed last; zero: that is not known
 }
 
 // Changes is the list of the files that a run has changed, each with its agents.
@@ -26,8 +29,9 @@ type Changes struct {
 	list
 	files []Change
 	note  string // in the place of an empty list
-	top   int    // screen row of the first row in sight
-	lines int    // screen rows of a file
+	now   time.Time
+	top   int // screen row of the first row in sight
+	lines int // screen rows of a file
 }
 
 // NewChanges is a list of no files.
@@ -35,9 +39,9 @@ func NewChanges(look *render.Look) *Changes { return &Changes{page: newPage(look
 
 // Set replaces the files, which stand in the order of their paths. The one that was chosen stays chosen. The note is
 // shown if there are none.
-func (p *Changes) Set(files []Change, note string) {
+func (p *Changes) Set(files []Change, note string, now time.Time) {
 	chosen, had := p.Chosen()
-	p.files, p.note = files, note
+	p.files, p.note, p.now = files, note, now
 	p.set(len(files))
 	for i, f := range files {
 		if had && f.Path == chosen.Path {
@@ -52,6 +56,15 @@ func (p *Changes) Chosen() (Change, bool) {
 		return Change{}, false
 	}
 	return p.files[p.at], true
+}
+
+// Choose chooses the file of a path, and reports whether there is one.
+func (p *Changes) Choose(path string) bool {
+	i := slices.IndexFunc(p.files, func(f Change) bool { return f.Path == path })
+	if i >= 0 {
+		p.at = i
+	}
+	return i >= 0
 }
 
 // Step chooses the next file, or one before.
@@ -119,6 +132,9 @@ var statusMarks = map[string]struct {
 // lineCounts are the columns that the counts of lines take.
 const lineCounts = 14
 
+// whenColumns are the columns that the time of a change takes.
+const whenColumns = 16
+
 // row draws a file in one row, or in two: below the path then stands whose change it is.
 func (p *Changes) row(c render.Canvas, n int) {
 	f, g := p.files[n], p.look.Glyphs
@@ -137,9 +153,16 @@ func (p *Changes) row(c render.Canvas, n int) {
 	if p.lines == 2 {
 		c.Line(0, 0, append(head, render.Span{Text: shortenLeft(path, max(w-5, 1), g.Ellipsis), Role: render.Strong}))
 		second := append(render.Of(render.Base, "    "), p.counts(f)...)
-		c.Line(0, 1, append(second, agents...).Shorten(w, g.Ellipsis))
+		second = append(append(second, agents...), render.Span{Text: " " + ago(f.At, p.now), Role: render.Dim})
+		c.Line(0, 1, second.Shorten(w, g.Ellipsis))
 	} else {
 		who := min(max(w/3, 16), 40)
+		if when := ago(f.At, p.now); when != "" && w >= 90 {
+			agents = agents.Shorten(who, g.Ellipsis)
+			who += whenColumns
+			agents = agents.Append(render.Base, pad("", who-whenColumns-agents.Width(), "")).
+				Append(render.Dim, padLeft(when, whenColumns-1, g.Ellipsis))
+		}
 		room := max(w-4-who-lineCounts-1, 1)
 		l := append(head, render.Span{Text: pad(shortenLeft(path, room, g.Ellipsis), room, ""), Role: render.Strong})
 		l = append(l, p.counts(f)...)

@@ -1,0 +1,53 @@
+package runfiles
+
+import (
+	"context"
+	"errors"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+)
+
+// Revert takes one change of the run back, and has the last snapshot show it. A call after a crash finishes the work.
+func (f *Files) Revert(ctx context.Context, e changes.Revert) changes.Reverted {
+	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, Revert(ctx, f.repo, e) })
+	done := changes.Reverted{Serial: e.Serial}
+	var refused *undo.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		done.Refused = refused.Reason
+	case err != nil:
+		done.Refused = err.Error()
+	}
+	return done
+}
+
+// Revert takes one change of the run of a repository back. Error: [undo.RefusedError]; git's and the file system's,
+// after which a second call finishes the work.
+func Revert(ctx context.Context, r *workspace.Repo, e changes.Revert) error {
+	part := undo.Part{Path: e.Path, Seen: e.Seen}
+	if e.Hunk != "" {
+		hunk, err := undo.ParseHunk(e.Hunk)
+		if err != nil {
+			return &undo.RefusedError{Path: e.Path, Reason: err.Error()}
+		}
+		part.Hunk = hunk
+	}
+	span, err := r.Work(ctx)
+	if err != nil {
+		return err
+	}
+	if err := undo.Revert(ctx, r, span.From, span.To, part); err != nil {
+		return err
+	}
+	end, err := r.Find(ctx, workspace.End)
+	if err != nil || end.Commit.ID == "" { // there is no snapshot to be renewed
+		return err
+	}
+	_, err = r.Again(ctx, workspace.End)
+	if errors.Is(err, workspace.ErrMoved) { // a snapshot after a turn came first, and shows it, too
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// revertChange takes one change of a run back that nobody plays.
+func revertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c contract.Revert) error {
+	if branch, err := r.Commit(ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
+		return refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
+			"are as they were", fileName(c.Path), short(info.Run))
+	}
+	err := runfiles.Revert(ctx, r, changes.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
+	var kept *undo.RefusedError
+	switch {
+	case errors.As(err, &kept):
+		return refused("%s was not reverted: %s", fileName(c.Path), kept.Reason)
+	case errors.Is(err, workspaces.ErrNoSnapshot):
+		return workError(info, err)
+	case err != nil:
+		return environmentf("revert %s: %v", fileName(c.Path), err)
+	}
+	return nil
+}

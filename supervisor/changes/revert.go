@@ -1,0 +1,63 @@
+package changes
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
+
+// maxReverts bounds the reverts that are asked for and not done yet.
+const maxReverts = 16
+
+// Revert asks to take one change of the run back → Reverted. It can be repeated after a crash.
+type Revert struct {
+	Serial int
+	Ref    string `json:",omitempty"` // of the command that asked for it
+	Path   string // relative to the top of the work tree
+	Seen   string `json:",omitempty"` // object of the contents that it is about; empty: any
+	Hunk   string `json:",omitempty"` // "-12,3 +12,5"; empty: all of the file
+}
+
+// Effect implements [effect.Effect].
+func (Revert) Effect() {}
+
+// Reverted is what became of a [Revert].
+type Reverted struct {
+	Serial  int
+	Refused string `json:",omitempty"` // why nothing was changed
+}
+
+// AskRevert asks to take a change back, and reports whether there is room for one more.
+func (s *State) AskRevert(out *effect.Collector, r Revert) bool {
+	if len(s.Reverts) >= maxReverts {
+		return false
+	}
+	s.RevertSerial++
+	r.Serial = s.RevertSerial
+	s.Reverts = append(slices.Clip(s.Reverts), r)
+	out.Do(r)
+	return true
+}
+
+// Reverted takes the result of a revert. No agent counts as the one that changed the file last. ok is false if nobody
+// waits for it.
+func (s *State) Reverted(r Reverted) (asked Revert, ok bool) {
+	i := slices.IndexFunc(s.Reverts, func(a Revert) bool { return a.Serial == r.Serial })
+	if i < 0 {
+		return Revert{}, false
+	}
+	asked = s.Reverts[i]
+	s.Reverts = slices.Delete(slices.Clone(s.Reverts), i, i+1)
+	if r.Refused == "" {
+		s.RevertsDone++
+		s.Merged("", []string{asked.Path}, true)
+	}
+	return asked, true
+}
+
+// AgainReverts asks once more for what a process that is gone had asked for.
+func (s *State) AgainReverts(out *effect.Collector) {
+	for _, r := range s.Reverts {
+		out.Do(r)
+	}
+}

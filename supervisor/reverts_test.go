@@ -1,0 +1,127 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+func inGit(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" }
+
+// answers of a command with this reference.
+func (p *play) answered(ref string) (accepted, rejected string) {
+	for _, e := range effects[effect.Emit](p) {
+		switch b := e.Event.Body.(type) {
+		case contract.Accepted:
+			if b.Ref == ref {
+				accepted = b.Message
+			}
+		case contract.Rejected:
+			if b.Ref == ref {
+				rejected = b.Message
+			}
+		}
+	}
+	return accepted, rejected
+}
+
+func (p *play) revert(ref string, r contract.Revert) {
+	p.t.Helper()
+	p.do(input.Command{Channel: input.ChannelScreen, Command: contract.Command{Ref: ref, Body: r}})
+}
+
+// TestRevertIsToldToTheAgents: the command is answered when the file is as it was. An agent that works reads of it in a
+// message, one that waits with its next message, and the Arbiter in its work log. The next snapshot counts the file as
+// no agent's change.
+func TestRevertIsToldToTheAgents(t *testing.T) {
+	p := begin(t, inGit)
+	one, two := p.summon("parser"), p.summon("printer")
+	p.verdict(two, report("question", "Which font?", true))
+	p.revert("r1", contract.Revert{Path: "a.go"})
+	if yes, no := p.answered("r1"); yes+no != "" {
+		t.Fatalf("answered at once: %q, %q", yes, no)
+	}
+	p.do(input.Reverted{Serial: lastEffect[changes.Revert](p).Serial})
+	if yes, _ := p.answered("r1"); yes != "reverted a.go" {
+		t.Errorf("the answer is %q", yes)
+	}
+	told := func(id string) bool {
+		for _, m := range p.s.Conversation.Queue() {
+			if m.To == id && strings.Contains(m.Text, "The human reverted a.go") {
+				return true
+			}
+		}
+		return false
+	}
+	if !told(one) || told(two) || told(contract.Arbiter) {
+		t.Errorf("told by a message: %t, %t, %t", told(one), told(two), told(contract.Arbiter))
+	}
+	if a := p.agent(two); !strings.Contains(a.ReturnNotice, "The human reverted a.go") {
+		t.Errorf("%s is told %q with its next message", two, a.ReturnNotice)
+	}
+	if n := len(p.s.Conversation.WorkLog); n != 1 {
+		t.Errorf("%d entries in the work log", n)
+	}
+	if p.s.Changes.RevertsDone != 1 || len(p.s.Changes.Reverts) != 0 {
+		t.Errorf("%+v", p.s.Changes.Undoing)
+	}
+	p.works(one, nil, "true")
+	p.recorded("a.go")
+	if f, ok := p.s.Changes.File("a.go"); ok && len(f.Known)+len(f.Maybe) > 0 {
+		t.Errorf("a.go is counted as changed by %v %v", f.Known, f.Maybe)
+	}
+}
+
+// TestRevertRefused: what cannot be reverted is refused with the reason, and no agent hears of it.
+func TestRevertRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*runconfig.Options)
+		revert contract.Revert
+		want   string
+	}{
+		"no Git":                   {nil, contract.Revert{Path: "a"}, "works without Git"},
+		"directories of their own": {isolated, contract.Revert{Path: "a"}, "directories of their own"},
+		"a hunk of nothing":        {inGit, contract.Revert{Path: "a", Hunk: "-1 +1"}, "needs `seen`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, c.change)
+			p.revert("r", c.revert)
+			if _, no := p.answered("r"); !strings.Contains(no, c.want) {
+				t.Errorf("rejected with %q", no)
+			}
+		})
+	}
+	p := begin(t, inGit)
+	p.summon("parser")
+	p.revert("r", contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1 +1"})
+	p.do(input.Reverted{Serial: lastEffect[changes.Revert](p).Serial, Refused: "it was modified since"})
+	if _, no := p.answered("r"); no != "a.go was not reverted: it was modified since" {
+		t.Errorf("rejected with %q", no)
+	}
+	if len(p.s.Conversation.WorkLog) > 0 || p.s.Changes.RevertsDone > 0 {
+		t.Error("it counts as done")
+	}
+}
+
+// TestRevertAfterACrash: what was asked for and not done is asked for again, and answered once.
+func TestRevertAfterACrash(t *testing.T) {
+	p := begin(t, inGit)
+	p.revert("r", contract.Revert{Path: "a.go"})
+	p.do(input.Resumed{Options: p.s.Options, Claude: bridge.ClaudeInfo{Version: "2.1.329"}})
+	all := effects[changes.Revert](p)
+	if len(all) != 2 || all[0] != all[1] {
+		t.Fatalf("asked for %+v", all)
+	}
+	p.do(input.Reverted{Serial: all[0].Serial})
+	n := len(p.out)
+	p.do(input.Reverted{Serial: all[0].Serial})
+	if yes, _ := p.answered("r"); yes == "" || len(p.out) != n {
+		t.Errorf("answered %q, then %v", yes, p.out[n:])
+	}
+}

@@ -1,0 +1,201 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// inGit has the run work in a repository.
+func inGit(o *Options, h *theatre) {
+	changed(o, h)
+	v := h.versions["header.go"]
+	v.Object = "0f0f"
+	h.versions["header.go"] = v
+	h.options = func(o *runconfig.Options) {
+		o.Workspace = runconfig.Workspace{Root: "/home/weaver/loom", Base: "base"}
+	}
+}
+
+// TestRevertOnTheScreen: x asks, and has the run take the file or the place at hand back; n keeps it.
+func TestRevertOnTheScreen(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Down", "x")
+		if text := s.Text(); !strings.Contains(text, "header.go becomes what it was when the run began") {
+			t.Fatalf("it is not asked:\n%s", text)
+		}
+		s.Press("n")
+		if _, sent := s.host.present().took().(contract.Revert); sent {
+			t.Error("what was to be kept is reverted")
+		}
+		s.Press("x", "y")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Revert{Path: "header.go"}) {
+			t.Errorf("sent %+v", got)
+		}
+		s.Press("Enter")
+		s.Settle()
+		if text := s.Text(); !strings.Contains(text, "@@ -2,9 +2,10 @@") {
+			t.Errorf("the place is not named:\n%s", text)
+		}
+		s.Press("x", "y")
+		s.Settle()
+		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-2,9 +2,10"}
+		if got := s.host.present().took(); got != want {
+			t.Errorf("sent %+v, want %+v", got, want)
+		}
+		s.Press("X", "y")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Revert{Path: "header.go", Seen: "0f0f"}) {
+			t.Errorf("sent %+v", got)
+		}
+	})
+}
+
+// TestOpenInTheEditor: e opens the file at the place at hand, and a deleted one not at all.
+func TestOpenInTheEditor(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Down", "e", "Enter")
+		s.Settle()
+		s.Press("e", "Esc", "Down", "Down", "e")
+		s.Settle()
+		if want := []string{"header.go:1", "header.go:5"}; !slices.Equal(s.host.opened[:2], want) {
+			t.Errorf("opened %q, want %q", s.host.opened, want)
+		}
+		for range s.host.changed {
+			if s.screenHas("deleted this file") {
+				break
+			}
+			s.Press("Down", "e")
+			s.Settle()
+		}
+		if !s.screenHas("deleted this file") {
+			t.Errorf("a deleted file is opened: %q", s.host.opened)
+		}
+	})
+}
+
+func (s *scene) screenHas(text string) bool { return strings.Contains(s.Text(), text) }
+
+// TestLandOnTheScreen: M asks, lands, and shows what came of it, or why nothing was done.
+func TestLandOnTheScreen(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("M", "n", "M")
+		if !s.screenHas("Uncommitted changes are never") || s.host.landed != 0 {
+			t.Fatalf("it is not asked:\n%s", s.Text())
+		}
+		s.Press("y")
+		s.Settle()
+		if !s.screenHas("main is now 0123abcd") {
+			t.Errorf("the result is not shown:\n%s", s.Text())
+		}
+		s.host.barred = errors.New("uncommitted changes would be overwritten in \"a.go\"")
+		s.Press("y", "M", "y")
+		s.Settle()
+		if !s.screenHas("uncommitted changes would be overwritten") || !s.screenHas("Not landed") {
+			t.Errorf("the reason is not shown:\n%s", s.Text())
+		}
+	})
+}
+
+// TestChangesByCommand: the slash commands do the same.
+func TestChangesByCommand(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Esc")
+		s.Type("/changes header.go\n")
+		s.Settle()
+		if !s.screenHas("Threads int") {
+			t.Errorf("the file is not compared:\n%s", s.Text())
+		}
+		s.Press("Esc", "Esc")
+		s.Type("/revert header.go -1,2 +1,3\n")
+		s.Settle()
+		s.Press("y")
+		s.Settle()
+		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-1,2 +1,3"}
+		if got := s.host.present().took(); got != want {
+			t.Errorf("sent %+v, want %+v", got, want)
+		}
+		s.Press("Ctrl+U")
+		s.Type("/revert nothing.go\n")
+		s.Settle()
+		if !s.screenHas("has not changed nothing.go") {
+			t.Errorf("it is not refused:\n%s", s.Text())
+		}
+	})
+}
+
+// TestRevertAfterTheEnd: where nobody plays the run, the host does it, and the list is read again.
+func TestRevertAfterTheEnd(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.host.present().Stop()
+		s.Settle()
+		s.Press("F5")
+		s.Settle()
+		s.Press("Down", "x", "y")
+		s.Settle()
+		if want := []contract.Revert{{Path: "header.go"}}; !slices.Equal(s.host.reverted, want) {
+			t.Errorf("the host was asked for %+v", s.host.reverted)
+		}
+	})
+}
+
+// TestTheDiffFollowsTheRun: after a snapshot the file is compared again.
+func TestTheDiffFollowsTheRun(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Down", "Enter")
+		s.Settle()
+		s.host.mu.Lock()
+		s.host.versions = map[string]Versions{"header.go": {Before: "a\n", After: "quite another text\n"}}
+		s.host.mu.Unlock()
+		s.present(func(st *supervisor.State) { st.Changes.RevertsDone++ })
+		s.Settle()
+		if !s.screenHas("quite another text") {
+			t.Errorf("it is not compared again:\n%s", s.Text())
+		}
+	})
+}
+
+func (h *theatre) Changes(context.Context, string) ([]ChangedFile, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.changed, h.unreadable
+}
+
+func (h *theatre) Versions(_ context.Context, _, path, _ string) (Versions, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.versions[path], h.unreadable
+}
+
+func (h *theatre) Revert(_ context.Context, run string, r contract.Revert) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reverted = append(h.reverted, r)
+	return h.barred
+}
+
+func (h *theatre) Land(context.Context, string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.landed++
+	return "main is now 0123abcd", h.barred
+}
+
+func (h *theatre) Open(_, path string, line int) error {
+	h.opened = append(h.opened, fmt.Sprintf("%s:%d", path, line))
+	return h.barred
+}

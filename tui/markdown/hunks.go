@@ -1,0 +1,140 @@
+package markdown
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Hunk is a place in which two texts differ, with some lines of what stays around it. Lines are counted from 0.
+type Hunk struct {
+	Before, BeforeLines int // of the old text
+	After, AfterLines   int // of the new one
+	// First is the first line of the new text that differs; if lines were only taken away, the one behind them.
+	First          int
+	Added, Removed int // lines
+
+	edits []edit
+}
+
+// String is the hunk as the head of a hunk in a unified diff has it: "-12,3 +12,5".
+func (h Hunk) String() string {
+	side := func(sign string, from, n int) string {
+		if n > 0 {
+			from++
+		}
+		return fmt.Sprintf("%s%d,%d", sign, from, n)
+	}
+	return side("-", h.Before, h.BeforeLines) + " " + side("+", h.After, h.AfterLines)
+}
+
+// Comparison is what differs between two texts.
+type Comparison struct {
+	Hunks         []Hunk // in order; none: the texts are equal
+	a, b          []string
+	before, after []render.Line // with the roles of their language, if it is known
+}
+
+// Compare compares two texts line by line. Each hunk holds so many lines around its changes.
+func Compare(old, new, lang string, context int) *Comparison {
+	c := &Comparison{a: sourceLines(old), b: sourceLines(new)}
+	c.before, c.after = roles(lang, old, len(c.a)), roles(lang, new, len(c.b))
+	edits := compare(c.a, c.b)
+	var h []edit
+	for i, e := range edits {
+		if e.op != same {
+			h = append(h, e)
+			continue
+		}
+		first, last := i == 0, i == len(edits)-1
+		if !first && !last && e.n <= 2*context {
+			h = append(h, e) // the changes around it are one place
+			continue
+		}
+		around := min(context, e.n)
+		if !first {
+			if around > 0 {
+				h = append(h, e.part(0, around))
+			}
+			c.Hunks = append(c.Hunks, newHunk(h))
+			h = nil
+		}
+		if !last && around > 0 {
+			h = append(h, e.part(e.n-around, around))
+		}
+	}
+	if len(h) > 0 {
+		c.Hunks = append(c.Hunks, newHunk(h))
+	}
+	return c
+}
+
+// part is some of the lines of an edit that changes nothing.
+func (e edit) part(from, n int) edit {
+	return edit{op: same, a: e.a + from, b: e.b + from, n: n, text: e.text[from : from+n]}
+}
+
+func newHunk(edits []edit) Hunk {
+	h := Hunk{Before: edits[0].a, After: edits[0].b, First: -1, edits: edits}
+	for _, e := range edits {
+		if e.op != added {
+			h.BeforeLines += e.n
+		}
+		if e.op != removed {
+			h.AfterLines += e.n
+		}
+		switch e.op {
+		case added:
+			h.Added += e.n
+		case removed:
+			h.Removed += e.n
+		case same:
+			continue
+		}
+		if h.First < 0 {
+			h.First = e.b
+		}
+	}
+	return h
+}
+
+// Unified shows a hunk with what was taken away above what was put in. A long one is cut, and the rest is counted.
+func (c *Comparison) Unified(h Hunk, o Options) []render.Line {
+	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}, after: c.after}
+	for _, e := range h.edits {
+		switch e.op {
+		case removed:
+			d.rows(render.DiffRemove, "- ", c.a[e.a:e.a+e.n])
+		case added:
+			d.rows(render.DiffAdd, "+ ", c.b[e.b:e.b+e.n])
+		case same:
+			for i := range e.n {
+				d.context(e, i)
+			}
+		}
+	}
+	return d.end()
+}
+
+// end counts what was left out.
+func (d *differ) end() []render.Line {
+	if d.left > 0 {
+		d.note(d.left, "more")
+	}
+	return d.out
+}
+
+// CleanLines has clean make each line of a text fit to be shown. It stays one line, so that lines keep their numbers.
+func CleanLines(text string, clean func(string) string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body, end := strings.CutSuffix(line, "\n")
+		body = strings.TrimRight(clean(strings.TrimRight(body, "\r")), "\n")
+		b.WriteString(strings.ReplaceAll(body, "\n", " "))
+		if end {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
