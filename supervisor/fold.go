@@ -21,7 +21,7 @@ type Fold struct {
 // Take folds one record.
 func (f *Fold) Take(r journal.Record) error {
 	if r.Kind == journal.Snapshot {
-		s, err := DecodeSnapshot(r.Payload)
+		s, err := decodeSnapshot(r.Payload)
 		if err != nil {
 			return fmt.Errorf("the snapshot of record %d: %w", r.Seq, err)
 		}

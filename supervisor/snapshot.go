@@ -99,8 +99,8 @@ func (s Snapshot) Encode() ([]byte, error) {
 	return raw, nil
 }
 
-// DecodeSnapshot decodes what a snapshot was encoded to. *VersionError refuses another version.
-func DecodeSnapshot(raw []byte) (Snapshot, error) {
+// decodeSnapshot decodes what a snapshot was encoded to. *VersionError refuses another version.
+func decodeSnapshot(raw []byte) (Snapshot, error) {
 	var e encoded
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return Snapshot{}, fmt.Errorf("decode state: %w", err)

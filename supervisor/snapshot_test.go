@@ -27,7 +27,7 @@ func restored(t *testing.T, s *State) State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot, err := DecodeSnapshot(raw)
+	snapshot, err := decodeSnapshot(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,14 +131,14 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 	for _, c := range []struct{ raw, want string }{
 		{`{"v":0,"state":{}}`, "older"}, {fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion+1), "newer"},
 	} {
-		_, err := DecodeSnapshot([]byte(c.raw))
+		_, err := decodeSnapshot([]byte(c.raw))
 		var version *VersionError
 		if !errors.As(err, &version) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.raw, err)
 		}
 	}
 	for _, raw := range []string{"", "{}", fmt.Sprintf(`{"v":%d,"state":`, StateVersion), fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion), "\x00\x01"} {
-		if _, err := DecodeSnapshot([]byte(raw)); err == nil {
+		if _, err := decodeSnapshot([]byte(raw)); err == nil {
 			t.Errorf("%q decodes", raw)
 		}
 	}

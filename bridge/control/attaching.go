@@ -71,7 +71,7 @@ func (c *client) copyOutput(a Attachment) {
 			continue
 		}
 		ended := c.detach(a)
-		if errors.Is(err, ErrBehind) {
+		if errors.Is(err, errBehind) {
 			ended.Reason, ended.Dropped = err.Error()+"; the session was given back", true
 		} else if !errors.Is(err, io.EOF) && ended.Reason == "" {
 			ended.Reason = err.Error()

@@ -10,7 +10,7 @@ import (
 const maxBehind = 4 << 20
 
 // ErrBehind says that a terminal did not take its output in time.
-var ErrBehind = errors.New("the terminal did not take the output in time")
+var errBehind = errors.New("the terminal did not take the output in time")
 
 // Feed is the output of an attached terminal on its way to whoever looks at it. Who fills it is
 // never held. Its methods are safe for concurrent use.
@@ -40,7 +40,7 @@ func (f *Feed) Put(p []byte) bool {
 		return false
 	}
 	if len(f.buf) > 0 && len(f.buf)+len(p) > f.limit {
-		f.buf, f.ended = nil, ErrBehind
+		f.buf, f.ended = nil, errBehind
 		f.hint()
 		return false
 	}

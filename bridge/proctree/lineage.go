@@ -24,7 +24,7 @@ type Ancestor struct {
 }
 
 // ErrLineageChanged says that a line changed each time it was looked at.
-var ErrLineageChanged = errors.New("its line of parents does not stand still")
+var errLineageChanged = errors.New("its line of parents does not stand still")
 
 // lineageAttempts bounds how often a line is looked at until two looks agree.
 const lineageAttempts = 5
@@ -37,7 +37,7 @@ func Lineage(pid int) ([]Ancestor, error) {
 	for range lineageAttempts {
 		line, err := parentChain(pid)
 		switch {
-		case errors.Is(err, ErrLineageChanged):
+		case errors.Is(err, errLineageChanged):
 			before = nil
 			continue
 		case err != nil:
@@ -47,7 +47,7 @@ func Lineage(pid int) ([]Ancestor, error) {
 		}
 		before = line
 	}
-	return nil, fmt.Errorf("process %d: %w", pid, ErrLineageChanged)
+	return nil, fmt.Errorf("process %d: %w", pid, errLineageChanged)
 }
 
 func parentChain(pid int) (line []proc, err error) {
@@ -57,9 +57,9 @@ func parentChain(pid int) (line []proc, err error) {
 		case err != nil && len(line) == 0:
 			return nil, fmt.Errorf("process %d cannot be looked at: %w", pid, err)
 		case err != nil:
-			return nil, ErrLineageChanged // the parent has ended, and another has taken its place
+			return nil, errLineageChanged // the parent has ended, and another has taken its place
 		case len(line) > 0 && p.start > line[len(line)-1].start, len(line) > 1000:
-			return nil, ErrLineageChanged // no parent is younger than its child: the number is another's now
+			return nil, errLineageChanged // no parent is younger than its child: the number is another's now
 		}
 		line = append(line, p)
 		if next == 1 {

@@ -33,8 +33,8 @@ func isKey(name string) bool {
 		strings.HasSuffix(name, "_TOKEN") && !strings.HasSuffix(name, "_MESSAGING_TOKEN")
 }
 
-// WithoutKeys is an environment without what the CLI logs in with.
-func WithoutKeys(env []string) []string {
+// withoutKeys is an environment without what the CLI logs in with.
+func withoutKeys(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return isKey(name)
@@ -52,7 +52,7 @@ func ToolShell(command string, env []string, parent string) (path string, args, 
 			shell = "/bin/sh"
 		}
 	}
-	return shell, []string{filepath.Base(shell), "-c", command}, WithoutKeys(env)
+	return shell, []string{filepath.Base(shell), "-c", command}, withoutKeys(env)
 }
 
 // IsToolShell reports whether this program was started as a tool shell.

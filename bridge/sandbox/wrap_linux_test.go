@@ -231,7 +231,7 @@ func TestKeys(t *testing.T) {
 	}
 	want := []string{"PATH=/bin", "ANTHROPIC_BASE_URL=http://x", "AWS_SECRET_ACCESS_KEY=theirs",
 		"CLAUDE_CODE_MESSAGING_TOKEN=m"}
-	if got := WithoutKeys(env); !slices.Equal(got, want) {
+	if got := withoutKeys(env); !slices.Equal(got, want) {
 		t.Errorf("left %q, want %q", got, want)
 	}
 	path, args, _ := ToolShell("echo 1", env, "/bin/zsh")

@@ -13,7 +13,7 @@ import (
 var htmlText string
 
 var htmlTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"usd": usd, "tokens": func(r *Report) string { return words.Number(Tokens(r.Usage)) },
+	"usd": usd, "tokens": func(r *Report) string { return words.Number(tokenCount(r.Usage)) },
 	"criterion": Criterion.receipt, "check": Check.receipt, "ruling": Decision.ruling,
 	"changed": (*Report).changed, "proved": (*Report).proved, "lasted": (*Report).lasted, "title": (*Report).title,
 }).Parse(htmlText))

@@ -24,7 +24,7 @@ func (r *Report) Markdown() string {
 	b.item("Began %s, took %s", r.Began.Format("2006-01-02 15:04:05 MST"), r.lasted())
 	b.item("Changed: %s", inline(r.changed()))
 	b.item("Proved: %s", r.proved())
-	b.item("Cost: %s, %s tokens", usd(r.CostUSD), words.Number(Tokens(r.Usage)))
+	b.item("Cost: %s, %s tokens", usd(r.CostUSD), words.Number(tokenCount(r.Usage)))
 
 	b.heading("Asked")
 	for _, t := range r.Tasks {

@@ -112,8 +112,8 @@ type Agent struct {
 	Usage       bridge.Usage `json:"usage"`
 }
 
-// Tokens is how many tokens were used, those of the cache included.
-func Tokens(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
+// tokenCount is how many tokens were used, those of the cache included.
+func tokenCount(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
 
 // Open is something that was not settled when the run ended.
 type Open struct {

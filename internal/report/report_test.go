@@ -323,7 +323,7 @@ func TestCollect(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if len(r.Agents) != 2 || r.Agents[1].CostUSD != 0.25 || r.Agents[1].Restarts != 1 || r.Agents[1].Done != 1 ||
-		Tokens(r.Agents[1].Usage) != 10 {
+		tokenCount(r.Agents[1].Usage) != 10 {
 		t.Errorf("agents: %+v", r.Agents)
 	}
 	if len(r.Checks) != 2 || r.Checks[0].Output == "" || r.Checks[1].Output != "" || !r.Checks[1].Final {

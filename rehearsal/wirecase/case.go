@@ -33,8 +33,8 @@ type Step struct {
 	Arg  string
 }
 
-// Load reads a case.
-func Load(path string) (*Case, error) {
+// loadOne reads a case.
+func loadOne(path string) (*Case, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("load case: %w", err)
@@ -94,7 +94,7 @@ func LoadAll(t *testing.T, glob string) []*Case {
 	}
 	var out []*Case
 	for _, p := range paths {
-		c, err := Load(p)
+		c, err := loadOne(p)
 		if err != nil {
 			t.Fatal(err)
 		}

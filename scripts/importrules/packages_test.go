@@ -33,7 +33,7 @@ func TestPackagesTable(t *testing.T) {
 	}
 	path := filepath.Join("..", "..", "docs", "packages.md")
 	text := read(t, path)
-	before, table, _ := strings.Cut(text, "| package | imports of ours | what it is |\n")
+	before, table, _ := strings.Cut(text, "| package | imports of this repository | what it is |\n")
 	table, after, ok := strings.Cut(table, "\n\n")
 	if !ok {
 		t.Fatal("docs/packages.md has no table of packages")
@@ -72,22 +72,22 @@ func TestPackagesTable(t *testing.T) {
 		}
 	}
 	if *update {
-		text = before + "| package | imports of ours | what it is |\n" + strings.Join(lines, "\n") + "\n\n" + after
+		text = before + "| package | imports of this repository | what it is |\n" + strings.Join(lines, "\n") + "\n\n" + after
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// imported is the cell of a row: rooms of its own are not named one by one.
+// imported is the cell of a row: its own subpackages are not named one by one.
 func imported(names []string, of map[string]bool) string {
-	rooms := false
+	subpackages := false
 	var cell []string
 	for _, i := range slices.Sorted(maps.Keys(of)) {
 		switch own := func(name string) bool { return strings.HasPrefix(i, name+"/") }; {
 		case slices.Contains(names, i):
 		case slices.ContainsFunc(names, own):
-			rooms = true
+			subpackages = true
 		default:
 			cell = append(cell, "`"+i+"`")
 		}
@@ -95,8 +95,8 @@ func imported(names []string, of map[string]bool) string {
 	if len(cell) > 12 {
 		return " most "
 	}
-	if rooms {
-		cell = append(cell, "its rooms")
+	if subpackages {
+		cell = append(cell, "its subpackages")
 	}
 	if cell == nil {
 		return " – "

@@ -46,13 +46,13 @@ func (k *Kept) Files() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !PartOfRun(name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !partOfRun(name) })
 	slices.Sort(names)
 	return names, nil
 }
 
-// PartOfRun reports whether a file of that name in a run's directory is needed to resume the run.
-func PartOfRun(name string) bool { return name == eventlog.Name || ownName(name) }
+// partOfRun reports whether a file of that name in a run's directory is needed to resume the run.
+func partOfRun(name string) bool { return name == eventlog.Name || ownName(name) }
 
 // Open opens one of Files. The caller closes it.
 func (k *Kept) Open(name string) (content io.ReadCloser, size int64, err error) {

@@ -175,7 +175,7 @@ func TestKnown(t *testing.T) {
 		"": false, "bash": false, "Strange": false, "mcp__": false, "mcp__a": false, "mcp____b": false,
 		"mcp__a__": false, "mcp_a_b": false, "Read ": false, "Bаsh": false,
 	} {
-		if got := Known(tool); got != want {
+		if got := knownTool(tool); got != want {
 			t.Errorf("%q: known %v, want %v", tool, got, want)
 		}
 	}

@@ -233,7 +233,7 @@ func TestLeftToTheCLI(t *testing.T) {
 		if got := AskedByCLI(tool); got != want {
 			t.Errorf("%q: %v, want %v", tool, got, want)
 		}
-		if tool != "" && tool != "mcp__x" && !Known(tool) {
+		if tool != "" && tool != "mcp__x" && !knownTool(tool) {
 			t.Errorf("%q is not known", tool)
 		}
 	}

@@ -80,10 +80,10 @@ func sameTool(rule, tool string) bool {
 	return false
 }
 
-// Known reports whether a tool is one that somebody knows: Claude Code's, an MCP
+// knownTool reports whether a tool is one that somebody knows: Claude Code's, an MCP
 // server's, arbiter's own. What is not known is never allowed but by a rule that
 // names it, or by a mode that allows everything.
-func Known(tool string) bool {
+func knownTool(tool string) bool {
 	if rest, ok := strings.CutPrefix(tool, "mcp__"); ok {
 		server, name, _ := strings.Cut(rest, "__")
 		return server != "" && name != ""
@@ -94,5 +94,5 @@ func Known(tool string) bool {
 // AskedByCLI reports whether a tool is one that Claude Code asks for by itself, so that what
 // no rule and no mode decides may be left to it.
 func AskedByCLI(tool string) bool {
-	return readers[tool] || editors[tool] || leftToCLI[tool] || strings.HasPrefix(tool, "mcp__") && Known(tool)
+	return readers[tool] || editors[tool] || leftToCLI[tool] || strings.HasPrefix(tool, "mcp__") && knownTool(tool)
 }

@@ -79,7 +79,7 @@ func (s *State) StepOf(r *roster.Roster, id string) int {
 		func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id }); i >= 0 {
 		return i + 1
 	}
-	if n := a.PlanStep; n > 0 && n <= len(s.Plan) && !IsOver(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
+	if n := a.PlanStep; n > 0 && n <= len(s.Plan) && !isOver(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
 		return n
 	}
 	if !r.EngagedBeside(id) {
@@ -89,7 +89,7 @@ func (s *State) StepOf(r *roster.Roster, id string) int {
 		return 0
 	}
 	return 1 + slices.IndexFunc(s.Plan, func(p contract.Step) bool {
-		return p.Mode == a.Mode && !IsOver(p.Status) && (p.Agent == "" || p.Agent == id)
+		return p.Mode == a.Mode && !isOver(p.Status) && (p.Agent == "" || p.Agent == id)
 	})
 }
 
@@ -123,8 +123,8 @@ const PlannerMode = "planner"
 var taskStatuses = map[string]string{"pending": contract.StepPending, "in_progress": contract.StepActive,
 	"completed": contract.StepDone}
 
-// IsOver reports whether a step is behind the plan: an agent's list does not bring it back.
-func IsOver(status string) bool {
+// isOver reports whether a step is behind the plan: an agent's list does not bring it back.
+func isOver(status string) bool {
 	return status == contract.StepDone || status == contract.StepSkipped || status == contract.StepFailed
 }
 
@@ -184,7 +184,7 @@ func (s *State) Follow(id string, items []bridge.Task) (moved bool) {
 		status := cmp.Or(taskStatuses[t.Status], contract.StepPending)
 		list.Items = append(list.Items, contract.Step{Text: t.Text, Status: status, Agent: id})
 		i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return sameStep(p.Text, t.Text) })
-		if i < 0 || s.Plan[i].Status == status || status == contract.StepPending || IsOver(s.Plan[i].Status) {
+		if i < 0 || s.Plan[i].Status == status || status == contract.StepPending || isOver(s.Plan[i].Status) {
 			continue
 		}
 		s.mark(i, func(p *contract.Step) { p.Status, p.Agent = status, id })

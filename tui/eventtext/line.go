@@ -142,7 +142,7 @@ func Outcome(r verdict.Receipt) string {
 	} else {
 		text += ", ended by a signal"
 	}
-	text += After(", ", Millis(r.DurationMS)) + ", " + words.Number(r.Bytes) + " bytes"
+	text += After(", ", millis(r.DurationMS)) + ", " + words.Number(r.Bytes) + " bytes"
 	return text + ", sha256 " + One(r.SHA256, 13)
 }
 

@@ -185,7 +185,7 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-func Millis(ms int64) string {
+func millis(ms int64) string {
 	if ms > math.MaxInt64/int64(time.Millisecond) || ms < 0 {
 		return ""
 	}
@@ -200,7 +200,7 @@ func Warnings(d contract.Decision) []string {
 	var list []string
 	for _, w := range d.Warnings {
 		if text := One(w, MaxWords); text != "" {
-			list = append(list, Sentence(Upper(text)))
+			list = append(list, Sentence(capital(text)))
 		}
 	}
 	return list
@@ -225,8 +225,8 @@ func Summoned(e contract.Event, s contract.Spawn, name func(string) string) stri
 	return text
 }
 
-// ContextLow says that the context of an agent is nearly full.
-func ContextLow(who string, b contract.ContextWarning) string {
+// contextLow says that the context of an agent is nearly full.
+func contextLow(who string, b contract.ContextWarning) string {
 	return "Context thins. " + who + ": " + Percent(b.Pct)
 }
 

@@ -90,7 +90,7 @@ func Category(c string) string { return strings.ReplaceAll(One(c, MaxName), "_",
 
 func Spent(b contract.Result) []string {
 	parts := []string{Dollars(b.CostUSD) + Simulated(b.Rehearsal)}
-	if t := Millis(b.DurationMS); t != "" {
+	if t := millis(b.DurationMS); t != "" {
 		parts = append(parts, t)
 	}
 	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
@@ -175,8 +175,8 @@ func LastChange(b contract.Check, name func(string) string) string {
 	return "Last to change its files: " + strings.Join(names, ", ")
 }
 
-// Upper begins a sentence with a capital.
-func Upper(s string) string {
+// capital begins a sentence with a capital.
+func capital(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(r)) + s[n:]
 }

@@ -91,7 +91,7 @@ func (s *Story) words(at time.Time, e contract.Event) string {
 
 // own are the words of the event alone; none if it is the machine's own business.
 func (s *Story) own(at time.Time, e contract.Event) string {
-	line := Sentence(Upper(Line(e, s.Name)))
+	line := Sentence(capital(Line(e, s.Name)))
 	switch b := e.Body.(type) {
 	case contract.State, contract.Delivered, contract.ToolCall, contract.ToolResult, contract.SubagentStart,
 		contract.SubagentStop, contract.Workspace, contract.Accepted, contract.Cost, contract.Context:

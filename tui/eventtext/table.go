@@ -93,7 +93,7 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Context:
 		return line("context: " + words.Tokens(b.Tokens) + " of " + words.Tokens(b.Window) + ", " + Percent(b.Pct))
 	case contract.ContextWarning:
-		return wording{ContextLow(who, b) + After(", ", One(b.Level, MaxName)), func() string {
+		return wording{contextLow(who, b) + After(", ", One(b.Level, MaxName)), func() string {
 			text := "Context of " + amid(who) + ": " + strings.Replace(Percent(b.Pct), " %", " percent", 1)
 			if b.Level == "critical" {
 				return text + ", critical."
@@ -204,7 +204,7 @@ func quotaText(b contract.Quota) string {
 
 // attempt says when something is tried again, and why.
 func attempt(delayMS int64, n int, reason string) string {
-	return After(" after ", Millis(delayMS)) + ", attempt " + strconv.Itoa(n) + After(": ", One(reason, MaxWords))
+	return After(" after ", millis(delayMS)) + ", attempt " + strconv.Itoa(n) + After(": ", One(reason, MaxWords))
 }
 
 func callText(tool string, input json.RawMessage) string {
@@ -219,7 +219,7 @@ func sessionWords(b contract.Session) wording {
 	return wording{text, func() string {
 		full := text + "."
 		for _, fact := range Safety(b) {
-			full += " " + Sentence(Upper(fact))
+			full += " " + Sentence(capital(fact))
 		}
 		for _, danger := range RiskWarnings(b) {
 			full += " " + strings.ToUpper(danger[:1]) + danger[1:] + "."

@@ -2,10 +2,8 @@ package eventtext
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
@@ -38,16 +36,4 @@ func Age(i inbox.Item, now time.Time) string {
 	default:
 		return "for " + Span(age)
 	}
-}
-
-// HowToAnswer says what answers an item. A permission request is answered in a way of each frontend's own.
-func HowToAnswer(i inbox.Item) string {
-	switch i.Kind {
-	case inbox.Permission:
-		return "allow or deny it"
-	case inbox.Trust, inbox.Recovery:
-		return "/choose " + sanitize.Line(strings.Join(i.Choices, ", "), 200)
-	case inbox.Question, inbox.Acceptance:
-	}
-	return "your next word to the Arbiter is the answer"
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Speeds are how many times as fast as it happened a run can be played.
-var Speeds = []int{1, 2, 8, 64}
+var speeds = []int{1, 2, 8, 64}
 
 // longestPause bounds how long one waits for the next event, at any speed: nobody watches a night go by.
 const longestPause = 2 * time.Second
@@ -81,7 +81,7 @@ func (p *Player) Snapshot() *supervisor.State {
 func (p *Player) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Status{Speed: Speeds[p.speed], Paused: p.paused, Ended: p.ended, At: p.now(), Err: p.err}
+	return Status{Speed: speeds[p.speed], Paused: p.paused, Ended: p.ended, At: p.now(), Err: p.err}
 }
 
 // Now is the time of the run that the playback has come to.
@@ -96,7 +96,7 @@ func (p *Player) now() time.Time {
 	if p.paused || p.ended || p.at.IsZero() {
 		return p.at
 	}
-	t := p.at.Add(time.Since(p.since) * time.Duration(Speeds[p.speed]))
+	t := p.at.Add(time.Since(p.since) * time.Duration(speeds[p.speed]))
 	if !p.next.IsZero() && t.After(p.next) {
 		return p.next
 	}
@@ -128,13 +128,13 @@ func (p *Player) Pause() { p.change(func() { p.paused = !p.paused }) }
 
 // Faster goes to the next speed, or with -1 to the one before.
 func (p *Player) Faster(by int) {
-	p.change(func() { p.speed = max(min(p.speed+by, len(Speeds)-1), 0) })
+	p.change(func() { p.speed = max(min(p.speed+by, len(speeds)-1), 0) })
 }
 
 // Jump goes on, or with -1 back, by some seconds: more at a higher speed, and always beyond the next event.
 func (p *Player) Jump(by int) {
 	p.change(func() {
-		far := time.Duration(by) * step * time.Duration(Speeds[p.speed])
+		far := time.Duration(by) * step * time.Duration(speeds[p.speed])
 		to := p.at.Add(far)
 		switch {
 		case by > 0 && to.Before(p.next):
@@ -255,7 +255,7 @@ func (p *Player) await(ctx context.Context, at time.Time) error {
 func (p *Player) due(at time.Time) (left time.Duration, held bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	speed := time.Duration(Speeds[p.speed])
+	speed := time.Duration(speeds[p.speed])
 	switch {
 	case p.rewind:
 		return 0, false, errRewind

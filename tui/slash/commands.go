@@ -34,7 +34,7 @@ func For(s *supervisor.State, c editor.Command) (body contract.CommandBody, is b
 		return body, true, err
 	case "plan":
 		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
-			body, err = Amend(s, c)
+			body, err = amended(s, c)
 			return body, true, err
 		}
 	}

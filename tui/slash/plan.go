@@ -23,9 +23,9 @@ var marks = map[string]string{
 
 const planWords = "done, start, skip, fail, pending, up, down, delete, text … or mode …"
 
-// Amend is the command that "/plan add TEXT" and "/plan N CHANGE" stand for: the run's
+// amended is the command that "/plan add TEXT" and "/plan N CHANGE" stand for: the run's
 // plan with that one change. An error says what was meant wrongly.
-func Amend(s *supervisor.State, c editor.Command) (contract.SetPlan, error) {
+func amended(s *supervisor.State, c editor.Command) (contract.SetPlan, error) {
 	if s == nil {
 		return contract.SetPlan{}, errors.New("there is no plan yet: say what is to be done")
 	}

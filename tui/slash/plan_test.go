@@ -46,7 +46,7 @@ func TestAmend(t *testing.T) {
 			}
 			continue
 		}
-		got, err := Amend(s, c)
+		got, err := amended(s, c)
 		if problem, ok := strings.CutPrefix(want, "error: "); ok {
 			if err == nil || !strings.HasPrefix(err.Error(), problem) {
 				t.Errorf("%s: error %v, want %q", typed, err, problem)
@@ -60,7 +60,7 @@ func TestAmend(t *testing.T) {
 	if diff := cmp.Diff(laid("+read *build ship:tester"), s.Task.Plan); diff != "" {
 		t.Errorf("the run's own plan was changed (-want +got):\n%s", diff)
 	}
-	if _, err := Amend(nil, editor.Command{Name: "plan", Args: []string{"add", "x"}}); err == nil {
+	if _, err := amended(nil, editor.Command{Name: "plan", Args: []string{"add", "x"}}); err == nil {
 		t.Error("a plan was made of no run")
 	}
 }

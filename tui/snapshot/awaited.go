@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// Awaited says for whom the run waits, and how long it has.
-func Awaited(s *supervisor.State, now time.Time) (who string, human bool, since time.Duration) {
+// awaited says for whom the run waits, and how long it has.
+func awaited(s *supervisor.State, now time.Time) (who string, human bool, since time.Duration) {
 	if over := s.Ending != nil; over {
 		return "", false, 0
 	}
@@ -58,7 +58,7 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 	if s == nil || s.Ending != nil && s.Ending.Said {
 		return 0
 	}
-	if _, human, _ := Awaited(s, time.Now()); human || still {
+	if _, human, _ := awaited(s, time.Now()); human || still {
 		return time.Second // times go on
 	}
 	for i := range s.Agents {
@@ -83,7 +83,7 @@ func countdown(b *roster.Backoff, now time.Time) string {
 
 // Stalled is the wait that ends first, if nobody works, and nobody is waited for but the API.
 func Stalled(s *supervisor.State) *roster.Backoff {
-	if who, _, _ := Awaited(s, time.Time{}); who != "" || s.Ending != nil || s.Halted {
+	if who, _, _ := awaited(s, time.Time{}); who != "" || s.Ending != nil || s.Halted {
 		return nil
 	}
 	var first *roster.Backoff

@@ -63,7 +63,7 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 		}
 	}
 	d.Quota, d.Scarce = quotaWord(s, now)
-	d.Awaited, d.Human, d.Waiting = Awaited(s, now)
+	d.Awaited, d.Human, d.Waiting = awaited(s, now)
 	if d.Human {
 		d.Words = len(Inbox(s))
 	}

@@ -34,7 +34,7 @@ func doing(s *supervisor.State, a *roster.Agent, w Work, now time.Time) (text st
 	}
 	root := Root(s, a)
 	if r := w.Running(); r.Call() {
-		return Call(r, root), r.At, false
+		return callWords(r, root), r.At, false
 	}
 	if c := a.ToolCall; c != nil && !c.Cut { // of a run that was joined in its midst
 		what := eventtext.Relative(root, eventtext.One(c.What, eventtext.MaxSummary))
@@ -77,8 +77,8 @@ func delegated(w Work, n int) (text string, since time.Time, tail bool) {
 	return text, since, false
 }
 
-// Call is a call on one line, with paths from the workspace.
-func Call(i activity.Item, root string) string {
+// callWords is a call on one line, with paths from the workspace.
+func callWords(i activity.Item, root string) string {
 	text := i.Tool
 	if gist := eventtext.Relative(root, i.Gist); gist != "" {
 		text += " " + gist
@@ -124,7 +124,7 @@ func subagents(a *roster.Agent, w Work, now time.Time) []pages.Subagent {
 		line := pages.Subagent{Name: sub.Name, Works: sub.Works(), Failed: sub.Failed, Tokens: sub.Tokens}
 		if line.Works {
 			line.Age = max(now.Sub(sub.Began), 0)
-			line.Doing = Call(sub.Doing, "")
+			line.Doing = callWords(sub.Doing, "")
 		} else {
 			line.Age = max(sub.Ended.Sub(sub.Began), 0)
 		}

@@ -50,9 +50,9 @@ func (b *Board) column(c render.Canvas, tiles []Tile, selected string, now time.
 	shown, hidden := matter(tiles, h, selected)
 	x, y := c.Origin()
 	row := 0
-	heights, space := Heights(weights(shown), h-min(hidden, 1))
+	heights, space := heights(weights(shown), h-min(hidden, 1))
 	for i, t := range shown {
-		list, group := Lines(t, w, heights[i], c.Look, now)
+		list, group := draw(t, w, heights[i], c.Look, now)
 		for j, l := range list {
 			c.Line(0, row+j, l)
 		}
@@ -129,9 +129,9 @@ func weights(tiles []Tile) (list []int) {
 	return list
 }
 
-// Heights divides rows among tiles: one for each, then what is left to those that want more, in
+// heights divides rows among tiles: one for each, then what is left to those that want more, in
 // equal parts. Space is how many blank rows part them.
-func Heights(wants []int, rows int) (heights []int, space int) {
+func heights(wants []int, rows int) (heights []int, space int) {
 	n := len(wants)
 	if n == 0 {
 		return nil, 0

@@ -27,9 +27,9 @@ type lines struct {
 	group int // -1: none is
 }
 
-// Lines draws a tile of so many columns and rows at most. The first line is its head. Group is the
+// draw draws a tile of so many columns and rows at most. The first line is its head. Group is the
 // line that folds and unfolds its subagents; -1: there is none.
-func Lines(t Tile, width, height int, look *render.Look, now time.Time) (list []render.Line, group int) {
+func draw(t Tile, width, height int, look *render.Look, now time.Time) (list []render.Line, group int) {
 	if width <= 0 || height <= 0 {
 		return nil, -1
 	}

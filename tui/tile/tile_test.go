@@ -43,7 +43,7 @@ func busy() Tile {
 }
 
 func texts(t Tile, w, h int, l *render.Look) (rows []string, group int) {
-	list, group := Lines(t, w, h, l, now)
+	list, group := draw(t, w, h, l, now)
 	for _, line := range list {
 		rows = append(rows, strings.TrimRight(line.Text(), " "))
 	}
@@ -154,7 +154,7 @@ func TestATileKeepsToItsSize(t *testing.T) {
 			one.Row.Subagents = append(one.Row.Subagents, pages.Subagent{Name: strings.ReplaceAll(word(), "\n", "")})
 		}
 		w, h := r.IntN(130), r.IntN(30)
-		list, group := Lines(one, w, h, look(t, render.Unicode), now)
+		list, group := draw(one, w, h, look(t, render.Unicode), now)
 		if len(list) > h || group >= len(list) {
 			t.Fatalf("%d lines in %d rows, the group in line %d", len(list), h, group)
 		}
@@ -176,7 +176,7 @@ func TestHeights(t *testing.T) {
 		{nil, 9, "[] 0"}, {[]int{0}, 9, "[9] 1"}, {[]int{0, 0}, 9, "[5 4] 0"}, {[]int{0, 0}, 21, "[10 10] 1"},
 		{[]int{1, 0, 3}, 30, "[1 24 3] 1"}, {[]int{1, 1}, 30, "[1 1] 1"}, {[]int{0, 0, 0}, 3, "[1 1 1] 0"},
 	} {
-		heights, space := Heights(tt.wants, tt.rows)
+		heights, space := heights(tt.wants, tt.rows)
 		if got := fmt.Sprint(heights, space); got != tt.want {
 			t.Errorf("%v in %d rows: %s, want %s", tt.wants, tt.rows, got, tt.want)
 		}

@@ -124,7 +124,7 @@ func (l *Writer) lost(err error) {
 }
 
 // ErrStuck is what Close says of a reader that takes nothing.
-var ErrStuck = errors.New("nobody read the last events in time")
+var errStuck = errors.New("nobody read the last events in time")
 
 // Close writes what is left, within a time, and reports whether all of it went
 // out. A writer that is stuck in a write stays behind: only the end of the
@@ -137,7 +137,7 @@ func (l *Writer) Close(within time.Duration) error {
 	select {
 	case <-l.done:
 	case <-time.After(within):
-		return ErrStuck
+		return errStuck
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,8 +34,8 @@ func Make(base, prefix, owner string) (string, error) {
 	return dir, nil
 }
 
-// OwnerOf is the directory of the run that made a directory; empty: none did.
-func OwnerOf(dir string) string {
+// ownerOf is the directory of the run that made a directory; empty: none did.
+func ownerOf(dir string) string {
 	path := filepath.Join(dir, Mark)
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
 		return ""
@@ -50,7 +50,7 @@ func OwnerOf(dir string) string {
 // InUse reports whether a directory bears the mark of a run that is there, in whichever state
 // directory. One that cannot be looked at may be there.
 func InUse(dir string) bool {
-	owner := OwnerOf(dir)
+	owner := ownerOf(dir)
 	return owner != "" && !gone(owner)
 }
 
@@ -84,7 +84,7 @@ func Sweep(places []string, runs string, over func(run string) bool) (removed []
 			if !e.IsDir() || !sockets && !strings.HasPrefix(e.Name(), Rehearsal) {
 				continue
 			}
-			owner := OwnerOf(dir)
+			owner := ownerOf(dir)
 			if owner == "" || filepath.Dir(owner) != filepath.Clean(runs) {
 				continue
 			}

@@ -75,8 +75,8 @@ func TestSweep(t *testing.T) {
 	if diff := cmp.Diff(left, names(t, place)); diff != "" {
 		t.Errorf("left:\n%s", diff)
 	}
-	if OwnerOf(kept) != "" || OwnerOf(human) != "" {
-		t.Errorf("owners: %q, %q", OwnerOf(kept), OwnerOf(human))
+	if ownerOf(kept) != "" || ownerOf(human) != "" {
+		t.Errorf("owners: %q, %q", ownerOf(kept), ownerOf(human))
 	}
 	if _, err := os.Stat(of("live")); err != nil {
 		t.Error(err)
