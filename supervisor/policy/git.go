@@ -147,29 +147,39 @@ func runsDrivers(sub string, operands, options []string) bool {
 // that it finds in the workspace. On the way up from a directory it takes what only looks like a
 // repository for one, and that can be files like any other that an agent wrote.
 func (q *query) inOwnRepository() bool {
-	own, ok := repository(q.policy.CWD)
-	at, okHere := repository(q.cwd)
+	own, ok := q.policy.repository(q.policy.CWD)
+	at, okHere := q.policy.repository(q.cwd)
 	return ok && okHere && own == at
 }
 
 // repository is the directory with the .git that git finds from a directory on; ok is false
-// where it finds a bare repository.
-func repository(dir string) (root string, ok bool) {
+// where it finds a bare repository, or cannot look.
+func (p *Policy) repository(dir string) (root string, ok bool) {
+	unsure := false
+	exists := func(name string) bool {
+		there, err := p.exists(filepath.Join(dir, name))
+		unsure = unsure || err != nil
+		return there
+	}
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
-		if exists(filepath.Join(dir, ".git")) {
-			return dir, true
+		if exists(".git") {
+			return dir, !unsure
 		}
-		if exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir,
-			"refs")) {
+		if exists("HEAD") && exists("objects") && exists("refs") {
 			return "", false
 		}
 		if dir == filepath.Dir(dir) {
-			return "", true
+			return "", !unsure
 		}
 	}
 }
 
-func exists(name string) bool {
+// exists reports whether something has a name. On this machine what cannot be looked at counts as missing: it is
+// missing for git, too.
+func (p *Policy) exists(name string) (bool, error) {
+	if p.Exists != nil {
+		return p.Exists(name)
+	}
 	_, err := os.Lstat(name)
-	return err == nil
+	return err == nil, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 const maxLinks = 255
@@ -57,4 +58,22 @@ func followFrom(at, name string) (string, error) {
 		rest = append(strings.Split(to, "/"), rest...)
 	}
 	return at, nil
+}
+
+// Found is where a path of a file system leads.
+type Found struct {
+	Path   string // every symbolic link is followed; what does not exist stays as it is
+	Exists bool   // something has the path's own name, if only a link that leads nowhere
+	Err    error  // it could not be followed; Path is empty then
+}
+
+// LookUp looks at an absolute path of this machine's file system.
+func LookUp(name string) (f Found) {
+	f.Path, f.Err = followLinks(name)
+	_, err := os.Lstat(name)
+	f.Exists = err == nil
+	if f.Err == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		f.Path, f.Err = "", err
+	}
+	return f
 }

@@ -147,7 +147,7 @@ func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
 	if !at.ok {
 		return false
 	}
-	real := at.real
+	real, fold := at.real, q.policy.folds()
 	if at.link != "" {
 		real = q.policy.resolve(at.link)
 	}
@@ -156,11 +156,11 @@ func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
 			return true
 		}
 		if t.any(func(p string) bool {
-			if !caseFolds && !strings.Contains(p, at.needs) {
+			if !fold && !strings.Contains(p, at.needs) {
 				return false // most rules are done with here
 			}
-			return matchBelow(at.literal, at.realSegs, p, caseFolds) ||
-				real != "" && matchBelow(real, at.realSegs, p, caseFolds)
+			return matchBelow(at.literal, at.realSegs, p, fold) ||
+				real != "" && matchBelow(real, at.realSegs, p, fold)
 		}) {
 			return true
 		}

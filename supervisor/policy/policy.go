@@ -38,7 +38,15 @@ type Policy struct {
 	// Resolve follows every symbolic link of an absolute path; what does not exist
 	// stays as it is. Nil means the file system's.
 	Resolve func(path string) (string, error)
+	// Exists reports whether something has the name of an absolute path, if only a link. Nil means the file system's.
+	Exists func(path string) (bool, error)
+	// FoldsCase says that deny and ask rules hold for names in another case, too. On systems whose file systems
+	// usually take two cases for one name, they do anyway.
+	FoldsCase bool
 }
+
+// folds reports whether deny and ask rules hold for names in another case.
+func (p *Policy) folds() bool { return caseFolds || p.FoldsCase }
 
 // Request is a tool that wants to run.
 type Request struct {

@@ -1,0 +1,158 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Rules decide about requests: those of a [Compiled] on this machine's file system, those that [Elsewhere] returns on
+// another's.
+type Rules interface {
+	Mode() Mode
+	Decide(r Request) Decision
+	Denied(r Request) (rule string, ok bool)
+	Covered(r Request) (rule string, ok bool)
+	Harmless(r Request) bool
+	ReadsUnseen(r Request) bool
+}
+
+var _ Rules = (*Compiled)(nil)
+
+// Lookup looks at paths of another file system, all in one request. It returns an entry for each, in order. An error
+// says that nothing is known of any.
+type Lookup func(paths []string) ([]Found, error)
+
+// Elsewhere holds requests against the rules on another file system: CWD, Home and FoldsCase are that host's, and
+// Resolve and Exists are not used. What a decision has to know of paths is asked for in as few requests as can be, and
+// anew for each decision. If look fails, nothing is allowed: Decide asks, or denies where nobody is asked.
+func Elsewhere(p Policy, look Lookup) Rules { return &elsewhere{policy: p, look: look} }
+
+type elsewhere struct {
+	policy Policy
+	look   Lookup
+}
+
+// maxLookups bounds the requests of one decision. What is found leads to further paths: a link in a rule, then the
+// directories above a file.
+const maxLookups = 8
+
+// errUnknown is what a path leads to that was not looked at yet.
+var errUnknown = errors.New("not looked at yet")
+
+// facts are what is known of paths during one decision.
+type facts struct {
+	known   map[string]Found
+	missing []string
+}
+
+func (f *facts) find(path string) (Found, error) {
+	found, ok := f.known[path]
+	if !ok {
+		f.missing = append(f.missing, path)
+		return found, errUnknown
+	}
+	return found, found.Err
+}
+
+func (f *facts) resolve(path string) (string, error) {
+	found, err := f.find(path)
+	return found.Path, err
+}
+
+func (f *facts) exists(path string) (bool, error) {
+	found, err := f.find(path)
+	return found.Exists, err
+}
+
+// fetch looks at what is missing.
+func (f *facts) fetch(look Lookup) error {
+	var paths []string
+	asked := map[string]bool{}
+	for _, path := range f.missing {
+		if !asked[path] {
+			asked[path] = true
+			paths = append(paths, path)
+		}
+	}
+	found, err := look(paths)
+	if err != nil {
+		return err
+	}
+	if len(found) != len(paths) {
+		return fmt.Errorf("%d paths of %d were looked at", len(found), len(paths))
+	}
+	for i, path := range paths {
+		f.known[path] = found[i]
+	}
+	f.missing = f.missing[:0]
+	return nil
+}
+
+// answer asks the policy again until it knows all that it wants to know.
+func answer[T any](e *elsewhere, ask func(*Policy) T) (T, error) {
+	f := &facts{known: map[string]Found{}}
+	p := e.policy
+	p.Resolve, p.Exists = f.resolve, f.exists
+	for range maxLookups {
+		got := ask(&p)
+		if len(f.missing) == 0 {
+			return got, nil
+		}
+		if err := f.fetch(e.look); err != nil {
+			var none T
+			return none, fmt.Errorf("the host's files could not be looked at: %w", err)
+		}
+	}
+	var none T
+	return none, errors.New("the host's files lead from one to the next without end")
+}
+
+// Mode implements [Rules].
+func (e *elsewhere) Mode() Mode { return e.policy.Mode }
+
+// Decide implements [Rules].
+func (e *elsewhere) Decide(r Request) Decision {
+	d, err := answer(e, func(p *Policy) Decision { return p.Decide(r) })
+	if err != nil {
+		return e.policy.ask(ByRule, "", err.Error())
+	}
+	return d
+}
+
+// Denied implements [Rules]: a request that cannot be held against the rules is denied.
+func (e *elsewhere) Denied(r Request) (rule string, ok bool) {
+	type denial struct {
+		rule string
+		ok   bool
+	}
+	d, err := answer(e, func(p *Policy) denial {
+		rule, ok := p.Denied(r)
+		return denial{rule, ok}
+	})
+	return d.rule, d.ok || err != nil
+}
+
+// Covered implements [Rules].
+func (e *elsewhere) Covered(r Request) (rule string, ok bool) {
+	type cover struct {
+		rule string
+		ok   bool
+	}
+	c, err := answer(e, func(p *Policy) cover {
+		rule, ok := p.Covered(r)
+		return cover{rule, ok}
+	})
+	return c.rule, c.ok && err == nil
+}
+
+// Harmless implements [Rules].
+func (e *elsewhere) Harmless(r Request) bool {
+	harmless, err := answer(e, func(p *Policy) bool { return p.Harmless(r) })
+	return harmless && err == nil
+}
+
+// ReadsUnseen implements [Rules].
+func (e *elsewhere) ReadsUnseen(r Request) bool {
+	unseen, err := answer(e, func(p *Policy) bool { return p.ReadsUnseen(r) })
+	return unseen || err != nil
+}

@@ -1,0 +1,193 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// another is a file system of links and files by their path.
+type another struct {
+	links    map[string]string // where a path leads
+	exist    map[string]bool
+	requests int
+	err      error
+}
+
+func (a *another) look(paths []string) ([]Found, error) {
+	a.requests++
+	if a.err != nil {
+		return nil, a.err
+	}
+	found := make([]Found, len(paths))
+	for i, path := range paths {
+		to, linked := a.links[path]
+		switch {
+		case to == "error":
+			found[i].Err = errors.New("permission denied")
+		case linked:
+			found[i].Path = to
+		default:
+			found[i].Path = path
+		}
+		found[i].Exists = linked || a.exist[path]
+	}
+	return found, nil
+}
+
+func rulesOf(t *testing.T, texts ...string) (list []Rule) {
+	t.Helper()
+	for _, text := range texts {
+		rule, err := ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, rule)
+	}
+	return list
+}
+
+func asking(tool string, input map[string]string) Request {
+	raw, _ := json.Marshal(input) // strings
+	return Request{Tool: tool, Input: raw}
+}
+
+// TestElsewhere holds requests against rules on the host where they would be carried out: its home, its directory, its
+// links. This machine's files have no say.
+func TestElsewhere(t *testing.T) {
+	p := Policy{Mode: ModeAsk, CWD: "/srv/work/run8/orch-1", Home: "/home/far",
+		Deny: rulesOf(t, "Read(~/.ssh/**)"), Allow: rulesOf(t, "Edit(src/**)", "Bash(ls *)")}
+	there := &another{links: map[string]string{
+		"/home/far":                         "/data/home/far",
+		"/home/far/.ssh":                    "/data/home/far/.ssh",
+		"/home/far/.ssh/id":                 "/data/home/far/.ssh/id",
+		"/srv/work/run8/orch-1/keys":        "/data/home/far/.ssh",
+		"/srv/work/run8/orch-1/keys/id":     "/data/home/far/.ssh/id",
+		"/srv/work/run8/orch-1/src/out":     "/etc",
+		"/srv/work/run8/orch-1/src/out/x":   "/etc/x",
+		"/srv/work/run8/orch-1/src/secret":  "error",
+		"/srv/work/run8/orch-1/closed/file": "error",
+	}}
+	near := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(near, "src"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	rules := Elsewhere(p, there.look)
+	for what, tc := range map[string]struct {
+		r    Request
+		want string
+	}{
+		"a key of the host":              {asking("Read", map[string]string{"file_path": "/home/far/.ssh/id"}), Deny},
+		"a key by its real path":         {asking("Read", map[string]string{"file_path": "/data/home/far/.ssh/id"}), Deny},
+		"a key through a link":           {asking("Read", map[string]string{"file_path": "keys/id"}), Deny},
+		"a key by a command":             {asking("Bash", map[string]string{"command": "cat ~/.ssh/id"}), Deny},
+		"an edit in src":                 {asking("Edit", map[string]string{"file_path": "src/a.go"}), Allow},
+		"an edit by its whole path":      {asking("Edit", map[string]string{"file_path": p.CWD + "/src/a.go"}), Allow},
+		"an edit through a link out":     {asking("Edit", map[string]string{"file_path": "src/out/x"}), Ask},
+		"an edit that nobody can follow": {asking("Edit", map[string]string{"file_path": "src/secret"}), Ask},
+		"an edit here":                   {asking("Edit", map[string]string{"file_path": near + "/src/a.go"}), Ask},
+		"a file of the directory":        {asking("Read", map[string]string{"file_path": "README.md"}), Allow},
+		"a file that is not to follow":   {asking("Read", map[string]string{"file_path": "closed/file"}), Deny},
+	} {
+		if got := rules.Decide(tc.r); got.Behavior != tc.want {
+			t.Errorf("%s: %+v, want %s", what, got, tc.want)
+		}
+	}
+}
+
+// TestElsewhereAsksLittle: one decision with many rules takes few requests.
+func TestElsewhereAsksLittle(t *testing.T) {
+	p := Policy{Mode: ModeAsk, CWD: "/srv/w", Home: "/home/far",
+		Deny:  rulesOf(t, "Read(~/.ssh/**)", "Read(~/.aws/**)", "Read(//etc/shadow)", "Read(.env)", "Edit(.git/**)"),
+		Ask:   rulesOf(t, "Bash(git push *)", "Edit(go.mod)"),
+		Allow: rulesOf(t, "Edit(src/**)", "Bash(go test *)")}
+	there := &another{}
+	rules := Elsewhere(p, there.look)
+	for _, r := range []Request{
+		asking("Edit", map[string]string{"file_path": "src/a.go"}),
+		asking("Bash", map[string]string{"command": "go test ./... && cat src/a.go"}),
+	} {
+		there.requests = 0
+		rules.Decide(r)
+		if there.requests > 4 {
+			t.Errorf("%s: %d requests", r.Input, there.requests)
+		}
+	}
+	there.requests = 0
+	if d := rules.Decide(asking("WebFetch", map[string]string{"url": "https://example.com"})); there.requests > 0 {
+		t.Errorf("%+v: %d requests for what is about no file", d, there.requests)
+	}
+}
+
+// TestElsewhereInDoubt allows nothing when the host does not answer.
+func TestElsewhereInDoubt(t *testing.T) {
+	for _, mode := range []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll} {
+		p := Policy{Mode: mode, CWD: "/srv/w", Home: "/home/far", Deny: rulesOf(t, "Read(~/.ssh/**)"),
+			Allow: rulesOf(t, "Edit(**)", "Read(**)", "Bash(cat *)")}
+		rules := Elsewhere(p, (&another{err: errors.New("the bridge is gone")}).look)
+		for _, r := range []Request{
+			asking("Edit", map[string]string{"file_path": "src/a.go"}),
+			asking("Read", map[string]string{"file_path": "src/a.go"}),
+			asking("Bash", map[string]string{"command": "cat src/a.go"}),
+		} {
+			d := rules.Decide(r)
+			if d.Behavior == Allow || d.By != ByRule || mode == ModeRules && d.Behavior != Deny {
+				t.Errorf("%s, %s: %+v", mode, r.Input, d)
+			}
+			if _, denied := rules.Denied(r); !denied && r.Tool != "Edit" { // which no deny rule is about
+				t.Errorf("%s is not denied in doubt", r.Input)
+			}
+			if _, covered := rules.Covered(r); covered && r.Tool != "Bash" {
+				t.Errorf("%s is covered in doubt", r.Input)
+			}
+			if rules.Harmless(r) || r.Tool == "Bash" && !rules.ReadsUnseen(r) {
+				t.Errorf("%s is harmless in doubt", r.Input)
+			}
+		}
+	}
+}
+
+// TestElsewhereAgrees with the rules on this machine where the other file system is this one.
+func TestElsewhereAgrees(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("/etc", filepath.Join(dir, "etc")); err != nil {
+		t.Fatal(err)
+	}
+	here := func(paths []string) ([]Found, error) {
+		found := make([]Found, len(paths))
+		for i, path := range paths {
+			found[i] = LookUp(path)
+		}
+		return found, nil
+	}
+	p := Policy{CWD: dir, Home: "/root", Deny: rulesOf(t, "Read(//etc/shadow)", "Edit(.git/**)"),
+		Ask: rulesOf(t, "Bash(rm *)"), Allow: rulesOf(t, "Edit(src/**)", "Bash(cat *)", "Read(//etc/**)")}
+	for _, mode := range []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll} {
+		p.Mode = mode
+		there, compiled := Elsewhere(p, here), p.Compile()
+		for _, r := range []Request{
+			asking("Read", map[string]string{"file_path": "etc/shadow"}),
+			asking("Read", map[string]string{"file_path": "etc/passwd"}),
+			asking("Edit", map[string]string{"file_path": "src/x"}),
+			asking("Edit", map[string]string{"file_path": "etc/x"}),
+			asking("Edit", map[string]string{"file_path": ".git/config"}),
+			asking("Bash", map[string]string{"command": "cat etc/shadow"}),
+			asking("Bash", map[string]string{"command": "cat x | rm y"}),
+			asking("Bash", map[string]string{"command": "git log --oneline -3"}),
+			asking("Bash", map[string]string{"command": "ls -l src"}),
+			asking("Grep", map[string]string{"pattern": "x", "path": "etc"}),
+		} {
+			if a, b := there.Decide(r), compiled.Decide(r); a != b {
+				t.Errorf("%s %s: %+v, here %+v", mode, r.Input, a, b)
+			}
+			if a, b := there.Harmless(r), compiled.Harmless(r); a != b {
+				t.Errorf("%s %s is harmless: %v, here %v", mode, r.Input, a, b)
+			}
+			if a, b := there.ReadsUnseen(r), compiled.ReadsUnseen(r); a != b {
+				t.Errorf("%s %s reads unseen: %v, here %v", mode, r.Input, a, b)
+			}
+		}
+	}
+}
