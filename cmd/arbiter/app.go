@@ -180,7 +180,8 @@ func (e env) commands() []*cli.Command {
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
 			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, " +
 				"and ends\nall of them when its stdin ends. See arbiter schema bridge for the protocol.",
-			Flags:  []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more to stderr"}},
+			Flags: []cli.Flag{&cli.BoolFlag{Name: "debug", Usage: "log more to stderr"},
+				&cli.BoolFlag{Name: "remote", Usage: "serve a client on another machine: under a lock and a lease"}},
 			Action: e.bridge,
 		},
 	})

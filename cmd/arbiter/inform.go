@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/evidence"
+	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
@@ -164,6 +165,13 @@ func (e env) bridge(c *cli.Context) error {
 	if holdErr != nil {
 		log.Warn("hold inherited lock failed", "error", holdErr)
 	}
+	kept, err := keeper.Kept()
+	switch {
+	case err != nil:
+		return &exitError{code: contract.ExitFailed, text: err.Error()}
+	case kept == nil && c.Bool("remote"):
+		return e.keepBridge(c, log)
+	}
 	log.Debug("process isolation", "namespace", isolation.String())
 	if release, err := proctree.BecomeSubreaper(); err != nil {
 		log.Warn("become subreaper failed", "error", err) // orphans are then found by their mark alone
@@ -174,9 +182,19 @@ func (e env) bridge(c *cli.Context) error {
 	if self, err := os.Executable(); err == nil {
 		launcher.ToolShell(self)
 	}
-	server := bridge.NewServer(launcher,
-		bridge.ServerOptions{Version: version(), Logger: log, Evidence: evidence.New(log)})
-	err = server.Serve(c.Context, bridge.Stdio())
+	options := bridge.ServerOptions{Version: version(), Logger: log, Evidence: evidence.New(log)}
+	ctx, pipe := c.Context, bridge.Stdio()
+	if kept != nil {
+		k, err := newKeptBridge(kept, isolation)
+		if err != nil {
+			return err
+		}
+		options.Machine, options.Renewed, pipe = k.machine, kept.Renewed, k.pipe(pipe)
+		under, done := k.underKeeper(ctx)
+		defer done(nil)
+		ctx = under
+	}
+	err = bridge.NewServer(launcher, options).Serve(ctx, pipe)
 	var unstopped *bridge.UnstoppedError
 	if errors.As(err, &unstopped) {
 		return &exitError{code: contract.ExitFailed, text: err.Error()}

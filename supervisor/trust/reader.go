@@ -198,7 +198,7 @@ func (l *look) link(path string) {
 	if err == nil && !l.within(end) {
 		what += ", outside of the workspace"
 	}
-	l.add(KindLink, path, "", what, to+"\x00"+end)
+	l.add(KindLink, path, "", what, to+"\x00"+l.short(end)) // the same in a copy of the workspace
 }
 
 // add adds an item. Its hash is that of the text that counts.

@@ -1,0 +1,278 @@
+//go:build unix
+
+package keeper
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/bootclock"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+// look is how often the keeper looks at the clock: timers may stand still while the machine sleeps.
+const look = 250 * time.Millisecond
+
+// patience is how much longer than its lease the bridge may need to end what it started, in order.
+const patience = 2500 * time.Millisecond
+
+// Options say how a bridge is kept.
+type Options struct {
+	Program string   // that is started as the bridge, with Args; it calls [Kept]
+	Args    []string // without the program's name
+	Env     []string // without what belongs to the client's machine
+	Locks   string   // directory of the locks
+	Mode    proctree.Mode
+	Log     *slog.Logger
+}
+
+// Run is the keeper. It returns the exit code of the bridge, when nothing of it is left; 1 if it had to be killed, or
+// could not be started. stdin and stdout become the bridge's and are closed here.
+func Run(ctx context.Context, stdin, stdout *os.File, o Options) (code int, err error) {
+	read, h, err := readHello(stdin)
+	if errors.Is(err, io.EOF) {
+		return 0, nil // the client is gone before it said anything
+	}
+	if err != nil {
+		return 1, err
+	}
+	k := &keeper{Options: o, hello: h, mark: proctree.Mark{Run: h.run, Bridge: h.bridge}}
+	if h.run != "" {
+		held, ended, err := lock(ctx, o.Locks, k.mark)
+		if err != nil {
+			return 1, err
+		}
+		defer held.Close()
+		k.lock, k.ended = held, ended
+	}
+	// The kernel's signal to the bridge at our end comes when the thread ends that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := k.start(ctx, stdin, stdout, read); err != nil {
+		return 1, err
+	}
+	defer k.handing.Wait()
+	return k.wait(ctx)
+}
+
+type keeper struct {
+	Options
+	hello
+	mark  proctree.Mark
+	lock  *os.File // nil for a client that asks for no remote bridge
+	ended int
+
+	cmd     *exec.Cmd
+	leases  *os.File // where the bridge writes new ends of its lease
+	exited  chan error
+	handing sync.WaitGroup // of what was read to the bridge
+	until   time.Duration
+}
+
+// Variables by which a bridge knows its keeper.
+const (
+	envKept  = "ARBITER_KEPT"       // descriptors of the first words and of the lease
+	envEnded = "ARBITER_KEPT_ENDED" // how many processes of an earlier bridge were ended
+)
+
+func (k *keeper) start(ctx context.Context, stdin, stdout *os.File, read []byte) (err error) {
+	words, say, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer words.Close()
+	leases, renew, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, say.Close())
+	}
+	defer renew.Close()
+	cmd := exec.Command(k.Program, k.Args...)
+	cmd.Env = append([]string{}, k.Env...)
+	if k.run != "" {
+		cmd.Env = append(cmd.Env, k.mark.Env()...)
+	}
+	if k.lock != nil {
+		proctree.InheritLock(cmd, k.lock)
+	}
+	first := 3 + len(cmd.ExtraFiles)
+	cmd.ExtraFiles = append(cmd.ExtraFiles, words, renew)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d,%d", envKept, first, first+1), fmt.Sprintf("%s=%d", envEnded, k.ended))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, os.Stderr
+	isolation := proctree.Isolate(ctx, cmd, k.Mode)
+	k.Log.Debug("process isolation", "namespace", isolation.String())
+	follow(cmd)
+	k.cmd, k.leases, k.exited = cmd, leases, make(chan error, 1)
+	k.until = bootclock.Now() + k.lease
+	if err := proctree.AdoptOrphans(); err != nil {
+		k.Log.Warn("become subreaper failed", "err", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, say.Close(), leases.Close())
+	}
+	go func() { k.exited <- cmd.Wait() }()
+	k.handing.Go(func() { // a bridge that ends closes its end
+		_, err := say.Write(read)
+		if err = errors.Join(err, say.Close()); err != nil {
+			k.Log.Warn("hand on initialize failed", "err", err)
+		}
+	})
+	_ = stdin.Close() // they are the bridge's from now on, and end with it
+	_ = stdout.Close()
+	return nil
+}
+
+// wait waits for the end of the bridge, or makes it.
+func (k *keeper) wait(ctx context.Context) (code int, err error) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	defer signal.Stop(signals)
+	renewals := make(chan time.Duration)
+	reading := make(chan struct{})
+	go func() {
+		defer close(reading)
+		readRenewals(k.leases, renewals)
+	}()
+	defer func() {
+		_ = k.leases.Close()
+		for {
+			select {
+			case <-renewals:
+			case <-reading:
+				return
+			}
+		}
+	}()
+	clock := time.NewTicker(look)
+	defer clock.Stop()
+	for {
+		select {
+		case err := <-k.exited:
+			k.sweep()
+			return exitCode(err), nil
+		case until := <-renewals:
+			k.until = max(k.until, until)
+		case <-signals:
+			_ = k.cmd.Process.Signal(syscall.SIGTERM)
+		case <-ctx.Done():
+			_ = k.cmd.Process.Signal(syscall.SIGTERM)
+			ctx = context.WithoutCancel(ctx)
+		case <-clock.C:
+			if k.lease > 0 && bootclock.Now() > k.until+patience {
+				_ = k.cmd.Process.Kill()
+				k.sweep()
+				<-k.exited
+				k.sweep()
+				return 1, errors.New("the bridge was out of reach of its client for longer than the lease, and did not end " +
+					"by itself: it was killed with all that it started")
+			}
+		}
+	}
+}
+
+// sweep ends what bears the mark of the bridge.
+func (k *keeper) sweep() {
+	if n := proctree.SweepMarked(k.mark); n > 0 {
+		k.Log.Warn("ended processes that the bridge had left", "count", n)
+	}
+}
+
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
+		return exit.ExitCode()
+	}
+	return 1
+}
+
+// readRenewals passes on the ends of the lease, which are eight bytes each.
+func readRenewals(r io.Reader, renewals chan<- time.Duration) {
+	for {
+		var raw [8]byte
+		if _, err := io.ReadFull(r, raw[:]); err != nil {
+			return
+		}
+		renewals <- time.Duration(binary.BigEndian.Uint64(raw[:]))
+	}
+}
+
+// Bridge is the end of a bridge at its keeper.
+type Bridge struct {
+	Ended  int           // processes of an earlier bridge that the keeper ended
+	Gone   chan struct{} // closed when the keeper was seen to have gone
+	words  *os.File      // what the keeper read of the client
+	leases *os.File
+	once   sync.Once
+}
+
+// Kept returns the keeper's end of this process; nil if it has no keeper. It is called once, before any child is
+// started.
+func Kept() (*Bridge, error) {
+	value, kept := os.LookupEnv(envKept)
+	if !kept {
+		return nil, nil
+	}
+	ended, _ := strconv.Atoi(os.Getenv(envEnded)) // written by the keeper
+	_ = os.Unsetenv(envKept)
+	_ = os.Unsetenv(envEnded)
+	first, second, _ := strings.Cut(value, ",")
+	files := [2]*os.File{}
+	for i, text := range []string{first, second} {
+		fd, err := strconv.Atoi(text)
+		if err != nil || fd < 3 {
+			return nil, fmt.Errorf("%s=%q names no descriptors", envKept, value)
+		}
+		syscall.CloseOnExec(fd)
+		files[i] = os.NewFile(uintptr(fd), envKept)
+	}
+	return &Bridge{Ended: ended, Gone: make(chan struct{}), words: files[0], leases: files[1]}, nil
+}
+
+// Renewed tells the keeper of a new end of the lease. It is a [bridge.ServerOptions.Renewed].
+func (b *Bridge) Renewed(until time.Duration) {
+	var raw [8]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(until))
+	if _, err := b.leases.Write(raw[:]); err != nil {
+		b.once.Do(func() { close(b.Gone) })
+	}
+}
+
+// Pipe is the pipe to the client, from the first words on.
+func (b *Bridge) Pipe(rest io.ReadWriteCloser) io.ReadWriteCloser {
+	return &pipe{ReadWriteCloser: rest, words: b.words}
+}
+
+type pipe struct {
+	io.ReadWriteCloser
+	words *os.File // nil when all of them are read; the reader's alone
+}
+
+func (p *pipe) Read(b []byte) (int, error) {
+	if p.words == nil {
+		return p.ReadWriteCloser.Read(b)
+	}
+	n, err := p.words.Read(b)
+	if err != nil {
+		_ = p.words.Close()
+		p.words = nil
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return p.ReadWriteCloser.Read(b)
+}

@@ -1,0 +1,97 @@
+//go:build unix
+
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+const (
+	fenceTimeout = 15 * time.Second
+	fencePause   = 20 * time.Millisecond
+	maxNote      = 4 << 10
+)
+
+// note is what a lock file says of its holder.
+type note struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"`
+}
+
+// lock takes the lock of a bridge. If another process holds it, that is ended first, with all that bears the mark. It
+// returns how many processes were ended. The caller closes the file.
+func lock(ctx context.Context, dir string, m proctree.Mark) (f *os.File, ended int, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, 0, err
+	}
+	path := filepath.Join(dir, m.Run+"-"+m.Bridge+".lock")
+	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
+	defer cancel()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, ended, fmt.Errorf("lock %s: %w", path, err)
+		}
+		ended += fence(ctx, f, m)
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ended, fmt.Errorf("an earlier bridge of this run on this host does not end (its lock is %s): end its "+
+				"processes, which have %s=%s in their environment", path, proctree.EnvRun, m.Run)
+		case <-time.After(fencePause):
+		}
+	}
+	ended += proctree.SweepMarked(m) // also what outlived a holder that was killed
+	if err := write(f); err != nil {
+		f.Close()
+		return nil, ended, fmt.Errorf("write %s: %w", path, err)
+	}
+	return f, ended, nil
+}
+
+// fence ends the holder of a lock, and what bears the mark.
+func fence(ctx context.Context, f *os.File, m proctree.Mark) (ended int) {
+	raw := make([]byte, maxNote)
+	n, _ := f.ReadAt(raw, 0) // a note that is not whole yet is read the next time
+	var holder note
+	if json.Unmarshal(raw[:n], &holder) == nil && holder.PID > 1 && holder.PID != os.Getpid() {
+		if proctree.End(ctx, holder.PID, holder.Start) == nil {
+			ended++
+		}
+	}
+	return ended + proctree.SweepMarked(m)
+}
+
+// write notes this process in its lock file.
+func write(f *os.File) error {
+	line, err := proctree.Lineage(os.Getpid())
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(note{PID: os.Getpid(), Start: line[0].Start})
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(raw, 0)
+	}
+	return err
+}

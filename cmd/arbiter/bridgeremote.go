@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/keeper"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/remotehost"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// nearOnly are the variables that lead to the machine that a person sits at: agents of another host do not get what
+// opens keys, screens and further connections there.
+var nearOnly = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_ASKPASS",
+	"GPG_AGENT_INFO", "GPG_TTY", "KRB5CCNAME", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS",
+	"TRACEPARENT", "TRACESTATE", proctree.EnvRun, proctree.EnvBridge, proctree.EnvAgent, proctree.EnvLock}
+
+// keepBridge is `arbiter bridge --remote` as it is started on a host: the process above the bridge.
+func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
+	state, err := stateDir("")
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return environmentf("cannot find arbiter's own program: %v", err)
+	}
+	args := []string{"bridge", "--remote"}
+	if c.Bool("debug") {
+		args = append(args, "--debug")
+	}
+	near := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(nearOnly, name)
+	})
+	code, err := keeper.Run(c.Context, os.Stdin, os.Stdout, keeper.Options{Program: self, Args: args, Env: near,
+		Locks: filepath.Join(state, "hosts"), Mode: proctree.ModeAuto, Log: log})
+	if err != nil || code != 0 {
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		return &exitError{code: contract.ExitFailed, text: text}
+	}
+	return nil
+}
+
+// keptBridge is what a bridge that has a keeper serves with.
+type keptBridge struct {
+	machine *remotehost.Machine
+	renewed *keeper.Bridge
+}
+
+// pipe is the pipe to the client, whose first line the keeper has read.
+func (k *keptBridge) pipe(rest io.ReadWriteCloser) io.ReadWriteCloser { return k.renewed.Pipe(rest) }
+
+// errKeeperGone is why a bridge ends whose keeper was killed.
+var errKeeperGone = errors.New("the process above the bridge is gone")
+
+// underKeeper ends with the keeper.
+func (k *keptBridge) underKeeper(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() { // ends with the context
+		select {
+		case <-k.renewed.Gone:
+			cancel(errKeeperGone)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// newKeptBridge describes this machine to clients of a bridge that has a keeper.
+func newKeptBridge(kept *keeper.Bridge, isolation proctree.Isolation) (*keptBridge, error) {
+	state, err := statePath("")
+	if err != nil {
+		return nil, err
+	}
+	data := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, environmentf("there is no home directory: set HOME")
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	hide := []string{state}
+	if config, err := os.UserConfigDir(); err == nil {
+		hide = append(hide, filepath.Join(config, "arbiter"))
+	}
+	return &keptBridge{renewed: kept, machine: &remotehost.Machine{Data: filepath.Join(data, "arbiter", "hosts"),
+		Own: ownConfiguration(), Hide: hide, Namespace: isolation.String(), Ended: kept.Ended}}, nil
+}

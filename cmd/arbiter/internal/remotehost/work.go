@@ -1,0 +1,113 @@
+package remotehost
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
+)
+
+// work opens the directories of the run. subdir is where the run works below the top of its work tree, base a commit of
+// the cache.
+func (m *Machine) work(ctx context.Context, subdir, base string) (*workspace.Repo, *worktree.Manager, error) {
+	at := git.Runner{Dir: m.cache, Env: git.Environ(os.Environ())}
+	if _, err := at.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 && base != "" {
+		// A work tree has a HEAD. No branch is checked out, so that all can be pushed to.
+		if _, err := at.Write(ctx, "update-ref", "--no-deref", "HEAD", base); err != nil {
+			return nil, nil, err
+		}
+	}
+	place := filepath.Join(m.cache, filepath.FromSlash(subdir))
+	if err := os.MkdirAll(place, 0o700); err != nil {
+		return nil, nil, err
+	}
+	repo, err := workspace.Open(ctx, workspace.Options{Dir: place, Run: m.run8, Scratch: filepath.Join(m.dir, "scratch")})
+	if err != nil {
+		return nil, nil, err
+	}
+	dirs, err := worktree.Open(repo, filepath.Join(m.dir, m.run8))
+	return repo, dirs, err
+}
+
+func workError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &bridge.RPCError{Code: bridge.CodeRefused, Category: bridge.CatWorkspace, Message: err.Error()}
+}
+
+// PrepareWork implements [bridge.Machine].
+func (m *Machine) PrepareWork(ctx context.Context, p bridge.PrepareWorkParams) (bridge.WorkResult, error) {
+	repo, dirs, err := m.work(ctx, p.Subdir, p.Base)
+	if err != nil {
+		return bridge.WorkResult{}, workError(err)
+	}
+	w, err := dirs.Create(ctx, worktree.Spec{Orchestrator: p.Orchestrator, Generation: p.Generation,
+		Kind: worktree.Kind(p.Kind), From: p.Base})
+	if err != nil {
+		return bridge.WorkResult{}, workError(err)
+	}
+	r := bridge.WorkResult{Dir: w.Dir, CWD: w.Work, Branch: w.Branch, Base: w.Base, Kind: string(w.Kind),
+		Write: []string{w.Dir}}
+	if w.Kind == worktree.Linked {
+		r.Write = append(r.Write, repo.CommonDir)
+	}
+	return r, nil
+}
+
+// find returns the directory of an Orchestrator.
+func (m *Machine) find(ctx context.Context, orchestrator int) (*workspace.Repo, *worktree.Manager, worktree.Worktree,
+	error) {
+	repo, dirs, err := m.work(ctx, "", "")
+	if err != nil {
+		return nil, nil, worktree.Worktree{}, err
+	}
+	w, ok, err := dirs.Find(orchestrator)
+	if err == nil && !ok {
+		err = fmt.Errorf("Orchestrator %d has no directory on this host", orchestrator)
+	}
+	return repo, dirs, w, err
+}
+
+// CommitWork implements [bridge.Machine]. The branch of the directory goes to what is checked out there, whatever the
+// agent did with branches.
+func (m *Machine) CommitWork(ctx context.Context, p bridge.CommitWorkParams) (bridge.CommitWorkResult, error) {
+	var none bridge.CommitWorkResult
+	repo, dirs, w, err := m.find(ctx, p.Orchestrator)
+	if err != nil {
+		return none, workError(err)
+	}
+	found, err := dirs.Commit(ctx, w, p.Message)
+	if err != nil {
+		return none, workError(err)
+	}
+	branch := "refs/heads/" + w.Branch
+	tip, err := repo.Commit(ctx, branch)
+	if err != nil {
+		return none, workError(err)
+	}
+	err = repo.Move(ctx, "arbiter: committed", workspace.Update{Ref: branch, Old: tip.ID, New: found.Head})
+	if err != nil {
+		return none, workError(err)
+	}
+	return bridge.CommitWorkResult{Head: found.Head, Tree: found.Tree, Branch: w.Branch, Trouble: found.Trouble}, nil
+}
+
+// RemoveWork implements [bridge.Machine].
+func (m *Machine) RemoveWork(ctx context.Context, p bridge.RemoveWorkParams) (bridge.RemoveWorkResult, error) {
+	_, dirs, w, err := m.find(ctx, p.Orchestrator)
+	if err != nil {
+		return bridge.RemoveWorkResult{}, workError(err)
+	}
+	saved, err := dirs.Remove(ctx, w, p.Force)
+	if err != nil {
+		return bridge.RemoveWorkResult{}, workError(err)
+	}
+	return bridge.RemoveWorkResult{Ref: saved.Ref, Commit: saved.Commit,
+		Trouble: append(saved.Trouble, saved.Nested...)}, nil
+}
