@@ -177,8 +177,8 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkKeyToFrameTiles is the same with twenty agents on a window that shows a tile for each. The baseline
-// is the window of 120×40.
+// BenchmarkKeyToFrameTiles is the same with twenty agents, on a window that shows a tile for each and on one of 120×40.
+// The baselines are the other window, and a plain tview program in the same flood.
 func BenchmarkKeyToFrameTiles(b *testing.B) {
 	const agents, rate = 20, 10_000
 	crowded := func(w, h int) []time.Duration {
@@ -207,10 +207,13 @@ func BenchmarkKeyToFrameTiles(b *testing.B) {
 		}
 		return all
 	}
-	var wide, narrow []time.Duration
+	var wide, narrow, plain []time.Duration
 	for b.Loop() {
 		wide, narrow = append(wide, crowded(200, 50)...), append(narrow, crowded(120, 40)...)
+		plain = append(plain, plainTview(b, rate)...)
 	}
+	b.ReportMetric(quantile(plain, 0.99), "plain-tview-p99-ms")
+	b.ReportMetric(quantile(narrow, 0.99)/quantile(plain, 0.99), "120x40-x-plain-tview")
 	b.ReportMetric(quantile(wide, 0.5), "p50-ms")
 	b.ReportMetric(quantile(wide, 0.99), "p99-ms")
 	b.ReportMetric(quantile(narrow, 0.99), "120x40-p99-ms")

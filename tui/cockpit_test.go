@@ -21,29 +21,33 @@ func (s *scene) atWork() {
 	s.T.Helper()
 	s.Type("Let the shop export invoices as CSV\n")
 	s.Settle()
-	s.does(func(p *puppet) {
-		p.call("arbiter", "set_plan", `{"steps":[{"text":"Write the exporter","status":"active"},
-			{"text":"Add the download button","status":"active"},{"text":"Test both with large invoices","status":"active"},
-			{"text":"Document the format"},{"text":"Review everything"}]}`)
-		for _, brief := range []string{"Write the exporter in invoice/csv.go.", "Add the button to web/invoices.html.",
-			"Write tests with 10,000 lines.", "Read how dates are formatted elsewhere."} {
-			p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q,"mode":"developer"}`, brief))
-		}
-		p.says("arbiter", rules("CONTINUE", "Four threads are on the loom."))
-		for i, tokens := range []int{61_000, 34_000, 88_000, 12_000} {
-			p.full(fmt.Sprint("orch-", i+1), tokens)
-		}
-		use := func(id, use, tool, raw string) {
-			p.does(id, bridge.ToolUse{Tool: tool, ToolUse: use, Input: []byte(raw)})
-		}
-		p.does("orch-1", bridge.Assistant{Text: "The exporter quotes fields with commas. I run all tests."})
-		use("orch-1", "b1", "Bash", `{"command":"go test ./...","description":"Run the tests"}`)
-		use("orch-2", "e1", "Edit", `{"file_path":"/home/weaver/loom/web/invoices.html","old_string":"<ul>",`+
-			`"new_string":"<ul>\n<li>"}`)
-		use("orch-3", "r1", "Read", `{"file_path":"/home/weaver/loom/invoice/invoice.go"}`)
-		p.does("orch-4", bridge.Assistant{Text: "Dates are formatted in three ways."})
-	})
+	s.does((*puppet).fourAtWork)
 	s.Advance(12 * time.Second)
+}
+
+// fourAtWork summons four agents: one runs a command, one edits, one reads, one thinks.
+func (p *puppet) fourAtWork() {
+	p.t.Helper()
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"Write the exporter","status":"active"},
+		{"text":"Add the download button","status":"active"},{"text":"Test both with large invoices","status":"active"},
+		{"text":"Document the format"},{"text":"Review everything"}]}`)
+	for _, brief := range []string{"Write the exporter in invoice/csv.go.", "Add the button to web/invoices.html.",
+		"Write tests with 10,000 lines.", "Read how dates are formatted elsewhere."} {
+		p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q,"mode":"developer"}`, brief))
+	}
+	p.says("arbiter", rules("CONTINUE", "Four threads are on the loom."))
+	for i, tokens := range []int{61_000, 34_000, 88_000, 12_000} {
+		p.full(fmt.Sprint("orch-", i+1), tokens)
+	}
+	use := func(id, use, tool, raw string) {
+		p.does(id, bridge.ToolUse{Tool: tool, ToolUse: use, Input: []byte(raw)})
+	}
+	p.does("orch-1", bridge.Assistant{Text: "The exporter quotes fields with commas. I run all tests."})
+	use("orch-1", "b1", "Bash", `{"command":"go test ./...","description":"Run the tests"}`)
+	use("orch-2", "e1", "Edit", `{"file_path":"/home/weaver/loom/web/invoices.html","old_string":"<ul>",`+
+		`"new_string":"<ul>\n<li>"}`)
+	use("orch-3", "r1", "Read", `{"file_path":"/home/weaver/loom/invoice/invoice.go"}`)
+	p.does("orch-4", bridge.Assistant{Text: "Dates are formatted in three ways."})
 }
 
 // asked lets a question of many lines wait for the human.

@@ -42,9 +42,14 @@ type watcher struct {
 // before.
 func watch(b *testing.B, cmd *exec.Cmd) *watcher {
 	b.Helper()
+	return watchSize(b, cmd, pty.Winsize{Cols: 120, Rows: 40})
+}
+
+func watchSize(b *testing.B, cmd *exec.Cmd, size pty.Winsize) *watcher {
+	b.Helper()
 	w := &watcher{cmd: cmd, more: make(chan struct{}, 1), began: time.Now()}
 	var err error
-	if w.master, err = pty.StartWithSize(cmd, &pty.Winsize{Cols: 120, Rows: 40}); err != nil {
+	if w.master, err = pty.StartWithSize(cmd, &size); err != nil {
 		b.Fatal(err)
 	}
 	w.wg.Go(w.read)
@@ -105,6 +110,13 @@ func (w *watcher) found(b *testing.B, mark string) bool {
 		w.at += i + len(mark)
 	}
 	return i >= 0
+}
+
+// received is how many bytes the program has sent.
+func (w *watcher) received() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.seen)
 }
 
 func (w *watcher) tail() []byte {
@@ -251,24 +263,29 @@ func BenchmarkOpenLive(b *testing.B) {
 const idleFor = 20 * time.Second
 
 // BenchmarkIdle is the processor time, in percent of one, that a screen takes on which
-// nothing happens, or next to nothing. The baseline is a plain tview program, which
-// does nothing at all.
+// nothing happens, or next to nothing, and what it sends to the terminal. In figures an
+// agent works without a word, and moves in the scene of a large window. The baseline is a
+// plain tview program, which does nothing at all.
 func BenchmarkIdle(b *testing.B) {
 	for _, tt := range []struct {
 		name  string
 		cmd   func(b *testing.B) *exec.Cmd
 		marks []string
+		size  pty.Winsize
 	}{
 		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"),
-			[]string{"awaited"}},
-		{"plain-tview", func(b *testing.B) *exec.Cmd { return screenCommand(b, "plain-screen") }, []string{firstWord}},
+			[]string{"awaited"}, pty.Winsize{Cols: 120, Rows: 40}},
+		{"figures", playing("{say: x, fault: {stall: 300s}}"), []string{"thinking"}, pty.Winsize{Cols: 200, Rows: 50}},
+		{"plain-tview", func(b *testing.B) *exec.Cmd { return screenCommand(b, "plain-screen") }, []string{firstWord},
+			pty.Winsize{Cols: 120, Rows: 40}},
 	} {
 		b.Run(tt.name, func(b *testing.B) {
-			var screen, bridge float64
+			var screen, bridge, sent float64
 			for b.Loop() {
-				s, br := idle(b, tt.cmd(b), tt.marks)
-				screen, bridge = max(screen, s), max(bridge, br)
+				s, br, bytes := idle(b, tt.cmd(b), tt.marks, tt.size)
+				screen, bridge, sent = max(screen, s), max(bridge, br), max(sent, bytes)
 			}
+			b.ReportMetric(sent, "sent-bytes/s")
 			b.ReportMetric(screen, "%-of-a-cpu")
 			b.ReportMetric(bridge, "%-bridge")
 			b.ReportMetric(0, "ns/op")
@@ -291,9 +308,9 @@ func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
 }
 
 // idle is what a program and its bridge take once it has shown its marks.
-func idle(b *testing.B, cmd *exec.Cmd, marks []string) (screen, bridge float64) {
+func idle(b *testing.B, cmd *exec.Cmd, marks []string, size pty.Winsize) (screen, bridge, sent float64) {
 	b.Helper()
-	w := watch(b, cmd)
+	w := watchSize(b, cmd, size)
 	defer w.end()
 	w.until(b, append(marks, frameEnd)...)
 	<-time.After(2 * time.Second) // what comes after a frame: words that fade, the collector
@@ -303,12 +320,14 @@ func idle(b *testing.B, cmd *exec.Cmd, marks []string) (screen, bridge float64) 
 	if ok {
 		peerAt = processorTime(b, peer)
 	}
+	before := w.received()
 	<-time.After(idleFor)
+	sent = float64(w.received()-before) / idleFor.Seconds()
 	screen = percent(processorTime(b, cmd.Process.Pid) - at)
 	if ok {
 		bridge = percent(processorTime(b, peer) - peerAt)
 	}
-	return screen, bridge
+	return screen, bridge, sent
 }
 
 func percent(d time.Duration) float64 { return 100 * d.Seconds() / idleFor.Seconds() }
