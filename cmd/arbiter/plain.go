@@ -171,6 +171,12 @@ func init() { // not at once: help leads back to it
 			}
 			return runsText(list, time.Now())
 		},
+		"focus": played(plainFocus),
+		"logbook": played(func(l *session, _ editor.Command) string {
+			run := short(l.ID()) + l.stateFlag
+			return "In another terminal, arbiter logs -f " + run + " tells the run with its times, and arbiter watch " + run +
+				" prints every event. With --debug all of them are printed here."
+		}),
 		"timeline": played(func(l *session, _ editor.Command) string { return timesOf(l) }),
 		"plan": func(_ plainHost, _ *session, s *supervisor.State, _ editor.Command) string {
 			return slash.Plan(s)

@@ -57,7 +57,7 @@ var weaving = scene{
 		// A match is unfolded. The successor's brief holds the document, too: the one
 		// before it is the document itself.
 		resize(usual.Columns, 63),
-		press("/"), write("backslashes"), press("Enter"),
+		press("Esc"), wait("NORMAL"), press("/"), write("backslashes"), press("Enter"),
 		wait("█ • Quotes and backslashes", "The Arbiter examines you"),
 		press("n"),
 		wait("▾ Orchestrator I → Orchestrator III", "Claims"),
