@@ -49,4 +49,23 @@
 // sweep after one second, the last events written, the pipe closed; within two
 // seconds in all. A child that [StartProcess] started ends by the end of its
 // input, TERM three seconds later, KILL two after that.
+//
+// # On another host
+//
+// `initialize` with `remote` makes a bridge a remote one, of a [Server] with a [Machine]. It has a name among the
+// bridges of its run, which marks its processes. It passes variables on to agents, and answers for its file system
+// (`resolve`, `inventory`) and the directories of agents (`work_…`). Package keeper is the process above it.
+//
+// It has a lease (lease.go). Four times in each lease it sends a `tick`. If no tick that it sent within the lease was
+// answered, it ends as it does at the end of its input. An answer renews the lease from the time at which the tick was
+// sent, so that a slow network renews less and never more. The clock counts the time in which the machine slept, and
+// it is asked before anything goes on: each request, and each answer of the client, such as to a `judge`, is refused
+// when the lease is over. The client gives the bridge up when no tick has come for half of the lease (contact.go);
+// from then on it answers none. [Client.Stopped] tells from which time on nothing of the bridge runs: the last answer,
+// plus the lease, plus [LeaseGrace]. Nobody may go on with that work elsewhere before, unless the host was fenced.
+//
+// A client trusts a remote bridge with its agents and no further (violation.go). It ends the connection with a
+// [ViolationError] when an event does not have a greater number than the last one, a request comes again, something is
+// about an agent that this client did not start there, a line does not end, or `initialize` is answered by what cannot
+// be true. Events have numbers on all connections.
 package bridge

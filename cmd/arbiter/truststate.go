@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -238,11 +236,27 @@ func (w *trustGate) ownGate(dir string, trusted trust.Listing) error {
 		return err
 	}
 	// What is read of the user's work tree, too, is as it was trusted.
-	shared := trusted.Root + string(filepath.Separator)
-	own.Items = slices.DeleteFunc(own.Items, func(i trust.Item) bool { return strings.HasPrefix(i.File, shared) })
-	news := slices.DeleteFunc(trust.Diff(trusted, own), func(c trust.Change) bool {
-		return c.How == trust.Removed || c.Item.Kind == trust.KindGit // which every worktree has
-	})
+	return untrusted(dir, trust.News(trusted, own, trusted.Root+string(filepath.Separator)))
+}
+
+// farGate is ownGate for an agent on another host, of whose directory that host's bridge made the inventory. What a
+// host says is held against what a human trusted here: a host can hide what it has, and not have it trusted.
+func (w *trustGate) farGate(dir string, pinned string, r bridge.InventoryResult) error {
+	w.mu.Lock()
+	trusted, known := w.seen[pinned]
+	w.mu.Unlock()
+	if !known {
+		return fmt.Errorf("%s: what was trusted is not known any more", dir)
+	}
+	items := make([]trust.Item, len(r.Items))
+	for i, item := range r.Items {
+		items[i] = trust.Item{Kind: item.Kind, File: item.File, Name: item.Name, What: item.What, SHA256: item.SHA256}
+	}
+	return untrusted(dir, trust.News(trusted, trust.Listed(r.Dir, r.Root, items), ""))
+}
+
+// untrusted says what of a directory is not trusted.
+func untrusted(dir string, news []trust.Change) error {
 	if len(news) == 0 {
 		return nil
 	}

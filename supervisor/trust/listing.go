@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Kinds of items.
@@ -65,6 +66,28 @@ func (l *Listing) finish() {
 	})
 	l.Items = slices.Compact(l.Items)
 	l.Hash = hashOf(l.Items)
+}
+
+// Listed returns the listing of a workspace on another host, by the items that were found there. The hash is computed
+// here, whatever the host says.
+func Listed(cwd, root string, items []Item) Listing {
+	l := Listing{CWD: cwd, Root: root, Items: slices.Clone(items)}
+	l.finish()
+	return l
+}
+
+// News returns what counts in an agent's own directory, a worktree or a clone, and is not as in the workspace that is
+// trusted: another agent has changed it. The directory may lack some. shared is the path below which items are the
+// trusted workspace's own; empty for a directory on another host.
+func News(trusted, own Listing, shared string) []Change {
+	if shared != "" {
+		own.Items = slices.DeleteFunc(slices.Clone(own.Items), func(i Item) bool {
+			return strings.HasPrefix(i.File, shared)
+		})
+	}
+	return slices.DeleteFunc(Diff(trusted, own), func(c Change) bool {
+		return c.How == Removed || c.Item.Kind == KindGit // which every worktree has
+	})
 }
 
 // hashOf is over length-prefixed fields, so that no item can pass for two.
