@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/sourcegraph/jsonrpc2"
 )
@@ -68,7 +69,7 @@ const (
 )
 
 func (p InitializeParams) check() error {
-	if p.Bridge != "" && !bridgeName.MatchString(p.Bridge) {
+	if p.Bridge != "" && !bridgeName().MatchString(p.Bridge) {
 		return fmt.Errorf("bridge: a name has 1 to 64 letters, digits, dots, dashes and underlines, not %.100q", p.Bridge)
 	}
 	if err := p.Remote.check(); err != nil {
@@ -81,7 +82,9 @@ func (p InitializeParams) check() error {
 }
 
 // bridgeName is what a bridge can be called: it is part of file names and of environments.
-var bridgeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var bridgeName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+})
 
 func (p InitializeParams) owner() Owner { return Owner{Run: p.Run, Bridge: p.Bridge} }
 

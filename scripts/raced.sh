@@ -22,7 +22,7 @@ all="$(cd "$root" && go list ./... | sort)"
 concurrent="$(dirs_where '*.go' '^[[:space:]]*(defer )?go (func|[a-zA-Z_.]+\()|\bsync\.|\batomic\.|<-|\.Go\(|synctest' | sort)"
 # Of these packages it holds, too, though they have a lock for what is computed once, or a test
 # of many readers.
-once="$(cd "$root" && go list ./tui/eventview ./tui/editor ./tui/markdown ./supervisor/decision ./supervisor/prompts ./supervisor/agents ./supervisor/contract ./supervisor | sort)"
+once="$(cd "$root" && go list ./tui/eventview ./tui/editor ./tui/markdown ./supervisor/decision ./supervisor/prompts ./supervisor/agents ./supervisor/contract ./supervisor ./internal/report ./internal/hosts | sort)"
 pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent") <(printf '%s\n' "$once")) | grep -vE '/importrules$')"
 
 # Of some packages it holds for some tests only.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -149,10 +150,14 @@ func failureText(f resultFrame) string {
 }
 
 var (
-	resetEpoch = regexp.MustCompile(`limit reached\|(\d{9,13})\b`)
-	resetClock = regexp.MustCompile(
-		`(?i)resets(?: at| on)?(?: (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2}),?(?: at)?)?` +
-			` (\d{1,2})(?::(\d\d))? ?(am|pm)?(?: \(([A-Za-z0-9_+/-]+)\))?`)
+	resetEpoch = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`limit reached\|(\d{9,13})\b`)
+	})
+	resetClock = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`(?i)resets(?: at| on)?(?: (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2}),?(?: at)?)?` +
+				` (\d{1,2})(?::(\d\d))? ?(am|pm)?(?: \(([A-Za-z0-9_+/-]+)\))?`)
+	})
 	months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 )
 
@@ -168,11 +173,11 @@ func unixSeconds(n int64) int64 {
 // reached|<unix time>", "… resets 3pm (Europe/Berlin)" or "… resets Nov 24, 3pm".
 // 0 if it does not say.
 func resetTime(text string, now time.Time) int64 {
-	if m := resetEpoch.FindStringSubmatch(text); m != nil {
+	if m := resetEpoch().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64) // digits by the pattern
 		return unixSeconds(n)
 	}
-	m := resetClock.FindStringSubmatch(text)
+	m := resetClock().FindStringSubmatch(text)
 	if m == nil {
 		return 0
 	}

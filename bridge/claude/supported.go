@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 )
@@ -36,10 +37,12 @@ func (v version) before(w version) bool {
 
 // versionPattern is a line that begins with a version and names the program: what another
 // program says of itself is no version of the CLI, however new it looks.
-var versionPattern = regexp.MustCompile(`(?mi)^(\d{1,9})\.(\d{1,9})\.(\d{1,9})\b.*claude`)
+var versionPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?mi)^(\d{1,9})\.(\d{1,9})\.(\d{1,9})\b.*claude`)
+})
 
 func parseVersion(text string) (version, bool) {
-	m := versionPattern.FindStringSubmatch(text)
+	m := versionPattern().FindStringSubmatch(text)
 	if m == nil {
 		return version{}, false
 	}

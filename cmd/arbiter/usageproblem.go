@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -27,7 +28,7 @@ func usageProblem(c *cli.Context, err error, _ bool) error {
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		return usagef("--%s needs a value: %s", name, known["--"+name].Value)
 	}
-	if m := badVariable.FindStringSubmatch(text); m != nil {
+	if m := badVariable().FindStringSubmatch(text); m != nil {
 		return usagef("$%s %q: use %s", m[2], m[1], wanted(c.Command.Flags, m[3]))
 	}
 	text, unread := strings.CutSuffix(text, ": parse error") // of what kind the flag is, it does not say
@@ -43,8 +44,10 @@ func usageProblem(c *cli.Context, err error, _ bool) error {
 }
 
 // badVariable is how the parser refuses an environment variable.
-var badVariable = regexp.MustCompile(
-	`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
+var badVariable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
+})
 
 // wanted names what a flag takes.
 func wanted(flags []cli.Flag, name string) string {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
@@ -275,7 +276,9 @@ func wordList(words []string) string {
 }
 
 // plainForm is what cannot be anything but a text without quotes.
-var plainForm = regexp.MustCompile(`^(-{1,2}[a-zA-Z]|[a-zA-Z/]|~/)[a-zA-Z0-9._/@=-]*$`)
+var plainForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(-{1,2}[a-zA-Z]|[a-zA-Z/]|~/)[a-zA-Z0-9._/@=-]*$`)
+})
 
 // scalar writes a text.
 func scalar(s string) string {
@@ -283,7 +286,7 @@ func scalar(s string) string {
 	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
 		return strconv.Quote(s)
 	}
-	if plainForm.MatchString(s) {
+	if plainForm().MatchString(s) {
 		return s
 	}
 	return quoted(s)

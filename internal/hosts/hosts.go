@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -120,9 +121,15 @@ func (e *UnknownError) Error() string {
 }
 
 var (
-	nameForm     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	wordForm     = regexp.MustCompile(`^[A-Za-z0-9._/=:@%+,-]+$`)
+	nameForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	})
+	variableForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	})
+	wordForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9._/=:@%+,-]+$`)
+	})
 )
 
 // CheckName reports why a name is not one of a host or a pool.
@@ -130,7 +137,7 @@ func CheckName(name string) error {
 	switch {
 	case name == Here:
 		return fmt.Errorf("%q is this machine, which is always there: choose another name", name)
-	case !nameForm.MatchString(name):
+	case !nameForm().MatchString(name):
 		return fmt.Errorf("%q is not a name: use 1 to 63 of the characters a-z, 0-9, dot, underscore and hyphen, and "+
 			"begin with a letter or a digit", name)
 	}
@@ -165,7 +172,7 @@ func (h Host) check() error {
 // a shell.
 func CheckWords(words ...string) error {
 	for _, word := range words {
-		if !wordForm.MatchString(word) {
+		if !wordForm().MatchString(word) {
 			return fmt.Errorf("%q cannot be sent to a host: only letters, digits and ._/=:@%%+,- are safe in a shell",
 				word)
 		}

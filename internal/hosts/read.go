@@ -148,7 +148,7 @@ func variables(v yamldoc.Value) []string {
 }
 
 func checkVariable(name string) error {
-	if !variableForm.MatchString(name) {
+	if !variableForm().MatchString(name) {
 		return fmt.Errorf("%q is not the name of a variable: values are never written here", name)
 	}
 	return nil

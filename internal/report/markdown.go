@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -78,11 +79,13 @@ func (r *Report) Markdown() string {
 	for _, n := range r.Notes {
 		b.line("\n%s", inline(n))
 	}
-	return inLog(blankLines.ReplaceAllString(b.String(), "\n\n"), "$1\u200b[")
+	return inLog(blankLines().ReplaceAllString(b.String(), "\n\n"), "$1\u200b[")
 }
 
 // blankLines are more than one: texts of agents have none, as each line of theirs is quoted.
-var blankLines = regexp.MustCompile(`\n{3,}`)
+var blankLines = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\n{3,}`)
+})
 
 func (r *Report) markdownChanges(b *page) {
 	b.heading("Changed")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -57,11 +58,13 @@ func (r *Report) json() (string, error) {
 
 // logCommand is how commands of CI systems look that are found anywhere in a line: ##[group], ##vso[…],
 // ##teamcity[…]. Those that are found at its beginning (::error::) are the formats' own business.
-var logCommand = regexp.MustCompile(`(##[A-Za-z]*)\[`)
+var logCommand = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(##[A-Za-z]*)\[`)
+})
 
 // inLog makes a text safe to print to the log of a CI system, which reads commands from it.
 func inLog(text, replacement string) string {
-	return logCommand.ReplaceAllString(text, replacement)
+	return logCommand().ReplaceAllString(text, replacement)
 }
 
 // Texts that several formats show.

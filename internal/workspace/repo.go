@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
@@ -61,7 +62,9 @@ type Repo struct {
 	options Options
 }
 
-var runPattern = regexp.MustCompile(`^[0-9A-Za-z_-]{8}$`)
+var runPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9A-Za-z_-]{8}$`)
+})
 
 // Open finds the work tree of a directory. Errors: [ErrNoGit], [ErrBare], [ErrNoCommit], [git.OldError], and those of
 // git (a repository of another user, a damaged one).
@@ -70,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if len(o.Run) >= 8 {
 		r.Run = o.Run[:8]
 	}
-	if !runPattern.MatchString(r.Run) {
+	if !runPattern().MatchString(r.Run) {
 		return nil, fmt.Errorf("run ID %q: want eight or more letters and digits", o.Run)
 	}
 	env := o.Env

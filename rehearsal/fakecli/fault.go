@@ -90,12 +90,14 @@ type faults struct {
 }
 
 // faultForm is name[:argument][@turn].
-var faultForm = regexp.MustCompile(`^([a-z-]+)(?::([^@]*))?(?:@([1-9][0-9]*))?$`)
+var faultForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z-]+)(?::([^@]*))?(?:@([1-9][0-9]*))?$`)
+})
 
 func parseFaults(spec, once string) (*faults, error) {
 	f := &faults{once: once, claims: map[string]bool{}}
 	for item := range strings.SplitSeq(strings.ReplaceAll(spec, " ", ""), ",") {
-		m := faultForm.FindStringSubmatch(item)
+		m := faultForm().FindStringSubmatch(item)
 		switch {
 		case item == "":
 			continue

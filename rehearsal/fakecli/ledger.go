@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // LedgerVariable names a file in which every stand-in notes what it did, so that tests can
@@ -48,12 +49,14 @@ func (l ledger) message(event, session string, m message) {
 	l.note(event, session, obj{"uuid": m.uuid, "message": envelopeID(m.text())})
 }
 
-var envelope = regexp.MustCompile(`^\s*⟦[^⟧\n]*\| id: ([^|⟧\n]*)`)
+var envelope = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*⟦[^⟧\n]*\| id: ([^|⟧\n]*)`)
+})
 
 // envelopeID reads the id in an envelope's first line, as in
 // ⟦delimiter | from: human | kind: task | id: 5f0c⟧; "" if there is none.
 func envelopeID(text string) string {
-	if m := envelope.FindStringSubmatch(text); m != nil {
+	if m := envelope().FindStringSubmatch(text); m != nil {
 		return strings.TrimSpace(m[1])
 	}
 	return ""

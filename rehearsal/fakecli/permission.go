@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,11 +19,13 @@ func parseRules(values []string) []string {
 	return slices.DeleteFunc(splitRules(values), func(r string) bool { return strings.Contains(r, "(") })
 }
 
-var ruleForm = regexp.MustCompile(`[^\s,(]+(\([^)]*\))?`)
+var ruleForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^\s,(]+(\([^)]*\))?`)
+})
 
 // splitRules splits lists of rules at commas and spaces outside of parentheses.
 func splitRules(values []string) []string {
-	return ruleForm.FindAllString(strings.Join(values, ","), -1)
+	return ruleForm().FindAllString(strings.Join(values, ","), -1)
 }
 
 // covers reports whether rules are about a tool: by its name, or by its MCP server's.
@@ -38,8 +41,10 @@ func covers(rules []string, tool string) bool {
 var unasked = []string{"Agent", "Grep", "Read", verdictTool}
 
 // harmless matches a command that only looks: the CLI runs it unasked.
-var harmless = regexp.MustCompile("^(echo|printf|cat|ls|pwd|true|false|sleep|grep|head|tail|wc|test|date|git status)" +
-	"( [^\n;&|<>$`(){}]*)?$")
+var harmless = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^(echo|printf|cat|ls|pwd|true|false|sleep|grep|head|tail|wc|test|date|git status)" +
+		"( [^\n;&|<>$`(){}]*)?$")
+})
 
 // resolveMode gives the name under which a permission mode is known to the session.
 func resolveMode(mode string) string {
@@ -62,7 +67,7 @@ func (s *session) decide(tool string, input json.RawMessage) ruling {
 	switch {
 	case tool == askUser: // somebody has to answer
 		return ruling{behavior: "ask"}
-	case covers(s.allow, tool), slices.Contains(unasked, tool), tool == "Bash" && harmless.MatchString(in.Command):
+	case covers(s.allow, tool), slices.Contains(unasked, tool), tool == "Bash" && harmless().MatchString(in.Command):
 		return ruling{behavior: "allow"}
 	case tool == "Bash":
 		return ruling{"ask", "This command requires approval"}

@@ -87,11 +87,13 @@ func (t *thread) linkUser(uuid string, content any, extra obj) {
 	t.tr.link(line)
 }
 
-var notAlphanumeric = regexp.MustCompile(`[^A-Za-z0-9]`)
+var notAlphanumeric = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^A-Za-z0-9]`)
+})
 
 // munge names the project directory of a working directory, much like the CLI.
 func munge(dir string) string {
-	name := notAlphanumeric.ReplaceAllString(dir, "-")
+	name := notAlphanumeric().ReplaceAllString(dir, "-")
 	return name[max(0, len(name)-200):]
 }
 

@@ -88,7 +88,7 @@ func (h header) encode() []byte {
 	binary.LittleEndian.PutUint64(b[101:], uint64(h.told.Offset))
 	binary.LittleEndian.PutUint64(b[109:], h.told.Prev.N)
 	binary.LittleEndian.PutUint32(b[117:], h.told.Prev.Sum)
-	binary.LittleEndian.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
+	binary.LittleEndian.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli()))
 	return append(b, b...)
 }
 
@@ -128,7 +128,7 @@ func decodeHeader(b []byte, file, run string) (header, error) {
 
 func decodeCopy(b []byte) (header, bool) {
 	if len(b) < headerCopy || !bytes.HasPrefix(b, []byte(magic)) ||
-		crc32.Checksum(b[:124], castagnoli) != binary.LittleEndian.Uint32(b[124:]) {
+		crc32.Checksum(b[:124], castagnoli()) != binary.LittleEndian.Uint32(b[124:]) {
 		return header{}, false
 	}
 	h := header{

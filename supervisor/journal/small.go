@@ -22,7 +22,7 @@ const maxSmall = 1 << 20
 var errSmallSum = errors.New("its checksum does not match")
 
 func smallSum(version int, body []byte) string {
-	return fmt.Sprintf("%08x", crc32.Update(crc32.Checksum(fmt.Appendf(nil, "%d ", version), castagnoli), castagnoli,
+	return fmt.Sprintf("%08x", crc32.Update(crc32.Checksum(fmt.Appendf(nil, "%d ", version), castagnoli()), castagnoli(),
 		body))
 }
 

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
@@ -70,7 +71,7 @@ func awkInDoubt(args []shell.Word, _ shell.Command) string {
 		case strings.HasPrefix(w.Text, "-"):
 		default:
 			if strings.Contains(w.Text, "system") || strings.Contains(w.Text, "getline") || strings.ContainsAny(w.Text,
-				"|@>") && awkRuns.MatchString(w.Text) {
+				"|@>") && awkRuns().MatchString(w.Text) {
 				return "a program for awk can run commands"
 			}
 			return ""
@@ -80,7 +81,9 @@ func awkInDoubt(args []shell.Word, _ shell.Command) string {
 }
 
 // awkRuns finds a pipe or redirection of print: not || and not a comparison in a condition.
-var awkRuns = regexp.MustCompile(`@|(^|[^|])\|([^|]|$)|print[^;}]*>`)
+var awkRuns = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`@|(^|[^|])\|([^|]|$)|print[^;}]*>`)
+})
 
 // sedInDoubt: a script for sed can run commands (e) and write files (w).
 func sedInDoubt(args []shell.Word, _ shell.Command) string {
@@ -116,17 +119,19 @@ func sedInDoubt(args []shell.Word, _ shell.Command) string {
 // write.
 func sedPlain(script string) bool {
 	for part := range strings.SplitSeq(script, ";") {
-		if part = strings.TrimSpace(part); part != "" && !sedCommand.MatchString(part) {
+		if part = strings.TrimSpace(part); part != "" && !sedCommand().MatchString(part) {
 			return false
 		}
 	}
 	return true
 }
 
-var sedCommand = regexp.MustCompile(
-	`^(\d+|\$|/[^/\\]*(\\.[^/\\]*)*/)?(,[+~]?(\d+|\$|/[^/\\]*(\\.[^/\\]*)*/))?\s*!?\s*` +
-		`([pdqQ=]|s/[^/\\\n]*(\\.[^/\\\n]*)*/[^/\\\n]*(\\.[^/\\\n]*)*/[gpiI0-9]*|s\|[^|\\\n]*(\\.[^|\\\n]*)*\|[^|\\\n]*(\\.[^|\\\n]*)*\|[gpiI0-9]*` +
-		`|s#[^#\\\n]*(\\.[^#\\\n]*)*#[^#\\\n]*(\\.[^#\\\n]*)*#[gpiI0-9]*|s,[^,\\\n]*(\\.[^,\\\n]*)*,[^,\\\n]*(\\.[^,\\\n]*)*,[gpiI0-9]*)$`)
+var sedCommand = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^(\d+|\$|/[^/\\]*(\\.[^/\\]*)*/)?(,[+~]?(\d+|\$|/[^/\\]*(\\.[^/\\]*)*/))?\s*!?\s*` +
+			`([pdqQ=]|s/[^/\\\n]*(\\.[^/\\\n]*)*/[^/\\\n]*(\\.[^/\\\n]*)*/[gpiI0-9]*|s\|[^|\\\n]*(\\.[^|\\\n]*)*\|[^|\\\n]*(\\.[^|\\\n]*)*\|[gpiI0-9]*` +
+			`|s#[^#\\\n]*(\\.[^#\\\n]*)*#[^#\\\n]*(\\.[^#\\\n]*)*#[gpiI0-9]*|s,[^,\\\n]*(\\.[^,\\\n]*)*,[^,\\\n]*(\\.[^,\\\n]*)*,[gpiI0-9]*)$`)
+})
 
 // gitInDoubt: options before the subcommand can name programs, and some subcommands run what
 // their arguments say.

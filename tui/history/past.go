@@ -128,7 +128,7 @@ func (c *Store) matched(e eventlog.Entry) bool {
 				return true
 			}
 			c.line = encodeEvent(c.line[:0], told.ID, reflect.ValueOf(told.Body))
-			sum = crc32.Checksum(c.line, castagnoli)
+			sum = crc32.Checksum(c.line, castagnoli())
 		}
 		if r.kind == c.numbers.kind(reflect.TypeOf(told.Body)) && (r.sum == sum || c.same(r, told)) {
 			r.past, r.off, r.sum, r.size = true, e.Position.Offset, e.Position.Prev.Sum, e.Size
@@ -204,7 +204,7 @@ func (c *Store) CatchUp(other *Store, from int) int {
 		again := record{past: r.past, at: r.at, off: r.off, sum: r.sum, size: r.size}
 		if !r.past {
 			c.buf = encodeEvent(c.buf[:0], e.ID, v)
-			again.sum, again.size = crc32.Checksum(c.buf, castagnoli), len(c.buf)
+			again.sum, again.size = crc32.Checksum(c.buf, castagnoli()), len(c.buf)
 		}
 		c.keep(again, e, v.Type())
 	}

@@ -67,7 +67,7 @@ func (c *Store) event(r record) (contract.Event, error) {
 
 func (c *Store) decodeRecorded(r record, payload []byte) (contract.Event, error) {
 	typ := c.numbers.typ(r.kind)
-	if typ == nil || crc32.Checksum(payload, castagnoli) != r.sum {
+	if typ == nil || crc32.Checksum(payload, castagnoli()) != r.sum {
 		c.health.unreadable(errDamaged)
 		return contract.Event{}, errDamaged
 	}

@@ -144,7 +144,7 @@ func (c *Store) Add(at time.Time, e contract.Event) {
 	c.buf = encodeEvent(c.buf[:0], e.ID, v)
 	// What is linked and sorted is what is kept, not what came.
 	if told, err := c.decode(v.Type(), string(c.buf)); err == nil {
-		c.keep(record{at: at, sum: crc32.Checksum(c.buf, castagnoli), size: len(c.buf)}, told, v.Type())
+		c.keep(record{at: at, sum: crc32.Checksum(c.buf, castagnoli()), size: len(c.buf)}, told, v.Type())
 		c.lives.told(told)
 	}
 }
