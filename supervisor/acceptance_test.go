@@ -205,8 +205,8 @@ func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
 				o.Decider, o.HumanPresent, o.Accept = runconfig.DeciderRules, c.human, []string{"make it"}
 			})
 			completed, mended := 0, 0
-			for turns := 0; p.s.Ending == nil && p.s.Question == nil && turns < 60; turns++ {
-				if p.s.DeciderRequest != nil {
+			for turns := 0; p.s.Ending == nil && p.s.Question.Open == nil && turns < 60; turns++ {
+				if p.s.Rulings.DeciderRequest != nil {
 					if d := p.decides(decider.Rules{}); d.Decision.Decision == "COMPLETE" {
 						completed++
 						output := ""
@@ -234,8 +234,8 @@ func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
 				t.Errorf("completed %d times, mended %d times", completed, mended)
 			}
 			if c.human {
-				if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "make it") {
-					t.Errorf("asked: %+v", p.s.Question)
+				if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
+					t.Errorf("asked: %+v", p.s.Question.Open)
 				}
 				return
 			}

@@ -37,7 +37,7 @@ func (p *play) stillAsks(asks string) {
 	if p.s.Ending != nil {
 		p.t.Fatalf("the run ended: %+v", p.s.Ending)
 	}
-	if q := p.s.Question; q == nil || !strings.Contains(q.Text, reserved) {
+	if q := p.s.Question.Open; q == nil || !strings.Contains(q.Text, reserved) {
 		p.t.Fatalf("open is %+v", q)
 	}
 	if a := p.agent(asks); a.Standing != roster.Waiting || strings.Contains(p.sentTo(asks), "best judgement") {
@@ -87,7 +87,7 @@ func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 		"it asks something else": func(p *play, _, works string) {
 			p.verdict(works, report("question", "Which port?", true))
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?"))
-			p.contains("what is open", p.s.Question.Text, "And which port?")
+			p.contains("what is open", p.s.Question.Open.Text, "And which port?")
 		},
 		"it is taken up again": func(p *play, _, _ string) {
 			p.do(input.Signal{Signal: "INT"})
@@ -110,8 +110,8 @@ func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 			then(p, asks, works)
 			p.stillAsks(asks)
 			p.say("It may go.")
-			if p.s.Question != nil {
-				t.Errorf("still open: %+v", p.s.Question)
+			if p.s.Question.Open != nil {
+				t.Errorf("still open: %+v", p.s.Question.Open)
 			}
 			p.contains("what the Arbiter reads", p.lastSent("arbiter"), "kind: answer", "It may go.")
 			p.folds()
@@ -178,7 +178,7 @@ func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.say("How goes it?")
 		p.verdict("arbiter", c.verdict)
-		if asks := p.s.Question != nil; asks != c.asks || len(told[contract.Question](p)) > 0 != c.asks {
+		if asks := p.s.Question.Open != nil; asks != c.asks || len(told[contract.Question](p)) > 0 != c.asks {
 			t.Errorf("%v: a question: %v", c.verdict, asks)
 		}
 		p.folds()
@@ -196,12 +196,12 @@ func TestAReportIsNoQuestion(t *testing.T) {
 	if m := last[contract.Message](p); m.Kind != conversation.KindReport || m.To != contract.Human || m.Text != "It goes well." {
 		t.Errorf("message %+v", m)
 	}
-	if p.s.Question != nil || len(told[contract.Question](p)) > 0 {
+	if p.s.Question.Open != nil || len(told[contract.Question](p)) > 0 {
 		t.Error("a report became a question")
 	}
 	p.verdict(id, report("question", "Which port?", true))
 	p.verdict("arbiter", goesWell)
-	if p.s.Question == nil {
+	if p.s.Question.Open == nil {
 		t.Error("nobody works, and nobody is asked")
 	}
 }
@@ -277,10 +277,10 @@ func TestTheRulesCompleteOverNoWords(t *testing.T) {
 	id := p.summon("work")
 	p.say("And a test, please.")
 	p.crash("arbiter", 5)
-	if p.s.FallbackReason == "" {
+	if p.s.Rulings.FallbackReason == "" {
 		t.Fatal("the Arbiter rules")
 	}
-	for n := 0; n < 8 && p.s.Question == nil && p.s.Ending == nil; n++ {
+	for n := 0; n < 8 && p.s.Question.Open == nil && p.s.Ending == nil; n++ {
 		if n > 0 {
 			id = p.working()
 		}
@@ -288,10 +288,10 @@ func TestTheRulesCompleteOverNoWords(t *testing.T) {
 		whole["handoff"] = verdict.Document{Accomplished: []string{"all of it"}, KeyContext: "none"}
 		p.verdict(id, whole)
 	}
-	if p.s.Ending != nil || p.s.Question == nil {
-		t.Fatalf("ending %+v, question %+v", p.s.Ending, p.s.Question)
+	if p.s.Ending != nil || p.s.Question.Open == nil {
+		t.Fatalf("ending %+v, question %+v", p.s.Ending, p.s.Question.Open)
 	}
-	p.contains("the question", p.s.Question.Text, "And a test, please.", "retry")
+	p.contains("the question", p.s.Question.Open.Text, "And a test, please.", "retry")
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.settles()
 	p.contains("what the Arbiter reads", p.sentTo("arbiter"), "And a test, please.")

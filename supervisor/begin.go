@@ -42,11 +42,11 @@ func (st *step) began(f input.Began) {
 func (st *step) noBridge(f input.NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {
-		was = &Ending{Question: st.Question, Requests: st.Permission.All(), Was: st.Task.Phase}
+		was = &Ending{Question: st.Question.Open, Requests: st.Permission.All(), Was: st.Task.Phase}
 	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
 		st.Budget.Runtime.Close(st.at)
-		st.Question, st.Permission.Unclaimed = nil, nil
+		st.Question.Open, st.Permission.Unclaimed = nil, nil
 	}
 	st.Budget.Runtime.ProcessBegan = st.at
 	st.Options, st.Task.Phase, st.Ending = f.Options, machine.Idle, nil

@@ -16,7 +16,8 @@ import (
 // checked takes what came of a check.
 func (st *step) checked(f input.Checked) {
 	h := st.Handoff.Edit(f.Serial)
-	if h == nil || h.Document == nil || f.Number > st.checksOf(h) || f.Number != len(h.Receipts)+1 || f.Request != "" &&
+	if h == nil || h.Document == nil || f.Number > h.ChecksOf(st.Options.CheckTimeout) ||
+		f.Number != len(h.Receipts)+1 || f.Request != "" &&
 		f.Request != h.Request {
 		return // its time was over, or it is run again
 	}
@@ -35,7 +36,7 @@ func (st *step) checked(f input.Checked) {
 			e.Agents = []string{by}
 		}
 	}
-	st.emit(st.author(h, f.Number-1).ID, e)
+	st.emit(h.Author(&st.Roster, f.Number-1).ID, e)
 	st.advance(f.Serial)
 }
 
@@ -70,12 +71,12 @@ func (st *step) handoverLate(of string) {
 		st.surveyed(input.Inspected{Serial: serial, Failed: "nothing was found out in time"})
 	case st.Halted: // its time begins anew
 	default:
-		for n := len(late.Receipts); n < st.checksOf(late); n++ {
+		for n := len(late.Receipts); n < late.ChecksOf(st.Options.CheckTimeout); n++ {
 			late.Receipts = append(slices.Clip(late.Receipts),
 				handoff.Receipt(late.Document.Checks[n], bridge.CheckResult{}, "out of time"))
 		}
 		st.dropCheck(late.Request, "the check is out of time")
-		if st.mustMerge(late) {
+		if late.MustMerge(&st.Roster) {
 			st.Handoff.Merges.Drop(&st.out, serial)
 			late.Merged = &isolation.Outcome{Document: serial, Agent: late.Agent.ID, Why: "the merge is out of time"}
 		}

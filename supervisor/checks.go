@@ -2,33 +2,12 @@ package supervisor
 
 import (
 	"slices"
-	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 )
-
-// timeoutOf bounds one check of a document.
-func (s *State) timeoutOf(h *handoff.Handover) time.Duration {
-	if h.Kind == handoff.KindAccept {
-		return handoff.AcceptTimeout
-	}
-	return s.Options.CheckTimeout
-}
-
-// author is whose check the nth of a document is, counted from 0.
-func (s *State) author(h *handoff.Handover, n int) bridge.AgentRef {
-	if n >= len(h.Authors) {
-		return h.Agent
-	}
-	if a, ok := s.Agent(h.Authors[n].ID); ok {
-		return a.AgentRef
-	}
-	return h.Authors[n]
-}
 
 // forgetHandovers drops all documents under way but the Arbiter's own, which is renewed
 // all the same.
@@ -39,22 +18,6 @@ func (st *step) forgetHandovers() {
 		st.dropCheck(h.Request, "the document is not wanted any more")
 		st.Handoff.Merges.Drop(&st.out, h.Serial)
 	}
-}
-
-// handoffEvent tells the faces that a document is passed on.
-func handoffEvent(from, to string, h handoff.Handover) contract.Handoff {
-	return contract.Handoff{
-		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts),
-		DrawnUp: h.Why,
-	}
-}
-
-// checksOf is how many checks of a document are run.
-func (st *step) checksOf(h *handoff.Handover) int {
-	if st.Options.CheckTimeout <= 0 && h.Kind != handoff.KindAccept {
-		return 0
-	}
-	return h.ChecksOf()
 }
 
 // dropCheck ends a check that is not awaited longer.

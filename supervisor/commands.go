@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
@@ -132,11 +133,11 @@ func (st *step) choose(ref, option string) {
 	}
 	arbiter, _ := st.Agent(contract.Arbiter)
 	parked := arbiter.Status == roster.Parked && slices.Contains(ParkedOptions(), option)
-	if !parked && !slices.Contains(st.RecoveryOptions, option) {
-		st.reject(ref, "no such option; offered: %s", cmp.Or(strings.Join(st.RecoveryOptions, ", "), "none"))
+	if !parked && !slices.Contains(st.Question.Recovery.Options, option) {
+		st.reject(ref, "no such option; offered: %s", cmp.Or(strings.Join(st.Question.Recovery.Options, ", "), "none"))
 		return
 	}
-	a, ok := st.Agent(st.FailedAgent)
+	a, ok := st.Agent(st.Question.Recovery.Agent)
 	if !ok || a.Role != roster.RoleOrchestrator {
 		a, _ = st.Last()
 	}
@@ -154,7 +155,7 @@ func (st *step) choose(ref, option string) {
 		st.reject(ref, "that is for you to do, outside of the run: %s", option)
 	}
 	if taken {
-		st.recovered()
+		st.Question.Recovery = question.Recovery{}
 	}
 }
 

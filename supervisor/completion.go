@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -18,19 +19,6 @@ import (
 
 // maxSentBack is how often a COMPLETE of one task goes back for its checks.
 const maxSentBack = 3
-
-// filesOf lists the files that a document names, below the top of the work tree.
-func (s *State) filesOf(h handoff.Handover) []string {
-	w := s.Options.Workspace
-	if !w.Enabled() {
-		return nil
-	}
-	top := w.Root
-	if s.OwnDir(h.Agent.ID) != "" {
-		top = w.Top(h.Agent.ID)
-	}
-	return w.Below(top, h.Document.Files)
-}
 
 // lastChange is the last change of the files of a check: those that its document names, or else those that its author
 // changed.
@@ -90,22 +78,14 @@ func (st *step) notYet(c *handoff.Completing) string {
 		return "meanwhile the human has a session in a terminal (" + taken + ")"
 	case st.Handoff.ReportIsDue():
 		return "meanwhile another document was handed over"
-	case len(st.unreadWords()) > 0 && (st.FallbackReason == "" || st.HumanPresent):
+	case len(st.unreadWords()) > 0 && (st.Rulings.FallbackReason == "" || st.HumanPresent):
 		return "meanwhile the human said more to the Arbiter"
-	case st.awaitsHuman() && st.asked() != c.Asked:
+	case st.awaitsHuman() && st.Question.Text() != c.Asked:
 		return "meanwhile the Arbiter asked the human"
-	case st.FallbackReason == "" && st.Agents[0].Status == roster.Busy:
+	case st.Rulings.FallbackReason == "" && st.Agents[0].Status == roster.Busy:
 		return "meanwhile something else was said to the Arbiter"
 	}
 	return ""
-}
-
-// asked is the question to the human that is open; empty: none.
-func (s *State) asked() string {
-	if s.Question == nil {
-		return ""
-	}
-	return s.Question.Text
 }
 
 // sendBack tells the decider what does not hold.
@@ -131,10 +111,10 @@ func (st *step) sendBack() {
 
 // decidedByOther reports whether another than the Arbiter's session is about to decide again.
 func (st *step) decidedByOther() bool {
-	if st.FallbackReason == "" && !st.asksOther() {
+	if st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
 		return false
 	}
-	_, _, due := st.due()
+	_, _, due := st.Rulings.Due(st.standing())
 	return due
 }
 
@@ -155,7 +135,7 @@ func (st *step) leaveToHuman(why string) {
 	}
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
 	st.Conversation.Held = true
-	st.question(QuestionPart{Kind: QuestionAcceptance, Text: why + "\nSpeak, and the Arbiter is asked."})
+	st.question(question.Part{Kind: question.KindAcceptance, Text: why + "\nSpeak, and the Arbiter is asked."})
 }
 
 // concludeRuling ends the run with the COMPLETE at hand.
@@ -173,7 +153,7 @@ func (st *step) concluded(v verdict.Arbiter) {
 	}
 	if st.awaitsHuman() {
 		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not " +
-			"answered: " + words.Head(st.Question.Text, 1000)})
+			"answered: " + words.Head(st.Question.Open.Text, 1000)})
 	}
 	st.Task.Lessons = v.Lessons
 	st.toHuman(conversation.KindComplete, v.Message)

@@ -154,8 +154,8 @@ func TestTheRulesNeverCompleteOverAFailedCheck(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, func(o *runconfig.Options) { o.Decider, o.HumanPresent = runconfig.DeciderRules, c.human })
 			completed, mended := 0, 0
-			for turns := 0; p.s.Ending == nil && p.s.Question == nil && turns < 60; turns++ {
-				if p.s.DeciderRequest != nil {
+			for turns := 0; p.s.Ending == nil && p.s.Question.Open == nil && turns < 60; turns++ {
+				if p.s.Rulings.DeciderRequest != nil {
 					if d := p.decides(decider.Rules{}); d.Decision.Decision == "COMPLETE" {
 						completed++
 						p.repeat(map[string]bool{"make it": completed < c.mending})
@@ -187,8 +187,8 @@ func TestTheRulesNeverCompleteOverAFailedCheck(t *testing.T) {
 				t.Errorf("completed %d times, mended %d times", completed, mended)
 			}
 			if c.human {
-				if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "make it") {
-					t.Errorf("asked: %+v", p.s.Question)
+				if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
+					t.Errorf("asked: %+v", p.s.Question.Open)
 				}
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -76,7 +77,7 @@ func (st *step) interruptForContext(a *roster.Agent) {
 // interruptedForContext reports whether a turn of the Arbiter's was stopped by interruptForContext before it ruled
 // on a message.
 func (s *State) interruptedForContext(a *roster.Agent, t bridge.Turn) bool {
-	return a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.RenewalStage == renewalNone
+	return a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.Renewal.Stage == renewal.None
 }
 
 // askForHandOff asks an Orchestrator for its document when its context is at its end and it

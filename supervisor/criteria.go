@@ -1,9 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -22,31 +19,6 @@ func (st *step) acceptFromOptions() {
 	}
 }
 
-func (st *step) toolSetAcceptance(in acceptanceInput) (string, error) {
-	list := make([]acceptance.Given, 0, len(in.Criteria))
-	for _, g := range in.Criteria {
-		list = append(list, acceptance.Given{Text: g.Text, Command: g.Command})
-	}
-	err := st.Task.Acceptance.ArbiterSets(list)
-	if err != nil {
-		return "", err
-	}
-	return "The acceptance criteria:\n" + st.criteriaText(), nil
-}
-
-// criteriaText lists the criteria for a model; empty: there are none.
-func (s *State) criteriaText() string {
-	var b strings.Builder
-	for i, c := range s.Task.Acceptance.Criteria {
-		fmt.Fprintf(&b, "%d. %s", i+1, c.Text)
-		if c.Command != "" && c.Command != c.Text {
-			fmt.Fprintf(&b, " – proved by `%s`", c.Command)
-		}
-		fmt.Fprintf(&b, " (set by the %s)\n", c.By)
-	}
-	return b.String()
-}
-
 // criterionChecked takes what came of the command of the next criterion.
 func (st *step) criterionChecked(r bridge.CheckResult, failed string) {
 	pending := st.Task.Acceptance.Pending()
@@ -63,10 +35,4 @@ func (st *step) criterionChecked(r bridge.CheckResult, failed string) {
 	st.Task.Acceptance.Finish(pending[0], acceptance.Finding{
 		Exit: r.Exit, SHA256: r.SHA256, Output: r.Output, Tree: pending[0].Tree, Failed: failed,
 	})
-}
-
-// humansCommand reports whether a human set the criterion whose command is next: nobody is asked whether it may run.
-func (s *State) humansCommand() bool {
-	pending := s.Task.Acceptance.Pending()
-	return len(pending) > 0 && s.Task.Acceptance.Criteria[pending[0].Criterion-1].By == acceptance.Human
 }

@@ -25,7 +25,7 @@ import (
 func (p *play) decides(d decider.Decider) input.Decided {
 	p.t.Helper()
 	asked := effects[effect.Decide](p)
-	if len(asked) == 0 || p.s.DeciderRequest == nil {
+	if len(asked) == 0 || p.s.Rulings.DeciderRequest == nil {
 		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
 	}
 	q := asked[len(asked)-1].Question
@@ -115,7 +115,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 // TestADecisionIsRecordedWithItsInput, whoever made it.
 func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p := begin(t, nil)
-	want, _ := json.Marshal(p.s.SelectInput())
+	want, _ := json.Marshal(decision.Select(p.s.Record()))
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(id, report("done", "all of it", true))
@@ -144,12 +144,12 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	for i, n := range notes {
 		before := p.s
 		p.do(input.Decided(n.Decision)) // as the loop does
-		if p.s.Decisions != before.Decisions || p.s.Task.Phase != before.Task.Phase {
+		if p.s.Rulings.Decisions != before.Rulings.Decisions || p.s.Task.Phase != before.Task.Phase {
 			t.Errorf("recording decision %d changed the run", i+1)
 		}
 	}
-	if len(p.s.Unrecorded) != 0 {
-		t.Errorf("%d decisions still wait to be recorded", len(p.s.Unrecorded))
+	if len(p.s.Rulings.Unrecorded) != 0 {
+		t.Errorf("%d decisions still wait to be recorded", len(p.s.Rulings.Unrecorded))
 	}
 	p.folds()
 }
@@ -206,7 +206,7 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	if e.Category != bridge.CatTool || !slices.Contains(e.RecoveryOptions, "retry") || !slices.Contains(e.RecoveryOptions, "fallback") {
 		t.Errorf("error %+v", e)
 	}
-	in := p.s.SelectInput()
+	in := decision.Select(p.s.Record())
 	if in.LastError == nil || in.LastError.Category != decision.ToolFailure || in.LastError.Attempted != "npm install jsonwebtoken" || in.LastError.Tool != "Bash" {
 		t.Errorf("error context %+v", in.LastError)
 	}
@@ -291,13 +291,13 @@ func TestTotalFailuresEndATask(t *testing.T) {
 func TestTheArbiterIsDown(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
-	if p.s.FallbackReason == "" {
+	if p.s.Rulings.FallbackReason == "" {
 		t.Fatal("nobody decides")
 	}
 	p.contains("what is said", last[contract.Decision](p).Warnings[0], "parked")
 	planner := p.working()
-	if p.agent(planner).Mode != "planner" || p.s.Question != nil {
-		t.Errorf("%s is a %s, and the human is asked %+v", planner, p.agent(planner).Mode, p.s.Question)
+	if p.agent(planner).Mode != "planner" || p.s.Question.Open != nil {
+		t.Errorf("%s is a %s, and the human is asked %+v", planner, p.agent(planner).Mode, p.s.Question.Open)
 	}
 	p.verdict(planner, report("question", "May I?", true))
 	p.contains("the planner", p.lastSent(planner), "best judgement")
@@ -309,7 +309,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
 		t.Fatal(why)
 	}
-	if p.s.FallbackReason != "" {
+	if p.s.Rulings.FallbackReason != "" {
 		t.Error("the rules still decide")
 	}
 	p.settles()
@@ -399,15 +399,15 @@ func TestAHumansWordOvertakesTheDecider(t *testing.T) {
 func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
 	p.say("Build it")
-	if p.s.Task.Phase != machine.Selecting || p.s.DeciderRequest == nil {
-		t.Fatalf("%s, and %+v is asked", p.s.Task.Phase, p.s.DeciderRequest)
+	if p.s.Task.Phase != machine.Selecting || p.s.Rulings.DeciderRequest == nil {
+		t.Fatalf("%s, and %+v is asked", p.s.Task.Phase, p.s.Rulings.DeciderRequest)
 	}
 	p.decides(decider.Rules{})
 	p.command(contract.Reset{})
 	p.say("Build another")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?")) // it was at the reset
-	if p.s.Task.Phase != machine.Selecting || p.s.DeciderRequest == nil || p.s.Task.Text != "Build another" {
-		t.Fatalf("%s, %q, and %+v is asked", p.s.Task.Phase, p.s.Task.Text, p.s.DeciderRequest)
+	if p.s.Task.Phase != machine.Selecting || p.s.Rulings.DeciderRequest == nil || p.s.Task.Text != "Build another" {
+		t.Fatalf("%s, %q, and %+v is asked", p.s.Task.Phase, p.s.Task.Text, p.s.Rulings.DeciderRequest)
 	}
 	p.decides(decider.Rules{})
 	p.contains("the work log", last[contract.Message](p).Text, "Build another")
@@ -418,7 +418,7 @@ func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 func TestRulesTire(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider, o.MaxFailures = runconfig.DeciderRules, 2 })
 	for turns := 0; p.s.Ending == nil && turns < 100; turns++ {
-		if p.s.DeciderRequest != nil {
+		if p.s.Rulings.DeciderRequest != nil {
 			p.decides(decider.Rules{})
 			continue
 		}

@@ -98,11 +98,12 @@ func (st *step) pump() {
 	}
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
-		if m.Sent || st.Conversation.Held && conversation.BetweenAgents(m.From, m.Kind) || st.withheld(m) {
+		if m.Sent || st.Conversation.Held && conversation.BetweenAgents(m.From, m.Kind) ||
+			st.Rulings.Withholds(&st.Options, &st.Task, m) {
 			continue
 		}
 		a, ok := st.Agent(m.To)
-		if !ok || a.Role == roster.RoleArbiter && st.renewing(m.Kind) {
+		if !ok || a.Role == roster.RoleArbiter && st.Renewal.Withholds(m.Kind) {
 			continue
 		}
 		steer := m.Strength == contract.Steer && a.Status == roster.Busy
@@ -110,6 +111,20 @@ func (st *step) pump() {
 			st.send(i, steer)
 		}
 	}
+}
+
+// reading is what a message is rendered with.
+func (st *step) reading(m *conversation.Mail) conversation.Reading {
+	to, _ := st.Agent(m.To)
+	r := conversation.Reading{Delimiter: st.Options.Delimiter, Sender: st.DisplayName(m.From),
+		Untrusted: st.IsOrchestrator(m.From), Returned: to.ReturnNotice}
+	switch {
+	case m.To == contract.Arbiter:
+		r.Standing = st.Rulings.ArbiterRequest.Text(st.Options.Templates)
+	case to.Role == roster.RoleOrchestrator && to.ContextLow():
+		r.Demand = to.HandoffDemand()
+	}
+	return r
 }
 
 // send writes one message to its agent. The work log travels with the first
@@ -135,11 +150,13 @@ func (st *step) send(i int, steer bool) {
 	}
 	a.Turn = append(slices.Clip(a.Turn), m.Wire)
 	if m.Content == "" {
-		st.noteArbiterRequest(a, *m)
-		m.Content = st.render(*m)
+		if a.Role == roster.RoleArbiter {
+			st.Rulings.ShowArbiter(st.standing(), *m)
+		}
+		m.Content = st.Conversation.Render(*m, st.reading(m))
 	}
 	if a.HandoffBrief != "" && !m.CarriesBrief && !st.Conversation.CarriesBriefTo(m.To) {
-		brief := st.handoffBrief(a.HandoffBrief) + "\n"
+		brief := conversation.HandoffBrief(st.Options.Delimiter, st.DisplayName(contract.Supervisor), a.HandoffBrief) + "\n"
 		m.CarriesBrief, m.BriefBytes, m.Content = true, len(brief), brief+m.Content
 	}
 	st.Conversation.Ledger.Sent++
@@ -159,7 +176,7 @@ func (st *step) delivered(wire string) {
 	a := st.Edit(sent.To)
 	m, _ := st.Conversation.Deliver(wire, a != nil && slices.Contains(a.Turn, wire))
 	st.out.StopTimer(proofKey(wire))
-	st.read(m)
+	st.Rulings.Read(m)
 	if a != nil {
 		a.HasHistory, a.ReturnNotice = true, ""
 		if m.CarriesBrief {
@@ -189,7 +206,7 @@ func (st *step) requeue(wire string) {
 	}
 	m, _ := st.Conversation.Requeue(wire, st.newMessageID())
 	if m.Told {
-		st.forgetReading(m.ID)
+		st.Rulings.ForgetReading(m.ID)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -49,8 +50,8 @@ func (st *step) goWithout(why string) {
 
 // decidedTrust starts those who waited for it.
 func (st *step) decidedTrust() {
-	if slices.Contains(st.RecoveryOptions, chooseWithout) {
-		st.recovered()
+	if slices.Contains(st.Question.Recovery.Options, chooseWithout) {
+		st.Question.Recovery = question.Recovery{}
 	}
 	st.Lifecycle.TrustQuestion = nil
 	st.restartAll()

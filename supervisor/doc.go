@@ -21,7 +21,7 @@
 //	merges                        the work of agents with directories of their own, when it is merged or in conflict
 //	turns, oversized              the end of an agent's turn and its verdict; messages that are too large for it
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
-//	route, ruling                 where a verdict leads, and whether a ruling can be followed
+//	route, checkruling            where a verdict leads, and whether a ruling can be followed
 //	restarts, halt                what comes back after a failure, and what stays down until a human says so
 //	contextlow, failures, summon  a context that is nearly full, an agent that cannot go on, another Orchestrator
 //	checkresults, takeover        results of checks; a session that goes into a human's hands
@@ -34,12 +34,12 @@
 //	delivery, processrestart, processes   messages sent and their proof; processes started again, started and stopped
 //	result, succession, checks    what a run came to, what a successor reads, the checks of a document
 //	work, plan, criteria          the executions of the task, its plan, its acceptance criteria
-//	config, isolation, limits     what agents are started with and read, where they work, what they may cost
-//	mail, decisionpoints          messages that are posted; where the task stands, and what a decider is shown
+//	config, limits                what agents are started with, what they may cost
+//	mail                          messages that are posted
 //	origin, permissions           who an input is from, and who may do what
 //	snapshot                      a state in the journal
 //	questions                     what the human is asked, question by question
-//	standing, toolset, timers     questions about the whole state, the schemas of our tools, names of timers
+//	standing, timers              questions about the whole state, names of timers
 //	step, state                   one application of an input; what a run knows
 //
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits

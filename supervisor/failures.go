@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -12,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -51,7 +51,7 @@ func (st *step) recoveryOf(a *roster.Agent, c bridge.Category, message string) [
 	if options := lifecycle.RecoveryOptions(c, roster.RoleArbiter); a.Role == roster.RoleArbiter || len(options) > 0 {
 		return lifecycle.RecoveryOptions(c, a.Role)
 	}
-	return st.offer(st.agentFailure(a.ID, c, message))
+	return question.Choices(st.agentFailure(a.ID, c, message))
 }
 
 // park gives an agent up until somebody decides: the Arbiter about an
@@ -114,19 +114,17 @@ func (st *step) enterFallback(why string) bool {
 	if st.Task.Text == "" || !st.Task.Phase.Live() || st.Task.Phase == machine.Idle {
 		return false
 	}
-	if st.FallbackReason == "" {
+	if st.Rulings.FallbackReason == "" {
 		st.fire(machine.ArbiterError, occasion{})
-		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " +
-			strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
 	}
-	st.FallbackReason = why
+	st.Rulings.EnterFallback(&st.out, why)
 	st.callOffRenewal() // nobody speaks to it until it rules again
 	st.takeFromArbiter()
 	switch {
 	case !st.HumanPresent:
-		st.Question = nil
+		st.Question.Open = nil
 	case !st.Conversation.Held: // else nothing goes on before the human has spoken
-		st.dropQuestions(func(p QuestionPart) bool { return !p.Arbiter })
+		st.Question.Drop(func(p question.Part) bool { return !p.Arbiter })
 	}
 	return true
 }
@@ -158,10 +156,4 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 	st.Conversation.Held = true
 	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothingText) +
 		"\nSpeak, and it is asked again.")
-}
-
-// stumbling reports whether what follows from an Orchestrator's failure is yet to be decided.
-func (s *State) stumbling(id string) bool {
-	return id == s.failedBefore() || slices.ContainsFunc(s.Conversation.Mail,
-		func(m conversation.Mail) bool { return m.From == id && m.Stumble && !m.Sent })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -29,7 +29,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	}
 	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
 	switch {
-	case a.Role == roster.RoleArbiter && st.RenewalStage == renewalAsked:
+	case a.Role == roster.RoleArbiter && st.Renewal.Stage == renewal.Asked:
 		a.Fallbacks = 0
 		st.emit(id, contract.Notice{Text: trouble + "; another takes its place by the supervisor's record"})
 		st.renewByRecord("it gave no valid document when it was asked for one")
@@ -75,10 +75,10 @@ func (st *step) fallbackArbiter(said string) {
 	free := slices.ContainsFunc(st.WaitingAgents(), func(id string) bool { return !st.needsAnswer(id) })
 	if st.awaitsHuman() && !st.AnyWorks() && !free {
 		st.rule(verdict.Arbiter{Decision: verdict.Continue, Reason: reason + "; the human's answer is awaited"},
-			sourceFallback)
+			decider.ByFallback)
 		return
 	}
-	if id := st.failedBefore(); id != "" {
+	if id := st.Rulings.FailedBefore(&st.Roster); id != "" {
 		st.byRules(decision.PointSelect, id, reason)
 		return
 	}
@@ -87,21 +87,22 @@ func (st *step) fallbackArbiter(said string) {
 			!st.needsAnswer(a.ID) {
 			st.rule(verdict.Arbiter{
 				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
-			}, sourceFallback)
+			}, decider.ByFallback)
 			return
 		}
 	}
-	if st.rulesDecide(reason) {
+	if point, about, ok := st.Rulings.AsksAt(st.standing()); ok {
+		st.byRules(point, about, reason)
 		return
 	}
 	if len(st.Handoff.SuccessorQueue) > 0 || st.AnyWorks() || st.Handoff.IsDue() {
 		v := verdict.Arbiter{Decision: verdict.Continue, Reason: reason}
-		st.rule(v, sourceFallback)
+		st.rule(v, decider.ByFallback)
 		st.succession(v)
 		return
 	}
 	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, nothingText)},
-		sourceFallback)
+		decider.ByFallback)
 }
 
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again " +
@@ -111,18 +112,19 @@ const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgem
 // reports whether it did something.
 func (st *step) answerInFallback() bool {
 	st.takeBack(func(m conversation.Mail) bool { // about a turn that nobody takes up
-		return st.withheld(&m) && m.From == contract.Supervisor &&
+		return st.Rulings.Withholds(&st.Options, &st.Task, &m) && m.From == contract.Supervisor &&
 			(m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
 	})
 	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
-		return st.withheld(m) && m.From != contract.Human && m.Kind != conversation.KindTask && !m.EndsExecution()
+		return st.Rulings.Withholds(&st.Options, &st.Task, m) && m.From != contract.Human &&
+			m.Kind != conversation.KindTask && !m.EndsExecution()
 	})
 	if st.Task.Phase == machine.Error {
 		return false // who broke waits, too; a rule says how it goes on
 	}
 	for i := range st.Agents {
 		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
-			!st.stumbling(a.ID) && !st.needsAnswer(a.ID) {
+			!st.Rulings.IsStumbling(st.standing(), a.ID) && !st.needsAnswer(a.ID) {
 			st.letContinue(&a)
 			return true
 		}
@@ -137,52 +139,9 @@ func (st *step) letContinue(a *roster.Agent) {
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and there was nobody to rule")
 		return
 	}
-	st.ArbiterRequest = nil // that was put to the Arbiter
+	st.Rulings.ArbiterRequest = nil // that was put to the Arbiter
 	st.rule(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more",
-		Message: ownJudgement}, sourceFallback, st.FallbackReason)
-}
-
-// byRules has the deterministic rules decide, and says why.
-func (st *step) byRules(point decision.Point, about, why string) {
-	st.ArbiterRequest = nil
-	if a, _ := st.Agent(about); point == decision.PointEvaluate && st.leftUndone(&a) {
-		st.takenUp(about, why)
-		return
-	}
-	p := st.requestDecision(point, about)
-	var rules decider.Rules
-	var d decider.Decision
-	if point == decision.PointSelect {
-		d, _ = rules.Select(p.Select)
-	} else {
-		d, _ = rules.Evaluate(p.Evaluate)
-	}
-	if d.Decision == "" {
-		st.abandonDecision(why + ", and there is no agent that a rule could choose")
-		return
-	}
-	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)
-	st.note(input.Decided{Number: st.Decisions + 1, Point: point, About: about, Input: p.Input, Decision: d})
-	st.carryOut(p, d)
-}
-
-// rulesDecide has the rules decide at the point the Arbiter was asked at and gave no
-// valid verdict, and reports whether it was one.
-func (st *step) rulesDecide(why string) bool {
-	if st.Task.Text == "" {
-		return false
-	}
-	p := st.ArbiterRequest
-	switch {
-	case st.Task.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
-		st.byRules(p.Point, p.About, why)
-	case st.Task.Phase == machine.Selecting && !st.Engaged() && !st.Handoff.IsDue(), st.Task.Phase == machine.Error &&
-		!st.AnyWorks() && !st.Handoff.IsDue():
-		st.byRules(decision.PointSelect, "", why)
-	default:
-		return false
-	}
-	return true
+		Message: ownJudgement}, decider.ByFallback, st.Rulings.FallbackReason)
 }
 
 // maxFallbacks is how often in a row the rules may decide in an agent's place.

@@ -31,8 +31,8 @@ func (st *step) halt(ref string) {
 // holdAll ends every process, and says how many.
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.loseChecks()         // they are run again
-	st.DeciderRequest = nil // and it is asked again
+	st.loseChecks()                 // they are run again
+	st.Rulings.DeciderRequest = nil // and it is asked again
 	st.do(effect.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
 	n := 0

@@ -35,33 +35,34 @@ func (st *step) advance(serial int) bool {
 		return false
 	case h.Document == nil:
 		a, _ := st.Agent(h.Agent.ID)
-		dir := st.dirOf(a.ID)
+		dir := st.Dirs().Of(a.ID)
 		st.do(effect.Survey{Serial: serial, Params: bridge.InspectParams{
-			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.sandboxIn(dir),
+			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.Dirs().Sandbox(dir),
 		}})
 		return true
-	case len(h.Receipts) < st.checksOf(h) && st.Halted:
+	case len(h.Receipts) < h.ChecksOf(st.Options.CheckTimeout) && st.Halted:
 		return true // until the human says so
-	case len(h.Receipts) < st.checksOf(h):
+	case len(h.Receipts) < h.ChecksOf(st.Options.CheckTimeout):
 		h.Request = st.newMessageID()
 		if a, ok := st.Agent(h.Agent.ID); ok {
 			h.Agent = a.AgentRef // it may have been started again
 		}
-		n, dir := len(h.Receipts), st.checkDir(h)
+		n, dir := len(h.Receipts), h.Dir(st.Dirs())
 		st.do(effect.RunCheck{
-			Serial: serial, Number: n + 1, Agent: st.author(h, n), Request: h.Request,
+			Serial: serial, Number: n + 1, Agent: h.Author(&st.Roster, n), Request: h.Request,
 			Again:     h.Kind == handoff.KindRepeated,
-			Criterion: h.Kind == handoff.KindAccept, Permitted: h.Kind == handoff.KindAccept && st.humansCommand(),
+			Criterion: h.Kind == handoff.KindAccept,
+			Permitted: h.Kind == handoff.KindAccept && st.Task.Acceptance.IsHumansCommand(),
 			Params: bridge.CheckParams{
 				Command: h.Document.Checks[n].Command, CWD: dir,
-				TimeoutMS: int(st.timeoutOf(h).Milliseconds()), Env: st.Options.Env,
-				Sandbox: st.sandboxIn(dir),
+				TimeoutMS: int(h.Timeout(st.Options.CheckTimeout).Milliseconds()), Env: st.Options.Env,
+				Sandbox: st.Dirs().Sandbox(dir),
 			},
 		})
 		return true
-	case st.mustMerge(h) && st.Halted:
+	case h.MustMerge(&st.Roster) && st.Halted:
 		return true
-	case st.mustMerge(h):
+	case h.MustMerge(&st.Roster):
 		st.Handoff.Merges.Ask(&st.out, serial, h.Agent.ID)
 		return true
 	case st.Handoff.Overtakes(h):
@@ -70,7 +71,7 @@ func (st *step) advance(serial int) bool {
 	done := *h
 	st.Handoff.Remove(serial)
 	st.handedOver(done)
-	if next := st.Handoff.Ready(done.Agent.ID, st.checksOf); next != 0 {
+	if next := st.Handoff.Ready(done.Agent.ID, st.Options.CheckTimeout); next != 0 {
 		st.advance(next)
 	}
 	return false
@@ -92,7 +93,7 @@ func (st *step) handedOver(h handoff.Handover) {
 		return
 	case handoff.KindDone, handoff.KindHandoff:
 		a, _ := st.Agent(id)
-		st.Handoff.Prove(h, task.ModeOf(&a), st.filesOf(h))
+		st.Handoff.Prove(h, task.ModeOf(&a), h.Files(st.Dirs()))
 		st.Task.Acceptance.HandedOver()
 	}
 	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
@@ -107,7 +108,7 @@ func (st *step) handedOver(h handoff.Handover) {
 	case handoff.KindDone:
 		passed, failed, open := h.Document.Tally(h.Receipts)
 		st.Handoff.LastProof = handoff.Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
-		st.emit(id, handoffEvent(id, contract.Arbiter, h))
+		st.emit(id, h.Event(id, contract.Arbiter))
 		st.exchange()
 		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
 			Attached: attached})
@@ -138,7 +139,7 @@ func (st *step) handedOver(h handoff.Handover) {
 // complete ends the run as a COMPLETE says, once its checks have been repeated.
 func (st *step) complete(v verdict.Arbiter) {
 	st.dropRepetition()
-	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.asked(), Waits: true}
+	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.Question.Text(), Waits: true}
 	st.repeatRecorded()
 }
 
@@ -203,7 +204,7 @@ func (st *step) setAcceptance(ref string, c contract.SetAcceptance) {
 	}
 	if st.Task.Text != "" {
 		text := "The human dropped all acceptance criteria."
-		if criteria := st.criteriaText(); criteria != "" {
+		if criteria := st.Task.Acceptance.Text(); criteria != "" {
 			text = "The human set the acceptance criteria:\n" + criteria
 		}
 		st.tell(contract.Arbiter, conversation.KindNotice, text)
@@ -217,7 +218,7 @@ func (st *step) judge() {
 		st.concludeRuling()
 		return
 	}
-	if how := criteria.AskHow(); how != "" && st.FallbackReason == "" && !st.asksOther() {
+	if how := criteria.AskHow(); how != "" && st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
 		st.Handoff.Completing = nil
 		st.tell(contract.Arbiter, conversation.KindNotice, how)
 		return
@@ -262,7 +263,7 @@ func (st *step) criteriaFinished() {
 		st.judge()
 		return
 	}
-	for _, e := range st.acceptance() {
+	for _, e := range st.Task.AcceptanceEvents() {
 		st.emit(contract.Supervisor, e)
 	}
 	if st.overtaken(c) {

@@ -196,7 +196,7 @@ func TestADeciderIsHaltedToo(t *testing.T) {
 	p.command(contract.Halt{})
 	q.Failed = "signal: killed"
 	p.do(q)
-	if p.s.Summoned != 0 || p.s.Decisions != 0 {
+	if p.s.Summoned != 0 || p.s.Rulings.Decisions != 0 {
 		t.Fatalf("the rules decided: %s", p.s.LivingText())
 	}
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed", Expected: true}})

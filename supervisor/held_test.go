@@ -24,8 +24,8 @@ func TestHeldStaysHeld(t *testing.T) {
 	p.stopped()
 	p.resume("")
 	p.back(bridge.DeliverySeen)
-	if !p.s.Conversation.Held || p.s.Conversation.Exchanges != exchanges || p.s.Question == nil {
-		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Conversation.Held, p.s.Conversation.Exchanges, exchanges, p.s.Question)
+	if !p.s.Conversation.Held || p.s.Conversation.Exchanges != exchanges || p.s.Question.Open == nil {
+		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Conversation.Held, p.s.Conversation.Exchanges, exchanges, p.s.Question.Open)
 	}
 	p.say("go on")
 	if p.s.Conversation.Held {

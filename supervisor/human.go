@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -17,23 +18,15 @@ const aloneText = "No human is present, and none will answer. Decide yourself, b
 	"the task truly cannot go on without an answer, say so once more."
 
 // ask puts a question of the supervisor's to the human.
-func (st *step) ask(text string) { st.question(QuestionPart{Text: text}) }
+func (st *step) ask(text string) { st.question(question.Part{Text: text}) }
 
-// question puts a question to the human, even while agents work. It joins those that are open:
-// an answer is to all of them. With nobody there it is answered once by saying so; the next one ends
-// the run.
-func (st *step) question(p QuestionPart) {
-	p.Number, p.At = st.Questions+1, st.at
+// question puts a question to the human, even while agents work. With nobody there it is answered once by saying so;
+// the next one ends the run.
+func (st *step) question(p question.Part) {
 	if p.Arbiter {
 		p.For = st.WaitingAgents()
 	}
-	joined, told := st.Question.with(p)
-	if told {
-		p = st.askedAgain(p)
-	} else {
-		st.Questions, st.Question = p.Number, joined
-	}
-	st.tellQuestion(p)
+	st.Question.Put(&st.out, p)
 	if !st.HumanPresent {
 		st.answerAlone()
 	}
@@ -42,22 +35,22 @@ func (st *step) question(p QuestionPart) {
 // answerAlone deals with the open question when no human is present. While somebody works
 // it ends nothing: what is done then may leave no question.
 func (st *step) answerAlone() {
-	if st.Question == nil {
+	if st.Question.Open == nil {
 		return
 	}
-	if st.FallbackReason != "" && !st.Conversation.Held {
-		st.Question = nil // it was the Arbiter's, which cannot be told
+	if st.Rulings.FallbackReason != "" && !st.Conversation.Held {
+		st.Question.Open = nil // it was the Arbiter's, which cannot be told
 		return
 	}
 	if st.NotifiedAlone && st.AnyWorks() {
 		return
 	}
 	if st.NotifiedAlone {
-		st.end(contract.StatusNeedsInput, st.Question.Text, contract.ExitNeedsInput, machine.GiveUp)
+		st.end(contract.StatusNeedsInput, st.Question.Open.Text, contract.ExitNeedsInput, machine.GiveUp)
 		return
 	}
 	st.NotifiedAlone = true
-	st.Question = nil
+	st.Question.Open = nil
 	st.tell(contract.Arbiter, conversation.KindAnswer, aloneText)
 }
 
@@ -68,7 +61,7 @@ func (st *step) inputEnded() {
 	st.trustAlone()
 	arbiter, _ := st.Agent(contract.Arbiter)
 	switch {
-	case arbiter.Status == roster.Parked && st.FallbackReason == "":
+	case arbiter.Status == roster.Parked && st.Rulings.FallbackReason == "":
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task.Text == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin",
@@ -76,7 +69,7 @@ func (st *step) inputEnded() {
 	case st.Paused: // the run ends when its turns have, with the question open: see endUncontinued
 	case st.Conversation.ExchangeLimitHits > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
-	case st.Conversation.Held && st.Question != nil:
+	case st.Conversation.Held && st.Question.Open != nil:
 		st.NotifiedAlone = true // the Arbiter cannot be asked to decide
 		st.answerAlone()
 	default:
@@ -107,7 +100,7 @@ func (s *State) unreadWords() []string {
 	var texts []string
 	for _, m := range slices.Concat(s.Conversation.Queue(), s.Conversation.InTurn) {
 		if m.From == contract.Human && m.To == contract.Arbiter &&
-			!(m.Kind == conversation.KindTask && s.withheld(&m)) {
+			!(m.Kind == conversation.KindTask && s.Rulings.Withholds(&s.Options, &s.Task, &m)) {
 			texts = append(texts, m.Text)
 		}
 	}

@@ -77,23 +77,23 @@ func isRow(from machine.State, on machine.Trigger, to machine.State) bool {
 // checkNumbers: decisions are told and recorded in order, each under a number of its own.
 func checkNumbers(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
 	t.Helper()
-	said, kept := before.Decisions, before.Decisions
+	said, kept := before.Rulings.Decisions, before.Rulings.Decisions
 	_, again := f.(input.Resumed) // those that a crash kept from the journal
 	for _, e := range out {
 		switch e := e.(type) {
 		case effect.Note:
-			if n := e.Decision.Number; n > after.Decisions || n <= kept && !again {
-				t.Fatalf("%T had decision %d recorded after %d of %d", f, n, kept, after.Decisions)
+			if n := e.Decision.Number; n > after.Rulings.Decisions || n <= kept && !again {
+				t.Fatalf("%T had decision %d recorded after %d of %d", f, n, kept, after.Rulings.Decisions)
 			}
 			kept = max(kept, e.Decision.Number)
 		case effect.Decide:
-			if e.Question.Number != after.Decisions+1 || e.Question.Serial == 0 {
-				t.Fatalf("question %d is for decision %d after %d", e.Question.Serial, e.Question.Number, after.Decisions)
+			if e.Question.Number != after.Rulings.Decisions+1 || e.Question.Serial == 0 {
+				t.Fatalf("question %d is for decision %d after %d", e.Question.Serial, e.Question.Number, after.Rulings.Decisions)
 			}
 		case effect.Emit:
 			if d, ok := e.Event.Body.(contract.Decision); ok {
-				if d.Number <= said || d.Number > after.Decisions {
-					t.Fatalf("%T told decision %d after %d of %d", f, d.Number, said, after.Decisions)
+				if d.Number <= said || d.Number > after.Rulings.Decisions {
+					t.Fatalf("%T told decision %d after %d of %d", f, d.Number, said, after.Rulings.Decisions)
 				}
 				said = d.Number
 			}
@@ -107,15 +107,15 @@ func checkWithheld(t *testing.T, s *State) {
 	if s.Budget.Holds() {
 		return
 	}
-	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.DeciderRequest != nil || !s.Lifecycle.IsUp(lifecycle.Here) || len(s.Agents) == 0 {
+	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.Rulings.DeciderRequest != nil || !s.Lifecycle.IsUp(lifecycle.Here) || len(s.Agents) == 0 {
 		return
 	}
-	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == roster.Busy || s.arbiterAsked()
-	_, _, due := (&step{State: *s}).due()
+	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == roster.Busy || s.Conversation.AsksArbiter()
+	_, _, due := s.Rulings.Due((&step{State: *s}).standing())
 	for _, m := range s.Conversation.Mail {
-		if s.withheld(&m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == conversation.KindTask && !busy) {
+		if s.Rulings.Withholds(&s.Options, &s.Task, &m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == conversation.KindTask && !busy) {
 			t.Fatalf("a %s of %s is withheld in %s, and nobody decides on it (decider %q, fallback mode %q, yielded %v)",
-				m.Kind, m.From, s.Task.Phase, s.Options.Decider, s.FallbackReason, s.DeciderYielded)
+				m.Kind, m.From, s.Task.Phase, s.Options.Decider, s.Rulings.FallbackReason, s.Rulings.DeciderYielded)
 		}
 	}
 }
@@ -169,8 +169,8 @@ func machineFact(r *rand.Rand, s *State) input.Body {
 	a := s.Agents[r.IntN(len(s.Agents))]
 	switch r.IntN(9) {
 	case 0:
-		if len(s.RecoveryOptions) > 0 {
-			return command(contract.Choose{Option: s.RecoveryOptions[r.IntN(len(s.RecoveryOptions))]})
+		if len(s.Question.Recovery.Options) > 0 {
+			return command(contract.Choose{Option: s.Question.Recovery.Options[r.IntN(len(s.Question.Recovery.Options))]})
 		}
 		return command(contract.Choose{Option: "retry"})
 	case 1:

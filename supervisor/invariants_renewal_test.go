@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -24,23 +25,23 @@ func checkRenewing(t *testing.T, s *State) {
 	}
 	a := s.Agents[0]
 	for _, m := range s.Conversation.Mail {
-		if to, _ := s.Agent(m.To); !m.Sent && !s.withheld(&m) && to.Status == roster.Ready && !(m.To == a.ID && s.renewing(m.Kind)) {
+		if to, _ := s.Agent(m.To); !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && to.Status == roster.Ready && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}
 	}
 	if a.Status != roster.Ready {
 		return
 	}
-	switch s.RenewalStage {
-	case renewalAsked:
+	switch s.Renewal.Stage {
+	case renewal.Asked:
 		asked := a.Troubles > 0
 		for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
-			asked = asked || m.To == a.ID && !s.renewing(m.Kind)
+			asked = asked || m.To == a.ID && !s.Renewal.Withholds(m.Kind)
 		}
 		if !asked {
 			t.Fatal("the Arbiter's renewal is asked for, and nothing asks it")
 		}
-	case renewalGiven:
+	case renewal.Given:
 		if !slices.ContainsFunc(s.Handoff.Documents, func(h handoff.Handover) bool { return h.Kind == handoff.KindRenewal }) {
 			t.Fatal("the Arbiter's renewal is given, and nothing goes on")
 		}
@@ -76,7 +77,7 @@ func renewingFact(r *rand.Rand, s *State) input.Body {
 		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 	case a.Status == roster.Starting && r.IntN(3) > 0:
 		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomFates(r, a)}}
-	case s.RenewalStage == renewalAsked && a.Status == roster.Busy:
+	case s.Renewal.Stage == renewal.Asked && a.Status == roster.Busy:
 		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
 			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
 		checked := full

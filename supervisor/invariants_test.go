@@ -70,7 +70,7 @@ func checkInvariants(t *testing.T, s *State) {
 	checkHeirs(t, s)
 	checkWithheld(t, s)
 	checkRequests(t, s)
-	if s.Question != nil && s.Ending != nil {
+	if s.Question.Open != nil && s.Ending != nil {
 		t.Fatal("a question is open in a run that ends")
 	}
 	if s.Ending != nil && s.Task.Phase.Live() {
@@ -128,7 +128,7 @@ func stalled(s *State) bool {
 	if s.Budget.Holds() {
 		return false
 	}
-	if s.Paused || s.Conversation.Held || s.Question != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
+	if s.Paused || s.Conversation.Held || s.Question.Open != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
 		return false
 	}
 	for _, a := range s.Agents {
@@ -136,7 +136,7 @@ func stalled(s *State) bool {
 		case roster.Busy, roster.Starting, roster.Down, roster.Restarting, roster.InHand:
 			return false
 		case roster.Parked:
-			if a.Role == roster.RoleArbiter && s.HumanPresent && s.FallbackReason == "" {
+			if a.Role == roster.RoleArbiter && s.HumanPresent && s.Rulings.FallbackReason == "" {
 				return false // a human was asked to choose
 			}
 		}
@@ -148,11 +148,11 @@ func stalled(s *State) bool {
 		// Everybody is idle: what was sent is answered, and what is held is held by a
 		// document under way.
 		a, _ := s.Agent(m.To)
-		if !m.Sent && !s.withheld(&m) && !(m.To == s.Agents[0].ID && s.renewing(m.Kind)) && (a.Status == roster.Ready || a.Status == roster.Stopping) {
+		if !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && !(m.To == s.Agents[0].ID && s.Renewal.Withholds(m.Kind)) && (a.Status == roster.Ready || a.Status == roster.Stopping) {
 			return false
 		}
 	}
-	return !s.Handoff.IsDue() && s.DeciderRequest == nil
+	return !s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil
 }
 
 // FuzzApply throws random facts at apply: it must not panic, keep the
@@ -253,7 +253,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 			ref.Generation += 1 - 2*r.IntN(2)
 		}
 	}
-	if s.DeciderRequest != nil && r.IntN(3) == 0 || r.IntN(200) == 0 {
+	if s.Rulings.DeciderRequest != nil && r.IntN(3) == 0 || r.IntN(200) == 0 {
 		return randomDecision(r, s)
 	}
 	if a.Takeover != nil && r.IntN(3) > 0 {
@@ -401,9 +401,9 @@ func randomTurn(r *rand.Rand, a roster.Agent) bridge.Turn {
 
 // randomDecision answers what is asked, or is late, or wrong.
 func randomDecision(r *rand.Rand, s *State) input.Body {
-	f := input.Decided{Number: s.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
-	if s.DeciderRequest != nil {
-		f.Serial, f.Point, f.About = s.DeciderRequest.Serial, s.DeciderRequest.Point, s.DeciderRequest.About
+	f := input.Decided{Number: s.Rulings.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
+	if s.Rulings.DeciderRequest != nil {
+		f.Serial, f.Point, f.About = s.Rulings.DeciderRequest.Serial, s.Rulings.DeciderRequest.Point, s.Rulings.DeciderRequest.About
 	}
 	list := []decider.Decision{
 		{Decision: "SELECT_MODE", Mode: "developer"}, {Decision: "SELECT_MODE", Mode: "wizard"}, {Decision: "CONTINUE"}, {Decision: "RETRY"},

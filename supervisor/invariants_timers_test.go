@@ -76,8 +76,8 @@ func (l alarms) check(t *testing.T, s *State) {
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
 		case (a.Status == roster.Ready || a.Status == roster.Busy) && !l[watchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
-		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
-			!l[retryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question == nil && !s.Handoff.IsDue():
+		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.Rulings.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
+			!l[retryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
 			t.Fatalf("%s has lost its turn, and nobody tries again", a.ID)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -97,18 +99,18 @@ func (st *step) log(from, kind, text string) {
 // boundLog drops the oldest entries of the work log where the Arbiter is not spoken to at
 // each point of decision, and may never read them.
 func (st *step) boundLog() {
-	if st.FallbackReason != "" || st.asksOther() {
+	if st.Rulings.FallbackReason != "" || st.Rulings.AsksOther(&st.Options) {
 		st.Conversation.BoundLog()
 	}
 }
 
 // moveToWorkLog puts what was decided on into the Arbiter's work log, shortened: it reads of it
 // when it is next spoken to.
-func (st *step) moveToWorkLog(p *DecisionRequest, d decider.Decision) {
+func (st *step) moveToWorkLog(p *rulings.Request, d decider.Decision) {
 	moves := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // and what others have done is behind it
 	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
-		return st.withheld(m) && (m.Kind == conversation.KindTask || m.EndsExecution() && m.From == p.About ||
-			moves && m.Kind == verdict.KindDone && slices.Contains(p.Heard, m.ID))
+		return st.Rulings.Withholds(&st.Options, &st.Task, m) && (m.Kind == conversation.KindTask ||
+			m.EndsExecution() && m.From == p.About || moves && m.Kind == verdict.KindDone && slices.Contains(p.Heard, m.ID))
 	})
 	// The `decision` event tells everybody else.
 	st.Conversation.AddEntry(conversation.Entry{
@@ -127,7 +129,7 @@ func (st *step) moveAllToWorkLog(taken func(*conversation.Mail) bool) {
 // askPredecessor passes a question on; the loop answers the call when the
 // predecessor has.
 func (st *step) askPredecessor(f input.ToolCalled, a roster.Agent) {
-	var in askInput
+	var in toolset.AskInput
 	fail := func(text string) { st.do(effect.AnswerTool{Call: f.Call, Text: text, IsError: true}) }
 	if err := json.Unmarshal(f.Params.Input, &in); err != nil || strings.TrimSpace(in.Question) == "" {
 		fail("A question is needed.")

@@ -18,7 +18,7 @@ func (st *step) placed(a *roster.Agent, own runconfig.Worktree) {
 	}
 	a.Own = own
 	st.emit(a.ID, contract.Workspace{
-		Dir: st.OwnDir(a.ID), Branch: own.Branch, Base: own.Base, Isolation: own.Isolation,
+		Dir: st.Dirs().Own(a.ID), Branch: own.Branch, Base: own.Base, Isolation: own.Isolation,
 	})
 }
 

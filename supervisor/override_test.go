@@ -82,15 +82,15 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			p.decides(decider.Rules{})
 			first := p.working()
 			p.verdict(first, report("done", "all of it", true))
-			if p.s.DeciderRequest == nil || p.s.Task.Phase != machine.Evaluating {
+			if p.s.Rulings.DeciderRequest == nil || p.s.Task.Phase != machine.Evaluating {
 				t.Fatalf("in %s nothing is asked", p.s.Task.Phase)
 			}
 			asked := effects[effect.Decide](p)
 			late := asked[len(asked)-1].Question
 			p.mustCommand(c.body)
 			p.settles()
-			if p.s.DeciderRequest != nil || p.s.Task.Phase != machine.Executing {
-				t.Errorf("in %s it is asked again: %+v", p.s.Task.Phase, p.s.DeciderRequest)
+			if p.s.Rulings.DeciderRequest != nil || p.s.Task.Phase != machine.Executing {
+				t.Errorf("in %s it is asked again: %+v", p.s.Task.Phase, p.s.Rulings.DeciderRequest)
 			}
 			late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "tester", Reason: "late", Source: decider.ByModel}
 			summoned := p.s.Summoned
@@ -100,11 +100,11 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			}
 			at := p.working()
 			p.verdict(at, report("done", "that, too", true))
-			if p.s.DeciderRequest == nil || p.s.DeciderRequest.About != at {
-				t.Errorf("then it is asked: %+v", p.s.DeciderRequest)
+			if p.s.Rulings.DeciderRequest == nil || p.s.Rulings.DeciderRequest.About != at {
+				t.Errorf("then it is asked: %+v", p.s.Rulings.DeciderRequest)
 			}
 			p.do(input.Decided(late)) // of the same number and point
-			if p.s.Summoned != summoned || p.s.DeciderRequest == nil {
+			if p.s.Summoned != summoned || p.s.Rulings.DeciderRequest == nil {
 				t.Error("an answer to another question was taken")
 			}
 			p.folds()
@@ -119,12 +119,12 @@ func TestResetForgetsWhatWaits(t *testing.T) {
 	p.decides(decider.Rules{})
 	p.verdict(p.working(), report("done", "all of it", true))
 	p.mustCommand(contract.Reset{})
-	if p.s.DeciderRequest != nil || p.s.Task.Phase != machine.Idle || len(p.s.Task.Plan) != 0 {
-		t.Errorf("after the reset: %s, %+v", p.s.Task.Phase, p.s.DeciderRequest)
+	if p.s.Rulings.DeciderRequest != nil || p.s.Task.Phase != machine.Idle || len(p.s.Task.Plan) != 0 {
+		t.Errorf("after the reset: %s, %+v", p.s.Task.Phase, p.s.Rulings.DeciderRequest)
 	}
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
-	if d := p.s.DeciderRequest; d == nil || d.Point != "select" {
+	if d := p.s.Rulings.DeciderRequest; d == nil || d.Point != "select" {
 		t.Errorf("of the next task is asked: %+v", d)
 	}
 	p.folds()
@@ -155,8 +155,8 @@ func TestWhatIsWantedAfterAReset(t *testing.T) {
 	p.mustCommand(contract.Reset{})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
-	if p.s.Task.Text != "Build another" || p.s.Question != nil {
-		t.Errorf("the task is %q, the question %v", p.s.Task.Text, p.s.Question)
+	if p.s.Task.Text != "Build another" || p.s.Question.Open != nil {
+		t.Errorf("the task is %q, the question %v", p.s.Task.Text, p.s.Question.Open)
 	}
 	p.contains("what the Arbiter reads", p.lastSent(contract.Arbiter), "kind: task", "Build another")
 	p.mustCommand(contract.ForceAgent{Mode: "tester"})
@@ -174,12 +174,12 @@ func TestAnOverrideAnswersAQuestion(t *testing.T) {
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.breaksOff(id)
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
-		if p.s.Question == nil {
+		if p.s.Question.Open == nil {
 			t.Fatal("no question")
 		}
 		p.mustCommand(body)
-		if p.s.Question != nil {
-			t.Errorf("%T: %q waits for an answer", body, p.s.Question.Text)
+		if p.s.Question.Open != nil {
+			t.Errorf("%T: %q waits for an answer", body, p.s.Question.Open.Text)
 		}
 		p.folds()
 	}

@@ -42,7 +42,7 @@ func TooLarge(b contract.CommandBody) string {
 // unreadable reports whether a turn failed because its message was too large: the model said
 // nothing before the prompt was too long, and there had been room in its context.
 func unreadable(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
-	ours := m.From == contract.Supervisor && ofSession(m) || m.Kind == conversation.KindTask &&
+	ours := m.From == contract.Supervisor && m.OfSession() || m.Kind == conversation.KindTask &&
 		len(m.Content) < beginningKept
 	return a.Role == roster.RoleArbiter && exhausts(t) && t.Category == bridge.CatPromptTooLong &&
 		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.ContextLow() && !ours
@@ -52,7 +52,7 @@ func unreadable(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
 // not either. Of a large one they receive the beginning. The human is notified.
 func (st *step) setAside(m conversation.Mail) {
 	size, whose := words.Size(int64(len(m.Text))), st.DisplayName(m.From)
-	st.GeneratedInRow = 0 // the next one has something else to read
+	st.Renewal.GeneratedInRow = 0 // the next one has something else to read
 	if m.Kind == conversation.KindTask {
 		st.dropTask(m)
 		return
@@ -92,13 +92,13 @@ func (st *step) shorten(m *conversation.Mail) {
 		m.Attached = append(m.Attached, a)
 	}
 	m.Carries, m.CarriesBrief, m.BriefBytes = nil, false, 0
-	m.Content = st.render(*m)
+	m.Content = st.Conversation.Render(*m, st.reading(m))
 	m.Attached = append(m.Attached, conversation.Attached{Title: "cut", From: contract.Supervisor, Trusted: true,
 		Text: fmt.Sprintf(
 			"This message, with what came with it, had %s and was too large to be read. What you see is its beginning; "+
 				"%s were left out, and the human was told. "+
 				"If you need the rest, ask for it in a file.", words.Size(int64(left)), words.Size(int64(left-len(m.Content))))})
-	m.Content = st.render(*m)
+	m.Content = st.Conversation.Render(*m, st.reading(m))
 }
 
 // dropTask gives a task up that no Arbiter can read, and asks for another.
@@ -109,7 +109,7 @@ func (st *step) dropTask(m conversation.Mail) {
 	st.Conversation.EndTurn(m.Wire)
 	st.quoteInstead(m.ID, "(set aside: the task was too large to be read)")
 	st.fire(machine.Reset, occasion{})
-	st.Task.Text, st.Question = "", nil
+	st.Task.Text, st.Question.Open = "", nil
 	if !st.HumanPresent {
 		st.end(contract.StatusNeedsInput, text, contract.ExitNeedsInput, machine.GiveUp)
 		return

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -54,7 +55,7 @@ func TestUnreadableMessagesDoNotAddUp(t *testing.T) {
 	p := begin(t, nil)
 	p.summon("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	for range 2 * maxRecords {
+	for range 2 * renewal.MaxGenerated {
 		p.say("poison")
 		p.turn("arbiter", outOfRoom)
 		p.succeeds()
@@ -94,8 +95,8 @@ func TestUnreadableTask(t *testing.T) {
 	t.Run("a human is there", func(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.Task = large })
 		p.turn("arbiter", outOfRoom)
-		if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "more than the model can read") {
-			t.Fatalf("asked %+v", p.s.Question)
+		if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "more than the model can read") {
+			t.Fatalf("asked %+v", p.s.Question.Open)
 		}
 		p.succeeds()
 		p.say("Build a bridge.")

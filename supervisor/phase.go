@@ -37,12 +37,13 @@ func (st *step) situation(o occasion) machine.Situation {
 	_, known := st.Options.ModeNamed(o.mode)
 	s := machine.Situation{
 		Decision: o.ruling.Decision, AgentKnown: o.mode == "" || known,
-		Engaged: st.EngagedBeside(o.ruling.To), Awaited: st.awaitsRuling() || o.stopped && st.awaitsArbiter(),
+		Engaged: st.EngagedBeside(o.ruling.To),
+		Awaited: st.awaitsRuling() || o.stopped && st.Conversation.DocumentIsRead(),
 		HasTask: st.Task.Text != "", HasStep: st.Task.StepAtHand() >= 0, HasLast: lastThere &&
 			(last.Alive() || last.Status == roster.Parked),
 		Iterations: st.Task.Iterations, MaxIterations: opt.MaxIterations,
 		Failures: st.Task.Failures, MaxFailures: opt.MaxFailures,
-		TotalFailures: st.Task.TotalFailures, MaxTotalFailures: st.Options.FailureLimit(st.FallbackReason != ""),
+		TotalFailures: st.Task.TotalFailures, MaxTotalFailures: st.Options.FailureLimit(st.Rulings.FallbackReason != ""),
 		Recoverable: o.recoverable, RulesLeft: !o.stuck,
 		WasComplete: o.completed, Before: o.was,
 	}
@@ -158,9 +159,9 @@ func (st *step) breach() *Ending {
 // cleanUp forgets what belongs to a task that is over.
 func (st *step) cleanUp() {
 	if st.Task.Begin(); len(st.Agents) > 0 && st.Agents[0].Alive() {
-		st.leaveFallback() // the rules lead a task, and there is none
+		st.Rulings.LeaveFallback(&st.out) // the rules lead a task, and there is none
 	}
-	st.DeciderRequest, st.ArbiterRequest, st.DeciderYielded = nil, nil, false
+	st.Rulings.DeciderRequest, st.Rulings.ArbiterRequest, st.Rulings.DeciderYielded = nil, nil, false
 }
 
 // giveTask hands the human's task to the Arbiter and starts the machine.
@@ -176,7 +177,7 @@ func (st *step) giveTask(task string) {
 // runs.
 func (s *State) withTask() []conversation.Attached {
 	var list []conversation.Attached
-	if criteria := s.criteriaText(); criteria != "" {
+	if criteria := s.Task.Acceptance.Text(); criteria != "" {
 		list = append(list, conversation.Attached{
 			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
 			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
@@ -201,7 +202,7 @@ func (st *step) executing() {
 	if st.Task.Phase == machine.Idle {
 		st.startTask()
 	}
-	if st.Task.Phase != machine.Evaluating || !st.awaitsArbiter() {
+	if st.Task.Phase != machine.Evaluating || !(st.awaitsRuling() || st.Conversation.DocumentIsRead()) {
 		st.fire(machine.AgentMessage, occasion{})
 	}
 }

@@ -63,14 +63,14 @@ func TestPhasesAreRestored(t *testing.T) {
 			if p.s.Task.Phase != phase {
 				t.Fatalf("%s instead of %s", p.s.Task.Phase, phase)
 			}
-			before := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Decisions}
+			before := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Rulings.Decisions}
 			if orderly {
 				p.do(input.Signal{Signal: "INT"})
 				p.do(input.Stopped{})
 			}
 			p.do(input.Resumed{Options: p.s.Options})
 			before[1] = 0 // another life has all its tries
-			if after := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Decisions}; p.s.Task.Phase != phase || before != after {
+			if after := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Rulings.Decisions}; p.s.Task.Phase != phase || before != after {
 				t.Errorf("%s, orderly %v: %s, %v instead of %v", phase, orderly, p.s.Task.Phase, after, before)
 			}
 			p.folds()

@@ -32,7 +32,7 @@ func (st *step) addAgent(a roster.Agent, prompt string) {
 		return
 	}
 	st.do(effect.Spawn{
-		Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.config(&a)}, Place: st.place(a.ID),
+		Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: st.Configuration().Config(&a)}, Place: st.Dirs().Place(a.ID),
 	})
 }
 
@@ -53,7 +53,7 @@ func (st *step) release(id, reason string, now bool) {
 	if a == nil || !a.Alive() || st.keepsTakeover(a, reason) {
 		return
 	}
-	st.overcome(id)
+	st.Question.Recovery.Overcome(&st.Roster, id)
 	st.abandonWork(id)
 	st.Task.DropTasks(id)
 	a = st.Edit(id)

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
@@ -31,7 +32,7 @@ func (st *step) restartProcess(id string) {
 		st.emptied(a)
 		a = st.Edit(id)
 	}
-	c := st.config(a)
+	c := st.Configuration().Config(a)
 	c.Resume = !a.NewSession
 	st.emit(id, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
@@ -41,7 +42,7 @@ func (st *step) restartProcess(id string) {
 	if !a.NewSession {
 		p.Pending = a.Turn
 	}
-	st.do(effect.Spawn{Params: p, Place: st.place(id)})
+	st.do(effect.Spawn{Params: p, Place: st.Dirs().Place(id)})
 }
 
 // emptied begins the account of a context that is new.
@@ -50,8 +51,8 @@ func (st *step) emptied(a *roster.Agent) {
 	a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel = "", "", ""
 	if a.Role == roster.RoleArbiter {
 		st.callOffRenewal()
-		st.RenewalStage = renewalNone
-		st.Readings = nil // another session has read nothing
+		st.Renewal.Stage = renewal.None
+		st.Rulings.Readings = nil // another session has read nothing
 	}
 }
 
@@ -72,13 +73,13 @@ func (st *step) recall(id string) {
 			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s",
 				handoff.DocumentText(a.Document, a.Receipts, a.GeneratedWhy))
 		}
-		b.WriteString("\n## The ledger of decisions\n\n" + st.ledgerText())
+		b.WriteString("\n## The ledger of decisions\n\n" + st.Rulings.LedgerText())
 	} else {
 		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, nothingText),
 			task.PlanText(st.Task.Plan))
 	}
 	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
-	b.WriteString(st.recollect(id, max(recallChars-b.Len(), quotedTalk)))
+	b.WriteString(st.Conversation.Recollect(id, max(recallChars-b.Len(), conversation.QuotedTalk), st.DisplayName))
 	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message " +
 		"follows this one, say where you stand.")
 	st.tell(id, conversation.KindRetry, b.String())

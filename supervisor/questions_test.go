@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -12,12 +13,12 @@ import (
 func exhausted(t *testing.T) *play {
 	t.Helper()
 	p := begin(t, accepting("make it"))
-	for n := 0; n < 3 && p.s.Question == nil; n++ {
+	for n := 0; n < 3 && p.s.Question.Open == nil; n++ {
 		p.complete()
 		p.criteria(map[string]string{"make it": "it is broken"})
 	}
-	if p.s.Question == nil || !p.s.Conversation.Held {
-		t.Fatalf("asked: %+v, held %v", p.s.Question, p.s.Conversation.Held)
+	if p.s.Question.Open == nil || !p.s.Conversation.Held {
+		t.Fatalf("asked: %+v, held %v", p.s.Question.Open, p.s.Conversation.Held)
 	}
 	return p
 }
@@ -28,21 +29,21 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	p := exhausted(t)
 	open := func(when string) {
 		t.Helper()
-		if p.s.Question == nil || !strings.Contains(p.s.Question.Text, "make it") || !p.s.Conversation.Held {
-			t.Fatalf("%s: question %+v, held %v", when, p.s.Question, p.s.Conversation.Held)
+		if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") || !p.s.Conversation.Held {
+			t.Fatalf("%s: question %+v, held %v", when, p.s.Question.Open, p.s.Conversation.Held)
 		}
 	}
 	p.crash("arbiter", 5)
 	open("the Arbiter is parked")
-	if kind := p.s.QuestionParts()[0].Kind; kind != QuestionAcceptance {
+	if kind := p.s.QuestionParts()[0].Kind; kind != question.KindAcceptance {
 		t.Errorf("it is a question of kind %q", kind)
 	}
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.settles()
 	open("it is back")
 	p.say("Leave it broken.")
-	if p.s.Question != nil || p.s.Conversation.Held {
-		t.Errorf("after the answer: %+v, held %v", p.s.Question, p.s.Conversation.Held)
+	if p.s.Question.Open != nil || p.s.Conversation.Held {
+		t.Errorf("after the answer: %+v, held %v", p.s.Question.Open, p.s.Conversation.Held)
 	}
 	p.proven("arbiter")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -61,8 +62,8 @@ func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
 	p.mustCommand(contract.Kill{ID: "orch-3"})
 	p.stillAsks(asks)
 	p.say("It may go.")
-	if p.s.Question != nil {
-		t.Errorf("still open: %+v", p.s.Question)
+	if p.s.Question.Open != nil {
+		t.Errorf("still open: %+v", p.s.Question.Open)
 	}
 	p.folds()
 }
@@ -72,7 +73,7 @@ func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
 func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 	p, asks, works := reserves(t, nil)
 	p.crash("arbiter", 5)
-	if p.s.FallbackReason == "" {
+	if p.s.Rulings.FallbackReason == "" {
 		t.Fatal("the Arbiter rules")
 	}
 	p.verdict(works, report("question", "Which port?", true))
@@ -96,14 +97,14 @@ func TestQuestionsAreToldApart(t *testing.T) {
 	if got := strings.Join(ids, " "); got != "question-1 question-2" {
 		t.Errorf("told: %s", got)
 	}
-	if n := len(p.s.Question.Parts); n != 2 || !p.s.Question.Parts[1].At.After(p.s.Question.Parts[0].At) {
-		t.Errorf("open: %+v", p.s.Question.Parts)
+	if n := len(p.s.Question.Open.Parts); n != 2 || !p.s.Question.Open.Parts[1].At.After(p.s.Question.Open.Parts[0].At) {
+		t.Errorf("open: %+v", p.s.Question.Open.Parts)
 	}
 	p.mustCommand(contract.Say{Text: "Ask again.", To: works})
 	p.verdict(works, report("question", "Which port, please?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?")) // which is open already
-	if q := last[contract.Question](p); len(p.s.Question.Parts) != 2 || q.Question != "question-2" {
-		t.Errorf("asked again: %+v of %+v", q, p.s.Question.Parts)
+	if q := last[contract.Question](p); len(p.s.Question.Open.Parts) != 2 || q.Question != "question-2" {
+		t.Errorf("asked again: %+v of %+v", q, p.s.Question.Open.Parts)
 	}
 	p.out = nil
 	p.resume("")
@@ -112,8 +113,8 @@ func TestQuestionsAreToldApart(t *testing.T) {
 		t.Errorf("told again: %+v", again)
 	}
 	p.say("It may go, and 8080.")
-	if p.s.Question != nil {
-		t.Errorf("still open: %+v", p.s.Question)
+	if p.s.Question.Open != nil {
+		t.Errorf("still open: %+v", p.s.Question.Open)
 	}
 	p.folds()
 }

@@ -58,8 +58,8 @@ func TestWhatWasSentTwiceWasReadOnce(t *testing.T) {
 	if got := p.lastNote().Decision.Prompt; strings.Count(got, "kind: done") != 1 {
 		t.Errorf("recorded as read:\n%s", got)
 	}
-	if len(p.s.Readings) != 0 {
-		t.Errorf("still there: %+v", p.s.Readings)
+	if len(p.s.Rulings.Readings) != 0 {
+		t.Errorf("still there: %+v", p.s.Rulings.Readings)
 	}
 }
 

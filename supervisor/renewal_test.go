@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -46,15 +47,15 @@ func TestArbiterIsRenewed(t *testing.T) {
 	one := p.summon("build it")
 	p.full("arbiter", 71)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if p.s.RenewalStage != renewalNone {
+	if p.s.Renewal.Stage != renewal.None {
 		t.Fatal("a warning renews nobody")
 	}
 	p.verdict(one, report("question", "Which port?", true))
 	p.full("arbiter", 86)
 	p.say("Make it blue.", contract.Note) // waits for the turn's end
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
-	if p.s.RenewalStage != renewalAsked {
-		t.Fatalf("renewal %q", p.s.RenewalStage)
+	if p.s.Renewal.Stage != renewal.Asked {
+		t.Fatalf("renewal %q", p.s.Renewal.Stage)
 	}
 	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "kind: renewal", "86% of 200000", "HANDOFF")
 	if strings.Contains(p.lastSent("arbiter"), "blue") {
@@ -65,7 +66,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 
 	before := p.renewNow("the port is 8080")
 	a := p.agent("arbiter")
-	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.WarnedLevel != "" || p.s.RenewalStage != renewalNone {
+	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.WarnedLevel != "" || p.s.Renewal.Stage != renewal.None {
 		t.Errorf("the successor: %+v", a)
 	}
 	if h := last[contract.Handoff](p); h.From != "arbiter" || h.To != "arbiter" || h.Document.KeyContext != "the port is 8080" {
@@ -99,8 +100,8 @@ func TestArbiterIsRenewed(t *testing.T) {
 	p.verdict(one, report("question", "Very blue?", true))
 	p.renewNow("very blue")
 	p.contains("the third's first message", p.lastSent("arbiter"), "very blue", "Very blue?", "How blue?", "HANDOFF: because", "orch-2, Orchestrator II")
-	if p.s.Renewals != 2 || p.agent("arbiter").Generation != 3 {
-		t.Errorf("%d renewals, generation %d", p.s.Renewals, p.agent("arbiter").Generation)
+	if p.s.Renewal.Count != 2 || p.agent("arbiter").Generation != 3 {
+		t.Errorf("%d renewals, generation %d", p.s.Renewal.Count, p.agent("arbiter").Generation)
 	}
 	for _, a := range p.s.Agents[1:] {
 		if a.Generation != 1 {
@@ -115,8 +116,8 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Red or blue?"))
 	p.renewNow("colours")
-	if p.s.Question == nil || p.agent("arbiter").Status != roster.Ready {
-		t.Fatalf("question %v, the Arbiter is %s", p.s.Question, p.agent("arbiter").Status)
+	if p.s.Question.Open == nil || p.agent("arbiter").Status != roster.Ready {
+		t.Fatalf("question %v, the Arbiter is %s", p.s.Question.Open, p.agent("arbiter").Status)
 	}
 	if n := len(told[contract.Question](p)); n != 1 {
 		t.Errorf("asked %d times", n)
@@ -221,7 +222,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 	})
 	t.Run("its context is exhausted", func(t *testing.T) {
 		p := begin(t, nil)
-		for i := range maxRecords {
+		for i := range renewal.MaxGenerated {
 			p.turn("arbiter", exhausted)
 			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
 			p.spawned("arbiter")
@@ -359,7 +360,7 @@ func TestRenewalsThatDoNotHelp(t *testing.T) {
 	p := begin(t, nil)
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
-	for range maxShort - 1 {
+	for range renewal.MaxShort - 1 {
 		p.renewNow("x")
 		p.say("This.")
 		p.full("arbiter", 90)

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -67,9 +68,10 @@ func (st *step) unpark(id string) {
 	a.Status, a.Since, a.Dismissed = roster.Down, st.at, false
 	st.cancelSuccession(id)
 	if a.Role == roster.RoleArbiter {
-		if st.leaveFallback(); st.Conversation.Held && !st.undecided() { // the human who brings it back has spoken
+		st.Rulings.LeaveFallback(&st.out)
+		if st.Conversation.Held && !st.Question.Undecided() { // the human who brings it back has spoken
 			st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
-			st.dropQuestions(func(p QuestionPart) bool { return !p.Arbiter })
+			st.Question.Drop(func(p question.Part) bool { return !p.Arbiter })
 		}
 		a = st.Edit(id)
 	}

@@ -89,8 +89,8 @@ func TestACrashLoopIsParked(t *testing.T) {
 			}
 			if id == "arbiter" {
 				// The rules go on in its place, and the human may bring it back.
-				if n := last[contract.Notice](p); !strings.Contains(n.Text, "goes on by the rules") || !strings.Contains(p.s.FallbackReason, "parked") {
-					t.Errorf("the human was told %q; fallback mode %q", n.Text, p.s.FallbackReason)
+				if n := last[contract.Notice](p); !strings.Contains(n.Text, "goes on by the rules") || !strings.Contains(p.s.Rulings.FallbackReason, "parked") {
+					t.Errorf("the human was told %q; fallback mode %q", n.Text, p.s.Rulings.FallbackReason)
 				}
 				if !slices.Contains(e.RecoveryOptions, "cancel") {
 					t.Errorf("error %+v", e)

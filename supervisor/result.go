@@ -17,11 +17,11 @@ import (
 
 // wind closes what is open and stops the agents; finish follows when they are gone.
 func (st *step) wind(e Ending) {
-	e.Question, e.Requests = st.Question, st.Permission.All()
+	e.Question, e.Requests = st.Question.Open, st.Permission.All()
 	st.Ending = &e
 	const stopped = "the run is being stopped; ask again when it is taken up"
 	st.Permission.Shutdown(&st.out, stopped)
-	st.Question, st.Lifecycle.Waking, st.DeciderRequest = nil, false, nil
+	st.Question.Open, st.Lifecycle.Waking, st.Rulings.DeciderRequest = nil, false, nil
 	st.do(effect.SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
@@ -70,36 +70,9 @@ func (st *step) withReached(why string) string {
 		b.WriteString(".")
 	}
 	if b.Len() == len(why)+1 {
-		return st.withFallback(why)
+		return st.Rulings.WithFallback(why)
 	}
-	return st.withFallback(b.String())
-}
-
-// withFallback adds to how a run ended that the Arbiter did not lead it there.
-func (s *State) withFallback(text string) string {
-	if s.FallbackReason == "" {
-		return text
-	}
-	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " +
-		words.Head(words.FirstLine(s.FallbackReason), 300)
-}
-
-// acceptance is what the criteria came to when they were last judged, for events and the result.
-func (s *State) acceptance() []contract.Acceptance {
-	tree := ""
-	for _, r := range s.Task.Acceptance.Results {
-		if r.Tree != "" {
-			tree = r.Tree
-		}
-	}
-	var list []contract.Acceptance
-	for _, e := range s.Task.Acceptance.Entries(tree) {
-		list = append(list, contract.Acceptance{
-			Text: e.Text, Command: e.Command, By: string(e.By), Status: string(e.Status), ExitCode: e.ExitCode,
-			SHA256: e.SHA256, Tree: e.Tree,
-		})
-	}
-	return list
+	return st.Rulings.WithFallback(b.String())
 }
 
 // interruptedWork tells what is being done at this moment, and will not be finished.
@@ -162,7 +135,7 @@ func (st *step) finish() {
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Lifecycle.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(),
 		Failing: st.Handoff.Failing(), HalfDone: st.Ending.HalfDone,
-		Changes: st.Changes.Total, Acceptance: st.acceptance(),
+		Changes: st.Changes.Total, Acceptance: st.Task.AcceptanceEvents(),
 	})
 	st.do(effect.Finish{Exit: st.Ending.Exit})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -57,14 +58,14 @@ func (st *step) resumed(f input.Resumed) {
 	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
 		st.acceptFromOptions()
 	}
-	st.noteAgain()
+	st.Rulings.NoteAgain(&st.out)
 	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
-	st.Paused, st.Halted, st.Task.Failures, st.NotifiedAlone, st.GeneratedInRow = false, false, 0, false, 0
+	st.Paused, st.Halted, st.Task.Failures, st.NotifiedAlone, st.Renewal.GeneratedInRow = false, false, 0, false, 0
 	for i := range st.Agents {
 		st.chargeEndedTurn(st.Edit(st.Agents[i].ID))
 	}
 	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked are gone, too
-	st.ShortRenewals = 0                                               // the limits may be others
+	st.Renewal.ShortInRow = 0                                          // the limits may be others
 	e := sessionEvent(&st.Options, st.Lifecycle.Claude())
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
@@ -78,7 +79,7 @@ func (st *step) resumed(f input.Resumed) {
 		return
 	}
 	if st.Ending != nil {
-		st.Question, st.Permission.Open = st.Ending.Question, st.Ending.Requests
+		st.Question.Open, st.Permission.Open = st.Ending.Question, st.Ending.Requests
 		st.Ending = nil
 	}
 	if completed {
@@ -90,11 +91,11 @@ func (st *step) resumed(f input.Resumed) {
 	if !was.Live() {
 		was = st.resumePhase()
 	}
-	st.DeciderRequest = nil
-	if completed || st.asksOther() {
-		st.ArbiterRequest = nil // else the Arbiter goes on with the turn it was shown it in
+	st.Rulings.DeciderRequest = nil
+	if completed || st.Rulings.AsksOther(&st.Options) {
+		st.Rulings.ArbiterRequest = nil // else the Arbiter goes on with the turn it was shown it in
 	}
-	st.leaveFallback() // another life of the Arbiter's, too
+	st.Rulings.LeaveFallback(&st.out) // another life of the Arbiter's, too
 	st.fire(machine.Resume, occasion{completed: completed, was: was})
 	if st.outOfBounds() {
 		return
@@ -124,7 +125,7 @@ func (st *step) sayAgain() {
 // prepareNextTask makes a completed run ready for another task: the Arbiter remembers,
 // the Orchestrators are gone.
 func (st *step) prepareNextTask() {
-	st.Task.Text, st.Handoff.SuccessorQueue, st.Question = "", nil, nil
+	st.Task.Text, st.Handoff.SuccessorQueue, st.Question.Open = "", nil, nil
 	st.forgetHandovers()
 	st.Handoff.ForgetProofs()
 	for i := range st.Agents {
@@ -190,9 +191,7 @@ func (st *step) callBack() {
 // askAgain emits the open question once more; answered says that the answer came with the resume. Permission requests
 // are open again when an agent asks for them again; where the rules are others now, they may decide them first.
 func (st *step) askAgain(answered, sameRules bool) {
-	for _, p := range st.Question.parts() {
-		st.tellQuestion(p)
-	}
+	st.Question.Repeat(&st.out)
 	st.Permission.Resume(func(id string) bool {
 		a, ok := st.Agent(id)
 		return ok && !a.Dismissed
@@ -208,7 +207,7 @@ func (st *step) askAgain(answered, sameRules bool) {
 
 // awake sees, once everybody is back, that the talk goes on.
 func (st *step) awake() {
-	if !st.Lifecycle.Waking || st.Ending != nil || st.RenewalStage != renewalNone {
+	if !st.Lifecycle.Waking || st.Ending != nil || st.Renewal.Stage != renewal.None {
 		return // an Arbiter that is renewed leaves its place, and not what is to be ruled
 	}
 	for i := range st.Agents {
@@ -219,7 +218,7 @@ func (st *step) awake() {
 	}
 	back := st.Lifecycle.ReturnedAgent
 	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = false, ""
-	if st.Task.Text == "" || st.Question != nil || st.Conversation.Held || st.Paused || st.underWay() {
+	if st.Task.Text == "" || st.Question.Open != nil || st.Conversation.Held || st.Paused || st.underWay() {
 		return
 	}
 	what := "The run was taken up again"
@@ -233,7 +232,8 @@ func (st *step) awake() {
 
 // underWay reports whether something will happen without a further message.
 func (s *State) underWay() bool {
-	if len(s.Conversation.Mail) > 0 || s.Handoff.IsDue() || s.DeciderRequest != nil || s.RenewalStage != renewalNone {
+	if len(s.Conversation.Mail) > 0 || s.Handoff.IsDue() || s.Rulings.DeciderRequest != nil ||
+		s.Renewal.Stage != renewal.None {
 		return true
 	}
 	for _, a := range s.Agents {

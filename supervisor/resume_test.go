@@ -444,7 +444,7 @@ func TestAnsweredByTheNextProcess(t *testing.T) {
 			t.Errorf("told %q", m.Text)
 		}
 	}
-	if p.s.Question != nil {
-		t.Errorf("still open: %q", p.s.Question.Text)
+	if p.s.Question.Open != nil {
+		t.Errorf("still open: %q", p.s.Question.Open.Text)
 	}
 }

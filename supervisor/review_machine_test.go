@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -27,7 +28,7 @@ func stateless(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless }
 // asked is the decider's question that is open.
 func (p *play) asked() input.Decided {
 	p.t.Helper()
-	if p.s.DeciderRequest == nil {
+	if p.s.Rulings.DeciderRequest == nil {
 		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
 	}
 	list := effects[effect.Decide](p)
@@ -68,7 +69,7 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	if ok, why := p.command(contract.RetryLast{}); !ok {
 		t.Fatal(why)
 	}
-	if p.s.DeciderRequest != nil {
+	if p.s.Rulings.DeciderRequest != nil {
 		t.Fatal("the work that the human sent back is judged all the same")
 	}
 	p.verdict(id, report("done", "all of it", true))
@@ -170,8 +171,8 @@ func TestRegencyOutlastsTheInput(t *testing.T) {
 	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Stopped{})
 	p.do(input.Resumed{Options: p.s.Options})
-	if p.s.FallbackReason != "" || p.agent("arbiter").Status != roster.Starting {
-		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.FallbackReason)
+	if p.s.Rulings.FallbackReason != "" || p.agent("arbiter").Status != roster.Starting {
+		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
 	}
 	p.settles()
 	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
@@ -185,7 +186,7 @@ func TestRegencyOutlastsTheInput(t *testing.T) {
 func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.happen("arbiter", bridge.Context{Tokens: 190_000, Window: 200_000, Pct: 95})
-	for p.s.FallbackReason == "" {
+	for p.s.Rulings.FallbackReason == "" {
 		if p.s.Ending != nil {
 			t.Fatalf("ended: %+v", p.s.Ending)
 		}
@@ -195,8 +196,8 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	for range 3 {
 		p.verdict(id, report("progress", "on the way", false))
 	}
-	if p.s.RenewalStage != renewalNone || slices.ContainsFunc(p.s.Conversation.WorkLog, func(e conversation.Entry) bool { return e.Kind == conversation.KindRenewal }) {
-		t.Errorf("renewal %q; work log %+v", p.s.RenewalStage, p.s.Conversation.WorkLog)
+	if p.s.Renewal.Stage != renewal.None || slices.ContainsFunc(p.s.Conversation.WorkLog, func(e conversation.Entry) bool { return e.Kind == conversation.KindRenewal }) {
+		t.Errorf("renewal %q; work log %+v", p.s.Renewal.Stage, p.s.Conversation.WorkLog)
 	}
 }
 
@@ -219,12 +220,12 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	p.verdict(one, report("done", "this is done", true))
 	p.verdict(two, report("done", "that is done", true))
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if p.s.ArbiterRequest == nil || p.s.ArbiterRequest.About != one {
-		t.Fatalf("posed is %+v", p.s.ArbiterRequest)
+	if p.s.Rulings.ArbiterRequest == nil || p.s.Rulings.ArbiterRequest.About != one {
+		t.Fatalf("posed is %+v", p.s.Rulings.ArbiterRequest)
 	}
-	judges(p, p.s.ArbiterRequest.Input, "this is done")
+	judges(p, p.s.Rulings.ArbiterRequest.Input, "this is done")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	judges(p, p.s.ArbiterRequest.Input, "that is done")
+	judges(p, p.s.Rulings.ArbiterRequest.Input, "that is done")
 
 	p = begin(t, stateless)
 	p.say("Do both.")
@@ -421,8 +422,8 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	for len(p.s.Handoff.Documents) > 0 {
 		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
 	}
-	if p.s.FallbackReason == "" || p.working() != "orch-2" {
-		t.Errorf("fallback mode %q in %s: %s", p.s.FallbackReason, p.s.Task.Phase, p.s.LivingText())
+	if p.s.Rulings.FallbackReason == "" || p.working() != "orch-2" {
+		t.Errorf("fallback mode %q in %s: %s", p.s.Rulings.FallbackReason, p.s.Task.Phase, p.s.LivingText())
 	}
 	p.folds()
 }

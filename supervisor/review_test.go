@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -119,7 +120,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.full("arbiter", 90)
 		p.command(contract.Interrupt{})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
-		if p.s.Question == nil {
+		if p.s.Question.Open == nil {
 			t.Error("nobody is asked")
 		}
 		p.renewNow("kept")
@@ -138,8 +139,8 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
 		p.renewNow("kept")
 		p.contains("the successor", p.lastSent("arbiter"), "kept", "kind: question", "Which port?")
-		if p.s.Question != nil {
-			t.Errorf("a human is asked: %+v", p.s.Question)
+		if p.s.Question.Open != nil {
+			t.Errorf("a human is asked: %+v", p.s.Question.Open)
 		}
 	})
 }
@@ -189,7 +190,7 @@ func TestWordsAboutAnotherSession(t *testing.T) {
 // gets one, too, and not two.
 func TestInheritedOnce(t *testing.T) {
 	p := begin(t, nil)
-	for range maxRecords {
+	for range renewal.MaxGenerated {
 		p.turn("arbiter", outOfRoom)
 		p.succeeds()
 	}
@@ -203,7 +204,7 @@ func TestInheritedOnce(t *testing.T) {
 // TestExhaustedAndTakenUp: a human who takes a run up again gives the Arbiter new tries.
 func TestExhaustedAndTakenUp(t *testing.T) {
 	p := begin(t, nil)
-	for range maxRecords {
+	for range renewal.MaxGenerated {
 		p.turn("arbiter", outOfRoom)
 		p.succeeds()
 	}

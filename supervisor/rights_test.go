@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
+	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -86,7 +87,7 @@ func everyMethod(t *testing.T) []rights.Method {
 			t.Errorf("command %s is none of the samples", name)
 		}
 	}
-	for _, tool := range append(slices.Clone(ArbiterTools()), orchestratorTools()...) {
+	for _, tool := range append(slices.Clone(toolset.Arbiter()), toolset.Orchestrator()...) {
 		list = append(list, rights.Tool(tool.Name))
 	}
 	for of, schema := range map[string]string{rights.OfVerdict: string(verdict.ArbiterSchema()), rights.OfWord: string(verdict.OrchestratorSchema())} {

@@ -6,70 +6,48 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // routeArbiter carries out a ruling that checkRuling has passed.
 func (st *step) routeArbiter(v verdict.Arbiter) {
-	st.rule(v, sourceSession)
+	st.rule(v, decider.BySession)
 	st.succession(v)
 }
 
-// decidedBy is who made a decision, and how.
-type decidedBy struct {
-	source   string
-	point    decision.Point
-	cost     float64
-	warnings []string
-}
-
-// rule carries out what the Arbiter ruled in its session, or the rules in that one's
-// place, and has it recorded with what it was made from.
-func (st *step) rule(v verdict.Arbiter, source string, warnings ...string) {
-	st.Decisions++
-	by := decidedBy{source: source, point: decision.PointTalk, warnings: warnings}
-	f := input.Decided{Number: st.Decisions, Decision: decider.Decision{
-		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary,
-		Source: decider.Source(source), Warnings: warnings,
-	}}
-	if p := st.ArbiterRequest; p != nil {
-		by.point, f.About, f.Input = p.Point, p.About, p.Input
-	}
-	f.Point = by.point
-	if read := st.whatWasRead(); source == sourceSession {
-		f.Decision.Prompt = read
-	}
-	st.ArbiterRequest, st.DeciderRequest, st.DeciderYielded = nil, nil, false
-	st.note(f)
-	st.carry(v, by)
+// rule carries out what the Arbiter ruled in its session, or the rules in that one's place.
+func (st *step) rule(v verdict.Arbiter, source decider.Source, warnings ...string) {
+	st.carry(v, st.Rulings.Rule(&st.out, v, source, warnings...))
 }
 
 // carry carries out a decision of any decider.
-func (st *step) carry(v verdict.Arbiter, by decidedBy) {
-	d := contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: by.source}
-	d.Number, d.Point, d.CostUSD, d.Warnings = st.Decisions, string(by.point), by.cost, by.warnings
+func (st *step) carry(v verdict.Arbiter, by rulings.By) {
+	d := contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: string(by.Source)}
+	d.Number, d.Point, d.CostUSD, d.Warnings = st.Rulings.Decisions, string(by.Point), by.CostUSD, by.Warnings
 	st.emit(contract.Arbiter, d)
-	st.enter(v, by.source)
+	st.Rulings.Enter(st.at, v, by.Source)
+	st.Renewal.Ruled(v)
 	if v.Decision != verdict.Complete {
 		if st.fire(machine.Decision, occasion{ruling: v}); st.Ending != nil {
 			return
 		}
 	}
 	from := contract.Arbiter
-	if by.source != sourceSession {
+	if by.Source != decider.BySession {
 		from = contract.Supervisor
 	}
 	switch v.Decision {
 	case verdict.Handoff:
 		a, _ := st.Agent(contract.Arbiter)
-		st.GeneratedInRow = 0
-		st.RenewalStage = renewalGiven
+		st.Renewal.GeneratedInRow = 0
+		st.Renewal.Stage = renewal.Given
 		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Message: v.Message,
 			Document: v.Handoff})
 	case verdict.AddressHuman:
@@ -77,7 +55,7 @@ func (st *step) carry(v verdict.Arbiter, by decidedBy) {
 			st.toHuman(conversation.KindReport, v.Message)
 			break
 		}
-		st.question(QuestionPart{Text: v.Message, Arbiter: true})
+		st.question(question.Part{Text: v.Message, Arbiter: true})
 	case verdict.AddressOrchestrator, verdict.Retry:
 		st.address(from, v.To, v.Message, v.Decision == verdict.Retry)
 	case verdict.Continue:
@@ -85,7 +63,7 @@ func (st *step) carry(v verdict.Arbiter, by decidedBy) {
 			st.address(from, v.To, v.Message, false)
 		}
 	case verdict.SelectMode:
-		st.overcome(st.FailedAgent)
+		st.Question.Recovery.Overcome(&st.Roster, st.Question.Recovery.Agent)
 		if from == contract.Supervisor {
 			st.releaseFinished()
 		}
@@ -119,7 +97,7 @@ func (st *step) releaseFinished() {
 		case a.Role != roster.RoleOrchestrator || !a.Alive():
 		case a.Standing == roster.Finished:
 			st.release(a.ID, "its work is done", false)
-		case a.Standing == roster.Waiting && a.Work == nil && !st.stumbling(a.ID):
+		case a.Standing == roster.Waiting && a.Work == nil && !st.Rulings.IsStumbling(st.standing(), a.ID):
 			st.release(a.ID, "another takes its place", false)
 		}
 	}
@@ -151,7 +129,7 @@ func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.Agent(to); retry && a.Watch.Hung {
 		st.relaunch(to, restart.Hung, "the Arbiter had it started again")
 	}
-	st.overcome(to)
+	st.Question.Recovery.Overcome(&st.Roster, to)
 	a := st.Edit(to)
 	kind := conversation.KindInstruction
 	switch {

@@ -142,7 +142,7 @@ func TestInvalidVerdicts(t *testing.T) {
 			if e := last[contract.Error](p); e.Category != bridge.CatVerdict {
 				t.Errorf("error %+v", e)
 			}
-			if p.s.Question == nil {
+			if p.s.Question.Open == nil {
 				t.Error("nobody was asked")
 			}
 		})
@@ -211,7 +211,7 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = present })
 		id := p.summon("work")
 		turns := 0
-		for ; turns < 100 && p.s.Ending == nil && p.s.Question == nil; turns++ {
+		for ; turns < 100 && p.s.Ending == nil && p.s.Question.Open == nil; turns++ {
 			p.settles()
 			if last, _ := p.s.Last(); last.Status == roster.Busy {
 				id = last.ID
@@ -229,8 +229,8 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 			t.Errorf("human present %v: %d turns", present, turns)
 		}
 		if present {
-			if p.s.Question == nil || !p.s.Conversation.Held {
-				t.Errorf("the human was not asked: %+v", p.s.Question)
+			if p.s.Question.Open == nil || !p.s.Conversation.Held {
+				t.Errorf("the human was not asked: %+v", p.s.Question.Open)
 			}
 			p.say("go on")
 			if p.s.Conversation.Held {
@@ -336,7 +336,7 @@ func TestCeilingOfExchanges(t *testing.T) {
 			p.verdict(id, report("progress", "still here", false))
 		}
 	}
-	if p.s.Question == nil || !p.s.Conversation.Held {
+	if p.s.Question.Open == nil || !p.s.Conversation.Held {
 		t.Fatalf("the human was not asked; exchanges %d", p.s.Conversation.Exchanges)
 	}
 	if p.agent(id).Status == roster.Busy {

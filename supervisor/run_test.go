@@ -289,7 +289,7 @@ func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 		t.Errorf("accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
 	}
 	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
-	p.s.RecoveryOptions = []string{"abort"}
+	p.s.Question.Recovery.Options = []string{"abort"}
 	if ok, why := p.command(contract.Choose{Option: "abort"}); !ok || p.s.Ending == nil || p.s.Ending.Status != contract.StatusCancelled {
 		t.Errorf("accepted %v (%s), ending %v", ok, why, p.s.Ending)
 	}

@@ -33,17 +33,17 @@ func (st *step) word(c contract.Say) {
 	st.HumanSpoke = true
 	st.Task.Acceptance.Answered()
 	if to == contract.Arbiter {
-		st.leaveFallback()
+		st.Rulings.LeaveFallback(&st.out)
 	}
 	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 	if to == contract.Arbiter { // which is to know what it is about
 		st.moveAllToWorkLog(func(m *conversation.Mail) bool {
-			return st.withheld(m) &&
+			return st.Rulings.Withholds(&st.Options, &st.Task, m) &&
 				m.Kind == conversation.KindTask
 		})
 	}
-	if to == contract.Arbiter && st.Task.Text == "" && st.asksOther() {
-		st.Question = nil
+	if to == contract.Arbiter && st.Task.Text == "" && st.Rulings.AsksOther(&st.Options) {
+		st.Question.Open = nil
 		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
 		return
 	}
@@ -52,17 +52,17 @@ func (st *step) word(c contract.Say) {
 	switch {
 	case to != contract.Arbiter:
 		m.Kind = conversation.KindInstruction
-		st.overcome(to)
+		st.Question.Recovery.Overcome(&st.Roster, to)
 		e := st.Edit(to)
 		e.Standing = roster.Working
 		st.executing()
 		st.beginWork(to)
 	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers what is wanted
 		m.Kind = conversation.KindTask
-		st.Task.Text, st.Question = c.Text, nil
-	case st.Question != nil:
+		st.Task.Text, st.Question.Open = c.Text, nil
+	case st.Question.Open != nil:
 		m.Kind = conversation.KindAnswer
-		st.Question = nil
+		st.Question.Open = nil
 		if st.Task.Text == "" {
 			st.Task.Text = c.Text // asked what is wanted, after a reset
 		}
@@ -91,7 +91,7 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 	m := &st.Conversation.EditMail()[i]
 	if m.Kind == conversation.KindTask && st.Task.Text == m.Text {
 		st.Task.Text = c.Text
-		st.DeciderRequest = nil // what is asked is about other words: it is asked again
+		st.Rulings.DeciderRequest = nil // what is asked is about other words: it is asked again
 	}
 	if a := st.Edit(m.To); m.Kind == conversation.KindBrief && a != nil {
 		a.Brief = c.Text
@@ -154,6 +154,6 @@ func (st *step) awaited(m conversation.Mail) string {
 // goesOnWithout reports whether somebody goes on, or waits for the human, without a message to
 // the Arbiter.
 func (s *State) goesOnWithout(m conversation.Mail) bool {
-	return s.Task.Text == "" || s.Question != nil || s.AnyWorks() || s.Handoff.IsDue() ||
+	return s.Task.Text == "" || s.Question.Open != nil || s.AnyWorks() || s.Handoff.IsDue() ||
 		slices.ContainsFunc(s.Conversation.Mail, func(x conversation.Mail) bool { return x.ID != m.ID && x.To == m.To })
 }

@@ -16,7 +16,7 @@ import (
 // StateVersion is the version of [State] as a snapshot holds it. Raise it with every change
 // that a snapshot of before does not survive: a field that means something else, or one
 // that is missing there and must not be zero.
-const StateVersion = 8
+const StateVersion = 9
 
 // VersionError refuses a snapshot of another version of [State].
 type VersionError struct{ Found, Known int }

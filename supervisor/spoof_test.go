@@ -250,7 +250,7 @@ func (p *play) course() string {
 		b.WriteByte('\n')
 	}
 	s := &p.s
-	fmt.Fprint(&b, s.Task.Phase, s.Summoned, s.Paused, s.Conversation.Held, s.Question != nil, s.Decisions, s.Conversation.Exchanges, s.Task.Failures, s.Conversation.IDs.Count, s.Conversation.Ledger, s.HumanSpoke, len(s.Permission.Actions), len(s.Permission.Answered), len(s.Permission.Open), len(s.Handoff.SuccessorQueue), s.Ending != nil, "\n")
+	fmt.Fprint(&b, s.Task.Phase, s.Summoned, s.Paused, s.Conversation.Held, s.Question.Open != nil, s.Rulings.Decisions, s.Conversation.Exchanges, s.Task.Failures, s.Conversation.IDs.Count, s.Conversation.Ledger, s.HumanSpoke, len(s.Permission.Actions), len(s.Permission.Answered), len(s.Permission.Open), len(s.Handoff.SuccessorQueue), s.Ending != nil, "\n")
 	for _, a := range s.Agents {
 		fmt.Fprintln(&b, a.ID, a.Generation, a.Status, a.Standing, a.Mode, a.Model, a.SessionID)
 	}

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // step is one call of Apply: the new state while it is being made, and
@@ -61,19 +59,7 @@ func (st *step) reject(ref, format string, args ...any) {
 
 // fail reports trouble once, with what can be done.
 func (st *step) fail(id string, c bridge.Category, message string, options []string) {
-	st.RecoveryOptions = options
-	st.failed(id, message)
-	st.emit(id, contract.Error{Category: c, Message: message, RecoveryOptions: options})
-}
-
-// failed notes whose error the recovery options are for, and what it said.
-func (st *step) failed(id, message string) {
-	st.FailedAgent, st.FailureText = id, words.Head(strings.TrimSpace(message), 500)
-}
-
-// recovered withdraws the recovery options.
-func (st *step) recovered() {
-	st.RecoveryOptions, st.FailedAgent, st.FailureText = nil, "", ""
+	st.Question.Recovery.Fail(&st.out, id, c, message, options)
 }
 
 // brokenWay asks an agent to take up a turn that a failure of the API or of its process has cut off.

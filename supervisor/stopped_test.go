@@ -125,8 +125,8 @@ func TestAQuestionIsNoAlarm(t *testing.T) {
 		if p.s.Task.Failures != 1 || p.s.Task.LastError == nil || p.agent(id).Standing != roster.Waiting {
 			t.Errorf("%s: %d failures, %+v", decider, p.s.Task.Failures, p.s.Task.LastError)
 		}
-		if e := told[contract.Error](p); len(e)+len(p.s.RecoveryOptions) > 0 || p.s.FailedAgent != "" {
-			t.Errorf("%s: told %+v, offered of %q %v", decider, e, p.s.FailedAgent, p.s.RecoveryOptions)
+		if e := told[contract.Error](p); len(e)+len(p.s.Question.Recovery.Options) > 0 || p.s.Question.Recovery.Agent != "" {
+			t.Errorf("%s: told %+v, offered of %q %v", decider, e, p.s.Question.Recovery.Agent, p.s.Question.Recovery.Options)
 		}
 		p.folds()
 	}
@@ -147,12 +147,12 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 			id := p.summon("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.breaksOff(id)
-			if !slices.Contains(p.s.RecoveryOptions, "retry") {
-				t.Fatalf("offered: %v", p.s.RecoveryOptions)
+			if !slices.Contains(p.s.Question.Recovery.Options, "retry") {
+				t.Fatalf("offered: %v", p.s.Question.Recovery.Options)
 			}
 			over(p, id)
-			if len(p.s.RecoveryOptions) > 0 || p.s.FailedAgent != "" {
-				t.Errorf("still offered, of %s: %v", p.s.FailedAgent, p.s.RecoveryOptions)
+			if len(p.s.Question.Recovery.Options) > 0 || p.s.Question.Recovery.Agent != "" {
+				t.Errorf("still offered, of %s: %v", p.s.Question.Recovery.Agent, p.s.Question.Recovery.Options)
 			}
 			p.folds()
 		})
@@ -186,8 +186,8 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 		if len(sends) != 1 || !strings.Contains(sends[0].Params.Content, "Green.") || sends[0].Params.MessageID == first || sends[0].Params.Steer != stop {
 			t.Fatalf("stop %v: sent again: %+v", stop, sends)
 		}
-		if p.s.Question != nil {
-			t.Errorf("the human is asked: %+v", p.s.Question)
+		if p.s.Question.Open != nil {
+			t.Errorf("the human is asked: %+v", p.s.Question.Open)
 		}
 		p.contains("what is told", last[contract.Notice](p).Text, "sent again")
 		if n := len(told[contract.Delivered](p)); n != 0 {

@@ -135,7 +135,7 @@ func TestAHumanRulesOnAFailure(t *testing.T) {
 	late := asked[len(asked)-1].Question
 	late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
 	p.do(input.Decided(late))
-	if n := len(effects[effect.Decide](p)); n != len(asked) || p.s.DeciderRequest != nil || p.working() != id || len(p.s.Agents) != 2 {
+	if n := len(effects[effect.Decide](p)); n != len(asked) || p.s.Rulings.DeciderRequest != nil || p.working() != id || len(p.s.Agents) != 2 {
 		t.Errorf("%d questions of %d, %s works", n, len(asked), p.working())
 	}
 	p.verdict(id, report("done", "it installs", true))
@@ -175,8 +175,8 @@ func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 	id := p.working()
 	p.stumble(id)
 	babbles()
-	if d := last[contract.Decision](p); p.s.FallbackReason == "" || d.Decision != "RETRY" || d.To != id || d.Point != "select" {
-		t.Errorf("fallback mode %q, decision %+v", p.s.FallbackReason, d)
+	if d := last[contract.Decision](p); p.s.Rulings.FallbackReason == "" || d.Decision != "RETRY" || d.To != id || d.Point != "select" {
+		t.Errorf("fallback mode %q, decision %+v", p.s.Rulings.FallbackReason, d)
 	}
 	for n := 0; p.s.Ending == nil && n < 8; n++ {
 		p.verdict(p.working(), report("done", "it is done", true))
@@ -199,7 +199,7 @@ func TestSeveralAreJudgedTogether(t *testing.T) {
 			p.s.Options.Decider = name
 		}
 		p.verdict(one, report("done", "this is done", true))
-		if p.s.DeciderRequest != nil || p.s.Decisions != 1 {
+		if p.s.Rulings.DeciderRequest != nil || p.s.Rulings.Decisions != 1 {
 			t.Fatalf("%s: judged while %s works", name, two)
 		}
 		p.verdict(two, report("done", "that is done", true))
@@ -207,8 +207,8 @@ func TestSeveralAreJudgedTogether(t *testing.T) {
 			p.decides(decider.Rules{})
 		}
 		p.settles()
-		if n := len(p.s.Agents); n != 4 || p.agent("orch-3").Mode != "tester" || p.s.DeciderRequest != nil || p.s.Decisions != 2 {
-			t.Errorf("%s: %d agents, %d decisions, %+v is asked", name, n, p.s.Decisions, p.s.DeciderRequest)
+		if n := len(p.s.Agents); n != 4 || p.agent("orch-3").Mode != "tester" || p.s.Rulings.DeciderRequest != nil || p.s.Rulings.Decisions != 2 {
+			t.Errorf("%s: %d agents, %d decisions, %+v is asked", name, n, p.s.Rulings.Decisions, p.s.Rulings.DeciderRequest)
 		}
 	}
 }

@@ -55,9 +55,9 @@ func (st *step) summon(in summons) string {
 		return "The run has reached its limit of exchanges."
 	}
 	if st.Task.Phase == machine.Idle {
-		posed := st.ArbiterRequest // it summons by its tool, and has yet to say why
+		posed := st.Rulings.ArbiterRequest // it summons by its tool, and has yet to say why
 		st.startTask()
-		st.ArbiterRequest = posed
+		st.Rulings.ArbiterRequest = posed
 	}
 	st.Summoned++
 	a := roster.Agent{
@@ -82,8 +82,8 @@ func (st *step) summon(in summons) string {
 	text, attached := brief, []conversation.Attached(nil)
 	if old.Document != nil {
 		text, attached = handoff.ForSuccessor(brief, &old)
-		st.emit(old.ID, handoffEvent(old.ID, a.ID, handoff.Handover{Document: old.Document, Receipts: old.Receipts,
-			Why: old.GeneratedWhy}))
+		left := handoff.Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}
+		st.emit(old.ID, left.Event(old.ID, a.ID))
 	}
 	st.Handoff.LeaveSuccessorQueue(successorOf)
 	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief, Text: text + warnOfOthers,

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -51,7 +52,7 @@ func (st *step) cannotTakeOver(a *roster.Agent, id string) string {
 			strings.Join(st.TrustOptions(), ", ")
 	case !st.Lifecycle.IsUp(lifecycle.Here):
 		return "there is no bridge at the moment: try again"
-	case a.Role == roster.RoleArbiter && st.RenewalStage == renewalGiven:
+	case a.Role == roster.RoleArbiter && st.Renewal.Stage == renewal.Given:
 		return id + " is being renewed: try again when its successor is there"
 	case a.Status != roster.Ready && a.Status != roster.Busy:
 		return fmt.Sprintf("%s is %s: try again when it is ready", id, a.Status)
@@ -108,7 +109,7 @@ func (st *step) takeoverInspected(f input.Inspected) bool {
 func (st *step) openTerminal(a *roster.Agent, f input.Inspected) {
 	a.SetTakeover(a.Takeover.Opens(st.at, f.Result, f.Failed))
 	a.Generation++
-	config := takeover.TerminalConfig(st.config(a), st.Options.Trusted || st.Options.Rehearsal)
+	config := takeover.TerminalConfig(st.Configuration().Config(a), st.Options.Trusted || st.Options.Rehearsal)
 	st.do(effect.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: takeover.Cols,
 		Rows: takeover.Rows}})
 }

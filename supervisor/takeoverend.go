@@ -200,6 +200,7 @@ func (st *step) resumeLimit(a *roster.Agent) {
 
 // inspectFor has the session and the repository looked at.
 func (st *step) inspectFor(a *roster.Agent, p bridge.InspectParams) {
-	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, st.dirOf(a.ID), st.Options.Env, st.sandboxIn(st.dirOf(a.ID))
+	dir := st.Dirs().Of(a.ID)
+	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, dir, st.Options.Env, st.Dirs().Sandbox(dir)
 	st.do(effect.Survey{Serial: a.Takeover.Serial, Params: p})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -42,7 +43,7 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 		a.Name, a.ID))
 	// The human has judged.
 	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
-		return m.From == a.ID && m.EndsExecution() && st.withheld(m)
+		return m.From == a.ID && m.EndsExecution() && st.Rulings.Withholds(&st.Options, &st.Task, m)
 	})
 	st.beginWork(a.ID)
 	st.fire(machine.Retry, occasion{agent: a.ID})
@@ -56,10 +57,10 @@ func (st *step) reset(ref string) {
 	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
-	st.Question, st.Handoff.SuccessorQueue, st.Task.Text = nil, nil, ""
+	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text = nil, nil, ""
 	st.forgetHandovers()
 	st.Handoff.ForgetProofs()
-	st.Rulings = nil // what was ruled was about another task
+	st.Rulings.Ledger = nil // what was ruled was about another task
 	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
@@ -78,14 +79,14 @@ func (st *step) reset(ref string) {
 // What was to be judged goes into the Arbiter's work log.
 func (st *step) overrule() {
 	if !st.Conversation.Held {
-		st.dropQuestions(func(p QuestionPart) bool { return !st.isWaitedFor(p) })
+		st.Question.Drop(func(p question.Part) bool { return !p.IsWaitedFor(&st.Roster) })
 	}
-	if st.DeciderRequest == nil {
+	if st.Rulings.DeciderRequest == nil {
 		return
 	}
-	st.DeciderRequest = nil
+	st.Rulings.DeciderRequest = nil
 	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
-		return st.withheld(m) && (m.Kind == conversation.KindTask || m.EndsExecution())
+		return st.Rulings.Withholds(&st.Options, &st.Task, m) && (m.Kind == conversation.KindTask || m.EndsExecution())
 	})
 }
 
@@ -107,12 +108,15 @@ func (st *step) forceAgent(ref, mode string) {
 	last, _ := st.Last()
 	st.accept(ref, "summoned "+last.ID+" as "+mode)
 	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human",
-		Source: sourceHuman}
-	st.Decisions++
-	forced.Number, forced.Point = st.Decisions, string(decision.PointTalk)
-	st.note(input.Decided{Number: st.Decisions, Point: decision.PointTalk, About: last.ID, Decision: decider.Decision{
-		Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
-	}})
+		Source: string(decider.ByHuman)}
+	st.Rulings.Decisions++
+	forced.Number, forced.Point = st.Rulings.Decisions, string(decision.PointTalk)
+	st.Rulings.Note(&st.out, input.Decided{
+		Number: st.Rulings.Decisions, Point: decision.PointTalk, About: last.ID,
+		Decision: decider.Decision{
+			Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
+		},
+	})
 	st.emit(contract.Human, forced)
 	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task "+
 		"as its brief.", last.Name, last.ID, mode))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -16,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -49,41 +49,54 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 	}
 	switch p.Tool {
 	case "spawn_orchestrator":
-		return decodeAndRun(p.Input, st.toolSpawn)
+		return toolset.Run(p.Input, st.toolSpawn)
 	case "release_orchestrator":
-		return decodeAndRun(p.Input, st.toolRelease)
+		return toolset.Run(p.Input, st.toolRelease)
 	case "set_plan":
-		return decodeAndRun(p.Input, st.toolSetPlan)
+		return toolset.Run(p.Input, func(in toolset.SetPlanInput) (string, error) {
+			steps, err := in.Plan(&st.Options)
+			return st.toolPlan(st.Task.SameAgents(steps), err)
+		})
+	case "update_plan":
+		return toolset.Run(p.Input, func(in toolset.UpdatePlanInput) (string, error) {
+			return st.toolPlan(in.Marked(st.Task.Plan, a.ID))
+		})
 	case "set_acceptance":
-		return decodeAndRun(p.Input, st.toolSetAcceptance)
+		return toolset.Run(p.Input, func(in toolset.AcceptanceInput) (string, error) {
+			err := st.Task.Acceptance.ArbiterSets(in.Given())
+			if err != nil {
+				return "", err
+			}
+			return "The acceptance criteria:\n" + st.Task.Acceptance.Text(), nil
+		})
 	case "status":
-		return st.statusText(), nil
+		return toolset.Status{
+			Options: &st.Options, Roster: &st.Roster, Task: &st.Task, WorkLog: len(st.Conversation.WorkLog),
+			Exchanges: st.Conversation.Exchanges, Spent: st.Spent(), Unled: st.Rulings.FallbackReason != "",
+			Decider: st.Rulings.DeciderText(), HumanPresent: st.HumanPresent,
+		}.Text(), nil
 	case "report_progress":
-		return decodeAndRun(p.Input, func(in progressInput) (string, error) {
+		return toolset.Run(p.Input, func(in toolset.ProgressInput) (string, error) {
 			if strings.TrimSpace(in.Message) == "" {
 				return "", fmt.Errorf("message is empty")
 			}
 			st.log(a.ID, verdict.KindProgress, in.Message)
 			return "Noted in the work log. Go on.", nil
 		})
-	case "update_plan":
-		return decodeAndRun(p.Input, func(in updatePlanInput) (string, error) { return st.toolUpdatePlan(a.ID, in) })
 	}
 	return "", mayNot(&a, p)
 }
 
-// decodeAndRun decodes a tool's input and runs it.
-func decodeAndRun[T any](raw json.RawMessage, run func(T) (string, error)) (string, error) {
-	var in T
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &in); err != nil {
-			return "", fmt.Errorf("input does not fit the schema: %w", err)
-		}
+// toolPlan sets the plan that a tool makes, unless that is refused.
+func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
+	if problem != nil {
+		return "", problem
 	}
-	return run(in)
+	st.setPlan(steps)
+	return "The plan:\n" + task.PlanText(steps), nil
 }
 
-func (st *step) toolSpawn(in spawnInput) (string, error) {
+func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 	if a, again := st.SummonedBefore(in.Prompt, in.Mode); again {
 		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.",
 			a.ID, a.Name), nil
@@ -108,7 +121,7 @@ func (st *step) toolSpawn(in spawnInput) (string, error) {
 	return string(answer) + text, nil
 }
 
-func (st *step) toolRelease(in releaseInput) (string, error) {
+func (st *step) toolRelease(in toolset.ReleaseInput) (string, error) {
 	var ids []string
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Takeover == nil &&
@@ -134,81 +147,4 @@ func (st *step) toolRelease(in releaseInput) (string, error) {
 		}
 	}
 	return answer, nil
-}
-
-func (st *step) toolSetPlan(in setPlanInput) (string, error) {
-	steps := make([]contract.Step, 0, len(in.Steps))
-	for i, s := range in.Steps {
-		if strings.TrimSpace(s.Text) == "" {
-			return "", fmt.Errorf("step %d has no text", i+1)
-		}
-		status := cmp.Or(s.Status, contract.StepPending)
-		if !slices.Contains(statuses, status) {
-			return "", fmt.Errorf("step %d: no status %q; use %s", i+1, status, strings.Join(statuses, ", "))
-		}
-		if _, ok := st.Options.ModeNamed(s.Mode); s.Mode != "" && !ok {
-			return "", fmt.Errorf("step %d: no mode %q; modes: %s", i+1, s.Mode, strings.Join(st.Options.ModeNames(), ", "))
-		}
-		steps = append(steps, contract.Step{Text: s.Text, Status: status, Mode: s.Mode})
-	}
-	st.setPlan(st.Task.SameAgents(steps))
-	return "The plan:\n" + task.PlanText(st.Task.Plan), nil
-}
-
-func (st *step) toolUpdatePlan(agent string, in updatePlanInput) (string, error) {
-	if in.Index < 1 || in.Index > len(st.Task.Plan) {
-		return "", fmt.Errorf("the plan has steps 1 to %d:\n%s", len(st.Task.Plan), task.PlanText(st.Task.Plan))
-	}
-	if !slices.Contains(statuses, in.Status) {
-		return "", fmt.Errorf("no status %q; use %s", in.Status, strings.Join(statuses, ", "))
-	}
-	plan := slices.Clone(st.Task.Plan)
-	plan[in.Index-1].Status, plan[in.Index-1].Agent = in.Status, agent
-	st.setPlan(plan)
-	return "The plan:\n" + task.PlanText(plan), nil
-}
-
-// statusText is what `status` tells the Arbiter.
-func (st *step) statusText() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "state: %s\n", st.Task.Phase)
-	list, others := st.Shown()
-	b.WriteString(roster.OthersText(others))
-	for _, a := range append([]*roster.Agent{st.Agents[0]}, list...) {
-		fmt.Fprintf(&b, "%s (%s)", a.ID, a.Name)
-		if a.Mode != "" {
-			fmt.Fprintf(&b, " as %s", a.Mode)
-		}
-		fmt.Fprintf(&b, ": process %s", a.Status)
-		if a.Role == roster.RoleOrchestrator {
-			fmt.Fprintf(&b, ", %s", a.Standing)
-		}
-		if a.Context.Window > 0 {
-			fmt.Fprintf(&b, ", context %.1f%% of %d tokens", a.Context.Pct, a.Context.Window)
-			if a.Context.TurnsLeft > 0 {
-				fmt.Fprintf(&b, " (about %d turns left)", a.Context.TurnsLeft)
-			}
-		}
-		if a.Compactions > 0 {
-			fmt.Fprintf(&b, ", compacted %d times", a.Compactions)
-		}
-		if a.CurrentTool != "" {
-			fmt.Fprintf(&b, ", at %s", a.CurrentTool)
-		}
-		b.WriteString("\n")
-	}
-	fmt.Fprintf(&b, "plan:\n%s", task.PlanText(st.Task.Plan))
-	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", len(st.Conversation.WorkLog))
-	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
-		st.Task.Iterations, st.Options.MaxIterations, st.LivingCount(), st.Options.MaxOrchestrators,
-		st.Conversation.Exchanges, st.Options.MaxExchanges, st.Spent())
-	if st.Options.MaxCostUSD > 0 {
-		fmt.Fprintf(&b, " of $%.4f", st.Options.MaxCostUSD)
-	}
-	b.WriteString("\n")
-	b.WriteString(st.taskText())
-	if !st.HumanPresent {
-		b.WriteString("no human is present\n")
-	}
-	return b.String()
 }

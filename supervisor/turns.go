@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -108,7 +109,7 @@ func (st *step) routeVerdict(id string, t bridge.Turn) {
 			st.correct(id, err, t)
 			return
 		}
-		a.Corrections, a.Fallbacks, st.GeneratedInRow = 0, 0, 0
+		a.Corrections, a.Fallbacks, st.Renewal.GeneratedInRow = 0, 0, 0
 		if v.Decision == verdict.Complete && st.readFirst() {
 			return
 		}
@@ -166,9 +167,9 @@ func (st *step) interrupted(id string) {
 	}
 	a := st.Edit(id)
 	switch {
-	case a.Role == roster.RoleArbiter && st.RenewalStage == renewalAsked:
-		st.RenewalStage = renewalNone
-		if !a.ContextLow() && st.Question == nil && !st.pendingFor(id) {
+	case a.Role == roster.RoleArbiter && st.Renewal.Stage == renewal.Asked:
+		st.Renewal.Stage = renewal.None
+		if !a.ContextLow() && st.Question.Open == nil && !st.pendingFor(id) {
 			st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		}
 		return // if it has to be, it is asked again at once

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -62,30 +62,11 @@ func (st *step) stumbled(id, said string) bool {
 	}
 	message := fmt.Sprintf("%s stopped at a failed %s: %s", a.Name, t.Tool,
 		words.Head(strings.TrimSpace(t.Message), 500))
-	st.failed(id, message)
-	st.emit(id, contract.Error{Category: bridge.CatTool, Message: message, RecoveryOptions: st.offer(f)})
+	st.fail(id, bridge.CatTool, message, question.Choices(f))
 	return true
 }
 
 // agentFailure is an agent that broke, as a failure.
 func (st *step) agentFailure(id string, c bridge.Category, message string) *decision.Failure {
 	return st.Task.AgentFailure(&st.Roster, id, c, message, st.at)
-}
-
-// offer is what can be done about a failure, as `choose` takes it.
-func (st *step) offer(f *decision.Failure) []string {
-	var options []string
-	for _, o := range decision.RecoveryOptions(*f) {
-		options = append(options, string(o.Action))
-	}
-	st.RecoveryOptions = options
-	return options
-}
-
-// overcome withdraws what was offered to get over an agent's failure: the talk goes on
-// without that choice.
-func (st *step) overcome(id string) {
-	if a, ok := st.Agent(id); ok && a.Role == roster.RoleOrchestrator && st.FailedAgent == id {
-		st.recovered()
-	}
 }

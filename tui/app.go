@@ -249,7 +249,7 @@ func (d *app) onEvent(e contract.Event) {
 		}
 		d.recovery.relieved()
 		if d.session.state != nil && d.session.state.Task.Phase == machine.Error && b.Resumed {
-			d.recovery.trouble = trouble{id: contract.Supervisor, from: d.session.state.RecoveryOptions,
+			d.recovery.trouble = trouble{id: contract.Supervisor, from: d.session.state.Question.Recovery.Options,
 				text: "The run was left in trouble."}
 			if f := d.session.state.Task.LastError; f != nil {
 				d.recovery.trouble.text = f.Message

@@ -181,7 +181,7 @@ func (p *puppet) fact(n int, text string) {
 	p.state.Task.Plan[1].Mode, p.state.Task.Plan[2].Mode = text, "w "+text
 	p.state.Options.Modes = []agents.Agent{{Name: "weaver", Description: text, Tools: []string{text}, Model: text,
 		Source: text}, {Name: "other", Description: text}}
-	p.state.FallbackReason = text
+	p.state.Rulings.FallbackReason = text
 	p.mu.Unlock()
 	p.says("orch-2", tells("question", "q "+text, true))
 	p.says("arbiter", rules("CONTINUE", "m "+text, "reason", text))
@@ -369,7 +369,7 @@ func TestEveryFieldIsHostile(t *testing.T) {
 					body := reflect.New(reflect.TypeOf(b)).Elem()
 					f.fill(body)
 					if b, ok := body.Interface().(contract.Error); ok {
-						b.RecoveryOptions = run.state.RecoveryOptions // so that they are offered
+						b.RecoveryOptions = run.state.Question.Recovery.Options // so that they are offered
 						body.Set(reflect.ValueOf(b))
 					}
 					for _, id := range []string{"orch-1", "arbiter", f.text()} {

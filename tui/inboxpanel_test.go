@@ -30,7 +30,9 @@ func (s *scene) inbox() {
 		p.says("arbiter", rules("ADDRESS_HUMAN",
 			longQuestion+strings.Repeat("It matters. ", 60)+"What says the human?"))
 	})
-	s.present(func(st *supervisor.State) { st.FailedAgent, st.FailureText = "orch-1", "The thread of orch-1 snapped" })
+	s.present(func(st *supervisor.State) {
+		st.Question.Recovery.Agent, st.Question.Recovery.Text = "orch-1", "The thread of orch-1 snapped"
+	})
 	s.trip("retry", "skip", "name another program with --claude PATH")
 	s.Advance(time.Minute)
 }

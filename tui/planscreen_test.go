@@ -247,9 +247,9 @@ func TestWhoDecides(t *testing.T) {
 		s.weave()
 		s.Expect("rules, else a model decide")
 		s.ExpectNot("The rules decide")
-		s.present(func(st *supervisor.State) { st.FallbackReason = "it crashed five times" })
+		s.present(func(st *supervisor.State) { st.Rulings.FallbackReason = "it crashed five times" })
 		s.Expect("The rules decide", "rules no more", "it crashed five")
-		s.present(func(st *supervisor.State) { st.FallbackReason = "" })
+		s.present(func(st *supervisor.State) { st.Rulings.FallbackReason = "" })
 		s.ExpectNot("The rules decide")
 		s.does(func(p *puppet) {
 			p.sink(p.Snapshot().Budget.Runtime.LastAt, contract.Event{ID: "arbiter", Body: contract.Decision{

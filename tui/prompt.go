@@ -72,7 +72,7 @@ func (p *prompt) placeholder() string {
 		return "Everything is halted. /continue"
 	case len(slash.Waiting(s)) > 0:
 		return waitingHint(s)
-	case s.Question != nil:
+	case s.Question.Open != nil:
 		return "The Arbiter awaits your answer."
 	case s.Lifecycle.TrustQuestion != nil:
 		return "The workspace has changed. /choose trust, without, or cancel."

@@ -313,7 +313,7 @@ func TestScreens(t *testing.T) {
 		}},
 		"fallback": {nil, func(s *scene) {
 			s.weave()
-			s.present(func(st *supervisor.State) { st.FallbackReason = "it gave no valid verdict in three turns" })
+			s.present(func(st *supervisor.State) { st.Rulings.FallbackReason = "it gave no valid verdict in three turns" })
 		}},
 		"agents":         {nil, func(s *scene) { s.weave(); s.Type("/agents\n") }},
 		"changes":        {changed, authored},

@@ -48,10 +48,10 @@ func (rec *recovery) relieved() { rec.trouble = trouble{} }
 // ways are what can be chosen now, and what a person can do outside of the run.
 func (rec *recovery) ways() (choices, outside []string) {
 	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.trouble.from) == 0 ||
-		!slices.Equal(rec.trouble.from, rec.d.session.state.RecoveryOptions) {
+		!slices.Equal(rec.trouble.from, rec.d.session.state.Question.Recovery.Options) {
 		return nil, nil
 	}
-	for _, o := range rec.d.session.state.RecoveryOptions {
+	for _, o := range rec.d.session.state.Question.Recovery.Options {
 		if wayWords[o] != "" {
 			choices = append(choices, o)
 		} else {
@@ -163,7 +163,7 @@ func (rec *recovery) wayCandidates() []editor.Candidate {
 		return nil
 	}
 	var list []editor.Candidate
-	for _, o := range rec.d.session.state.RecoveryOptions {
+	for _, o := range rec.d.session.state.Question.Recovery.Options {
 		list = append(list, editor.Candidate{Text: slash.Word(o), Note: wayWords[o]})
 	}
 	return list

@@ -13,7 +13,7 @@ import (
 // trip brings trouble with ways out.
 func (s *scene) trip(options ...string) {
 	s.T.Helper()
-	s.present(func(st *supervisor.State) { st.RecoveryOptions = options })
+	s.present(func(st *supervisor.State) { st.Question.Recovery.Options = options })
 	s.does(func(p *puppet) {
 		p.sink(time.Now(),
 			contract.Event{ID: "orch-1",

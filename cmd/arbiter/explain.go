@@ -241,9 +241,11 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 	if upTo != ^uint64(0) && last.Seq < upTo {
 		return usagef("run %s has %d records, and no record %d", short(run), last.Seq, upTo)
 	}
-	in := fold.State.SelectInput()
+	record := fold.State.Record()
+	in := decision.Select(record)
 	questions := []decisionlog.Question{{Select: &in}}
-	if in, ok := fold.State.EvaluateInput(); ok {
+	if fold.State.Task.History.Len() > 0 { // else there is nothing to judge
+		in := decision.Evaluate(record)
 		questions = append(questions, decisionlog.Question{Evaluate: &in})
 	}
 	for _, q := range questions {

@@ -105,8 +105,8 @@ func exitText(exit contract.Exit, s *supervisor.State) string {
 		return exit.String()
 	}
 	text := s.Ending.Status + ": " + s.Ending.Summary
-	if len(s.RecoveryOptions) > 0 && exit == contract.ExitEnvironment {
-		text += "; " + s.RecoveryOptions[0]
+	if len(s.Question.Recovery.Options) > 0 && exit == contract.ExitEnvironment {
+		text += "; " + s.Question.Recovery.Options[0]
 	}
 	return text
 }

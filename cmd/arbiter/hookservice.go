@@ -80,7 +80,7 @@ func hookAgentOf(s *supervisor.State, session string) (hooksocket.Agent, bool) {
 		if session == "" || a.SessionID != session || a.Status == roster.Ended || a.Status == roster.Stopping {
 			continue
 		}
-		c := s.HookConfig(a)
+		c := s.Configuration().Hooks(a)
 		return hooksocket.Agent{
 			AgentRef: a.AgentRef, Session: session, Window: a.Context.Window, Spent: c.Spent,
 			Policy: claude.HookPolicy(c),

@@ -265,3 +265,22 @@ func read(list []Given, by By, origin Origin) ([]Criterion, error) {
 }
 
 func clean(text string) string { return strings.TrimSpace(strings.ToValidUTF8(text, "�")) }
+
+// Text lists the criteria for a model; empty: there are none.
+func (s *State) Text() string {
+	var b strings.Builder
+	for i, c := range s.Criteria {
+		fmt.Fprintf(&b, "%d. %s", i+1, c.Text)
+		if c.Command != "" && c.Command != c.Text {
+			fmt.Fprintf(&b, " – proved by `%s`", c.Command)
+		}
+		fmt.Fprintf(&b, " (set by the %s)\n", c.By)
+	}
+	return b.String()
+}
+
+// IsHumansCommand reports whether a human set the criterion whose command is next: nobody is asked whether it may run.
+func (s *State) IsHumansCommand() bool {
+	pending := s.Pending()
+	return len(pending) > 0 && s.Criteria[pending[0].Criterion-1].By == Human
+}

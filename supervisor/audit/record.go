@@ -108,7 +108,7 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 	}
 	take(entriesOfInput(step.Input.Body))
 	if f, ok := step.Input.Body.(input.Decided); ok {
-		unused := f.Serial != 0 && (before.DeciderRequest == nil || before.DeciderRequest.Serial != f.Serial)
+		unused := f.Serial != 0 && (before.Rulings.DeciderRequest == nil || before.Rulings.DeciderRequest.Serial != f.Serial)
 		add(Record{Kind: KindDecision, Decided: &f, Unused: unused}.encode())
 	}
 	if ids := shelved(before, after); len(ids) > 0 {

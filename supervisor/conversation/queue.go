@@ -339,3 +339,11 @@ func (s *State) TakeBack(unwanted func(Mail) bool) []Mail {
 func BetweenAgents(from, kind string) bool {
 	return from != contract.Human && from != contract.Supervisor || kind == KindContinue
 }
+
+// AsksArbiter reports whether the Arbiter's own word is asked for, beyond the task: by the human, an Orchestrator, or a
+// correction.
+func (s *State) AsksArbiter() bool {
+	return slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
+		return m.To == contract.Arbiter && m.Kind != KindTask && m.Kind != KindNotice && m.Kind != KindRenewal
+	})
+}

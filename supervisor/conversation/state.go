@@ -169,3 +169,33 @@ func (m *Mail) EndsExecution() bool { return IsDocument(m.Kind) || m.Stumble }
 func (m *Mail) AwaitsJudgement() bool {
 	return m.To == contract.Arbiter && m.EndsExecution() && !m.Sent
 }
+
+// OfSession reports whether a message is about what went before in its reader's own session: another session cannot
+// make sense of it.
+func (m *Mail) OfSession() bool {
+	return m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRetry || m.Kind == KindRenewal)
+}
+
+// DocumentWaits reports whether a `done` or `handoff` lies unread before the Arbiter.
+func (s *State) DocumentWaits() bool { return slices.ContainsFunc(s.Mail, isDocumentForArbiter) }
+
+// DocumentIsRead reports whether a `done` or `handoff` is what the Arbiter rules on.
+func (s *State) DocumentIsRead() bool { return slices.ContainsFunc(s.InTurn, isDocumentForArbiter) }
+
+func isDocumentForArbiter(m Mail) bool { return m.To == contract.Arbiter && IsDocument(m.Kind) }
+
+// ForSuccessor makes what waits for the Arbiter fit for another session: a message no longer carries what the old one
+// received from its predecessor. It reports whether a ruling of the old session was asked for again.
+func (s *State) ForSuccessor() (unruled bool) {
+	for i := range s.EditMail() {
+		m := &s.Mail[i]
+		switch {
+		case m.To != contract.Arbiter:
+		case m.OfSession():
+			unruled = unruled || m.Kind != KindRenewal
+		case m.BriefBytes > 0:
+			m.Content, m.BriefBytes, m.CarriesBrief = m.Content[m.BriefBytes:], 0, false
+		}
+	}
+	return unruled
+}

@@ -95,3 +95,11 @@ func findings(text string) []conversation.Attached {
 	}
 	return []conversation.Attached{{Title: "checks", From: contract.Supervisor, Text: text, Trusted: true}}
 }
+
+// Event tells the frontends that a document is passed on.
+func (h *Handover) Event(from, to string) contract.Handoff {
+	return contract.Handoff{
+		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts),
+		DrawnUp: h.Why,
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -183,4 +184,17 @@ func (s *State) FailedChecks() []decision.Check {
 		}
 	}
 	return list
+}
+
+// Files lists the files that a document names, below the top of the work tree.
+func (h *Handover) Files(d roster.Dirs) []string {
+	w := d.Options.Workspace
+	if !w.Enabled() {
+		return nil
+	}
+	top := w.Root
+	if d.Own(h.Agent.ID) != "" {
+		top = w.Top(h.Agent.ID)
+	}
+	return w.Below(top, h.Document.Files)
 }

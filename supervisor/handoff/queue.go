@@ -3,6 +3,9 @@ package handoff
 import (
 	"slices"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // IsDue reports whether a document is under way that the Arbiter or a successor will read,
@@ -61,11 +64,11 @@ func (s *State) Remove(serial int) {
 	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(x Handover) bool { return x.Serial == serial })
 }
 
-// Ready returns the serial of an author's oldest document whose checks have all been run; 0: there is none. Checks says
-// how many are run of a document.
-func (s *State) Ready(author string, checks func(*Handover) int) int {
+// Ready returns the serial of an author's oldest document whose checks have all been run, each within a time; 0: there
+// is none.
+func (s *State) Ready(author string, timeout time.Duration) int {
 	for i := range s.Documents {
-		if h := &s.Documents[i]; h.Agent.ID == author && h.Document != nil && len(h.Receipts) >= checks(h) {
+		if h := &s.Documents[i]; h.Agent.ID == author && h.Document != nil && len(h.Receipts) >= h.ChecksOf(timeout) {
 			return h.Serial
 		}
 	}
@@ -86,12 +89,12 @@ func (s *State) RemoveWhere(unwanted func(*Handover) bool) (removed []Handover) 
 	return removed
 }
 
-// ChecksOf is how many checks of a document are run.
-func (h *Handover) ChecksOf() int {
-	if h.Why != "" {
+// ChecksOf is how many checks of a document are run, each within a time; 0: none is.
+func (h *Handover) ChecksOf(timeout time.Duration) int {
+	switch {
+	case h.Why != "" || timeout <= 0 && h.Kind != KindAccept:
 		return 0
-	}
-	if h.Completes() {
+	case h.Completes():
 		return len(h.Document.Checks)
 	}
 	return min(len(h.Document.Checks), MaxChecks)
@@ -120,3 +123,36 @@ const (
 	// HandoverPatience bounds a document's way: the work waits for it.
 	HandoverPatience = 10 * time.Minute
 )
+
+// Dir is where the checks of a document run: where the work was done, and again where it was merged.
+func (h *Handover) Dir(d roster.Dirs) string {
+	if h.Completes() || h.Merged != nil && h.Merged.Merged {
+		return d.Result()
+	}
+	return d.Of(h.Agent.ID)
+}
+
+// MustMerge reports whether a document waits for its author's work to be merged.
+func (h *Handover) MustMerge(r *roster.Roster) bool {
+	a, ok := r.Agent(h.Agent.ID)
+	return ok && h.Kind == KindDone && h.Merged == nil && a.Isolation != ""
+}
+
+// Timeout bounds one check of a document, where the run allows a check a time.
+func (h *Handover) Timeout(timeout time.Duration) time.Duration {
+	if h.Kind == KindAccept {
+		return AcceptTimeout
+	}
+	return timeout
+}
+
+// Author is whose check the nth of a document is, counted from 0.
+func (h *Handover) Author(r *roster.Roster, n int) bridge.AgentRef {
+	if n >= len(h.Authors) {
+		return h.Agent
+	}
+	if a, ok := r.Agent(h.Authors[n].ID); ok {
+		return a.AgentRef
+	}
+	return h.Authors[n]
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -33,7 +34,7 @@ func TestDocumentsOfAnAuthorKeepTheirOrder(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	s.Remove(first)
-	if next := s.Ready("orch-1", (*Handover).ChecksOf); next != second {
+	if next := s.Ready("orch-1", time.Minute); next != second {
 		t.Errorf("document %d is ready, not %d", next, second)
 	}
 	s.Remove(second)

@@ -21,7 +21,7 @@ func Settles(s *supervisor.State, rule, home string) []string {
 	}
 	var ids []string
 	for _, r := range s.OpenRequests() {
-		p.CWD = cmp.Or(s.OwnDir(r.Params.ID), s.Options.CWD)
+		p.CWD = cmp.Or(s.Dirs().Own(r.Params.ID), s.Options.CWD)
 		if r.Check {
 			p.CWD = cmp.Or(r.Params.CWD, p.CWD)
 		}

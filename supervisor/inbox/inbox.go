@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -58,7 +59,7 @@ func Of(s *supervisor.State) []Item {
 	var list []Item
 	for _, p := range s.QuestionParts() {
 		item := Item{ID: p.ID(), Kind: Question, Agent: contract.Supervisor, Text: p.Text, Since: p.At}
-		if p.Kind == supervisor.QuestionAcceptance {
+		if p.Kind == question.KindAcceptance {
 			item.Kind = Acceptance
 		}
 		if p.Arbiter {
@@ -97,11 +98,11 @@ func choices(s *supervisor.State) []Item {
 	}
 	for _, a := range s.Agents {
 		parked := a.Role == roster.RoleArbiter && a.Status == roster.Parked
-		options := s.RecoveryOptions
+		options := s.Question.Recovery.Options
 		switch {
 		case parked:
 			options = supervisor.ParkedOptions()
-		case len(options) == 0 || a.Role == roster.RoleArbiter || a.ID != s.FailedAgent:
+		case len(options) == 0 || a.Role == roster.RoleArbiter || a.ID != s.Question.Recovery.Agent:
 			continue
 		}
 		list = append(list, Item{
@@ -114,10 +115,10 @@ func choices(s *supervisor.State) []Item {
 
 // failure says why an agent needs a choice.
 func failure(s *supervisor.State, a *roster.Agent) string {
-	if s.FailedAgent != a.ID || s.FailureText == "" {
+	if s.Question.Recovery.Agent != a.ID || s.Question.Recovery.Text == "" {
 		return a.Name + " failed."
 	}
-	return strings.TrimRight(s.FailureText, ".") + "."
+	return strings.TrimRight(s.Question.Recovery.Text, ".") + "."
 }
 
 // Awaited lists the items that nobody but a human settles: a bell, a badge and a title are about them.

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -26,8 +27,8 @@ func request(id, agent string, seconds int) permission.Request {
 	return permission.Request{ID: id, At: at(seconds), Params: p}
 }
 
-func asked(parts ...supervisor.QuestionPart) *supervisor.Question {
-	return &supervisor.Question{Text: "all of it", At: parts[0].At, Parts: parts}
+func asked(parts ...question.Part) *question.Question {
+	return &question.Question{Text: "all of it", At: parts[0].At, Parts: parts}
 }
 
 func agent(id string, role roster.Role, status roster.Status, seconds int) *roster.Agent {
@@ -49,15 +50,15 @@ func brief(i Item) string {
 }
 
 func TestOf(t *testing.T) {
-	question := supervisor.QuestionPart{Number: 2, Text: "This or that?", At: at(20), Arbiter: true}
-	rejected := supervisor.QuestionPart{Number: 3, Kind: supervisor.QuestionAcceptance, Text: "Rejected.", At: at(30)}
+	which := question.Part{Number: 2, Text: "This or that?", At: at(20), Arbiter: true}
+	rejected := question.Part{Number: 3, Kind: question.KindAcceptance, Text: "Rejected.", At: at(30)}
 	for name, tt := range map[string]struct {
 		state func(*supervisor.State)
 		want  []string
 	}{
 		"nothing": {func(*supervisor.State) {}, nil},
 		"everything, the oldest first": {func(s *supervisor.State) {
-			s.Question = asked(question, rejected)
+			s.Question.Open = asked(which, rejected)
 			s.Permission.Open = []permission.Request{request("p2", "orch-1", 25)}
 			s.Permission.Unclaimed = []permission.Request{request("p1", "orch-2", 10)}
 			s.Lifecycle.TrustQuestion = &lifecycle.TrustQuestion{Hash: "h", At: at(40)}
@@ -70,7 +71,7 @@ func TestOf(t *testing.T) {
 				"looked at it. [trust without cancel]",
 		}},
 		"a question of an older snapshot": {func(s *supervisor.State) {
-			s.Question = &supervisor.Question{Text: "Which?", At: at(1), Arbiter: true}
+			s.Question.Open = &question.Question{Text: "Which?", At: at(1), Arbiter: true}
 		}, []string{"question-0 question arbiter 1m39s: Which?"}},
 		"the Arbiter is parked": {func(s *supervisor.State) {
 			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Parked, 50)}
@@ -79,23 +80,23 @@ func TestOf(t *testing.T) {
 		"an Orchestrator has failed": {func(s *supervisor.State) {
 			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Busy, 50),
 				agent("orch-1", roster.RoleOrchestrator, roster.Ready, 60)}
-			s.RecoveryOptions, s.FailedAgent = []string{"retry", "skip"}, "orch-1"
-			s.FailureText = "ORCH-1 stopped at a failed Bash: no space."
+			s.Question.Recovery.Options, s.Question.Recovery.Agent = []string{"retry", "skip"}, "orch-1"
+			s.Question.Recovery.Text = "ORCH-1 stopped at a failed Bash: no space."
 		}, []string{"recovery-orch-1 recovery orch-1 40s: ORCH-1 stopped at a failed Bash: no space. " +
 			"What can be done: retry, skip. " +
 			"[retry skip] (optional)"}},
 		"an error of the Arbiter's that it got over": {func(s *supervisor.State) {
 			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Busy, 50)}
-			s.RecoveryOptions, s.FailedAgent = []string{"retry"}, "arbiter"
+			s.Question.Recovery.Options, s.Question.Recovery.Agent = []string{"retry"}, "arbiter"
 		}, nil},
 		"a run that was stopped": {func(s *supervisor.State) {
-			s.Ending = &supervisor.Ending{Status: contract.StatusNeedsInput, Question: asked(question),
+			s.Ending = &supervisor.Ending{Status: contract.StatusNeedsInput, Question: asked(which),
 				Requests: []permission.Request{request("p1", "orch-2", 10)}}
 			s.Agents = []*roster.Agent{agent("arbiter", roster.RoleArbiter, roster.Parked, 50)}
 		}, []string{"p1 permission orch-2 1m30s: Bash: make all", "question-2 question arbiter 1m20s: This or that?"}},
 		"a run that is complete": {func(s *supervisor.State) {
 			s.Task.Phase = machine.Complete
-			s.Ending = &supervisor.Ending{Status: contract.StatusComplete, Question: asked(question)}
+			s.Ending = &supervisor.Ending{Status: contract.StatusComplete, Question: asked(which)}
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

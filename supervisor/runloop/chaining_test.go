@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -148,21 +148,21 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		late, after, wroteLate := n.size(), n.loop.Snapshot(), written.Load()
 		handoffs := after.Summoned - before.Summoned
 		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each hand-off and the two dozen turns before it",
-			after.Summoned, after.Renewals+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
-		if after.Ending != nil || after.Summoned < 250 || after.Renewals < 30 || after.Lifecycle.Crashes < 20 ||
+			after.Summoned, after.Renewal.Count+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
+		if after.Ending != nil || after.Summoned < 250 || after.Renewal.Count < 30 || after.Lifecycle.Crashes < 20 ||
 			after.Conversation.Ledger.Seen < 5000 {
 			t.Errorf("ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
-				after.Ending, after.Summoned, after.Renewals, after.Lifecycle.Crashes, after.Conversation.Ledger.Seen)
+				after.Ending, after.Summoned, after.Renewal.Count, after.Lifecycle.Crashes, after.Conversation.Ledger.Seen)
 		}
 		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 ||
 			late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
 		}
-		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings) > supervisor.RulingsKept ||
+		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings.Ledger) > rulings.LedgerKept ||
 			len(after.Conversation.RecentMessages) > conversation.RecentMessagesKept ||
 			len(after.Handoff.Documents) > 3 {
 			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents),
-				len(after.Rulings), len(after.Conversation.RecentMessages), len(after.Handoff.Documents))
+				len(after.Rulings.Ledger), len(after.Conversation.RecentMessages), len(after.Handoff.Documents))
 		}
 		was, is := len(before.RenewalBrief(handoff.Handover{Document: &verdict.Document{}})),
 			len(after.RenewalBrief(handoff.Handover{Document: &verdict.Document{}}))

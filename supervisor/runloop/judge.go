@@ -130,7 +130,7 @@ func (l *Loop) rulesFor(c toolCall) *policy.Compiled {
 func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
 	if s != nil {
-		p.CWD = cmp.Or(s.OwnDir(agent), p.CWD)
+		p.CWD = cmp.Or(s.Dirs().Own(agent), p.CWD)
 	}
 	return p
 }

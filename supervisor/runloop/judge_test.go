@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 )
 
 // toolClasses is a call of every class of tools.
@@ -174,7 +175,7 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 // TestTheArbiterHasItsTools: each that it is offered passes the judge.
 func TestTheArbiterHasItsTools(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeRules}, func(*supervisor.State) {})
-	for _, spec := range supervisor.ArbiterTools() {
+	for _, spec := range toolset.Arbiter() {
 		if r, _ := judgement(t, l, "arbiter",
 			bridge.JudgeParams{Tool: "mcp__arbiter__" + spec.Name,
 				Input: json.RawMessage(`{}`)}); r.Behavior != bridge.Allow {

@@ -9,13 +9,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 )
 
 // How effects are carried out: what each leads to, on whose goroutine, and the timers.
@@ -85,7 +85,7 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 	case effect.OpenBridge:
 		l.work(func() { l.openBridge(ctx) })
 	case effect.AskAgent:
-		l.work(timed(ctx, supervisor.AskTimeout, func(ctx context.Context) { l.askAgent(ctx, port, e) }))
+		l.work(timed(ctx, toolset.AskTimeout, func(ctx context.Context) { l.askAgent(ctx, port, e) }))
 	case effect.AnswerTool:
 		crashpoint.Here("loop.tool.answer")
 		l.tools.answer(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -205,6 +206,37 @@ func (s *State) FailedCriteria() []decision.Check {
 		why := cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))
 		list = append(list, decision.Ran(check, verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output,
 			Why: why}))
+	}
+	return list
+}
+
+// LastWorked is whose execution was the last; empty: nobody's.
+func (s *State) LastWorked() string {
+	if last := s.History.Last(1); len(last) > 0 {
+		return last[0].ID
+	}
+	return ""
+}
+
+// LeftUndone reports whether an agent has handed off its own work. A planner hands on a plan.
+func (s *State) LeftUndone(a *roster.Agent) bool {
+	return a.Standing == roster.HandedOff && !(a.Mode == PlannerMode && len(s.Plan) > 0)
+}
+
+// AcceptanceEvents are what the criteria came to when they were last judged.
+func (s *State) AcceptanceEvents() []contract.Acceptance {
+	tree := ""
+	for _, r := range s.Acceptance.Results {
+		if r.Tree != "" {
+			tree = r.Tree
+		}
+	}
+	var list []contract.Acceptance
+	for _, e := range s.Acceptance.Entries(tree) {
+		list = append(list, contract.Acceptance{
+			Text: e.Text, Command: e.Command, By: string(e.By), Status: string(e.Status), ExitCode: e.ExitCode,
+			SHA256: e.SHA256, Tree: e.Tree,
+		})
 	}
 	return list
 }

@@ -106,9 +106,9 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 		line.Bell, line.Tone, line.Age = true, render.Alert, i.Age(now)
 		line.Doing, line.Tail = asked(i, Root(s, a)), false
 	}
-	if a.Role == roster.RoleArbiter && s.FallbackReason != "" && s.Ending == nil && !line.Bell {
+	if a.Role == roster.RoleArbiter && s.Rulings.FallbackReason != "" && s.Ending == nil && !line.Bell {
 		line.State, line.Tone = "rules no more", render.Warn
-		line.Doing = sanitize.Line(s.FallbackReason, 200)
+		line.Doing = sanitize.Line(s.Rulings.FallbackReason, 200)
 	}
 	return line
 }

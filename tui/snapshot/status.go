@@ -40,7 +40,7 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 		Elapsed:  elapsed(s, now),
 		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
 	}
-	if s.FallbackReason != "" && s.Ending == nil {
+	if s.Rulings.FallbackReason != "" && s.Ending == nil {
 		d.Fallback = "The rules decide"
 	}
 	switch {

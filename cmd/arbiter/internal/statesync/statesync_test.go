@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -25,10 +26,10 @@ func TestChanges(t *testing.T) {
 	one := &supervisor.State{}
 	one.Options.Run, one.Budget.Runtime.Began = "run", time.Unix(1000, 0).UTC()
 	one.Agents = []*roster.Agent{agent("arbiter", roster.Ready), agent("orch-1", roster.Busy)}
-	one.Question = &supervisor.Question{Text: "which <one>?"}
+	one.Question.Open = &question.Question{Text: "which <one>?"}
 	two := new(supervisor.State)
 	*two = *one
-	two.Paused, two.Question = true, nil
+	two.Paused, two.Question.Open = true, nil
 	three := new(supervisor.State)
 	*three = *two
 	three.Agents = []*roster.Agent{one.Agents[0], agent("orch-1", roster.Ready), agent("orch-2", roster.Busy)}

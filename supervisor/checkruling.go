@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -27,7 +28,7 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 				a.ID, st.LivingText())
 		}
 	}
-	if problem := st.checkRenewal(v); problem != "" {
+	if problem := st.Renewal.Objection(v); problem != "" {
 		return bad("%s", problem)
 	}
 	if st.nothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete ||
@@ -78,14 +79,12 @@ func (st *step) unanswered() string {
 		return ""
 	case waits:
 		return "The human has not answered what you asked, and an Orchestrator waits for it: " +
-			words.Head(st.Question.Text, 2000) + "\nWait for the answer with CONTINUE."
-	case st.RenewalStage != renewalNone || st.Question.Recalled:
+			words.Head(st.Question.Open.Text, 2000) + "\nWait for the answer with CONTINUE."
+	case st.Renewal.Stage != renewal.None || st.Question.Open.Recalled:
 		return ""
 	}
-	q := *st.Question
-	q.Recalled = true
-	st.Question = &q
-	return "The human has not answered what you asked: " + words.Head(q.Text, 2000) +
+	st.Question.Recall()
+	return "The human has not answered what you asked: " + words.Head(st.Question.Text(), 2000) +
 		"\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
 }
 

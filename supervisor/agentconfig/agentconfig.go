@@ -1,0 +1,141 @@
+// Package agentconfig says what the process of an agent is started with: its tools, its prompt, what its hooks tell it,
+// and where it works.
+package agentconfig
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/toolset"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Run is what the configuration of every agent of a run depends on.
+type Run struct {
+	roster.Dirs
+	Task  string // what the human wants
+	Plan  []contract.Step
+	Spent float64 // US dollars, by all agents
+}
+
+// Config is what an agent's process is started with (and what its role may do).
+func (r Run) Config(a *roster.Agent) bridge.AgentConfig {
+	o := r.Options
+	c := bridge.AgentConfig{
+		SessionID: a.SessionID, CWD: r.Of(a.ID), Model: o.Model,
+		DisallowedTools: slices.Clone(o.Deny),
+		SettingSources:  []string{"user"},
+		PermissionMode:  "default",
+		Partial:         o.Partial,
+		ContextCap:      o.ContextTokens,
+		ContextCaps:     o.ContextTokensFor,
+		Env:             o.Env,
+		StartTimeoutMS:  int(o.StartTimeout.Milliseconds()),
+	}
+	if o.Trusted {
+		c.SettingSources = []string{"user", "project"}
+	}
+	c.StrictMCP = !o.Trusted
+	c.Judged = true
+	c.Sandbox = r.Sandbox(c.CWD)
+	if a.Role == roster.RoleArbiter {
+		c.Env = o.EnvOfArbiter()
+	}
+	if o.Permissions == string(policy.ModeRules) {
+		c.Env = policy.GitEnvironment(c.Env)
+	}
+	if o.MaxCostUSD > 0 {
+		// The limit is shared: the run ends once all agents together have reached it. This
+		// stops a process whose costs are not told in time.
+		c.MaxBudgetUSD = max(o.MaxCostUSD-r.Spent, 0.01)
+	}
+	hooks := r.Hooks(a)
+	c.Hooks = &hooks
+	if a.Role == roster.RoleArbiter {
+		r.arbiter(&c)
+	} else {
+		r.orchestrator(&c, a)
+	}
+	if a.Model != "" {
+		c.Model = a.Model
+	}
+	return c
+}
+
+// Hooks is what the hooks of an agent tell it, in a supervised process and in a terminal.
+func (r Run) Hooks(a *roster.Agent) bridge.HookConfig {
+	return bridge.HookConfig{
+		Role: string(a.Role), Warn: r.Options.ContextWarn, Critical: r.Options.ContextCritical, Spent: a.NotifiedLevel,
+		Reminder: r.Reminder(a), KeepContext: true,
+	}
+}
+
+func (r Run) arbiter(c *bridge.AgentConfig) {
+	if r.Options.ArbiterModel != "" {
+		c.Model = r.Options.ArbiterModel
+	}
+	c.Tools = []string{"Read", "Grep", "Glob"}
+	c.StrictMCP = true // the user's MCP servers may write; the Arbiter never does
+	c.JSONSchema = verdict.ArbiterSchema()
+	c.MCPTools = toolset.Arbiter()
+	p := prompts.Arbiter{
+		CWD: c.CWD, Delimiter: r.Options.Delimiter, Isolated: r.Options.Workspace.Isolated(),
+		MaxOrchestrators: r.Options.MaxOrchestrators, Rehearsal: r.Options.Rehearsal,
+	}
+	p.Decider = map[string]string{
+		runconfig.DeciderStateless: "a model that knows nothing but the state of the task",
+		runconfig.DeciderRules:     "deterministic rules",
+		runconfig.DeciderHybrid: "deterministic rules, and where they are not clear a model that knows nothing but " +
+			"the state of the task",
+	}[r.Options.Decider]
+	for _, m := range r.Options.AvailableModes() {
+		p.Modes = append(p.Modes, prompts.Mode{Name: m.Name, Description: m.Description})
+	}
+	c.SystemPrompt = p.Text()
+}
+
+func (r Run) orchestrator(c *bridge.AgentConfig, a *roster.Agent) {
+	c.JSONSchema = verdict.OrchestratorSchema()
+	c.MCPTools = toolset.Orchestrator()
+	p := prompts.Orchestrator{
+		ID: a.ID, Name: a.Name, CWD: c.CWD, Delimiter: r.Options.Delimiter, Isolated: a.Isolation != "",
+		Rehearsal: r.Options.Rehearsal,
+	}
+	if mode, ok := r.Options.ModeNamed(a.Mode); ok {
+		p.Mode, p.ModePrompt = mode.Name, mode.Prompt
+		tools, denied := mode.CLI()
+		c.Tools, c.DisallowedTools = tools, append(c.DisallowedTools, denied...)
+		c.AskTools = mode.Asked()
+		c.Effort = mode.Effort
+		if mode.Model != "" && mode.Model != "inherit" {
+			c.Model = mode.Model
+		}
+	}
+	c.AppendSystemPrompt = p.Text()
+}
+
+// Parts of a reminder, in bytes: beyond 10,000 characters in all the CLI puts what a hook
+// adds into a file, and shows the model its beginning (observed with CLI 2.1.329).
+const (
+	reminderBrief = 5_000
+	reminderPlan  = 2_500
+)
+
+// Reminder is what an agent reads again after a compaction.
+func (r Run) Reminder(a *roster.Agent) string {
+	m := prompts.Reminder{
+		ID: a.ID, Name: a.Name, Delimiter: r.Options.Delimiter, Arbiter: a.Role == roster.RoleArbiter,
+		Plan:  words.Head(task.PlanText(r.Plan), reminderPlan),
+		Brief: words.Head(cmp.Or(a.Brief, "(nothing)"), reminderBrief),
+		Task:  words.Head(cmp.Or(r.Task, "(nothing)"), reminderBrief), Roll: words.Head(r.Roster.LivingText(), 500),
+	}
+	return m.Text()
+}

@@ -1,0 +1,60 @@
+package conversation
+
+import (
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/envelope"
+)
+
+// Reading is what a message is rendered with for its reader.
+type Reading struct {
+	Delimiter string // of the run's envelopes
+	Sender    string // how the sender is called
+	Untrusted bool   // the sender is an Orchestrator
+	Returned  string // what became of the reader's session in a human's hands; empty: nothing
+	Standing  string // where the task stands, for the Arbiter; empty: it is not told
+	Demand    string // that the reader hands off; empty: it need not
+}
+
+// Render puts a message into its envelope: the sender is a property of the
+// pipe, never of text. The work log that travels with it comes first.
+func (s *State) Render(m Mail, r Reading) string {
+	e := envelope.Envelope{Delimiter: r.Delimiter, From: m.From, Name: r.Sender, Kind: m.Kind,
+		ID: m.ID}
+	for _, id := range m.Carries {
+		for _, entry := range s.WorkLog {
+			if entry.ID == id {
+				e.Parts = append(e.Parts, envelope.Part{
+					Title: "work log", From: entry.From, Kind: entry.Kind, At: entry.At, Text: entry.Text,
+					Untrusted: true,
+				})
+			}
+		}
+	}
+	if r.Returned != "" {
+		e.Parts = append(e.Parts, envelope.Part{Title: "your session", From: contract.Supervisor,
+			Text: r.Returned})
+	}
+	e.Parts = append(e.Parts, envelope.Part{Text: m.Text, Untrusted: r.Untrusted})
+	for _, a := range m.Attached {
+		e.Parts = append(e.Parts, envelope.Part{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text,
+			Untrusted: !a.Trusted})
+	}
+	if r.Standing != "" {
+		e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor,
+			Text: r.Standing})
+	}
+	if r.Demand != "" {
+		e.Parts = append(e.Parts, envelope.Part{Title: "context", From: contract.Supervisor, Text: r.Demand})
+	}
+	return e.Render()
+}
+
+// HandoffBrief renders what a new Arbiter receives from the one before it, to stand before a message. Sender is how the
+// supervisor is called.
+func HandoffBrief(delimiter, sender, text string) string {
+	return envelope.Envelope{
+		Delimiter: delimiter, From: contract.Supervisor, Name: sender,
+		Kind:  "inheritance",
+		Parts: []envelope.Part{{Text: text}},
+	}.Render()
+}

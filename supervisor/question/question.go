@@ -1,0 +1,185 @@
+// Package question holds what the human is asked: the questions that wait for an answer, and the choices that an error
+// leaves.
+//
+// The human's next message answers all open questions at once. A question that is put again joins the open one. Choices
+// are those of the last error that had any.
+package question
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// State is what a run asks the human. It is a value: slices and the open question are cloned before they are written.
+type State struct {
+	Open     *Question
+	Asked    int `json:",omitempty"` // questions put to the human so far
+	Recovery Recovery
+}
+
+// Question waits for a human. It may have several parts: the human's next word is an answer to all of them.
+type Question struct {
+	Text     string // of all parts
+	At       time.Time
+	Arbiter  bool   `json:",omitempty"` // asked some of it, and is to read the answer; else the supervisor did
+	Recalled bool   `json:",omitempty"` // the Arbiter was told that it completes over it
+	Parts    []Part `json:",omitempty"` // oldest first
+}
+
+// Part is one of the questions that wait for a human.
+type Part struct {
+	Number  int    // of the run's questions, counted from 1
+	Kind    string `json:",omitempty"`
+	Text    string
+	At      time.Time
+	Arbiter bool     `json:",omitempty"` // asked it
+	For     []string `json:",omitempty"` // Orchestrators that waited for a word when it was put
+}
+
+// KindAcceptance is the kind of a question what to do about a COMPLETE that was rejected too often.
+const KindAcceptance = "acceptance"
+
+// List returns the parts, oldest first; none of nil.
+func (q *Question) List() []Part {
+	switch {
+	case q == nil:
+		return nil
+	case len(q.Parts) == 0: // of a question that was not put by this package
+		return []Part{{Text: q.Text, At: q.At, Arbiter: q.Arbiter}}
+	}
+	return q.Parts
+}
+
+// ID names the question in the list of what waits for a human.
+func (p Part) ID() string { return fmt.Sprintf("question-%d", p.Number) }
+
+// with returns the question with one part more. Told reports that this part is open already.
+func (q *Question) with(p Part) (joined *Question, told bool) {
+	parts := q.List()
+	if slices.ContainsFunc(parts, func(o Part) bool { return o.Text == p.Text }) {
+		return q, true
+	}
+	joined = joinParts(append(slices.Clip(parts), p))
+	joined.Recalled = q != nil && q.Recalled && !p.Arbiter
+	return joined, false
+}
+
+// joinParts makes one question of its parts; nil of none.
+func joinParts(parts []Part) *Question {
+	if len(parts) == 0 {
+		return nil
+	}
+	q := &Question{At: parts[0].At, Parts: parts}
+	var texts []string
+	for _, p := range parts {
+		texts = append(texts, p.Text)
+		q.Arbiter = q.Arbiter || p.Arbiter
+	}
+	q.Text = strings.Join(texts, "\n\n")
+	return q
+}
+
+// Drop closes the questions that need no answer any more.
+func (s *State) Drop(unwanted func(Part) bool) {
+	if s.Open == nil {
+		return
+	}
+	parts := slices.DeleteFunc(slices.Clone(s.Open.List()), unwanted)
+	if len(parts) == len(s.Open.List()) {
+		return
+	}
+	recalled := s.Open.Recalled
+	if s.Open = joinParts(parts); s.Open != nil {
+		s.Open.Recalled = recalled
+	}
+}
+
+// IsWaitedFor reports whether an Orchestrator that waited when a question was put still waits for its answer. One whose
+// work has failed waits for what is decided about that.
+func (p Part) IsWaitedFor(r *roster.Roster) bool {
+	return slices.ContainsFunc(r.WaitingAgents(), func(id string) bool {
+		a, _ := r.Agent(id)
+		return a.Work != nil && slices.Contains(p.For, id)
+	})
+}
+
+// Undecided reports whether the human has yet to say what becomes of a COMPLETE that was rejected too often.
+func (s *State) Undecided() bool {
+	return slices.ContainsFunc(s.Open.List(), func(p Part) bool { return p.Kind == KindAcceptance })
+}
+
+// AwaitsAnswer reports whether a question of the Arbiter's is open. Nobody but a human who is present settles it.
+func (s *State) AwaitsAnswer() bool { return s.Open != nil && s.Open.Arbiter }
+
+// IsNeededBy reports whether an Orchestrator waits for the answer to a question of the Arbiter's.
+func (s *State) IsNeededBy(id string) bool {
+	return slices.ContainsFunc(s.Open.List(), func(p Part) bool {
+		return p.Arbiter && (p.Number == 0 || slices.Contains(p.For, id))
+	})
+}
+
+// Text is what the human is asked; empty: nothing.
+func (s *State) Text() string {
+	if s.Open == nil {
+		return ""
+	}
+	return s.Open.Text
+}
+
+// Recall notes that the Arbiter was told that it completes over the open question.
+func (s *State) Recall() {
+	q := *s.Open
+	q.Recalled = true
+	s.Open = &q
+}
+
+// Put puts a question to the human, and emits it. It joins those that are open.
+func (s *State) Put(c *effect.Collector, p Part) {
+	p.Number, p.At = s.Asked+1, c.Now
+	joined, open := s.Open.with(p)
+	if open {
+		p = s.again(p)
+	} else {
+		s.Asked, s.Open = p.Number, joined
+	}
+	tell(c, p)
+}
+
+// again takes a question in that is open already, and returns it as it was put first: the Arbiter may be the one
+// who asks now, and others may wait.
+func (s *State) again(p Part) Part {
+	parts := slices.Clone(s.Open.List())
+	i := slices.IndexFunc(parts, func(o Part) bool { return o.Text == p.Text })
+	open := &parts[i]
+	open.Arbiter = open.Arbiter || p.Arbiter
+	for _, id := range p.For {
+		if !slices.Contains(open.For, id) {
+			open.For = append(slices.Clip(open.For), id)
+		}
+	}
+	recalled := s.Open.Recalled && !p.Arbiter
+	s.Open = joinParts(parts)
+	s.Open.Recalled = recalled
+	return *open
+}
+
+// Repeat emits all open questions once more.
+func (s *State) Repeat(c *effect.Collector) {
+	for _, p := range s.Open.List() {
+		tell(c, p)
+	}
+}
+
+func tell(c *effect.Collector, p Part) {
+	e := contract.Question{Text: p.Text}
+	if p.Number > 0 {
+		e.Question = p.ID()
+	}
+	c.Emit(contract.Arbiter, e)
+}

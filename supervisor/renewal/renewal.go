@@ -1,0 +1,166 @@
+// Package renewal follows the succession of the Arbiter: its session is replaced by a new one when its context is full.
+//
+// The Arbiter is asked for a document between two turns, and gives it with the decision HANDOFF; if it cannot, the
+// supervisor generates one. What waits for the Arbiter waits for its successor meanwhile, which receives the document
+// with the first message it reads ([Brief]). The package emits nothing: package supervisor asks, and ends the process.
+package renewal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Stage is how far a renewal is.
+type Stage string
+
+// The stages, in their order.
+const (
+	None  Stage = ""
+	Asked Stage = "asked" // the Arbiter was asked for its document
+	Given Stage = "given" // it gave one, or one was generated; its successor is on the way
+)
+
+// State follows the renewals of the Arbiter.
+type State struct {
+	Stage          Stage
+	Count          int // of the Arbiter so far
+	GeneratedInRow int // of them, in a row, those without a document of its own
+	Rulings        int // since the last renewal
+	ShortInRow     int // renewals in a row that were due again at once
+}
+
+const (
+	// MaxGenerated is how often in a row an Arbiter may be renewed without a word of its own. One that never rules,
+	// however fresh, would go on for ever.
+	MaxGenerated = 2
+	// MaxShort is how often in a row a renewal may be due again after a single ruling. Where what an Arbiter inherits,
+	// or is made to read, fills its window, another is no help.
+	MaxShort = 3
+)
+
+// Withholds reports whether a message of this kind waits for the Arbiter's successor.
+func (s *State) Withholds(kind string) bool {
+	switch s.Stage {
+	case Asked:
+		return kind != conversation.KindRenewal && kind != conversation.KindCorrection && kind != conversation.KindRetry
+	case Given:
+		return true
+	}
+	return false
+}
+
+// Lapse takes back that the Arbiter was asked if it cannot answer any more: its turn ended with the run, or came to
+// nothing.
+func (s *State) Lapse(a *roster.Agent, c *conversation.State) {
+	if s.Stage != Asked || a.Status != roster.Ready || a.Troubles > 0 {
+		return
+	}
+	if !slices.ContainsFunc(slices.Concat(c.Mail, c.InTurn), func(m conversation.Mail) bool {
+		return m.To == a.ID && !s.Withholds(m.Kind)
+	}) {
+		s.Stage = None
+	}
+}
+
+// IsDue reports whether the Arbiter's context is at its end, at the boundary between two turns. A turn that was cut
+// off, or is to be mended, comes first.
+func (s *State) IsDue(a *roster.Agent, c *conversation.State) bool {
+	if s.Stage != None || a.Role != roster.RoleArbiter || a.Status != roster.Ready || !a.HasHistory || !a.ContextLow() ||
+		a.Troubles > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(c.Mail, func(m conversation.Mail) bool { return m.To == a.ID && m.OfSession() })
+}
+
+// IsFutile reports whether another renewal would not help.
+func (s *State) IsFutile() bool { return s.ShortInRow >= MaxShort }
+
+// FutileText says why, for the human.
+func FutileText(a *roster.Agent) string {
+	return fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% of %d tokens): "+
+		"raise --context-tokens or --context-critical, or use a model with a larger window, and resume",
+		a.Context.Pct, a.Context.Window)
+}
+
+// DemandText asks the Arbiter for its document.
+func DemandText(a *roster.Agent) string {
+	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another "+
+		"takes your place, and knows nothing but what you leave. "+
+		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human "+
+		"said that still binds, where each Orchestrator stands, "+
+		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct,
+		a.Context.Window)
+}
+
+// Objection says why a ruling does not fit the renewal; empty: it does. The task's end needs no successor.
+func (s *State) Objection(v verdict.Arbiter) string {
+	switch {
+	case v.Decision == verdict.Handoff && s.Stage != Asked:
+		return "HANDOFF is given only when the supervisor asks you to be renewed, and it has not."
+	case v.Decision != verdict.Handoff && v.Decision != verdict.Complete && s.Stage == Asked:
+		return "Your context is at its end: nothing but HANDOFF, with your document, is taken now."
+	}
+	return ""
+}
+
+// Ruled counts a ruling.
+func (s *State) Ruled(v verdict.Arbiter) {
+	if v.Decision != verdict.Handoff {
+		s.Rulings++
+	}
+}
+
+// Generate counts a renewal without a document of the Arbiter's own, and reports whether there were too many in a row.
+func (s *State) Generate() (tooOften bool) {
+	s.GeneratedInRow++
+	return s.GeneratedInRow > MaxGenerated
+}
+
+// Renew counts a renewal, whose successor is on the way.
+func (s *State) Renew() {
+	s.Stage = Given
+	s.Count++
+	if s.Rulings <= 1 {
+		s.ShortInRow++
+	} else {
+		s.ShortInRow = 0
+	}
+	s.Rulings = 0
+}
+
+// Legacy is what an Arbiter leaves to the next one.
+type Legacy struct {
+	Document string // its document, for a model
+	Task     *task.State
+	Roster   *roster.Roster
+	Question string // that the human has not answered; empty: none
+	Ledger   string // of decisions, for a model
+	Talk     *conversation.State
+}
+
+// Brief is what an Arbiter receives with the first message it reads.
+func Brief(l Legacy) string {
+	var b strings.Builder
+	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
+		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is " +
+		"what it left, and the supervisor's record. " +
+		"Then comes the message that is yours to rule on.\n\n")
+	b.WriteString(l.Document)
+	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n",
+		cmp.Or(l.Task.Text, "(nothing)"), task.PlanText(l.Task.Plan), l.Roster.ForSuccessor())
+	if l.Question != "" {
+		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", l.Question)
+	}
+	b.WriteString("\n## The ledger of decisions\n\n" + l.Ledger)
+	b.WriteString("\n## What was said last\n")
+	b.WriteString(l.Talk.Recollect(contract.Arbiter, conversation.QuotedTalk, l.Roster.DisplayName))
+	return b.String()
+}

@@ -1,0 +1,77 @@
+package roster
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Dirs says where the agents of a run work: in the run's directory, or in directories of their own.
+type Dirs struct {
+	Options *runconfig.Options
+	Roster  *Roster
+}
+
+// Own is where an agent starts that has a directory of its own; empty: it shares the run's.
+func (d Dirs) Own(id string) string {
+	if d.Place(id).Agent == "" {
+		return ""
+	}
+	return d.Options.Workspace.Dir(id)
+}
+
+// Place is what an agent's directory is asked for with; zero: it shares the run's.
+func (d Dirs) Place(id string) runconfig.Place {
+	a, ok := d.Roster.Agent(id)
+	switch {
+	case !ok:
+	case a.Role == RoleArbiter && d.Options.Workspace.Isolated():
+		return runconfig.Place{Agent: id, Generation: a.Generation}
+	case a.Isolation != "":
+		p := runconfig.Place{Agent: id, Generation: a.Generation, Kind: a.Isolation, After: a.Predecessor}
+		if d.Options.Sandbox != nil { // which must not let it write to the user's Git directory
+			p.Kind = runconfig.IsolationClone
+		}
+		return p
+	}
+	return runconfig.Place{}
+}
+
+// Of is where an agent starts.
+func (d Dirs) Of(id string) string {
+	if dir := d.Own(id); dir != "" {
+		return dir
+	}
+	return d.Options.CWD
+}
+
+// Result has the files that the run delivers: where checks are repeated and criteria are judged.
+func (d Dirs) Result() string {
+	if d.Options.Workspace.Isolated() {
+		return d.Options.Workspace.Dir(contract.Arbiter)
+	}
+	return d.Options.CWD
+}
+
+// Sandbox is what confines a process that works in a directory; nil: nothing does.
+func (d Dirs) Sandbox(dir string) *bridge.SandboxConfig {
+	o := d.Options
+	if o.Sandbox == nil || dir == o.CWD {
+		return o.Sandbox
+	}
+	cfg := *o.Sandbox
+	top := dir
+	for _, a := range d.Roster.Agents { // the agent starts below the top where the run does
+		if d.Own(a.ID) == dir {
+			top = o.Workspace.Top(a.ID)
+		}
+	}
+	cfg.Write = append(slices.Clone(cfg.Write), top)
+	if o.Workspace.Objects != "" {
+		cfg.Read = append(slices.Clone(cfg.Read), o.Workspace.Objects)
+	}
+	cfg.Reach = append(slices.Clone(cfg.Reach), top) // it lies in the state directory, which is hidden
+	return &cfg
+}

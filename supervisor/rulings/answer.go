@@ -1,0 +1,119 @@
+package rulings
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Unfit says why a decision cannot be acted on; empty: it can. Deciders see to that themselves; this holds where one
+// does not.
+func Unfit(o *runconfig.Options, d decider.Decision) string {
+	switch d.Decision {
+	case verdict.SelectMode:
+		if _, ok := o.ModeNamed(d.Mode); !ok {
+			return fmt.Sprintf("there is no mode %q", d.Mode)
+		}
+	case verdict.Continue, verdict.Retry, verdict.Complete:
+	default:
+		return fmt.Sprintf("there is no decision %q", d.Decision)
+	}
+	return ""
+}
+
+// ByRules is what the deterministic rules answer, and why they were asked. Its Decision is empty where there is no
+// agent that a rule could choose.
+func (p *Request) ByRules(why string) decider.Decision {
+	var rules decider.Rules
+	var d decider.Decision
+	if p.Point == decision.PointSelect {
+		d, _ = rules.Select(p.Select)
+	} else {
+		d, _ = rules.Evaluate(p.Evaluate)
+	}
+	d.Source, d.Warnings = decider.ByFallback, append(d.Warnings, why)
+	return d
+}
+
+// TakenUp has another of the same mode go on with what an agent hands off: that its work is not done is no question,
+// and an agent of that mode has the tools for it. why says why the rules decide; empty: they do not.
+func TakenUp(name, why string) decider.Decision {
+	d := decider.Decision{Decision: verdict.Continue, Reason: name +
+		" hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
+	if why != "" {
+		d.Source, d.Warnings = decider.ByFallback, []string{why}
+	}
+	return d
+}
+
+// GoOn finds who goes on: the agent whose work was judged if it lives, else one of the same mode.
+func (p *Request) GoOn(w Standing, v verdict.Arbiter) verdict.Arbiter {
+	about := p.About
+	if about == "" {
+		about = w.Task.LastWorked()
+	}
+	if a, ok := w.Roster.Agent(about); ok && a.Alive() && a.Standing != roster.HandedOff {
+		v.To = about
+		v.Message = cmp.Or(v.Message, goOnText(w.Task, v))
+		return v
+	}
+	mode := ""
+	if a, ok := w.Roster.Agent(about); ok {
+		mode = a.Mode
+	} else if last := w.Task.History.Last(1); len(last) > 0 && last[0].Agent != task.AnyMode {
+		mode = last[0].Agent
+	}
+	if _, known := w.Options.ModeNamed(mode); !known {
+		mode = ""
+	}
+	v.Decision, v.Mode = verdict.SelectMode, mode
+	return v
+}
+
+// goOnText is the message to an agent that goes on.
+func goOnText(t *task.State, v verdict.Arbiter) string {
+	text := "Go on with the task."
+	if v.Decision == verdict.Retry {
+		text = "It failed. Try again, another way."
+	}
+	if i := t.StepAtHand(); i >= 0 {
+		text += fmt.Sprintf(" At hand is step %d of the plan: %s", i+1, t.Plan[i].Text)
+	}
+	return text + "\n\n" + v.Reason
+}
+
+// Brief is the brief of an Orchestrator that was not summoned by the Arbiter. Aside: it is to do something beside the
+// plan. The error says why the user's template could not be used; the brief is usable all the same.
+func (s *State) Brief(w Standing, v verdict.Arbiter, aside bool) (text string, err error) {
+	set, err := prompts.NewSet(w.Options.Templates)
+	if err == nil {
+		text, err = set.Brief(prompts.Brief{Input: s.briefed(w), Mode: v.Mode, Reason: v.Reason, Message: v.Message,
+			Aside: aside})
+	}
+	if err != nil || strings.TrimSpace(text) == "" {
+		return w.Task.Text + "\n\n" + task.PlanText(w.Task.Plan),
+			fmt.Errorf("the template of briefs cannot be used: %v", err)
+	}
+	return text, nil
+}
+
+// briefed is what a brief is made from. A document that is handed over beside the brief is not told in it, too.
+func (s *State) briefed(w Standing) decision.SelectAgentInput {
+	in := decision.Select(s.Record(w))
+	last := w.Task.History.Last(1)
+	if len(last) == 0 || last[0].ID != w.Handoff.NextPredecessor() {
+		return in
+	}
+	in.History[len(in.History)-1].Document = nil
+	in.OpenPoints = slices.DeleteFunc(in.OpenPoints, func(p decision.OpenPoint) bool { return p.Agent == last[0].Agent })
+	return in
+}

@@ -1,0 +1,212 @@
+package rulings
+
+import (
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+)
+
+// Standing is where a run stands, as far as decisions depend on it. It is only read.
+type Standing struct {
+	Options      *runconfig.Options
+	Task         *task.State
+	Roster       *roster.Roster
+	Conversation *conversation.State
+	Handoff      *handoff.State
+	Tokens       int // used so far
+	CostUSD      float64
+	Elapsed      time.Duration
+}
+
+// AsksOther reports whether another than the Arbiter's session decides at the points.
+func (s *State) AsksOther(o *runconfig.Options) bool {
+	return o.Decider != "" && o.Decider != runconfig.DeciderSession && !s.DeciderYielded
+}
+
+// Withholds reports whether a message waits for a decision that the Arbiter does not make.
+func (s *State) Withholds(o *runconfig.Options, t *task.State, m *conversation.Mail) bool {
+	switch {
+	case m.To != contract.Arbiter || m.Sent:
+		return false
+	case s.FallbackReason != "":
+		return true
+	case !s.AsksOther(o) || t.Text == "":
+		return false
+	}
+	return m.EndsExecution() || m.Kind == conversation.KindTask && t.Phase != machine.Idle
+}
+
+// FailedBefore is who waits for what the Arbiter was to rule on its failure; empty: nobody.
+func (s *State) FailedBefore(r *roster.Roster) string {
+	if p := s.ArbiterRequest; p != nil && p.Point == decision.PointSelect {
+		if a, ok := r.Agent(p.About); ok && a.Alive() && a.Standing == roster.Waiting {
+			return a.ID
+		}
+	}
+	return ""
+}
+
+// Due finds the point of decision that the task stands at.
+func (s *State) Due(w Standing) (point decision.Point, about string, ok bool) {
+	if w.Task.Text == "" {
+		return "", "", false
+	}
+	for _, m := range w.Conversation.Mail {
+		if !m.AwaitsJudgement() || w.Task.Phase == machine.Idle {
+			continue
+		}
+		if a, _ := w.Roster.Agent(m.From); m.Stumble || w.Task.LeftUndone(&a) || !w.Roster.AnyWorks() {
+			return pointOf(&m), m.From, true // what is done waits for what others still do
+		}
+	}
+	if id := s.FailedBefore(w.Roster); s.FallbackReason != "" && id != "" {
+		return decision.PointSelect, id, true // the Arbiter had read of the failure, and rules no more
+	}
+	aside := s.FallbackReason != "" || w.Roster.Agents[0].Status != roster.Busy && !w.Conversation.AsksArbiter()
+	if w.Task.Phase == machine.Evaluating {
+		if id := w.Task.LastWorked(); aside && id != "" && !w.Roster.Engaged() && !w.Handoff.IsDue() {
+			return decision.PointEvaluate, id, true // the Arbiter had read it, and rules no more
+		}
+	}
+	switch {
+	case w.Handoff.IsDue():
+		return "", "", false
+	case w.Task.Phase == machine.Error:
+		if w.Roster.AnyWorks() {
+			return "", "", false // the one that broke waits for a word
+		}
+	case w.Task.Phase == machine.Idle || w.Roster.Engaged():
+		return "", "", false // in executing, too, nobody may be left: the Arbiter released them, and then ruled no more
+	}
+	return decision.PointSelect, "", aside // else it speaks with somebody, and may rule itself
+}
+
+// pointOf is the point of decision that a message which ends an execution stands at.
+func pointOf(m *conversation.Mail) decision.Point {
+	if m.Stumble {
+		return decision.PointSelect
+	}
+	return decision.PointEvaluate
+}
+
+// Record is the task as the inputs of decisions are built from.
+func (s *State) Record(w Standing) decision.Record {
+	o := w.Options
+	r := decision.Record{
+		Task: w.Task.Text, History: w.Task.History, Error: w.Task.LastError, Failed: failedChecks(w),
+		Iteration: w.Task.Iterations, MaxIterations: o.MaxIterations, Failures: w.Task.Failures,
+		MaxFailures:   o.MaxFailures,
+		TotalFailures: w.Task.TotalFailures, MaxTotalFailures: o.FailureLimit(s.FallbackReason != ""),
+		TokensUsed: w.Tokens, CostUSD: w.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: w.Elapsed,
+	}
+	for _, p := range w.Task.Plan {
+		r.Steps = append(r.Steps, decision.Step{Description: p.Text, Status: p.Status, Mode: p.Mode,
+			AgentUsed: p.Agent})
+	}
+	for _, a := range o.AvailableModes() {
+		d := decision.AgentDescription{
+			Name: a.Name, DisplayName: a.Name, WhenToUse: a.Description,
+			Tools: decision.ToolLists{Allowed: a.Tools, Blocked: a.DisallowedTools},
+		}
+		if p, known := o.Performance[a.Name]; known {
+			d.RecentPerformance = &p
+		}
+		r.Agents = append(r.Agents, d)
+	}
+	return r
+}
+
+// failedChecks are the checks and criteria that kept a COMPLETE from taking effect, as deciders are shown them.
+func failedChecks(w Standing) []decision.Check {
+	return append(w.Handoff.FailedChecks(), w.Task.FailedCriteria()...)
+}
+
+// Request builds the question of the point at which the task stands.
+func (s *State) Request(w Standing, point decision.Point, about string) *Request {
+	p := &Request{Point: point, About: about}
+	for i := range w.Conversation.Mail {
+		if m := &w.Conversation.Mail[i]; m.AwaitsJudgement() {
+			p.Heard = append(p.Heard, m.ID)
+		}
+	}
+	r := s.Record(w)
+	r.Judged = about
+	p.Select = decision.Select(r)
+	var raw any = p.Select
+	if point == decision.PointEvaluate {
+		p.Evaluate = decision.Evaluate(r)
+		raw = p.Evaluate
+	}
+	var err error
+	p.Input, err = jsonl.Marshal(raw)
+	if err != nil {
+		panic(err) // our own types
+	}
+	return p
+}
+
+// Ask puts a question to the run's decider.
+func (s *State) Ask(c *effect.Collector, p *Request) {
+	s.DeciderRequests++
+	p.Serial = s.DeciderRequests
+	s.DeciderRequest = p
+	c.Do(effect.Decide{Question: decider.Record{Serial: p.Serial, Number: s.Decisions + 1, Point: p.Point, About: p.About,
+		Input: p.Input}})
+}
+
+// ShowArbiter notes what the Arbiter is shown with a message, where its ruling on it is one of the task machine's
+// decisions.
+func (s *State) ShowArbiter(w Standing, m conversation.Mail) {
+	if s.AsksOther(w.Options) {
+		return
+	}
+	t := w.Task
+	switch {
+	case m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRetry:
+		// It is about what was asked already.
+	case m.EndsExecution():
+		s.ArbiterRequest = s.Request(w, pointOf(&m), m.From)
+	case t.Text == "" || m.Kind == conversation.KindRenewal:
+		s.ArbiterRequest = nil
+	case t.Phase == machine.Selecting, t.Phase == machine.Error,
+		t.Phase == machine.Idle && m.From == contract.Human: // the task itself
+		s.ArbiterRequest = s.Request(w, decision.PointSelect, "")
+	case t.Phase == machine.Evaluating && m.Kind == conversation.KindNotice && len(failedChecks(w)) > 0:
+		s.ArbiterRequest = s.Request(w, decision.PointEvaluate, t.LastWorked()) // its COMPLETE was sent back
+	default:
+		s.ArbiterRequest = nil
+	}
+}
+
+// AsksAt returns the point of decision at which the Arbiter was asked and gave no valid verdict; false: there was none.
+func (s *State) AsksAt(w Standing) (point decision.Point, about string, ok bool) {
+	if w.Task.Text == "" {
+		return "", "", false
+	}
+	switch p := s.ArbiterRequest; {
+	case w.Task.Phase == machine.Evaluating && p != nil && p.Point == decision.PointEvaluate:
+		return p.Point, p.About, true
+	case w.Task.Phase == machine.Selecting && !w.Roster.Engaged() && !w.Handoff.IsDue(),
+		w.Task.Phase == machine.Error && !w.Roster.AnyWorks() && !w.Handoff.IsDue():
+		return decision.PointSelect, "", true
+	}
+	return "", "", false
+}
+
+// IsStumbling reports whether what follows from an Orchestrator's failure is yet to be decided.
+func (s *State) IsStumbling(w Standing, id string) bool {
+	return id == s.FailedBefore(w.Roster) || slices.ContainsFunc(w.Conversation.Mail, func(m conversation.Mail) bool {
+		return m.From == id && m.Stumble && !m.Sent
+	})
+}

@@ -1,0 +1,145 @@
+package rulings
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// selecting is a run whose task needs an agent.
+func selecting(mail ...conversation.Mail) Standing {
+	o := runconfig.Options{Decider: runconfig.DeciderRules}.WithDefaults()
+	arbiter := &roster.Agent{
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter}, Role: roster.RoleArbiter},
+		AgentProcess:  roster.AgentProcess{Status: roster.Ready},
+	}
+	return Standing{
+		Options: &o, Task: &task.State{Text: "Build it", Phase: machine.Selecting},
+		Roster:       &roster.Roster{Agents: []*roster.Agent{arbiter}},
+		Conversation: &conversation.State{Mail: mail}, Handoff: &handoff.State{},
+	}
+}
+
+var done = conversation.Mail{ID: "m1", From: "orch-1", To: contract.Arbiter, Kind: verdict.KindDone}
+
+// TestDue: a document is judged, else an agent is selected, unless something is on its way.
+func TestDue(t *testing.T) {
+	var s State
+	if point, about, ok := s.Due(selecting(done)); !ok || point != decision.PointEvaluate || about != "orch-1" {
+		t.Errorf("%s about %q, %v", point, about, ok)
+	}
+	if point, _, ok := s.Due(selecting()); !ok || point != decision.PointSelect {
+		t.Errorf("%s, %v", point, ok)
+	}
+	asked := conversation.Mail{From: contract.Human, To: contract.Arbiter, Kind: conversation.KindMessage}
+	if _, _, ok := s.Due(selecting(asked)); ok {
+		t.Error("the Arbiter has a word to read, and may rule on it")
+	}
+	w := selecting()
+	w.Handoff.Add(handoff.Handover{Kind: handoff.KindDone})
+	if _, _, ok := s.Due(w); ok {
+		t.Error("a document is on its way")
+	}
+}
+
+// TestWithholds: what another decides on is kept from the Arbiter; while the rules decide, everything is.
+func TestWithholds(t *testing.T) {
+	var s State
+	w := selecting()
+	notice := conversation.Mail{To: contract.Arbiter, Kind: conversation.KindNotice}
+	if !s.Withholds(w.Options, w.Task, &done) || s.Withholds(w.Options, w.Task, &notice) {
+		t.Error("only what ends an execution is withheld")
+	}
+	s.DeciderYielded = true
+	if s.Withholds(w.Options, w.Task, &done) {
+		t.Error("the decider left it to the Arbiter")
+	}
+	var c effect.Collector
+	s.EnterFallback(&c, "it is parked.")
+	if !s.Withholds(w.Options, w.Task, &notice) || s.DeciderText() != "; the rules decide in your place: it is parked." {
+		t.Error("the rules decide")
+	}
+	s.EnterFallback(&c, "it is gone")
+	if s.LeaveFallback(&c); s.FallbackReason != "" || len(c.Effects()) != 2 {
+		t.Errorf("%q, %d effects", s.FallbackReason, len(c.Effects()))
+	}
+}
+
+// TestRule: a ruling is counted, and recorded with what the Arbiter had read; nothing is asked any more.
+func TestRule(t *testing.T) {
+	var s State
+	var c effect.Collector
+	s.Ask(&c, s.Request(selecting(done), decision.PointEvaluate, "orch-1"))
+	if s.DeciderRequest.Serial != 1 || len(s.DeciderRequest.Heard) != 1 {
+		t.Fatalf("%+v", s.DeciderRequest)
+	}
+	s.ArbiterRequest = s.DeciderRequest
+	s.Read(conversation.Mail{ID: "m1", To: contract.Arbiter, Content: "first"})
+	s.Read(conversation.Mail{ID: "m2", To: contract.Arbiter, Content: "second"})
+	s.ForgetReading("m1")
+	v := verdict.Arbiter{Decision: verdict.Continue, To: "orch-1", Reason: "because\nof that"}
+	by := s.Rule(&c, v, decider.BySession)
+	if by.Point != decision.PointEvaluate || s.Decisions != 1 || s.DeciderRequest != nil || s.ArbiterRequest != nil {
+		t.Errorf("%+v, %+v", by, s)
+	}
+	if d := s.Unrecorded; len(d) != 1 || d[0].Decision.Prompt != "second" || d[0].About != "orch-1" {
+		t.Errorf("%+v", d)
+	}
+	if s.Noted(1); len(s.Unrecorded) != 0 {
+		t.Error("it is recorded")
+	}
+	for range LedgerKept + 1 {
+		s.Enter(time.Unix(0, 0), v, decider.ByRules)
+	}
+	if len(s.Ledger) != LedgerKept ||
+		!strings.HasPrefix(s.LedgerText(), "- 00:00:00 CONTINUE orch-1 (by rules): because\n  of that\n") {
+		t.Errorf("%d entries: %.100s", len(s.Ledger), s.LedgerText())
+	}
+}
+
+// TestGoOn: the agent whose work was judged goes on, or another of its mode.
+func TestGoOn(t *testing.T) {
+	w := selecting()
+	worker := &roster.Agent{
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: roster.RoleOrchestrator,
+			Mode: "tester"},
+		AgentProcess: roster.AgentProcess{Status: roster.Ready},
+	}
+	w.Roster.Agents = append(w.Roster.Agents, worker)
+	p := Request{About: "orch-1"}
+	if v := p.GoOn(w, verdict.Arbiter{Decision: verdict.Retry, Reason: "r"}); v.To != "orch-1" ||
+		v.Message != "It failed. Try again, another way.\n\nr" {
+		t.Errorf("%+v", v)
+	}
+	worker.Standing = roster.HandedOff
+	if v := p.GoOn(w, verdict.Arbiter{Decision: verdict.Continue}); v.Decision != verdict.SelectMode || v.Mode != "tester" {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestUnfit: decisions that nothing can be done about.
+func TestUnfit(t *testing.T) {
+	o := runconfig.Options{}
+	for want, d := range map[string]decider.Decision{
+		"":                         {Decision: verdict.Complete},
+		`there is no mode "x"`:     {Decision: verdict.SelectMode, Mode: "x"},
+		`there is no decision "Y"`: {Decision: "Y"},
+	} {
+		if got := Unfit(&o, d); got != want {
+			t.Errorf("%+v: %q", d, got)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+// Package rulings keeps what is to be decided in a run, who decides it, and what was decided.
+//
+// The task machine asks at two points: which agent works next, and what follows from what was done. The run's decider
+// answers: the Arbiter in its session, or another, whose decisions the Arbiter then reads in its work log. While the
+// Arbiter cannot rule (State.FallbackReason), the rules do. A [Request] is such a question as it was put, with the
+// input that the answer is made from. Every decision is kept in a ledger, and is recorded with its input; one that is
+// not recorded yet is kept in the state.
+//
+// The package finds the point and keeps the books. Package supervisor does what was decided.
+package rulings
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// State is what a run decides. It is a value: slices are cloned before they are written.
+type State struct {
+	Decisions       int             // rulings of the run, by all deciders
+	ArbiterRequest  *Request        // what the Arbiter was shown with the message it rules on
+	Readings        []Reading       // what it has taken up since it last ruled, oldest first
+	DeciderRequest  *Request        // what another decider is asked
+	DeciderRequests int             // put to it so far
+	DeciderYielded  bool            // that one leaves it to the Arbiter
+	Unrecorded      []input.Decided // decisions that are not recorded yet
+	FallbackReason  string          // why the rules decide in the Arbiter's place; empty: they do not
+	Ledger          []Ruling        // the ledger of decisions, oldest first
+}
+
+// Request is a question of the task machine's as it was put.
+type Request struct {
+	Serial int `json:",omitempty"` // of the questions to the run's decider
+	Point  decision.Point
+	About  string // whose document is judged
+	Input  json.RawMessage
+	Heard  []string `json:",omitempty"` // messages that had ended executions by then
+
+	Select   decision.SelectAgentInput
+	Evaluate decision.EvaluateProgressInput `json:",omitzero"` // at PointEvaluate
+}
+
+// Reading is a message that the Arbiter's session has taken up since it last ruled, as it was sent: what the next
+// ruling is made from, beside the conversation before it.
+type Reading struct{ Message, Content string }
+
+// Ruling is a decision as the ledger keeps it: what the next Arbiter must stand by.
+type Ruling struct {
+	At       time.Time
+	Decision string
+	To, Mode string
+	Reason   string
+	Source   string
+}
+
+const (
+	// LedgerKept is how many decisions the ledger keeps, the last ones.
+	LedgerKept = 200
+	// reasonKept bounds the reason of a decision in the ledger, in bytes.
+	reasonKept = 300
+	// readingKept bounds what is recorded of the messages of one ruling, in bytes.
+	readingKept = 256 << 10
+)
+
+// Enter puts a decision into the ledger.
+func (s *State) Enter(at time.Time, v verdict.Arbiter, source decider.Source) {
+	keep := s.Ledger
+	if len(keep) >= LedgerKept {
+		keep = keep[len(keep)-LedgerKept+1:]
+	}
+	s.Ledger = append(slices.Clone(keep), Ruling{
+		At: at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: words.Head(v.Reason, reasonKept),
+		Source: string(source),
+	})
+}
+
+// LedgerText lists what was decided, for a model.
+func (s *State) LedgerText() string {
+	var b strings.Builder
+	for _, r := range s.Ledger {
+		fmt.Fprintf(&b, "- %s %s", r.At.UTC().Format("15:04:05"), r.Decision)
+		for _, more := range []string{r.To, r.Mode} {
+			if more != "" {
+				b.WriteString(" " + more)
+			}
+		}
+		if r.Source != string(decider.BySession) {
+			b.WriteString(" (by " + r.Source + ")")
+		}
+		fmt.Fprintf(&b, ": %s\n", strings.ReplaceAll(r.Reason, "\n", "\n  "))
+	}
+	if b.Len() == 0 {
+		return "(nothing)\n"
+	}
+	return b.String()
+}
+
+// Note has a decision recorded that was made here. Until it is, the state holds it: a crash in between must not cost
+// the record.
+func (s *State) Note(c *effect.Collector, d input.Decided) {
+	s.Unrecorded = append(slices.Clip(s.Unrecorded), d)
+	c.Do(effect.Note{Decision: decider.Record(d)})
+}
+
+// NoteAgain has those recorded that the end of a process kept from it.
+func (s *State) NoteAgain(c *effect.Collector) {
+	for _, d := range s.Unrecorded {
+		c.Do(effect.Note{Decision: decider.Record(d)})
+	}
+}
+
+// Noted lets go of a decision that is recorded.
+func (s *State) Noted(number int) {
+	recorded := func(d input.Decided) bool { return d.Number == number }
+	if slices.ContainsFunc(s.Unrecorded, recorded) {
+		s.Unrecorded = slices.DeleteFunc(slices.Clone(s.Unrecorded), recorded)
+	}
+}
+
+// Read notes that the Arbiter has taken up a message.
+func (s *State) Read(m conversation.Mail) {
+	if m.To != contract.Arbiter || m.Content == "" {
+		return
+	}
+	s.ForgetReading(m.ID) // it may have been sent twice
+	s.Readings = append(slices.Clip(s.Readings), Reading{Message: m.ID, Content: m.Content})
+}
+
+// ForgetReading takes back that a message was read: it is sent again.
+func (s *State) ForgetReading(id string) {
+	of := func(r Reading) bool { return r.Message == id }
+	if slices.ContainsFunc(s.Readings, of) {
+		s.Readings = slices.DeleteFunc(slices.Clone(s.Readings), of)
+	}
+}
+
+// takeReadings returns the text of what the Arbiter read for the ruling at hand; the next ruling begins with nothing.
+func (s *State) takeReadings() string {
+	parts := make([]string, len(s.Readings))
+	for i, r := range s.Readings {
+		parts[i] = r.Content
+	}
+	s.Readings = nil
+	text := strings.Join(parts, "\n")
+	if len(text) <= readingKept {
+		return text
+	}
+	return strings.ToValidUTF8(text[:readingKept], "") +
+		fmt.Sprintf("\n(cut here: the first %d of %d bytes are recorded)", readingKept, len(text))
+}
+
+// By says who made a decision, and how.
+type By struct {
+	Source   decider.Source
+	Point    decision.Point
+	CostUSD  float64
+	Warnings []string
+}
+
+// Rule counts what the Arbiter ruled in its session, or the rules in its place, and has it recorded with what it was
+// made from. Nothing else is asked any more.
+func (s *State) Rule(c *effect.Collector, v verdict.Arbiter, source decider.Source, warnings ...string) By {
+	s.Decisions++
+	by := By{Source: source, Point: decision.PointTalk, Warnings: warnings}
+	f := input.Decided{Number: s.Decisions, Decision: decider.Decision{
+		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary,
+		Source: source, Warnings: warnings,
+	}}
+	if p := s.ArbiterRequest; p != nil {
+		by.Point, f.About, f.Input = p.Point, p.About, p.Input
+	}
+	f.Point = by.Point
+	if read := s.takeReadings(); source == decider.BySession {
+		f.Decision.Prompt = read
+	}
+	s.ArbiterRequest, s.DeciderRequest, s.DeciderYielded = nil, nil, false
+	s.Note(c, f)
+	return by
+}
+
+// LeaveFallback gives the decisions back to the Arbiter.
+func (s *State) LeaveFallback(c *effect.Collector) {
+	if s.FallbackReason == "" {
+		return
+	}
+	s.FallbackReason = ""
+	c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
+}
+
+// EnterFallback has the rules decide until the Arbiter can rule again.
+func (s *State) EnterFallback(c *effect.Collector, why string) {
+	if s.FallbackReason == "" {
+		c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " +
+			strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
+	}
+	s.FallbackReason = why
+}
+
+// WithFallback adds to how a run ended that the Arbiter did not lead it there.
+func (s *State) WithFallback(text string) string {
+	if s.FallbackReason == "" {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " +
+		words.Head(words.FirstLine(s.FallbackReason), 300)
+}
+
+// DeciderText says where the present decision is. It follows the name of the run's decider; empty: nothing is decided.
+func (s *State) DeciderText() string {
+	switch {
+	case s.FallbackReason != "":
+		return "; the rules decide in your place: " + s.FallbackReason
+	case s.DeciderRequest != nil:
+		return ", which is being asked"
+	case s.DeciderYielded:
+		return ", which leaves the next decision to you"
+	}
+	return ""
+}
+
+// Text is what the Arbiter reads of where the task stands, with a message on which it decides; empty where there is
+// nothing to tell yet.
+func (p *Request) Text(templates map[string]string) string {
+	if p == nil {
+		return ""
+	}
+	set, err := prompts.NewSet(templates)
+	if err != nil || len(p.Select.History) == 0 && p.Select.LastError == nil {
+		return ""
+	}
+	text, err := set.State(prompts.State{Input: p.Select, Point: p.Point})
+	if err != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,88 @@
+package toolset
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Status is what the tool `status` tells of.
+type Status struct {
+	Options      *runconfig.Options
+	Roster       *roster.Roster
+	Task         *task.State
+	WorkLog      int     // entries that wait
+	Exchanges    int     // of agents since a human spoke
+	Spent        float64 // US dollars
+	Unled        bool    // the rules decide in the Arbiter's place
+	Decider      string  // where the present decision is; follows the decider's name
+	HumanPresent bool
+}
+
+// Text is the answer of the tool.
+func (s Status) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "state: %s\n", s.Task.Phase)
+	list, others := s.Roster.Shown()
+	b.WriteString(roster.OthersText(others))
+	for _, a := range append([]*roster.Agent{s.Roster.Agents[0]}, list...) {
+		fmt.Fprintf(&b, "%s (%s)", a.ID, a.Name)
+		if a.Mode != "" {
+			fmt.Fprintf(&b, " as %s", a.Mode)
+		}
+		fmt.Fprintf(&b, ": process %s", a.Status)
+		if a.Role == roster.RoleOrchestrator {
+			fmt.Fprintf(&b, ", %s", a.Standing)
+		}
+		if a.Context.Window > 0 {
+			fmt.Fprintf(&b, ", context %.1f%% of %d tokens", a.Context.Pct, a.Context.Window)
+			if a.Context.TurnsLeft > 0 {
+				fmt.Fprintf(&b, " (about %d turns left)", a.Context.TurnsLeft)
+			}
+		}
+		if a.Compactions > 0 {
+			fmt.Fprintf(&b, ", compacted %d times", a.Compactions)
+		}
+		if a.CurrentTool != "" {
+			fmt.Fprintf(&b, ", at %s", a.CurrentTool)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "plan:\n%s", task.PlanText(s.Task.Plan))
+	fmt.Fprintf(&b, "\nwork log entries waiting: %d\n", s.WorkLog)
+	fmt.Fprintf(&b, "orchestrators summoned: %d of %d; living %d of %d; exchanges without a human: %d of %d; cost: $%.4f",
+		s.Task.Iterations, s.Options.MaxIterations, s.Roster.LivingCount(), s.Options.MaxOrchestrators, s.Exchanges,
+		s.Options.MaxExchanges, s.Spent)
+	if s.Options.MaxCostUSD > 0 {
+		fmt.Fprintf(&b, " of $%.4f", s.Options.MaxCostUSD)
+	}
+	b.WriteString("\n")
+	b.WriteString(s.taskText())
+	if !s.HumanPresent {
+		b.WriteString("no human is present\n")
+	}
+	return b.String()
+}
+
+// taskText is what `status` tells of the task as the machine sees it.
+func (s Status) taskText() string {
+	most := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf(" of %d", n)
+	}
+	text := fmt.Sprintf("executions: %d; failures in a row: %d%s; in all: %d%s\ndecider: %s", s.Task.History.Len(),
+		s.Task.Failures, most(s.Options.MaxFailures), s.Task.TotalFailures, most(s.Options.FailureLimit(s.Unled)),
+		cmp.Or(s.Options.Decider, runconfig.DeciderSession))
+	text += s.Decider
+	if f := s.Task.LastError; f != nil {
+		text += fmt.Sprintf("\nlast error, of a %s: %s", f.Agent, words.Head(words.FirstLine(f.Message), 300))
+	}
+	return text + "\n"
+}
