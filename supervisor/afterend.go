@@ -69,11 +69,11 @@ func tellsOf(f input.Body) bool {
 // to stop everything at once does not wait for an end in order.
 func (st *step) commandedLate(f input.Command) {
 	if _, halt := f.Command.Body.(contract.Halt); halt && !st.refuseCommand(f) {
-		st.accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
+		st.out.Accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
 		st.do(effect.Shutdown{Fast: true})
 		return
 	}
-	st.reject(f.Command.Ref, "the run is ending")
+	st.out.Reject(f.Command.Ref, "the run is ending")
 }
 
 // happenedLate keeps the books while the agents are being stopped.

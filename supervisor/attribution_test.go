@@ -63,7 +63,7 @@ func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 			for id, want := range c.steps {
 				a := p.agent(id)
 				st := step{State: p.s, at: p.at}
-				if got := st.agentFailure(a.ID, bridge.CatCrash, "it broke").Step; got != want {
+				if got := st.Task.AgentFailure(&st.Roster, a.ID, bridge.CatCrash, "it broke", st.at).Step; got != want {
 					t.Errorf("a failure of %s is of step %d, want %d", id, got, want)
 				}
 			}

@@ -32,7 +32,7 @@ func (st *step) checked(f input.Checked) {
 	}
 	e := contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handoff.KindRepeated}
 	if p, ok := st.Handoff.Proof(check); ok && e.Again && r.Result == verdict.CheckFailed {
-		if by := st.lastChange(p).Agent; by != "" {
+		if by := p.LastChange(&st.Changes).Agent; by != "" {
 			e.Agents = []string{by}
 		}
 	}

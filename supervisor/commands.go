@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
@@ -40,7 +41,7 @@ func (st *step) commanded(c contract.Command) {
 		st.killCommand(c.Ref, b.ID)
 	case contract.Pause:
 		st.Paused = true
-		st.accept(c.Ref, "paused: running turns end, nothing more is sent")
+		st.out.Accept(c.Ref, "paused: running turns end, nothing more is sent")
 	case contract.Continue:
 		st.carryOn(c.Ref)
 	case contract.ForceAgent:
@@ -55,11 +56,11 @@ func (st *step) commanded(c contract.Command) {
 	case contract.SetPlan:
 		unknown := func(s contract.Step) bool { _, ok := st.Options.ModeNamed(s.Mode); return s.Mode != "" && !ok }
 		if i := slices.IndexFunc(b.Steps, unknown); i >= 0 {
-			st.reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode,
+			st.out.Reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode,
 				strings.Join(st.Options.ModeNames(), ", "))
 			return
 		}
-		st.accept(c.Ref, "plan set")
+		st.out.Accept(c.Ref, "plan set")
 		st.setPlan(b.Steps)
 		st.tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
@@ -69,12 +70,18 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Choose:
 		st.choose(c.Ref, b.Option)
 	case contract.Configure:
-		st.configureCommand(c.Ref, b)
+		switch settings.Configure(&st.out, &st.Options, c.Ref, b) {
+		case settings.Nothing:
+		case settings.Policy:
+			st.Permission.PolicyChanged(&st.out)
+		case settings.Model:
+			st.configureModel(c.Ref, b)
+		}
 	case contract.Cancel:
-		st.accept(c.Ref, "cancelled")
+		st.out.Accept(c.Ref, "cancelled")
 		st.end(contract.StatusCancelled, "cancelled by the human", contract.ExitFailed, machine.Cancel)
 	case contract.Malformed:
-		st.reject(c.Ref, "%s", b.Problem)
+		st.out.Reject(c.Ref, "%s", b.Problem)
 	default:
 		panic("supervisor: unknown command")
 	}
@@ -89,10 +96,10 @@ func (st *step) interruptCommand(ref, id string) {
 		}
 	}
 	if n == 0 {
-		st.reject(ref, "no turn runs%s", forAgent(id))
+		st.out.Reject(ref, "no turn runs%s", forAgent(id))
 		return
 	}
-	st.accept(ref, fmt.Sprintf("interrupted: %d", n))
+	st.out.Accept(ref, fmt.Sprintf("interrupted: %d", n))
 }
 
 func forAgent(id string) string {
@@ -106,15 +113,15 @@ func (st *step) killCommand(ref, id string) {
 	a, ok := st.Agent(id)
 	switch {
 	case !ok || !a.Alive():
-		st.reject(ref, "there is no living agent %q; alive: %s", id, st.AddresseesText())
+		st.out.Reject(ref, "there is no living agent %q; alive: %s", id, st.AddresseesText())
 		return
 	case a.Role == roster.RoleArbiter:
-		st.reject(ref, "without the Arbiter there is no run: use cancel")
+		st.out.Reject(ref, "without the Arbiter there is no run: use cancel")
 		return
 	}
-	st.accept(ref, "killed "+id)
+	st.out.Accept(ref, "killed "+id)
 	notice := a.Name + " (" + id + ") was ended by the human. Its files remain."
-	if left := st.interruptedWorkOf(&a); left != "" {
+	if left := st.Task.InterruptedOf(&st.Roster, &a, st.at); left != "" {
 		notice += "\nLeft half-done: " + left + "."
 	}
 	if st.release(id, "killed by the human", true); a.Unfinished() {
@@ -134,7 +141,7 @@ func (st *step) choose(ref, option string) {
 	arbiter, _ := st.Agent(contract.Arbiter)
 	parked := arbiter.Status == roster.Parked && slices.Contains(ParkedOptions(), option)
 	if !parked && !slices.Contains(st.Question.Recovery.Options, option) {
-		st.reject(ref, "no such option; offered: %s", cmp.Or(strings.Join(st.Question.Recovery.Options, ", "), "none"))
+		st.out.Reject(ref, "no such option; offered: %s", cmp.Or(strings.Join(st.Question.Recovery.Options, ", "), "none"))
 		return
 	}
 	a, ok := st.Agent(st.Question.Recovery.Agent)
@@ -152,7 +159,7 @@ func (st *step) choose(ref, option string) {
 	case "cancel", string(decision.Abort):
 		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
 	default:
-		st.reject(ref, "that is for you to do, outside of the run: %s", option)
+		st.out.Reject(ref, "that is for you to do, outside of the run: %s", option)
 	}
 	if taken {
 		st.Question.Recovery = question.Recovery{}
@@ -168,12 +175,12 @@ func (st *step) chooseAboutTrust(ref, option string) bool {
 	}
 	switch option {
 	case chooseTrust:
-		st.accept(ref, "the workspace is trusted as it is now")
+		st.out.Accept(ref, "the workspace is trusted as it is now")
 		st.Options.TrustHash = d.Hash
 		st.do(effect.PinTrust{Hash: d.Hash})
 		st.decidedTrust()
 	case chooseWithout:
-		st.accept(ref, "the workspace's own settings are not loaded any more")
+		st.out.Accept(ref, "the workspace's own settings are not loaded any more")
 		st.goWithout("the human chose so")
 	default:
 		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})

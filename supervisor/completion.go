@@ -2,11 +2,9 @@ package supervisor
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
@@ -19,31 +17,6 @@ import (
 
 // maxSentBack is how often a COMPLETE of one task goes back for its checks.
 const maxSentBack = 3
-
-// lastChange is the last change of the files of a check: those that its document names, or else those that its author
-// changed.
-func (s *State) lastChange(p handoff.Proved) changes.LastChange {
-	return s.Changes.LastChange(func(f changes.File) bool {
-		if len(p.Files) == 0 {
-			return slices.Contains(f.Known, p.Author.ID)
-		}
-		return slices.ContainsFunc(p.Files, func(name string) bool {
-			return name == f.Path || strings.HasPrefix(f.Path, name+"/") // a directory
-		})
-	})
-}
-
-func (s *State) lastChangeText(p handoff.Proved) string {
-	c := s.lastChange(p)
-	if c.Agent == "" {
-		return ""
-	}
-	names := make([]string, len(c.Files))
-	for i, name := range c.Files {
-		names[i] = words.Head(name, 200)
-	}
-	return fmt.Sprintf("%s was the last to change its files (%s)", c.Agent, strings.Join(names, ", "))
-}
 
 // dropRepetition ends a repetition that another COMPLETE, or a reset, makes void.
 func (st *step) dropRepetition() {

@@ -22,7 +22,7 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 		o.ruling.Decision = verdict.Complete
 	}
 	if status == contract.StatusCancelled {
-		e.HalfDone = st.interruptedWork()
+		e.HalfDone = st.Task.Interrupted(&st.Roster, st.at)
 	}
 	if !st.fire(by, o) {
 		e.Was = st.Task.Phase
@@ -32,7 +32,7 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 
 // limitReached ends the run at one of its limits.
 func (st *step) limitReached(summary string) {
-	summary = st.withReached(summary)
+	summary = st.Rulings.WithFallback(st.Task.ReachedText(summary))
 	st.end(contract.StatusLimit, summary, contract.ExitLimit, machine.LimitReached)
 }
 

@@ -42,7 +42,7 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 // agentFailed takes the machine to where an agent broke, and reports whether that ended
 // the run.
 func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
-	st.fire(machine.AgentError, occasion{agent: id, failure: st.agentFailure(id, c, message)})
+	st.fire(machine.AgentError, occasion{agent: id, failure: st.Task.AgentFailure(&st.Roster, id, c, message, st.at)})
 	return st.Ending != nil
 }
 
@@ -51,7 +51,7 @@ func (st *step) recoveryOf(a *roster.Agent, c bridge.Category, message string) [
 	if options := lifecycle.RecoveryOptions(c, roster.RoleArbiter); a.Role == roster.RoleArbiter || len(options) > 0 {
 		return lifecycle.RecoveryOptions(c, a.Role)
 	}
-	return question.Choices(st.agentFailure(a.ID, c, message))
+	return question.Choices(st.Task.AgentFailure(&st.Roster, a.ID, c, message, st.at))
 }
 
 // park gives an agent up until somebody decides: the Arbiter about an

@@ -20,11 +20,11 @@ const classHalt restart.Class = "halted"
 func (st *step) halt(ref string) {
 	st.Halts++
 	if st.Halted {
-		st.accept(ref, "halted already; continue starts the agents again")
+		st.out.Accept(ref, "halted already; continue starts the agents again")
 		return
 	}
 	n := st.holdAll()
-	st.accept(ref, fmt.Sprintf("halted: %d stopped; continue starts them again", n))
+	st.out.Accept(ref, fmt.Sprintf("halted: %d stopped; continue starts them again", n))
 	st.emit(contract.Human, contract.Halted{By: cmp.Or(st.channel, input.ChannelStdin)})
 }
 
@@ -64,7 +64,7 @@ func (st *step) lostByHalt() {
 
 // carryOn lets messages go again, and starts what was halted.
 func (st *step) carryOn(ref string) {
-	st.accept(ref, "the thread continues")
+	st.out.Accept(ref, "the thread continues")
 	st.Paused = false
 	st.Budget.LiftReserve(&st.out, st.Options.QuotaReserve)
 	if !st.Halted {

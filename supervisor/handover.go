@@ -101,7 +101,10 @@ func (st *step) handedOver(h handoff.Handover) {
 	}
 	if h.Kind == handoff.KindDone || h.Kind == handoff.KindHandoff {
 		st.settleWork(h)
-		st.planFrom(h)
+		a, _ := st.Agent(id)
+		if steps := st.Task.PlanFrom(&a, h.Document, &st.Options); len(steps) > 0 {
+			st.setPlan(steps)
+		}
 	}
 	text, attached := handoff.ForArbiter(h)
 	switch h.Kind {
@@ -169,7 +172,7 @@ func (st *step) repeated(h handoff.Handover) {
 	if c == nil {
 		return
 	}
-	st.Handoff.Repeated(h, st.lastChangeText)
+	st.Handoff.Repeated(h, func(p handoff.Proved) string { return p.LastChangeText(&st.Changes) })
 	switch {
 	case st.overtaken(c):
 	case st.Handoff.TellBroken():
@@ -192,10 +195,10 @@ func (st *step) setAcceptance(ref string, c contract.SetAcceptance) {
 	}
 	err := st.Task.Acceptance.HumanSets(list, origin)
 	if err != nil {
-		st.reject(ref, "%s", err)
+		st.out.Reject(ref, "%s", err)
 		return
 	}
-	st.accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(st.Task.Acceptance.Criteria)))
+	st.out.Accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(st.Task.Acceptance.Criteria)))
 	if st.Handoff.Completing != nil { // the Arbiter rules again when it has read the criteria
 		st.dropRepetition()
 		st.emit(contract.Supervisor, contract.Notice{

@@ -25,7 +25,7 @@ func (st *step) post(m conversation.Mail) {
 	if st.Ending != nil {
 		return
 	}
-	if !st.mayWrite(m.From, m.To) {
+	if !st.Senders().MayWrite(m.From, m.To) {
 		st.emit(contract.Supervisor, contract.Notice{Text: "a message is not passed on: " + m.From +
 			" may not write to " + m.To})
 		return
@@ -42,9 +42,11 @@ func (st *step) post(m conversation.Mail) {
 	st.Conversation.Post(m)
 }
 
-// speak announces a message and remembers it as part of the conversation.
+// speak announces a message, with the process that it is of, and remembers it as part of the conversation.
 func (st *step) speak(from string, m contract.Message) {
-	m = st.signed(m)
+	if a, ok := st.Agent(m.From); ok {
+		m.SessionID, m.Generation = a.SessionID, a.Generation
+	}
 	st.emit(from, m)
 	st.Conversation.Said(&m)
 }

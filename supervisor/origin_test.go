@@ -98,7 +98,7 @@ func TestEveryFactHasASender(t *testing.T) {
 			expected.Channel = input.ChannelScreen
 		}
 		f := spoken(typ, a.AgentRef)
-		got := p.s.Origin(f)
+		got := p.s.Senders().Origin(f)
 		if got != expected {
 			t.Errorf("%s is from %+v, want %+v", kind, got, expected)
 		}
@@ -146,7 +146,7 @@ func TestOriginsAreNotOfText(t *testing.T) {
 		{event(one, 1), input.Origin{By: one, Gen: 1}}, // a late word; its session is not told
 		{input.PermissionWithdrawn{Request: "none"}, input.Origin{By: "supervisor"}},
 	} {
-		if got := p.s.Origin(c.f); got != c.want {
+		if got := p.s.Senders().Origin(c.f); got != c.want {
 			t.Errorf("%+v is from %+v, want %+v", c.f, got, c.want)
 		}
 	}

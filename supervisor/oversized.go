@@ -11,34 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-const smallerText = "put it into files of the workspace, and say which to read"
-
-// TooLarge says why a command is refused for its size; empty: it is not.
-func TooLarge(b contract.CommandBody) string {
-	size := 0
-	switch b := b.(type) {
-	case contract.Say:
-		size = len(b.Text)
-	case contract.EditMessage:
-		size = len(b.Text)
-	case contract.Permit:
-		size = len(b.Message)
-	case contract.SetPlan:
-		for _, s := range b.Steps {
-			size += len(s.Text)
-		}
-	case contract.SetAcceptance:
-		for _, c := range b.Criteria {
-			size += len(c.Text) + len(c.Command)
-		}
-	}
-	if size <= MaxCommandText {
-		return ""
-	}
-	return fmt.Sprintf("the text is too large: it has %s bytes, at most %s can be sent; %s", words.Number(size),
-		words.Number(MaxCommandText), smallerText)
-}
-
 // unreadable reports whether a turn failed because its message was too large: the model said
 // nothing before the prompt was too long, and there had been room in its context.
 func unreadable(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
@@ -64,7 +36,7 @@ func (st *step) setAside(m conversation.Mail) {
 	}
 	st.fail(contract.Arbiter, bridge.CatPromptTooLong,
 		fmt.Sprintf("the %s of %s (message %s, %s) was too large to be read and %s", m.Kind, whose, m.ID, size, what),
-		[]string{"say it in fewer words, or " + smallerText})
+		[]string{"say it in fewer words, or " + contract.SmallerText})
 	if !cut {
 		st.Conversation.EndTurn(m.Wire)
 		st.quoteInstead(m.ID, "(set aside: the model refused it as too long)")
@@ -104,8 +76,8 @@ func (st *step) shorten(m *conversation.Mail) {
 // dropTask gives a task up that no Arbiter can read, and asks for another.
 func (st *step) dropTask(m conversation.Mail) {
 	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))),
-		smallerText)
-	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{smallerText})
+		contract.SmallerText)
+	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{contract.SmallerText})
 	st.Conversation.EndTurn(m.Wire)
 	st.quoteInstead(m.ID, "(set aside: the task was too large to be read)")
 	st.fire(machine.Reset, occasion{})
@@ -118,9 +90,6 @@ func (st *step) dropTask(m conversation.Mail) {
 }
 
 const (
-	// MaxCommandText bounds the text of a command, in bytes. It is more than most models can
-	// read at once; beyond it no agent is tried.
-	MaxCommandText = 1 << 20
 	// beginningKept is what is kept of a text that was too large to be read.
 	beginningKept = 16 << 10
 )

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -10,8 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
 // permissionAsked answers a tool that wants to run: by the rules, by what the human allowed for the whole run, or by
@@ -42,8 +40,8 @@ func (s *State) whoAnswers() permission.Human {
 
 // permit carries out a human's answer.
 func (st *step) permit(ref string, c contract.Permit) {
-	if !approves(st.channel) {
-		st.reject(ref, "permission is given by stdin, the screen or the control socket only")
+	if !sender.Approves(st.channel) {
+		st.out.Reject(ref, "permission is given by stdin, the screen or the control socket only")
 		return
 	}
 	taken := st.Permission.Answer(&st.out, ref, c)
@@ -77,87 +75,17 @@ func (st *step) callDecided(f input.CallDecided) {
 	})
 }
 
-// partyBy is the party of a human by the channel of a command; empty for any other channel.
-func partyBy(channel string) rights.Party {
-	switch channel {
-	case input.ChannelStdin:
-		return rights.HumanStdin
-	case input.ChannelScreen:
-		return rights.HumanScreen
-	case input.ChannelSocket:
-		return rights.HumanSocket
-	}
-	return rights.Nobody
-}
-
-// partyOf is the party of an agent, or of its subagent.
-func partyOf(a *roster.Agent, subagent string) rights.Party {
-	switch {
-	case subagent != "":
-		return rights.ASubagent
-	case a.Role == roster.RoleArbiter:
-		return rights.TheArbiter
-	case a.Role == roster.RoleOrchestrator:
-		return rights.AnOrchestrator
-	}
-	return rights.Nobody
-}
-
-// partyNamed is the party that a message is from; of a human any channel's will do, since
-// the word itself came by one.
-func (s *State) partyNamed(id string) rights.Party {
-	switch id {
-	case contract.Human:
-		return rights.HumanStdin
-	case contract.Supervisor:
-		return rights.TheSupervisor
-	}
-	if a, ok := s.Agent(id); ok {
-		return partyOf(&a, "")
-	}
-	return rights.Nobody
-}
-
-// mayWrite reports whether one may send a message to another.
-func (s *State) mayWrite(from, to string) bool {
-	what := rights.ToHuman
-	if to != contract.Human {
-		switch s.partyNamed(to) {
-		case rights.TheArbiter:
-			what = rights.ToArbiter
-		case rights.AnOrchestrator:
-			what = rights.ToOrchestrator
-		default:
-			return false
-		}
-	}
-	return rights.May(s.partyNamed(from), what)
-}
-
 // refuseCommand answers a command of somebody who may not give it, and reports whether it did.
 func (st *step) refuseCommand(f input.Command) bool {
-	who, what := partyBy(f.Channel), rights.Command(f.Command.Body)
+	who, what := sender.By(f.Channel), rights.Command(f.Command.Body)
 	switch {
 	case who == rights.Nobody && what == rights.Malformed:
 		return false // it is rejected, with what is wrong with it
 	case !rights.May(who, what):
-		st.reject(f.Command.Ref, "%s is taken from stdin, the screen and the control socket only", what)
+		st.out.Reject(f.Command.Ref, "%s is taken from stdin, the screen and the control socket only", what)
 		return true
 	}
 	return false
-}
-
-// approves reports whether an answer to a permission request is a human's.
-func approves(channel string) bool {
-	return rights.May(partyBy(channel), rights.Approve)
-}
-
-// mayNot says to a model that a tool is not for it.
-func mayNot(a *roster.Agent, p bridge.ToolCallParams) error {
-	if p.Subagent != "" {
-		return fmt.Errorf("a subagent may not call %s: tell whoever started you", p.Tool)
-	}
-	return fmt.Errorf("%s has no tool %s", a.ID, p.Tool)
 }
 
 // ExactInput has an answer to a permission request name the very action it is about, so
@@ -179,10 +107,7 @@ func (s *State) ExactInput(f input.Body) input.Body {
 	return f
 }
 
-// mayRule says why an agent's verdict is not for it to give; nil: it is.
-func mayRule(a *roster.Agent, of, what string) error {
-	if rights.May(partyOf(a, ""), rights.Method(of+what)) {
-		return nil
-	}
-	return &verdict.Problem{Text: fmt.Sprintf("%s is not for you to decide. Give your verdict again.", what)}
+// Senders says who an input is from.
+func (s *State) Senders() sender.Run {
+	return sender.Run{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
 }

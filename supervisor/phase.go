@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // occasion is what a trigger brings along.
@@ -63,9 +62,9 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	case machine.CountIteration:
 		st.Task.Iterations++
 	case machine.RecordExecution:
-		st.completeWork(o.agent, o.output)
+		st.Task.CompleteWork(st.Edit(o.agent), o.output, st.at)
 	case machine.RecordFailure:
-		st.recordFailure(o.agent, o.failure, decision.StatusFailure)
+		st.Task.Fail(st.Edit(o.agent), o.failure, decision.StatusFailure, st.at)
 	case machine.ForgiveFailures:
 		st.Task.Failures, st.Task.LastError = 0, nil
 	case machine.WaitAndGoOn: // the retry's timer is set where the trouble is known
@@ -129,31 +128,16 @@ func (st *step) conclude(o occasion) {
 	}
 	e := o.ending
 	if e == nil {
-		e = st.breach()
+		why := st.Rulings.WithFallback(st.Task.ReachedText(st.Task.BreachText(st.Options.MaxFailures)))
+		e = &Ending{Status: contract.StatusFailed, Exit: contract.ExitFailed, Summary: why}
+		if st.Task.Phase == machine.Complete {
+			e.Status, e.Exit = contract.StatusLimit, contract.ExitLimit
+		}
 	}
 	if e.Was = o.was; e.Was == "" {
 		e.Was = st.Task.Phase
 	}
 	st.wind(*e)
-}
-
-// breach says which of the table's limits was reached.
-func (st *step) breach() *Ending {
-	opt := st.Options
-	if st.Task.Phase == machine.Complete {
-		return &Ending{Status: contract.StatusLimit, Exit: contract.ExitLimit, Summary: st.withReached(
-			words.Count(st.Task.Iterations, "Orchestrator") +
-				" summoned for this task, which is the most (--max-iterations)")}
-	}
-	why := words.Count(st.Task.Failures, "execution") + " in a row failed"
-	if st.Task.Failures < opt.MaxFailures {
-		why = words.Count(st.Task.TotalFailures, "execution") +
-			" of this task failed, which is the most (--max-total-failures)"
-	}
-	if st.Task.LastError != nil {
-		why += "; the last: " + words.Head(st.Task.LastError.Message, 300)
-	}
-	return &Ending{Status: contract.StatusFailed, Exit: contract.ExitFailed, Summary: st.withReached(why)}
 }
 
 // cleanUp forgets what belongs to a task that is over.
@@ -167,7 +151,7 @@ func (st *step) cleanUp() {
 // giveTask hands the human's task to the Arbiter and starts the machine.
 func (st *step) giveTask(task string) {
 	st.Task.Text = task
-	st.startTask()
+	st.fire(machine.StartTask, occasion{})
 	st.post(conversation.Mail{
 		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask(),
 	})
@@ -192,22 +176,12 @@ func (s *State) withTask() []conversation.Attached {
 	return list
 }
 
-// startTask begins a task.
-func (st *step) startTask() {
-	st.fire(machine.StartTask, occasion{})
-}
-
 // executing brings the machine to where an Orchestrator has something to do.
 func (st *step) executing() {
 	if st.Task.Phase == machine.Idle {
-		st.startTask()
+		st.fire(machine.StartTask, occasion{})
 	}
 	if st.Task.Phase != machine.Evaluating || !(st.awaitsRuling() || st.Conversation.DocumentIsRead()) {
 		st.fire(machine.AgentMessage, occasion{})
 	}
-}
-
-// completed: an Orchestrator said `done` or `handoff`.
-func (st *step) completed(id, said string) {
-	st.fire(machine.AgentComplete, occasion{agent: id, output: said})
 }

@@ -54,7 +54,7 @@ func (st *step) release(id, reason string, now bool) {
 		return
 	}
 	st.Question.Recovery.Overcome(&st.Roster, id)
-	st.abandonWork(id)
+	st.Task.Abandon(st.Edit(id), st.at)
 	st.Task.DropTasks(id)
 	a = st.Edit(id)
 	down := a.Status == roster.Down || a.Status == roster.InHand && !a.Takeover.HasProcess()

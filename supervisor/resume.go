@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/settings"
 )
 
 // Reached reports whether the run was given something to do and an agent ever came up, or may
@@ -51,7 +52,7 @@ func (st *step) resumed(f input.Resumed) {
 		was = st.Ending.Was
 	}
 	st.Budget.Runtime.Resume(st.at)
-	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, SameRules(&st.Options, &f.Options)
+	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, settings.SameRules(&st.Options, &f.Options)
 	st.Options = f.Options
 	st.Lifecycle.Start(f.Claude)
 	st.keepModes(modes)

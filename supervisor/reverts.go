@@ -16,16 +16,16 @@ func (st *step) revert(ref string, c contract.Revert) {
 	w := st.Options.Workspace
 	switch {
 	case !w.Enabled():
-		st.reject(ref, "this run works without Git, so nothing can be reverted")
+		st.out.Reject(ref, "this run works without Git, so nothing can be reverted")
 	case w.Isolated():
-		st.reject(ref, "the agents of this run work in directories of their own, so your files are as they were: "+
+		st.out.Reject(ref, "the agents of this run work in directories of their own, so your files are as they were: "+
 			"tell an agent to revert it, or do not land it")
 	case c.Hunk != "" && c.Seen == "":
-		st.reject(ref, "a hunk needs `seen`, the object of the contents that its lines are counted in")
+		st.out.Reject(ref, "a hunk needs `seen`, the object of the contents that its lines are counted in")
 	default:
 		r := changes.Revert{Ref: ref, Path: c.Path, Seen: c.Seen, Hunk: c.Hunk}
 		if !st.Changes.AskRevert(&st.out, r) {
-			st.reject(ref, "too many reverts are under way: wait until they are done")
+			st.out.Reject(ref, "too many reverts are under way: wait until they are done")
 		}
 	}
 }
@@ -37,14 +37,14 @@ func (st *step) reverted(f input.Reverted) {
 		return
 	}
 	if f.Refused != "" {
-		st.reject(r.Ref, "%s was not reverted: %s", words.Head(r.Path, 300), f.Refused)
+		st.out.Reject(r.Ref, "%s was not reverted: %s", words.Head(r.Path, 300), f.Refused)
 		return
 	}
 	what := words.Head(r.Path, 300)
 	if r.Hunk != "" {
 		what = "a part of " + what + " (" + r.Hunk + ")"
 	}
-	st.accept(r.Ref, "reverted "+what)
+	st.out.Accept(r.Ref, "reverted "+what)
 	if st.Ending != nil {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
+	"github.com/arbiter-cli/arbiter/supervisor/sender"
 	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -172,7 +173,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			p.do(asked(p, one, "p1", "ask"))
 			before := fingerprint(t, &p.s)
 			out := p.do(input.Command{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
-			if partyBy(channel) != "" {
+			if sender.By(channel) != "" {
 				if refused(out, "is taken from stdin") {
 					t.Errorf("%T by %q is not heard", b, channel)
 				}
@@ -284,7 +285,7 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		{contract.Arbiter, contract.Arbiter, false}, {contract.Arbiter, contract.Human, true}, {contract.Human, one, true},
 		{contract.Supervisor, two, true}, {"somebody", one, false}, {"", one, false}, {contract.Human, "somebody", false}, {contract.Human, "", false},
 	} {
-		if got := p.s.mayWrite(c.from, c.to); got != c.may {
+		if got := p.s.Senders().MayWrite(c.from, c.to); got != c.may {
 			t.Errorf("%q to %q: %t", c.from, c.to, got)
 		}
 		st := &step{State: p.s, at: p.at}

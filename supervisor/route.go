@@ -139,7 +139,7 @@ func (st *step) address(from, to, text string, retry bool) {
 		kind = conversation.KindAnswer
 	}
 	a.Standing = roster.Working
-	st.beginWork(to)
+	st.Task.BeginWork(st.Edit(to), st.at)
 	st.exchange()
 	st.post(conversation.Mail{From: from, To: to, Kind: kind, Text: text})
 }
@@ -175,10 +175,10 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	switch v.Kind {
 	case verdict.KindDone:
 		a.Standing = roster.Finished
-		st.completed(id, v.Message)
+		st.fire(machine.AgentComplete, occasion{agent: id, output: v.Message})
 	case verdict.KindHandoff:
 		a.Standing = roster.HandedOff
-		st.completed(id, v.Message)
+		st.fire(machine.AgentComplete, occasion{agent: id, output: v.Message})
 	case verdict.KindQuestion:
 		stumble = st.stumbled(id, v.Message)
 	}

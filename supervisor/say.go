@@ -16,13 +16,13 @@ func (st *step) say(ref string, c contract.Say) {
 	a, ok := st.Agent(to)
 	if !ok || !a.Alive() {
 		if a.Status == roster.Parked {
-			st.reject(ref, "there is no living agent %q: it is parked; choose retry first", to)
+			st.out.Reject(ref, "there is no living agent %q: it is parked; choose retry first", to)
 			return
 		}
-		st.reject(ref, "there is no living agent %q; alive: %s", to, st.AddresseesText())
+		st.out.Reject(ref, "there is no living agent %q; alive: %s", to, st.AddresseesText())
 		return
 	}
-	st.accept(ref, "message to "+to)
+	st.out.Accept(ref, "message to "+to)
 	st.word(c)
 }
 
@@ -56,7 +56,7 @@ func (st *step) word(c contract.Say) {
 		e := st.Edit(to)
 		e.Standing = roster.Working
 		st.executing()
-		st.beginWork(to)
+		st.Task.BeginWork(st.Edit(to), st.at)
 	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers what is wanted
 		m.Kind = conversation.KindTask
 		st.Task.Text, st.Question.Open = c.Text, nil
@@ -85,7 +85,7 @@ func (st *step) word(c contract.Say) {
 func (st *step) editMessage(ref string, c contract.EditMessage) {
 	i, why := st.findUnsent(c.MessageID)
 	if why != "" {
-		st.reject(ref, "%s", why)
+		st.out.Reject(ref, "%s", why)
 		return
 	}
 	m := &st.Conversation.EditMail()[i]
@@ -98,7 +98,7 @@ func (st *step) editMessage(ref string, c contract.EditMessage) {
 	}
 	m.Text = c.Text
 	said := contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Edited: true}
-	st.accept(ref, "message "+m.ID+" says something else now")
+	st.out.Accept(ref, "message "+m.ID+" says something else now")
 	st.emit(m.From, said)
 	st.Conversation.Correct(m.ID, func(x *contract.Message) { *x = said })
 }
@@ -110,11 +110,11 @@ func (st *step) withdrawMessage(ref string, c contract.WithdrawMessage) {
 		why = st.awaited(st.Conversation.Mail[i])
 	}
 	if why != "" {
-		st.reject(ref, "%s", why)
+		st.out.Reject(ref, "%s", why)
 		return
 	}
 	m := st.Conversation.Mail[i]
-	st.accept(ref, "message "+m.ID+" is taken back")
+	st.out.Accept(ref, "message "+m.ID+" is taken back")
 	st.takeBack(func(x conversation.Mail) bool { return x.ID == m.ID })
 	st.emit(m.From, contract.Withdrawn{MessageID: m.ID})
 	st.Conversation.RemoveSaid(m.ID)

@@ -48,15 +48,6 @@ func (st *step) shift(by machine.Trigger, to machine.State) {
 	st.Task.Phase = to
 }
 
-// accept and reject answer a command; each gets exactly one of the two.
-func (st *step) accept(ref, what string) {
-	st.out.Accept(ref, what)
-}
-
-func (st *step) reject(ref, format string, args ...any) {
-	st.out.Reject(ref, format, args...)
-}
-
 // fail reports trouble once, with what can be done.
 func (st *step) fail(id string, c bridge.Category, message string, options []string) {
 	st.Question.Recovery.Fail(&st.out, id, c, message, options)

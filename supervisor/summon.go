@@ -56,7 +56,7 @@ func (st *step) summon(in summons) string {
 	}
 	if st.Task.Phase == machine.Idle {
 		posed := st.Rulings.ArbiterRequest // it summons by its tool, and has yet to say why
-		st.startTask()
+		st.fire(machine.StartTask, occasion{})
 		st.Rulings.ArbiterRequest = posed
 	}
 	st.Summoned++
@@ -133,7 +133,7 @@ func (st *step) selected(id, mode, by string) {
 		on = machine.ForceAgent
 	}
 	st.fire(on, occasion{agent: id, mode: mode})
-	st.beginWork(id)
+	st.Task.BeginWork(st.Edit(id), st.at)
 	st.limitWork(id)
 }
 

@@ -25,10 +25,10 @@ const classTakeover restart.Class = "takeover"
 func (st *step) attach(ref, id string) {
 	a := st.Edit(id)
 	if why := st.cannotTakeOver(a, id); why != "" {
-		st.reject(ref, "%s", why)
+		st.out.Reject(ref, "%s", why)
 		return
 	}
-	st.accept(ref, "taking over "+id+": its process is being stopped")
+	st.out.Accept(ref, "taking over "+id+": its process is being stopped")
 	a.SetTakeover(takeover.Begin(st.at, cmp.Or(st.channel, input.ChannelStdin)))
 	st.emit(id, contract.Takeover{State: takeover.StateBegan})
 	st.relaunch(id, classTakeover, "the human takes its session over")

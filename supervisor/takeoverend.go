@@ -19,10 +19,10 @@ import (
 func (st *step) detach(ref, id string) {
 	a := st.Edit(id)
 	if a == nil || a.Takeover == nil {
-		st.reject(ref, "%s is not taken over: there is nothing to give back", id)
+		st.out.Reject(ref, "%s is not taken over: there is nothing to give back", id)
 		return
 	}
-	st.accept(ref, "giving back "+id)
+	st.out.Accept(ref, "giving back "+id)
 	st.closeTakeover(a, takeover.GivenBack)
 }
 

@@ -24,17 +24,17 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	}
 	switch {
 	case a.Status == roster.Parked:
-		st.accept(ref, "started again: "+a.ID)
+		st.out.Accept(ref, "started again: "+a.ID)
 		st.unpark(a.ID)
 		return true
 	case a.ID == "" || !a.Alive():
-		st.reject(ref, "there is no living Orchestrator to try again: summon one with force_agent, or send a message")
+		st.out.Reject(ref, "there is no living Orchestrator to try again: summon one with force_agent, or send a message")
 		return false
 	case a.Works():
-		st.reject(ref, "%s is at work already", a.ID)
+		st.out.Reject(ref, "%s is at work already", a.ID)
 		return false
 	}
-	st.accept(ref, "retry: "+a.ID)
+	st.out.Accept(ref, "retry: "+a.ID)
 	st.Edit(a.ID).Standing = roster.Working
 	st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry,
 		Text: "Try again, another way if the first one failed."})
@@ -45,15 +45,15 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
 		return m.From == a.ID && m.EndsExecution() && st.Rulings.Withholds(&st.Options, &st.Task, m)
 	})
-	st.beginWork(a.ID)
+	st.Task.BeginWork(st.Edit(a.ID), st.at)
 	st.fire(machine.Retry, occasion{agent: a.ID})
 	return true
 }
 
 // reset drops the task; the run waits for another.
 func (st *step) reset(ref string) {
-	st.accept(ref, "reset")
-	half := st.interruptedWork()
+	st.out.Accept(ref, "reset")
+	half := st.Task.Interrupted(&st.Roster, st.at)
 	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
@@ -93,20 +93,20 @@ func (st *step) overrule() {
 // forceAgent summons an Orchestrator of a mode that a human chose.
 func (st *step) forceAgent(ref, mode string) {
 	if _, ok := st.Options.ModeNamed(mode); !ok {
-		st.reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.Options.ModeNames(), ", "))
+		st.out.Reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.Options.ModeNames(), ", "))
 		return
 	}
 	if st.Task.Text == "" {
-		st.reject(ref, "there is no task yet: send a message first")
+		st.out.Reject(ref, "there is no task yet: send a message first")
 		return
 	}
 	if problem := st.summon(summons{brief: st.Task.Text, mode: mode, by: contract.Human}); problem != "" {
-		st.reject(ref, "%s", problem)
+		st.out.Reject(ref, "%s", problem)
 		return
 	}
 	st.overrule()
 	last, _ := st.Last()
-	st.accept(ref, "summoned "+last.ID+" as "+mode)
+	st.out.Accept(ref, "summoned "+last.ID+" as "+mode)
 	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human",
 		Source: string(decider.ByHuman)}
 	st.Rulings.Decisions++
@@ -127,14 +127,14 @@ func (st *step) forceAgent(ref, mode string) {
 func (st *step) skipStep(ref, agent string) bool {
 	i := st.Task.StepToSkip(&st.Roster, agent)
 	if i < 0 && agent != "" && st.Task.StepAtHand() >= 0 {
-		st.reject(ref, "the step at hand is not that of %s: skip_step skips it all the same", st.DisplayName(agent))
+		st.out.Reject(ref, "the step at hand is not that of %s: skip_step skips it all the same", st.DisplayName(agent))
 		return false
 	}
 	if i < 0 {
-		st.reject(ref, "the plan has no step to skip: set one with set_plan")
+		st.out.Reject(ref, "the plan has no step to skip: set one with set_plan")
 		return false
 	}
-	st.accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, st.Task.Plan[i].Text))
+	st.out.Accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, st.Task.Plan[i].Text))
 	st.fire(machine.SkipStep, occasion{agent: agent})
 	return true
 }
@@ -143,10 +143,10 @@ func (st *step) skipStep(ref, agent string) bool {
 // such a one.
 func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 	if a.ID == "" {
-		st.reject(ref, "there is no Orchestrator to take the place of")
+		st.out.Reject(ref, "there is no Orchestrator to take the place of")
 		return false
 	}
-	st.accept(ref, "another agent takes it up")
+	st.out.Accept(ref, "another agent takes it up")
 	st.overrule()
 	if a.Alive() {
 		st.release(a.ID, "another takes its place", false)

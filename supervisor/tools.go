@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/sender"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -31,7 +32,7 @@ func (st *step) toolCalled(f input.ToolCalled) {
 		return
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
-	if f.Params.Tool == "ask_predecessor" && rights.May(partyOf(&a, f.Params.Subagent), rights.Tool(f.Params.Tool)) {
+	if f.Params.Tool == "ask_predecessor" && rights.May(sender.Of(&a, f.Params.Subagent), rights.Tool(f.Params.Tool)) {
 		st.askPredecessor(f, a)
 		return
 	}
@@ -44,8 +45,8 @@ func (st *step) toolCalled(f input.ToolCalled) {
 }
 
 func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error) {
-	if !rights.May(partyOf(&a, p.Subagent), rights.Tool(p.Tool)) {
-		return "", mayNot(&a, p)
+	if !rights.May(sender.Of(&a, p.Subagent), rights.Tool(p.Tool)) {
+		return "", sender.MayNot(&a, p)
 	}
 	switch p.Tool {
 	case "spawn_orchestrator":
@@ -84,7 +85,7 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 			return "Noted in the work log. Go on.", nil
 		})
 	}
-	return "", mayNot(&a, p)
+	return "", sender.MayNot(&a, p)
 }
 
 // toolPlan sets the plan that a tool makes, unless that is refused.

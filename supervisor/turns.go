@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/sender"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -100,7 +101,7 @@ func (st *step) routeVerdict(id string, t bridge.Turn) {
 			err = oversizeVerdict(t.Oversize)
 		}
 		if err == nil {
-			err = mayRule(a, rights.OfVerdict, v.Decision)
+			err = sender.MayRule(a, rights.OfVerdict, v.Decision)
 		}
 		if err == nil {
 			err = st.checkRuling(v)
@@ -121,7 +122,7 @@ func (st *step) routeVerdict(id string, t bridge.Turn) {
 		err = oversizeVerdict(t.Oversize)
 	}
 	if err == nil {
-		err = mayRule(a, rights.OfWord, v.Kind)
+		err = sender.MayRule(a, rights.OfWord, v.Kind)
 	}
 	if err != nil {
 		st.correct(id, err, t)

@@ -49,7 +49,7 @@ func newJournal(t *testing.T, facts ...input.Body) aRun {
 	var s supervisor.State
 	var telling supervisor.Telling
 	for i, f := range facts {
-		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Body: f, From: s.Origin(f)}
+		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Body: f, From: s.Senders().Origin(f)}
 		raw, err := input.EncodeInput(in)
 		if err != nil {
 			t.Fatal(err)

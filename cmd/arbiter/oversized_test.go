@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -71,7 +70,7 @@ func TestWordTooLarge(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
-	s.send(contract.Say{Text: strings.Repeat("<", 4*supervisor.MaxCommandText)})
+	s.send(contract.Say{Text: strings.Repeat("<", 4*contract.MaxCommandText)})
 	if b := await[contract.Rejected](s, "a refusal", nil); !strings.Contains(b.Message,
 		"at most 1,048,576 can be sent; put it into files") {
 		t.Errorf("refused with %q", b.Message)

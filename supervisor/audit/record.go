@@ -127,7 +127,7 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 	}
 	from := step.Input.From
 	if from.By == "" {
-		from = before.Origin(step.Input.Body)
+		from = before.Senders().Origin(step.Input.Body)
 	}
 	origin := Record{Kind: KindOrigin, By: from.By, Session: from.Session, Generation: from.Gen, Channel: from.Channel}
 	return append([]supervisor.Told{{Record: origin.encode()}}, told...)

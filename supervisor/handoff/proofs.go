@@ -3,8 +3,10 @@ package handoff
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -197,4 +199,30 @@ func (h *Handover) Files(d roster.Dirs) []string {
 		top = w.Top(h.Agent.ID)
 	}
 	return w.Below(top, h.Document.Files)
+}
+
+// LastChange is the last change of the files of a check: those that its document names, or else those that its author
+// changed.
+func (p *Proved) LastChange(c *changes.State) changes.LastChange {
+	return c.LastChange(func(f changes.File) bool {
+		if len(p.Files) == 0 {
+			return slices.Contains(f.Known, p.Author.ID)
+		}
+		return slices.ContainsFunc(p.Files, func(name string) bool {
+			return name == f.Path || strings.HasPrefix(f.Path, name+"/") // a directory
+		})
+	})
+}
+
+// LastChangeText says who changed the files of a check last; empty: that is not known.
+func (p *Proved) LastChangeText(s *changes.State) string {
+	c := p.LastChange(s)
+	if c.Agent == "" {
+		return ""
+	}
+	names := make([]string, len(c.Files))
+	for i, name := range c.Files {
+		names[i] = words.Head(name, 200)
+	}
+	return fmt.Sprintf("%s was the last to change its files (%s)", c.Agent, strings.Join(names, ", "))
 }

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -22,11 +21,11 @@ func TestTooLargeToBeTaken(t *testing.T) {
 		}}
 		n := live(t, book, port, nil)
 		synctest.Wait()
-		long := strings.Repeat("x", supervisor.MaxCommandText+1)
+		long := strings.Repeat("x", contract.MaxCommandText+1)
 		for _, b := range []contract.CommandBody{
 			contract.Say{Text: long}, contract.EditMessage{MessageID: "m", Text: long},
 			contract.Permit{Request: "r", Behavior: bridge.Deny, Message: long},
-			contract.SetPlan{Steps: []contract.Step{{Text: long[:supervisor.MaxCommandText]}, {Text: "x"}}},
+			contract.SetPlan{Steps: []contract.Step{{Text: long[:contract.MaxCommandText]}, {Text: "x"}}},
 		} {
 			n.loop.Put(input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Ref: b.CommandType(), Body: b}})

@@ -273,7 +273,7 @@ func (l *Loop) tellForeign() {
 func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 	b := &l.books
 	if c, ok := in.Body.(input.Command); ok {
-		if why := supervisor.TooLarge(c.Command.Body); why != "" {
+		if why := contract.TooLarge(c.Command.Body); why != "" {
 			l.reject(c, why)
 			return true
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/settings"
 )
 
 // Run folds inputs, beginning with first, until the run is over, and returns
@@ -69,12 +70,12 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 		l.port = *l.next.Load()
 	}
 	crashpoint.Here("loop.apply")
-	in.From = l.state.Load().Origin(in.Body) // as it was before the input
+	in.From = l.state.Load().Senders().Origin(in.Body) // as it was before the input
 	seq, unrecorded := l.record(ctx, in)
 	if c, ok := in.Body.(input.Command); ok && unrecorded != nil {
 		l.reject(c, unrecorded.Error())
 	} else {
-		if old := l.state.Load(); ok && !supervisor.SameRules(&old.Options, &state.Options) {
+		if old := l.state.Load(); ok && !settings.SameRules(&old.Options, &state.Options) {
 			l.rules.set(l.rulesOf(&state.Options))
 		}
 		var told []supervisor.Told

@@ -11,7 +11,7 @@ import (
 // unknown drops an input from nobody this run has: it is not recorded and changes nothing.
 // A caller that waits for an answer is refused.
 func (l *Loop) unknown(f input.Body) bool {
-	why, named := l.state.Load().UnknownSender(f)
+	why, named := l.state.Load().Senders().Unknown(f)
 	if why == "" {
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -202,4 +203,65 @@ func (s *State) Begin() {
 	s.Iterations, s.Failures, s.TotalFailures = 0, 0, 0
 	s.History, s.LastError, s.AgentTasks = decision.History{}, nil, nil
 	s.Acceptance.BeginTask()
+}
+
+// Assign notes that an agent was chosen for the step at hand, and reports whether that changes the plan: its success is
+// the step's, where nobody else keeps the plan. While something is open, an agent chosen against the step's mode sees
+// to that, and the step waits. A nil agent is chosen for nothing.
+func (s *State) Assign(a *roster.Agent, open bool) bool {
+	i := s.StepAtHand()
+	if a == nil || !a.Works() || i < 0 {
+		return false
+	}
+	if mode := s.Plan[i].Mode; open && mode != "" && mode != a.Mode {
+		return false
+	}
+	a.PlanStep = i + 1
+	return s.Start(i, a.ID)
+}
+
+// EndAssigned ends the step that an agent was chosen for, as its execution ended, and reports whether that changes the
+// plan.
+func (s *State) EndAssigned(a *roster.Agent, status string) bool {
+	if a == nil || a.PlanStep == 0 {
+		return false
+	}
+	i := a.PlanStep - 1
+	a.PlanStep = 0
+	return s.End(i, a.ID, status)
+}
+
+// PlanFrom is the plan that a planner's document makes where there is none: of its steps, which name their agents, or
+// else of what remains. It is empty of any other document.
+func (s *State) PlanFrom(a *roster.Agent, d *verdict.Document, o *runconfig.Options) []contract.Step {
+	if a.Mode != PlannerMode || len(s.Plan) > 0 || d == nil {
+		return nil
+	}
+	var steps []contract.Step
+	for _, x := range d.Steps {
+		if strings.TrimSpace(x.Text) == "" {
+			continue
+		}
+		mode := strings.ToLower(strings.TrimSpace(x.Mode))
+		if _, known := o.ModeNamed(mode); !known {
+			mode = modeIn(x.Text, o)
+		}
+		steps = append(steps, contract.Step{Text: x.Text, Status: contract.StepPending, Mode: mode})
+	}
+	if len(steps) == 0 {
+		for _, text := range d.Remaining {
+			steps = append(steps, contract.Step{Text: text, Status: contract.StepPending, Mode: modeIn(text, o)})
+		}
+	}
+	return steps
+}
+
+// modeIn finds the mode that a step names at its head: «tester: run the suite».
+func modeIn(text string, o *runconfig.Options) string {
+	head, _, ok := strings.Cut(text, ":")
+	name := strings.ToLower(strings.TrimSpace(head))
+	if _, known := o.ModeNamed(name); ok && known {
+		return name
+	}
+	return ""
 }

@@ -1,0 +1,84 @@
+// Package sender says who an input or a message is from, and what a party may do.
+//
+// A sender is a property of the pipe that something came by, never of its text. [Run] looks it up in the state as it
+// stood before the input.
+package sender
+
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// Run is what senders are looked up in. It is only read.
+type Run struct {
+	Roster     *roster.Roster
+	Handoff    *handoff.State
+	Permission *permission.State
+}
+
+func (s Run) originOf(ref bridge.AgentRef) input.Origin {
+	a, ok := s.Roster.Agent(ref.ID)
+	switch {
+	case !ok:
+		return input.Origin{By: input.Unknown}
+	case a.Generation != ref.Generation: // a late word: its session may have been another
+		return input.Origin{By: a.ID, Gen: ref.Generation}
+	}
+	return input.Origin{By: a.ID, Session: a.SessionID, Gen: a.Generation}
+}
+
+// Unknown says why an input is from nobody this run has; empty: it is from one it has, or
+// from no agent. Named says that it is one to tell a human of.
+func (s Run) Unknown(f input.Body) (why string, named bool) {
+	ref, ok := input.SourceAgent(f)
+	if !ok || len(s.Roster.Agents) == 0 {
+		return "", false
+	}
+	if p, asked := f.(input.PermissionAsked); asked && s.Handoff.IsCheck(p.Params.Request) {
+		return "", false
+	}
+	a, known := s.Roster.Agent(ref.ID)
+	switch {
+	case !known && s.Roster.WasForgotten(ref.ID):
+		return "it is gone long since", false
+	case !known:
+		return "this run has no such agent", true
+	case ref.Generation > a.Generation || ref.Generation < 1:
+		return fmt.Sprintf("it is in generation %d, not %d", a.Generation, ref.Generation), true
+	}
+	return "", false // an earlier generation's late word is for Apply, which answers it
+}
+
+// Origin says who an input is from, as the state stood before it. What the loop asked the
+// bridge for, and what it saw itself, is the supervisor's.
+func (s Run) Origin(f input.Body) input.Origin {
+	switch f := f.(type) {
+	case input.Began, input.Resumed:
+		return input.Origin{By: contract.Human, Channel: input.ChannelStart}
+	case input.Command:
+		if By(f.Channel) == "" {
+			return input.Origin{By: input.Unknown}
+		}
+		return input.Origin{By: contract.Human, Channel: f.Channel}
+	case input.PermissionAsked:
+		if s.Handoff.IsCheck(f.Params.Request) {
+			return input.Origin{By: contract.Supervisor}
+		}
+	case input.PermissionWithdrawn:
+		for i := range s.Permission.Open {
+			if p := &s.Permission.Open[i]; p.Params.Request == f.Request && !s.Handoff.IsCheck(f.Request) {
+				return s.originOf(p.Params.AgentRef)
+			}
+		}
+	}
+	if ref, ok := input.SourceAgent(f); ok {
+		return s.originOf(ref)
+	}
+	return input.Origin{By: contract.Supervisor}
+}
