@@ -7,10 +7,10 @@
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
-// Parts of the state have packages of their own: roster, conversation, handoff, task, permission,
-// budget, changes, takeover.
-// Package lifecycle judges processes. What is here coordinates them, and reads like the story of what happens. No file
-// uses one that stands above it:
+// Parts of the state have packages of their own: roster, conversation, handoff, task, rulings, renewal, question,
+// permission, budget, changes, lifecycle, takeover. Others answer from them: sender (who an input is from), agentconfig
+// (what a process is started with), toolset and settings. What is here coordinates them, and reads like the story of
+// what happens. No file uses one that stands above it:
 //
 //	fold                          a history that is applied again, input by input
 //	apply, resume, begin          what each input and each timer leads to; a run that is taken up again, or begins
