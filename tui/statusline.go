@@ -60,6 +60,7 @@ func (d *app) statusData() pages.StatusData {
 		if n == 1 {
 			data.Flash = "A permission request waits: Alt+p"
 		}
+		data.FlashShort = "Alt+p"
 	}
 	return data
 }

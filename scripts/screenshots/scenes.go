@@ -59,7 +59,7 @@ var weaving = scene{
 		resize(usual.Columns, 63),
 		press("Esc"), wait("NORMAL"), press("/"), write("backslashes"), press("Enter"),
 		wait("█ • Quotes and backslashes", "The Arbiter examines you"),
-		press("n"),
+		press("N"),
 		wait("▾ Orchestrator I → Orchestrator III", "Claims"),
 		shoot("handoff",
 			"a hand-off document unfolded: what was done, what is left, what was decided, and "+

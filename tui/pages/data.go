@@ -72,15 +72,17 @@ type StatusData struct {
 	Tokens    int
 	Elapsed   time.Duration
 	Restarts  int
-	Mode      string   // of the keyboard: "NORMAL"
-	Grants    string   // the permission mode: "ask"; empty: none is known, or it is a warning
-	Hint      string   // "? help"
-	Flash     string   // what was just answered: takes the place of the figures
-	Fallback  string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
-	Quota     string   // how much of the plan is used: "plan 81 %"; empty: not known
-	Scarce    bool     // it is nearly used up
-	Decider   string   // who decides where it is not the Arbiter: "hybrid"
-	Warnings  []string // REHEARSAL, ALLOW ALL: never dropped
+	Mode      string // of the keyboard: "NORMAL"
+	Grants    string // the permission mode: "ask"; empty: none is known, or it is a warning
+	Hint      string // "? help"
+	Flash     string // what was just answered: takes the place of the figures
+	// FlashShort is said in its place on a narrow line; empty: the flash is shortened.
+	FlashShort string
+	Fallback   string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
+	Quota      string   // how much of the plan is used: "plan 81 %"; empty: not known
+	Scarce     bool     // it is nearly used up
+	Decider    string   // who decides where it is not the Arbiter: "hybrid"
+	Warnings   []string // REHEARSAL, ALLOW ALL: never dropped
 }
 
 // Finding is one thing a person should know before anything is begun.

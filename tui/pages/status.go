@@ -108,7 +108,11 @@ func (s *Status) pieces(columns int) (p []piece) {
 		}
 	}
 	if d.Flash != "" {
-		text(rankFlash, true, render.StatusBarStrong, "%s", d.Flash)
+		flash := d.Flash
+		if narrow && d.FlashShort != "" {
+			flash = d.FlashShort
+		}
+		text(rankFlash, true, render.StatusBarStrong, "%s", flash)
 	} else {
 		s.figures(text)
 	}
