@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -99,6 +100,7 @@ func (f *focus) facts() string {
 	g := f.d.look.Glyphs
 	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", slash.Word(a.SessionID), g.Separator, a.Generation,
 		g.Separator, a.Spent())
+	text += eventtext.Simulated(f.d.session.state.Options.Rehearsal)
 	if a.Context.TurnsLeft > 0 {
 		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator,
 			words.Count(a.Context.TurnsLeft, "turn"))
