@@ -213,7 +213,7 @@ func FuzzFates(f *testing.F) {
 			if err := h.read(context.Background(), bytes.NewReader(b)); err != nil {
 				t.Fatal(err)
 			}
-			return h.fates(ids)
+			return h.deliveries(ids)
 		}
 		got := read(content)
 		for i, fate := range got {

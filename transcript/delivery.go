@@ -40,10 +40,10 @@ func ReadDeliveries(ctx context.Context, path string, ids []string) ([]Delivery,
 	if err := h.read(ctx, f); err != nil {
 		return nil, err
 	}
-	return h.fates(ids), nil
+	return h.deliveries(ids), nil
 }
 
-func (h *history) fates(ids []string) []Delivery {
+func (h *history) deliveries(ids []string) []Delivery {
 	branch := h.remembered()
 	at := map[string]int{}
 	for i, n := range branch {
@@ -53,14 +53,14 @@ func (h *history) fates(ids []string) []Delivery {
 			}
 		}
 	}
-	fates := make([]Delivery, len(ids))
+	list := make([]Delivery, len(ids))
 	for i, id := range ids {
-		fates[i] = Delivery{ID: id, State: Absent}
+		list[i] = Delivery{ID: id, State: Absent}
 		if from, ok := at[id]; ok {
-			fates[i].State, fates[i].Verdict = h.follow(branch[from+1:])
+			list[i].State, list[i].Verdict = h.follow(branch[from+1:])
 		}
 	}
-	return fates
+	return list
 }
 
 // follow reads the rest of a turn. It ends where the next message from outside

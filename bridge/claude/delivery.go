@@ -101,11 +101,11 @@ func (r *reader) unread(ids []string) []string {
 	}
 	ctx, cancel := context.WithTimeout(r.a.ctx, unreadDeadline)
 	defer cancel()
-	fates, err := transcript.ReadDeliveries(ctx, path, doubtful)
+	deliveries, err := transcript.ReadDeliveries(ctx, path, doubtful)
 	if err != nil {
 		return doubtful
 	}
-	for _, f := range fates {
+	for _, f := range deliveries {
 		if f.State == transcript.Absent {
 			unread = append(unread, f.ID)
 		}

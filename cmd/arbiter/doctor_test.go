@@ -96,14 +96,14 @@ func TestDoctorOfOthers(t *testing.T) {
 	}{
 		"all": {},
 		"no schema": {drop: "--json-schema", found: "there was none",
-			worse: map[string]doctor.State{"verdicts": doctor.Fail, "fates": doctor.Warn, "plain text": doctor.Fail,
+			worse: map[string]doctor.State{"verdicts": doctor.Fail, "delivery status": doctor.Warn, "plain text": doctor.Fail,
 				"queries": doctor.Warn}},
 		"no questions": {drop: "--permission-prompt-tool", found: "not asked for",
 			worse: map[string]doctor.State{"permissions": doctor.Fail}},
 		"no control": {fault: "control-errors@2", found: "control-errors",
 			worse: map[string]doctor.State{"interrupts": doctor.Fail, "side questions": doctor.Warn}},
 		"no transcript": {adds: "--no-session-persistence", found: "there is none",
-			worse: map[string]doctor.State{"transcripts": doctor.Fail, "resume": doctor.Note, "fates": doctor.Note,
+			worse: map[string]doctor.State{"transcripts": doctor.Fail, "resume": doctor.Note, "delivery status": doctor.Note,
 				"plain text": doctor.Note}},
 	} {
 		t.Run(name, func(t *testing.T) {

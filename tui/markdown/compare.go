@@ -14,7 +14,7 @@ const (
 	added
 )
 
-// edit is a run of lines with one fate: n of them from a of the old text or b of the
+// edit is a run of lines with one meaning: n of them from a of the old text or b of the
 // new one on.
 type edit struct {
 	op      operation

@@ -35,7 +35,7 @@ const (
 	canSideQuestion   = "side questions"
 	canEnd            = "ending"
 	canResume         = "resume"
-	canReportDelivery = "fates"
+	canReportDelivery = "delivery status"
 	canLiteral        = "plain text"
 	canQuery          = "queries"
 )
