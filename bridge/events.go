@@ -145,6 +145,7 @@ type ModelCost struct {
 	Model   string  `json:"model"`
 	CostUSD float64 `json:"cost_usd"`
 	Usage   Usage   `json:"usage"`
+	Window  int     `json:"window,omitempty"` // its context window in tokens; 0: not told
 }
 
 // Bounds of what the end of a turn says, in bytes: more than a model writes in one answer.

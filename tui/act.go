@@ -36,6 +36,8 @@ func (d *app) act(a keys.Action) bool {
 		d.open(newChangesScreen(d))
 	case keys.OpenTimes:
 		d.open(newTimelineScreen(d))
+	case keys.OpenConfig:
+		d.open(newSettingsScreen(d))
 	case keys.OpenRuns:
 		d.open(newSessionsScreen(d))
 	case keys.Back:

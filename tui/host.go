@@ -43,6 +43,13 @@ type Host interface {
 	Revert(ctx context.Context, run string, r contract.Revert) error
 	Land(ctx context.Context, run string) (say string, err error)
 
+	// Settings are those of the program, and the file that the person changes them in. ChangeSetting writes one there,
+	// or removes it if the value is empty, and says what it did; nothing is written that the program would not start
+	// with. OpenSettings opens the file in the person's editor, and takes the terminal as Edit does.
+	Settings(ctx context.Context) (list []Setting, file string, err error)
+	ChangeSetting(ctx context.Context, name, value string) (say string, err error)
+	OpenSettings() error
+
 	// Edit has a text edited in the user's own editor, and Login has `claude` log in.
 	// They take the terminal: the frontend calls them while its screen is suspended.
 	Edit(text string) (string, error)

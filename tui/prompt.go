@@ -218,7 +218,7 @@ func (p *prompt) complete(c editor.Context) []editor.Candidate {
 	case c.Want == editor.WantOption:
 		return p.d.recovery.wayCandidates()
 	case c.Want == editor.WantModel:
-		return []editor.Candidate{{Text: "opus"}, {Text: "sonnet"}, {Text: "haiku"}}
+		return p.d.commands.modelCandidates()
 	}
 	return nil
 }

@@ -252,6 +252,8 @@ type theatre struct {
 	all        []RunInfo // of all directories
 	unlisted   error     // why they cannot be read
 	changed    []ChangedFile
+	settings   []Setting
+	set        []string
 	reverted   []contract.Revert
 	landed     int
 	opened     []string

@@ -208,7 +208,7 @@ var wander = [][]string{
 	{"G"}, {"q", "Alt+c"}, {"Ctrl+C", "n"}, {"Esc", "i", "F1"}, {"q", "F2"}, {"z", "g"},
 	{"PgDn", "d"}, {"q", "F4"}, {"Down"}, {"Esc", "Alt+1"}, {"z", "PgDn"}, {"q", "Alt+0"},
 	{"q", "Esc", "i", "/", "t", "o", " "}, {"Tab"}, {"Ctrl+U", "@"}, {"Esc", "Ctrl+U", "Ctrl+O"}, {"Esc", "Alt+p"},
-	{"PgDn"}, {"Esc"}, {"F7"}, {"j", "4"}, {"A", "PgDn"}, {"Esc"},
+	{"PgDn"}, {"Esc"}, {"F5"}, {"Enter", "n"}, {"q", "F8"}, {"Down"}, {"q", "F7"}, {"j", "4"}, {"A", "PgDn"}, {"Esc"},
 }
 
 // TestRendersAreClean: hostile texts, made by a grammar and torn anywhere, in every field

@@ -182,7 +182,11 @@ func TestScreens(t *testing.T) {
 	}{
 		"oracle":      {nil, func(*scene) {}},
 		"oracle-runs": {runs, func(*scene) {}},
-		"sessions":    {runs, func(s *scene) { s.Press("F4", "Down") }},
+		"settings":    {configured, func(s *scene) { s.Press("F8"); s.Settle() }},
+		"settings-ascii": {func(o *Options, h *theatre) { configured(o, h); o.ASCII, o.Theme = true, "mono" },
+			func(s *scene) { s.Press("F8"); s.Settle(); s.Press("Down") }},
+		"models":   {nil, func(s *scene) { s.weave(); s.Type("/model\n"); s.Settle() }},
+		"sessions": {runs, func(s *scene) { s.Press("F4", "Down") }},
 		"first-missing": {func(_ *Options, h *theatre) {
 			h.found = Findings{Missing: true, Problem: "no program named claude on PATH"}
 		}, func(*scene) {}},

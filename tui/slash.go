@@ -46,6 +46,8 @@ func init() { // not at once: they lead back to the app
 		"inbox":    always(func(d *app) { d.f.post(d.inbox.open) }), // when the command is out of the input
 		"answer":   always(func(d *app) { d.f.post(d.inbox.open) }),
 		"changes":  func(d *app, c editor.Command) bool { return d.changes.command(c) },
+		"model":    always(func(d *app) { d.commands.chooseModel("") }),
+		"settings": func(d *app, c editor.Command) bool { return settingActions{d}.command(c) },
 		"revert":   func(d *app, c editor.Command) bool { return d.changes.revertCommand(c) },
 		"land":     always(func(d *app) { d.changes.askLand(nil) }),
 		"timeline": always(func(d *app) { d.open(newTimelineScreen(d)) }),

@@ -15,7 +15,7 @@ import (
 func TestEveryKeyMeansSomething(t *testing.T) {
 	ways := map[keys.Context]string{
 		keys.Insert: "", keys.Normal: "Esc", keys.Focus: "Alt+1", keys.Logbook: "F2", keys.Plan: "F3",
-		keys.Sessions: "F4", keys.Changes: "F5", keys.Timeline: "F6", keys.Help: "F1",
+		keys.Sessions: "F4", keys.Changes: "F5", keys.Settings: "F8", keys.Timeline: "F6", keys.Help: "F1",
 	}
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

@@ -87,6 +87,7 @@ func (c *costs) add(f resultFrame) {
 		delta = 0
 		for name, u := range f.SinceLast {
 			delta += u.CostUSD
+			u.ContextWindow = max(u.ContextWindow, f.ModelUsage[name].ContextWindow)
 			c.addModel(name, u)
 		}
 	} else if !c.known { // a resumed session's total: the share before is not told
@@ -101,7 +102,7 @@ func (c *costs) addModel(name string, u modelUsage) {
 		c.model = map[string]bridge.ModelCost{}
 	}
 	m := c.model[name]
-	m.Model, m.CostUSD = name, m.CostUSD+u.CostUSD
+	m.Model, m.CostUSD, m.Window = name, m.CostUSD+u.CostUSD, max(m.Window, u.ContextWindow)
 	m.Usage.Input += u.InputTokens
 	m.Usage.Output += u.OutputTokens
 	m.Usage.CacheRead += u.CacheReadInputTokens

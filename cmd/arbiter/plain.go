@@ -181,12 +181,19 @@ func init() { // not at once: help leads back to it
 		"plan": func(_ plainHost, _ *session, s *supervisor.State, _ editor.Command) string {
 			return slash.Plan(s)
 		},
-		"changes": plainChanges,
-		"revert":  plainRevert,
-		"land":    plainLand,
-		"halt":    played(func(l *session, _ editor.Command) string { return l.Halt() }),
-		"allow":   permit,
-		"deny":    permit,
+		"changes":  plainChanges,
+		"settings": plainSettings,
+		"model": func(_ plainHost, l *session, s *supervisor.State, _ editor.Command) string {
+			if l == nil || l.doing == nil {
+				return snapshot.ModelsText(s, nil)
+			}
+			return snapshot.ModelsText(s, l.doing.Models())
+		},
+		"revert": plainRevert,
+		"land":   plainLand,
+		"halt":   played(func(l *session, _ editor.Command) string { return l.Halt() }),
+		"allow":  permit,
+		"deny":   permit,
 		"attach": played(func(l *session, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
 				short(l.ID()) + l.stateFlag

@@ -72,6 +72,7 @@ func (h replayHost) Edit(string) (string, error)              { return "", errPl
 func (h replayHost) Login() error                             { return errPlayback }
 func (h replayHost) Attach(string) error                      { return errPlayback }
 func (h replayHost) Open(string, string, int) error           { return errPlayback }
+func (h replayHost) OpenSettings() error                      { return errPlayback }
 func (h replayHost) Inputs() []string                         { return nil }
 func (h replayHost) Remember(string)                          {}
 func (h replayHost) Documents(context.Context) []tui.Document { return nil }

@@ -51,6 +51,7 @@ type choices struct {
 	Notice   string       // what is wrong with agent files, or is not used
 	Unused   string       // what of the configuration is not used, for Notice
 	Debug    bool
+	Line     []string `json:"-"` // flags of the command line, for the page of settings
 }
 
 // readSettings checks everything that can be checked before a run starts.
@@ -89,6 +90,7 @@ func readChoices(c *cli.Context) (s choices, err error) {
 	if err != nil {
 		return s, err
 	}
+	line := givenFlags(c)
 	from, err := applyConfig(c, cwd, t.Trusted)
 	if err != nil {
 		return s, err
@@ -104,7 +106,7 @@ func readChoices(c *cli.Context) (s choices, err error) {
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
 		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
-		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Place: cwd, given: given,
+		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Line: line, Place: cwd, given: given,
 	}
 	if s.Face, err = readScreenSettings(c); err != nil {
 		return s, err

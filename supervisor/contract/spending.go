@@ -30,6 +30,7 @@ type ModelCost struct {
 	Model   string       `json:"model"`
 	CostUSD float64      `json:"cost_usd"`
 	Usage   bridge.Usage `json:"usage"`
+	Window  int          `json:"window,omitempty" jsonschema:"The model's context window in tokens; absent: not told."`
 }
 
 // Scopes of a budget.

@@ -27,6 +27,31 @@ type Agent struct {
 type Tracker struct {
 	mu     sync.Mutex
 	agents map[string]*Agent
+	models []contract.ModelCost // of all agents, by model
+}
+
+// maxModels bounds the models whose costs are kept.
+const maxModels = 40
+
+// Models returns what each model has cost so far, and the window that Claude Code reported for it.
+func (t *Tracker) Models() []contract.ModelCost {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.models)
+}
+
+// spent adds up what models have cost.
+func (t *Tracker) spent(list []contract.ModelCost) {
+	for _, m := range list {
+		i := slices.IndexFunc(t.models, func(x contract.ModelCost) bool { return x.Model == m.Model })
+		switch {
+		case i >= 0:
+			t.models[i].CostUSD += m.CostUSD
+			t.models[i].Window = max(t.models[i].Window, m.Window)
+		case len(t.models) < maxModels:
+			t.models = append(t.models, contract.ModelCost{Model: m.Model, CostUSD: m.CostUSD, Window: m.Window})
+		}
+	}
 }
 
 // Agent returns what an agent does. What it returns is not changed afterwards.
@@ -45,13 +70,16 @@ func (t *Tracker) Agent(id string) Agent {
 func (t *Tracker) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.agents = nil
+	t.agents, t.models = nil, nil
 }
 
 // Add takes an event up.
 func (t *Tracker) Add(at time.Time, e contract.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if turn, ok := e.Body.(contract.Turn); ok {
+		t.spent(turn.Models)
+	}
 	if _, ok := e.Body.(contract.Session); ok { // other processes play from here on
 		for _, a := range t.agents {
 			a.ended(at)

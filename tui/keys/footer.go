@@ -32,6 +32,8 @@ var footers = map[Context][]hint{
 		does("take it up", TakeUp), does("run", NextChoice, PrevChoice), does("help", OpenHelp)},
 	Changes: {does("compare", Choose), does("back", Back), does("revert", RevertFile), does("editor", OpenFile),
 		does("land", LandWork), does("file", Down, Up), does("help", OpenHelp)},
+	Settings: {does("change", Choose), does("back", Back), does("to the default", ToDefault),
+		does("edit the file", OpenFile), does("setting", Down, Up), does("help", OpenHelp)},
 	Diff: {does("back", Back), does("place", NextBlock, PrevBlock), does("revert it", RevertHunk),
 		does("editor", OpenFile), does("file", NextChoice, PrevChoice), does("side by side", SideBySide),
 		does("revert file", RevertFile), does("copy", Copy), does("help", OpenHelp)},

@@ -3,7 +3,7 @@ package keys
 // reads are the Contexts that are read like the conversation, and what of its keys
 // they take over.
 var reads = map[Context]map[Action]bool{Focus: readable, Logbook: readable, Text: readable, Plan: scrollable,
-	Changes: scrollable, Diff: comparable, Timeline: elsewhere,
+	Changes: scrollable, Settings: scrollable, Diff: comparable, Timeline: elsewhere,
 	Playback: replayed}
 
 // scrollable are the actions that make sense on a page.

@@ -18,6 +18,7 @@ const (
 	Timeline   Context = "timeline"
 	Playback   Context = "playback" // the conversation of a run that is played again
 	Diff       Context = "a change"
+	Settings   Context = "settings"
 	First      Context = "beginning" // there is nothing to drive
 	Help       Context = "help"
 	Ask        Context = "a question"
@@ -27,8 +28,8 @@ const (
 )
 
 // Contexts in the order of the help.
-var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Text, Sessions, Changes, Diff, Timeline,
-	Playback, First, Ask, Inbox, Shell, Pick, Help}
+var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Text, Sessions, Changes, Diff, Settings,
+	Timeline, Playback, First, Ask, Inbox, Shell, Pick, Help}
 
 // Action is what a key leads to.
 type Action string
@@ -44,6 +45,8 @@ const (
 	OpenRuns    Action = "sessions"
 	OpenChanges Action = "changes"
 	OpenTimes   Action = "timeline"
+	OpenConfig  Action = "settings"
+	ToDefault   Action = "default"
 	SideBySide  Action = "side by side"
 	OpenFile    Action = "open in the editor"
 	RevertFile  Action = "revert the file"
@@ -166,6 +169,7 @@ var table = []Binding{
 	{Everywhere, []string{"F6"}, OpenTimes, "when the agents did what"},
 	{Everywhere, []string{"Alt+0"}, OpenFocus, "look at the Arbiter; Alt+1 … Alt+9: at an Orchestrator"},
 	{Everywhere, []string{"F7"}, OpenInbox, "what waits for you: questions, permission requests, choices"},
+	{Everywhere, []string{"F8"}, OpenConfig, "the settings, and your configuration file"},
 	{Everywhere, []string{"Alt+p"}, Judge, "open the permission request that waits, or the list of several"},
 	{Everywhere, []string{"Alt+c"}, WayOut, "choose one of the ways out of the trouble at hand"},
 	{Everywhere, []string{"Shift+Tab"}, CycleGrants, "the next permission mode: ask, accept-edits, rules"},
@@ -272,6 +276,11 @@ var table = []Binding{
 	{Changes, []string{"e"}, OpenFile, "open it in your editor"},
 	{Changes, []string{"x"}, RevertFile, "revert it: all that the run changed in it (asks)"},
 	{Changes, []string{"M"}, LandWork, "land: merge the work of the run into your branch (asks)"},
+
+	{Settings, []string{"q", "Esc", "Left"}, Back, "back"},
+	{Settings, []string{"Enter"}, Choose, "change it in your configuration file"},
+	{Settings, []string{"x", "Delete"}, ToDefault, "remove it from your configuration file"},
+	{Settings, []string{"e"}, OpenFile, "open your configuration file in your editor"},
 
 	{Diff, []string{"q", "Esc", "Left"}, Back, "back to the files"},
 	{Diff, []string{"Tab", "]"}, NextChoice, "the next file"},

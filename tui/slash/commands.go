@@ -72,6 +72,9 @@ func of(c editor.Command) (contract.CommandBody, bool) {
 	case "choose":
 		return contract.Choose{Option: c.Rest}, true
 	case "model":
+		if c.Arg(0) == "" {
+			return nil, false
+		}
 		return contract.Configure{Model: c.Arg(0), ID: c.Arg(1)}, true
 	case "cancel":
 		return contract.Cancel{}, true

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/internal/yamledit"
+	"github.com/arbiter-cli/arbiter/tui"
+)
+
+// What the page of settings shows, and how it changes the user's configuration file.
+
+// secretLists are settings whose values are not shown: only the names of their variables are.
+var secretLists = []string{"env", "arbiter-env"}
+
+// Settings implements tui.Host.
+func (h *host) Settings(context.Context) ([]tui.Setting, string, error) {
+	var list []tui.Setting
+	file := ""
+	err := h.choices.asStarted("", func(c *cli.Context) error {
+		file = userConfig(c)
+		trusted := h.choices.Trusting.Trusted
+		given, err := applyConfig(c, h.choices.Place, trusted)
+		if err != nil {
+			return err
+		}
+		for _, s := range settings {
+			if s.flagged {
+				continue
+			}
+			list = append(list, s.told(c, given[s.name]))
+		}
+		return nil
+	})
+	return list, file, err
+}
+
+// told is a setting as the page shows it.
+func (s setting) told(c *cli.Context, source string) tui.Setting {
+	about := manual.Tell(s.flag())
+	t := tui.Setting{Name: s.name, About: about.About, Choices: manual.Choices(about.Value), Value: s.text(c),
+		Source: source, When: "with the next run"}
+	if s.kind == kindBool {
+		t.Choices = []string{"true", "false"}
+	}
+	if s.value != nil {
+		t.Default = fmt.Sprint(s.value)
+	}
+	switch {
+	case s.name == "theme":
+		t.When = "at once"
+	case s.group == "The screen":
+		t.When = "with the next start of the screen"
+	case s.name == "model":
+		t.When = "with the next run; /model changes the present one"
+	case s.name == "permissions", s.group == "Permissions" && s.kind == kindList:
+		t.When = "with the next run; /permissions, /allow, /ask and /deny change the present one"
+	}
+	return t
+}
+
+// text is the value of a setting, as [host.ChangeSetting] takes it.
+func (s setting) text(c *cli.Context) string {
+	if s.kind != kindList {
+		return strings.Join(s.texts(c), "")
+	}
+	items := s.texts(c)
+	if len(items) == 0 {
+		return ""
+	}
+	for i, item := range items {
+		if slices.Contains(secretLists, s.name) {
+			name, _, _ := strings.Cut(item, "=")
+			item = name + "=…"
+		}
+		items[i] = yamledit.Text(item)
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
+// texts are the values of a setting as a flag takes them.
+func (s setting) texts(c *cli.Context) []string {
+	if s.kind == kindList {
+		return slices.Clone(c.StringSlice(s.name))
+	}
+	if v := c.Value(s.name); v != nil {
+		return []string{fmt.Sprint(v)}
+	}
+	return nil
+}
+
+// givenFlags are the flags of a command line, for [choices.asStarted]. Call it before a configuration file is
+// applied.
+func givenFlags(c *cli.Context) []string {
+	var args []string
+	origin := givenOrigins(c)
+	for _, s := range settings {
+		if !strings.HasPrefix(origin[s.name], "--") || s.flagged && s.name != "config" && s.name != "cwd" {
+			continue
+		}
+		for _, text := range s.texts(c) {
+			args = append(args, "--"+s.name+"="+text)
+		}
+	}
+	return args
+}
+
+// asStarted reads the command line and the environment once more. file is read in the place of the user's
+// configuration file; empty: that one is.
+func (s choices) asStarted(file string, do func(c *cli.Context) error) error {
+	args := append([]string{"arbiter"}, s.Line...)
+	if file != "" {
+		args = append(args, "--config="+file)
+	}
+	app := &cli.App{
+		Flags: cliFlags(), HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true, Writer: io.Discard,
+		ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}, Action: do,
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return err },
+	}
+	return app.Run(args)
+}
+
+// OpenSettings implements tui.Host.
+func (h *host) OpenSettings() error {
+	file := ""
+	err := h.choices.asStarted("", func(c *cli.Context) error { file = userConfig(c); return nil })
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		return errNoConfig
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return environmentf("create the directory of your configuration: %v", withoutPath(err))
+	}
+	return h.runEditor(file)
+}
+
+// errNoConfig reports that there is no place for the user's configuration file.
+var errNoConfig = environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or use " +
+	"--config")
+
+// ChangeSetting implements tui.Host.
+func (h *host) ChangeSetting(_ context.Context, name, value string) (string, error) {
+	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && !s.flagged })
+	if i < 0 {
+		return "", usagef("there is no setting %q: /settings lists them", name)
+	}
+	if slices.Contains(secretLists, name) && strings.Contains(value, "=…") {
+		return "", usagef("%s: write the values in full, in place of …", name)
+	}
+	s, written := settings[i], ""
+	var file string
+	err := h.choices.asStarted("", func(c *cli.Context) error { file = userConfig(c); return nil })
+	if err == nil && file == "" {
+		err = errNoConfig
+	}
+	if err == nil && value != "" {
+		written, err = s.yaml(value)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := h.choices.rewrite(file, name, written); err != nil {
+		return "", err
+	}
+	say := fmt.Sprintf("%s: %s, written to %s", name, value, file)
+	if value == "" {
+		say = fmt.Sprintf("%s is the default again: removed from %s", name, file)
+	}
+	return say, nil
+}
+
+// yaml is a value as the file holds it, if it is one of this setting.
+func (s setting) yaml(value string) (string, error) {
+	about := manual.Tell(s.flag())
+	if words := manual.Choices(about.Value); words != nil && !slices.Contains(words, value) {
+		return "", usagef("%s: %q is none of %s", s.name, value, strings.Join(words, ", "))
+	}
+	if s.kind == kindList && strings.HasPrefix(value, "[") {
+		return value, nil // held to the rules of the file when it is read again
+	}
+	if s.kind == kindList {
+		return "[" + yamledit.Text(value) + "]", nil
+	}
+	app := &cli.App{Flags: []cli.Flag{s.flag()}, HideHelp: true, HideVersion: true, Writer: io.Discard,
+		ErrWriter: io.Discard, Action: func(*cli.Context) error { return nil }}
+	if err := app.Run([]string{"arbiter", "--" + s.name + "=" + value}); err != nil {
+		return "", usagef("%s: %q is not %s", s.name, value, s.kind.article())
+	}
+	if s.kind == kindText || s.kind == kindDuration {
+		return yamledit.Text(value), nil
+	}
+	return value, nil
+}
+
+// rewrite changes one key of a configuration file, or removes it, if the program starts with the file that results.
+func (s choices) rewrite(file, key, value string) error {
+	src, err := readFile(file, maxSource)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return environmentf("cannot read the configuration %s: %v", file, withoutPath(err))
+	}
+	out, change := []byte(nil), yamledit.Remove
+	if value != "" {
+		change = func(src []byte, key string) ([]byte, error) { return yamledit.Set(src, key, value) }
+	}
+	if out, err = change(src, key); err != nil {
+		return usagef("%s: %v", file, err)
+	}
+	dir, err := os.MkdirTemp("", "arbiter-settings-")
+	if err != nil {
+		return environmentf("%v", err)
+	}
+	defer os.RemoveAll(dir)
+	trial := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(trial, out, 0o600); err != nil {
+		return environmentf("%v", err)
+	}
+	err = s.asStarted(trial, func(c *cli.Context) error {
+		_, err := readChoices(c)
+		return err
+	})
+	if err != nil {
+		return usagef("%s", strings.ReplaceAll(err.Error(), trial, file))
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return environmentf("%v", err)
+	}
+	if err := writeOutput(file, out); err != nil {
+		return environmentf("write the configuration %s: %v", file, withoutPath(err))
+	}
+	return nil
+}

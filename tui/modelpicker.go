@@ -1,0 +1,35 @@
+package tui
+
+import (
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+	"github.com/arbiter-cli/arbiter/tui/snapshot"
+)
+
+// models are those that can be chosen, with what is known of them.
+func (cs *commands) models() []snapshot.ModelInfo {
+	return snapshot.Models(cs.d.session.state, cs.d.f.activity.Models())
+}
+
+func (cs *commands) modelCandidates() []editor.Candidate {
+	var list []editor.Candidate
+	for _, m := range cs.models() {
+		list = append(list, editor.Candidate{Text: m.Name, Note: m.About()})
+	}
+	return list
+}
+
+// chooseModel has a model chosen for an agent; an empty id: for all.
+func (cs *commands) chooseModel(id string) {
+	if cs.d.session.run == nil || cs.d.session.over() {
+		cs.d.flash("There is no run. The setting of the next one: /settings model NAME.")
+		return
+	}
+	var items []editor.Item
+	for _, m := range cs.models() {
+		items = append(items, editor.Item{Text: m.Name, Note: m.About(), Value: m.Name})
+	}
+	cs.d.choose(snapshot.ModelTitle, "", items, func(v any) {
+		cs.d.session.send(contract.Configure{Model: v.(string), ID: id})
+	})
+}

@@ -1,0 +1,151 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// Setting is one setting of the program.
+type Setting struct {
+	Name, Value string
+	Source      string // where the value stands; empty: it is the default
+	About       string // what it means
+	Default     string // empty: there is none
+	Choices     []string
+	When        string // when a change takes effect
+}
+
+// Settings is the list of the settings, with what the one at hand means below it.
+type Settings struct {
+	page
+	list
+	all  []Setting
+	file string // that changes are written to
+	note string // in the place of an empty list
+	top  int    // screen row of the first row in sight
+}
+
+// NewSettings is a list of no settings.
+func NewSettings(look *render.Look) *Settings { return &Settings{page: newPage(look)} }
+
+// Set replaces the settings. The one that was chosen stays chosen. The note is shown if there are none.
+func (p *Settings) Set(all []Setting, file, note string) {
+	chosen, had := p.Chosen()
+	p.all, p.file, p.note = all, file, note
+	p.set(len(all))
+	if had {
+		p.Choose(chosen.Name)
+	}
+}
+
+// Choose chooses a setting by its name, and reports whether there is one.
+func (p *Settings) Choose(name string) bool {
+	i := slices.IndexFunc(p.all, func(s Setting) bool { return s.Name == name })
+	if i >= 0 {
+		p.at = i
+	}
+	return i >= 0
+}
+
+// Chosen is the setting at hand.
+func (p *Settings) Chosen() (Setting, bool) {
+	if p.at >= len(p.all) {
+		return Setting{}, false
+	}
+	return p.all[p.at], true
+}
+
+// At is the setting drawn at a place of the screen; it becomes the one at hand.
+func (p *Settings) At(x, y int) (Setting, bool) {
+	if !p.InRect(x, y) || !p.hit(y, p.top, 1) {
+		return Setting{}, false
+	}
+	return p.Chosen()
+}
+
+// Draw implements tview.Primitive.
+func (p *Settings) Draw(screen tcell.Screen) {
+	c := column(p.canvas(screen), 140)
+	body := header(c, "SETTINGS", render.Of(render.Dim, p.file))
+	w, h := body.Size()
+	if len(p.all) == 0 {
+		for i, line := range render.WrapText(render.Dim, p.note, w) {
+			body.Line(0, i, line)
+		}
+		return
+	}
+	about := p.about(w)
+	below := min(len(about), max(h/2, 3))
+	if h < 8 {
+		below = 1
+	}
+	rows := max(h-below-1, 1)
+	_, p.top = body.Origin()
+	p.fit(rows)
+	for i := range p.scroller.view {
+		if n := p.scroller.top + i; n < len(p.all) {
+			p.row(body.Sub(0, i, w, 1), n)
+		}
+	}
+	p.scroller.marks(body.Sub(0, 0, w, rows))
+	if h > rows+1 {
+		body.Rule(rows, render.Frame)
+	}
+	for i, line := range about[:min(below, len(about))] {
+		body.Line(0, rows+1+i, line)
+	}
+}
+
+// about tells what the setting at hand means, where its value stands, and when a change takes effect.
+func (p *Settings) about(w int) []render.Line {
+	s, ok := p.Chosen()
+	if !ok {
+		return nil
+	}
+	source := "It is the default."
+	if s.Source != "" {
+		source = "Set by " + s.Source + "."
+		if s.Default != "" {
+			source += " The default is " + s.Default + "."
+		}
+	}
+	lines := render.WrapText(render.Base, s.About, w)
+	if len(s.Choices) > 0 {
+		lines = append(lines, render.WrapText(render.Dim, "One of "+strings.Join(s.Choices, ", ")+".", w)...)
+	}
+	return append(lines, render.WrapText(render.Dim, source+" A change takes effect "+s.When+".", w)...)
+}
+
+// row draws a setting: its name, its value, and what kind of place that stands in.
+func (p *Settings) row(c render.Canvas, n int) {
+	s, g := p.all[n], p.look.Glyphs
+	w, _ := c.Size()
+	mark := render.Span{Text: "  ", Role: render.Base}
+	if n == p.at {
+		mark = render.Span{Text: g.Chosen + " ", Role: render.Active}
+	}
+	name := min(max(w/3, 12), 24)
+	source := 0
+	if w >= 60 {
+		source = min(w/3, 40)
+	}
+	room := max(w-2-name-source-1, 1)
+	role, from := render.Strong, s.Source
+	if from == "" {
+		role, from = render.Dim, "default"
+	}
+	l := render.Line{mark, {Text: pad(render.Shorten(s.Name, name-1, g.Ellipsis), name, ""), Role: render.Base},
+		{Text: pad(render.Shorten(words.FirstLine(s.Value), room-1, g.Ellipsis), room, ""), Role: role}}
+	if source > 0 {
+		l = append(l, render.Span{Text: shortenLeft(from, source, g.Ellipsis), Role: render.Dim})
+	}
+	c.Line(0, 0, l)
+	if n == p.at {
+		c.Restyle(0, 0, w-1, render.Selection)
+	}
+}

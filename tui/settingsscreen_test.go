@@ -1,0 +1,102 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func (h *theatre) Settings(context.Context) ([]Setting, string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.settings, "/home/weaver/.config/arbiter/config.yaml", h.unreadable
+}
+
+func (h *theatre) ChangeSetting(_ context.Context, name, value string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.set = append(h.set, name+"="+value)
+	for i := range h.settings {
+		if h.settings[i].Name == name {
+			h.settings[i].Value = value
+		}
+	}
+	return name + " is written", h.barred
+}
+
+func (h *theatre) OpenSettings() error { h.opened = append(h.opened, "settings"); return nil }
+
+// configured gives the program some settings.
+func configured(_ *Options, h *theatre) {
+	h.settings = []Setting{
+		{Name: "model", About: "MODEL of every agent, such as opus or a full id.", Value: "opus",
+			Source: "~/.config/arbiter/config.yaml:3: model", When: "with the next run; /model changes the present one"},
+		{Name: "permissions", About: "What happens to a tool call that no rule covers.", Value: "ask", Default: "ask",
+			Choices: []string{"ask", "rules", "accept-edits", "allow-all"}, When: "with the next run"},
+		{Name: "allow", About: "Allow what RULE covers.", Value: `["Bash(git *)", "Edit(src/**)"]`, Source: "--allow",
+			When: "with the next run"},
+		{Name: "theme", About: "Colours of the screen.", Value: "evil\x1b[31m\u202e", Source: "$ARBITER_THEME",
+			Choices: []string{"dark", "light"}, When: "at once"},
+	}
+}
+
+// TestSettings: the page shows values and where they stand, and changes them in the file.
+func TestSettings(t *testing.T) {
+	play(t, 120, 40, configured, func(s *scene) {
+		s.Press("F8")
+		s.Settle()
+		for _, want := range []string{"SETTINGS", "config.yaml", "opus", "$ARBITER_THEME", "Set by", "/model changes"} {
+			if !s.screenHas(want) {
+				t.Errorf("%q is not in sight:\n%s", want, s.Text())
+			}
+		}
+		s.Press("Down", "Enter")
+		if !s.screenHas("accept-edits") {
+			t.Fatalf("the choices are not offered:\n%s", s.Text())
+		}
+		s.Press("Down", "Enter")
+		s.Settle()
+		if got := strings.Join(s.host.set, " "); got != "permissions=rules" {
+			t.Errorf("changed: %q", got)
+		}
+		s.Press("x")
+		s.Settle()
+		if got := strings.Join(s.host.set, " "); got != "permissions=rules permissions=" {
+			t.Errorf("changed: %q", got)
+		}
+		s.Press("e", "Up", "Enter")
+		s.Settle()
+		if !s.screenHas("/settings model opus") {
+			t.Fatalf("a value is not to be written:\n%s", s.Text())
+		}
+		s.host.barred = errors.New("max-cost: \"x\" is not a number")
+		s.Press("Ctrl+U")
+		s.Type("/settings max-cost x\n")
+		s.Settle()
+		if !s.screenHas("Nothing was written") {
+			t.Errorf("the reason is not shown:\n%s", s.Text())
+		}
+	})
+}
+
+// TestModelPicker: /model offers the models with what is known of them, and takes one.
+func TestModelPicker(t *testing.T) {
+	play(t, 120, 40, nil, func(s *scene) {
+		s.weave()
+		s.Type("/model\n")
+		s.Settle()
+		for _, want := range []string{"claude-opus-4-5", "$5 in, $25 out", "price unknown", "2025-11"} {
+			if !s.screenHas(want) {
+				t.Errorf("%q is not in sight:\n%s", want, s.Text())
+			}
+		}
+		s.Press("Down", "Enter")
+		s.Settle()
+		if got := s.host.present().took(); got != (contract.Configure{Model: "sonnet"}) {
+			t.Errorf("sent %+v", got)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/slash"
+)
+
+// PricesOf is the month of the list prices in the table of models.
+const PricesOf = "2025-11"
+
+// ModelTitle is what a list of models begins with.
+const ModelTitle = "Model – $/M tokens, prices of " + PricesOf
+
+// ModelInfo is a model that can be chosen. What is not known is zero, and shown as such.
+type ModelInfo struct {
+	Name     string
+	In, Out  float64 // list price in US dollars of a million tokens, as of PricesOf
+	Window   int     // tokens
+	Reported bool    // by Claude Code in this run: the window, and what it cost
+	CostUSD  float64 // in this run
+	Chosen   bool    // somebody of the run was given it
+}
+
+// listed are models with list prices that are public, and the names that Claude Code resolves itself. A name that is
+// not here is as good: nothing is known of it.
+var listed = []ModelInfo{
+	{Name: "opus"}, {Name: "sonnet"}, {Name: "haiku"},
+	{Name: "claude-opus-4-5", In: 5, Out: 25}, {Name: "claude-opus-4-1", In: 15, Out: 75},
+	{Name: "claude-sonnet-4-5", In: 3, Out: 15}, {Name: "claude-haiku-4-5", In: 1, Out: 5},
+}
+
+// Models lists the models that can be chosen: those of the run first, with what Claude Code reported of them. used is
+// what each cost so far.
+func Models(s *supervisor.State, used []contract.ModelCost) []ModelInfo {
+	var list []ModelInfo
+	at := func(name string) *ModelInfo {
+		i := slices.IndexFunc(list, func(m ModelInfo) bool { return m.Name == name })
+		if i < 0 {
+			i = len(list)
+			m := ModelInfo{Name: name}
+			for _, known := range listed {
+				if known.Name == name || known.In > 0 && strings.HasPrefix(name, known.Name+"-20") { // with its date
+					m.In, m.Out = known.In, known.Out
+				}
+			}
+			list = append(list, m)
+		}
+		return &list[i]
+	}
+	for _, u := range used {
+		m := at(slash.Word(u.Model))
+		m.Reported, m.Window, m.CostUSD = true, max(m.Window, u.Window), m.CostUSD+u.CostUSD
+	}
+	if s != nil {
+		for _, a := range s.Agents {
+			if name := slash.Word(Model(s, a)); name != "" && a.Alive() {
+				at(name).Chosen = true
+			}
+		}
+	}
+	for _, known := range listed {
+		at(known.Name)
+	}
+	return list
+}
+
+// About tells of a model in a line: price, window, and what it cost in this run.
+func (m ModelInfo) About() string {
+	var parts []string
+	price := "price unknown"
+	if m.In > 0 {
+		price = fmt.Sprintf("$%s in, $%s out", dollars(m.In), dollars(m.Out))
+	}
+	parts = append(parts, price)
+	if m.Window > 0 {
+		parts = append(parts, windowText(m.Window)+" window")
+	} else {
+		parts = append(parts, "window unknown")
+	}
+	if m.CostUSD > 0 {
+		parts = append(parts, fmt.Sprintf("$%.2f here", m.CostUSD))
+	}
+	if m.Chosen {
+		parts = append(parts, "in use")
+	}
+	return strings.Join(parts, " · ")
+}
+
+func dollars(usd float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", usd), ".00") }
+
+// windowText is a number of tokens in short: 200k, 1M.
+func windowText(tokens int) string {
+	if tokens >= 1_000_000 && tokens%100_000 == 0 {
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(tokens)/1e6), ".0") + "M"
+	}
+	return fmt.Sprintf("%dk", tokens/1000)
+}
+
+// PriceNote says where the figures of [Models] are from.
+const PriceNote = "List prices of a million tokens, " + PricesOf +
+	"; windows and costs as Claude Code reported them in this run."
+
+// ModelsText lists the models in words.
+func ModelsText(s *supervisor.State, used []contract.ModelCost) string {
+	var b strings.Builder
+	for _, m := range Models(s, used) {
+		fmt.Fprintf(&b, "%s: %s\n", m.Name, m.About())
+	}
+	return b.String() + PriceNote + " /model NAME changes the model of all agents, /model NAME AGENT of one; any " +
+		"other name that Claude Code knows works, too."
+}
