@@ -46,6 +46,22 @@ func play(role string, args []string) int {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		return code
+	case "client": // directory of locks, mode
+		cmd := exec.Command(os.Args[0], roleArg, "keeper", args[0], args[1])
+		cmd.Env = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}
+		c, err := bridge.StartProcess(context.Background(), cmd, quiet{}, log, proctree.Keep)
+		if err == nil {
+			err = raise(context.Background(), c, proctree.Mark{Run: "run-client", Bridge: "box"}, lease)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 3
+		}
+		fmt.Println("ready")
+		<-c.Done()
+		_, certain := c.Stopped()
+		fmt.Printf("certain=%v: %v\n", certain, c.Err())
+		return 0
 	case "bridge":
 		if _, err := proctree.EnterNamespace(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -198,19 +214,24 @@ func begin(t *testing.T, locks string, m proctree.Mark, lease time.Duration, mod
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	_, err = f.Initialize(ctx, bridge.InitializeParams{Client: "test", Run: m.Run, Bridge: m.Bridge,
-		Claude: bridge.ClaudeSpec{Path: "sleep"}, Remote: &bridge.RemoteParams{Version: "test",
-			LeaseMS: lease.Milliseconds()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.Spawn(ctx, bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
-		Config: bridge.AgentConfig{SessionID: "s", CWD: "/"}})
-	if err != nil {
+	if err := raise(ctx, f.Client, m, lease); err != nil {
 		t.Fatal(err)
 	}
 	f.await(t, "the agent and its child run", func() bool { return len(f.agents()) == 2 })
 	return f
+}
+
+// raise starts an agent at a bridge.
+func raise(ctx context.Context, c *bridge.Client, m proctree.Mark, lease time.Duration) error {
+	_, err := c.Initialize(ctx, bridge.InitializeParams{Client: "test", Run: m.Run, Bridge: m.Bridge,
+		Claude: bridge.ClaudeSpec{Path: "sleep"}, Remote: &bridge.RemoteParams{Version: "test",
+			LeaseMS: lease.Milliseconds()}})
+	if err != nil {
+		return err
+	}
+	_, err = c.Spawn(ctx, bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+		Config: bridge.AgentConfig{SessionID: "s", CWD: "/"}})
+	return err
 }
 
 // agents are the processes of agents that live.

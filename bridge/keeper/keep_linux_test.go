@@ -1,7 +1,11 @@
 package keeper_test
 
 import (
+	"bufio"
 	"errors"
+	"os"
+	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -48,6 +52,39 @@ func TestLossOfContact(t *testing.T) {
 				signal(t, f.keeper.Process.Pid, syscall.SIGCONT)
 			})
 		}
+	}
+}
+
+// TestStoppedClient is stopped for longer than the lease, with its pipes open: the bridge has ended when it goes on, and
+// the client knows that.
+func TestStoppedClient(t *testing.T) {
+	m := proctree.Mark{Run: "run-client", Bridge: "box"}
+	cmd := exec.Command(os.Args[0], roleArg, "client", t.TempDir(), string(proctree.ModeNever))
+	cmd.Env, cmd.Stderr = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}, os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		proctree.SweepMarked(m)
+	})
+	said := bufio.NewScanner(stdout)
+	if !said.Scan() || said.Text() != "ready" {
+		t.Fatalf("the client said %q", said.Text())
+	}
+	f := &far{mark: m}
+	f.await(t, "the agent and its child run", func() bool { return len(f.agents()) == 2 })
+	signal(t, cmd.Process.Pid, syscall.SIGSTOP)
+	f.await(t, "the agents have ended", func() bool { return len(f.agents()) == 0 })
+	<-time.After(bridge.LeaseGrace) // it is stopped for longer than that takes
+	signal(t, cmd.Process.Pid, syscall.SIGCONT)
+	if !said.Scan() || !strings.HasPrefix(said.Text(), "certain=true: ") {
+		t.Errorf("the client that goes on said %q", said.Text())
 	}
 }
 
