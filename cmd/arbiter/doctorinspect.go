@@ -89,6 +89,9 @@ func (l *inspection) settings() (s doctor.Settings) {
 			}
 		}
 		s.Files = l.configFiles()
+		for _, h := range l.choices.Hosts.Hosts {
+			s.Hosts = append(s.Hosts, h.Name)
+		}
 		return s
 	}
 	l.choices.Place = cmp.Or(l.choices.Place, placeOf(l.c))

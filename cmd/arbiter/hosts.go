@@ -44,7 +44,7 @@ func (s *choices) readHosts(c *cli.Context) error {
 	}
 	chosen, err := s.Hosts.Choose(c.String("hosts"))
 	if err != nil {
-		return usagef("--hosts: %v (arbiter hosts add NAME -- COMMAND… adds a host)", err)
+		return usagef("--hosts %q: %v (arbiter hosts add NAME -- COMMAND… adds a host)", c.String("hosts"), err)
 	}
 	s.Options.HereToo = chosen.Here && len(chosen.Hosts) > 0
 	for _, h := range chosen.Hosts {

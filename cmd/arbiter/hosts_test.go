@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestHostsAsked(t *testing.T) {
 	s := prepare(t, nil)
 	file := write(t, "hosts: {box: {command: [ssh, box]}}\npools: {all: [box, here]}\n", t.TempDir(), "config.yaml")
 	for line, want := range map[string]string{
-		"--hosts mars": `--hosts: there is no host or pool "mars"; there is box, all, here`,
+		"--hosts mars": `--hosts "mars": there is no host or pool "mars"; there is box, all, here`,
 		"--hosts box,": `a name is empty`,
 		"--lease 1s":   "--lease 1s: must be between 5s and 1h0m0s",
 		"--hosts box --rehearse": "--hosts and --rehearse exclude each other: a rehearsal's workspace is no Git " +
@@ -109,6 +110,12 @@ func TestHostsCommand(t *testing.T) {
 		if _, errs := s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...); !strings.Contains(errs, want) {
 			t.Errorf("%s: %s", line, errs)
 		}
+	}
+	cmd := exec.Command("arbiter", "doctor", "--json", "--no-trial")
+	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
+	told, _ := cmd.Output() // there may be no claude
+	if !strings.Contains(string(told), `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`) {
+		t.Errorf("doctor: %s", told)
 	}
 	s.output(0, "hosts", "rm", "box")
 	if got := textOf(t, file); strings.Contains(got, "box") || !strings.HasPrefix(got, "# mine\nmodel: opus # dear\nhosts:\n  n2:") {

@@ -18,12 +18,12 @@ import (
 func (e env) hostsCommand() *cli.Command {
 	config := flagOf("config")
 	return &cli.Command{
-		Name: "hosts", Usage: "list, add or remove the machines that Orchestrators may live on",
+		Name: "hosts", Usage: "list, check, add or remove the machines that Orchestrators may live on",
 		Description: "A host is a command that starts a program on another machine and connects its stdin and stdout:\n" +
 			"ssh, srun, podman run -i, kubectl exec -i. Arbiter has to be installed there. A run uses the hosts\n" +
 			"that --hosts names.\n\n" +
-			"  arbiter hosts add box -- ssh box\n  arbiter --hosts box,here\n\n" +
-			"Exit codes: 0 listed, added or removed; 2 bad usage, or the configuration\n" +
+			"  arbiter hosts add box -- ssh box\n  arbiter hosts check box\n  arbiter --hosts box,here\n\n" +
+			"Exit codes: 0 listed, checked, added or removed; 1 a check failed; 2 bad usage, or the configuration\n" +
 			"has a mistake; 5 the configuration cannot be written.",
 		Flags: []cli.Flag{config, jsonFlag()},
 		Action: func(c *cli.Context) error {
@@ -34,6 +34,13 @@ func (e env) hostsCommand() *cli.Command {
 		},
 		Subcommands: []*cli.Command{
 			{Name: "ls", Usage: "list the hosts and pools", Flags: []cli.Flag{config, jsonFlag()}, Action: e.listHosts},
+			{
+				Name: "check", Usage: "check one host: its key, its bridge, versions, login, directory", ArgsUsage: "HOST",
+				Description: "Opens a bridge there and ends it. Nothing is left there but an empty directory and a log.",
+				Flags: []cli.Flag{config, jsonFlag(),
+					&cli.DurationFlag{Name: "wait", Value: checkWait, Usage: "how long the host may take to answer"}},
+				Action: e.checkHost,
+			},
 			{
 				Name: "add", Usage: "add a host to your configuration", ArgsUsage: "HOST -- COMMAND…",
 				Description: "The words after -- start a program on the host: arbiter appends its own command to them.\n" +

@@ -235,6 +235,8 @@ var notRun = map[string]string{
 	"deny":                                   "takes a run that is alive; TestAnswersFromASecondTerminal does it",
 	"doctor":                                 "looks at this machine, and has tests of its own",
 	"grants rm":                              "takes back what nobody has allowed here; TestGrantsAreListedAndTakenBack does it",
+	"hosts check":                            "opens a host; TestCheckHost does it",
+	"hosts rm":                               "removes a host that nobody has added here; TestHostsCommand does it",
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",
 	"host":                                   "serves the process that starts it",
 	"hook":                                   "takes a run that is alive; TestHookAsksTheRun does it",

@@ -185,7 +185,7 @@ func (h Host) Argv(words ...string) ([]string, error) {
 	if err := CheckWords(words...); err != nil {
 		return nil, err
 	}
-	return append(slices.Clone(h.Command), words...), nil
+	return append(h.safeCommand(), words...), nil
 }
 
 // GitURL returns the address of a repository on the host, for Git's transport ext, which must be allowed for the call.
@@ -197,11 +197,19 @@ func (h Host) GitURL(path string) (string, error) {
 	if !strings.HasPrefix(path, "/") {
 		return "", fmt.Errorf("%q is not an absolute path", path)
 	}
-	words := make([]string, 0, len(h.Command)+2)
-	for _, word := range h.Command {
+	words := []string{}
+	for _, word := range h.safeCommand() {
 		words = append(words, escapeExt.Replace(word))
 	}
 	return "ext::" + strings.Join(append(words, "git", "%s", escapeExt.Replace(path)), " "), nil
+}
+
+// safeCommand is the host's command; that of OpenSSH forwards no key agent and never asks, whatever is configured.
+func (h Host) safeCommand() []string {
+	if args, yes := h.UsesSSH(); yes {
+		return slices.Concat(h.Command[:1], []string{"-a", "-o", "BatchMode=yes"}, args)
+	}
+	return slices.Clone(h.Command)
 }
 
 // escapeExt writes a word as the transport ext reads it: blanks separate words there, and % begins an escape.

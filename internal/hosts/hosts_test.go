@@ -112,11 +112,11 @@ func TestChoose(t *testing.T) {
 func TestCommands(t *testing.T) {
 	h := Host{Command: []string{"/usr/bin/ssh", "-o", "ProxyCommand nc %h 22", "box"}}
 	argv, err := h.Argv("arbiter", "bridge", "--remote")
-	if err != nil || strings.Join(argv, "|") != "/usr/bin/ssh|-o|ProxyCommand nc %h 22|box|arbiter|bridge|--remote" {
+	if err != nil || strings.Join(argv, "|") != "/usr/bin/ssh|-a|-o|BatchMode=yes|-o|ProxyCommand nc %h 22|box|arbiter|bridge|--remote" {
 		t.Errorf("%q, %v", argv, err)
 	}
 	url, err := h.GitURL("/home/me/cache.git")
-	if err != nil || url != "ext::/usr/bin/ssh -o ProxyCommand% nc% %%h% 22 box git %s /home/me/cache.git" {
+	if err != nil || url != "ext::/usr/bin/ssh -a -o BatchMode=yes -o ProxyCommand% nc% %%h% 22 box git %s /home/me/cache.git" {
 		t.Errorf("%s, %v", url, err)
 	}
 	for _, word := range []string{"", "a b", "$(x)", "a;b", "`x`", "~", "é", "a\nb", "'", `"`, "*", "\\"} {
@@ -135,5 +135,39 @@ func TestCommands(t *testing.T) {
 	}
 	if _, yes := (Host{Command: []string{"srun"}}).UsesSSH(); yes {
 		t.Error("srun is taken for ssh")
+	}
+}
+
+func TestSSHConfig(t *testing.T) {
+	c := ParseSSH("user me\nhostname 10.0.0.7\nport 2222\nforwardagent /run/agent\nstricthostkeychecking false\n"+
+		"globalknownhostsfile /etc/ssh/ssh_known_hosts none\nuserknownhostsfile ~/.ssh/known_hosts /dev/null\n", "/home/me")
+	if c.KeyName() != "[10.0.0.7]:2222" || !c.ForwardsAgent() || !c.AcceptsAnyKey() ||
+		strings.Join(c.KnownFiles, " ") != "/etc/ssh/ssh_known_hosts /home/me/.ssh/known_hosts" {
+		t.Errorf("%+v", c)
+	}
+	for text, want := range map[string]string{
+		"hostname box\nport 22\n": "box", "hostname box\nport 2\nhostkeyalias b": "b", "hostname ::1\nport 7\n": "[::1]:7",
+	} {
+		c := ParseSSH(text, "")
+		if c.KeyName() != want || c.ForwardsAgent() || c.AcceptsAnyKey() {
+			t.Errorf("%q: %q, want %q; %+v", text, c.KeyName(), want, c)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for text, want := range map[string]Failure{
+		"exit status 255: me@box: Permission denied (publickey).":   {Permanent: true, Fix: "ssh-add"},
+		"exit status 127: bash: line 1: arbiter: command not found": {Permanent: true, Fix: "install arbiter on the host"},
+		"exit status 255: Host key verification failed.":            {Permanent: true, Fix: "compare the fingerprint"},
+		"ssh: connect to host box port 22: Connection refused":      {Fix: "check that its server runs"},
+		"slurmstepd: error: execve(): arbiter: No such file":        {Permanent: true, Fix: "install arbiter on the host"},
+		`Error from server (NotFound): pods "x" not found`:          {Permanent: true, Fix: "kubectl get pods"},
+		`exec: "sshh": executable file not found in $PATH`:          {Permanent: true, Fix: "not installed on this machine"},
+		"the bridge ended: exit status 255":                         {},
+	} {
+		if got := Explain(text); got.Permanent != want.Permanent || !strings.Contains(got.Fix, want.Fix) {
+			t.Errorf("%s: %+v", text, got)
+		}
 	}
 }

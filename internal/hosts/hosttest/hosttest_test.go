@@ -31,7 +31,7 @@ func TestSlurm(t *testing.T) {
 			t.Errorf("%s: %q", node, got)
 		}
 	}
-	await(t, "no jobs", func() bool { return len(s.Jobs(t)) == 0 })
+	Await(t, "no jobs", func() bool { return len(s.Jobs(t)) == 0 })
 }
 
 func TestRelay(t *testing.T) {

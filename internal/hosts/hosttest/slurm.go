@@ -59,24 +59,24 @@ func NewSlurm(t *testing.T) Slurm {
 	Serve(t, "", nil, "setpriv", "--reuid", munge.Uid, "--regid", munge.Gid, "--clear-groups", "/usr/sbin/munged",
 		"--force", "--foreground", "--key-file="+at("munge/key"), "--socket="+at("munge/socket"),
 		"--pid-file="+at("munge/pid"), "--log-file="+at("munge/log"), "--seed-file="+at("munge/seed"))
-	await(t, "munged", func() bool { _, err := os.Stat(at("munge/socket")); return err == nil })
+	Await(t, "munged", func() bool { _, err := os.Stat(at("munge/socket")); return err == nil })
 	Serve(t, "Running as primary controller", nil, "/usr/sbin/slurmctld", "-D", "-f", s.Conf)
 	for _, node := range []string{"n1", "n2"} {
 		Serve(t, "slurmd started", nil, "/usr/sbin/slurmd", "-D", "-f", s.Conf, "-N", node)
 	}
-	await(t, "two idle nodes", func() bool {
+	Await(t, "two idle nodes", func() bool {
 		out, _ := exec.Command("sinfo", "-h", "-N", "-o", "%t").Output()
 		return strings.Count(string(out), "idle") == 2
 	})
 	t.Cleanup(func() { // a node that ends leaves what its jobs have started
 		_ = exec.Command("scancel", "--user", "root").Run()
-		await(t, "the end of all jobs", func() bool { return len(s.Jobs(t)) == 0 })
+		Await(t, "the end of all jobs", func() bool { return len(s.Jobs(t)) == 0 })
 	})
 	return s
 }
 
-// await looks until something is so: these programs tell nobody.
-func await(t testing.TB, what string, is func() bool) {
+// Await looks until something is so: these programs tell nobody.
+func Await(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -16,6 +16,9 @@ func checkSettings(s Surroundings) []Finding {
 	default:
 		l.add("configuration", OK, strings.Join(c.Files, ", "), "")
 	}
+	if len(c.Hosts) > 0 {
+		l.add("hosts", Note, "configured, not looked at: "+strings.Join(c.Hosts, ", "), "arbiter hosts check "+c.Hosts[0])
+	}
 	if c.Templates != "" {
 		l.add("templates", Fail, c.Templates, "arbiter decide --template select.md")
 	}

@@ -65,6 +65,7 @@ type Settings struct {
 	Files   []string // that were read
 	Problem string   // in flags, variables or files
 	Agents  []string // what is wrong with agent files
+	Hosts   []string // machines besides this one that are configured
 	// Templates is what is wrong with a prompt template.
 	Templates string
 	// Skipped says why the rest was not looked at.

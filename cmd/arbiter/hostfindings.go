@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+)
+
+// hostReport is what was found out about a host.
+type hostReport struct {
+	Host        string           `json:"host"`
+	State       doctor.State     `json:"state"` // the worst of all
+	Findings    []doctor.Finding `json:"findings"`
+	OpenMS      int64            `json:"open_ms,omitempty"`       // until the bridge had answered
+	RoundTripMS float64          `json:"round_trip_ms,omitempty"` // of a request to it, the median of some
+}
+
+// hostArea is that of all findings about a host.
+const hostArea = "host"
+
+// lookAtHost looks at a host: how it is reached, and what is there. It ends with ctx, and reports what has not answered
+// by then. Nothing is left there.
+func lookAtHost(ctx context.Context, o hostOpening) hostReport {
+	r := hostReport{Host: o.Host.Name, State: doctor.OK, Findings: []doctor.Finding{}}
+	var keys, there, more []doctor.Finding
+	var up bool
+	var all sync.WaitGroup
+	all.Go(func() { keys = sshFindings(ctx, o.Host) })
+	all.Go(func() { there, up = o.bridgeFindings(ctx, &r) })
+	all.Go(func() { more = o.commandFindings(ctx) })
+	all.Wait()
+	r.Findings = append(keys, there...)
+	if up { // else all fails for one reason
+		r.Findings = append(r.Findings, more...)
+	}
+	weight := []doctor.State{doctor.OK, doctor.Note, doctor.Warn, doctor.Fail}
+	for _, f := range r.Findings {
+		if slices.Index(weight, f.State) > slices.Index(weight, r.State) {
+			r.State = f.State
+		}
+	}
+	return r
+}
+
+func hostFinding(name string, state doctor.State, found, fix string) doctor.Finding {
+	return doctor.Finding{Area: hostArea, Name: name, State: state, Found: found, Fix: fix}
+}
+
+// bridgeFindings opens the bridge, and says what it tells.
+func (o hostOpening) bridgeFindings(ctx context.Context, r *hostReport) (list []doctor.Finding, up bool) {
+	var client *bridge.Client
+	o.started = func(p *os.Process) { // one that does not answer is not waited for
+		context.AfterFunc(ctx, func() { _ = p.Kill() })
+	}
+	begin := time.Now()
+	_, init, err := o.open(ctx, func(c *bridge.Client) { client = c })
+	if client != nil {
+		defer client.Close()
+	}
+	r.OpenMS = time.Since(begin).Milliseconds()
+	if err != nil {
+		fix := "try it in a terminal: " + strings.Join(o.Host.Command, " ") + " arbiter version"
+		var f *hostFailure
+		if errors.As(err, &f) && f.Category == bridge.CatTimeout {
+			fix += "; --wait gives it more time"
+		}
+		return []doctor.Finding{hostFinding("bridge", doctor.Fail, err.Error(), fix)}, false
+	}
+	trips := []time.Duration{}
+	for range 5 {
+		begin := time.Now()
+		if _, err := client.Resolve(ctx, bridge.ResolveParams{Paths: []string{"/"}}); err != nil {
+			break
+		}
+		trips = append(trips, time.Since(begin))
+	}
+	slices.Sort(trips)
+	link := fmt.Sprintf("open after %d ms", r.OpenMS)
+	if len(trips) > 0 {
+		r.RoundTripMS = float64(trips[len(trips)/2].Microseconds()) / 1000
+		link += fmt.Sprintf(", a request takes %.2f ms", r.RoundTripMS)
+	}
+	list = append(list, hostFinding("bridge", doctor.OK, link, ""),
+		hostFinding("arbiter", doctor.OK, init.Version, ""),
+		hostFinding("claude", doctor.OK, init.Claude.Version+" ("+init.Claude.Path+")", ""))
+	if there := init.Remote; there != nil {
+		list = append(list, hostFinding("machine", doctor.OK, there.Hostname+", "+there.OS+"/"+there.Arch, ""),
+			hostFinding("directory", doctor.OK, there.Dir, ""))
+		if there.Sandbox != "" {
+			list = append(list, hostFinding("sandbox", doctor.OK, there.Sandbox, ""))
+		} else {
+			list = append(list, hostFinding("sandbox", doctor.Note, there.SandboxReason,
+				"install bubblewrap there to use --sandbox"))
+		}
+	}
+	return list, true
+}
+
+// commandFindings runs programs there that are no bridge.
+func (o hostOpening) commandFindings(ctx context.Context) []doctor.Finding {
+	var git, login doctor.Finding
+	var both sync.WaitGroup
+	both.Go(func() {
+		out, err := o.run(ctx, "git", "version")
+		if err != nil {
+			git = hostFinding("git", doctor.Fail, err.Error(), "install git there: work is moved with it")
+			return
+		}
+		git = hostFinding("git", doctor.OK, strings.TrimPrefix(strings.TrimSpace(string(out)), "git version "), "")
+	})
+	both.Go(func() {
+		out, err := o.run(ctx, "arbiter", "doctor", "--json", "--no-trial")
+		var report doctor.Report
+		if json.Unmarshal(out, &report) != nil { // it fails where something is wrong, and reports
+			found := "not known: doctor did not answer"
+			if ctx.Err() != nil {
+				found += " in time"
+			} else if err != nil {
+				found = "not known: " + err.Error()
+			}
+			login = hostFinding("login", doctor.Note, found, "run there: arbiter doctor")
+			return
+		}
+		i := slices.IndexFunc(report.Findings, func(f doctor.Finding) bool { return f.Name == "login" })
+		if i < 0 {
+			login = hostFinding("login", doctor.Note, "not known", "run there: arbiter doctor")
+			return
+		}
+		f := report.Findings[i]
+		if f.State == doctor.Fail && len(o.Host.PassEnv) > 0 {
+			f.State, f.Fix = doctor.Note, ""
+			f.Found += "; agents get " + strings.Join(o.Host.PassEnv, ", ") + " from here"
+		} else if f.Fix != "" {
+			f.Fix = "run there: " + f.Fix
+		}
+		login = hostFinding("login", f.State, f.Found, f.Fix)
+	})
+	both.Wait()
+	return []doctor.Finding{git, login}
+}
+
+// maxSaidThere bounds what a command there may print.
+const maxSaidThere = 1 << 20
+
+// run runs a command on the host.
+func (o hostOpening) run(ctx context.Context, words ...string) ([]byte, error) {
+	argv, err := o.Host.Argv(words...)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &cutBuffer{&stdout}, &cutBuffer{&stderr}, 100*time.Millisecond
+	err = cmd.Run()
+	if err != nil {
+		err = fmt.Errorf("%w %.200s", err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.Bytes(), err
+}
+
+// cutBuffer drops what is beyond the bound.
+type cutBuffer struct{ to *bytes.Buffer }
+
+func (l *cutBuffer) Write(p []byte) (int, error) {
+	l.to.Write(p[:min(len(p), maxSaidThere-l.to.Len())])
+	return len(p), nil
+}
+
+// sshFindings says how OpenSSH would treat the host's key and the user's key agent.
+func sshFindings(ctx context.Context, h hosts.Host) []doctor.Finding {
+	args, yes := h.UsesSSH()
+	if !yes {
+		return nil
+	}
+	out, err := exec.CommandContext(ctx, h.Command[0], append([]string{"-G"}, args...)...).Output()
+	if err != nil {
+		return []doctor.Finding{hostFinding("ssh", doctor.Fail, "ssh -G: "+err.Error(), "check the words of its command")}
+	}
+	home, _ := os.UserHomeDir()
+	c := hosts.ParseSSH(string(out), home)
+	list := []doctor.Finding{hostKey(ctx, c)}
+	if c.ForwardsAgent() {
+		list = append(list, hostFinding("key agent", doctor.Warn, "ForwardAgent is on for this host; Arbiter turns it "+
+			"off for its own connections", "turn it off in your ssh configuration: programs there can use your keys"))
+	}
+	if c.AcceptsAnyKey() {
+		list = append(list, hostFinding("key check", doctor.Warn, "StrictHostKeyChecking is "+c.StrictKeys+": any host can "+
+			"pretend to be this one", "remove it from your ssh configuration"))
+	}
+	return list
+}
+
+// hostKey looks for the host's key in the files of known hosts.
+func hostKey(ctx context.Context, c hosts.SSHConfig) doctor.Finding {
+	name := c.KeyName()
+	for _, file := range c.KnownFiles {
+		if _, err := os.Stat(file); err != nil {
+			continue
+		}
+		if exec.CommandContext(ctx, "ssh-keygen", "-F", name, "-f", file).Run() == nil {
+			return hostFinding("host key", doctor.OK, "known as "+name+" in "+file, "")
+		}
+	}
+	if c.KeysByOther {
+		return hostFinding("host key", doctor.OK, "checked by KnownHostsCommand", "")
+	}
+	return hostFinding("host key", doctor.Warn, "no key of "+name+" is known",
+		"log in once in a terminal, compare the fingerprint, and accept it")
+}

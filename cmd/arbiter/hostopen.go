@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+)
+
+// hostOpening is what the bridge of a host is opened with.
+type hostOpening struct {
+	Host    hosts.Host
+	Run     string
+	Version string // arbiter's own, which the host must have, too
+	Claude  bridge.ClaudeSpec
+	Lease   time.Duration
+	Debug   bool
+	Handler bridge.Handler
+	Log     *slog.Logger // may be nil
+
+	started func(*os.Process) // may be nil
+}
+
+// hostFailure is why a host could not be opened.
+type hostFailure struct {
+	Category bridge.Category // bridge.CatHost and those of the CLI: trying again changes nothing
+	Message  string
+}
+
+func (f *hostFailure) Error() string { return f.Message }
+
+// open starts the host's command with a bridge, and waits for its first answer. keep gets the client as soon as there
+// is one; who keeps it closes it, also after a failure. The error is a [*hostFailure].
+func (o hostOpening) open(
+	ctx context.Context, keep func(*bridge.Client),
+) (*bridge.Client, bridge.InitializeResult, error) {
+	var none bridge.InitializeResult
+	words := []string{"arbiter", "bridge", "--remote"}
+	if o.Debug {
+		words = append(words, "--debug")
+	}
+	argv, err := o.Host.Argv(words...)
+	if err != nil {
+		return nil, none, &hostFailure{bridge.CatHost, err.Error()}
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = o.env()
+	client, err := bridge.StartProcess(ctx, cmd, o.Handler, o.Log, proctree.Keep)
+	if err != nil {
+		return nil, none, o.failed(err)
+	}
+	if o.started != nil {
+		o.started(cmd.Process)
+	}
+	keep(client)
+	init, err := client.Initialize(ctx, bridge.InitializeParams{
+		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + o.Version, Run: o.Run, Bridge: o.Host.Name,
+		Claude: bridge.ClaudeSpec{Path: cmp.Or(o.Claude.Path, "claude")},
+		Remote: &bridge.RemoteParams{Version: o.Version, Dir: o.Host.Dir, LeaseMS: o.Lease.Milliseconds(),
+			PassEnv: passedEnv(o.Host.PassEnv)},
+	})
+	var rpc *bridge.RPCError
+	if err != nil && ctx.Err() == nil && !errors.As(err, &rpc) {
+		err = commandEnded(ctx, client, err)
+	}
+	if err != nil {
+		return nil, none, o.failed(err)
+	}
+	return client, init, nil
+}
+
+// commandEnded waits until the end of the host's command is known, and returns what it said last.
+func commandEnded(ctx context.Context, client *bridge.Client, err error) error {
+	select {
+	case <-client.Done():
+	case <-ctx.Done():
+		return err
+	}
+	_ = client.Close() // which waits for the process
+	if why := client.Err(); why != nil {
+		return why
+	}
+	return err
+}
+
+// env is the environment of the host's command. It bears the run's mark, so that a later life of the run finds it.
+func (o hostOpening) env() []string {
+	return append(os.Environ(), proctree.Mark{Run: o.Run, Bridge: o.Host.Name}.Env()...)
+}
+
+// passedEnv are the values of variables that are set here.
+func passedEnv(names []string) map[string]string {
+	env := map[string]string{}
+	for _, name := range names {
+		if value, ok := os.LookupEnv(name); ok {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// failed says why a host cannot be had, and what to do.
+func (o hostOpening) failed(err error) *hostFailure {
+	f := &hostFailure{Category: bridge.CatCrash, Message: err.Error()}
+	known := hosts.Explain(err.Error())
+	var rpc *bridge.RPCError
+	var violation *bridge.ViolationError
+	switch {
+	case errors.As(err, &rpc) && rpc.Category != "":
+		f.Category, f.Message = rpc.Category, rpc.Message
+	case errors.As(err, &violation), known.Permanent:
+		f.Category = bridge.CatHost
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Category, f.Message = bridge.CatTimeout, "no answer in time"
+	}
+	f.Message = fmt.Sprintf("host %s: %s", o.Host.Name, f.Message)
+	if known.Fix != "" {
+		f.Message += "; " + known.Fix
+	}
+	return f
+}
+
+// endHostTimeout bounds the command that ends what was started on a host.
+const endHostTimeout = 30 * time.Second
+
+// endHost runs the host's command that ends everything that was started there for a run. fenced reports that all of it
+// has ended; it is false without an error if the host has no such command.
+func endHost(ctx context.Context, h hosts.Host, run string) (fenced bool, err error) {
+	if len(h.End) == 0 {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, endHostTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.End[0], h.End[1:]...)
+	cmd.Env = hostOpening{Host: h, Run: run}.env()
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return false, fmt.Errorf("end of host %s: %w: %.300s", h.Name, err, strings.TrimSpace(string(out)))
+	}
+	return true, nil
+}

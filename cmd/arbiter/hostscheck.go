@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// checkWait is how long a host may take to answer a check, which then ends within three seconds.
+const checkWait = 2500 * time.Millisecond
+
+// checkLease is how long the bridge of a check goes on if this process is killed.
+const checkLease = 15 * time.Second
+
+func (e env) checkHost(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return usagef("hosts check: give one host; arbiter hosts lists them")
+	}
+	if c.Duration("wait") <= 0 {
+		return usagef("--wait %s: must be greater than 0", c.Duration("wait"))
+	}
+	cfg, file, _, err := configuredHosts(c)
+	if err != nil {
+		return err
+	}
+	name := c.Args().First()
+	host, ok := cfg.Find(name)
+	switch {
+	case name == hosts.Here:
+		return usagef("%q is this machine: arbiter doctor checks it", name)
+	case !ok:
+		return usagef("there is no host %q in %s; arbiter hosts lists them", name, file)
+	}
+	interrupted, stop := interruptible(c.Context, false)
+	defer stop()
+	ctx, cancel := context.WithTimeout(interrupted, c.Duration("wait"))
+	defer cancel()
+	r := lookAtHost(ctx, hostOpening{Host: host, Run: uuid.NewString(), Version: version(), Lease: checkLease,
+		Handler: noHandler{}})
+	if interrupted.Err() != nil {
+		return context.Cause(interrupted)
+	}
+	if err := e.tellCheck(r, c.Bool("json")); err != nil {
+		return err
+	}
+	if r.State == doctor.Fail {
+		return &exitError{code: contract.ExitFailed}
+	}
+	return nil
+}
+
+func (e env) tellCheck(r hostReport, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(e.stdout)
+		enc.SetEscapeHTML(false) // lines to type
+		return enc.Encode(r)
+	}
+	signs := map[doctor.State]string{doctor.OK: "✓", doctor.Note: "·", doctor.Warn: "!", doctor.Fail: "✗"}
+	arrow := "→"
+	if !speaksUTF8(os.Getenv) {
+		signs = map[doctor.State]string{doctor.OK: "+", doctor.Note: "-", doctor.Warn: "!", doctor.Fail: "x"}
+		arrow = "->"
+	}
+	fmt.Fprintln(e.stdout, "host "+r.Host)
+	for _, f := range r.Findings {
+		fmt.Fprintf(e.stdout, "%s %-10s %s\n", signs[f.State], f.Name, sanitize.Line(sanitize.Redact(f.Found), 1000))
+		if f.Fix != "" {
+			fmt.Fprintf(e.stdout, "%s%s %s\n", strings.Repeat(" ", 13), arrow, sanitize.Line(f.Fix, 1000))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
+)
+
+// equip gives the second account this arbiter, and a claude: the real one, or the stand-in if path is empty.
+func equip(t *testing.T, bin, claude string) {
+	t.Helper()
+	self, err := exec.LookPath("arbiter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosttest.Lend(t, bin, "arbiter", self)
+	if claude != "" {
+		hosttest.Lend(t, bin, "claude", claude)
+		return
+	}
+	hosttest.Lend(t, bin, "stand-in", self)
+	script := write(t, "#!/bin/sh\nexec "+filepath.Join(bin, "stand-in")+` "$@"`+"\n", bin, "claude")
+	if err := os.Chmod(script, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checked runs `hosts check` and returns what it found by name.
+func (s *script) checked(want int, args ...string) (hostReport, map[string]doctor.Finding) {
+	s.t.Helper()
+	out, _ := s.output(want, append([]string{"hosts", "check", "--json"}, args...)...)
+	var r hostReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		s.t.Fatalf("%v\n%s", err, out)
+	}
+	found := map[string]doctor.Finding{}
+	for _, f := range r.Findings {
+		found[f.Name] = f
+	}
+	return r, found
+}
+
+// TestCheckHost: a check tells what is there, and of each thing that is wrong what to do about it.
+func TestCheckHost(t *testing.T) {
+	ssh := hosttest.NewSSH(t)
+	equip(t, ssh.Bin, "")
+	s := prepare(t, nil)
+	s.output(0, append([]string{"hosts", "add", "box", "--"}, ssh.Command...)...)
+	const generous = "--wait=1m" // how long it takes is measured elsewhere
+	r, found := s.checked(0, generous, "box")
+	t.Logf("open %d ms, round trip %.2f ms", r.OpenMS, r.RoundTripMS)
+	for name, want := range map[string]string{
+		"host key": "known as far", "bridge": "a request takes", "arbiter": version(), "git": "2.",
+		"directory": ssh.Home, "login": "",
+	} {
+		if f, ok := found[name]; !ok || !strings.Contains(f.Found, want) || f.State == doctor.Fail {
+			t.Errorf("%s: %+v, want %q", name, f, want)
+		}
+	}
+	if f, warned := found["key agent"]; warned {
+		t.Errorf("%+v", f)
+	}
+	if out := ssh.Run("pgrep -u " + hosttest.Account + " -f '[a]rbiter bridge' || echo none"); out != "none" {
+		t.Errorf("left there: %s", out)
+	}
+
+	for what, c := range map[string]struct {
+		change func()
+		name   string
+		found  string
+		fix    string
+		exit   int
+	}{
+		"a forwarded agent": {func() { ssh.Configure("ForwardAgent yes") }, "key agent", "ForwardAgent is on",
+			"turn it off", 0},
+		"any key": {func() { ssh.Configure("StrictHostKeyChecking no") }, "key check",
+			"StrictHostKeyChecking is", "remove it", 0},
+		"an unknown key": {func() { write(t, "", filepath.Dir(ssh.Known), filepath.Base(ssh.Known)) }, "host key",
+			"no key of far is known", "compare the fingerprint", 1},
+		"a refused login": {func() { ssh.Configure("IdentityFile /dev/null", "User nobody") }, "bridge",
+			"host box: ", "try it in a terminal", 1},
+		"nobody listens": {func() { ssh.Configure("Port 1") }, "bridge", "check that its server runs", "ssh -F", 1},
+		"no arbiter": {func() {
+			if err := os.Remove(filepath.Join(ssh.Bin, "arbiter")); err != nil {
+				t.Fatal(err)
+			}
+		}, "bridge", "install arbiter on the host", "ssh -F", 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			known := textOf(t, ssh.Known)
+			ssh.Configure()
+			c.change()
+			_, found := s.checked(c.exit, generous, "box")
+			if f := found[c.name]; !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) {
+				t.Errorf("%+v", found)
+			}
+			write(t, known, filepath.Dir(ssh.Known), filepath.Base(ssh.Known))
+			if what == "no arbiter" {
+				self, err := exec.LookPath("arbiter")
+				if err != nil {
+					t.Fatal(err)
+				}
+				hosttest.Lend(t, ssh.Bin, "arbiter", self)
+			}
+		})
+	}
+	t.Run("silence", func(t *testing.T) {
+		ssh.Configure()
+		ssh.Relay.Hole()
+		defer ssh.Relay.Mend()
+		_, found := s.checked(1, "--wait=1s", "box")
+		if f := found["bridge"]; !strings.Contains(f.Found, "no answer in time") || !strings.Contains(f.Fix, "--wait") {
+			t.Errorf("%+v", found)
+		}
+	})
+	for line, want := range map[string]string{
+		"check": "give one host", "check here": "arbiter doctor checks it", "check mars": `there is no host "mars" in`,
+		"check --wait 0s box": "--wait 0s: must be greater than 0",
+	} {
+		if _, errs := s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...); !strings.Contains(errs, want) {
+			t.Errorf("%s: %s", line, errs)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package hosts
+
+import "strings"
+
+// Failure is why a host could not be reached, as far as the words of its command tell.
+type Failure struct {
+	Fix string // what to do; empty: nothing is known
+	// Permanent failures are the same at the next attempt: a person has to do something first.
+	Permanent bool
+}
+
+// failures are known words of ssh, srun, podman, kubectl and shells, and what they mean. The first that fits counts.
+var failures = []struct {
+	words string
+	Failure
+}{
+	{"agent refused operation", Failure{"unlock your key agent (ssh-add), then try again", true}},
+	{"sign_and_send_pubkey", Failure{"unlock your key agent (ssh-add), then try again", true}},
+	{"REMOTE HOST IDENTIFICATION HAS CHANGED", Failure{"the host has another key than the one that you know: " +
+		"ask who runs it, and only then remove the old key with ssh-keygen -R", true}},
+	{"Host key verification failed", Failure{"its key is not known here: log in once in a terminal, compare the " +
+		"fingerprint, and accept it", true}},
+	{"host key is known for", Failure{"its key is not known here: log in once in a terminal, compare the fingerprint, " +
+		"and accept it", true}},
+	{"Permission denied (", Failure{"the login was refused: try the command in a terminal; if your key has a " +
+		"passphrase, unlock it with ssh-add", true}},
+	{"Too many authentication failures", Failure{"name the key to use: IdentityFile and IdentitiesOnly in your ssh " +
+		"configuration", true}},
+	{"arbiter: command not found", Failure{installThere, true}},
+	{"arbiter: not found", Failure{installThere, true}},
+	{"arbiter: No such file", Failure{installThere, true}},
+	{"execve(): arbiter", Failure{installThere, true}},
+	{`exec: "arbiter"`, Failure{installThere, true}},
+	{"`arbiter'", Failure{installThere, true}},
+	{"unknown flag --remote", Failure{"arbiter on the host is older: install the version that runs here", true}},
+	{"executable file not found in $PATH", Failure{"the first word of its command is not installed on this machine",
+		true}},
+	{"fork/exec", Failure{"the first word of its command cannot be run on this machine", true}},
+	{"Invalid node name", Failure{"Slurm has no such node: sinfo lists them", true}},
+	{"invalid partition", Failure{"Slurm has no such partition: sinfo lists them", true}},
+	{"image not known", Failure{"pull or build the image first", true}},
+	{"no such image", Failure{"pull or build the image first", true}},
+	{"(NotFound)", Failure{"Kubernetes has no such pod: kubectl get pods lists them", true}},
+	{"container not found", Failure{"the pod has no such container, or it has ended: kubectl describe pod tells", true}},
+	{"must be logged in to the server", Failure{"log in to the cluster", true}},
+	{"(Forbidden)", Failure{"your account of the cluster must not do this", true}},
+	{"Could not resolve hostname", Failure{"check the host's name and your network", false}},
+	{"Connection refused", Failure{"check that its server runs, and the port", false}},
+	{"Connection timed out", Failure{"check your network, and that the host is up", false}},
+	{"No route to host", Failure{"check your network, and that the host is up", false}},
+	{"Network is unreachable", Failure{"check your network", false}},
+}
+
+const installThere = "install arbiter on the host, on the PATH of commands that run without a login shell"
+
+// Explain reads what a host's command said when it failed.
+func Explain(text string) Failure {
+	for _, f := range failures {
+		if strings.Contains(text, f.words) {
+			return f.Failure
+		}
+	}
+	return Failure{}
+}
