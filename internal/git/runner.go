@@ -52,7 +52,10 @@ type Runner struct {
 	Program string                // "git" if empty
 	Confine func(*exec.Cmd) error // may be nil; puts a command into a sandbox before it starts
 	Step    func(name string)     // may be nil; called after each call that changes something
-	Hold    *os.File              // may be nil; git inherits it, so that its lock lasts until git has ended
+	// Begin starts a command, and may be nil: cmd.Start does then. ended is called when the command has been waited for.
+	// A process that reaps orphans has to know which of its children are none.
+	Begin func(*exec.Cmd) (ended func(), err error)
+	Hold  *os.File // may be nil; git inherits it, so that its lock lasts until git has ended
 }
 
 // Call is one call of git. Args may begin with options of git itself ("-c", "name=value").
@@ -104,7 +107,7 @@ func (r Runner) Do(ctx context.Context, c Call) ([]byte, error) {
 			return nil, fmt.Errorf("git %s: %w", c.name(), err)
 		}
 	}
-	err := cmd.Run()
+	err := r.run(cmd)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -121,6 +124,19 @@ func (r Runner) Do(ctx context.Context, c Call) ([]byte, error) {
 		r.Step("git " + c.name())
 	}
 	return out.data.Bytes(), err
+}
+
+// run starts a command and waits for it.
+func (r Runner) run(cmd *exec.Cmd) error {
+	if r.Begin == nil {
+		return cmd.Run()
+	}
+	ended, err := r.Begin(cmd)
+	if err != nil {
+		return err
+	}
+	defer ended()
+	return cmd.Wait()
 }
 
 func (r Runner) command(ctx context.Context, c Call) *exec.Cmd {

@@ -45,6 +45,8 @@ type Options struct {
 	Git     string                // program; "git" if empty
 	Confine func(*exec.Cmd) error // may be nil; puts each git into a sandbox
 	Step    func(name string)     // may be nil; called after each change
+	// Begin starts each git; may be nil. See [git.Runner].
+	Begin func(*exec.Cmd) (ended func(), err error)
 
 	checked bool // git is new enough
 }
@@ -80,7 +82,8 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	r.Git = git.Runner{Dir: o.Dir, Env: git.Environ(env), Program: o.Git, Confine: o.Confine, Step: o.Step}
+	r.Git = git.Runner{Dir: o.Dir, Env: git.Environ(env), Program: o.Git, Confine: o.Confine, Step: o.Step,
+		Begin: o.Begin}
 	if !o.checked {
 		err := r.Git.Check(ctx)
 		if errors.Is(err, exec.ErrNotFound) {

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -97,7 +98,7 @@ var cacheSettings = [][2]string{{"receive.shallowUpdate", "true"}, {"gc.auto", "
 // makeCache makes the repository, if it is not there, in one step, since several bridges may do so at once.
 func (m *Machine) makeCache(ctx context.Context) error {
 	m.cache = filepath.Join(m.dir, "cache")
-	at := git.Runner{Dir: m.dir, Env: git.Environ(os.Environ())}
+	at := git.Runner{Dir: m.dir, Env: git.Environ(os.Environ()), Begin: proctree.Keep} // the bridge reaps orphans
 	if err := at.Check(ctx); err != nil {
 		return err
 	}

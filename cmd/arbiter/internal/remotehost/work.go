@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
@@ -15,7 +16,7 @@ import (
 // work opens the directories of the run. subdir is where the run works below the top of its work tree, base a commit of
 // the cache.
 func (m *Machine) work(ctx context.Context, subdir, base string) (*workspace.Repo, *worktree.Manager, error) {
-	at := git.Runner{Dir: m.cache, Env: git.Environ(os.Environ())}
+	at := git.Runner{Dir: m.cache, Env: git.Environ(os.Environ()), Begin: proctree.Keep}
 	if _, err := at.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 && base != "" {
 		// A work tree has a HEAD. No branch is checked out, so that all can be pushed to.
 		if _, err := at.Write(ctx, "update-ref", "--no-deref", "HEAD", base); err != nil {
@@ -26,7 +27,8 @@ func (m *Machine) work(ctx context.Context, subdir, base string) (*workspace.Rep
 	if err := os.MkdirAll(place, 0o700); err != nil {
 		return nil, nil, err
 	}
-	repo, err := workspace.Open(ctx, workspace.Options{Dir: place, Run: m.run8, Scratch: filepath.Join(m.dir, "scratch")})
+	repo, err := workspace.Open(ctx, workspace.Options{Dir: place, Run: m.run8,
+		Scratch: filepath.Join(m.dir, "scratch"), Begin: proctree.Keep})
 	if err != nil {
 		return nil, nil, err
 	}

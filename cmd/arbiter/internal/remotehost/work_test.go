@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
@@ -77,6 +78,38 @@ func TestWork(t *testing.T) {
 				t.Errorf("a commit in a directory that is gone: %v", err)
 			}
 		})
+	}
+}
+
+// TestWorkBesideAReaper: a bridge reaps orphans, and must not take git for one.
+func TestWorkBesideAReaper(t *testing.T) {
+	release, err := proctree.BecomeSubreaper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	near := gittest.New(t, map[string]string{"a": "1\n"})
+	base := strings.TrimSpace(near.Git("rev-parse", "HEAD"))
+	m, info := begun(t, filepath.Join(gittest.Temp(t), "data"))
+	push := near.Command("push", "-q", info.Cache, base+":refs/arbiter/"+gittest.RUN8+"/base")
+	ended, err := proctree.Keep(push)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := push.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	ended()
+	w, err := m.PrepareWork(t.Context(), bridge.PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree",
+		Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		write(t, filepath.Join(w.CWD, "a"), strings.Repeat("x", i+2))
+		if _, err := m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"}); err != nil {
+			t.Fatalf("commit %d: %v", i, err)
+		}
 	}
 }
 
