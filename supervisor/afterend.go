@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -41,8 +42,14 @@ func (st *step) takeEnding(f input.Body) {
 		st.lastSnapshot()
 	case input.Decided:
 		st.answered(f)
-	case input.BridgeLost, input.BridgeFailed:
-		st.lastSnapshot() // with the bridge every agent is gone
+	case input.BridgeLost:
+		if f.Host == lifecycle.Here { // of another host the rest is ended all the same
+			st.lastSnapshot() // with the bridge every agent is gone
+		}
+	case input.BridgeFailed:
+		if f.Host == lifecycle.Here {
+			st.lastSnapshot()
+		}
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
 	case input.Reverted:
@@ -52,6 +59,10 @@ func (st *step) takeEnding(f input.Body) {
 			st.finish()
 		}
 	case input.BridgeBack:
+		if f.Host != lifecycle.Here { // nobody was started there
+			st.do(effect.DropBridge{Host: f.Host})
+			return
+		}
 		st.do(effect.Shutdown{Fast: true})
 	}
 }

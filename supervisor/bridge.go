@@ -2,33 +2,46 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // Bridges: what is lost with one, and how another takes its place.
 
-// bridgeLost: every agent went with it. Another one is started, and they come back.
+// livesOn selects the agents of a host.
+func livesOn(host string) func(*roster.Agent) bool {
+	return func(a *roster.Agent) bool { return a.Host == host }
+}
+
+// bridgeLost: every agent of the host went with it. Another bridge is started, and they come back.
 func (st *step) bridgeLost(f input.BridgeLost) {
 	if f.Halted && !f.Heeded {
 		st.lostByHalt()
 	}
-	if !st.Lifecycle.Lost(f.Host) {
+	if !st.Lifecycle.Lost(&st.out, f.Host, f.Message, f.Until) {
 		return
 	}
-	st.Handoff.WaitingQuestions = nil
+	st.Handoff.WaitingQuestions = slices.DeleteFunc(slices.Clone(st.Handoff.WaitingQuestions),
+		func(q handoff.Asked) bool { return st.hostOf(q.By) == f.Host })
 	if !f.Halted {
 		st.Lifecycle.Crashes++
 	}
-	st.loseTakeovers()
+	st.loseTakeovers(f.Host)
 	for i := range st.Agents {
-		st.lostWithBridge(st.Edit(st.Agents[i].ID))
+		if st.Agents[i].Host == f.Host {
+			st.lostWithBridge(st.Edit(st.Agents[i].ID))
+		}
 	}
-	st.loseChecks()
+	st.loseChecksOn(f.Host)
 	if f.Halted {
 		st.Lifecycle.Reopen(&st.out, f.Host)
 		return
@@ -54,11 +67,20 @@ func (st *step) lostWithBridge(a *roster.Agent) {
 	}
 }
 
-// openBridge starts another bridge in a while, or gives the run up.
+// openBridge starts another bridge in a while. That of this host gives the run up in the end, that of another is
+// parked.
 func (st *step) openBridge(host, reason string) {
+	if host != lifecycle.Here && !st.needsHost(host) {
+		st.Lifecycle.Leave(&st.out, host)
+		return
+	}
 	seed := fmt.Sprintf("%s/bridge/%d", st.Options.Run, st.Lifecycle.Crashes)
 	d := st.Lifecycle.Retry(&st.out, host, st.Options.RestartPolicy(), seed, reason)
-	if !d.Starts() {
+	switch {
+	case d.Starts():
+	case host != lifecycle.Here:
+		st.parkHost(host, bridge.CatCrash, d.Reason)
+	default:
 		st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is "+d.Reason, []string{"arbiter --resume"})
 		st.giveUp(bridge.CatCrash, "the bridge is "+d.Reason)
 	}
@@ -66,7 +88,7 @@ func (st *step) openBridge(host, reason string) {
 
 // bridgeBack: another bridge has taken the place of one that was lost. Agents come back behind it.
 func (st *step) bridgeBack(f input.BridgeBack) {
-	if !st.Lifecycle.Back(f.Host, f.Claude) {
+	if !st.Lifecycle.Back(&st.out, f.Host, f.Claude, f.Dir) {
 		if st.Halted {
 			st.Lifecycle.Reopen(&st.out, f.Host)
 			return
@@ -74,19 +96,120 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		st.openBridge(f.Host, "it ended at once")
 		return
 	}
+	if f.Host != lifecycle.Here && !st.needsHost(f.Host) {
+		st.do(effect.DropBridge{Host: f.Host}) // nobody waits for it any more
+		return
+	}
 	lifecycle.TellSwept(&st.out, f.Swept)
-	st.rereadTakeovers("the bridge was lost")
-	st.restartAll()
-	st.loseChecks() // those that were begun while there was none
-	st.goOn()
+	st.rereadTakeovers(livesOn(f.Host), "the bridge was lost")
+	st.restartWhere(livesOn(f.Host))
+	st.loseChecksOn(f.Host) // those that were begun while there was none
+	if f.Host == lifecycle.Here {
+		st.goOn()
+	} else {
+		st.goOnThere(f.Host)
+	}
 }
 
 // bridgeFailed: another bridge could not be started.
 func (st *step) bridgeFailed(f input.BridgeFailed) {
-	if lifecycle.AffectsAllAgents(f.Category) {
+	switch {
+	case f.Host != lifecycle.Here && lifecycle.ParksHost(f.Category):
+		st.parkHost(f.Host, f.Category, f.Message)
+	case f.Host == lifecycle.Here && lifecycle.AffectsAllAgents(f.Category):
 		st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
 		st.giveUp(f.Category, f.Message)
+	default:
+		st.openBridge(f.Host, f.Message)
+	}
+}
+
+// loseChecksOn ends the checks and surveys that run on a host: they run again with its next bridge.
+func (st *step) loseChecksOn(host string) {
+	for _, h := range slices.Clone(st.Handoff.Documents) {
+		if st.placeOf(&h) == host {
+			st.loseCheck(&h)
+		}
+	}
+}
+
+// goOnThere takes up again what is to be done on a host on each document's way.
+func (st *step) goOnThere(host string) {
+	for _, h := range slices.Clone(st.Handoff.Documents) {
+		if st.placeOf(&h) == host && st.advance(h.Serial) {
+			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})
+		}
+	}
+}
+
+// placeOf is the host that the next thing on a document's way happens on.
+func (s *State) placeOf(h *handoff.Handover) string {
+	if h.Document == nil {
+		return s.hostOf(h.Agent.ID)
+	}
+	return h.Host(&s.Roster)
+}
+
+// hostOf is the host that an agent lives on.
+func (s *State) hostOf(id string) string {
+	a, _ := s.Agent(id)
+	return a.Host
+}
+
+// needsHost reports whether an agent lives on a host, or is to.
+func (s *State) needsHost(host string) bool {
+	return slices.ContainsFunc(s.Agents, func(a *roster.Agent) bool {
+		return a.Host == host && a.Status != roster.Ended && a.Status != roster.Parked
+	})
+}
+
+// parkHost gives a host up until a human says so. Where nobody can, its agents are gone.
+func (st *step) parkHost(host string, c bridge.Category, reason string) {
+	st.Lifecycle.Park(&st.out, host, reason)
+	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{retryHost(host)})
+	var there []string
+	for i := range st.Agents {
+		a := st.Edit(st.Agents[i].ID)
+		if a.Host != host || a.Status == roster.Ended || a.Status == roster.Parked {
+			continue
+		}
+		if a.Role == roster.RoleOrchestrator && !st.HumanPresent && st.Ending == nil {
+			st.loseWithHost(a.ID, host, reason)
+			continue
+		}
+		there = append(there, a.ID)
+	}
+	if st.Ending != nil || len(there) == 0 {
 		return
 	}
-	st.openBridge(f.Host, f.Message)
+	for _, id := range there {
+		st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). The "+
+			"human was told, and it goes on when they have mended that. Or release it, and summon a successor on another "+
+			"host.", id, host, reason))
+	}
+}
+
+// loseWithHost gives up an agent whose host cannot be used.
+func (st *step) loseWithHost(id, host, reason string) {
+	a := st.Edit(id)
+	a.Status, a.Since = roster.Ended, st.at
+	st.reportLostAgent(id, "lived on host "+host+", which cannot be used: "+reason)
+}
+
+// retryHost is the recovery option of a parked host.
+func retryHost(host string) string { return "retry host " + host }
+
+// chooseHost takes the option to try a parked host again, and reports whether it was one.
+func (st *step) chooseHost(ref, option string) bool {
+	i := slices.IndexFunc(st.Lifecycle.Parked(), func(host string) bool { return retryHost(host) == option })
+	if i < 0 {
+		return false
+	}
+	host := st.Lifecycle.Parked()[i]
+	st.out.Accept(ref, "host "+host+" is tried again")
+	if slices.Contains(st.Question.Recovery.Options, option) {
+		st.Question.Recovery = question.Recovery{}
+	}
+	st.Lifecycle.Unpark(&st.out, host)
+	return true
 }

@@ -37,9 +37,14 @@ func (st *step) withdrawCheck(request, why string) {
 // next one.
 func (st *step) loseChecks() {
 	for _, h := range slices.Clone(st.Handoff.Documents) {
-		st.dropCheck(h.Request, "the check is run again")
-		st.Handoff.Edit(h.Serial).Request = ""
+		st.loseCheck(&h)
 	}
+}
+
+// loseCheck is that of one document.
+func (st *step) loseCheck(h *handoff.Handover) {
+	st.dropCheck(h.Request, "the check is run again")
+	st.Handoff.Edit(h.Serial).Request = ""
 }
 
 // cancelSuccession: one that was given up comes back, and nobody succeeds it.

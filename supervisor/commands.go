@@ -135,7 +135,7 @@ func (st *step) killCommand(ref, id string) {
 
 // choose takes one of the recovery options last offered.
 func (st *step) choose(ref, option string) {
-	if st.chooseAboutTrust(ref, option) {
+	if st.chooseAboutTrust(ref, option) || st.chooseHost(ref, option) {
 		return
 	}
 	arbiter, _ := st.Agent(contract.Arbiter)

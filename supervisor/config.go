@@ -17,7 +17,10 @@ func (s *State) Configuration() agentconfig.Run {
 }
 
 // Dirs says where the agents work.
-func (s *State) Dirs() roster.Dirs { return roster.Dirs{Options: &s.Options, Roster: &s.Roster} }
+func (s *State) Dirs() roster.Dirs {
+	dir := func(host string) string { return s.Lifecycle.Bridge(host).Dir }
+	return roster.Dirs{Options: &s.Options, Roster: &s.Roster, HostDir: dir}
+}
 
 // remind renews what an agent reads after a compaction.
 func (st *step) remind(a *roster.Agent) {

@@ -38,7 +38,7 @@
 //	mail                          messages that are posted
 //	origin, permissions           who an input is from, and who may do what
 //	snapshot                      a state in the journal
-//	questions                     what the human is asked, question by question
+//	questions, placement          what the human is asked, question by question; the hosts that Orchestrators live on
 //	standing, timers              questions about the whole state, names of timers
 //	step, state                   one application of an input; what a run knows
 //

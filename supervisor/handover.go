@@ -36,7 +36,7 @@ func (st *step) advance(serial int) bool {
 	case h.Document == nil:
 		a, _ := st.Agent(h.Agent.ID)
 		dir := st.Dirs().Of(a.ID)
-		st.do(effect.Survey{Serial: serial, Params: bridge.InspectParams{
+		st.do(effect.Survey{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
 			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.Dirs().Sandbox(dir),
 		}})
 		return true
@@ -49,7 +49,7 @@ func (st *step) advance(serial int) bool {
 		}
 		n, dir := len(h.Receipts), h.Dir(st.Dirs())
 		st.do(effect.RunCheck{
-			Serial: serial, Number: n + 1, Agent: h.Author(&st.Roster, n), Request: h.Request,
+			Serial: serial, Number: n + 1, Host: h.Host(&st.Roster), Agent: h.Author(&st.Roster, n), Request: h.Request,
 			Again:     h.Kind == handoff.KindRepeated,
 			Criterion: h.Kind == handoff.KindAccept,
 			Permitted: h.Kind == handoff.KindAccept && st.Task.Acceptance.IsHumansCommand(),

@@ -149,6 +149,14 @@ func randomOptions(r *rand.Rand) runconfig.Options {
 	return randomLife(r, o)
 }
 
+// withHosts are options of a run that has other hosts, too.
+func withHosts(r *rand.Rand, o runconfig.Options) runconfig.Options {
+	o.Hosts = []runconfig.Host{{Name: "box", Slots: 1}, {Name: "gpu", Slots: 2}}
+	o.HereToo, o.Lease = r.IntN(2) == 0, time.Minute
+	o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own"}
+	return o
+}
+
 // randomLife changes what another life of a run may have otherwise.
 func randomLife(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	o.Decider = []string{"", runconfig.DeciderSession, runconfig.DeciderRules, runconfig.DeciderHybrid, runconfig.DeciderStateless}[r.IntN(5)]

@@ -13,11 +13,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -168,6 +167,9 @@ func FuzzApply(f *testing.F) {
 func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := randomOptions(r)
+	if seed%3 == 0 {
+		o = withHosts(r, o)
+	}
 	var s State
 	at := time.Unix(1_800_000_000, 0)
 	facts := []input.Body{input.Began{Options: o}}
@@ -238,6 +240,9 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		if f := renewingFact(r, s); f != nil {
 			return f
 		}
+	}
+	if len(s.Options.Hosts) > 0 && len(s.Agents) > 0 && r.IntN(8) == 0 {
+		return hostFact(r, s)
 	}
 	if r.IntN(6) == 0 {
 		if f := machineFact(r, s); f != nil {
@@ -315,6 +320,10 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		}
 		return input.Timer{Key: retryKey(ref)}
 	case 11:
+		if q := s.Handoff.Merges.Queue; len(q) > 0 && r.IntN(2) == 0 {
+			return input.Merged{Serial: q[0].Request, Status: []isolation.Status{isolation.StatusMerged,
+				isolation.StatusConflict}[r.IntN(2)], Head: "h"}
+		}
 		if len(s.Handoff.Documents) > 0 && r.IntN(3) > 0 {
 			return randomProgress(r, s.Handoff.Documents[r.IntN(len(s.Handoff.Documents))])
 		}
@@ -397,29 +406,6 @@ func randomTurn(r *rand.Rand, a roster.Agent) bridge.Turn {
 		t.Outcome, t.Verdict, t.Category = bridge.TurnFailed, nil, cats[r.IntN(len(cats))]
 	}
 	return t
-}
-
-// randomDecision answers what is asked, or is late, or wrong.
-func randomDecision(r *rand.Rand, s *State) input.Body {
-	f := input.Decided{Number: s.Rulings.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
-	if s.Rulings.DeciderRequest != nil {
-		f.Serial, f.Point, f.About = s.Rulings.DeciderRequest.Serial, s.Rulings.DeciderRequest.Point, s.Rulings.DeciderRequest.About
-	}
-	list := []decider.Decision{
-		{Decision: "SELECT_MODE", Mode: "developer"}, {Decision: "SELECT_MODE", Mode: "wizard"}, {Decision: "CONTINUE"}, {Decision: "RETRY"},
-		{Decision: "COMPLETE", Summary: "s"}, {Decision: "SLEEP"}, {},
-	}
-	f.Decision = list[r.IntN(len(list))]
-	f.Decision.Reason, f.Decision.Source = "r", []decider.Source{decider.ByModel, decider.ByRules, decider.ByFallback, decider.ByCache}[r.IntN(4)]
-	switch r.IntN(10) {
-	case 0:
-		f.Failed = "m"
-	case 1:
-		f.Deferred = true
-	case 2:
-		f.Serial += r.IntN(3) - 1
-	}
-	return f
 }
 
 // lastWord is the id of the last message that waits.

@@ -21,7 +21,7 @@ import (
 // the effects so far tell of them.
 type alarms map[string]bool
 
-const opening = "opening a bridge"
+func opening(host string) string { return "opening a bridge " + host }
 
 func probing(a bridge.AgentRef) string { return fmt.Sprintf("probing %s", a) }
 
@@ -34,8 +34,10 @@ func (l alarms) follow(f input.Body, out []effect.Effect) {
 		delete(l, f.Key)
 	case input.Probed:
 		delete(l, probing(f.Agent))
-	case input.BridgeBack, input.BridgeFailed:
-		delete(l, opening)
+	case input.BridgeBack:
+		delete(l, opening(f.Host))
+	case input.BridgeFailed:
+		delete(l, opening(f.Host))
 	}
 	for _, e := range out {
 		switch e := e.(type) {
@@ -46,7 +48,7 @@ func (l alarms) follow(f input.Body, out []effect.Effect) {
 		case effect.Probe:
 			l[probing(e.Agent)] = true
 		case effect.OpenBridge:
-			l[opening] = true
+			l[opening(e.Host)] = true
 		}
 	}
 }
@@ -58,7 +60,7 @@ func (l alarms) check(t *testing.T, s *State) {
 	if s.Ending != nil || len(s.Agents) == 0 {
 		return
 	}
-	if !s.Lifecycle.IsUp(lifecycle.Here) && !l[lifecycle.TimerKey(lifecycle.Here)] && !l[opening] {
+	if !s.Lifecycle.IsUp(lifecycle.Here) && !l[lifecycle.TimerKey(lifecycle.Here)] && !l[opening(lifecycle.Here)] {
 		t.Fatal("there is no bridge, and none is being opened")
 	}
 	if s.Budget.Holds() && s.Task.Phase.Live() && !l[budget.ResetTimer] {
@@ -67,10 +69,11 @@ func (l alarms) check(t *testing.T, s *State) {
 	if s.Options.Timeout > 0 && !l[timeoutKey] {
 		t.Fatal("the run has a time limit, and no timer")
 	}
+	l.checkHosts(t, s)
 	for i := range s.Agents {
 		a := s.Agents[i]
 		switch {
-		case a.Status == roster.Down && s.Lifecycle.IsUp(lifecycle.Here) && !s.Halted && s.Lifecycle.TrustQuestion == nil && !l[restartKey(a.AgentRef)]:
+		case a.Status == roster.Down && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and nobody brings it back", a.ID)
 		case a.Status == roster.Ready && a.Backoff != nil && !l[retryKey(a.AgentRef)], a.Status == roster.Down && a.Backoff != nil && !l[restartKey(a.AgentRef)]:
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
@@ -94,6 +97,48 @@ func (l alarms) check(t *testing.T, s *State) {
 			t.Fatalf("document %d of %s waits without a limit", h.Serial, h.Agent.ID)
 		}
 	}
+}
+
+// checkHosts: a host that is waited for comes back by a timer or an answer. One where an agent is to live is waited
+// for, or parked.
+func (l alarms) checkHosts(t *testing.T, s *State) {
+	t.Helper()
+	for _, b := range s.Lifecycle.Bridges[1:] {
+		awaited := b.Status == lifecycle.StatusLost || b.Status == lifecycle.StatusWaiting
+		if awaited && !l[lifecycle.TimerKey(b.Host)] && !l[opening(b.Host)] {
+			t.Fatalf("host %s is %s, and nobody opens it", b.Host, b.Status)
+		}
+		if b.Up != (b.Status == lifecycle.StatusUp) || b.Parked && b.Status != lifecycle.StatusDown {
+			t.Fatalf("host %+v", b)
+		}
+	}
+	for _, a := range s.Agents {
+		b := s.Lifecycle.Bridge(a.Host)
+		idle := !b.Up && !b.Parked && (b.Status == lifecycle.StatusDown || b.Status == "")
+		waits := a.Status == roster.Down && !s.Halted && s.Lifecycle.TrustQuestion == nil && !l[restartKey(a.AgentRef)]
+		if a.Host != lifecycle.Here && idle && waits {
+			t.Fatalf("%s waits for host %s, which nobody opens", a.ID, a.Host)
+		}
+	}
+}
+
+// hostFact is one about another host, mostly as is awaited.
+func hostFact(r *rand.Rand, s *State) input.Body {
+	host := s.Options.Hosts[r.IntN(len(s.Options.Hosts))].Name
+	b := s.Lifecycle.Bridge(host)
+	switch {
+	case b.Parked:
+		return input.Command{Channel: input.ChannelStdin,
+			Command: contract.Command{Ref: "r", Body: contract.Choose{Option: retryHost(host)}}}
+	case b.Up:
+		return input.BridgeLost{Host: host, Message: "m"}
+	case r.IntN(3) == 0:
+		return input.Timer{Key: lifecycle.TimerKey(host)}
+	case r.IntN(3) == 0:
+		return input.BridgeFailed{Host: host, Message: "m",
+			Category: []bridge.Category{bridge.CatHost, bridge.CatInternal}[r.IntN(2)]}
+	}
+	return input.BridgeBack{Host: host, Dir: "/far"}
 }
 
 // handsFact is one of those that come of the human's hands: takeovers, halts, trust, words

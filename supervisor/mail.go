@@ -145,7 +145,7 @@ func (st *step) askPredecessor(f input.ToolCalled, a roster.Agent) {
 		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
 	case old.Status != roster.Ready && old.Status != roster.Busy:
 		st.Handoff.WaitingQuestions = append(slices.Clip(st.Handoff.WaitingQuestions),
-			handoff.Asked{Call: f.Call, Of: old.ID, Question: in.Question})
+			handoff.Asked{Call: f.Call, By: a.ID, Of: old.ID, Question: in.Question})
 	default:
 		st.do(effect.AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -21,14 +20,15 @@ func (st *step) addAgent(a roster.Agent, prompt string) {
 	st.Roster.Add(&a)
 	st.emit(a.ID, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
-		Generation: a.Generation, SuccessorOf: a.Predecessor,
+		Generation: a.Generation, SuccessorOf: a.Predecessor, Host: a.Host,
 	})
 	if w := st.Options.Workspace; w.Enabled() && a.Role == roster.RoleOrchestrator && a.Isolation == "" {
 		st.emit(a.ID, contract.Workspace{Dir: st.Options.CWD, Base: w.Base, Isolation: runconfig.IsolationShared})
 	}
-	if st.Halted || !st.Lifecycle.MayStart(lifecycle.Here) { // it starts with the others
+	if st.Halted || !st.Lifecycle.MayStart(a.Host) { // it starts with the others
 		e := st.Edit(a.ID)
 		e.Status, e.NewSession = roster.Down, true
+		st.wantHost(a.Host)
 		return
 	}
 	st.do(effect.Spawn{

@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
@@ -21,7 +20,11 @@ import (
 // of the last one, or on a new session if that one is lost.
 func (st *step) restartProcess(id string) {
 	a := st.Edit(id)
-	if a == nil || a.Status != roster.Down || st.Ending != nil || st.Halted || !st.Lifecycle.MayStart(lifecycle.Here) {
+	if a == nil || a.Status != roster.Down || st.Ending != nil || st.Halted {
+		return
+	}
+	if !st.Lifecycle.MayStart(a.Host) {
+		st.wantHost(a.Host) // it starts with the others
 		return
 	}
 	a.Generation++
@@ -36,7 +39,7 @@ func (st *step) restartProcess(id string) {
 	c.Resume = !a.NewSession
 	st.emit(id, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
-		SuccessorOf: a.Predecessor, Resumed: !a.NewSession,
+		SuccessorOf: a.Predecessor, Resumed: !a.NewSession, Host: a.Host,
 	})
 	p := bridge.SpawnParams{AgentRef: a.AgentRef, Config: c}
 	if !a.NewSession {
@@ -87,12 +90,15 @@ func (st *step) recall(id string) {
 
 // restartAll starts those whose process is gone: the Arbiter at once, the others one
 // after the other.
-func (st *step) restartAll() {
+func (st *step) restartAll() { st.restartWhere(func(*roster.Agent) bool { return true }) }
+
+// restartWhere does so with some of them.
+func (st *step) restartWhere(want func(*roster.Agent) bool) {
 	after := time.Duration(0)
 	for i := range st.Agents {
 		a := st.Agents[i]
 		switch {
-		case a.Status != roster.Down:
+		case a.Status != roster.Down || !want(a):
 		case a.Role == roster.RoleArbiter:
 			st.restartProcess(a.ID)
 		default:

@@ -54,7 +54,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.Budget.Runtime.Resume(st.at)
 	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, settings.SameRules(&st.Options, &f.Options)
 	st.Options = f.Options
-	st.Lifecycle.Start(f.Claude)
+	st.Lifecycle.Resume(f.Claude, st.at, st.Options.Lease)
 	st.keepModes(modes)
 	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
 		st.acceptFromOptions()
@@ -185,7 +185,7 @@ func (st *step) callBack() {
 			st.limitWork(a.ID) // timers ended with the process; another life has all its time
 		}
 	}
-	st.rereadTakeovers("arbiter had ended meanwhile")
+	st.rereadTakeovers(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")
 	st.restartAll()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -21,7 +22,8 @@ import (
 type summons struct {
 	brief, mode, successorOf string
 	by                       string
-	isolated                 bool // in a directory of its own
+	isolated                 bool   // in a directory of its own
+	host                     string // or pool that it is to live on; empty: where there is room
 }
 
 // summon starts an Orchestrator. It returns the reason when it must not; if
@@ -44,6 +46,10 @@ func (st *step) summon(in summons) string {
 		return fmt.Sprintf("%s alive already, which is the most (%s). Release one first.",
 			words.Count(st.LivingCount(), "Orchestrator"), st.LivingText())
 	}
+	host, problem := st.placement(in.host)
+	if problem != "" {
+		return problem
+	}
 	if problem := st.Budget.NoNewAgent(&st.out, st.limits(),
 		st.Spent()); problem != "" && successorOf == "" { // a successor only takes a place
 		return problem
@@ -65,7 +71,8 @@ func (st *step) summon(in summons) string {
 			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(st.Summoned), Generation: 1},
 			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(st.Summoned), Mode: mode,
 			Predecessor: successorOf, Brief: brief,
-			Isolation: st.Options.IsolationOf(in.isolated || old.Isolation != ""),
+			Isolation: st.Options.IsolationOf(in.isolated || old.Isolation != "" || host != lifecycle.Here),
+			Host:      host,
 		},
 		AgentWork: roster.AgentWork{Standing: roster.Working},
 	}
@@ -86,8 +93,8 @@ func (st *step) summon(in summons) string {
 		st.emit(old.ID, left.Event(old.ID, a.ID))
 	}
 	st.Handoff.LeaveSuccessorQueue(successorOf)
-	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief, Text: text + warnOfOthers,
-		Attached: attached})
+	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief,
+		Text: text + movedText(&old, host) + warnOfOthers, Attached: attached})
 	st.selected(a.ID, mode, by)
 	st.forget()
 	return ""

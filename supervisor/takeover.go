@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -50,7 +49,7 @@ func (st *step) cannotTakeOver(a *roster.Agent, id string) string {
 	case st.Lifecycle.TrustQuestion != nil:
 		return "no process is started before you have looked at what changed in the workspace: choose " +
 			strings.Join(st.TrustOptions(), ", ")
-	case !st.Lifecycle.IsUp(lifecycle.Here):
+	case !st.Lifecycle.IsUp(a.Host):
 		return "there is no bridge at the moment: try again"
 	case a.Role == roster.RoleArbiter && st.Renewal.Stage == renewal.Given:
 		return id + " is being renewed: try again when its successor is there"

@@ -114,9 +114,9 @@ func (st *step) takeoverRead(id string, f input.Inspected) {
 // a release, a session that ended.
 
 // loseTakeovers: the bridge is gone, and with it every terminal.
-func (st *step) loseTakeovers() {
+func (st *step) loseTakeovers(host string) {
 	for i := range st.Agents {
-		if st.Agents[i].Takeover == nil {
+		if st.Agents[i].Takeover == nil || st.Agents[i].Host != host {
 			continue
 		}
 		a := st.Edit(st.Agents[i].ID)
@@ -140,9 +140,9 @@ func (st *step) loseTakeovers() {
 
 // rereadTakeovers takes up, with another bridge or in another life, the end of takeovers
 // that the last one saw begin.
-func (st *step) rereadTakeovers(why string) {
+func (st *step) rereadTakeovers(of func(*roster.Agent) bool, why string) {
 	for i := range st.Agents {
-		if st.Agents[i].Takeover == nil {
+		if st.Agents[i].Takeover == nil || !of(st.Agents[i]) {
 			continue
 		}
 		a := st.Edit(st.Agents[i].ID)
@@ -202,5 +202,5 @@ func (st *step) resumeLimit(a *roster.Agent) {
 func (st *step) inspectFor(a *roster.Agent, p bridge.InspectParams) {
 	dir := st.Dirs().Of(a.ID)
 	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, dir, st.Options.Env, st.Dirs().Sandbox(dir)
-	st.do(effect.Survey{Serial: a.Takeover.Serial, Params: p})
+	st.do(effect.Survey{Serial: a.Takeover.Serial, Host: a.Host, Params: p})
 }

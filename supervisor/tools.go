@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
@@ -107,6 +108,7 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 	}
 	if problem := st.summon(summons{
 		brief: in.Prompt, mode: in.Mode, successorOf: in.SuccessorOf, by: contract.Arbiter, isolated: in.Isolated,
+		host: in.Host,
 	}); problem != "" {
 		return "", fmt.Errorf("%s", problem)
 	}
@@ -116,6 +118,9 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 		return "", err
 	}
 	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
+	if a.Host != lifecycle.Here {
+		text += st.hostText(a.Host)
+	}
 	if st.Options.Workspace.Enabled() && a.Isolation == "" && st.LivingCount() > 1 {
 		text += " It shares the directory with the others: with isolated an Orchestrator gets one of its own."
 	}

@@ -30,11 +30,11 @@ func (st *step) probed(f input.Probed) {
 	if f.Failed != "" {
 		// The bridge is busy, mute or gone, which tells nothing of the agent.
 		if f.Silent {
-			st.Lifecycle.Unanswered(&st.out, lifecycle.Here, st.Options.ProbeEvery())
+			st.Lifecycle.Unanswered(&st.out, a.Host, st.Options.ProbeEvery())
 		}
 		return
 	}
-	st.Lifecycle.Answered(lifecycle.Here)
+	st.Lifecycle.Answered(a.Host)
 	wasStopped := a.Watch.Stopped
 	a.Watch = lifecycle.Observe(a.Watch, lifecycle.Probe{
 		Result: f.Result, At: st.at, Busy: a.Status == roster.Busy, Silence: st.Options.Scaled(lifecycle.Silence),

@@ -91,6 +91,7 @@ type AgentStatus struct {
 	Session  string    `json:"session"`
 	Context  float64   `json:"context_pct"`
 	Cost     float64   `json:"cost_usd"`
+	Host     string    `json:"host,omitempty"`     // it lives on; absent: the one that arbiter runs on
 	Attached string    `json:"attached,omitempty"` // who has it in a terminal
 }
 

@@ -54,7 +54,7 @@ func (h controlService) Status() control.Status {
 	for _, a := range s.Agents {
 		st.Agents = append(st.Agents, control.AgentStatus{
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: string(a.Status), Since: a.Since.UTC(), Session: a.SessionID,
-			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Attached: h.run.terminals.holder(a.ID),
+			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Attached: h.run.terminals.holder(a.ID),
 		})
 	}
 	st.Inbox = inboxItems(s)

@@ -34,6 +34,7 @@ type liveAgent struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
 	Mode       string    `json:"mode,omitempty"`
+	Host       string    `json:"host,omitempty"` // absent: the one that arbiter runs on
 	Status     string    `json:"status"`
 	Since      time.Time `json:"since"`
 	SessionID  string    `json:"session_id"`
@@ -73,8 +74,8 @@ func liveReportOf(info journal.Info, st control.Status) (liveReport, error) {
 		Inbox: waiting,
 	}
 	for _, a := range st.Agents {
-		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.Status, Since: a.Since,
-			SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached})
+		r.Agents = append(r.Agents, liveAgent{ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Status: a.Status,
+			Since: a.Since, SessionID: a.Session, ContextPct: a.Context, CostUSD: a.Cost, Attached: a.Attached})
 	}
 	return r, err
 }

@@ -276,8 +276,8 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	trustGate := r.trustGate()
 	loop.Trusts(trustGate.gate, trustGate.record)
 	loop.Terminal(r.terminalSetup)
-	loop.OnBridgeLost(r.reopen, func() { _ = r.bridge().Close() }) // its end is told by watchBridge
-	loop.Committed(r.journal.Durable())                            // nothing is told of what was there before
+	loop.OnBridgeLost(r.openOn, r.dropOn)
+	loop.Committed(r.journal.Durable()) // nothing is told of what was there before
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
 		// The result is said again; nobody has to be started for that.
 		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
@@ -331,13 +331,13 @@ func (r *runtimeRun) open(ctx context.Context) (runloop.Port, bridge.ClaudeInfo,
 
 // reopen is a supervisor.Opener: it ends what the lost bridge could not, and starts
 // another.
-func (r *runtimeRun) reopen(ctx context.Context) (runloop.Port, bridge.ClaudeInfo, int, *input.BridgeFailed) {
+func (r *runtimeRun) reopen(ctx context.Context) (runloop.Opened, *input.BridgeFailed) {
 	if err := r.bridge().Close(); err != nil {
 		r.log.Warn("bridge", "error", err)
 	}
 	swept := proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localBridge})
 	port, claude, failed := r.open(ctx)
-	return port, claude, swept, failed
+	return runloop.Opened{Port: port, Claude: claude, Swept: swept}, failed
 }
 
 // keep has a bridge be the present one: from its start on, so that it can be closed.

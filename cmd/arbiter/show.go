@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // sessionReport is what `sessions show --json` prints.
@@ -43,6 +44,7 @@ type agentReport struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
 	Mode       string `json:"mode,omitempty"`
+	Host       string `json:"host,omitempty"`
 	SessionID  string `json:"session_id"`
 	Generation int    `json:"generation"`
 	Status     string `json:"status"`
@@ -96,7 +98,7 @@ func (e env) showSession(c *cli.Context) error {
 	}
 	for _, a := range s.Agents {
 		r.Agents = append(r.Agents, agentReport{
-			ID: a.ID, Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
+			ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, SessionID: a.SessionID, Generation: a.Generation,
 			Status: string(a.Status), Standing: string(a.Standing),
 		})
 	}
@@ -122,7 +124,8 @@ func (e env) printSession(r sessionReport, state string) {
 		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
 	}
 	for _, a := range r.Agents {
-		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID, a.Name, a.condition(), a.SessionID, a.Generation)
+		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID, eventtext.OnHost(a.Name, a.Host),
+			a.condition(), a.SessionID, a.Generation)
 	}
 	for i, s := range r.Plan {
 		line("plan", "%d. [%s] %s", i+1, s.Status, s.Text)

@@ -60,7 +60,7 @@ func (e env) printStatus(r liveReport, state string, now time.Time) {
 	line("task", "%s", r.Title)
 	line("state", "%s, %s, began %s ago", r.stands(), eventtext.Dollars(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
-		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, a.Name, a.Status,
+		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, eventtext.OnHost(a.Name, a.Host), a.Status,
 			eventtext.Span(max(now.Sub(a.Since), 0)), eventtext.Percent(a.ContextPct), eventtext.Dollars(a.CostUSD))
 		if a.Attached != "" {
 			text += ", in a terminal: " + a.Attached

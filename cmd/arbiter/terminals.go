@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // terminals knows who has which agent's session in a terminal: one at a time. It
@@ -75,7 +74,7 @@ func (t *terminals) holder(agent string) string {
 
 // terminalTap is what a bridge speaks to: the loop, but for what terminals show.
 type terminalTap struct {
-	*runloop.Loop
+	bridge.Handler
 	terminals *terminals
 }
 
@@ -83,7 +82,7 @@ type terminalTap struct {
 func (e terminalTap) Event(ev bridge.Event) {
 	b, ok := ev.Body.(bridge.PTY)
 	if !ok {
-		e.Loop.Event(ev)
+		e.Handler.Event(ev)
 		return
 	}
 	if h := e.terminals.of(ev.ID); h != nil {

@@ -64,6 +64,7 @@ type (
 		Generation  int    `json:"generation" jsonschema:"Counts the processes started under this id."`
 		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"The agent whose work it takes up."`
 		Resumed     bool   `json:"resumed,omitempty" jsonschema:"Another process takes the agent's session up."`
+		Host        string `json:"host,omitempty" jsonschema:"The host it lives on; absent: the one that arbiter runs on."`
 	}
 	// Message is something one party says to another.
 	Message struct {
@@ -421,6 +422,7 @@ var events = []struct {
 	{Rejected{}, "A command was refused.", urgent | talk | aside},
 	{Retry{}, "API trouble is being waited out.", narrates},
 	{Restart{}, "A process is being started again.", talk},
+	{Host{}, "Where a host stands that Orchestrators live on; id is the supervisor.", talk},
 	{Error{}, "Trouble a person should know of.", urgent | talk},
 	{Notice{}, "Something was met and survived.", narrates | talk},
 	{Budget{}, "So much of a limit of costs is spent; id is the agent, or the supervisor for the run.", talk},

@@ -40,6 +40,7 @@ type (
 	// and the human where that asks → Checked.
 	RunCheck struct {
 		Serial, Number int
+		Host           string          // where it runs
 		Agent          bridge.AgentRef // whose document it is: the permission is asked in its name
 		Request        string          // of the permission
 		Params         bridge.CheckParams
@@ -53,6 +54,7 @@ type (
 	// Survey looks at an agent's work from outside → Surveyed.
 	Survey struct {
 		Serial int
+		Host   string // where the agent works
 		Params bridge.InspectParams
 	}
 	// Configure changes what an agent is reminded of after a compaction.

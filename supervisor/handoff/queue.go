@@ -132,6 +132,15 @@ func (h *Handover) Dir(d roster.Dirs) string {
 	return d.Of(h.Agent.ID)
 }
 
+// Host is where the checks of a document run: on the host of its author, and here where the work was merged.
+func (h *Handover) Host(r *roster.Roster) string {
+	if h.Completes() || h.Merged != nil && h.Merged.Merged {
+		return ""
+	}
+	a, _ := r.Agent(h.Agent.ID)
+	return a.Host
+}
+
 // MustMerge reports whether a document waits for its author's work to be merged.
 func (h *Handover) MustMerge(r *roster.Roster) bool {
 	a, ok := r.Agent(h.Agent.ID)

@@ -30,6 +30,7 @@ type Proof struct {
 // Asked is a side question that waits until the one it is for is back.
 type Asked struct {
 	Call     string // of ask_predecessor
+	By       string // the agent that asked
 	Of       string
 	Question string
 }

@@ -144,6 +144,8 @@ type (
 	BridgeLost struct {
 		Host    string `json:",omitempty"`
 		Message string
+		// Until is, of another host, when everything that the bridge started there has ended; zero: it has.
+		Until time.Time `json:",omitzero"`
 		// Halted says that somebody ended it in order to stop everything: no process is to run
 		// until he says so, whether or not his command got through.
 		Halted bool `json:",omitempty"`
@@ -153,7 +155,8 @@ type (
 	BridgeBack struct {
 		Host   string `json:",omitempty"`
 		Claude bridge.ClaudeInfo
-		Swept  int // processes the lost one had left behind
+		Dir    string `json:",omitempty"` // on another host: where the run's agents work, an absolute path there
+		Swept  int    // processes the lost one had left behind
 	}
 	BridgeFailed struct {
 		Host     string `json:",omitempty"`

@@ -15,6 +15,7 @@ type Origin struct {
 	Session string // Claude's, of an agent in its present incarnation
 	Gen     int    // generation of an agent
 	Channel string // by which a human's word came: one of the Channel… constants
+	Host    string // whose bridge it came by; empty: this host's, or none's. It is not recorded
 }
 
 // ChannelStart is the command line that began a life, with what it says.

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Here names the host that arbiter itself runs on. People write it `here`.
+// Here names the host that arbiter itself runs on, in the state and in inputs. People write [runconfig.Here].
 const Here = ""
 
 // Bridge is what the run knows of the bridge on one host.
@@ -22,10 +22,44 @@ type Bridge struct {
 	Gone         bool // the one on its way is lost already
 	Unanswered   int  // probes in a row that it did not answer
 	UnansweredAt time.Time
+
+	Dir    string `json:",omitempty"` // where agents on another host work, an absolute path there
+	Status Status `json:",omitempty"` // of another host; empty: no agent was placed there yet
+	Reason string `json:",omitempty"` // why it is not up
+	// Until is when everything that an earlier bridge started on another host has ended. None is started there before.
+	Until  time.Time `json:",omitzero"`
+	Parked bool      `json:",omitempty"` // it is not tried again before a human says so
 }
 
-// Start begins a process run of arbiter, with the bridge of this host and none elsewhere.
+// Status is where another host stands, as event `host` names it.
+type Status string
+
+// The statuses of hosts.
+const (
+	StatusUp      Status = contract.HostUp
+	StatusDown    Status = contract.HostDown    // it is not tried: nobody needs it, or it is parked
+	StatusLost    Status = contract.HostLost    // its agents are down, and another bridge follows
+	StatusWaiting Status = contract.HostWaiting // a bridge is being started, which may take as long as a queue takes
+)
+
+// Start begins the first process run of arbiter, with the bridge of this host and none elsewhere.
 func (s *State) Start(claude bridge.ClaudeInfo) { s.Bridges = []Bridge{{Claude: claude, Up: true}} }
+
+// Resume begins another process run of arbiter, with the bridge of this host. What an earlier process had started on
+// other hosts may go on until a lease is over that begins now. Parked hosts are tried again.
+func (s *State) Resume(claude bridge.ClaudeInfo, now time.Time, lease time.Duration) {
+	before := s.Bridges
+	s.Start(claude)
+	for _, b := range before {
+		if b.Host != Here && b.Status != "" && b.Status != StatusDown {
+			s.Bridges = append(s.Bridges, Bridge{Host: b.Host, Dir: b.Dir, Status: StatusDown,
+				Until: now.Add(lease + leaseGrace)})
+		}
+	}
+}
+
+// leaseGrace is what a bridge may need to end everything once its lease is over.
+const leaseGrace = 5 * time.Second
 
 // Bridge returns what is known of the bridge on a host; zero but for its name: nothing.
 func (s *State) Bridge(host string) Bridge {
@@ -53,33 +87,66 @@ func (s *State) edit(host string) *Bridge {
 	return &s.Bridges[i]
 }
 
-// Lost takes the end of the bridge on a host. It reports false for one whose start was not told yet.
-func (s *State) Lost(host string) bool {
+// tell notes where another host stands, and tells of a change. Emits: host.
+func (b *Bridge) tell(c *effect.Collector, status Status, reason string) {
+	if b.Host == Here || b.Status == status && b.Reason == reason {
+		return
+	}
+	b.Status, b.Reason = status, reason
+	c.Emit(contract.Supervisor, contract.Host{Name: b.Host, Status: string(status), Reason: reason})
+}
+
+// Want has a bridge be started on a host where an agent is to live, unless there is one or one is under way. Emits:
+// host. Effects: OpenBridge, SetTimer.
+func (s *State) Want(c *effect.Collector, host string) {
+	b := s.Bridge(host)
+	if host == Here || b.Up || b.Parked || b.Status != "" && b.Status != StatusDown {
+		return // that of this host comes back unasked
+	}
+	if left := b.Until.Sub(c.Now); left > 0 {
+		s.edit(host).tell(c, StatusWaiting, stillRuns)
+		c.Do(effect.SetTimer{Key: TimerKey(host), After: left})
+		return
+	}
+	s.Due(c, host)
+}
+
+// stillRuns is why a host is not opened at once.
+const stillRuns = "what ran there before may not have ended yet"
+
+// Due opens another bridge on a host unless there is one. Emits: host. Effects: OpenBridge.
+func (s *State) Due(c *effect.Collector, host string) {
+	if b := s.Bridge(host); b.Up || b.Parked {
+		return
+	}
+	s.edit(host).tell(c, StatusWaiting, "it is being started")
+	c.Do(effect.OpenBridge{Host: host})
+}
+
+// Lost takes the end of the bridge on a host; until is [Bridge.Until]. It reports false for one whose start was not
+// told yet. Emits: host.
+func (s *State) Lost(c *effect.Collector, host, reason string, until time.Time) bool {
 	b := s.edit(host)
+	b.Until = until
 	if !b.Up {
 		b.Gone = true
 		return false
 	}
 	b.Up = false
+	b.tell(c, StatusLost, reason)
 	return true
 }
 
-// Back takes the start of another bridge on a host. It reports false if that one is lost already.
-func (s *State) Back(host string, claude bridge.ClaudeInfo) bool {
+// Back takes the start of another bridge on a host. It reports false if that one is lost already. Emits: host.
+func (s *State) Back(c *effect.Collector, host string, claude bridge.ClaudeInfo, dir string) bool {
 	b := s.edit(host)
 	if b.Gone {
 		b.Gone = false
 		return false
 	}
-	b.Up, b.Claude = true, claude
+	b.Up, b.Claude, b.Dir, b.Until, b.Unanswered = true, claude, dir, time.Time{}, 0
+	b.tell(c, StatusUp, "")
 	return true
-}
-
-// Due opens another bridge on a host unless there is one. Effects: OpenBridge.
-func (s *State) Due(c *effect.Collector, host string) {
-	if !s.IsUp(host) {
-		c.Do(effect.OpenBridge{Host: host})
-	}
 }
 
 // reopenPause is before another bridge follows one that was ended on purpose.
@@ -87,19 +154,67 @@ const reopenPause = time.Second
 
 // Reopen has another bridge follow one that a halt ended: that is no failure. Effects: SetTimer.
 func (s *State) Reopen(c *effect.Collector, host string) {
-	c.Do(effect.SetTimer{Key: TimerKey(host), After: reopenPause})
+	after := max(reopenPause, s.Bridge(host).Until.Sub(c.Now))
+	c.Do(effect.SetTimer{Key: TimerKey(host), After: after})
 }
 
 // Retry has another bridge follow one that was lost or could not be started, if the restart policy says so. Emits:
-// restart. Effects: SetTimer.
+// restart, host. Effects: SetTimer.
 func (s *State) Retry(c *effect.Collector, host string, p restart.Policy, seed, reason string) restart.Decision {
 	d := s.Decide(p, restart.Exit{Agent: processOf(host), Class: restart.Crash, At: c.Now, Reason: reason, Seed: seed})
-	if d.Starts() {
-		c.Emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(),
-			Reason: "the bridge " + d.Reason})
-		c.Do(effect.SetTimer{Key: TimerKey(host), After: max(d.Delay, time.Millisecond)})
+	if !d.Starts() {
+		return d
 	}
+	d.Delay = max(d.Delay, s.Bridge(host).Until.Sub(c.Now), time.Millisecond)
+	of := "the bridge "
+	if host != Here {
+		of = "host " + host + ": the bridge "
+		s.edit(host).tell(c, StatusLost, words.Head(reason, maxReason))
+	}
+	c.Emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(),
+		Reason: of + d.Reason})
+	c.Do(effect.SetTimer{Key: TimerKey(host), After: d.Delay})
 	return d
+}
+
+// maxReason bounds, in bytes, what is told of a host.
+const maxReason = 1000
+
+// Park keeps another host from being tried before a human says so. Emits: host.
+func (s *State) Park(c *effect.Collector, host, reason string) {
+	b := s.edit(host)
+	b.Up, b.Parked = false, true
+	b.tell(c, StatusDown, words.Head(reason, maxReason))
+	c.StopTimer(TimerKey(host))
+}
+
+// Unpark has a parked host tried again. It reports false for one that is not parked. Emits: host. Effects: OpenBridge.
+func (s *State) Unpark(c *effect.Collector, host string) bool {
+	if !s.Bridge(host).Parked {
+		return false
+	}
+	s.edit(host).Parked = false
+	s.Restarts = slices.DeleteFunc(slices.Clone(s.Restarts), func(a restart.Attempt) bool {
+		return a.Agent == processOf(host) // what the human has mended counts no more
+	})
+	s.Want(c, host)
+	return true
+}
+
+// Leave has a host be left alone that nobody needs any more. Emits: host.
+func (s *State) Leave(c *effect.Collector, host string) {
+	s.edit(host).tell(c, StatusDown, "")
+	c.StopTimer(TimerKey(host))
+}
+
+// Parked lists the hosts that are parked.
+func (s *State) Parked() (hosts []string) {
+	for _, b := range s.Bridges {
+		if b.Parked {
+			hosts = append(hosts, b.Host)
+		}
+	}
+	return hosts
 }
 
 // mute is how many probes in a row a bridge does not answer that counts as hung. It answers one within milliseconds,
@@ -118,9 +233,11 @@ func (s *State) Unanswered(c *effect.Collector, host string, every time.Duration
 		return
 	}
 	b.Unanswered = 0
-	c.Emit(contract.Supervisor, contract.Notice{
-		Text: "the bridge does not answer; it is ended, and another takes its place",
-	})
+	of := "the bridge"
+	if host != Here {
+		of += " of host " + host
+	}
+	c.Emit(contract.Supervisor, contract.Notice{Text: of + " does not answer; it is ended, and another takes its place"})
 	c.Do(effect.DropBridge{Host: host})
 }
 

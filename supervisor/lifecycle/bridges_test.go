@@ -25,12 +25,22 @@ func collect(after time.Duration, f func(*effect.Collector)) (list []effect.Effe
 	return list
 }
 
+func (s *State) lost(host string) (was bool) {
+	collect(0, func(c *effect.Collector) { was = s.Lost(c, host, "it ended", time.Time{}) })
+	return was
+}
+
+func (s *State) back(host string, claude bridge.ClaudeInfo) (is bool) {
+	collect(0, func(c *effect.Collector) { is = s.Back(c, host, claude, "/d") })
+	return is
+}
+
 // TestABridgeFollowsALostOne on the host where it was lost, and nothing changes elsewhere or in earlier states.
 func TestABridgeFollowsALostOne(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{Version: "2"})
 	before := s
-	if !s.Lost(Here) || s.IsUp(Here) || !before.IsUp(Here) {
+	if !s.lost(Here) || s.IsUp(Here) || !before.IsUp(Here) {
 		t.Errorf("lost: %+v, before: %+v", s.Bridges, before.Bridges)
 	}
 	got := collect(0, func(c *effect.Collector) {
@@ -45,7 +55,7 @@ func TestABridgeFollowsALostOne(t *testing.T) {
 	if diff := cmp.Diff([]effect.Effect{effect.OpenBridge{}}, got); diff != "" {
 		t.Error(diff)
 	}
-	if !s.Back(Here, bridge.ClaudeInfo{Version: "3"}) || !s.IsUp(Here) || s.Claude().Version != "3" {
+	if !s.back(Here, bridge.ClaudeInfo{Version: "3"}) || !s.IsUp(Here) || s.Claude().Version != "3" {
 		t.Errorf("back: %+v", s.Bridges)
 	}
 	if got = collect(time.Second, func(c *effect.Collector) { s.Due(c, Here) }); len(got) != 0 {
@@ -57,11 +67,11 @@ func TestABridgeFollowsALostOne(t *testing.T) {
 func TestABridgeThatIsLostBeforeItsStartWasTold(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{})
-	s.Lost(Here)
-	if s.Lost(Here) || s.Back(Here, bridge.ClaudeInfo{}) || s.IsUp(Here) {
+	s.lost(Here)
+	if s.lost(Here) || s.back(Here, bridge.ClaudeInfo{}) || s.IsUp(Here) {
 		t.Errorf("%+v", s.Bridges)
 	}
-	if !s.Back(Here, bridge.ClaudeInfo{}) {
+	if !s.back(Here, bridge.ClaudeInfo{}) {
 		t.Error("the next one is up")
 	}
 }
@@ -79,7 +89,7 @@ func TestRetriesEnd(t *testing.T) {
 			break
 		}
 	}
-	if n != restart.Default().Streak-1 {
+	if p := restart.Default(); n != min(p.Streak, p.Intensity)-1 {
 		t.Errorf("given up after %d retries", n)
 	}
 	collect(time.Minute, func(c *effect.Collector) {

@@ -15,6 +15,12 @@ func AffectsAllAgents(c bridge.Category) bool {
 	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
 }
 
+// ParksHost reports whether a failure to start the bridge of another host is one that no other try mends: a person has
+// to see to it.
+func ParksHost(c bridge.Category) bool {
+	return AffectsAllAgents(c) || c == bridge.CatHost || c == bridge.CatWorkspace || c == bridge.CatProtocol
+}
+
 // IsEnvironmental reports whether a failure that ended the run lies outside of it. An
 // Arbiter that does not even start is one; an Orchestrator that does not is the
 // Arbiter's to judge.

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"path"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -12,6 +13,7 @@ import (
 type Dirs struct {
 	Options *runconfig.Options
 	Roster  *Roster
+	HostDir func(host string) string // where agents of another host work; empty: it is not known yet
 }
 
 // Own is where an agent starts that has a directory of its own; empty: it shares the run's.
@@ -19,7 +21,23 @@ func (d Dirs) Own(id string) string {
 	if d.Place(id).Agent == "" {
 		return ""
 	}
+	if a, _ := d.Roster.Agent(id); a.Host != "" {
+		top := d.topOn(a.Host, id)
+		if top == "" {
+			return ""
+		}
+		return path.Join(top, d.Options.Workspace.Prefix)
+	}
 	return d.Options.Workspace.Dir(id)
+}
+
+// topOn is the top of an agent's own directory on another host; empty while that host was never up.
+func (d Dirs) topOn(host, id string) string {
+	dir := d.HostDir(host)
+	if dir == "" {
+		return ""
+	}
+	return path.Join(dir, d.Options.Run[:min(len(d.Options.Run), 8)], id)
 }
 
 // Place is what an agent's directory is asked for with; zero: it shares the run's.
@@ -64,7 +82,12 @@ func (d Dirs) Sandbox(dir string) *bridge.SandboxConfig {
 	cfg := *o.Sandbox
 	top := dir
 	for _, a := range d.Roster.Agents { // the agent starts below the top where the run does
-		if d.Own(a.ID) == dir {
+		switch {
+		case d.Own(a.ID) != dir:
+		case a.Host != "": // its port knows the rest
+			top = d.topOn(a.Host, a.ID)
+			return &bridge.SandboxConfig{Program: o.Sandbox.Program, Write: []string{top}, Reach: []string{top}}
+		default:
 			top = o.Workspace.Top(a.ID)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -30,9 +31,7 @@ func (n *life) spare(f *fakePort) *fakePort {
 	return f
 }
 
-func opens(p Port) (Port, bridge.ClaudeInfo, int, *input.BridgeFailed) {
-	return p, bridge.ClaudeInfo{}, 0, nil
-}
+func opens(p Port) (Opened, *input.BridgeFailed) { return Opened{Port: p}, nil }
 
 // TestWhatWasMeantForAnotherBridge: the disk was slow, and the bridge was lost before
 // a start was carried out. Its successor must not be asked for it: the agent would be
@@ -42,15 +41,14 @@ func TestWhatWasMeantForAnotherBridge(t *testing.T) {
 		book := &fakeJournal{wait: -1}
 		n := newLife(t, book, silentPort())
 		first, next := &goneBridge{n.port}, n.spare(silentPort())
-		n.loop.OnBridgeLost(func(context.Context) (Port, bridge.ClaudeInfo, int, *input.BridgeFailed) {
+		n.loop.OnBridgeLost(func(context.Context, string) (Opened, *input.BridgeFailed) {
 			return opens(next)
 		}, nil)
 		n.beginOn(first, nil)
 		synctest.Wait() // the start waits for the disk
 		n.loop.Put(input.BridgeLost{Message: "killed"})
 		synctest.Wait()
-		port := Port(next)
-		n.loop.next.Store(&port)
+		n.loop.next.Store(lifecycle.Here, next)
 		n.loop.Put(input.BridgeBack{})
 		synctest.Wait()
 		book.takes(0)
@@ -71,7 +69,7 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 		n := newLife(t, &fakeJournal{}, silentPort())
 		dead, good := &goneBridge{n.spare(silentPort())}, n.spare(silentPort())
 		var opened atomic.Int64
-		n.loop.OnBridgeLost(func(context.Context) (Port, bridge.ClaudeInfo, int, *input.BridgeFailed) {
+		n.loop.OnBridgeLost(func(context.Context, string) (Opened, *input.BridgeFailed) {
 			if opened.Add(1) == 1 {
 				n.loop.Put(input.BridgeLost{Message: "signal: killed"})
 				time.Sleep(time.Second)
@@ -98,9 +96,9 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newLife(t, &fakeJournal{}, silentPort())
-		n.loop.OnBridgeLost(func(ctx context.Context) (Port, bridge.ClaudeInfo, int, *input.BridgeFailed) {
+		n.loop.OnBridgeLost(func(ctx context.Context, _ string) (Opened, *input.BridgeFailed) {
 			<-ctx.Done()
-			return nil, bridge.ClaudeInfo{}, 0, &input.BridgeFailed{Category: bridge.CatInternal, Message: "cancelled"}
+			return Opened{}, &input.BridgeFailed{Category: bridge.CatInternal, Message: "cancelled"}
 		}, nil)
 		n.begin(func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)

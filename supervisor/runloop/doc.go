@@ -11,7 +11,9 @@
 //	perform, workers      effects, and the goroutines that carry them out
 //	decideworker          … those of deciders
 //	terminalworker        … those of terminals
-//	handler, judge        the bridge's questions, and what the rules answer
+//	handler, hosthandler  the questions of the bridges, each for the agents of its host
+//	judge, view           what the rules answer, by the files of the agent's host
+//	ports                 the bridges, by host
 //	grantworker           rules and actions that the human granted
 //	masked                secrets are masked before an input is recorded
 //	trustworker           the workspace is looked at before an agent starts

@@ -155,6 +155,6 @@ func (l *Loop) reconsider() {
 
 // suggest names rules that would cover a request, narrow ones first.
 func (l *Loop) suggest(p bridge.PermissionParams) []string {
-	dir := l.bare(l.Snapshot(), p.ID).CWD
-	return policy.Suggest(policy.Request{Tool: p.Tool, Input: p.Input}, dir, l.policy.Home)
+	bare := l.bare(l.Snapshot(), p.ID)
+	return policy.Suggest(policy.Request{Tool: p.Tool, Input: p.Input}, bare.CWD, bare.Home)
 }

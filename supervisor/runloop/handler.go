@@ -46,16 +46,18 @@ func (q *requests[R]) expect(name string, ch chan R) (before chan R) {
 
 var errOver = errors.New("the run is over")
 
-// put puts an input in and waits until the loop answers it under a name. What is withdrawn
-// already needs no answer, which else would come or not by chance.
-func (q *requests[R]) put(ctx context.Context, l *Loop, name string, f input.Body) (r R, err error) {
+// put puts an input in that a host's bridge brought, and waits until the loop answers it under a name. What is
+// withdrawn already needs no answer, which else would come or not by chance.
+func (q *requests[R]) put(
+	ctx context.Context, l *Loop, host, name string, f input.Body,
+) (r R, err error) {
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
 	ch := make(chan R, 1)
 	q.expect(name, ch)
 	defer q.expect(name, nil)
-	if !l.Put(f) {
+	if !l.putFrom(host, f) {
 		return r, errOver
 	}
 	select {
@@ -68,42 +70,8 @@ func (q *requests[R]) put(ctx context.Context, l *Loop, name string, f input.Bod
 	}
 }
 
-// Event implements bridge.Handler.
-//
-// What a terminal shows is none of the loop's business: whoever shows it takes it off before.
-func (l *Loop) Event(e bridge.Event) {
-	if _, ok := e.Body.(bridge.PTY); ok {
-		return
-	}
-	if l.redact != nil {
-		var told bool
-		if e, told = l.pieces.Event(e, l.redact); !told {
-			return
-		}
-	}
-	l.Put(input.AgentEvent{Event: e})
-}
-
-// ToolCall implements bridge.Handler: it waits for the loop's answer.
-func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
-	if len(p.Input) > maxCallInput {
-		return bridge.ToolCallResult{IsError: true,
-			Text: fmt.Sprintf("The input has %s bytes, and at most %s are taken. Say it in fewer words; what is long "+
-				"belongs into files, which you name.",
-				words.Number(len(p.Input)), words.Number(maxCallInput))}, nil
-	}
-	call := fmt.Sprintf("call-%d", l.calls.Add(1))
-	return l.tools.put(ctx, l, call, input.ToolCalled{Call: call, Params: p})
-}
-
-// Permission implements bridge.Handler: the rules are looked up here, because
-// they read the file system, and the loop decides on what they say.
-func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
-	return l.permission(ctx, p, askedCall(p, p.Input))
-}
-
 // permission decides a call, or has the human decide it.
-func (l *Loop) permission(ctx context.Context, p bridge.PermissionParams,
+func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionParams,
 	call toolCall) (bridge.PermissionResult, error) {
 	if trouble := l.books.trouble.Load(); trouble != nil {
 		return bridge.PermissionResult{}, fmt.Errorf("what is decided cannot be recorded now: %s", *trouble)
@@ -125,7 +93,7 @@ func (l *Loop) permission(ctx context.Context, p bridge.PermissionParams,
 	}
 	l.inputs.Store(p.Request, p.Input)
 	defer l.inputs.Delete(p.Request)
-	r, err := l.permissions.put(ctx, l, p.Request, asked)
+	r, err := l.permissions.put(ctx, l, host, p.Request, asked)
 	if err != nil && ctx.Err() != nil {
 		l.Put(input.PermissionWithdrawn{Request: p.Request})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
@@ -20,12 +21,10 @@ import (
 // `tool_use` has the whole, and Action names it.
 const judgedInput = 4 << 10
 
-// Judge implements bridge.Handler: every tool call is held against the run's state, the
-// role, the mode and the rules before the CLI has a say. It waits for nobody, but what it
-// says is on its way into the journal first; where that takes nothing, it is a deny.
-func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+// judge decides a tool call, and has the decision recorded.
+func (l *Loop) judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	f := l.decidedCall(p)
-	in := input.Input{At: l.clock.Now(), Body: l.masked(f)}
+	in := input.Input{At: l.clock.Now(), Body: l.masked(f), From: input.Origin{Host: l.hostOf(p.ID)}}
 	select {
 	case <-l.done:
 		return bridge.JudgeResult{}, errOver
@@ -115,8 +114,11 @@ func askedCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
 
 // rulesFor are the permission rules as they are for the caller: their relative paths begin in its directory, and those
 // of a check in the directory that it runs in.
-func (l *Loop) rulesFor(c toolCall) *policy.Compiled {
+func (l *Loop) rulesFor(c toolCall) policy.Rules {
 	dir := l.bare(l.Snapshot(), c.agent).CWD
+	if host := l.hostOf(c.agent); host != lifecycle.Here && (!c.check || c.cwd == dir) {
+		return l.rules.on(dir, l.viewOf(host))
+	}
 	if c.check {
 		dir = cmp.Or(c.cwd, dir)
 	}
@@ -131,6 +133,10 @@ func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
 	if s != nil {
 		p.CWD = cmp.Or(s.Dirs().Own(agent), p.CWD)
+	}
+	if host := l.hostOf(agent); host != lifecycle.Here {
+		v := l.viewOf(host)
+		p.Home, p.FoldsCase, p.Resolve = v.home, v.foldsCase, v.resolve
 	}
 	return p
 }
@@ -198,6 +204,9 @@ func (l *Loop) granted(c toolCall) (rule string, ok bool) {
 			p.Allow = append(p.Allow, rule)
 		}
 	}
+	if host := l.hostOf(c.agent); host != lifecycle.Here && p.CWD == l.bare(s, c.agent).CWD {
+		return policy.Elsewhere(p, l.viewOf(host).look).Covered(c.request())
+	}
 	return p.Covered(c.request())
 }
 
@@ -260,7 +269,8 @@ func (l *Loop) beyondMode(c toolCall) (rule, why string) {
 	if !ok {
 		return "", "its mode " + a.Mode + " is not known any more"
 	}
-	if allowed, rule, why := mode.Guard(l.bare(s, c.agent).CWD, l.policy.Home).Allows(c.tool, c.input, c.cwd); !allowed {
+	bare := l.bare(s, c.agent)
+	if allowed, rule, why := mode.Guard(bare.CWD, bare.Home).Allows(c.tool, c.input, c.cwd); !allowed {
 		return rule, why
 	}
 	return "", ""

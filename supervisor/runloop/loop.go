@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/mask"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -38,9 +39,17 @@ type Port interface {
 // must not block: a face that is slow queues for itself.
 type Sink func(at time.Time, e contract.Event)
 
-// Opener starts a bridge in place of one that is gone. Swept is how many processes
-// that one had left behind.
-type Opener func(ctx context.Context) (port Port, claude bridge.ClaudeInfo, swept int, failed *input.BridgeFailed)
+// Opened is a bridge that was started.
+type Opened struct {
+	Port   Port
+	Claude bridge.ClaudeInfo
+	Dir    string // on another host: where agents work, an absolute path there
+	Swept  int    // processes that the one before had left behind
+}
+
+// Opener starts a bridge on a host, in place of one that is gone or was never there. It is called by a worker, and may
+// wait for as long as a queue takes; it returns when ctx ends. The host of failed is filled in.
+type Opener func(ctx context.Context, host string) (Opened, *input.BridgeFailed)
 
 // Loop owns the state of a run. One goroutine, that of [Loop.Run], folds inputs
 // into it; everybody else puts inputs in and reads snapshots.
@@ -58,9 +67,9 @@ type Loop struct {
 	sink      Sink
 	teller    supervisor.EventRecorder
 	log       *slog.Logger
-	open      Opener // nil: a bridge that is gone ends the run
-	drop      func() // ends the present bridge, so that it is lost
-	setup     Setup  // of sessions in terminals; may be nil
+	open      Opener            // nil: a bridge that is gone ends the run
+	drop      func(host string) // ends the present bridge of a host, so that it is lost
+	setup     Setup             // of sessions in terminals; may be nil
 	files     Files
 
 	inbox  chan input.Input
@@ -72,8 +81,9 @@ type Loop struct {
 	books  outbox
 
 	// What follows belongs to the loop's goroutine.
-	port     Port
-	next     atomic.Pointer[Port] // opened, and not told to the state yet
+	ports    ports
+	next     sync.Map // by host: a Port that was opened, and is not told to the state yet
+	views    sync.Map // by host: the FileSystem of the last Port
 	lanes    map[string]*lane
 	starts   map[string]chan struct{} // of agents: closed when the bridge has answered the last one
 	timers   map[string]alarm
@@ -135,12 +145,15 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 // Restore sets the state a run is taken up with. Call it before [Loop.Run].
 func (l *Loop) Restore(s supervisor.State) { l.state.Store(&s) }
 
-// OnBridgeLost sets how a bridge is replaced, and how one that does not answer is
+// OnBridgeLost sets how a bridge is started or replaced, and how one that does not answer is
 // ended. Call it before [Loop.Run].
-func (l *Loop) OnBridgeLost(open Opener, drop func()) { l.open, l.drop = open, drop }
+func (l *Loop) OnBridgeLost(open Opener, drop func(host string)) { l.open, l.drop = open, drop }
 
 // Put hands an input in. It reports false when the run is over.
-func (l *Loop) Put(f input.Body) bool {
+func (l *Loop) Put(f input.Body) bool { return l.putFrom(lifecycle.Here, f) }
+
+// putFrom hands in what the bridge of a host has brought.
+func (l *Loop) putFrom(host string, f input.Body) bool {
 	select {
 	case <-l.done:
 		return false
@@ -157,7 +170,7 @@ func (l *Loop) Put(f input.Body) bool {
 		}
 	}
 	select {
-	case inbox <- input.Input{At: l.clock.Now(), Body: f}:
+	case inbox <- input.Input{At: l.clock.Now(), Body: f, From: input.Origin{Host: host}}:
 		return true
 	case <-l.done:
 		return false

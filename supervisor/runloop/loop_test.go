@@ -23,6 +23,7 @@ import (
 // message, on a goroutine of its own, and says what happens.
 type fakePort struct {
 	loop   *Loop
+	host   string
 	answer func(f *fakePort, p bridge.MessageParams)
 	spawn  func(p bridge.SpawnParams) error
 
@@ -34,7 +35,7 @@ type fakePort struct {
 }
 
 func (f *fakePort) event(ref bridge.AgentRef, b bridge.EventBody) {
-	f.loop.Event(bridge.Event{AgentRef: ref, Body: b})
+	f.loop.Handler(f.host).Event(bridge.Event{AgentRef: ref, Body: b})
 }
 
 // ruled ends the turn of a message with a verdict.

@@ -62,7 +62,7 @@ type outbox struct {
 type undone struct {
 	supervisor.Waiting
 	upTo    uint64
-	port    Port // the bridge of that moment; a later one is another's
+	ports   ports // the bridges of that moment; a later one is another's
 	effects []effect.Effect
 }
 
@@ -224,7 +224,7 @@ func (l *Loop) runDurableEffects(ctx context.Context) {
 	for n < len(b.undone) && b.undone[n].upTo <= durable && !l.over {
 		l.tell(b.undone[n].Waiting)
 		for _, e := range b.undone[n].effects {
-			l.perform(ctx, b.undone[n].port, b.undone[n].At, e)
+			l.perform(ctx, b.undone[n].ports, b.undone[n].At, e)
 		}
 		n++
 	}
@@ -314,7 +314,7 @@ func (l *Loop) giveUpJournal(ctx context.Context) {
 				}
 				l.sink(u.At, e.Event)
 			case effect.Shutdown, effect.Finish:
-				l.perform(ctx, u.port, u.At, e)
+				l.perform(ctx, u.ports, u.At, e)
 			}
 		}
 	}

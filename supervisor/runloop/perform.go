@@ -22,7 +22,8 @@ import (
 
 // perform carries an effect out. What may take time runs on a worker that Run
 // waits for; its outcome comes back as an input.
-func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Effect) {
+func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.Effect) {
+	port := func(agent string) Port { return l.portOf(ports, agent) }
 	switch e := e.(type) {
 	case effect.Emit:
 		crashpoint.Here("loop.emit")
@@ -35,15 +36,17 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 		if e.Place.Agent != "" {
 			deadline += placeDeadline
 		}
-		l.start(ctx, e.Params.ID, deadline, func(ctx context.Context) { l.spawn(ctx, port, e) })
+		l.start(ctx, e.Params.ID, deadline, func(ctx context.Context) { l.spawn(ctx, port(e.Params.ID), e) })
 	case effect.Send:
-		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, port, e.Params) }))
+		to := port(e.Params.ID)
+		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, to, e.Params) }))
 	case effect.Interrupt:
-		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.interrupt(ctx, port, e.Agent) }))
+		to := port(e.Agent.ID)
+		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.interrupt(ctx, to, e.Agent) }))
 	case effect.Kill:
 		l.end(ctx, e.Agent, func(ctx context.Context) error {
 			crashpoint.Here("loop.kill")
-			return port.Kill(ctx, bridge.KillParams{AgentRef: e.Agent, Now: e.Now})
+			return port(e.Agent.ID).Kill(ctx, bridge.KillParams{AgentRef: e.Agent, Now: e.Now})
 		})
 	case effect.Decide:
 		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial),
@@ -55,9 +58,9 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 			l.Put(input.Decided(e.Decision))
 		})
 	case effect.Probe:
-		l.work(timed(ctx, probeDeadline, func(ctx context.Context) { l.probe(ctx, port, e.Agent) }))
+		l.work(timed(ctx, probeDeadline, func(ctx context.Context) { l.probe(ctx, port(e.Agent.ID), e.Agent) }))
 	case effect.RunCheck:
-		l.pursue(ctx, e.Request, func(ctx context.Context) { l.check(ctx, port, e) })
+		l.pursue(ctx, e.Request, func(ctx context.Context) { l.check(ctx, ports.on(e.Host), e) })
 	case effect.Drop:
 		for name, p := range l.pursued {
 			if e.Request == "" || e.Request == name {
@@ -71,21 +74,23 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 	case isolation.Merge:
 		l.work(timed(ctx, mergeDeadline, func(ctx context.Context) { l.merge(ctx, e) }))
 	case effect.Survey:
-		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.inspect(ctx, port, e) }))
+		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.inspect(ctx, ports.on(e.Host), e) }))
 	case effect.Configure:
-		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.configure(ctx, port, e.Params) }))
+		to := port(e.Params.ID)
+		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.configure(ctx, to, e.Params) }))
 	case effect.SetModel:
-		l.lane(e.Agent.ID).push(l, timed(ctx, modelDeadline, func(ctx context.Context) { l.setModel(ctx, port, e) }))
+		to := port(e.Agent.ID)
+		l.lane(e.Agent.ID).push(l, timed(ctx, modelDeadline, func(ctx context.Context) { l.setModel(ctx, to, e) }))
 	case effect.PinTrust:
 		l.work(func() { l.pin(ctx, e.Hash) })
 	case effect.DropBridge:
 		if l.drop != nil {
-			l.work(l.drop)
+			l.work(func() { l.drop(e.Host) })
 		}
 	case effect.OpenBridge:
-		l.work(func() { l.openBridge(ctx) })
+		l.work(func() { l.openBridge(ctx, e.Host) })
 	case effect.AskAgent:
-		l.work(timed(ctx, toolset.AskTimeout, func(ctx context.Context) { l.askAgent(ctx, port, e) }))
+		l.work(timed(ctx, toolset.AskTimeout, func(ctx context.Context) { l.askAgent(ctx, port(e.Agent.ID), e) }))
 	case effect.AnswerTool:
 		crashpoint.Here("loop.tool.answer")
 		l.tools.answer(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})
@@ -99,11 +104,11 @@ func (l *Loop) perform(ctx context.Context, port Port, at time.Time, e effect.Ef
 	case effect.SetTimer:
 		l.setTimer(e)
 	case effect.OpenPTY:
-		l.start(ctx, e.Params.ID, spawnDeadline, func(ctx context.Context) { l.openPTY(ctx, port, e.Params) })
+		l.start(ctx, e.Params.ID, spawnDeadline, func(ctx context.Context) { l.openPTY(ctx, port(e.Params.ID), e.Params) })
 	case effect.ClosePTY:
-		l.end(ctx, e.Agent, func(ctx context.Context) error { return port.PTYClose(ctx, e.Agent) })
+		l.end(ctx, e.Agent, func(ctx context.Context) error { return port(e.Agent.ID).PTYClose(ctx, e.Agent) })
 	case effect.Shutdown:
-		l.work(timed(ctx, shutdownDeadline, func(ctx context.Context) { l.shutdown(ctx, port, e.Fast) }))
+		l.work(timed(ctx, shutdownDeadline, func(ctx context.Context) { l.shutdown(ctx, ports, e.Fast) }))
 	case effect.Finish:
 		crashpoint.Here("loop.finish")
 		l.exit, l.over = e.Exit, true

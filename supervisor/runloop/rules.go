@@ -45,3 +45,12 @@ func (r *rules) in(dir string) *policy.Compiled {
 		r.mu.Unlock()
 	}
 }
+
+// on returns the rules for a directory of another host.
+func (r *rules) on(dir string, v view) policy.Rules {
+	r.mu.Lock()
+	p := r.policy
+	r.mu.Unlock()
+	p.CWD, p.Home, p.FoldsCase = dir, v.home, v.foldsCase
+	return policy.Elsewhere(p, v.look)
+}

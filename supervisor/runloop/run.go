@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/settings"
 )
 
@@ -16,7 +17,7 @@ import (
 // its exit code. All goroutines it started have ended by then. A panic of ours
 // becomes an `error` event and ExitBug; the bridge then stops the agents.
 func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contract.Exit) {
-	l.port = port
+	l.ports = ports{lifecycle.Here: port}
 	ctx, cancel := context.WithCancel(ctx)
 	defer l.workers.Wait()
 	defer l.stopTimers()
@@ -59,15 +60,17 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 
 // fold applies one input. What it leads to waits until it is on disk.
 func (l *Loop) fold(ctx context.Context, in input.Input) {
-	if l.refuse(ctx, in) || l.stale(in.Body) || l.unknown(in.Body) {
+	if l.refuse(ctx, in) || l.stale(in.Body) || l.unknown(in) {
 		return
 	}
 	l.note(in.Body)
 	in.At = l.clock.Order(in.At)
 	in.Body = l.state.Load().ExactInput(in.Body)
 	state, effects := supervisor.Apply(*l.state.Load(), in)
-	if _, ok := in.Body.(input.BridgeBack); ok {
-		l.port = *l.next.Load()
+	if back, ok := in.Body.(input.BridgeBack); ok {
+		if port, opened := l.next.LoadAndDelete(back.Host); opened {
+			l.ports = l.ports.with(back.Host, port.(Port))
+		}
 	}
 	crashpoint.Here("loop.apply")
 	in.From = l.state.Load().Senders().Origin(in.Body) // as it was before the input
@@ -83,7 +86,8 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 			told = l.teller(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, &state)
 		}
 		l.publish(&state)
-		l.books.await(undone{Waiting: supervisor.Waiting{At: in.At, Input: seq, Told: told}, port: l.port, effects: effects})
+		waiting := supervisor.Waiting{At: in.At, Input: seq, Told: told}
+		l.books.await(undone{Waiting: waiting, ports: l.ports, effects: effects})
 		l.snapshot(false)
 	}
 	l.runDurableEffects(ctx)

@@ -10,8 +10,9 @@ import (
 
 // unknown drops an input from nobody this run has: it is not recorded and changes nothing.
 // A caller that waits for an answer is refused.
-func (l *Loop) unknown(f input.Body) bool {
-	why, named := l.state.Load().Senders().Unknown(f)
+func (l *Loop) unknown(in input.Input) bool {
+	f := in.Body
+	why, named := l.state.Load().Senders().Unknown(f, in.From.Host)
 	if why == "" {
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -116,22 +117,35 @@ func (l *Loop) askAgent(ctx context.Context, port Port, q effect.AskAgent) {
 	l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText(text)})
 }
 
-func (l *Loop) shutdown(ctx context.Context, port Port, fast bool) {
+// shutdown ends all agents, on all hosts at the same time. A host that is out of reach ends them when its lease is
+// over.
+func (l *Loop) shutdown(ctx context.Context, ports ports, fast bool) {
 	p := bridge.ShutdownParams{}
 	if fast {
 		p.GraceMS = 1
 	}
-	var r bridge.ShutdownResult
-	var err error
-	if port != nil {
-		crashpoint.Here("loop.shutdown")
-		r, err = port.Shutdown(ctx, p)
-		crashpoint.Here("loop.stopped")
+	var mu sync.Mutex
+	var unstopped []string
+	var hosts sync.WaitGroup
+	for host, port := range ports {
+		if port == nil {
+			continue
+		}
+		hosts.Go(func() {
+			defer l.catch()
+			crashpoint.Here("loop.shutdown")
+			r, err := port.Shutdown(ctx, p)
+			crashpoint.Here("loop.stopped")
+			if err != nil {
+				l.log.Warn("shutdown", "host", host, "error", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			unstopped = append(unstopped, r.Unstopped...)
+		})
 	}
-	if err != nil {
-		l.log.Warn("shutdown", "error", err)
-	}
-	l.Put(input.Stopped{Unstopped: r.Unstopped})
+	hosts.Wait()
+	l.Put(input.Stopped{Unstopped: unstopped})
 }
 
 // checkSlack is what a check may take beyond its own time limit: to be ended, and to
@@ -164,7 +178,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 			AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, CWD: e.Params.CWD,
 			Reason: checkReason(e),
 		}
-		answer, err := l.permission(ctx, asked, checkCall(asked, input))
+		answer, err := l.permission(ctx, lifecycle.Here, asked, checkCall(asked, input))
 		switch {
 		case err != nil:
 			f.Failed = "nobody could decide whether it may run: " + err.Error()
@@ -248,20 +262,25 @@ func (l *Loop) probe(ctx context.Context, port Port, a bridge.AgentRef) {
 	l.Put(f)
 }
 
-func (l *Loop) openBridge(ctx context.Context) {
+func (l *Loop) openBridge(ctx context.Context, host string) {
 	if l.open == nil {
-		l.Put(input.BridgeFailed{Category: bridge.CatClaudeMissing, Message: "there is no way to start another bridge"})
+		l.Put(input.BridgeFailed{Host: host, Category: bridge.CatClaudeMissing,
+			Message: "there is no way to start another bridge"})
 		return
 	}
 	crashpoint.Here("loop.bridge.open")
-	port, claude, swept, failed := l.open(ctx)
+	o, failed := l.open(ctx, host)
 	crashpoint.Here("loop.bridge.opened")
 	if failed != nil {
+		failed.Host = host
 		l.Put(*failed)
 		return
 	}
-	l.next.Store(&port)
-	l.Put(input.BridgeBack{Claude: claude, Swept: swept})
+	l.next.Store(host, o.Port)
+	if files, ok := o.Port.(FileSystem); ok {
+		l.views.Store(host, files)
+	}
+	l.Put(input.BridgeBack{Host: host, Claude: o.Claude, Dir: o.Dir, Swept: o.Swept})
 }
 
 // lane runs the short requests to one agent in order: a message and the

@@ -5,6 +5,7 @@
 package sender
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -13,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // Run is what senders are looked up in. It is only read.
@@ -33,15 +35,29 @@ func (s Run) originOf(ref bridge.AgentRef) input.Origin {
 	return input.Origin{By: a.ID, Session: a.SessionID, Gen: a.Generation}
 }
 
-// Unknown says why an input is from nobody this run has; empty: it is from one it has, or
-// from no agent. Named says that it is one to tell a human of.
-func (s Run) Unknown(f input.Body) (why string, named bool) {
+// LivesElsewhere says why the bridge of a host has nothing to say of an agent; empty: the agent lives there, or
+// nowhere.
+func (s Run) LivesElsewhere(agent, host string) string {
+	a, ok := s.Roster.Agent(agent)
+	if !ok || a.Host == host {
+		return ""
+	}
+	return fmt.Sprintf("it lives on host %s, and host %s spoke in its name", cmp.Or(a.Host, runconfig.Here),
+		cmp.Or(host, runconfig.Here))
+}
+
+// Unknown says why an input is from nobody this run has, or from an agent that does not live on the host whose bridge
+// brought it; empty: it is from one it has, or from no agent. Named says that it is one to tell a human of.
+func (s Run) Unknown(f input.Body, host string) (why string, named bool) {
 	ref, ok := input.SourceAgent(f)
 	if !ok || len(s.Roster.Agents) == 0 {
 		return "", false
 	}
 	if p, asked := f.(input.PermissionAsked); asked && s.Handoff.IsCheck(p.Params.Request) {
 		return "", false
+	}
+	if why := s.LivesElsewhere(ref.ID, host); why != "" {
+		return why, true
 	}
 	a, known := s.Roster.Agent(ref.ID)
 	switch {

@@ -61,7 +61,7 @@ func TestUnknown(t *testing.T) {
 		"never summoned":   {event("orch-4", 1), true, false},
 		"a generation off": {event("orch-3", 3), true, false},
 	} {
-		if why, named := run().Unknown(c.body); (why == "") != c.known || named != c.named {
+		if why, named := run().Unknown(c.body, ""); (why == "") != c.known || named != c.named {
 			t.Errorf("%s: %q, %v", name, why, named)
 		}
 	}

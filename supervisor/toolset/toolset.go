@@ -24,6 +24,7 @@ type (
 		Mode        string `json:"mode,omitempty" jsonschema:"a mode to summon it under; leave out for a general Orchestrator"`
 		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"id of the Orchestrator whose hand-off document it continues; by default the one whose document has waited longest"`
 		Isolated    bool   `json:"isolated,omitempty" jsonschema:"give it a directory of its own: a Git worktree, merged when it reports done"`
+		Host        string `json:"host,omitempty" jsonschema:"the host or pool it is to live on, such as here; by default the one with the most free slots. On another host it has a directory of its own."`
 	}
 	ReleaseInput struct {
 		ID     string `json:"id" jsonschema:"id of the Orchestrator (orch-1), or all"`

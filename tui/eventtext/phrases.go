@@ -212,6 +212,7 @@ func Summoned(e contract.Event, s contract.Spawn, name func(string) string) stri
 	if who == "" {
 		who = Called(name, e.ID)
 	}
+	who = OnHost(who, s.Host)
 	switch {
 	case s.Resumed:
 		return who + " takes up its thread again" + After(" – ", One(s.Mode, MaxName))
@@ -223,6 +224,31 @@ func Summoned(e contract.Event, s contract.Spawn, name func(string) string) stri
 		text += ", successor of " + Called(name, s.SuccessorOf)
 	}
 	return text
+}
+
+// OnHost adds the host that an agent lives on to its name; empty: the one that arbiter runs on, which is not named.
+func OnHost(name, host string) string {
+	mark := " @" + One(host, MaxName)
+	if host == "" || strings.HasSuffix(name, mark) {
+		return name
+	}
+	return name + mark
+}
+
+// hostText says where a host stands.
+func hostText(h contract.Host) string {
+	text := "Host " + One(h.Name, MaxName)
+	switch h.Status {
+	case contract.HostUp:
+		text += " is up"
+	case contract.HostLost:
+		text += " is lost; its agents wait"
+	case contract.HostWaiting:
+		text += " is waited for"
+	default:
+		text += " is " + One(h.Status, MaxName)
+	}
+	return text + After(": ", One(h.Reason, MaxSummary))
 }
 
 // contextLow says that the context of an agent is nearly full.

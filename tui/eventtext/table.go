@@ -149,6 +149,8 @@ func word(e history.Entry, name func(string) string) wording {
 		return line("Patience. The API is asked again" + attempt(b.DelayMS, b.Attempt, b.Reason))
 	case contract.Restart:
 		return line(who + " is started again" + attempt(b.DelayMS, b.Attempt, b.Reason))
+	case contract.Host:
+		return line(hostText(b))
 	case contract.Error:
 		return wording{Category(string(b.Category)) + ": " + One(b.Message, MaxWords) +
 			After(" Choose: ", choices(b.RecoveryOptions)), func() string {

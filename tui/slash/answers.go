@@ -31,12 +31,12 @@ var Answers = map[string]Answer{
 // Word makes a short text from outside fit for one line.
 func Word(s string) string { return sanitize.Line(s, 200) }
 
-// Name is how a party is called.
+// Name is how a party is called, with its host unless that is the one that arbiter runs on.
 func Name(s *supervisor.State, id string) string {
 	if s != nil && id != contract.Arbiter {
 		for i := range s.Agents {
 			if s.Agents[i].ID == id {
-				return Word(s.Agents[i].Name)
+				return eventtext.OnHost(Word(s.Agents[i].Name), s.Agents[i].Host)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -48,6 +49,17 @@ func AgentRow(s *supervisor.State, a *roster.Agent, w Work, now time.Time) pages
 	return agentRow(s, a, w, Inbox(s), now)
 }
 
+// hostWaits says why an agent waits whose host is not up.
+func hostWaits(b lifecycle.Bridge) (text string, tone render.Role) {
+	switch {
+	case b.Parked:
+		return "its host is not usable", render.Bad
+	case b.Status == lifecycle.StatusLost:
+		return "its host is lost", render.Warn
+	}
+	return "waits for its host", render.Warn
+}
+
 func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, now time.Time) pages.Agent {
 	text, tone := stateWord(a)
 	since := a.Since
@@ -59,13 +71,15 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 		text, tone = "halted", render.Bad
 	case s.Lifecycle.TrustQuestion != nil && a.Status == roster.Down:
 		text, tone = "needs your trust", render.Alert
+	case a.Status == roster.Down && !s.Lifecycle.IsUp(a.Host) && a.Host != lifecycle.Here:
+		text, tone = hostWaits(s.Lifecycle.Bridge(a.Host))
 	}
 	stall := a.Waiting()
 	if a.Takeover != nil || s.Halted || s.Lifecycle.TrustQuestion != nil || s.Ending != nil {
 		stall = nil
 	}
 	line := pages.Agent{
-		ID: a.ID, Name: slash.Word(a.Name), Mode: slash.Word(a.Mode), State: text, Tone: tone,
+		ID: a.ID, Name: eventtext.OnHost(slash.Word(a.Name), a.Host), Mode: slash.Word(a.Mode), State: text, Tone: tone,
 		Busy:  a.Status == roster.Busy && stall == nil,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window,
 		Pct: a.Context.Pct, Level: a.WarnedLevel,

@@ -1,0 +1,256 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// spread begins a run with hosts of some slots, in a repository.
+func spread(t *testing.T, change func(*runconfig.Options)) *play {
+	return begin(t, func(o *runconfig.Options) {
+		o.Hosts = []runconfig.Host{{Name: "box", Slots: 1}, {Name: "gpu", Slots: 2}}
+		o.Pools = []runconfig.Pool{{Name: "fast", Hosts: []string{"gpu"}}}
+		o.Lease, o.MaxOrchestrators = time.Minute, 9
+		o.Workspace = runconfig.Workspace{Root: "/w", Base: "b0", Own: "/own", Prefix: "sub"}
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+// spawnOn has the Arbiter summon an Orchestrator on a host, and returns its id, or the answer if there is none.
+func (p *play) spawnOn(host string) (id, problem string) {
+	p.t.Helper()
+	a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"work","host":%q}`, host))
+	if a.IsError {
+		return "", a.Text
+	}
+	return roster.OrchestratorID(p.s.Summoned), ""
+}
+
+// hostUp has the bridge of a host come up.
+func (p *play) hostUp(host string) []effect.Effect {
+	p.t.Helper()
+	return p.do(input.BridgeBack{Host: host, Claude: bridge.ClaudeInfo{Version: "2.1.329"}, Dir: "/far/" + host})
+}
+
+// onHost has an Orchestrator work on a host.
+func (p *play) onHost(host string) string {
+	p.t.Helper()
+	id, problem := p.spawnOn(host)
+	if problem != "" {
+		p.t.Fatal(problem)
+	}
+	if !p.s.Lifecycle.IsUp(host) {
+		p.hostUp(host)
+		p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	}
+	p.spawned(id)
+	return id
+}
+
+// TestPlacement: the host with the most free slots, the one that was named, or the reason why not.
+func TestPlacement(t *testing.T) {
+	p := spread(t, nil)
+	hosts := func() (list []string) {
+		for _, a := range p.s.Agents[1:] {
+			list = append(list, a.Host)
+		}
+		return list
+	}
+	for _, c := range []struct{ host, on, problem string }{
+		{"", "gpu", ""}, {"", "box", ""}, {"fast", "gpu", ""},
+		{"", "", "No host has a free slot. Full: box (1 slot), gpu (2 slots)."},
+		{"fast", "", "Full: gpu (2 slots)."}, {"box", "", "Full: box (1 slot)."},
+		{"moon", "", `There is no host or pool "moon" in this run. There are: here, box, gpu, fast.`},
+		{"here", "", ""},
+	} {
+		before := len(p.s.Agents)
+		_, problem := p.spawnOn(c.host)
+		switch {
+		case !strings.Contains(problem, c.problem) || (problem == "") != (c.problem == ""):
+			t.Errorf("%q: %q", c.host, problem)
+		case problem == "" && hosts()[before-1] != c.on:
+			t.Errorf("%q: placed on %v", c.host, hosts())
+		}
+	}
+	if got, want := hosts(), []string{"gpu", "box", "gpu", ""}; !slices.Equal(got, want) {
+		t.Errorf("placed on %q, want %q", got, want)
+	}
+	if got := effects[effect.OpenBridge](p); len(got) != 2 {
+		t.Errorf("opened: %v", got)
+	}
+}
+
+func TestPlacementWithoutGit(t *testing.T) {
+	p := spread(t, func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{} })
+	if _, problem := p.spawnOn("box"); !strings.Contains(problem, "no Git repository") {
+		t.Error(problem)
+	}
+}
+
+// TestAnAgentBeginsWhenItsHostIsUp, in a directory of its own there.
+func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
+	p := spread(t, nil)
+	id, _ := p.spawnOn("box")
+	if a := p.agent(id); a.Status != roster.Down || a.Host != "box" || a.Isolation != runconfig.IsolationWorktree {
+		t.Errorf("%+v", a.AgentIdentity)
+	}
+	if h := last[contract.Host](p); h.Name != "box" || h.Status != contract.HostWaiting {
+		t.Errorf("%+v", h)
+	}
+	if s := last[contract.Spawn](p); s.Host != "box" {
+		t.Errorf("%+v", s)
+	}
+	p.hostUp("box")
+	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	spawns := effects[effect.Spawn](p)
+	spawn := spawns[len(spawns)-1]
+	if spawn.Params.ID != id || spawn.Params.Config.CWD != "/far/box/6f1c2a52/orch-1/sub" || spawn.Place.Agent != id {
+		t.Errorf("%+v, %+v", spawn.Params.Config.CWD, spawn.Place)
+	}
+	if h := last[contract.Host](p); h.Status != contract.HostUp {
+		t.Errorf("%+v", h)
+	}
+}
+
+// TestLosingAHost takes down its agents only, and they come back when everything there has ended.
+func TestLosingAHost(t *testing.T) {
+	p := spread(t, nil)
+	far, near := p.onHost("box"), p.onHost("here")
+	p.do(input.BridgeLost{Host: "box", Message: "connection reset", Until: p.at.Add(time.Minute)})
+	there, here, arbiter := p.agent(far), p.agent(near), p.agent("arbiter")
+	if there.Status != roster.Down || !here.Up() || !arbiter.Up() || p.s.Ending != nil {
+		t.Errorf("%s %s, %s %s", far, p.agent(far).Status, near, p.agent(near).Status)
+	}
+	if h := last[contract.Host](p); h.Status != contract.HostLost || h.Reason != "connection reset" {
+		t.Errorf("%+v", h)
+	}
+	timers := effects[effect.SetTimer](p)
+	i := slices.IndexFunc(timers, func(e effect.SetTimer) bool { return e.Key == lifecycle.TimerKey("box") })
+	if i < 0 || timers[i].After < 59*time.Second {
+		t.Errorf("timers: %+v", timers)
+	}
+	p.do(input.Timer{Key: lifecycle.TimerKey("box")})
+	p.hostUp("box")
+	p.do(input.Timer{Key: restartKey(p.agent(far).AgentRef)})
+	if a := p.agent(far); a.Status != roster.Starting || a.Generation < 2 || p.agent(near).Generation != 1 {
+		t.Errorf("%s generation %d is %s", far, a.Generation, a.Status)
+	}
+}
+
+// TestAHostThatRefusesIsParked: it is not tried again before the human says so, and the run goes on.
+func TestAHostThatRefusesIsParked(t *testing.T) {
+	p := spread(t, nil)
+	id, _ := p.spawnOn("box")
+	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
+	if n := len(effects[effect.OpenBridge](p)); n != 1 || p.s.Ending != nil {
+		t.Errorf("opened %d times, ending %+v", n, p.s.Ending)
+	}
+	if e := last[contract.Error](p); !slices.Equal(e.RecoveryOptions, []string{"retry host box"}) {
+		t.Errorf("%+v", e)
+	}
+	if _, problem := p.spawnOn("box"); !strings.Contains(problem, "Permission denied") {
+		t.Error(problem)
+	}
+	if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
+		t.Error(why)
+	}
+	if n := len(effects[effect.OpenBridge](p)); n != 2 {
+		t.Errorf("opened %d times", n)
+	}
+	p.hostUp("box")
+	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	if a := p.agent(id); a.Status != roster.Starting {
+		t.Errorf("%s is %s", id, a.Status)
+	}
+}
+
+// TestAParkedHostWithoutAHuman: its agents are gone, and the Arbiter hears of it.
+func TestAParkedHostWithoutAHuman(t *testing.T) {
+	p := spread(t, func(o *runconfig.Options) { o.HumanPresent = false })
+	id, _ := p.spawnOn("box")
+	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Host key verification failed"})
+	if a := p.agent(id); !a.Gone() || p.s.Ending != nil {
+		t.Errorf("%s is %s", id, a.Status)
+	}
+}
+
+// TestAHostIsNeverTriedInATightLoop: failures are retried with growing pauses, and then the host is parked.
+func TestAHostIsNeverTriedInATightLoop(t *testing.T) {
+	p := spread(t, nil)
+	p.spawnOn("box")
+	for range 30 {
+		p.do(input.BridgeFailed{Host: "box", Category: bridge.CatInternal, Message: "connection refused"})
+		if p.s.Lifecycle.Bridge("box").Parked {
+			break
+		}
+		p.do(input.Timer{Key: lifecycle.TimerKey("box")})
+	}
+	if n := len(effects[effect.OpenBridge](p)); n > 5 || !p.s.Lifecycle.Bridge("box").Parked || p.s.Ending != nil {
+		t.Errorf("opened %d times, %+v", n, p.s.Lifecycle.Bridge("box"))
+	}
+}
+
+// TestASuccessorElsewhereHearsOfIt, and begins from the work that was brought back.
+func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
+	p := spread(t, nil)
+	old := p.onHost("box")
+	a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","host":"gpu","successor_of":%q}`, old))
+	if a.IsError {
+		t.Fatal(a.Text)
+	}
+	p.hostUp("gpu")
+	p.do(input.Timer{Key: restartKey(p.agent("orch-2").AgentRef)})
+	p.spawned("orch-2")
+	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
+	spawns := effects[effect.Spawn](p)
+	if got := spawns[len(spawns)-1].Place.After; got != old {
+		t.Errorf("begins after %q", got)
+	}
+}
+
+// TestEndingWithoutAHost: a run ends in order although one of its hosts is gone.
+func TestEndingWithoutAHost(t *testing.T) {
+	p := spread(t, nil)
+	p.onHost("box")
+	p.do(input.Signal{Signal: "INT"})
+	p.do(input.BridgeLost{Host: "box", Message: "reset"})
+	if len(effects[effect.Finish](p)) != 0 {
+		t.Error("the loss of a host has ended the run")
+	}
+	p.do(input.Stopped{})
+	p.do(input.Timer{Key: lastSnapshotKey})
+	if len(effects[effect.Finish](p)) != 1 {
+		t.Error("the run has not ended")
+	}
+}
+
+// TestChecksRunWhereTheWorkWasDone, and on the merged files here.
+func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
+	p := spread(t, nil)
+	id := p.onHost("box")
+	p.verdict(id, proven("done", "true"))
+	check := effects[effect.RunCheck](p)[0]
+	if check.Host != "box" || check.Params.CWD != "/far/box/6f1c2a52/orch-1/sub" {
+		t.Errorf("%q, %s", check.Host, check.Params.CWD)
+	}
+	// The host is lost in the middle of it: the check runs again with its next bridge.
+	p.do(input.BridgeLost{Host: "box", Message: "reset"})
+	p.do(input.Timer{Key: lifecycle.TimerKey("box")})
+	p.hostUp("box")
+	if n := len(effects[effect.RunCheck](p)); n != 2 {
+		t.Errorf("%d checks", n)
+	}
+}

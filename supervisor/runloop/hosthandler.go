@@ -1,0 +1,89 @@
+package runloop
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Handler is what the bridge of a host tells and asks. What it says of an agent that does not live on that host is
+// dropped, and told to the human once.
+func (l *Loop) Handler(host string) bridge.Handler { return hostHandler{l, host} }
+
+type hostHandler struct {
+	l    *Loop
+	host string
+}
+
+// Event implements bridge.Handler.
+//
+// What a terminal shows is none of the loop's business: whoever shows it takes it off before.
+func (h hostHandler) Event(e bridge.Event) {
+	if _, ok := e.Body.(bridge.PTY); ok {
+		return
+	}
+	if h.l.redact != nil && h.l.livesElsewhere(e.ID, h.host) == "" {
+		var told bool
+		if e, told = h.l.pieces.Event(e, h.l.redact); !told {
+			return
+		}
+	}
+	h.l.putFrom(h.host, input.AgentEvent{Event: e})
+}
+
+// ToolCall implements bridge.Handler: it waits for the loop's answer.
+func (h hostHandler) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	if len(p.Input) > maxCallInput {
+		return bridge.ToolCallResult{IsError: true,
+			Text: fmt.Sprintf("The input has %s bytes, and at most %s are taken. Say it in fewer words; what is long "+
+				"belongs into files, which you name.",
+				words.Number(len(p.Input)), words.Number(maxCallInput))}, nil
+	}
+	call := fmt.Sprintf("call-%d", h.l.calls.Add(1))
+	return h.l.tools.put(ctx, h.l, h.host, call, input.ToolCalled{Call: call, Params: p})
+}
+
+// Permission implements bridge.Handler: the rules are looked up here, because
+// they read the file system, and the loop decides on what they say.
+func (h hostHandler) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+	return h.l.permission(ctx, h.host, p, askedCall(p, p.Input))
+}
+
+// Judge implements bridge.Handler: every tool call is held against the run's state, the
+// role, the mode and the rules before the CLI has a say. It waits for nobody, but what it
+// says is on its way into the journal first; where that takes nothing, it is a deny.
+func (h hostHandler) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+	if why := h.l.livesElsewhere(p.ID, h.host); why != "" {
+		h.l.putFrom(h.host, input.CallDecided{Params: p, Behavior: bridge.Deny, Reason: why}) // which tells of it
+		return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(why)}, nil
+	}
+	return h.l.judge(ctx, p)
+}
+
+// Event and the other methods of a handler are those of the bridge of this host.
+func (l *Loop) Event(e bridge.Event) { l.Handler(lifecycle.Here).Event(e) }
+
+// ToolCall implements bridge.Handler.
+func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	return l.Handler(lifecycle.Here).ToolCall(ctx, p)
+}
+
+// Permission implements bridge.Handler.
+func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+	return l.Handler(lifecycle.Here).Permission(ctx, p)
+}
+
+// Judge implements bridge.Handler.
+func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
+	return l.Handler(lifecycle.Here).Judge(ctx, p)
+}
+
+// livesElsewhere is that of the present state.
+func (l *Loop) livesElsewhere(agent, host string) string {
+	return l.state.Load().Senders().LivesElsewhere(agent, host)
+}

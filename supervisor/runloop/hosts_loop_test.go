@@ -1,0 +1,119 @@
+package runloop
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// placing gives every agent a directory.
+type placing struct{}
+
+func (placing) Record(_ context.Context, r changes.Record) changes.Recorded {
+	return changes.Recorded{Serial: r.Serial}
+}
+
+func (placing) Place(context.Context, runconfig.Place) (runconfig.Worktree, map[string]string, error) {
+	return runconfig.Worktree{Branch: "b"}, nil, nil
+}
+
+func (placing) Merge(_ context.Context, m isolation.Merge) isolation.Merged {
+	return isolation.Merged{Serial: m.Serial, Status: isolation.StatusMerged}
+}
+
+func (placing) Revert(_ context.Context, r changes.Revert) changes.Reverted {
+	return changes.Reverted{Serial: r.Serial}
+}
+
+// onTwoHosts plays a run with an Orchestrator on another host, and returns that host's bridge.
+func onTwoHosts(t *testing.T) (*life, *fakePort) {
+	t.Helper()
+	n := newLife(t, &fakeJournal{}, silentPort())
+	far := n.spare(silentPort())
+	far.host = "box"
+	n.loop.Files(placing{})
+	n.loop.OnBridgeLost(func(_ context.Context, host string) (Opened, *input.BridgeFailed) {
+		if host != "box" {
+			t.Errorf("opens %q", host)
+		}
+		time.Sleep(5 * time.Second) // in a queue
+		return Opened{Port: far, Dir: "/far"}, nil
+	}, nil)
+	n.begin(func(o *runconfig.Options) {
+		o.Task, o.Hosts = "build", []runconfig.Host{{Name: "box", Slots: 1}}
+		o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own"}
+	})
+	time.Sleep(time.Second)
+	r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+		Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work","host":"box"}`)})
+	if err != nil || r.IsError {
+		t.Fatal(r, err)
+	}
+	time.Sleep(10 * time.Second)
+	return n, far
+}
+
+// TestEffectsGoToTheHostOfTheirAgent: the bridge there is opened when it is needed, and starts that agent alone.
+func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, far := onTwoHosts(t)
+		if !slices.Equal(far.starts(), []string{"orch-1#2"}) || !slices.Equal(n.port.starts(), []string{"arbiter#1"}) {
+			t.Errorf("there: %v, here: %v", far.starts(), n.port.starts())
+		}
+		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != roster.Busy {
+			t.Errorf("it is %s", a.Status)
+		}
+		n.loop.Put(input.Signal{Signal: "INT"})
+		if exit := n.over(); exit != contract.ExitInterrupted {
+			t.Errorf("exit %d", exit)
+		}
+	})
+}
+
+// TestAHostSpeaksForItsOwnAgentsAlone: what another says of an agent is dropped, and told once.
+func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, _ := onTwoHosts(t)
+		arbiter := bridge.AgentRef{ID: "arbiter", Generation: 1}
+		there := n.loop.Handler("box")
+		verdict := json.RawMessage(`{"decision":"COMPLETE","message":"done","reason":"r","summary":"s"}`)
+		for range 3 {
+			there.Event(bridge.Event{AgentRef: arbiter, Body: bridge.Turn{Outcome: bridge.TurnDone, Verdict: verdict,
+				MessageIDs: n.loop.Snapshot().Agents[0].Turn}})
+		}
+		r, _ := there.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: arbiter, Tool: "status"})
+		p, _ := there.Permission(t.Context(), bridge.PermissionParams{AgentRef: arbiter, Request: "p1", Tool: "Read",
+			Input: json.RawMessage(`{}`)})
+		j, _ := there.Judge(t.Context(), bridge.JudgeParams{AgentRef: arbiter, Tool: "Read", Input: json.RawMessage(`{}`)})
+		if !r.IsError || p.Behavior != bridge.Deny || j.Behavior != bridge.Deny {
+			t.Errorf("tool %+v, permission %+v, judged %+v", r, p, j)
+		}
+		time.Sleep(time.Second)
+		if s := n.loop.Snapshot(); s.Ending != nil || s.Agents[0].Status != roster.Busy {
+			t.Errorf("the Arbiter is %s, ending %+v", s.Agents[0].Status, s.Ending)
+		}
+		told := 0
+		for _, e := range hearing[contract.Error](n) {
+			if strings.Contains(e.Message, "it lives on host here, and host box spoke in its name") {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("told %d times", told)
+		}
+		n.loop.Put(input.Signal{Signal: "INT"})
+		n.over()
+	})
+}

@@ -1,0 +1,44 @@
+package runloop
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// FileSystem is what a [Port] is, too, whose host has a file system of its own.
+type FileSystem interface {
+	// Files returns a policy with the Home and FoldsCase of that host, and how paths are looked at there.
+	Files() (policy.Policy, policy.Lookup)
+}
+
+// view is the file system of a host, as permission rules see it.
+type view struct {
+	home      string
+	foldsCase bool
+	look      policy.Lookup
+}
+
+// viewOf is that of another host. Of one that never had a bridge nothing is known, so that nothing is allowed there.
+func (l *Loop) viewOf(host string) view {
+	if files, ok := l.views.Load(host); ok {
+		p, look := files.(FileSystem).Files()
+		return view{home: p.Home, foldsCase: p.FoldsCase, look: look}
+	}
+	return view{look: func([]string) ([]policy.Found, error) {
+		return nil, fmt.Errorf("nothing is known of the files of host %s", host)
+	}}
+}
+
+// resolve follows the links of one path.
+func (v view) resolve(path string) (string, error) {
+	found, err := v.look([]string{path})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) != 1:
+		return "", errors.New("the host has not answered what it was asked")
+	}
+	return found[0].Path, found[0].Err
+}
