@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
+)
+
+// TestWorkOnAHost: a commit goes to a host, a directory is made of it there, and what was done in it comes back, also
+// when the link was reset in the midst of it and the host was opened again.
+func TestWorkOnAHost(t *testing.T) {
+	ssh := hosttest.NewSSH(t)
+	equip(t, ssh.Bin, "")
+	near := gittest.New(t, map[string]string{"a": "1"})
+	base := near.Git("rev-parse", "HEAD")
+	repo, err := workspaces.Open(t.Context(), workspaces.Options{Dir: near.Path, Run: gittest.Run, Env: gittest.Environ(),
+		Scratch: gittest.Temp(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := hosts.Host{Name: "box", Command: ssh.Command}
+	open := func() (*bridge.Client, *bridge.RemoteInfo) {
+		t.Helper()
+		client, init, err := hostOpening{Host: host, Run: gittest.Run, Version: version(), Lease: time.Minute,
+			Handler: noHandler{}}.open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client, init.Remote
+	}
+	client, there := open()
+	url, err := host.GitURL(there.Cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := remote.Link{Repo: repo, URL: url, Env: os.Environ()}
+	if _, err := link.Push(t.Context(), base); err != nil {
+		t.Fatal(err)
+	}
+	work := bridge.PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree", Base: base}
+	w, err := client.PrepareWork(t.Context(), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(w.Dir, there.Dir+"/"+gittest.RUN8+"/orch-1") {
+		t.Errorf("its directory is %s", w.Dir)
+	}
+	ssh.Run("echo 2 > " + w.Dir + "/b")
+
+	ssh.Relay.Reset()
+	<-client.Done()
+	client, _ = open() // the bridge before it is ended, if it is still there
+	if again, err := client.PrepareWork(t.Context(), work); err != nil || again.Dir != w.Dir {
+		t.Errorf("prepared again: %+v, %v", again, err)
+	}
+	committed, err := client.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := link.Fetch(t.Context(), "refs/heads/"+w.Branch)
+	if err != nil || got.Commit != committed.Head {
+		t.Fatalf("fetched %+v, %v; committed %+v", got, err, committed)
+	}
+	if text := near.Git("show", w.Branch+":b"); text != "2" {
+		t.Errorf("b is %q", text)
+	}
+}
