@@ -170,7 +170,8 @@ func (l Link) quarantine(ctx context.Context, use func(git.Runner) error) error 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	q := git.Runner{Dir: dir, Env: append(withoutGit(l.Env), l.Repo.Git.Env...), Program: l.Repo.Git.Program}
+	q := git.Runner{Dir: dir, Env: append(withoutGit(l.Env), l.Repo.Git.Env...), Program: l.Repo.Git.Program,
+		Begin: l.Repo.Git.Begin}
 	q.Env = append(q.Env, "GIT_DIR="+dir)
 	if _, err := q.Write(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format); err != nil {
 		return err
