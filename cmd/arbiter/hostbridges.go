@@ -2,24 +2,193 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
+
+// The bridges of other hosts: how they are opened, what is told of their end, how they are ended.
+
+// hostBridges are the bridges of other hosts, by their names. The zero value has none.
+type hostBridges struct {
+	mu      sync.Mutex
+	present map[string]*hostBridge
+	changed chan struct{} // closed at the next change; nil: nobody waits
+}
+
+// hostBridge is the bridge of another host: from the start of its process on, so that it can be closed.
+type hostBridge struct {
+	host   hosts.Host
+	client *bridge.Client
+	info   bridge.RemoteInfo // of one that is open
+	open   bool
+	works  map[string]bridge.WorkResult // directories of agents there
+}
+
+// set makes a bridge the present one of a host.
+func (b *hostBridges) set(host string, h *hostBridge) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.present == nil {
+		b.present = map[string]*hostBridge{}
+	}
+	b.present[host] = h
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// of returns the bridge of a host; nil: it was never started.
+func (b *hostBridges) of(host string) *hostBridge {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.present[host]
+}
+
+// await returns the bridge of a host once it is open.
+func (b *hostBridges) await(ctx context.Context, host string) (*hostBridge, error) {
+	for {
+		b.mu.Lock()
+		h := b.present[host]
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		if h != nil && h.open && h.alive() {
+			return h, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("host %s is out of reach: %w", host, ctx.Err())
+		}
+	}
+}
+
+func (h *hostBridge) alive() bool {
+	select {
+	case <-h.client.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// closeAll ends the bridges of all other hosts, and waits for the processes that carry them.
+func (b *hostBridges) closeAll() {
+	b.mu.Lock()
+	var all sync.WaitGroup
+	for _, h := range b.present {
+		all.Go(func() { _ = h.client.Close() }) // how it ended is told by watchHost
+	}
+	b.mu.Unlock()
+	all.Wait()
+}
 
 // openOn is a runloop.Opener.
 func (r *runtimeRun) openOn(ctx context.Context, host string) (runloop.Opened, *input.BridgeFailed) {
 	if host == lifecycle.Here {
 		return r.reopen(ctx)
 	}
-	return runloop.Opened{}, &input.BridgeFailed{Category: bridge.CatHost, Message: "there is no way to " + host}
+	return r.openHost(ctx, host)
 }
 
 // dropOn ends the bridge of a host. Its end is told by who watches it.
 func (r *runtimeRun) dropOn(host string) {
 	if host == lifecycle.Here {
 		_ = r.bridge().Close()
+	} else if h := r.hosts.of(host); h != nil {
+		_ = h.client.Close()
 	}
+}
+
+// openHost starts the bridge of another host. It takes as long as a queue of that host takes.
+func (r *runtimeRun) openHost(ctx context.Context, name string) (runloop.Opened, *input.BridgeFailed) {
+	host, ok := r.choices.Hosts.Find(name)
+	if !ok {
+		return runloop.Opened{}, &input.BridgeFailed{Category: bridge.CatHost,
+			Message: "it is not configured any more: arbiter hosts add " + name}
+	}
+	if old := r.hosts.of(name); old != nil {
+		_ = old.client.Close()
+	}
+	o := hostOpening{
+		Host: host, Run: r.choices.Options.Run, Version: version(), Lease: r.choices.Options.Lease,
+		Debug: r.choices.Debug, Handler: terminalTap{r.loop.Handler(name), &r.terminals}, Log: r.log,
+	}
+	h := &hostBridge{host: host, works: map[string]bridge.WorkResult{}}
+	client, init, err := o.open(ctx, func(c *bridge.Client) {
+		r.hosts.set(name, &hostBridge{host: host, client: c})
+	})
+	if err == nil && init.Remote == nil {
+		err = errors.New("the bridge there says nothing of its host")
+	}
+	if err != nil {
+		if started := r.hosts.of(name); started != nil {
+			_ = started.client.Close()
+		}
+		failed := &input.BridgeFailed{Category: bridge.CatCrash, Message: err.Error()}
+		var f *hostFailure
+		if errors.As(err, &f) {
+			failed.Category = f.Category
+		}
+		return runloop.Opened{}, failed
+	}
+	h.client, h.info, h.open = client, *init.Remote, true
+	r.hosts.set(name, h)
+	r.watch.Go(func() { r.watchHost(name, h) })
+	r.log.Info("bridge", "host", name, "arbiter", init.Version, "claude", init.Claude.Version, "path", init.Claude.Path,
+		"dir", h.info.Dir, "namespace", h.info.Namespace)
+	return runloop.Opened{
+		Port:   hostPort{port{client, &r.terminals, "", r.choices.Options, r.telemetry}, h, &r.hosts},
+		Claude: init.Claude, Dir: h.info.Dir, Swept: h.info.Ended,
+	}, nil
+}
+
+// watchHost tells the loop when the bridge of a host has gone, and by when all that it started has ended.
+func (r *runtimeRun) watchHost(name string, h *hostBridge) {
+	<-h.client.Done()
+	until, fenced := h.client.Stopped()
+	if !fenced {
+		var err error
+		if fenced, err = endHost(context.Background(), h.host, r.choices.Options.Run); err != nil {
+			r.log.Warn("ending what runs on a host failed", "host", name, "err", err)
+		}
+	}
+	if fenced {
+		until = time.Time{}
+	}
+	message := "the connection ended"
+	err := h.client.Err()
+	if err != nil {
+		message = err.Error()
+	}
+	r.loop.Put(input.BridgeLost{Host: name, Message: message, Until: until})
+	var violation *bridge.ViolationError
+	if errors.As(err, &violation) {
+		r.loop.Put(input.BridgeFailed{Host: name, Category: bridge.CatHost, Message: message})
+	}
+}
+
+// worksIn notes the directory of an agent.
+func (b *hostBridges) worksIn(h *hostBridge, agent string, work bridge.WorkResult) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h.works[agent] = work
+}
+
+// workOf is the directory of an agent.
+func (b *hostBridges) workOf(h *hostBridge, agent string) bridge.WorkResult {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return h.works[agent]
 }

@@ -80,6 +80,7 @@ func (r *runtimeRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) 
 				"without them", words.Count(n, "file"))
 		}
 		r.files, o.Workspace = files, files.Workspace
+		files.Reach(hostWork{r})
 		loop.Files(files)
 		return nil
 	}

@@ -66,6 +66,7 @@ type runtimeRun struct {
 	telemetry *telemetry.Exporter // nil unless the environment names a collector
 	leftover  []string            // what is said of agents' directories when the run is over
 
+	hosts         hostBridges
 	board         broadcaster
 	clients       subscribers
 	terminals     terminals

@@ -30,6 +30,7 @@ func (r *runtimeRun) shutdown(s *supervisor.State) (unfinished []string) {
 	run := r.choices.Options.Run
 	steps := []lastStep{
 		{"the bridge", 5 * time.Second, func(context.Context) error {
+			r.hosts.closeAll()
 			client := r.bridge()
 			if client == nil {
 				return nil

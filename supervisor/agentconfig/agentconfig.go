@@ -40,10 +40,11 @@ func (r Run) Config(a *roster.Agent) bridge.AgentConfig {
 		Env:             o.Env,
 		StartTimeoutMS:  int(o.StartTimeout.Milliseconds()),
 	}
-	if o.Trusted {
+	trusted := o.Trusted && a.Host == "" // the workspace's settings on another host are not compared with the trusted ones
+	if trusted {
 		c.SettingSources = []string{"user", "project"}
 	}
-	c.StrictMCP = !o.Trusted
+	c.StrictMCP = !trusted
 	c.Judged = true
 	c.Sandbox = r.Sandbox(c.CWD)
 	if a.Role == roster.RoleArbiter {

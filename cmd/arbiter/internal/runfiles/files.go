@@ -20,6 +20,7 @@ type Files struct {
 	Uncommitted int // files of the user's that differ from HEAD: isolated agents do not see them. Of a new run only
 
 	repo *workspace.Repo
+	far  Far // nil: no agent works on another host
 }
 
 // Begin takes the first snapshot of a new run, and creates the run branch if the run is isolated. Own is where agents

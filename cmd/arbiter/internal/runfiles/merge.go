@@ -26,6 +26,9 @@ func (f *Files) Merge(ctx context.Context, e isolation.Merge) isolation.Merged {
 }
 
 func (f *Files) merge(ctx context.Context, e isolation.Merge) (isolation.Merged, error) {
+	if f.isFar(e.Agent) {
+		return f.mergeFar(ctx, e.Agent)
+	}
 	dirs, w, err := f.mustFind(e.Agent)
 	if err != nil {
 		return isolation.Merged{}, err
@@ -38,12 +41,31 @@ func (f *Files) merge(ctx context.Context, e isolation.Merge) (isolation.Merged,
 	if err != nil {
 		return isolation.Merged{}, err
 	}
+	return f.into(ctx, w, e.Agent, work.Head)
+}
+
+// mergeFar brings the work of an agent on another host here, and merges it. What it has to merge itself is brought
+// there.
+func (f *Files) mergeFar(ctx context.Context, agent string) (isolation.Merged, error) {
+	w, head, _, err := f.bring(ctx, agent, "Work of "+agent)
+	if err != nil {
+		return isolation.Merged{}, err
+	}
+	m, err := f.into(ctx, w, agent, head)
+	if err == nil && m.Status == isolation.StatusConflict {
+		err = f.far.Give(ctx, f.repo, agent, m.Head)
+	}
+	return m, err
+}
+
+// into merges a commit into the run branch, or into the shared files.
+func (f *Files) into(ctx context.Context, w worktree.Worktree, agent, head string) (isolation.Merged, error) {
 	into := f.intoBranch
 	if !f.Workspace.Isolated() {
 		into = f.intoShared
 	}
 	for range attempts {
-		m, err := into(ctx, w, e.Agent, work.Head)
+		m, err := into(ctx, w, agent, head)
 		if !errors.Is(err, workspace.ErrMoved) {
 			return m, err
 		}

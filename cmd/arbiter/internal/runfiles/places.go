@@ -55,7 +55,11 @@ func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktre
 		}
 		return runconfig.Worktree{}, nil, err
 	}
-	own, err := again(ctx, func() (runconfig.Worktree, error) { return f.create(ctx, p) })
+	create := f.create
+	if f.isFar(p.Agent) {
+		create = f.prepareFar
+	}
+	own, err := again(ctx, func() (runconfig.Worktree, error) { return create(ctx, p) })
 	if err != nil {
 		return own, nil, err
 	}
@@ -96,6 +100,9 @@ func (f *Files) beginning(ctx context.Context, after string) (string, error) {
 
 // handed is the commit with all work of a predecessor; empty if it had no directory of its own.
 func (f *Files) handed(ctx context.Context, agent string) (string, error) {
+	if f.isFar(agent) {
+		return f.handedFar(ctx, agent)
+	}
 	dirs, w, err := f.find(agent)
 	if err != nil || w.Dir == "" {
 		return "", err

@@ -17,6 +17,8 @@ import (
 func (f *Files) Record(ctx context.Context, e changes.Record) changes.Recorded {
 	record := f.record
 	switch {
+	case e.Own != "" && f.isFar(e.Own):
+		record = f.recordFar
 	case e.Own != "":
 		record = f.recordOwn
 	case e.Branch:

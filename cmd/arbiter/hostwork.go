@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// hostWork implements [runfiles.Far]: it moves the work of agents between this repository and other hosts.
+type hostWork struct{ r *runtimeRun }
+
+var _ runfiles.Far = hostWork{}
+
+// Lives implements [runfiles.Far].
+func (w hostWork) Lives(agent string) bool { return w.agent(agent).Host != lifecycle.Here }
+
+func (w hostWork) agent(id string) roster.Agent {
+	a, _ := w.r.loop.Snapshot().Agent(id)
+	return a
+}
+
+// reach is an agent with the bridge of its host, and the way to the repository there.
+func (w hostWork) reach(
+	ctx context.Context, repo *workspaces.Repo, agent string,
+) (*hostBridge, remote.Link, int, error) {
+	var n int
+	if _, err := fmt.Sscanf(agent, "orch-%d", &n); err != nil {
+		return nil, remote.Link{}, 0, fmt.Errorf("%q is no Orchestrator", agent)
+	}
+	h, err := w.r.hosts.await(ctx, w.agent(agent).Host)
+	if err != nil {
+		return nil, remote.Link{}, 0, err
+	}
+	url, err := h.host.GitURL(h.info.Cache)
+	return h, remote.Link{Repo: repo, URL: url, Env: os.Environ()}, n, err
+}
+
+// Prepare implements [runfiles.Far].
+func (w hostWork) Prepare(
+	ctx context.Context, repo *workspaces.Repo, p runconfig.Place, base string,
+) (runconfig.Worktree, error) {
+	h, link, n, err := w.reach(ctx, repo, p.Agent)
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	if _, err := link.Push(ctx, base); err != nil {
+		return runconfig.Worktree{}, err
+	}
+	work, err := h.client.PrepareWork(ctx, bridge.PrepareWorkParams{
+		Orchestrator: n, Generation: p.Generation, Kind: p.Kind, Base: base, Subdir: repo.Prefix,
+	})
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	w.r.hosts.worksIn(h, p.Agent, work)
+	return runconfig.Worktree{Branch: work.Branch, Base: work.Base, Isolation: work.Kind}, nil
+}
+
+// Bring implements [runfiles.Far].
+func (w hostWork) Bring(
+	ctx context.Context, repo *workspaces.Repo, agent, message string,
+) (runfiles.Brought, error) {
+	b := runfiles.Brought{Worktree: w.agent(agent).Own}
+	h, link, n, err := w.reach(ctx, repo, agent)
+	if err != nil {
+		return b, err
+	}
+	done, err := h.client.CommitWork(ctx, bridge.CommitWorkParams{Orchestrator: n, Message: message})
+	if err != nil {
+		return b, err
+	}
+	fetched, err := link.Fetch(ctx, "refs/heads/"+done.Branch)
+	b.Branch, b.Head, b.Tree = done.Branch, fetched.Commit, done.Tree
+	return b, err
+}
+
+// Give implements [runfiles.Far].
+func (w hostWork) Give(ctx context.Context, repo *workspaces.Repo, agent, commit string) error {
+	_, link, _, err := w.reach(ctx, repo, agent)
+	if err == nil {
+		_, err = link.Push(ctx, commit)
+	}
+	return err
+}
