@@ -135,6 +135,9 @@ func (st *step) dispatch() {
 	if st.keepReserve(); st.Ending != nil {
 		return
 	}
+	if st.keepCostLimits(); st.Ending != nil {
+		return
+	}
 	if st.askRenewal(); st.Ending != nil {
 		return
 	}

@@ -74,6 +74,8 @@ func (st *step) commanded(c contract.Command) {
 		case settings.Nothing:
 		case settings.Policy:
 			st.Permission.PolicyChanged(&st.out)
+		case settings.Costs:
+			st.tellSharedLevels()
 		case settings.Model:
 			st.configureModel(c.Ref, b)
 		}
@@ -133,9 +135,9 @@ func (st *step) killCommand(ref, id string) {
 	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }
 
-// choose takes one of the recovery options last offered.
+// choose takes one of the options last offered.
 func (st *step) choose(ref, option string) {
-	if st.chooseAboutTrust(ref, option) || st.chooseHost(ref, option) {
+	if st.chooseAboutTrust(ref, option) || st.chooseHost(ref, option) || st.chooseAboutLimit(ref, option) {
 		return
 	}
 	arbiter, _ := st.Agent(contract.Arbiter)

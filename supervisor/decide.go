@@ -21,7 +21,7 @@ func (st *step) runDueDecisions() {
 	// The rules decide at once, and may then be asked again: each decision summons,
 	// addresses or ends. The bound only guards against a bug.
 	for range 8 {
-		if st.Ending != nil || st.Paused || st.Budget.Holds() || st.Conversation.Held || st.Rulings.DeciderRequest != nil {
+		if st.Ending != nil || st.Paused || st.budgetHolds() || st.Conversation.Held || st.Rulings.DeciderRequest != nil {
 			return
 		}
 		why := st.Rulings.FallbackReason
@@ -72,9 +72,7 @@ func (st *step) answered(f input.Decided) {
 // overtaken by a ruling, decides nothing.
 func (st *step) decided(f input.Decided) {
 	st.answered(f)
-	if f.Serial > 0 && st.checkBudget() {
-		return
-	}
+	st.tellSharedLevels()
 	p := st.Rulings.DeciderRequest
 	if p == nil || f.Serial != p.Serial {
 		return

@@ -93,9 +93,10 @@ func maybeUnanswered(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
 // that has no turn running; and a word that steers to one that has.
 func (st *step) pump() {
 	st.Conversation.CatchUp()
-	if st.Paused || st.Budget.Holds() {
+	if st.Paused || st.budgetHolds() {
 		return
 	}
+	room := st.Budget.Room(st.limits(), st.Spent()) - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
 		if m.Sent || st.Conversation.Held && conversation.BetweenAgents(m.From, m.Kind) ||
@@ -107,8 +108,12 @@ func (st *step) pump() {
 			continue
 		}
 		steer := m.Strength == contract.Steer && a.Status == roster.Busy
-		if a.Status == roster.Ready || steer {
-			st.send(i, steer)
+		switch {
+		case steer:
+			st.send(i, true)
+		case a.Status == roster.Ready && room > 0:
+			st.send(i, false)
+			room--
 		}
 	}
 }
@@ -146,7 +151,7 @@ func (st *step) send(i int, steer bool) {
 		a.HandoffDemands++ // render says it
 	}
 	if !steer {
-		a.Status, a.Since, a.Turn, a.Backoff = roster.Busy, st.at, nil, nil
+		a.Status, a.Since, a.Turn, a.Backoff, a.Stopped = roster.Busy, st.at, nil, nil, false
 	}
 	a.Turn = append(slices.Clip(a.Turn), m.Wire)
 	if m.Content == "" {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -64,7 +65,11 @@ func (st *step) lostByHalt() {
 
 // carryOn lets messages go again, and starts what was halted.
 func (st *step) carryOn(ref string) {
-	st.out.Accept(ref, "the thread continues")
+	text := "the thread continues"
+	if options := st.LimitOptions(); options != nil {
+		text += ", but a limit of costs is spent: choose " + strings.Join(options, " or ")
+	}
+	st.out.Accept(ref, text)
 	st.Paused = false
 	st.Budget.LiftReserve(&st.out, st.Options.QuotaReserve)
 	if !st.Halted {

@@ -141,3 +141,51 @@ func TestHaltAndTheEnd(t *testing.T) {
 		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[effect.Spawn](p)))
 	}
 }
+
+// TestPauseOutlivesTheProcess: a run that a human paused, or halted, is still paused when it is taken up again, whatever
+// ended its process. It goes on when the human says so, or gives a word with the resume.
+func TestPauseOutlivesTheProcess(t *testing.T) {
+	for name, stop := range map[string]contract.CommandBody{"paused": contract.Pause{}, "halted": contract.Halt{}} {
+		for how, end := range map[string]func(p *play){"killed": func(*play) {}, "stopped": (*play).stopped} {
+			for _, word := range []string{"", "Go on."} {
+				t.Run(name+", "+how+", "+word, func(t *testing.T) {
+					p := begin(t, nil)
+					p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+					p.say("Build it.")
+					p.mustCommand(stop)
+					end(p)
+					p.out = nil
+					p.resume(word)
+					p.back(bridge.DeliverySeen)
+					p.say("And test it.")
+					if still := word == ""; p.s.Halted || p.s.Paused != still || (p.notices("is still paused by a human") == 1) != still ||
+						(len(effects[effect.Send](p)) == 0) != still {
+						t.Fatalf("paused %v, halted %v, %d messages sent", p.s.Paused, p.s.Halted, len(effects[effect.Send](p)))
+					}
+					if word == "" {
+						p.mustCommand(contract.Continue{})
+					}
+					if p.agent("arbiter").Status != roster.Busy {
+						t.Errorf("it does not go on: the Arbiter is %s", p.agent("arbiter").Status)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestPausedAndNothingUnderWay: when a run that was resumed is continued, the Arbiter rules how it goes on.
+func TestPausedAndNothingUnderWay(t *testing.T) {
+	p := begin(t, nil)
+	one := p.summon("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.mustCommand(contract.Pause{})
+	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.say("Look at it.")
+	p.resume("")
+	p.back(bridge.DeliverySeen)
+	p.mustCommand(contract.Continue{})
+	if p.agent("arbiter").Status != roster.Busy {
+		t.Errorf("nobody goes on: the Arbiter is %s", p.agent("arbiter").Status)
+	}
+}

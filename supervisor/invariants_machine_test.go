@@ -104,7 +104,7 @@ func checkNumbers(t *testing.T, before, after *State, f input.Body, out []effect
 // checkWithheld: what the Arbiter does not get to read is decided on by somebody.
 func checkWithheld(t *testing.T, s *State) {
 	t.Helper()
-	if s.Budget.Holds() {
+	if s.budgetHolds() {
 		return
 	}
 	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.Rulings.DeciderRequest != nil || !s.Lifecycle.IsUp(lifecycle.Here) || len(s.Agents) == 0 {
@@ -177,6 +177,9 @@ func machineFact(r *rand.Rand, s *State) input.Body {
 	a := s.Agents[r.IntN(len(s.Agents))]
 	switch r.IntN(9) {
 	case 0:
+		if options := s.LimitOptions(); options != nil && r.IntN(2) == 0 {
+			return command(contract.Choose{Option: options[r.IntN(len(options))]})
+		}
 		if len(s.Question.Recovery.Options) > 0 {
 			return command(contract.Choose{Option: s.Question.Recovery.Options[r.IntN(len(s.Question.Recovery.Options))]})
 		}

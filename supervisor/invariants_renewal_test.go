@@ -20,11 +20,14 @@ func checkRenewing(t *testing.T, s *State) {
 	if s.Ending != nil || !s.Task.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held {
 		return
 	}
-	if s.Budget.Holds() {
+	if s.budgetHolds() {
 		return
 	}
 	a := s.Agents[0]
 	for _, m := range s.Conversation.Mail {
+		if s.Budget.Room(s.limits(), s.Spent()) <= s.busyCount() {
+			break // little is left of a limit of costs
+		}
 		if to, _ := s.Agent(m.To); !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && to.Status == roster.Ready && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}

@@ -83,6 +83,10 @@ func checkInvariants(t *testing.T, s *State) {
 	if s.Lifecycle.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
 		t.Fatal("nobody is there to look at the workspace, and it is waited for")
 	}
+	if _, spent := s.Budget.Reached(s.limits(), s.Spent()); spent && s.Ending == nil && s.Task.Phase.Live() &&
+		!s.HumanPresent && !s.anyBusy() && !s.AnyTakenOver() && !s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil {
+		t.Fatal("a limit of costs is spent, nobody is there to raise it, and the run does not end")
+	}
 	// A dialogue never stalls silently: where nobody is busy and nothing is
 	// under way, somebody outside is awaited.
 	if s.Ending == nil && s.Task.Phase.Live() && stalled(s) {
@@ -124,7 +128,7 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 
 // stalled reports whether nothing will ever happen by itself.
 func stalled(s *State) bool {
-	if s.Budget.Holds() {
+	if s.budgetHolds() {
 		return false
 	}
 	if s.Paused || s.Conversation.Held || s.Question.Open != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {

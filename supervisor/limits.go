@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
@@ -82,17 +81,41 @@ func (st *step) tellSharedLevels() {
 	for _, l := range st.Budget.TellLevels(&st.out, st.limits(), st.Spent()) {
 		if len(st.Agents) > 0 {
 			st.log(contract.Supervisor, conversation.KindNotice, l.Text()+" Bring the task to an end, or to a point "+
-				"where another run can go on: no further Orchestrator starts, and at 100 % the run ends.")
+				"where another run can go on: no further Orchestrator starts, and at 100 % nothing more is sent.")
 		}
 	}
+}
+
+// spentLimits are the limits of costs that all agents share and have spent.
+func (s *State) spentLimits() (list []budget.Limit) {
+	for _, l := range s.Budget.Shared(s.limits(), s.Spent()) {
+		if l.Level() == budget.LevelLimit {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// budgetHolds reports whether nothing is sent, because of a usage window's reserve or a limit of costs.
+func (s *State) budgetHolds() bool {
+	_, spent := s.Budget.Reached(s.limits(), s.Spent())
+	return spent || s.Budget.Holds()
 }
 
 // resetIsTooFar reports whether the run waits for a reset, and may not wait so long.
 func (st *step) resetIsTooFar() bool { return st.Budget.ResetIsTooFar(st.at, st.Options.MaxWait) }
 
 // anyBusy reports whether a turn runs.
-func (s *State) anyBusy() bool {
-	return slices.ContainsFunc(s.Agents, func(a *roster.Agent) bool { return a.Status == roster.Busy })
+func (s *State) anyBusy() bool { return s.busyCount() > 0 }
+
+// busyCount counts the turns that run.
+func (s *State) busyCount() (n int) {
+	for _, a := range s.Agents {
+		if a.Status == roster.Busy {
+			n++
+		}
+	}
+	return n
 }
 
 // outOfLimits has an Orchestrator hand off because a limit is reached.
@@ -144,8 +167,16 @@ func (st *step) chargeEndedTurn(a *roster.Agent) {
 	st.Budget.Charge(live.Usage, live.CostUSD)
 }
 
+// observe takes in that the turn of an agent has cost so much by now.
+func (st *step) observe(a *roster.Agent, usd float64) {
+	if a.Role == roster.RoleOrchestrator {
+		st.Budget.Observe(usd - a.Live.CostUSD)
+	}
+}
+
 // bill charges what a turn that ended has cost.
 func (st *step) bill(a *roster.Agent, t bridge.Turn) {
+	st.observe(a, t.CostUSD)
 	a.Live = bridge.Spent{}
 	a.CostUSD += t.CostUSD
 	st.Budget.Charge(t.Usage, t.CostUSD)

@@ -18,7 +18,7 @@ func (st *step) askRenewal() {
 	}
 	a := st.Agents[0]
 	st.Renewal.Lapse(a, &st.Conversation)
-	if st.Paused || st.Budget.Holds() || st.Conversation.Held || st.Rulings.FallbackReason != "" ||
+	if st.Paused || st.budgetHolds() || st.Conversation.Held || st.Rulings.FallbackReason != "" ||
 		!st.Renewal.IsDue(a, &st.Conversation) {
 		return
 	}

@@ -1,8 +1,8 @@
 package supervisor
 
 import (
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -61,9 +61,13 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Rulings.NoteAgain(&st.out)
 	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
-	st.Paused, st.Halted, st.Task.Failures, st.NotifiedAlone, st.Renewal.GeneratedInRow = false, false, 0, false, 0
+	st.Halted, st.Task.Failures, st.NotifiedAlone, st.Renewal.GeneratedInRow = false, 0, false, 0
+	st.Paused = st.Paused && !completed && f.Word == "" // a word that comes with it says to go on
+	st.Budget.AskedAt = time.Time{}
 	for i := range st.Agents {
-		st.chargeEndedTurn(st.Edit(st.Agents[i].ID))
+		a := st.Edit(st.Agents[i].ID)
+		a.Stopped = false
+		st.chargeEndedTurn(a)
 	}
 	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked are gone, too
 	st.Renewal.ShortInRow = 0                                          // the limits may be others
@@ -72,6 +76,10 @@ func (st *step) resumed(f input.Resumed) {
 	st.emit(contract.Supervisor, e)
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
+	}
+	if st.Paused {
+		st.emit(contract.Supervisor, contract.Notice{Text: "the run is still paused by a human: nothing is sent before " +
+			"it is continued (`/continue`; the command continue)"})
 	}
 	st.tellDistrust(f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and none is needed
@@ -153,10 +161,10 @@ func (s *State) resumePhase() machine.State {
 // outOfBounds ends a run again whose limit still stands.
 func (st *step) outOfBounds() bool {
 	o := st.Options
+	l, spent := st.Budget.Reached(st.limits(), st.Spent())
 	switch {
-	case o.MaxCostUSD > 0 && st.Budget.CostUSD >= o.MaxCostUSD:
-		st.limitReached(fmt.Sprintf("the cost reached $%.4f of $%.4f: raise it with --max-cost", st.Budget.CostUSD,
-			o.MaxCostUSD))
+	case spent && !st.HumanPresent: // else the human is asked
+		st.costLimitReached(l)
 	case st.resetIsTooFar():
 		st.limitReached(st.Budget.ReserveText(o.QuotaReserve) + "; continue then, or lower --quota-reserve")
 	case o.Timeout > 0 && st.Budget.Runtime.Earlier >= o.Timeout:
@@ -217,9 +225,12 @@ func (st *step) awake() {
 			return
 		}
 	}
+	if st.Paused {
+		return // it is seen to when the run is continued
+	}
 	back := st.Lifecycle.ReturnedAgent
 	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = false, ""
-	if st.Task.Text == "" || st.Question.Open != nil || st.Conversation.Held || st.Paused || st.underWay() {
+	if st.Task.Text == "" || st.Question.Open != nil || st.Conversation.Held || st.underWay() {
 		return
 	}
 	what := "The run was taken up again"

@@ -32,6 +32,7 @@ func TestEveryEndingCanBeTakenUp(t *testing.T) {
 		{"limit", func(p *play) { p.do(input.Timer{Key: timeoutKey}); p.do(input.Stopped{}) }, 0},
 		{"cost", func(p *play) {
 			p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted, CostUSD: 100})
+			p.mustCommand(contract.Choose{Option: "finish"})
 			p.do(input.Stopped{})
 		}, 0},
 		{"the journal is full", func(p *play) { p.do(input.JournalFull{Message: "256 MiB"}); p.do(input.Stopped{}) }, 0},
@@ -102,7 +103,7 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 		reach  func(p *play)
 		want   string
 	}{
-		"cost": {func(o *runconfig.Options) { o.MaxCostUSD = 1 }, func(p *play) { p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)}) }, "--max-cost"},
+		"cost": {func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, false }, func(p *play) { p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)}) }, "--max-cost"},
 		"time": {func(o *runconfig.Options) { o.Timeout = time.Minute }, func(p *play) {
 			p.at = p.at.Add(time.Minute)
 			p.do(input.Timer{Key: timeoutKey})

@@ -61,7 +61,7 @@ func TestRenewalThatNobodyAnswered(t *testing.T) {
 	})
 	t.Run("the cost was reached", func(t *testing.T) {
 		p := asked(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
-		p.turn("arbiter", bridge.Turn{CostUSD: 2})
+		p.turn("arbiter", bridge.Turn{CostUSD: 2, Outcome: bridge.TurnInterrupted})
 		again(p)
 	})
 	t.Run("its budget was spent", func(t *testing.T) {
@@ -76,7 +76,8 @@ func TestRenewalThatNobodyAnswered(t *testing.T) {
 func TestTakenUpAtItsEnd(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 	p.full("arbiter", 90)
-	p.turn("arbiter", bridge.Turn{CostUSD: 2}) // its ruling is lost
+	p.turn("arbiter", bridge.Turn{CostUSD: 2, Outcome: bridge.TurnInterrupted})
+	p.s.Question.Open = nil // which is asked after an interrupt
 	p.stopped()
 	o := p.s.Options
 	o.MaxCostUSD = 100

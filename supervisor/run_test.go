@@ -48,7 +48,7 @@ func TestHowRunsEnd(t *testing.T) {
 		{"nobody reads", nil, func(p *play) { p.do(input.OutputLost{Message: "broken pipe"}) }, "cancelled", contract.ExitFailed},
 		{"time", func(o *runconfig.Options) { o.Timeout = 1 }, func(p *play) { p.do(input.Timer{Key: timeoutKey}) },
 			"limit", contract.ExitLimit},
-		{"cost", func(o *runconfig.Options) { o.MaxCostUSD = 1 }, func(p *play) {
+		{"cost", func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, false }, func(p *play) {
 			p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)})
 		}, "limit", contract.ExitLimit},
 		{"iterations", func(o *runconfig.Options) { o.MaxIterations = 1 }, func(p *play) {

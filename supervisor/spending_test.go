@@ -2,13 +2,17 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -40,24 +44,223 @@ func TestCostOfARunningTurn(t *testing.T) {
 	}
 }
 
-// TestLimitIsShared: agents at work together may spend what is left once, not each.
+// begins4 has four agents at work under a limit of a run that costs nothing yet.
+func begins4(t *testing.T, limit float64, human bool) (*play, []string) {
+	p := begin(t, func(o *runconfig.Options) { o.HumanPresent, o.MaxOrchestrators = human, 4 })
+	ids := []string{p.summon("one"), p.summon("two"), p.summon("three"), p.summon("four")}
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.limits(limit, ids[0])
+	return p, ids
+}
+
+// limits gives a run its limit of costs when it is known what an Orchestrator's turn costs.
+func (p *play) limits(usd float64, one string) {
+	p.t.Helper()
+	p.happen(one, bridge.Spent{CostUSD: 0.001})
+	p.mustCommand(contract.Configure{MaxCost: &usd})
+}
+
+// TestLimitIsShared: agents at work together may spend what is left once, not each. What is too much is stopped, one
+// turn goes on to its end, and then the run ends if nobody can raise the limit.
 func TestLimitIsShared(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
-	ids := []string{p.summon("one"), p.summon("two"), p.summon("three")}
-	for i, id := range ids {
-		if p.s.Ending != nil {
-			t.Fatalf("it ended at $%v", p.s.Spent())
+	p, ids := begins4(t, 1, false)
+	spent, interrupted, peak := map[string]float64{}, map[string]bool{}, 0.0
+	work := func(id string, usd float64) {
+		t.Helper()
+		spent[id] += usd
+		for _, e := range p.happen(id, bridge.Spent{CostUSD: spent[id]}) {
+			if i, ok := e.(effect.Interrupt); ok {
+				interrupted[i.Agent.ID] = true
+			}
 		}
-		p.happen(id, bridge.Spent{CostUSD: 0.35})
-		if ended := p.s.Ending != nil; ended != (i == 2) {
-			t.Errorf("at $%v: ended %v", p.s.Spent(), ended)
+		peak = max(peak, p.s.Spent())
+	}
+	for len(interrupted) < 3 {
+		for i, id := range ids {
+			if !interrupted[id] {
+				work(id, 0.05+0.01*float64(i))
+			}
 		}
 	}
-	for _, id := range ids {
-		p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnInterrupted, CostUSD: 0.4})
+	if interrupted[ids[3]] || p.s.Ending != nil || p.s.Spent() > 1.08 {
+		t.Fatalf("at $%v interrupted %v, ending %+v", p.s.Spent(), interrupted, p.s.Ending)
 	}
-	if r, exit := p.finished(); exit != contract.ExitLimit || cents(r.CostUSD) != 120 || !strings.Contains(r.Summary, "the cost reached $1.0500 of $1.0000") {
+	for _, id := range ids[:3] { // what was under way when it was stopped
+		p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnInterrupted, CostUSD: spent[id] + 0.05})
+	}
+	for range 4 {
+		work(ids[3], 0.08)
+	}
+	if _, reached := p.s.Budget.Reached(p.s.limits(), p.s.Spent()); !reached || p.s.Ending != nil {
+		t.Fatalf("at $%v a turn that runs does not finish: %+v", p.s.Spent(), p.s.Ending)
+	}
+	sends := len(effects[effect.Send](p))
+	p.costs(ids[3], spent[ids[3]], report("progress", "done", true))
+	r, exit := p.finished()
+	if exit != contract.ExitLimit || !strings.Contains(r.Summary, "the cost reached $") || len(effects[effect.Send](p)) != sends {
+		t.Errorf("%+v, exit code %d, %d messages sent", r, exit, len(effects[effect.Send](p))-sends)
+	}
+	if over, turn := r.CostUSD-1, spent[ids[3]]; over > turn {
+		t.Errorf("four agents exceed the limit by $%v, a turn cost $%v", over, turn)
+	}
+	p.folds()
+}
+
+// TestTheFirstTurnIsAlone under a small limit: what an Orchestrator costs is not known yet. Under a large one, all begin.
+func TestTheFirstTurnIsAlone(t *testing.T) {
+	for limit, want := range map[float64]int{0: 4, 2: 1, 12: 3, 100: 4} {
+		p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.MaxOrchestrators = limit, 4 })
+		ids := []string{p.summon("one"), p.summon("two"), p.summon("three"), p.summon("four")}
+		p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+		if n := p.s.busyCount(); n != want {
+			t.Errorf("limit $%v: %d turns run, want %d", limit, n, want)
+		}
+		p.happen(ids[0], bridge.Spent{CostUSD: 0.01})
+		if n := p.s.busyCount(); n != 4 {
+			t.Errorf("limit $%v: %d turns run when costs are known", limit, n)
+		}
+		p.folds()
+	}
+}
+
+// costs ends a turn with a verdict, and says what it has cost.
+func (p *play) costs(id string, usd float64, verdict map[string]any) {
+	p.t.Helper()
+	raw, err := json.Marshal(verdict)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.turn(id, bridge.Turn{CostUSD: usd, Verdict: raw})
+}
+
+// TestTurnsTakeTurns: where little is left, a turn begins when another has ended.
+func TestTurnsTakeTurns(t *testing.T) {
+	p, ids := begins4(t, 1, true)
+	p.happen(ids[0], bridge.Spent{CostUSD: 0.3})
+	p.happen(ids[1], bridge.Spent{CostUSD: 0.3})
+	p.happen(ids[2], bridge.Spent{CostUSD: 0.25}) // 0.15 is left, and a report may add 0.3
+	stopped := effects[effect.Interrupt](p)
+	for _, id := range ids[1:] {
+		if !slices.ContainsFunc(stopped, func(i effect.Interrupt) bool { return i.Agent.ID == id }) {
+			t.Errorf("%s goes on", id)
+		}
+		p.turn(id, bridge.Turn{CostUSD: p.agent(id).Live.CostUSD, Outcome: bridge.TurnInterrupted})
+	}
+	for _, id := range ids[1:] {
+		if a := p.agent(id); a.Status != roster.Ready || a.Standing != roster.Working || !p.s.pendingFor(id) {
+			t.Errorf("%s: %s, %s, %v", id, a.Status, a.Standing, p.s.pendingFor(id))
+		}
+	}
+	p.costs(ids[0], 0.3, report("progress", "so far", false))
+	if n := p.s.busyCount(); n != 1 {
+		t.Errorf("%d turns run", n)
+	}
+	p.folds()
+}
+
+// spends has a turn reach the limit of a run.
+func spends(t *testing.T, human bool) (*play, string) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, human })
+	one := p.summon("one")
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.happen(one, bridge.Spent{CostUSD: 1.2})
+	if len(effects[effect.Interrupt](p)) != 0 || p.s.Ending != nil {
+		t.Fatal("the only turn that runs does not finish")
+	}
+	p.costs(one, 1.2, report("question", "which?", true))
+	return p, one
+}
+
+// TestLimitIsAskedAbout once, when no turn runs any more. Nothing is sent until the human raises it; what was said
+// meanwhile is sent then.
+func TestLimitIsAskedAbout(t *testing.T) {
+	for name, raise := range map[string]struct {
+		body  contract.CommandBody
+		limit float64
+	}{
+		"raise":              {contract.Choose{Option: "raise"}, 1.7},
+		"max_cost":           {contract.Configure{MaxCost: new(5.0)}, 5},
+		"max_cost, no limit": {contract.Configure{MaxCost: new(0.0)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := spends(t, true)
+			q := told[contract.Question](p)
+			if len(q) != 1 || q[0].Question != LimitQuestion || !slices.Equal(q[0].Options, []string{"raise", "finish"}) ||
+				!strings.Contains(q[0].Text, "$1.2000 of the $1.0000") || !strings.Contains(q[0].Text, "$1.70") {
+				t.Fatalf("asked %+v", q)
+			}
+			sends := len(effects[effect.Send](p))
+			p.say("hurry")
+			if ok, why := p.command(contract.Continue{}); !ok || !strings.Contains(why, "choose raise") {
+				t.Errorf("continue: %v, %s", ok, why)
+			}
+			p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) // killed while it waits
+			p.back(bridge.DeliverySeen)
+			if n := len(effects[effect.Send](p)); n != sends || len(told[contract.Question](p)) != 2 {
+				t.Fatalf("%d messages were sent, asked %+v", n-sends, told[contract.Question](p))
+			}
+			p.mustCommand(raise.body)
+			if p.s.Options.MaxCostUSD != raise.limit || p.s.LimitOptions() != nil || len(effects[effect.Send](p)) == sends {
+				t.Errorf("limit $%v, options %v, %d messages", p.s.Options.MaxCostUSD, p.s.LimitOptions(),
+					len(effects[effect.Send](p))-sends)
+			}
+			p.folds()
+		})
+	}
+}
+
+// TestLimitEndsTheRun on the human's choice, when they leave, and when it is resumed without one.
+func TestLimitEndsTheRun(t *testing.T) {
+	for name, end := range map[string]func(p *play){
+		"finish":  func(p *play) { p.mustCommand(contract.Choose{Option: "finish"}) },
+		"leaving": func(p *play) { p.do(input.InputEnded{}) },
+		"resumed": func(p *play) {
+			o := p.s.Options
+			o.HumanPresent = false
+			p.do(input.Resumed{Options: o, Salt: "/2"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, one := spends(t, true)
+			end(p)
+			if r, exit := p.finished(); exit != contract.ExitLimit || !strings.Contains(r.Summary, "raise --max-cost") {
+				t.Fatalf("%+v, exit code %d", r, exit)
+			}
+			o := p.s.Options
+			o.MaxCostUSD, o.HumanPresent = 10, true
+			p.do(input.Resumed{Options: o, Salt: "/3"})
+			p.back(bridge.DeliverySeen)
+			if a := p.agent(one); p.s.Ending != nil || a.Status != roster.Ready && a.Status != roster.Busy ||
+				p.agent("arbiter").Status != roster.Busy {
+				t.Errorf("it does not go on: %s, the Arbiter %s", a.Status, p.agent("arbiter").Status)
+			}
+		})
+	}
+}
+
+// TestCompleteAtTheLimit: the turn that reaches the limit may complete the task.
+func TestCompleteAtTheLimit(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, false })
+	p.happen("arbiter", bridge.Spent{CostUSD: 1.1})
+	p.costs("arbiter", 1.1, ruling("COMPLETE", "Done.", "summary", "all of it"))
+	if r, exit := p.finished(); exit != contract.ExitComplete {
 		t.Errorf("%+v, exit code %d", r, exit)
+	}
+}
+
+// TestProcessThatOverspent at the limit that it was started with is replaced when the run may go on.
+func TestProcessThatOverspent(t *testing.T) {
+	p, one := spends(t, true)
+	p.mustCommand(contract.Configure{MaxCost: new(50.0)})
+	p.verdict("arbiter", ruling("CONTINUE", "That one.", "to", one))
+	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatBudget, Error: "Reached maximum budget", CostUSD: 1})
+	if a := p.agent(one); p.s.Ending != nil || a.Status != roster.Restarting {
+		t.Fatalf("%s, ending %+v", a.Status, p.s.Ending)
+	}
+	p.dies(one)
+	p.comes(one, bridge.SpawnResult{Resumed: true})
+	if c := p.spawns(one); len(c) < 2 || c[len(c)-1].Config.MaxBudgetUSD < 50 {
+		t.Errorf("started with %+v", c[len(c)-1].Config.MaxBudgetUSD)
 	}
 }
 
@@ -88,8 +291,9 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 
 // TestBudgetIsTold at 80 % and at the limit: the Arbiter reads of it, and no further agent starts but a successor.
 func TestBudgetIsTold(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
+	p := begin(t, nil)
 	one := p.summon("one")
+	p.limits(1, one)
 	p.happen(one, bridge.Spent{CostUSD: 0.79})
 	if list := told[contract.Budget](p); len(list) != 0 {
 		t.Errorf("told %+v", list)
@@ -108,6 +312,7 @@ func TestBudgetIsTold(t *testing.T) {
 	p.turn(one, bridge.Turn{CostUSD: 0.85, Outcome: bridge.TurnInterrupted})
 	p.contains("the Arbiter", p.lastSent("arbiter"), "$0.8100 of the $1.0000", "no further Orchestrator starts")
 	p.happen("arbiter", bridge.Spent{CostUSD: 0.2})
+	p.contains("the levels", fmt.Sprint(told[contract.Budget](p)), "limit")
 	if list := told[contract.Budget](p); len(list) != 2 || list[1].Level != "limit" || cents(list[1].SpentUSD) != 105 {
 		t.Errorf("told %+v", list)
 	}
@@ -144,11 +349,7 @@ func TestLimitOfOneAgent(t *testing.T) {
 	if len(levels) != 2 || levels[0] != "warn" || levels[1] != "limit" {
 		t.Errorf("levels %q", levels)
 	}
-	raw, err := json.Marshal(report("question", "which?", true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.turn(one, bridge.Turn{CostUSD: 0.6, Verdict: raw})
+	p.costs(one, 0.6, report("question", "which?", true))
 	p.contains("the Arbiter", p.lastSent("arbiter"), "$0.4500 of the $0.5000", "has reached a limit",
 		"told to hand off")
 	p.verdict("arbiter", ruling("CONTINUE", "This one.", "to", one))
@@ -185,6 +386,10 @@ func TestLimitOfADay(t *testing.T) {
 		t.Errorf("on the next day $%v", usd)
 	}
 	p.do(input.DaySpent{Day: "2026-03-15", OthersUSD: 10})
+	if q := told[contract.Question](p); len(q) != 1 || !strings.Contains(q[0].Text, "--max-cost-per-day") {
+		t.Errorf("asked %+v", q)
+	}
+	p.do(input.InputEnded{})
 	if p.s.Ending == nil || !strings.Contains(p.s.Ending.Summary, "all runs of this day reached $10.0000") ||
 		p.s.Ending.Exit != contract.ExitLimit {
 		t.Errorf("ending %+v", p.s.Ending)

@@ -64,7 +64,8 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	a = st.Edit(id)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(m string) bool { return slices.Contains(t.MessageIDs, m) })
-	a.CurrentTool, a.ToolCall, a.InterruptedTurn, a.Interrupting = "", nil, nil, false
+	stopped := a.Stopped
+	a.CurrentTool, a.ToolCall, a.InterruptedTurn, a.Interrupting, a.Stopped = "", nil, nil, false, false
 	if a.NotifyingLevel != "" {
 		a.NotifiedLevel, a.NotifyingLevel = a.NotifyingLevel, ""
 	}
@@ -74,9 +75,6 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	st.provenLater(a)
 	st.Permission.TurnOver(&st.out, id)
 	st.tellLevels(id)
-	if st.checkBudget() {
-		return
-	}
 	if !a.Alive() {
 		return // it is being let go; its last word has no reader
 	}
@@ -86,6 +84,10 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		st.countTurn(id)
 		st.routeVerdict(id, t)
 	case bridge.TurnInterrupted:
+		if stopped {
+			st.resumeStopped(id)
+			return
+		}
 		st.interrupted(id)
 	case bridge.TurnFailed:
 		st.turnFailed(id, t)
@@ -190,13 +192,12 @@ func (st *step) interrupted(id string) {
 
 // turnFailed handles API trouble and refusals.
 func (st *step) turnFailed(id string, t bridge.Turn) {
-	a := st.Edit(id)
 	switch t.Category {
 	case bridge.CatVerdict:
 		st.correct(id, &verdict.Problem{Text: "Your verdict did not match its schema. Call StructuredOutput once " +
 			"more, with every required field."}, t)
 	case bridge.CatBudget:
-		st.limitReached("the budget of " + a.Name + " is spent")
+		st.overspent(id, t)
 	case bridge.CatUsageLimit:
 		st.limited(id, t)
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout:
@@ -209,6 +210,17 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 	default:
 		st.broken(id, t.Category, t.Error)
 	}
+}
+
+// overspent handles a process that its CLI has stopped at the limit of costs that it was started with. It answers
+// nothing more, so that another takes its place.
+func (st *step) overspent(id string, t bridge.Turn) {
+	if st.Options.MaxCostUSD <= 0 {
+		st.broken(id, t.Category, t.Error) // it is not a limit that was asked for
+		return
+	}
+	st.relaunch(id, restart.Resource, "the limit of costs that its process was started with is spent")
+	st.tell(id, conversation.KindRetry, brokenWay)
 }
 
 // retryNow goes on with a turn that API trouble cut off. The message is in the

@@ -233,7 +233,7 @@ func (b *inboxPanel) items() []inboxview.Item {
 			ways, outside := splitWays(i.Choices)
 			item.Ways = ways
 			item.Body = func(width int) []render.Line { return b.d.recovery.troubleLines(width, i.Text, outside) }
-		case inbox.Trust:
+		case inbox.Trust, inbox.Limit:
 			item.Ways, _ = splitWays(i.Choices)
 			item.Body = b.prose(i.Text)
 		case inbox.Question, inbox.Acceptance:

@@ -32,6 +32,7 @@ type recovery struct {
 var wayWords = map[string]string{
 	"retry": "Try again", "skip": "Skip the step", "fallback": "Go on with another agent", "abort": "Give the task up",
 	"cancel": "End the run", "trust": "Trust the workspace, as it is now", "without": "Go on without its settings",
+	"raise": "Raise the limit, and go on", "finish": "End the run at its limit",
 }
 
 // troubled takes an error's ways out over.

@@ -37,6 +37,7 @@ func TestLimitOfADayOverRuns(t *testing.T) {
 			}
 			asked := len(model.Requests())
 			third := with(1.9)
+			third.finishesAtLimit()
 			if r := third.finish(contract.ExitLimit); !strings.Contains(r.Summary, "all runs of this day") {
 				t.Errorf("the third: %+v", r)
 			}

@@ -248,16 +248,17 @@ func TestCutStream(t *testing.T) {
 }
 
 // TestMoneyIsSpentOnce: a run that ended for its cost ends at once when it is taken
-// up again, with nothing started; a higher limit lets it go on.
+// up again and nobody can raise its limit, with nothing started; a higher limit lets it go on.
 func TestMoneyIsSpentOnce(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: And then?, reason: r}, usage: {input: 240000, output: 10000}}\n    otherwise:", 1)
 	s := perform(t, text, nil, "--max-cost", "1")
+	s.finishesAtLimit()
 	r := s.finish(contract.ExitLimit)
 	if r.Status != contract.StatusLimit || r.CostUSD < 1 {
 		t.Errorf("result %+v", r)
 	}
-	n := s.again("--json", "--resume")
+	n := s.again("--json", "--resume", "--no-input")
 	if r := n.finish(contract.ExitLimit); !strings.Contains(r.Summary, "--max-cost") ||
 		len(n.spawns(contract.Arbiter)) != 0 {
 		t.Errorf("result %+v, spawned %+v", r, n.spawns(contract.Arbiter))

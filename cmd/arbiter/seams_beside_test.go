@@ -69,6 +69,7 @@ var beside = []besides{
 	{name: "the cost is reached", args: []string{"--max-cost", "1"},
 		play: func(h *dwelling, s *script, done func()) []*script {
 			s.send(contract.Say{Text: "spend it"})
+			s.finishesAtLimit()
 			await[contract.Result](s, "the end", nil)
 			if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
 				h.t.Errorf("result %+v", r)

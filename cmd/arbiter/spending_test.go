@@ -2,16 +2,20 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// spenders is a play in which two Orchestrators are at a command that does not end, after a
-// call of the model that is worth a dollar or so.
+// spenders is a play in which four Orchestrators wait for a file, after a call of the model that is worth a dollar or
+// so. Then each tells of progress again and again, which costs as much.
 const spenders = `name: spenders
-title: Two at work
+title: Four at work
 allow: ["Bash(*)"]
 actors:
   - name: arbiter
@@ -20,6 +24,8 @@ actors:
       - use:
           - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Spin one."}}
           - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Spin two."}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Spin three."}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Spin four."}}
       - verdict: {decision: CONTINUE, message: Patience., reason: r}
     otherwise:
       verdict: {decision: CONTINUE, message: Patience., reason: r}
@@ -28,10 +34,22 @@ actors:
     steps:
       - use: [{tool: Bash, input: {command: "until [ -e go ]; do sleep 0.1; done", description: Spin}}]
         usage: {cache_creation: 150000}
+    otherwise:
+      verdict: {kind: progress, expects_response: false, message: Spun.}
+      usage: {cache_creation: 150000}
 `
 
-// TestCostsAreSharedWhileTheyArise: what a running turn costs is told while it runs, and two
-// agents that together reach --max-cost end the run, though neither has by itself.
+// finishesAtLimit waits until the human is asked about a limit of costs, and ends the run at it.
+func (s *script) finishesAtLimit() {
+	s.t.Helper()
+	await(s, "the question about a limit", func(_ string, b contract.Question) bool {
+		return b.Question == supervisor.LimitQuestion && slices.Contains(b.Options, "finish")
+	})
+	s.send(contract.Choose{Option: "finish"})
+}
+
+// TestCostsAreSharedWhileTheyArise: what a running turn costs is told while it runs, and four agents that together reach
+// --max-cost exceed it by one turn of one agent at most. A run that is killed while it asks about the limit asks again.
 func TestCostsAreSharedWhileTheyArise(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -50,19 +68,38 @@ func TestCostsAreSharedWhileTheyArise(t *testing.T) {
 			one.send(contract.Cancel{})
 			one.finish(contract.ExitFailed)
 
-			limit := ofOne.CostUSD * 1.8
-			both := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin",
+			limit := ofOne.CostUSD * 3.3
+			all := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task", "Spin",
 				"--max-cost", fmt.Sprintf("%.4f", limit))...)
-			both.offScript = true
-			r := both.finish(contract.ExitLimit)
-			if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "the cost reached") ||
-				r.CostUSD < limit || r.CostUSD > 2*limit {
-				t.Errorf("limit %v, result %+v", limit, r)
+			all.offScript = true
+			began := await[contract.Session](all, "the session", nil)
+			if err := os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
 			}
-			for _, b := range collect[contract.Cost](both) {
-				if b.CostUSD >= limit {
-					t.Errorf("one of them had reached the limit by itself: %+v", b)
+			q := await(all, "the question about the limit", func(_ string, b contract.Question) bool {
+				return b.Question == supervisor.LimitQuestion
+			})
+			if len(q.Options) != 2 {
+				t.Errorf("asked %+v", q)
+			}
+			_ = all.cmd.Process.Kill()
+			<-all.ended
+			again := all.again("--json", "--resume")
+			again.offScript = true
+			again.finishesAtLimit()
+			r := again.finish(contract.ExitLimit)
+			turn := 0.0
+			for _, s := range []*script{all, again} {
+				for _, b := range collect[contract.Turn](s) {
+					turn = max(turn, b.CostUSD)
 				}
+				for _, b := range collect[contract.Cost](s) {
+					turn = max(turn, b.CostUSD)
+				}
+			}
+			if r.Status != contract.StatusLimit || !strings.Contains(r.Summary, "the cost reached") ||
+				r.CostUSD < limit || r.CostUSD > limit+turn {
+				t.Errorf("limit %v, a turn cost %v, result %+v", limit, turn, r)
 			}
 		})
 	}

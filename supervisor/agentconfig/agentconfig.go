@@ -54,9 +54,9 @@ func (r Run) Config(a *roster.Agent) bridge.AgentConfig {
 		c.Env = policy.GitEnvironment(c.Env)
 	}
 	if o.MaxCostUSD > 0 {
-		// The limit is shared: the run ends once all agents together have reached it. This
-		// stops a process whose costs are not told in time.
-		c.MaxBudgetUSD = max(o.MaxCostUSD-r.Spent, 0.01)
+		// The limit is shared, and the supervisor keeps it. This only stops a turn that does not end: when the run
+		// has cost twice its limit. A session's costs go on counting when it is resumed.
+		c.MaxBudgetUSD = max(o.MaxCostUSD-r.Spent, 0) + o.MaxCostUSD + a.Spent()
 	}
 	hooks := r.Hooks(a)
 	c.Hooks = &hooks

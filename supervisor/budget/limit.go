@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -69,6 +70,42 @@ func (s *State) Reached(l Limits, spent float64) (Limit, bool) {
 		}
 	}
 	return Limit{}, false
+}
+
+// dearest is what a report may cost, in dollars, as long as none has told: about what a model takes for one call with a
+// context of 300,000 tokens that is not cached.
+const dearest = 5
+
+// Observe takes in what the turn of an Orchestrator has cost since its last report, or since it began.
+func (s *State) Observe(usd float64) { s.StepUSD = max(s.StepUSD, usd) }
+
+// Room returns how many turns may run at once. What is left must be enough for what all of them but one may cost before
+// they report again. So there is less room the less is left, and the last turn may go on to its end whatever it costs:
+// all together exceed a limit by that one turn at most. There is no room once a limit is spent.
+func (s *State) Room(l Limits, spent float64) int {
+	room, step := math.MaxInt, s.StepUSD
+	if step <= 0 {
+		step = dearest
+	}
+	for _, limit := range s.Shared(l, spent) {
+		left := limit.LimitUSD - limit.SpentUSD
+		switch {
+		case limit.LimitUSD <= 0:
+		case left <= 0:
+			return 0
+		case left/step < maxTurns:
+			room = min(room, int(math.Ceil(left/step)))
+		}
+	}
+	return room
+}
+
+// maxTurns is more turns than ever run at once.
+const maxTurns = 10_000
+
+// Raised returns a limit that leaves half of the old one to be spent, in whole cents.
+func (l Limit) Raised() float64 {
+	return math.Ceil((max(l.SpentUSD, l.LimitUSD)+l.LimitUSD/2)*100) / 100
 }
 
 // TellLevels emits a budget event for each shared limit whose level is another than was told last. It returns the

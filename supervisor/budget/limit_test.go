@@ -15,3 +15,31 @@ func TestLevel(t *testing.T) {
 		}
 	}
 }
+
+// TestRoom shrinks with what is left, and with what a report may cost.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct {
+		s     State
+		spent float64
+		want  int
+	}{
+		{State{StepUSD: 0.5}, 0, 20}, {State{StepUSD: 0.5}, 8, 4}, {State{StepUSD: 0.5}, 9, 2},
+		{State{StepUSD: 0.5}, 9.5, 1}, {State{StepUSD: 0.5}, 9.99, 1}, {State{StepUSD: 0.5}, 10, 0}, {State{}, 0, 2},
+		{State{StepUSD: 0.5, Day: Day{OthersUSD: 99.5}}, 0, 1},
+	} {
+		if got := c.s.Room(Limits{RunUSD: 10, DayUSD: 100}, c.spent); got != c.want {
+			t.Errorf("%+v, $%v spent: room for %d turns, want %d", c.s, c.spent, got, c.want)
+		}
+	}
+	if got := (&State{}).Room(Limits{}, 1e9); got < 1e6 {
+		t.Errorf("without limits there is room for %d turns", got)
+	}
+	for _, c := range []struct {
+		l    Limit
+		want float64
+	}{{Limit{SpentUSD: 10, LimitUSD: 10}, 15}, {Limit{SpentUSD: 12.345, LimitUSD: 10}, 17.35}} {
+		if got := c.l.Raised(); got != c.want {
+			t.Errorf("%+v is raised to %v, want %v", c.l, got, c.want)
+		}
+	}
+}

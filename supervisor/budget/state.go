@@ -19,6 +19,8 @@ type State struct {
 	Day       Day          `json:",omitzero"`
 	Windows   []Window     `json:",omitempty"` // by name
 	HeldUntil time.Time    `json:",omitzero"`  // nothing is sent before: the reserve of a window is reached
+	StepUSD   float64      `json:",omitempty"` // the most that an Orchestrator's turn has cost between two reports
+	AskedAt   time.Time    `json:",omitzero"`  // a human is asked what to do about a limit that is spent
 	Runtime   Runtime
 }
 

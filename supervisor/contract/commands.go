@@ -84,12 +84,12 @@ type (
 	SetAcceptance struct {
 		Criteria []AcceptanceCriterion `json:"criteria"`
 	}
-	// Choose takes one of the recovery options last offered.
+	// Choose takes one of the options last offered.
 	Choose struct {
 		Option string `json:"option"`
 	}
 	// Configure changes one setting of the run: the model of one agent, or of all and of those
-	// to come; how permissions are decided; or it adds a permission rule.
+	// to come; how permissions are decided; a limit of costs; or it adds a permission rule.
 	Configure struct {
 		ID          string `json:"id,omitempty"` // with Model
 		Model       string `json:"model,omitempty"`
@@ -99,6 +99,10 @@ type (
 		Deny        string `json:"deny,omitempty"`
 		// AcceptRisk goes with Permissions allow-all, which is refused without it.
 		AcceptRisk bool `json:"i_accept_the_risk,omitempty"`
+		// Limits of costs, in US dollars; nil: as it is, 0: none.
+		MaxCost         *float64 `json:"max_cost,omitempty"`
+		MaxCostPerAgent *float64 `json:"max_cost_per_agent,omitempty"`
+		MaxCostPerDay   *float64 `json:"max_cost_per_day,omitempty"`
 	}
 	// Revert takes one change of the run back: a file, or with Hunk one place of it, becomes what it was when the
 	// run began. Path is relative to the top of the work tree. Seen is the object of the contents that it is about.

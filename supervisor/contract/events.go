@@ -248,6 +248,8 @@ type (
 	Question struct {
 		Text     string `json:"text"`
 		Question string `json:"question,omitempty" jsonschema:"Its id in the inbox; absent: choose answers it."`
+		// Options are there where a choose command answers it.
+		Options []string `json:"options,omitempty" jsonschema:"What a choose command may take; absent: a message answers it."`
 	}
 	// Accepted and Rejected answer a command.
 	Accepted struct {

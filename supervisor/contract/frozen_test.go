@@ -48,7 +48,7 @@ var commandLines = []string{
 	`{"type":"choose","ref":"r","option":"retry"}`,
 	`{"type":"configure"}`,
 	`{"type":"configure","ref":"r","id":"orch-1","model":"opus","permissions":"allow-all","allow":"Edit","ask":"Write","deny":"Bash(rm *)",` +
-		`"i_accept_the_risk":true}`,
+		`"i_accept_the_risk":true,"max_cost":5,"max_cost_per_agent":1.5,"max_cost_per_day":0}`,
 	`{"type":"continue"}`,
 	`{"type":"continue","ref":"r"}`,
 	`{"type":"detach","id":"orch-1"}`,

@@ -29,6 +29,7 @@ type field struct {
 	items    []field // an array of objects with these fields instead of a string
 	item     any     // of items: such an object, with its defaults
 	flag     bool    // true or false instead of a string
+	number   bool    // a number instead of a string, kept as *float64
 	about    string
 }
 
@@ -99,11 +100,11 @@ var forms = []form{
 			{name: "criteria", required: true, items: criterionFields, item: AcceptanceCriterion{},
 				about: "All criteria, in order; empty: none."},
 		}},
-	{Choose{}, "Takes one of the recovery options last offered.", []field{
-		{name: "option", required: true, about: "The option, as in the error's recovery_options."},
+	{Choose{}, "Takes one of the options last offered by an error or a question.", []field{
+		{name: "option", required: true, about: "The option, as in recovery_options or options."},
 	}},
 	{Configure{}, "Changes one setting of the run, at once and for later lives of it: a model, how permissions are " +
-		"decided, or one permission rule more. Requests that wait are decided by it, too.", []field{
+		"decided, one permission rule more, or a limit of costs. Requests that wait are decided by it, too.", []field{
 		{name: "id", about: "With model: the agent's id; absent: all, and those to come."},
 		{name: "model", about: "The model's name or alias, as the CLI takes it."},
 		{name: "permissions", enum: fieldEnums["session.permissions"],
@@ -113,6 +114,10 @@ var forms = []form{
 		{name: "deny", about: "A permission rule of what is denied; it comes before ask and allow."},
 		{name: "i_accept_the_risk", flag: true,
 			about: "With permissions allow-all, which lets every agent run anything unasked: that this is meant."},
+		{name: "max_cost", number: true, about: "The limit of the run's costs in US dollars; 0: none."},
+		{name: "max_cost_per_agent", number: true, about: "The limit of one Orchestrator's costs; 0: none."},
+		{name: "max_cost_per_day", number: true,
+			about: "The limit of the costs of all runs of a day, in a run that began with one; 0: none."},
 	}},
 	{Revert{}, "Takes one change of the run back: a file, or one place of it, becomes what it was when the run began. " +
 		"It is refused if the file was modified since the last snapshot. The answer comes when it is done. The agents " +
@@ -260,7 +265,7 @@ func checkFields(kind, where string, fields []field, all []jsonl.Member, into re
 	return nil
 }
 
-// take is the value of a field: a string, a flag, or a list of objects.
+// take is the value of a field: a string, a flag, a number, or a list of objects.
 func take(kind, name string, f field, value json.RawMessage) (any, error) {
 	if f.name == "ref" {
 		return refText(value)
@@ -273,6 +278,16 @@ func take(kind, name string, f field, value json.RawMessage) (any, error) {
 			return nil, fmt.Errorf("%s: field `%s`: expected true or false, got %s", kind, name, jsonl.KindOf(value))
 		}
 		return value[0] == 't', nil
+	}
+	if f.number {
+		if jsonl.KindOf(value) != "a number" {
+			return nil, fmt.Errorf("%s: field `%s`: expected a number, got %s", kind, name, jsonl.KindOf(value))
+		}
+		var n float64
+		if err := json.Unmarshal(value, &n); err != nil {
+			return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
+		}
+		return &n, nil
 	}
 	if jsonl.KindOf(value) != "a string" {
 		return nil, fmt.Errorf("%s: field `%s`: expected a string, got %s", kind, name, jsonl.KindOf(value))

@@ -147,6 +147,8 @@ func object(about string, fields []field) *jsonschema.Schema {
 			p.Type, p.Items = "array", object("One of them.", f.items)
 		case f.flag:
 			p.Type = "boolean"
+		case f.number:
+			p.Type = "number"
 		case f.enum != nil:
 			p.Enum = anys(f.enum)
 		case f.required:

@@ -1,5 +1,5 @@
 // Package inbox lists what waits for a human in a run: questions, decisions about acceptance, permission requests,
-// trust in the workspace, and choices after a failure.
+// trust in the workspace, limits of costs, and choices after a failure.
 //
 // The list is a function of the run's state and of nothing else. So it is the same for every client, and after a
 // resume it holds what is really open. Every sign that a human is awaited derives from it: badge, bell, title and
@@ -29,6 +29,7 @@ const (
 	Permission Kind = "permission" // a permission command answers it
 	Trust      Kind = "trust"      // a choose command answers it
 	Recovery   Kind = "recovery"   // a choose command answers it
+	Limit      Kind = "limit"      // a limit of costs is spent: a choose command answers it
 )
 
 // Item is one thing that waits for a human.
@@ -46,6 +47,9 @@ type Item struct {
 	// Optional says that an agent may settle it as well: nothing stands still until a human does.
 	Optional bool `json:"optional,omitempty"`
 }
+
+// Chosen reports whether a choose command answers items of a kind.
+func (k Kind) Chosen() bool { return k == Trust || k == Recovery || k == Limit }
 
 // Age returns how long an item has waited.
 func (i Item) Age(now time.Time) time.Duration { return max(now.Sub(i.Since), 0) }
@@ -95,6 +99,10 @@ func choices(s *supervisor.State) []Item {
 		list = append(list, Item{
 			ID: "trust", Kind: Trust, Agent: contract.Supervisor, Text: text, Since: q.At, Choices: s.TrustOptions(),
 		})
+	}
+	if options := s.LimitOptions(); options != nil {
+		list = append(list, Item{ID: supervisor.LimitQuestion, Kind: Limit, Agent: contract.Supervisor,
+			Text: s.LimitText(), Since: s.Budget.AskedAt, Choices: options})
 	}
 	for _, a := range s.Agents {
 		parked := a.Role == roster.RoleArbiter && a.Status == roster.Parked

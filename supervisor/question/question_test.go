@@ -1,6 +1,7 @@
 package question
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func TestQuestionsJoin(t *testing.T) {
 		t.Errorf("the copy before was changed: %+v", before.Open)
 	}
 	list := asked(t, c)
-	if len(list) != 3 || list[0] != list[2] || list[1].Question != "question-2" {
+	if len(list) != 3 || !reflect.DeepEqual(list[0], list[2]) || list[1].Question != "question-2" {
 		t.Errorf("emitted: %+v", list)
 	}
 	if !s.AwaitsAnswer() || !s.IsNeededBy("orch-2") || s.IsNeededBy("orch-3") || s.Undecided() {

@@ -63,6 +63,7 @@ type AgentSpending struct {
 	CostUSD float64
 	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
 	Level   string       `json:",omitempty"` // of its limit of costs that was told last
+	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a limit of costs
 }
 
 // Engaged reports whether it is an Orchestrator that works, or has asked and waits.

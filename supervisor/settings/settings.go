@@ -1,4 +1,5 @@
-// Package settings changes the settings of a run that a human changes while it runs: permissions and rules.
+// Package settings changes the settings of a run that a human changes while it runs: permissions, rules
+// and limits of costs.
 package settings
 
 import (
@@ -20,6 +21,7 @@ const (
 	Nothing Change = iota // the command was rejected, or changes nothing
 	Policy                // requests that wait are held against other rules
 	Model                 // the command is about a model, and is not answered yet
+	Costs                 // a limit of costs is another
 )
 
 // Configure changes one setting in the options of the run, and answers the command.
@@ -32,10 +34,16 @@ func Configure(c *effect.Collector, o *runconfig.Options, ref string, cmd contra
 			given = append(given, name)
 		}
 	}
+	for name, usd := range costLimits(cmd) {
+		if usd != nil {
+			given = append(given, name)
+		}
+	}
 	slices.Sort(given)
 	switch {
 	case len(given) == 0:
-		c.Reject(ref, "configure changes nothing: give model, permissions, allow, ask or deny")
+		c.Reject(ref, "configure changes nothing: give model, permissions, allow, ask, deny or a "+
+			"limit such as max_cost")
 	case len(given) > 1:
 		c.Reject(ref, "configure changes one setting at a time, and %s are given", strings.Join(given, " and "))
 	case cmd.AcceptRisk && cmd.Permissions != string(policy.ModeAllowAll):
@@ -43,13 +51,43 @@ func Configure(c *effect.Collector, o *runconfig.Options, ref string, cmd contra
 	case given[0] == "model":
 		return Model
 	case cmd.ID != "":
-		c.Reject(ref, "permissions hold for every agent of the run: leave out id")
+		c.Reject(ref, "%s holds for every agent of the run: leave out id", given[0])
+	case strings.HasPrefix(given[0], "max_cost"):
+		return configureCost(c, o, ref, given[0], *costLimits(cmd)[given[0]])
 	case given[0] == "permissions":
 		return configureMode(c, o, ref, cmd)
 	default:
 		return configureRule(c, o, ref, given[0], strings.TrimSpace(cmd.Allow+cmd.Ask+cmd.Deny))
 	}
 	return Nothing
+}
+
+// costLimits are the limits of costs that a command may change.
+func costLimits(cmd contract.Configure) map[string]*float64 {
+	return map[string]*float64{"max_cost": cmd.MaxCost, "max_cost_per_agent": cmd.MaxCostPerAgent,
+		"max_cost_per_day": cmd.MaxCostPerDay}
+}
+
+// configureCost changes a limit of costs.
+func configureCost(c *effect.Collector, o *runconfig.Options, ref, name string, usd float64) Change {
+	limit := map[string]*float64{"max_cost": &o.MaxCostUSD, "max_cost_per_agent": &o.MaxCostPerAgent,
+		"max_cost_per_day": &o.MaxCostPerDay}[name]
+	switch {
+	case usd < 0:
+		c.Reject(ref, "%s %g: must not be negative", name, usd)
+		return Nothing
+	case limit == &o.MaxCostPerDay && *limit <= 0:
+		c.Reject(ref, "this run does not follow the costs of others: begin or resume one with --max-cost-per-day")
+		return Nothing
+	}
+	*limit = usd
+	text := fmt.Sprintf("%s: $%.2f", name, usd)
+	if usd == 0 {
+		text = name + ": no limit"
+	}
+	c.Accept(ref, text)
+	c.Emit(contract.Supervisor, contract.Notice{Text: "The human changed a limit of costs of this run: " + text + "."})
+	return Costs
 }
 
 // configureMode changes what becomes of tool calls that no rule is about.

@@ -14,6 +14,8 @@ func Asks(i inbox.Item, name string) string {
 		return name + " asks leave"
 	case inbox.Trust:
 		return "The workspace needs your trust"
+	case inbox.Limit:
+		return "The limit of costs is spent"
 	case inbox.Recovery:
 		if i.Optional {
 			return name + " has failed"

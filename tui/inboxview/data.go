@@ -66,7 +66,7 @@ func (p *Panel) hints(at Item) []string {
 	if len(p.items) > 1 {
 		list = append(list, "j k: the others")
 	}
-	if n := p.kindOf(at); n > 1 && at.Kind != inbox.Trust && at.Kind != inbox.Recovery {
+	if n := p.kindOf(at); n > 1 && !at.Kind.Chosen() {
 		list = append(list, fmt.Sprintf("A: all %s", several(n, at)))
 	}
 	return append(list, "Esc: later")

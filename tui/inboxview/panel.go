@@ -143,7 +143,7 @@ func (p *Panel) All() (why string) {
 	if !ok {
 		return "Nothing waits for you."
 	}
-	if at.Kind == inbox.Trust || at.Kind == inbox.Recovery {
+	if at.Kind.Chosen() {
 		return "A choice is made for one at a time."
 	}
 	var many []Item

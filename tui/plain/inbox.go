@@ -49,7 +49,7 @@ func (v *narrator) howTo(i inbox.Item) string {
 	switch i.Kind {
 	case inbox.Permission:
 		return fmt.Sprintf("answer with %d y, %d run, %d always, or %d n REASON", n, n, n, n)
-	case inbox.Trust, inbox.Recovery:
+	case inbox.Trust, inbox.Recovery, inbox.Limit:
 		return fmt.Sprintf("/answer %d %s", n, sanitize.Line(strings.Join(i.Choices, ", or "), 300))
 	case inbox.Question, inbox.Acceptance:
 	}

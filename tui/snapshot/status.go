@@ -55,6 +55,8 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 	case s.Budget.Holds():
 		d.Word = "Held for the plan's reserve, until " + s.Budget.HeldUntil.In(now.Location()).Format("Mon 15:04")
 		d.Tone = render.Warn
+	case s.LimitOptions() != nil:
+		d.Word, d.Tone = "Held: the limit of costs is spent", render.Warn
 	case s.Conversation.Held:
 		d.Word, d.Tone = "Held", render.Warn
 	default:

@@ -50,7 +50,7 @@ func (s *Server) forHuman(i control.InboxItem) bool {
 	switch inbox.Kind(i.Kind) {
 	case inbox.Permission:
 		return !s.o.ModelAnswers
-	case inbox.Trust:
+	case inbox.Trust, inbox.Limit:
 		return true
 	}
 	return false
@@ -67,7 +67,7 @@ func (s *Server) formOf(run string, i control.InboxItem) (form, error) {
 		}
 		return permissionForm(about, compact(s.o.Full(contract.Event{ID: i.Agent, Body: r})), r,
 			s.o.Typed("status", run)), nil
-	case inbox.Trust, inbox.Recovery:
+	case inbox.Trust, inbox.Recovery, inbox.Limit:
 		f := form{message: about + clip(sanitize.Text(i.Text), maxForm)}
 		for _, c := range i.Choices {
 			f.options = append(f.options, option{sanitize.Line(c, 60), contract.Choose{Option: c}})

@@ -82,7 +82,7 @@ func (s *Server) waitingItem(run string, i control.InboxItem, most int) Item {
 		if s.o.ModelAnswers {
 			item.Answer = "You or the user decide: answer with request and behavior."
 		}
-	case inbox.Trust:
+	case inbox.Trust, inbox.Limit:
 		item.Answer = "The user decides: " + s.o.Typed("choose", run, strings.Join(i.Choices, "|"))
 	case inbox.Recovery:
 		item.Answer = "Answer with one of the choices as choice."

@@ -82,7 +82,7 @@ function make(item) {
     put(error, r.message || "It was refused.");
     buttons.forEach((b) => { b.disabled = false; });
   };
-  const make = { permission, question, acceptance: question, trust: choice, recovery: choice }[item.kind] ?? question;
+  const make = { permission, question, acceptance: question, trust: choice, recovery: choice, limit: choice }[item.kind] ?? question;
   const el = h("li", { class: "card " + item.kind, "data-item": item.id, "aria-labelledby": id },
     h("div", { class: "card-head" }, h("h3", { id, tabindex: "-1" }, title), age),
     ...make(item, send, id), error);
@@ -96,6 +96,7 @@ function titleOf(item) {
     case "acceptance": return "The result was rejected too often";
     case "trust": return "Do you trust this workspace?";
     case "recovery": return `${who} failed`;
+    case "limit": return "The limit of costs is spent";
   }
   return item.agent === "supervisor" ? "You are asked" : `${who} asks`;
 }
