@@ -139,6 +139,7 @@ func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 	s.gone()
 	awaitGone(t, s.run())
 	n := s.again("--json", "--resume")
+	n.send(contract.Continue{}) // it was paused
 	bash = await(n, "a request for Bash", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
 	n.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
 	await[contract.Result](n, "the result", nil)

@@ -264,6 +264,7 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		l.resumed, r.run = true, b.Session
 		l.connect()
 		if b.Resumed {
+			l.send("go on", contract.Continue{}) // it may have been paused when its process was killed
 			r.close(l)
 		}
 	case contract.Question:
