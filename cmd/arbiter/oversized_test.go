@@ -80,7 +80,7 @@ func TestWordTooLarge(t *testing.T) {
 }
 
 // TestPausedAndLeft: a human who pauses a run and closes its stdin has left nobody who could
-// continue it. It ends, and can be taken up.
+// continue it. It ends, and can be taken up and continued.
 func TestPausedAndLeft(t *testing.T) {
 	for _, c := range []contract.CommandBody{contract.Pause{}, contract.Halt{}} {
 		t.Run(c.CommandType(), func(t *testing.T) {
@@ -92,7 +92,11 @@ func TestPausedAndLeft(t *testing.T) {
 			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
 				t.Errorf("result %+v", r)
 			}
-			s.namedAfter("Call it nameless.")
+			n := s.again("--json", "--resume") // it is still paused
+			await[contract.Question](n, "the question again", nil)
+			n.send(contract.Continue{})
+			n.send(contract.Say{Text: "Call it nameless."})
+			n.finish(contract.ExitComplete)
 		})
 	}
 }
