@@ -90,8 +90,8 @@ func (st *step) endUncontinued() {
 	if st.Halted {
 		how = "halted"
 	}
-	st.end(contract.StatusNeedsInput, "the run was "+how+" by a human, and none is present to continue it: resume it, and "+
-		"continue it or give it a message", contract.ExitNeedsInput, machine.GiveUp)
+	st.end(contract.StatusNeedsInput, "the run was "+how+" by a human, and none is present to continue it: resume "+
+		"it, and continue it or give it a message", contract.ExitNeedsInput, machine.GiveUp)
 }
 
 // unreadWords are words of the human's that were accepted, and that the Arbiter has not read

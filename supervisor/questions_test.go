@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // exhausted plays a run up to the point where the human is asked about criteria that do not hold.
@@ -117,4 +119,26 @@ func TestQuestionsAreToldApart(t *testing.T) {
 		t.Errorf("still open: %+v", p.s.Question.Open)
 	}
 	p.folds()
+}
+
+// TestAnsweredByTheNextProcess: a run that ended with a question for a human is taken up with the answer, and nobody is
+// there to be asked again. The Arbiter reads the answer, and not that there is none.
+func TestAnsweredByTheNextProcess(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "But which?"))
+	if _, exit := p.finished(); exit != contract.ExitNeedsInput {
+		t.Fatalf("exit %d", exit)
+	}
+	p.resume("The blue one.")
+	p.back(bridge.DeliveryAbsent)
+	p.contains("the Arbiter reads", p.lastSent("arbiter"), "The blue one.")
+	for _, m := range told[contract.Message](p) {
+		if strings.Contains(m.Text, "No human is present") {
+			t.Errorf("told %q", m.Text)
+		}
+	}
+	if p.s.Question.Open != nil {
+		t.Errorf("still open: %q", p.s.Question.Open.Text)
+	}
 }

@@ -427,25 +427,3 @@ func TestNothingUnderWay(t *testing.T) {
 	}
 	p.contains("the Arbiter", p.lastSent("arbiter"), "nothing is under way", "orch-1")
 }
-
-// TestAnsweredByTheNextProcess: a run that ended with a question for a human is taken up with the answer, and nobody is
-// there to be asked again. The Arbiter reads the answer, and not that there is none.
-func TestAnsweredByTheNextProcess(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "But which?"))
-	if _, exit := p.finished(); exit != contract.ExitNeedsInput {
-		t.Fatalf("exit %d", exit)
-	}
-	p.resume("The blue one.")
-	p.back(bridge.DeliveryAbsent)
-	p.contains("the Arbiter reads", p.lastSent("arbiter"), "The blue one.")
-	for _, m := range told[contract.Message](p) {
-		if strings.Contains(m.Text, "No human is present") {
-			t.Errorf("told %q", m.Text)
-		}
-	}
-	if p.s.Question.Open != nil {
-		t.Errorf("still open: %q", p.s.Question.Open.Text)
-	}
-}

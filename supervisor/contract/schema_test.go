@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -75,8 +76,12 @@ func declared(t *testing.T, method string) []string {
 	t.Helper()
 	var names []string
 	fset := token.NewFileSet()
-	for _, file := range []string{"events.go", "workspace.go", "spending.go", "acceptance.go", "commands.go",
-		"line.go"} {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+	for _, file := range files {
 		f, err := parser.ParseFile(fset, file, nil, 0)
 		if err != nil {
 			t.Fatal(err)
