@@ -2,79 +2,120 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// localHost is a host that is a local command with a home and a search path of its own: it writes the configuration of
-// a user who has it, and returns that file's directory as the flags need it.
-func localHost(t *testing.T, claude string, slots int) (config string) {
-	t.Helper()
-	dir := gittest.Temp(t)
-	bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
-	for _, d := range []string{bin, home} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+// hostKind is a kind of hosts that a run is played on.
+type hostKind struct {
+	name  string
+	chose string // --hosts
+	slots int
+	// commands starts the hosts, with arbiter and claude on them, and returns how each is reached, by name.
+	commands func(t *testing.T, claude string) map[string]string
+}
+
+// hostKinds are a command with a home and a search path of its own, and an sshd with another account.
+func hostKinds() []hostKind {
+	return []hostKind{
+		{"a command", "box", 4, func(t *testing.T, claude string) map[string]string {
+			dir := gittest.Temp(t)
+			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
+			for _, d := range []string{bin, home} {
+				if err := os.MkdirAll(d, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			equip(t, bin, claude)
+			return map[string]string{"box": fmt.Sprintf("env, -i, HOME=%s, 'PATH=%s:/usr/local/bin:/usr/bin:/bin'", home, bin)}
+		}},
+		{"ssh", "box", 4, func(t *testing.T, claude string) map[string]string {
+			ssh := hosttest.NewSSH(t)
+			equip(t, ssh.Bin, claude)
+			return map[string]string{"box": "ssh, -F, " + ssh.Config + ", far"}
+		}},
 	}
-	arbiter, err := exec.LookPath("arbiter")
+}
+
+// configuration writes the user's configuration with the hosts.
+func (k hostKind) configuration(t *testing.T, claude string) string {
+	t.Helper()
+	commands := k.commands(t, claude)
+	text := "hosts:\n"
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		text += fmt.Sprintf("  %s:\n    command: [%s]\n    slots: %d\n    pass_env: [ANTHROPIC_BASE_URL, "+
+			"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", name, commands[name], k.slots)
+	}
+	return write(t, text, t.TempDir(), "config.yaml")
+}
+
+// TestOrchestratorsOnHosts: four work on other hosts, two of them on the same line. Their work is brought back and
+// merged here, a conflict goes back to its author, and the run ends as if they had worked here. Each kind of host is
+// played with the stand-in or the real CLI; with ARBITER_LONG=1 with both.
+func TestOrchestratorsOnHosts(t *testing.T) {
+	for i, k := range hostKinds() {
+		t.Run(k.name, func(t *testing.T) {
+			for j, p := range players(t) {
+				if os.Getenv("ARBITER_LONG") == "" && i%2 != j%2 {
+					continue
+				}
+				t.Run(p.name, func(t *testing.T) { playOnHosts(t, k, p) })
+			}
+		})
+	}
+}
+
+func playOnHosts(t *testing.T, k hostKind, p player) {
+	claude := ""
+	if p.real {
+		claude = p.args[len(p.args)-1]
+	}
+	config := k.configuration(t, claude)
+	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
+	meet, err := os.MkdirTemp("", "meet") // agents of another account meet there, too
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, program := range map[string]string{"arbiter": arbiter, "claude": claude} {
-		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() { _ = os.RemoveAll(meet) })
+	if err := os.Chmod(meet, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s, model := hiredIn(t, p, strings.ReplaceAll(fourHands, "MEET", meet), repo.Path, "--config", config, "--hosts", k.chose,
+		"--isolation", "worktree", "--lease", "30s", "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+		"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	if list := model.Problems(); len(list) > 0 {
+		t.Errorf("the play left its script: %v\n%s", list, s.dump())
+	}
+	merged := 0
+	for _, b := range collect[contract.Merge](s) {
+		if b.Status == "merged" {
+			merged++
 		}
 	}
-	path := bin + ":/usr/local/bin:/usr/bin:/bin"
-	return write(t, fmt.Sprintf("hosts:\n  box:\n    command: [env, -i, HOME=%s, 'PATH=%s']\n    slots: %d\n"+
-		"    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n",
-		home, path, slots), dir, "config.yaml")
-}
-
-// TestOrchestratorsOnAHost: four work on another host, two of them on the same line. Their work is brought back and
-// merged here, a conflict goes back to its author, and the run ends as if they had worked here.
-func TestOrchestratorsOnAHost(t *testing.T) {
-	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
-			claude := p.args[len(p.args)-1]
-			if !p.real {
-				claude = standInProgram(t)
-			}
-			config := localHost(t, claude, 4)
-			play := strings.ReplaceAll(fourHands, "MEET", t.TempDir())
-			s, model := hiredIn(t, p, play, repo.Path, "--config", config, "--hosts", "box", "--isolation", "worktree",
-				"--lease", "30s", "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
-				"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
-			}
-			var hosts []string
-			for _, b := range collect[contract.Spawn](s) {
-				hosts = append(hosts, b.Host)
-			}
-			if !slices.Contains(hosts, "box") {
-				t.Errorf("agents lived on %q", hosts)
-			}
-			var stands []string
-			for _, b := range collect[contract.Host](s) {
-				stands = append(stands, b.Status)
-			}
-			if got := strings.Join(stands, " "); !strings.HasPrefix(got, "waiting up") {
-				t.Errorf("the host was %s\n%s", got, s.dump())
-			}
-		})
+	lived, stood := map[string]bool{}, map[string]string{}
+	for _, b := range collect[contract.Spawn](s) {
+		lived[b.Host] = true
+	}
+	for _, b := range collect[contract.Host](s) {
+		stood[b.Name] += b.Status + " "
+	}
+	delete(lived, "") // the Arbiter
+	if merged < 4 || len(lived) != len(stood) {
+		t.Errorf("%d merges; agents lived on %v, hosts were %v\n%s", merged, lived, stood, s.dump())
+	}
+	for name, stands := range stood {
+		if !lived[name] || !strings.HasPrefix(stands, "waiting up ") {
+			t.Errorf("host %s was %s\n%s", name, stands, s.dump())
+		}
 	}
 }

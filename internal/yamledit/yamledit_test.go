@@ -55,7 +55,7 @@ func TestEdit(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", key, err)
 		}
-		if out, err = Remove(out, key); err != nil {
+		if _, err = Remove(out, key); err != nil {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -1,9 +1,9 @@
 // Package hosttest starts hosts for tests on this machine: a real sshd with another account and another home, a Slurm
 // of two nodes, and a relay that delays, resets and swallows what goes over a link.
 //
-// They need root and packages that scripts/packages installs. Without them a test is skipped; where $CI is set, as in
-// .ci/run, it fails. Outside of CI they are started only if ARBITER_TEST_HOSTS is set, because they add an account to
-// the system. Everything listens on loopback alone and ends with its test.
+// They need root and packages that scripts/packages installs. Without them a test is skipped, and .ci/run says so.
+// Outside of CI they are started only if ARBITER_TEST_HOSTS is set, because they add an account to the system.
+// Everything listens on loopback alone and ends with its test.
 package hosttest
 
 import (
@@ -19,7 +19,7 @@ import (
 // patience is how long something is waited for that must happen. It is a failure's deadline, never a measure.
 const patience = time.Minute
 
-// need skips the test unless it is wanted, and fails it if it is wanted and cannot be.
+// need skips the test unless it is wanted and the programs are there.
 func need(t testing.TB, programs ...string) {
 	t.Helper()
 	if os.Getenv("CI") == "" && os.Getenv("ARBITER_TEST_HOSTS") == "" {

@@ -71,7 +71,7 @@ func (m *Machine) find(ctx context.Context, orchestrator int) (*workspace.Repo, 
 	}
 	w, ok, err := dirs.Find(orchestrator)
 	if err == nil && !ok {
-		err = fmt.Errorf("Orchestrator %d has no directory on this host", orchestrator)
+		err = fmt.Errorf("there is no directory of Orchestrator %d on this host", orchestrator)
 	}
 	return repo, dirs, w, err
 }
