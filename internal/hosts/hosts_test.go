@@ -64,7 +64,7 @@ func TestMistakes(t *testing.T) {
 		"hosts: {box: {command: [ssh], port: 1}}":                `unknown field "port"; a host takes command, dir, slots, end and pass_env`,
 		"hosts: {box: {command: [ssh], dir: work}}":              "neither an absolute path nor one below ~/",
 		"hosts: {box: {command: [ssh], dir: ~/}}":                "name a directory of its own",
-		"hosts: {box: {command: [ssh], dir: /a/../b}}":           "must not contain '..'",
+		"hosts: {box: {command: [ssh], dir: /a/../b}}":           "without '..'",
 		"hosts: {box: {command: [ssh], dir: /a b}}":              "safe in a shell",
 		"hosts: {box: {command: [ssh], pass_env: [A=b]}}":        "not the name of a variable",
 		"pools: {a: [box]}":                                      `pools.a[0]: there is no host "box"; there is here`,

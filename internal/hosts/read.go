@@ -127,7 +127,7 @@ func checkDir(dir string) error {
 	case !home && !strings.HasPrefix(dir, "/"):
 		return fmt.Errorf("%q is neither an absolute path nor one below ~/", dir)
 	case path.Clean("/"+below) == "/" || slices.Contains(strings.Split(dir, "/"), ".."):
-		return fmt.Errorf("%q must be a directory of its own, and must not contain '..'", dir)
+		return fmt.Errorf("%q does not work: name a directory of its own, without '..'", dir)
 	}
 	if err := CheckWords(strings.TrimPrefix(dir, "~")); err != nil {
 		return fmt.Errorf("%q: only letters, digits and ._/=:@%%+,- are safe in a shell", dir)
