@@ -82,7 +82,6 @@ func TestParseSlashErrors(t *testing.T) {
 		"/note":               `/note: TEXT is missing – write /note TEXT`,
 		"/to orch-1":          `/to: TEXT is missing behind AGENT – write /to AGENT TEXT`,
 		"/kill":               `/kill: AGENT is missing – write /kill AGENT`,
-		"/model":              `/model: NAME is missing – write /model NAME [AGENT]`,
 		"/pause now\nplease":  `/pause takes nothing, but "now…" stands behind it – write /pause alone; to send it as text, begin with "//"`,
 		"/allow everything":   `/allow: "everything" is not known here, only run and always are – write /allow [run|always] [RULE]`,
 		"/permissions all":    `/permissions: "all" is none of ask, rules, accept-edits, allow-all – write /permissions [MODE] [i-accept-the-risk]`,

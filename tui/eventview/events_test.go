@@ -214,6 +214,12 @@ func samples() map[string][]history.Entry {
 			told("orch-1", contract.Quiet{Seconds: 312, Doing: "Bash go test ./..."}),
 			told("arbiter", contract.Quiet{Seconds: 300, Doing: "thinking"}),
 		},
+		"host": {
+			told("supervisor", contract.Host{Name: "box", Status: contract.HostWaiting, Reason: "it is being started"}),
+			told("supervisor", contract.Host{Name: "box", Status: contract.HostUp}),
+			told("supervisor", contract.Host{Name: "box", Status: contract.HostLost, Reason: "the link broke"}),
+			told("supervisor", contract.Host{Name: "box", Status: contract.HostDown, Reason: "parked: permission denied"}),
+		},
 		"halted": {told("human", contract.Halted{By: "screen"}), told("human", contract.Halted{By: "socket"})},
 		"permission": {
 			told("orch-1", contract.Permission{Request: "r2", Behavior: "allow", By: "human", Tool: "Bash", Rule: "Bash(go test *)", Scope: "always", Action: "0123456789abcdef"}),
