@@ -45,6 +45,7 @@ func TestMembership(t *testing.T) {
 		{contract.Event{ID: o, Body: contract.Workspace{}}, false, true, nil},
 		{contract.Event{ID: o, Body: contract.Changes{}}, false, true, nil},
 		{contract.Event{ID: contract.Supervisor, Body: contract.Overlap{}}, true, true, nil},
+		{contract.Event{ID: contract.Supervisor, Body: contract.Host{}}, true, true, nil},
 		{contract.Event{ID: "orch-2", Body: contract.Merge{Status: "merged"}}, true, true, nil},
 		{contract.Event{ID: o, Body: contract.Handoff{From: o, To: "orch-2"}}, true, true, []string{o, "orch-2"}},
 		{contract.Event{ID: o, Body: contract.Handoff{From: o, To: a}}, true, true, []string{o, a}},
