@@ -52,7 +52,7 @@ func TestLeaseEndsBothSides(t *testing.T) {
 			r.net.slow(2 * time.Second)
 			time.Sleep(time.Minute)
 			r.net.swallow()
-		}, length/2 + time.Second},
+		}, length/2 + 3*time.Second}, // a tick that was under way still arrives
 		"a reset": {func(r *remoteRig) { r.net.reset() }, time.Second},
 		"the far side sleeps": {func(r *remoteRig) {
 			r.net.swallow()
