@@ -57,7 +57,7 @@ func TestRunPort(t *testing.T) {
 		"--cwd=/":                      "--cwd is no flag",
 		"--task=x":                     "--task is no flag",
 		"--session=x":                  "--session is no flag",
-		"host":                         `"host" is no flag`,
+		"host":                         `leave out host`,
 		"--no-such-flag":               "no-such-flag",
 		"--max-cost=many":              "max-cost",
 		"--isolation=a":                "--isolation",

@@ -14,7 +14,7 @@ import (
 func TestEverySettingHasItsPlace(t *testing.T) {
 	start := []string{ // of this start, of the screen, or told apart by hand: see mergeOptions and resumeSandbox
 		"json", "task", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write",
-		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "ritual",
+		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "ritual", "sound",
 		"reduced-motion",
 		"no-mouse", "notify", "on-hangup",
 		"hosts", "resume-or-begin", "detach", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",

@@ -141,7 +141,7 @@ func TestProviderInTheConfiguration(t *testing.T) {
 			"decider.max_tokens: \"many\" is not"},
 		"twice": {"decider: {model: a}\ndecider-model: b", "", contract.ExitUsage,
 			":2: decider-model: given twice"},
-		"a plain value": {"decider: oracle", "", contract.ExitUsage, "--decider \"oracle\""},
+		"a plain value": {"decider: oracle", "", contract.ExitUsage, "decider \"oracle\""},
 		"the record's": {"arbiter: {provider: openai, model: m, maxTokens: 1024, temperature: 0.3}", "",
 			contract.ExitEnvironment, "OPENAI_API_KEY is not set"},
 		"another agent": {"provider:\n  default: opencode", "", contract.ExitUsage,
