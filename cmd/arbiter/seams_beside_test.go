@@ -69,12 +69,13 @@ var beside = []besides{
 	{name: "the cost is reached", args: []string{"--max-cost", "1"},
 		play: func(h *dwelling, s *script, done func()) []*script {
 			s.send(contract.Say{Text: "spend it"})
+			await(s, "the limit", func(_ string, b contract.Budget) bool { return b.Level == "limit" })
+			done() // what is under way finishes before the human is asked
 			s.finishesAtLimit()
 			await[contract.Result](s, "the end", nil)
 			if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
 				h.t.Errorf("result %+v", r)
 			}
-			done()
 			return []*script{s, s.again("--json", "--resume", "--max-cost", "100")}
 		}},
 }
