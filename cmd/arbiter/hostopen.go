@@ -92,9 +92,11 @@ func commandEnded(ctx context.Context, client *bridge.Client, err error) error {
 	return err
 }
 
-// env is the environment of the host's command. It bears the run's mark, so that a later life of the run finds it.
+// env is the environment of the host's command. It bears the run's mark, so that a later life of the run finds it, but
+// not the mark of the host's bridge: where a host is this machine, as a login node of Slurm can be, the host would end
+// its own link while it fences an earlier bridge. No host can have a name with a colon.
 func (o hostOpening) env() []string {
-	return append(os.Environ(), proctree.Mark{Run: o.Run, Bridge: o.Host.Name}.Env()...)
+	return append(os.Environ(), proctree.Mark{Run: o.Run, Bridge: "link:" + o.Host.Name}.Env()...)
 }
 
 // passedEnv are the values of variables that are set here.

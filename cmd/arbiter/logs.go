@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -151,7 +152,7 @@ func (w *storyWriter) tell(line []byte) error {
 		return err
 	}
 	w.seq = l.Seq
-	_, err = io.WriteString(w.out, w.story.Tell(l.Time.Local(), contract.Event{ID: l.ID, Body: l.Body}))
+	_, err = io.WriteString(w.out, sanitize.Text(w.story.Tell(l.Time.Local(), contract.Event{ID: l.ID, Body: l.Body})))
 	return err
 }
 

@@ -74,7 +74,7 @@ func TestHostileSurroundings(t *testing.T) {
 	for _, args := range [][]string{
 		{"sessions"}, {"sessions", "--json"}, {"sessions", "show", run[1]}, {"sessions", "show", "--json", run[1]},
 		{"sessions", "show", bad}, {"sessions", bad}, {"sessions", "rm", bad},
-		{"logs", run[1]}, {"logs", "--audit", run[1]}, {"logs", "--audit", "--json", run[1]}, {"logs", bad},
+		{"logs", run[1]}, {"logs", "--program", run[1]}, {"logs", "--audit", run[1]}, {"logs", "--audit", "--json", run[1]}, {"logs", bad},
 		{"logs", "--verify", bad}, {"replay", run[1]}, {"replay", "--decisions", run[1]}, {"replay", bad},
 		{"agents"}, {"agents", "--json"}, {"agents", "--trust"}, {"agents", "--trust", "--json"},
 		{"agents", "--trust", "good"}, {"agents", "show", "good", "--trust"}, {"agents", bad}, {"agents", "check", bad},

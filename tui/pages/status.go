@@ -50,8 +50,8 @@ const (
 	rankRestarts
 	rankDecider
 	rankQuota
-	rankTokens
 	rankHint
+	rankTokens
 )
 
 func (s *Status) pieces(columns int) (p []piece) {

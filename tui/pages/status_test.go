@@ -41,7 +41,7 @@ func TestStatusNeverDropsWarnings(t *testing.T) {
 // What was dropped at a width does not come back at a smaller one, and goes in the
 // order that is promised.
 func TestStatusDropsInOrder(t *testing.T) {
-	order := []string{"? help", "1.3M tok", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Weaving"}
+	order := []string{"1.3M tok", "? help", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Weaving"}
 	d := full
 	d.Warnings = d.Warnings[:1]
 	gone := 0
