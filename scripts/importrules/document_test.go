@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 // documents are the pages of the repository that are held to the code: those beside go.mod,
@@ -33,6 +34,21 @@ func documents(t *testing.T) map[string]string {
 		}
 	}
 	return pages
+}
+
+// TestFirstPagesAreShort: the two pages that are read first keep to their length.
+func TestFirstPagesAreShort(t *testing.T) {
+	pages := documents(t)
+	for page, most := range map[string]int{"README.md": 120, "ARCHITECTURE.md": 200} {
+		if n := strings.Count(pages[page], "\n"); n == 0 || n > most {
+			t.Errorf("%s has %d lines, want 1 to %d: move details to a page in docs/", page, n, most)
+		}
+		for line := range strings.Lines(pages[page]) {
+			if !strings.HasPrefix(line, "|") && utf8.RuneCountInString(line) > maxColumns {
+				t.Errorf("%s has a line of more than %d columns: %s", page, maxColumns, line)
+			}
+		}
+	}
 }
 
 // TestDocumentsNameWhatIsThere checks that every Go file that a page names is there, that
