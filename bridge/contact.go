@@ -40,11 +40,12 @@ func (c *contact) begin(length time.Duration) {
 	c.once.Do(func() { close(c.begun) })
 }
 
-// tick answers a tick, which renews the lease, unless the client has given the bridge up.
+// tick answers a tick, which renews the lease, unless the client has given the bridge up or is about to: ticks that lay
+// in the pipe while this process was stopped renew nothing.
 func (c *contact) tick(context.Context, TickParams) (Empty, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gone {
+	if c.gone || c.length > 0 && c.now()-c.heard >= c.length/2 {
 		return Empty{}, rpcErrorf(CodeShuttingDown, "the client has given this bridge up")
 	}
 	c.heard = c.now()

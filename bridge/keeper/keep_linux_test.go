@@ -81,7 +81,7 @@ func TestStoppedClient(t *testing.T) {
 	f.await(t, "the agent and its child run", func() bool { return len(f.agents()) == 2 })
 	signal(t, cmd.Process.Pid, syscall.SIGSTOP)
 	f.await(t, "the agents have ended", func() bool { return len(f.agents()) == 0 })
-	<-time.After(bridge.LeaseGrace) // it is stopped for longer than that takes
+	<-time.After(lease + bridge.LeaseGrace) // it is stopped for longer than it takes until it can be certain
 	signal(t, cmd.Process.Pid, syscall.SIGCONT)
 	if !said.Scan() || !strings.HasPrefix(said.Text(), "certain=true: ") {
 		t.Errorf("the client that goes on said %q", said.Text())
