@@ -46,7 +46,7 @@ func (st *step) noBridge(f input.NoBridge) {
 	}
 	if len(st.Agents) > 0 { // a run that was to be taken up again
 		st.Budget.Runtime.Close(st.at)
-		st.Question.Open, st.Permission.Unclaimed = nil, nil
+		st.Question.Open, st.Permission.Open, st.Permission.Unclaimed = nil, nil, nil
 	}
 	st.Budget.Runtime.ProcessBegan = st.at
 	st.Options, st.Task.Phase, st.Ending = f.Options, machine.Idle, nil

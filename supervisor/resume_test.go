@@ -225,6 +225,20 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 		}
 		p.folds()
 	})
+	t.Run("a request, after a crash and a life without a bridge", func(t *testing.T) {
+		p := begin(t, nil)
+		id := p.summon("work")
+		p.do(asked(p, id, "p1", "ask"))
+		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
+		if open := p.s.Permission.All(); len(open) != 0 {
+			t.Errorf("open in a run that has ended: %+v", open)
+		}
+		p.resume("")
+		if r := p.s.Permission.Unclaimed; len(r) != 1 || r[0].ID != "p1" {
+			t.Errorf("unclaimed %+v", r)
+		}
+		p.folds()
+	})
 	t.Run("it is not asked again", func(t *testing.T) {
 		p := begin(t, nil)
 		id := p.summon("work")
