@@ -18,12 +18,13 @@ import (
 type hostKind struct {
 	name  string
 	chose string // --hosts
-	slots int
+	slots int    // of each
 	// commands starts the hosts, with arbiter and claude on them, and returns how each is reached, by name.
 	commands func(t *testing.T, claude string) map[string]string
 }
 
-// hostKinds are a command with a home and a search path of its own, and an sshd with another account.
+// hostKinds are a command with a home and a search path of its own, an sshd with another account, and two nodes of a
+// Slurm cluster.
 func hostKinds() []hostKind {
 	return []hostKind{
 		{"a command", "box", 4, func(t *testing.T, claude string) map[string]string {
@@ -42,10 +43,21 @@ func hostKinds() []hostKind {
 			equip(t, ssh.Bin, claude)
 			return map[string]string{"box": "ssh, -F, " + ssh.Config + ", far"}
 		}},
+		{"Slurm", "nodes", 2, func(t *testing.T, claude string) map[string]string {
+			slurm := hosttest.NewSlurm(t)
+			all := map[string]string{}
+			for _, node := range []string{"n1", "n2"} {
+				dir := gittest.Temp(t)
+				equip(t, dir, claude)
+				words := append(slurm.Command(node), "env", "HOME="+dir, "'PATH="+dir+":/usr/local/bin:/usr/bin:/bin'")
+				all[node] = strings.Join(words, ", ")
+			}
+			return all
+		}},
 	}
 }
 
-// configuration writes the user's configuration with the hosts.
+// configuration writes the user's configuration with hosts, and a pool of them all.
 func (k hostKind) configuration(t *testing.T, claude string) string {
 	t.Helper()
 	commands := k.commands(t, claude)
@@ -54,6 +66,7 @@ func (k hostKind) configuration(t *testing.T, claude string) string {
 		text += fmt.Sprintf("  %s:\n    command: [%s]\n    slots: %d\n    pass_env: [ANTHROPIC_BASE_URL, "+
 			"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", name, commands[name], k.slots)
 	}
+	text += "pools: {nodes: [" + strings.Join(slices.Sorted(maps.Keys(commands)), ", ") + "]}\n"
 	return write(t, text, t.TempDir(), "config.yaml")
 }
 
@@ -117,5 +130,8 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 		if !lived[name] || !strings.HasPrefix(stands, "waiting up ") {
 			t.Errorf("host %s was %s\n%s", name, stands, s.dump())
 		}
+	}
+	if k.chose == "nodes" && len(lived) != 2 {
+		t.Errorf("of two nodes with two slots each, %v were used", lived)
 	}
 }

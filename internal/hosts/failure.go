@@ -38,6 +38,8 @@ var failures = []struct {
 	{"fork/exec", Failure{"the first word of its command cannot be run on this machine", true}},
 	{"Invalid node name", Failure{"Slurm has no such node: sinfo lists them", true}},
 	{"invalid partition", Failure{"Slurm has no such partition: sinfo lists them", true}},
+	{"Could not establish a configuration source", Failure{"Slurm is not configured on this machine: set SLURM_CONF, " +
+		"or put env SLURM_CONF=FILE before srun", true}},
 	{"image not known", Failure{"pull or build the image first", true}},
 	{"no such image", Failure{"pull or build the image first", true}},
 	{"(NotFound)", Failure{"Kubernetes has no such pod: kubectl get pods lists them", true}},

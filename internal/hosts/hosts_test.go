@@ -164,6 +164,7 @@ func TestExplain(t *testing.T) {
 		"slurmstepd: error: execve(): arbiter: No such file":        {Permanent: true, Fix: "install arbiter on the host"},
 		`Error from server (NotFound): pods "x" not found`:          {Permanent: true, Fix: "kubectl get pods"},
 		`exec: "sshh": executable file not found in $PATH`:          {Permanent: true, Fix: "not installed on this machine"},
+		"srun: fatal: Could not establish a configuration source":   {Permanent: true, Fix: "SLURM_CONF"},
 		"the bridge ended: exit status 255":                         {},
 	} {
 		if got := Explain(text); got.Permanent != want.Permanent || !strings.Contains(got.Fix, want.Fix) {

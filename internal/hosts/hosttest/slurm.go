@@ -19,8 +19,8 @@ type Slurm struct {
 }
 
 // Command is the command of a node as a host. -u: nothing is buffered; -Q: nothing is said besides.
-func (Slurm) Command(node string) []string {
-	return []string{"srun", "-Q", "-n1", "-w", node, "-D", "/", "-u"}
+func (s Slurm) Command(node string) []string {
+	return []string{"env", "SLURM_CONF=" + s.Conf, "srun", "-Q", "-n1", "-w", node, "-D", "/", "-u"}
 }
 
 // NewSlurm starts one, sets SLURM_CONF for the test, and ends it with the test.
