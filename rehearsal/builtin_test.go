@@ -40,7 +40,8 @@ func TestBuiltin(t *testing.T) {
 func TestBuiltinCastsByBrief(t *testing.T) {
 	srv := serve(t, builtin(t, "parallel"), rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash", "mcp__arbiter__report_progress", "StructuredOutput")
-	c.ask("Your session's history is lost.\n\n## Your brief\n\nSpin the western thread: write west.txt.\n\n## The plan\n\n1. [done] The eastern thread")
+	c.ask("Your session's history is lost.\n\n## Your brief\n\nSpin the western thread: write west.txt.\n\n## The " +
+		"plan\n\n1. [done] The eastern thread")
 	if got := srv.Requests()[0].Actor; got != "west" {
 		t.Errorf("played by %q, want west", got)
 	}

@@ -7,7 +7,8 @@ import (
 
 // TestPauseTakenBack: an answer of which nothing was sent is given again; one that the part has gone on from is not.
 func TestPauseTakenBack(t *testing.T) {
-	sc, err := Parse("s.yaml", []byte("files: {a/b.txt: text}\nactors:\n  - name: a\n    match: {role: side}\n    steps:\n"+
+	sc, err := Parse("s.yaml", []byte("files: {a/b.txt: text}\nactors:\n  - name: a\n    match: {role: side}\n    "+
+		"steps:\n"+
 		"      - {say: one, pause: 1h}\n      - {say: two}\n      - {say: three}\n"))
 	if err != nil {
 		t.Fatal(err)

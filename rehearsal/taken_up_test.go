@@ -8,10 +8,13 @@ import (
 
 // The words of histories that were cut off, as CLI 2.1.329 writes them.
 const (
-	unknownOutcome = "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown. It may have run.]"
-	stoppedRunning = "The user doesn't want to proceed with this tool use. To be exact: this call was stopped while running."
-	ended          = "⟦k7f2 | from: supervisor (the supervisor) | kind: retry | id: 1⟧\nYour process ended in the middle of your last turn, and was started again.\n⟦k7f2 | end⟧"
-	told           = "⟦k7f2 | from: orch-1 (Orchestrator I) | kind: done | id: 2⟧\nIt is written.\n⟦k7f2 | end⟧"
+	unknownOutcome = "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome " +
+		"is unknown. It may have run.]"
+	stoppedRunning = "The user doesn't want to proceed with this tool use. To be exact: this call was stopped while " +
+		"running."
+	ended = "⟦k7f2 | from: supervisor (the supervisor) | kind: retry | id: 1⟧\nYour process ended in the middle of your " +
+		"last turn, and was started again.\n⟦k7f2 | end⟧"
+	told = "⟦k7f2 | from: orch-1 (Orchestrator I) | kind: done | id: 2⟧\nIt is written.\n⟦k7f2 | end⟧"
 )
 
 func user(words ...any) frame {

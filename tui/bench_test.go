@@ -106,7 +106,9 @@ func closed(quit chan struct{}) bool {
 func event(i int) contract.Event {
 	switch i % 4 {
 	case 0:
-		return contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: "The **thread** goes on, and on, and on, over many words, so that it has to be wrapped on most windows that there are."}}
+		return contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human",
+			Kind: "report", Text: "The **thread** goes on, and on, and on, over many words, so that it has to be wrapped on " +
+				"most windows that there are."}}
 	case 1:
 		return contract.Event{ID: "orch-1",
 			Body: contract.ToolUse{Tool: "Bash", ToolUse: fmt.Sprint("t", i),

@@ -27,7 +27,8 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 		s.Expect("THE WEAVING", "Weave")
 		s.Type("Mind the header\n")
 		s.Settle()
-		if diff := cmp.Diff(contract.CommandBody(contract.Say{Text: "Mind the header"}), s.host.present().took()); diff != "" {
+		if diff := cmp.Diff(contract.CommandBody(contract.Say{Text: "Mind the header"}),
+			s.host.present().took()); diff != "" {
 			t.Errorf("the run was told (-want +got):\n%s", diff)
 		}
 		s.does(func(p *puppet) { p.says("arbiter", rules("CONTINUE", "")) }) // it reads the word next
@@ -205,8 +206,8 @@ func TestControls(t *testing.T) {
 		s.Expect("/summon", "/sumon tester") // it says what was meant, and the text stays
 		s.Press("Ctrl+C")
 		for typed, shown := range map[string]string{
-			"/context": "Orchestrator I", "/cost": "in all", "/permissions": "Denied by rules", "/task": "Teach the loom", "/logbook": "THE LOGBOOK",
-			"/plan": "Prove it with fresh eyes", "/help": "HELP", "/focus orch-2": "generation 1",
+			"/context": "Orchestrator I", "/cost": "in all", "/permissions": "Denied by rules", "/task": "Teach the loom",
+			"/logbook": "THE LOGBOOK", "/plan": "Prove it with fresh eyes", "/help": "HELP", "/focus orch-2": "generation 1",
 		} {
 			s.Type(typed + "\n")
 			s.Settle()
@@ -236,18 +237,20 @@ func TestWhoCannotBegin(t *testing.T) {
 		s.Settle()
 		s.Expect("Speak, mortal.", "weaver@loom.example")
 	})
-	play(t, 90, 30, func(_ *Options, h *theatre) { h.found = Findings{Missing: true, Problem: "no claude on PATH"} }, func(s *scene) {
-		s.Expect("npm install -g @anthropic-ai/claude-code")
-		s.Press("r")
-		s.Settle()
-		s.Expect("REHEARSAL")
-		s.Type("Weave\n")
-		s.Settle()
-		if diff := cmp.Diff([]Begin{{Task: "Weave", Rehearse: true}}, s.host.begun); diff != "" {
-			t.Errorf("begun (-want +got):\n%s", diff)
-		}
-	})
-	play(t, 90, 30, func(_ *Options, h *theatre) { h.refuse = errors.New("another run works in /home/weaver/loom already") }, func(s *scene) {
+	play(t, 90, 30, func(_ *Options, h *theatre) { h.found = Findings{Missing: true, Problem: "no claude on PATH"} },
+		func(s *scene) {
+			s.Expect("npm install -g @anthropic-ai/claude-code")
+			s.Press("r")
+			s.Settle()
+			s.Expect("REHEARSAL")
+			s.Type("Weave\n")
+			s.Settle()
+			if diff := cmp.Diff([]Begin{{Task: "Weave", Rehearse: true}}, s.host.begun); diff != "" {
+				t.Errorf("begun (-want +got):\n%s", diff)
+			}
+		})
+	refused := func(_ *Options, h *theatre) { h.refuse = errors.New("another run works in /home/weaver/loom already") }
+	play(t, 90, 30, refused, func(s *scene) {
 		s.Type("Weave\n")
 		s.Settle()
 		s.Expect("It cannot begin", "another run works in")
@@ -261,7 +264,9 @@ func TestWhoCannotBegin(t *testing.T) {
 func TestResume(t *testing.T) {
 	past := func(o *Options, h *theatre) {
 		h.past = []queuedEvent{
-			{at: time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC), e: contract.Event{ID: "human", Body: contract.Message{MessageID: "m1", From: "human", To: "arbiter", Kind: "task", Text: "What was asked long ago"}}},
+			{at: time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC),
+				e: contract.Event{ID: "human", Body: contract.Message{MessageID: "m1", From: "human", To: "arbiter", Kind: "task",
+					Text: "What was asked long ago"}}},
 		}
 		o.Begin = &Begin{Resume: puppetRun}
 	}
@@ -320,7 +325,8 @@ func TestSearchAndCopy(t *testing.T) {
 				if i == 17 {
 					text = "The hidden needle"
 				}
-				p.sink(time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: text}})
+				p.sink(time.Now(), contract.Event{ID: "arbiter",
+					Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: text}})
 			}
 		})
 		s.Expect("Thread number 299")
@@ -345,7 +351,9 @@ func TestSearchAndCopy(t *testing.T) {
 // TestNobodyIsMoved: who reads further up stays there, whatever comes below.
 func TestNobodyIsMoved(t *testing.T) {
 	report := func(p *puppet, i int) {
-		p.sink(time.Now(), contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report", Text: fmt.Sprintf("Thread number %d", i)}})
+		p.sink(time.Now(), contract.Event{ID: "arbiter",
+			Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report",
+				Text: fmt.Sprintf("Thread number %d", i)}})
 	}
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Type("Weave\n")

@@ -210,7 +210,8 @@ func TestLimitAndAuth(t *testing.T) {
 // A history that the API refuses fails as what it is: trying again does not help.
 func TestBrokenHistory(t *testing.T) {
 	for name, say := range map[string]string{
-		"call":   "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+		"call": "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01. Each " +
+			"`tool_use` block must have a corresponding `tool_result` block in the next message.",
 		"result": "messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -192,7 +192,8 @@ func TestLiveSubagentBooks(t *testing.T) {
 			seen[p] = true
 		}
 		final := told[len(told)-1]
-		if final.ToolUses != 2 || final.LastTool != "Read" || final.Tokens < 903_003 || final.Tokens > 904_000 || stop.Tokens > final.Tokens {
+		if final.ToolUses != 2 || final.LastTool != "Read" || final.Tokens < 903_003 || final.Tokens > 904_000 ||
+			stop.Tokens > final.Tokens {
 			t.Errorf("in the end: %+v, %+v", final, stop)
 		}
 		// Of the turn's cost the main thread's two calls are at most a hundredth here.

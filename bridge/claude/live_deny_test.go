@@ -87,11 +87,13 @@ func TestLiveDeniedTools(t *testing.T) {
 // the CLI takes for harmless, and by subagents, too; a denied use is refused unasked.
 func TestLiveAskTools(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{tools: []call{bash("ls")}}, reply{tools: []call{bash("git status")}}, reply{tools: []call{bash("rm x")}},
+		model := startAPI(t, reply{tools: []call{bash("ls")}}, reply{tools: []call{bash("git status")}},
+			reply{tools: []call{bash("rm x")}},
 			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
 			reply{tools: []call{bash("pwd")}}, reply{text: "tried"}, reply{text: "done"})
 		s := prepare(t, spec, model.env())
-		s.cfg.AskTools, s.cfg.AllowedTools, s.cfg.DisallowedTools = []string{"Bash"}, []string{"Bash(git *)"}, []string{"Bash(rm *)"}
+		s.cfg.AskTools, s.cfg.AllowedTools, s.cfg.DisallowedTools = []string{"Bash"}, []string{"Bash(git *)"},
+			[]string{"Bash(rm *)"}
 		var asked questions
 		s.host.permission = asked.allow
 		s.launch()

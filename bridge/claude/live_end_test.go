@@ -130,7 +130,8 @@ func TestLiveStop(t *testing.T) {
 			// The last is ready once its parent has gone: until then it is found as a child.
 			s, _ := liveAlone(t,
 				reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
-					"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; : > hidden; exec sleep 1001' >/dev/null 2>&1 &); " +
+					"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; : > hidden; exec sleep 1001' >/dev/null " +
+					"2>&1 &); " +
 					"until [ -e far ] && [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'")}})
 			s.launch()
 			id := s.send("go")

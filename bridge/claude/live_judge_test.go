@@ -72,7 +72,9 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 		model := startAPI(t, touch("free"), touch("denied"), touch("asked"),
 			reply{tools: []call{{"Write", map[string]any{"file_path": filepath.Join(dir, "denied-file"), "content": "x"}}}},
 			reply{tools: []call{{"AskUserQuestion", map[string]any{"questions": []any{map[string]any{
-				"question": "Which?", "header": "h", "multiSelect": false, "options": []any{map[string]any{"label": "a", "description": "a"}, map[string]any{"label": "b", "description": "b"}}}}}}}},
+				"question": "Which?", "header": "h", "multiSelect": false,
+				"options": []any{map[string]any{"label": "a", "description": "a"},
+					map[string]any{"label": "b", "description": "b"}}}}}}}},
 			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
 			touch("denied-sub"), touch("asked-sub"), touch("free-sub"), reply{text: "tried"}, reply{text: "done"})
 		s := prepare(t, spec, model.env())
@@ -94,8 +96,10 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 		s.turn("go")
 
 		want := []string{
-			"main judge Bash free", "main judge Bash denied", "main judge Bash asked", "main ask Bash asked", "main judge Write denied-file",
-			"main judge Agent sub", "sub judge Bash denied-sub", "sub judge Bash asked-sub", "sub ask Bash asked-sub", "sub judge Bash free-sub",
+			"main judge Bash free", "main judge Bash denied", "main judge Bash asked", "main ask Bash asked",
+			"main judge Write denied-file",
+			"main judge Agent sub", "sub judge Bash denied-sub", "sub judge Bash asked-sub", "sub ask Bash asked-sub",
+			"sub judge Bash free-sub",
 		}
 		if diff := cmp.Diff(want, c.list); diff != "" {
 			t.Errorf("asked, -want +got:\n%s", diff)
@@ -110,7 +114,8 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 				refused = append(refused, r.Text)
 			}
 		}
-		for i, say := range []string{"NOT HERE", "NOBODY WANTS IT", "NOT HERE", "Nobody can answer questions", "NOT HERE", "NOBODY WANTS IT"} {
+		for i, say := range []string{"NOT HERE", "NOBODY WANTS IT", "NOT HERE", "Nobody can answer questions", "NOT HERE",
+			"NOBODY WANTS IT"} {
 			if len(refused) != 6 || !strings.Contains(refused[i], say) {
 				t.Fatalf("refusals: %q", refused)
 			}
@@ -160,17 +165,20 @@ func TestLiveDoubt(t *testing.T) {
 	}
 }
 
-func doubt(t *testing.T, spec bridge.ClaudeSpec, judge func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error)) {
+func doubt(t *testing.T, spec bridge.ClaudeSpec,
+	judge func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error)) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, []byte("SECRET"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	calls := []call{
-		{"Read", map[string]any{"file_path": file}}, {"Write", map[string]any{"file_path": filepath.Join(dir, "new"), "content": "x"}},
+		{"Read", map[string]any{"file_path": file}}, {"Write",
+			map[string]any{"file_path": filepath.Join(dir, "new"), "content": "x"}},
 		bash("touch " + filepath.Join(dir, "touched")), bash("cat " + file),
 		{"WebFetch", map[string]any{"url": "http://127.0.0.1:1/", "prompt": "p"}}, {"mcp__arbiter__report", map[string]any{}},
-		{"Agent", map[string]any{"description": "d", "prompt": "SUB", "subagent_type": "general-purpose"}}, {"Telepathy", map[string]any{}},
+		{"Agent", map[string]any{"description": "d", "prompt": "SUB", "subagent_type": "general-purpose"}},
+		{"Telepathy", map[string]any{}},
 	}
 	script := []reply{}
 	for _, c := range calls {
@@ -178,7 +186,8 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec, judge func(context.Context, bri
 	}
 	model := startAPI(t, append(script, reply{text: "done"})...)
 	s := prepare(t, spec, model.env())
-	s.cfg.Judged, s.cfg.AllowedTools, s.cfg.PermissionMode = true, []string{"Bash", "Read", "Write", "WebFetch", "Agent"}, "acceptEdits"
+	s.cfg.Judged, s.cfg.AllowedTools, s.cfg.PermissionMode = true, []string{"Bash", "Read", "Write", "WebFetch", "Agent"},
+		"acceptEdits"
 	s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report", Description: "d", InputSchema: json.RawMessage(`{"type":"object"}`)}}
 	s.host.judge = judge
 	s.host.tool = func(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error) {

@@ -57,7 +57,8 @@ func run(m *testing.M) int {
 	path := os.Getenv("PATH")
 	require, long := os.Getenv("ARBITER_REQUIRE_CLAUDE"), os.Getenv("ARBITER_LONG")
 	os.Clearenv()
-	for name, value := range map[string]string{"PATH": path, "HOME": home, "ARBITER_REQUIRE_CLAUDE": require, "ARBITER_LONG": long} {
+	for name, value := range map[string]string{"PATH": path, "HOME": home, "ARBITER_REQUIRE_CLAUDE": require,
+		"ARBITER_LONG": long} {
 		os.Setenv(name, value)
 	}
 	wirecase.HeedSignals()
@@ -116,10 +117,13 @@ func inside(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 }
 
 // long are the cases of which others show with the real CLI what they show: see wirecase.Long.
-var long = regexp.MustCompile("^Test(LiveWarnings/.*(167000|967000)|LiveAPIErrors/(permission|not_found|api|overloaded|rate_limit)_error.*|LiveAPIErrors/.*bad_thing" +
-	"|LiveDeniedTools/by_name|LiveDoubt/error|LiveQueryFails/(overloaded|rate_limit|server)|BrokenHistory/call" +
-	"|FateAfterCrash/(just_written|an_interrupt|no_verdict|an_API_error|the_API_waits|the_API_waits_after_a_tool|a_verdict)" +
-	"|TranscriptMovedOrGone/(another|replaced).*)(/claude)?$")
+var long = regexp.MustCompile(
+	"^Test(LiveWarnings/.*(167000|967000)|LiveAPIErrors/(permission|not_found|api|overloaded|rate_limit)_error.*" +
+		"|LiveAPIErrors/.*bad_thing|LiveDeniedTools/by_name|LiveDoubt/error|" +
+		"LiveQueryFails/(overloaded|rate_limit|server)|BrokenHistory/call" +
+		"|FateAfterCrash/(just_written|an_interrupt|no_verdict|an_API_error|the_API_waits|" +
+		"the_API_waits_after_a_tool|a_verdict)" +
+		"|TranscriptMovedOrGone/(another|replaced).*)(/claude)?$")
 
 // realSpec names the CLI that the live tests run.
 func realSpec(t *testing.T) bridge.ClaudeSpec {

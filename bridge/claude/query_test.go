@@ -33,8 +33,9 @@ func newAsking(t *testing.T, spec bridge.ClaudeSpec, model *api) *asking {
 	t.Helper()
 	q := &asking{t: t, spec: spec, run: "run-" + uuid.NewString(), home: t.TempDir()}
 	q.l = NewLauncher(cacheOf(spec, q.home))
-	q.QueryParams = bridge.QueryParams{Model: "claude-opus-5-5", Effort: "low", CWD: t.TempDir(), SystemPrompt: "You choose.",
-		Prompt: "Which?", JSONSchema: json.RawMessage(verdictSchema), SettingSources: []string{"user"},
+	q.QueryParams = bridge.QueryParams{Model: "claude-opus-5-5", Effort: "low", CWD: t.TempDir(),
+		SystemPrompt: "You choose.",
+		Prompt:       "Which?", JSONSchema: json.RawMessage(verdictSchema), SettingSources: []string{"user"},
 		Env: map[string]string{"HOME": q.home, "ANTHROPIC_API_KEY": "sk-ant-rehearsal-0000", "CLAUDE_CODE_MAX_RETRIES": "0"}}
 	if model != nil {
 		q.Env["ANTHROPIC_BASE_URL"] = model.url
@@ -169,7 +170,8 @@ func TestLiveQueryOfAnyLength(t *testing.T) {
 		if err != nil || string(r.Output) != `{"message":"long"}` {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if request := model.lastRequest(); !strings.Contains(request, q.SystemPrompt) || !strings.Contains(request, q.Prompt) {
+		if request := model.lastRequest(); !strings.Contains(request, q.SystemPrompt) ||
+			!strings.Contains(request, q.Prompt) {
 			t.Error("the prompts did not arrive whole")
 		}
 	})
@@ -188,7 +190,8 @@ func TestLiveQueryFails(t *testing.T) {
 		"overloaded": {script: []reply{{status: 529, kind: "overloaded_error", say: "full"}}, category: bridge.CatOverloaded},
 		"server":     {script: []reply{{status: 500, kind: "api_error", say: "oops"}}, category: bridge.CatServer},
 		"verdict":    {script: []reply{wrong, wrong, wrong, wrong, wrong, wrong}, category: bridge.CatVerdict, cost: true},
-		"budget":     {script: []reply{{text: "a"}, {text: "b"}, {text: "c"}}, budget: 1e-9, category: bridge.CatBudget, cost: true},
+		"budget": {script: []reply{{text: "a"}, {text: "b"}, {text: "c"}}, budget: 1e-9, category: bridge.CatBudget,
+			cost: true},
 	} {
 		play := players
 		if name == "verdict" { // how often a model is asked again is the CLI's
@@ -216,7 +219,8 @@ func TestLiveQueryTimeout(t *testing.T) {
 		q := newAsking(t, spec, startAPI(t, reply{hold: hold}))
 		q.TimeoutMS = 1500
 		_, err := q.ask(t.Context())
-		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Code != bridge.CodeTimeout || rpc.Category != bridge.CatTimeout {
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Code != bridge.CodeTimeout ||
+			rpc.Category != bridge.CatTimeout {
 			t.Errorf("silence: %#v", err)
 		}
 		if len(spec.Args) > 0 {
@@ -330,7 +334,8 @@ func TestQueryOfACLIThatMisbehaves(t *testing.T) {
 				q.TimeoutMS = 500
 			}
 			r, err := q.ask(t.Context())
-			if rpc, ok := errors.AsType[*bridge.RPCError](err); ok != (tc.category != "") || ok && rpc.Category != tc.category || r.Text != tc.text {
+			if rpc, ok := errors.AsType[*bridge.RPCError](err); ok != (tc.category != "") || ok && rpc.Category != tc.category ||
+				r.Text != tc.text {
 				t.Errorf("%+v, %#v", r, err)
 			}
 		})

@@ -109,13 +109,19 @@ func TestFateAfterCrash(t *testing.T) {
 				waitFile(s.t, filepath.Join(s.dir, "ready"))
 				s.written(`"tool_use"`)
 			}, []string{bridge.DeliveryBegun}},
-		{"the API waits after a tool", func(held chan struct{}) []reply { return []reply{{tools: []call{bash("echo hi")}}, {hold: held}} },
+		{"the API waits after a tool", func(held chan struct{}) []reply {
+			return []reply{{tools: []call{bash("echo hi")}},
+				{hold: held}}
+		},
 			func(s *stageOf, model *api, id string) { s.written(`"tool_result"`) }, []string{bridge.DeliveryBegun}},
 		{"a verdict", func(chan struct{}) []reply { return []reply{verdictReply} },
 			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryRuled}},
 		{"no verdict", func(chan struct{}) []reply { return []reply{{text: "a"}, {text: "b"}} },
 			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryEnded}},
-		{"an API error", func(chan struct{}) []reply { return []reply{{status: 400, kind: "invalid_request_error", say: "x"}} },
+		{"an API error", func(chan struct{}) []reply {
+			return []reply{{status: 400, kind: "invalid_request_error",
+				say: "x"}}
+		},
 			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryEnded}},
 		{"an interrupt", func(chan struct{}) []reply { return []reply{longTool} },
 			func(s *stageOf, _ *api, id string) {
@@ -149,7 +155,8 @@ func TestFateAfterCrash(t *testing.T) {
 				}
 				t.Cleanup(next.stopNow)
 				info := next.agent.Info()
-				if len(info.Deliveries) != 2 || info.Deliveries[0].MessageID != id || info.Deliveries[1].Status != bridge.DeliveryAbsent {
+				if len(info.Deliveries) != 2 || info.Deliveries[0].MessageID != id ||
+					info.Deliveries[1].Status != bridge.DeliveryAbsent {
 					t.Fatalf("fates: %+v", info.Deliveries)
 				}
 				got := info.Deliveries[0]
@@ -191,7 +198,8 @@ func TestFateOfFoldedMessage(t *testing.T) {
 		close(held)
 		model.reset(verdictReply)
 		next := s.again(first, second).launch()
-		want := []bridge.DeliveryStatus{{MessageID: first, Status: bridge.DeliveryBegun}, {MessageID: second, Status: bridge.DeliverySeen}}
+		want := []bridge.DeliveryStatus{{MessageID: first, Status: bridge.DeliveryBegun},
+			{MessageID: second, Status: bridge.DeliverySeen}}
 		if diff := cmp.Diff(want, next.agent.Info().Deliveries); diff != "" {
 			t.Errorf("fates (-want +got):\n%s", diff)
 		}
@@ -221,7 +229,8 @@ func TestFateOnAnAbandonedBranch(t *testing.T) {
 			t.Errorf("fates (-want +got):\n%s", diff)
 		}
 		next.turn("NEXT")
-		if req := model.lastRequest(); strings.Contains(req, "FROM-B") || !strings.Contains(req, "FROM-A") || !strings.Contains(req, "WORDS-ONE") {
+		if req := model.lastRequest(); strings.Contains(req, "FROM-B") || !strings.Contains(req, "FROM-A") ||
+			!strings.Contains(req, "WORDS-ONE") {
 			t.Error("the model sees another branch")
 		}
 	})

@@ -41,7 +41,8 @@ func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, 
 
 // TestLiveSandbox: what the CLI needs works, and what its tools must not do does not.
 func TestLiveSandbox(t *testing.T) {
-	tries := "env | grep -c -e API_KEY -e TOOL_SHELL; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat ~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
+	tries := "env | grep -c -e API_KEY -e TOOL_SHELL; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat " +
+		"~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
 	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}},
 		reply{text: "done", usage: [3]int{1000, 0, 0}})
 	self, err := os.Executable()
@@ -105,7 +106,8 @@ func TestLiveSandboxStop(t *testing.T) {
 	if !done.Exit.Expected || done.Exit.Swept < 1 {
 		t.Errorf("done: %+v", done)
 	}
-	if n := done.Exit.Swept + s.l.Sweep(bridge.Owner{Run: s.run}); n < 2 { // who hid his mark is found by the last sweep at the latest
+	// who hid his mark is found by the last sweep at the latest
+	if n := done.Exit.Swept + s.l.Sweep(bridge.Owner{Run: s.run}); n < 2 {
 		t.Errorf("%d were swept", n)
 	}
 }

@@ -38,7 +38,8 @@ func TestToolCalls(t *testing.T) {
 		"a failure that was not followed up": {func(d *toolCalls) {
 			d.perform("Read", `{"file_path":"/w/a"}`, "", "text", false)
 			d.perform("Bash", `{"command":"go test","description":"run"}`, "", "FAIL", true)
-		}, bridge.Turn{Tools: 2, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "go test", Command: "go test", Message: "FAIL", InputSize: 41, Size: 4}}},
+		}, bridge.Turn{Tools: 2, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "go test", Command: "go test",
+			Message: "FAIL", InputSize: 41, Size: 4}}},
 		"one that was": {func(d *toolCalls) {
 			d.perform("Bash", `{"command":"go test"}`, "", "FAIL", true)
 			d.perform("Bash", `{"command":"go vet"}`, "", "", false)
@@ -50,7 +51,8 @@ func TestToolCalls(t *testing.T) {
 		"our own tools are nothing": {func(d *toolCalls) {
 			d.perform("Grep", `{"pattern":"x","path":"/w"}`, "", "bad", true)
 			d.perform(mcpPrefix+"report", `{}`, "", "no", true)
-		}, bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Grep", Attempted: "x", Message: "bad", InputSize: 27, Size: 3}}},
+		}, bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Grep", Attempted: "x", Message: "bad", InputSize: 27,
+			Size: 3}}},
 		"a subagent's count for files alone": {func(d *toolCalls) {
 			d.perform("Edit", `{"file_path":"/w/s"}`, sub, "ok", false)
 			d.perform("Bash", `{"command":"x"}`, sub, "FAIL", true)
@@ -64,7 +66,8 @@ func TestToolCalls(t *testing.T) {
 			d.perform("Read", `{"file_path":"/w/r"}`, "", "ok", false)
 		}, bridge.Turn{Tools: 6, Files: []string{"/w/a", "/w/b", "/w/n"}}},
 		"odd input": {func(d *toolCalls) { d.perform("New", `[1]`, "", "no", true) },
-			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "New", Attempted: "[1]", Message: "no", InputSize: 3, Size: 2}}},
+			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "New", Attempted: "[1]", Message: "no", InputSize: 3,
+				Size: 2}}},
 	} {
 		d := newToolCalls()
 		tc.play(d)
@@ -102,11 +105,13 @@ func TestLiveToolCalls(t *testing.T) {
 		}
 		model := startAPI(t,
 			reply{tools: []call{write("a")}},
-			reply{tools: []call{{"Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}}}},
+			reply{tools: []call{{"Agent", map[string]any{"description": "sub", "prompt": "go",
+				"subagent_type": "general-purpose"}}}},
 			reply{tools: []call{write("b")}}, reply{text: "written"}, // the subagent
 			reply{tools: []call{bash("echo out; exit 3")}}, reply{text: "I give up"},
 			reply{tools: []call{bash("rm -rf " + filepath.Join(dir, "a"))}}, reply{text: "not allowed"},
-			reply{tools: []call{{"WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}}}}, reply{text: "not there"},
+			reply{tools: []call{{"WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}}}},
+			reply{text: "not there"},
 			reply{tools: []call{bash("touch " + filepath.Join(dir, "c"))}}, reply{text: "not permitted"})
 		s := prepare(t, spec, model.env())
 		s.cfg.AllowedTools = []string{"Write", "Bash(echo *)"}
@@ -159,10 +164,13 @@ func TestToolCallsOfALostTurn(t *testing.T) {
 		want   bridge.Turn
 	}{
 		"after a failure": {edit + use("t2", "Bash", `{"command":"make"}`) + result("t2", "FAIL", "true", ""),
-			bridge.Turn{Tools: 2, Files: []string{"/w/a"}, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "FAIL", InputSize: 18, Size: 4}}},
+			bridge.Turn{Tools: 2, Files: []string{"/w/a"},
+				Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "FAIL", InputSize: 18,
+					Size: 4}}},
 		"in a call": {edit + use("t2", "Bash", `{"command":"make"}`), bridge.Turn{Tools: 2, Files: []string{"/w/a"}}},
 		"denied": {use("t2", "Bash", `{"command":"make"}`) + result("t2", "no", "true", `,"tool_result_meta":[{"id":"t2","permission_decision":{"decision":"reject"}}]`),
-			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "no", Denied: true, InputSize: 18, Size: 2}}},
+			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "no",
+				Denied: true, InputSize: 18, Size: 2}}},
 	} {
 		s := fake(t, fakeGood)
 		turn := s.turn(fakeStarted + tc.script + "exit 9")

@@ -95,7 +95,8 @@ func TestDemo(t *testing.T) {
 			}
 			story, _ := s.output(0, "logs", s.run())
 			for _, want := range []string{"  - refuted: Quotes in names are doubled\n",
-				"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n", "Orchestrator III changed README.md +3, invoice.sh +8 -2.\n", " simulated, "} {
+				"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
+				"Orchestrator III changed README.md +3, invoice.sh +8 -2.\n", " simulated, "} {
 				if !strings.Contains(story, want) {
 					t.Errorf("the story does not tell %q:\n%s", want, story)
 				}

@@ -28,7 +28,8 @@ func crowdPlayer() {
 // crowdPlay has an Arbiter summon so many, each of whom reads a file every five seconds.
 func crowdPlay(agents int) string {
 	var text strings.Builder
-	text.WriteString("name: crowd\ntitle: A crowd\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - use:\n")
+	text.WriteString("name: crowd\ntitle: A crowd\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n " +
+		"     - use:\n")
 	for i := 1; i < agents; i++ {
 		fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: \"work %d\"}}\n", i)
 	}

@@ -298,7 +298,8 @@ func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
 	return func(b *testing.B) *exec.Cmd {
 		b.Helper()
 		path := filepath.Join(b.TempDir(), "one.yaml")
-		text := "name: one\ntitle: One step\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " + step + "\n"
+		text := "name: one\ntitle: One step\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
+			step + "\n"
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}

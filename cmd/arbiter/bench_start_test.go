@@ -32,7 +32,8 @@ func benchClaude(b *testing.B) string {
 // start is measured.
 func startModel(b *testing.B) *rehearsal.Server {
 	b.Helper()
-	sc, err := rehearsal.Parse("late.yaml", []byte("name: late\ntitle: Late\nactors:\n  - name: anybody\n    match: {role: any}\n    steps:\n      - {say: Late., delay: 10m, repeat: forever}\n"))
+	sc, err := rehearsal.Parse("late.yaml", []byte("name: late\ntitle: Late\nactors:\n  - name: anybody\n    match: "+
+		"{role: any}\n    steps:\n      - {say: Late., delay: 10m, repeat: forever}\n"))
 	if err != nil {
 		b.Fatal(err)
 	}

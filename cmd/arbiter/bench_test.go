@@ -293,7 +293,8 @@ func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
 func crowd(b *testing.B, n int) (cmd *exec.Cmd, bridgePID int) {
 	b.Helper()
 	var text strings.Builder
-	text.WriteString("name: crowd\ntitle: A crowd\nallow: [\"Bash(*)\"]\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n")
+	text.WriteString("name: crowd\ntitle: A crowd\nallow: [\"Bash(*)\"]\nactors:\n  - name: arbiter\n    match: {role: " +
+		"arbiter}\n    steps:\n")
 	if n > 1 {
 		text.WriteString("      - use:\n")
 		for i := 1; i < n; i++ {
@@ -301,7 +302,8 @@ func crowd(b *testing.B, n int) (cmd *exec.Cmd, bridgePID int) {
 				i)
 		}
 	}
-	text.WriteString("      - {say: Waiting., delay: 10m}\n  - name: orchestrator\n    match: {role: orchestrator}\n    steps:\n      - {say: Waiting., delay: 10m}\n")
+	text.WriteString("      - {say: Waiting., delay: 10m}\n  - name: orchestrator\n    match: {role: orchestrator}\n    " +
+		"steps:\n      - {say: Waiting., delay: 10m}\n")
 	path := filepath.Join(b.TempDir(), "crowd.yaml")
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		b.Fatal(err)

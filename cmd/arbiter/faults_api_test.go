@@ -251,7 +251,8 @@ func TestCutStream(t *testing.T) {
 // up again and nobody can raise its limit, with nothing started; a higher limit lets it go on.
 func TestMoneyIsSpentOnce(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: And then?, reason: r}, usage: {input: 240000, output: 10000}}\n    otherwise:", 1)
+	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: "+
+		"And then?, reason: r}, usage: {input: 240000, output: 10000}}\n    otherwise:", 1)
 	s := perform(t, text, nil, "--max-cost", "1")
 	s.finishesAtLimit()
 	r := s.finish(contract.ExitLimit)

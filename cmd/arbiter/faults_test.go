@@ -60,8 +60,10 @@ func faultScenario(t *testing.T, fault string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fault.yaml")
 	fault, repeat := strings.TrimSuffix(fault, ", repeat: forever}")+"}", "forever"
-	text := fmt.Sprintf("name: fault\ntitle: Trouble\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - fault: %s\n        repeat: %s\n", fault, repeat) +
-		"  - name: worker\n    match: {role: orchestrator}\n    steps:\n      - verdict: {kind: done, expects_response: true, message: It is done., handoff: " + emptyDocument + "}\n"
+	text := fmt.Sprintf("name: fault\ntitle: Trouble\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    "+
+		"steps:\n      - fault: %s\n        repeat: %s\n", fault, repeat) +
+		"  - name: worker\n    match: {role: orchestrator}\n    steps:\n      - verdict: {kind: done, expects_response: " +
+		"true, message: It is done., handoff: " + emptyDocument + "}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,8 @@ func faultScenario(t *testing.T, fault string) string {
 // and the run completes.
 func TestAPIStallIsWaitedOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stall.yaml")
-	text := "name: stall\ntitle: Silence\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - fault: {stall: 3s}\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
+	text := "name: stall\ntitle: Silence\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
+		"fault: {stall: 3s}\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,9 @@ func TestAPIStallIsWaitedOut(t *testing.T) {
 // has given up, and the run completes.
 func TestTroubleThatPasses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "passes.yaml")
-	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
+	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      " +
+		"- fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., " +
+		"summary: s, reason: r}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

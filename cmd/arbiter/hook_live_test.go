@@ -34,7 +34,8 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 		t.Skip("no claude: run scripts/setup")
 	}
 	sc, err := rehearsal.Parse("hooks.yaml", []byte("name: hooks\ntitle: Hooks\nactors:\n"+
-		"  - name: subagent\n    match: {role: subagent}\n    steps:\n      - use: [{tool: Bash, input: {command: echo deep}}]\n        usage: {context: 190000}\n      - {say: The depth is empty., usage: {context: 191000}}\n"+
+		"  - name: subagent\n    match: {role: subagent}\n    steps:\n      - use: [{tool: Bash, input: {command: echo "+
+		"deep}}]\n        usage: {context: 190000}\n      - {say: The depth is empty., usage: {context: 191000}}\n"+
 		"  - name: worker\n    match: {role: main}\n    steps:\n"+steps))
 	if err != nil {
 		t.Fatal(err)

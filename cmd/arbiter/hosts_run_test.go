@@ -101,7 +101,8 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 	if err := os.Chmod(meet, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	s, model := hiredIn(t, p, strings.ReplaceAll(fourHands, "MEET", meet), repo.Path, "--config", config, "--hosts", k.chose,
+	s, model := hiredIn(t, p, strings.ReplaceAll(fourHands, "MEET", meet), repo.Path, "--config", config, "--hosts",
+		k.chose,
 		"--isolation", "worktree", "--lease", "30s", "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
 		"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
 	await[contract.Result](s, "the result", nil)

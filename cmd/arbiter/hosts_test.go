@@ -51,7 +51,8 @@ func TestHostsAsked(t *testing.T) {
 		"hosts: {here: {a: b}}": `"here" is this machine`,
 	} {
 		write(t, text, filepath.Dir(file), "config.yaml")
-		if _, errs := s.output(2, "--json", "--no-input", "--task", "Weave", "--config", file); !strings.Contains(errs, want) {
+		if _, errs := s.output(2, "--json", "--no-input", "--task", "Weave", "--config", file); !strings.Contains(errs,
+			want) {
 			t.Errorf("%s: %s", text, errs)
 		}
 	}
@@ -66,7 +67,8 @@ func TestHostsCommand(t *testing.T) {
 	}
 	file := filepath.Join(s.cmd.Dir, ".config", "arbiter", "config.yaml")
 	s.output(0, "hosts", "add", "box", "--", "ssh", "-p", "2222", "me@box")
-	s.output(0, "hosts", "add", "n2", "--slots", "8", "--dir", "/scratch/me", "--pass-env", "TOKEN", "--", "srun", "-w", "n2")
+	s.output(0, "hosts", "add", "n2", "--slots", "8", "--dir", "/scratch/me", "--pass-env", "TOKEN", "--", "srun", "-w",
+		"n2")
 	want := `hosts:
   box:
     command: [ssh, -p, "2222", me@box]
@@ -118,7 +120,8 @@ func TestHostsCommand(t *testing.T) {
 		t.Errorf("doctor: %s", told)
 	}
 	s.output(0, "hosts", "rm", "box")
-	if got := textOf(t, file); strings.Contains(got, "box") || !strings.HasPrefix(got, "# mine\nmodel: opus # dear\nhosts:\n  n2:") {
+	if got := textOf(t, file); strings.Contains(got, "box") ||
+		!strings.HasPrefix(got, "# mine\nmodel: opus # dear\nhosts:\n  n2:") {
 		t.Error(got)
 	}
 }

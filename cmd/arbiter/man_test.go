@@ -210,7 +210,8 @@ func TestSlipsOfThePen(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Chdir(home)
 	for line, want := range map[string]string{
-		"sesions":                    "\"sesions\" is neither a command nor a requirements file; did you mean sessions?\nTry: arbiter --help",
+		"sesions": "\"sesions\" is neither a command nor a requirements file; did you mean " +
+			"sessions?\nTry: arbiter --help",
 		"resume":                     "\"resume\" is neither a command nor a requirements file; did you mean --resume?",
 		"sesions ls":                 "did you mean sessions?",
 		"sessions shwo":              "sessions has no command \"shwo\": did you mean show?\nTry: arbiter sessions --help",

@@ -16,7 +16,8 @@ import (
 )
 
 // clerk is a mode of a workspace with one tool, and that for some uses only.
-const clerk = "---\nname: clerk\ndescription: to keep the books\ntools: Read, Bash(git *)\nmodel: claude-opus-5-5\neffort: low\n---\nKeep the books.\n"
+const clerk = "---\nname: clerk\ndescription: to keep the books\ntools: Read, Bash(git *)\nmodel: " +
+	"claude-opus-5-5\neffort: low\n---\nKeep the books.\n"
 
 // bounded is the play of a clerk and a reviewer who try what they may not, by themselves
 // and by a subagent.

@@ -224,17 +224,19 @@ func TestWrittenLinesAreRead(t *testing.T) {
 
 // notRun are lines that cannot be run here, by their first words, and why.
 var notRun = map[string]string{
-	"attach":                                 "takes a terminal and a run that is alive; TestAttachFromAnotherTerminal does it",
-	"allow":                                  "takes a run that is alive; TestAnswersFromASecondTerminal does it",
-	"bridge":                                 "serves the process that starts it",
-	"choose":                                 "takes a run that is alive; TestChoose does it",
-	"decide --explain RUN --at":              "is run by TestExplainShowsOneWhole",
-	"decide --explain RUN --number":          "is run by TestExplainShowsOneWhole",
-	"decide --input":                         "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
-	"--detach":                               "leaves a run behind; TestDetach does it",
-	"deny":                                   "takes a run that is alive; TestAnswersFromASecondTerminal does it",
-	"doctor":                                 "looks at this machine, and has tests of its own",
-	"grants rm":                              "takes back what nobody has allowed here; TestGrantsAreListedAndTakenBack does it",
+	"attach": "takes a terminal and a run that is alive; TestAttachFromAnotherTerminal " +
+		"does it",
+	"allow":                         "takes a run that is alive; TestAnswersFromASecondTerminal does it",
+	"bridge":                        "serves the process that starts it",
+	"choose":                        "takes a run that is alive; TestChoose does it",
+	"decide --explain RUN --at":     "is run by TestExplainShowsOneWhole",
+	"decide --explain RUN --number": "is run by TestExplainShowsOneWhole",
+	"decide --input":                "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
+	"--detach":                      "leaves a run behind; TestDetach does it",
+	"deny":                          "takes a run that is alive; TestAnswersFromASecondTerminal does it",
+	"doctor":                        "looks at this machine, and has tests of its own",
+	"grants rm": "takes back what nobody has allowed here; TestGrantsAreListedAndTakenBack " +
+		"does it",
 	"hosts check":                            "opens a host; TestCheckHost does it",
 	"hosts rm":                               "removes a host that nobody has added here; TestHostsCommand does it",
 	"halt":                                   "takes a run that is alive; TestHaltAndContinue does it",

@@ -29,7 +29,8 @@ func TestReferencePages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("%s is not what the program says; go test ./cmd/arbiter -run TestReferencePages -freeze writes it (-file +now):\n%s", path, diff)
+			t.Errorf("%s is not what the program says; go test ./cmd/arbiter -run TestReferencePages -freeze writes it (-file "+
+				"+now):\n%s", path, diff)
 		}
 	}
 }

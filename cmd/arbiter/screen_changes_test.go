@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestScreenShowsChanges: F5 lists what an Orchestrator has changed, by its name, Enter shows both versions, e opens the
-// file in the editor at the change, and x reverts it.
+// TestScreenShowsChanges: F5 lists what an Orchestrator has changed, by its name, Enter shows both versions, e opens
+// the file in the editor at the change, and x reverts it.
 func TestScreenShowsChanges(t *testing.T) {
 	const play = `name: changes
 allow: [Write, Read]

@@ -127,7 +127,8 @@ func TestHugePaste(t *testing.T) {
 	onlyLinux(t)
 	p := weaving(t, pty.Size{Columns: 100, Rows: 30})
 	before := peak(t, p.Process().Pid)
-	evil := "/quit\r\x03\x03y\x1b[201;1~/quit\r\x1b[0201~\x1b]0;owned\x1bP\x1b_\x1b[20\x1b[200~1~\x1b[<0;2;2M\x1b[<0;2;2m\u009b201~\x9b201~/kill orch-1\r\x07\x1a\x00é世\r\n"
+	evil := "/quit\r\x03\x03y\x1b[201;1~/quit\r\x1b[0201~\x1b]0;owned\x1bP\x1b_\x1b[20" +
+		"\x1b[200~1~\x1b[<0;2;2M\x1b[<0;2;2m\u009b201~\x9b201~/kill orch-1\r\x07\x1a\x00é世\r\n"
 	part := strings.Repeat(evil, (5<<20)/len(evil)+1)
 	p.Send("\x1b[200~" + part)
 	for range 4 { // what moves goes on moving while the rest is on its way

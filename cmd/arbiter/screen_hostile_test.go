@@ -17,7 +17,8 @@ import (
 )
 
 // some is a little of everything that agents should not write, in few words.
-const some = "w\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;b3duZWQ=\a\x1b[6n\x1bP$qm\x1b\\\u009b31m\u009d2;owned\u009c[red]tag[-] [\"r\"]in[\"\"] [:::https://evil.example]link[:::-]" +
+const some = "w\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;b3duZWQ=\a\x1b[6n" +
+	"\x1bP$qm\x1b\\\u009b31m\u009d2;owned\u009c[red]tag[-] [\"r\"]in[\"\"] [:::https://evil.example]link[:::-]" +
 	"\u202Egnp\u202C \U000E0041e\u0301\u0301\u0301\u0301\u0301\u0301\b\b\b\x7f ▌ You 世界"
 
 // hostilePlay is the scenario of hostile agents, with their texts as fit makes them.
@@ -36,7 +37,8 @@ func hostilePlay(t *testing.T, fit func(string) string) string {
 		if len(text) > 4000 {
 			text = strings.ToValidUTF8(text[:4000], "")
 		}
-		fmt.Fprintf(&steps, "      - {say: \"%d %s\", use: [{tool: Bash, input: {command: \"true\", description: \"%d %s\"}}], usage: *usage}\n", i, quote(text), i, quote(text))
+		fmt.Fprintf(&steps, "      - {say: \"%d %s\", use: [{tool: Bash, input: {command: \"true\", description: \"%d "+
+			"%s\"}}], usage: *usage}\n", i, quote(text), i, quote(text))
 	}
 	play := strings.Replace(string(raw), "      # STEPS\n", steps.String(), 1)
 	word := regexp.MustCompile(`"[^"\n]*SOME[^"\n]*"|\b(It stands\. )?SOME\b`)

@@ -62,7 +62,8 @@ actors:
 		case i%10 == 4:
 			text.WriteString("      - use: [{tool: Bash, input: {command: echo thread, description: Spin}}]\n")
 		default:
-			text.WriteString("      - use: [{tool: Read, input: {file_path: \"{{.cwd}}/thread\"}}, {tool: mcp__arbiter__report_progress, input: {message: A thread more.}}]\n")
+			text.WriteString("      - use: [{tool: Read, input: {file_path: \"{{.cwd}}/thread\"}}, {tool: " +
+				"mcp__arbiter__report_progress, input: {message: A thread more.}}]\n")
 		}
 		text.WriteString("      - verdict: {kind: progress, expects_response: false, message: A thread more.}\n")
 	}

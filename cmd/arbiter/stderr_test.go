@@ -67,14 +67,16 @@ func TestHostileSurroundings(t *testing.T) {
 		t.Fatalf("no run: %s%s", out.String(), s.stderr.String())
 	}
 	liar := filepath.Join(dir, "claude\x1b[2J")
-	write(filepath.Base(liar), "#!/bin/sh\nprintf '2.1.329 \\033]0;owned\\a\\302\\2332J (Claude Code)\\n'\nprintf 'err \\033[2J\\233\\n' >&2\nexit 3\n")
+	write(filepath.Base(liar), "#!/bin/sh\nprintf '2.1.329 \\033]0;owned\\a\\302\\2332J (Claude Code)\\n'\nprintf 'err "+
+		"\\033[2J\\233\\n' >&2\nexit 3\n")
 	if err := os.Chmod(liar, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
 		{"sessions"}, {"sessions", "--json"}, {"sessions", "show", run[1]}, {"sessions", "show", "--json", run[1]},
 		{"sessions", "show", bad}, {"sessions", bad}, {"sessions", "rm", bad},
-		{"logs", run[1]}, {"logs", "--program", run[1]}, {"logs", "--audit", run[1]}, {"logs", "--audit", "--json", run[1]}, {"logs", bad},
+		{"logs", run[1]}, {"logs", "--program", run[1]}, {"logs", "--audit", run[1]}, {"logs", "--audit", "--json", run[1]},
+		{"logs", bad},
 		{"logs", "--verify", bad}, {"replay", run[1]}, {"replay", "--decisions", run[1]}, {"replay", bad},
 		{"agents"}, {"agents", "--json"}, {"agents", "--trust"}, {"agents", "--trust", "--json"},
 		{"agents", "--trust", "good"}, {"agents", "show", "good", "--trust"}, {"agents", bad}, {"agents", "check", bad},

@@ -49,12 +49,15 @@ func TestRead(t *testing.T) {
 // TestMistakes: each mistake is reported with its place and what to do.
 func TestMistakes(t *testing.T) {
 	for src, want := range map[string]string{
-		"hosts: [box]":                                           "f.yaml:1: hosts: want a mapping of names to hosts, found a list",
-		"hosts: {here: {command: [ssh, x]}}":                     `hosts.here: "here" is this machine`,
-		"hosts: {Box: {command: [ssh, x]}}":                      `"Box" is not a name`,
-		"hosts: {box: ssh}":                                      "hosts.box: want a mapping such as {command: [ssh, box]}, found a text",
-		"hosts: {box: {}}":                                       "hosts.box: command is missing",
-		"hosts: {box: {command: ssh box}}":                       "hosts.box.command: want a list of words, found a text: write [ssh, box]",
+		"hosts: [box]": "f.yaml:1: hosts: want a mapping of names to hosts, " +
+			"found a list",
+		"hosts: {here: {command: [ssh, x]}}": `hosts.here: "here" is this machine`,
+		"hosts: {Box: {command: [ssh, x]}}":  `"Box" is not a name`,
+		"hosts: {box: ssh}": "hosts.box: want a mapping such as {command: [ssh, " +
+			"box]}, found a text",
+		"hosts: {box: {}}": "hosts.box: command is missing",
+		"hosts: {box: {command: ssh box}}": "hosts.box.command: want a list of words, found a text: " +
+			"write [ssh, box]",
 		"hosts: {box: {command: []}}":                            "hosts.box.command: it is empty",
 		"hosts: {box: {command: [ssh, '']}}":                     "a word is empty",
 		"hosts: {box: {command: [-x]}}":                          `"-x" is not a program`,
@@ -112,11 +115,13 @@ func TestChoose(t *testing.T) {
 func TestCommands(t *testing.T) {
 	h := Host{Command: []string{"/usr/bin/ssh", "-o", "ProxyCommand nc %h 22", "box"}}
 	argv, err := h.Argv("arbiter", "bridge", "--remote")
-	if err != nil || strings.Join(argv, "|") != "/usr/bin/ssh|-a|-o|BatchMode=yes|-o|ProxyCommand nc %h 22|box|arbiter|bridge|--remote" {
+	if err != nil || strings.Join(argv, "|") != "/usr/bin/ssh|-a|-o|BatchMode=yes|-o|ProxyCommand nc %h "+
+		"22|box|arbiter|bridge|--remote" {
 		t.Errorf("%q, %v", argv, err)
 	}
 	url, err := h.GitURL("/home/me/cache.git")
-	if err != nil || url != "ext::/usr/bin/ssh -a -o BatchMode=yes -o ProxyCommand% nc% %%h% 22 box git %s /home/me/cache.git" {
+	if err != nil || url != "ext::/usr/bin/ssh -a -o BatchMode=yes -o ProxyCommand% nc% %%h% 22 box git %s "+
+		"/home/me/cache.git" {
 		t.Errorf("%s, %v", url, err)
 	}
 	for _, word := range []string{"", "a b", "$(x)", "a;b", "`x`", "~", "é", "a\nb", "'", `"`, "*", "\\"} {

@@ -50,7 +50,8 @@ func TestEdit(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
 	}
-	for key, value := range map[string]string{"model": "haiku", "max-cost": "7", "allow": "[Read]", "theme": "light", "new": "1"} {
+	for key, value := range map[string]string{"model": "haiku", "max-cost": "7", "allow": "[Read]", "theme": "light",
+		"new": "1"} {
 		out, err := Set([]byte(file), key, value)
 		if err != nil {
 			t.Fatalf("%s: %v", key, err)
@@ -63,7 +64,8 @@ func TestEdit(t *testing.T) {
 
 // TestText: every text becomes one line that means it.
 func TestText(t *testing.T) {
-	for _, text := range []string{"", "a", "true", "1", "a: b", "# a", "\"q\"", "it's", "a\nb\tc\x00", "ü世", "- x", "*a", "&a"} {
+	for _, text := range []string{"", "a", "true", "1", "a: b", "# a", "\"q\"", "it's", "a\nb\tc\x00", "ü世", "- x", "*a",
+		"&a"} {
 		m, err := meaning([]byte("k: " + Text(text) + "\n"))
 		if err != nil || m["k"] != text {
 			t.Errorf("%q is written as %s, which means %#v, %v", text, Text(text), m["k"], err)

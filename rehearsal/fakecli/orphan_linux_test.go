@@ -30,7 +30,8 @@ func TestOrphanOutlivesTheStandIn(t *testing.T) {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1", FaultVariable + "=orphan", marker}})
+	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0],
+		Env: []string{asStandIn + "=1", FaultVariable + "=orphan", marker}})
 	orphan := awaitProcess(t, marker)
 	if sid, err := getsid(orphan); err != nil || sid == ourSession(t) {
 		t.Errorf("the orphan is in session %d (%v), like the test itself", sid, err)

@@ -26,7 +26,8 @@ func TestDecide(t *testing.T) {
 }
 
 func TestParseFlags(t *testing.T) {
-	f := parseFlags([]string{"-p", "--setting-sources", "", "--tools", "Bash", "Read", "--model=opus", "--allowedTools", "Bash(a, b) Edit",
+	f := parseFlags([]string{"-p", "--setting-sources", "", "--tools", "Bash", "Read", "--model=opus", "--allowedTools",
+		"Bash(a, b) Edit",
 		"--resume", "an-id", "--verbose", "--system-prompt", "- be brief"})
 	want := flags{"-p": nil, "--setting-sources": {""}, "--tools": {"Bash", "Read"}, "--model": {"opus"},
 		"--allowedTools": {"Bash(a, b) Edit"}, "--resume": {"an-id"}, "--verbose": nil, "--system-prompt": {"- be brief"}}

@@ -49,7 +49,8 @@ func TestStyles(t *testing.T) {
 
 func TestWhatIsTold(t *testing.T) {
 	clip := base64.StdEncoding.EncodeToString([]byte("copied"))
-	s := seen(small, "\x1b[?1049h\x1b[?1002;1006;2004h\x1b]0;one; two\a\a\x1b]52;c;"+clip+"\a\x1b]777;notify;a;b\x1b\\\x1b]99;i=1;x\a\x1b[3;4H\x1b[?25l\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\")
+	s := seen(small, "\x1b[?1049h\x1b[?1002;1006;2004h\x1b]0;one; two\a\a\x1b]52;c;"+clip+
+		"\a\x1b]777;notify;a;b\x1b\\\x1b]99;i=1;x\a\x1b[3;4H\x1b[?25l\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\")
 	switch {
 	case !s.Alt() || !s.Mouse() || !s.Modes[ModeMouseSGR] || !s.Modes[ModeBracketedPaste] || s.Modes[ModeCursor]:
 		t.Errorf("modes %v", s.Modes)
@@ -152,7 +153,8 @@ func FuzzSequences(f *testing.F) {
 }
 
 func TestManners(t *testing.T) {
-	const well = "\x1b[?1049h\x1b[22;2t\x1b]2;title\x1b\\\x1b[1;38;2;1;2;3mtext 世\x1b[m\x1b[3;4H\r\n\x1b[?25l\x1b]52;c;YQ==\a\x1b]777;notify;a;b\a\x1b(B\x1b[2 q\x1b[?1049l"
+	const well = "\x1b[?1049h\x1b[22;2t\x1b]2;title\x1b\\\x1b[1;38;2;1;2;3mtext " +
+		"世\x1b[m\x1b[3;4H\r\n\x1b[?25l\x1b]52;c;YQ==\a\x1b]777;notify;a;b\a\x1b(B\x1b[2 q\x1b[?1049l"
 	if faults := FullScreen.Check([]byte(well)); faults != nil {
 		t.Errorf("faults of the good: %q", faults)
 	}

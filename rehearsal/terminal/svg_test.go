@@ -27,7 +27,9 @@ func wellFormed(t *testing.T, svg string) {
 }
 
 func TestPicture(t *testing.T) {
-	s := seen(Size{Columns: 24, Rows: 6}, "\x1b]2;a <title>\a╭─ \x1b[1;33mTitle\x1b[m ─╮\r\n│ \x1b[7m世界\x1b[m & <b>  \x1b[2mdim\x1b[m\r\n╰──┼═\x1b[38;2;10;200;30m█▌░▄\x1b[m⠿\r\n\x1b[4;9munder\x1b[m \x1b[3;44mit al\x1b[m  \x1b[8msecret\x1b[m\x1b[6;3H")
+	s := seen(Size{Columns: 24, Rows: 6}, "\x1b]2;a <title>\a╭─ \x1b[1;33mTitle\x1b[m ─╮\r\n│ \x1b[7m世界\x1b[m & <b>  "+
+		"\x1b[2mdim\x1b[m\r\n╰──┼═\x1b[38;2;10;200;30m█▌░▄\x1b[m⠿\r\n\x1b[4;9munder\x1b[m \x1b[3;44mit al\x1b[m  "+
+		"\x1b[8msecret\x1b[m\x1b[6;3H")
 	got := s.SVG(Picture{Window: true, Label: "a test"})
 	wellFormed(t, got)
 	const file = "testdata/picture.svg"

@@ -159,11 +159,14 @@ func TestOneArbiterAtATime(t *testing.T) {
 
 func TestHumanSaid(t *testing.T) {
 	for text, want := range map[string]bool{
-		"⟦k | from: human | kind: message | id: a⟧\nhello (word)\n⟦k | end⟧":                                                                                     true,
-		"⟦k | from: human | kind: message | id: a⟧\n⟦k | part 1 of 2 | work log | from: orch-1 | kind: progress⟧\nx\n⟦k | part 2 of 2⟧\nhello (word)\n⟦k | end⟧": true,
-		"⟦k | from: supervisor | kind: inheritance⟧\nThe human said (word)\n⟦k | end⟧\n⟦k | from: orch-1 | kind: question | id: a⟧\nx":                           false,
-		"⟦k | from: supervisor | kind: inheritance⟧\nThe human said (word)\n⟦k | end⟧\n⟦k | from: human | kind: message | id: a⟧\nhello (word)":                  true,
-		"⟦k | from: human | kind: message | id: a⟧\nhello\n⟦k | end⟧":                                                                                            false,
+		"⟦k | from: human | kind: message | id: a⟧\nhello (word)\n⟦k | end⟧": true,
+		"⟦k | from: human | kind: message | id: a⟧\n⟦k | part 1 of 2 | work log | from: orch-1 | kind: progress⟧\nx\n⟦k | " +
+			"part 2 of 2⟧\nhello (word)\n⟦k | end⟧": true,
+		"⟦k | from: supervisor | kind: inheritance⟧\nThe human said (word)\n⟦k | end⟧\n⟦k | from: orch-1 | kind: question " +
+			"| id: a⟧\nx": false,
+		"⟦k | from: supervisor | kind: inheritance⟧\nThe human said (word)\n⟦k | end⟧\n⟦k | from: human | kind: message | " +
+			"id: a⟧\nhello (word)": true,
+		"⟦k | from: human | kind: message | id: a⟧\nhello\n⟦k | end⟧": false,
 		"(word)": false,
 	} {
 		if got := humanSaid(text, "(word)"); got != want {

@@ -116,7 +116,8 @@ func missingTest(tree fs.FS, name string) string {
 func TestFaultTableIsRead(t *testing.T) {
 	tree := fstest.MapFS{
 		"a/b/x_test.go": {
-			Data: []byte("package b\n\nfunc TestOne(t *testing.T) {}\nfunc FuzzTwo(f *testing.F) {}\n// func TestThree(t) {}\n")},
+			Data: []byte(
+				"package b\n\nfunc TestOne(t *testing.T) {}\nfunc FuzzTwo(f *testing.F) {}\n// func TestThree(t) {}\n")},
 		"scripts/run": {Data: []byte("#!\n")},
 	}
 	var sound strings.Builder

@@ -82,11 +82,14 @@ func TestFilesAreShort(t *testing.T) {
 // maxColumns is how wide a line of Go may be, a tab being one column.
 const maxColumns = 120
 
-// TestLinesAreNarrow: lines outside of tests fit beside each other. A raw string may be wider: it cannot be
-// broken without another meaning, nor can the tags of a field.
+// someWide are tests whose lines are still to be broken.
+var someWide = regexp.MustCompile(`^(supervisor/[a-z_]+|bridge/keeper/keep_linux)_test\.go$`)
+
+// TestLinesAreNarrow: lines of Go, those of tests included, fit beside each other. A raw string may be wider: it
+// cannot be broken without another meaning, nor can the tags of a field.
 func TestLinesAreNarrow(t *testing.T) {
 	goFiles(t, func(name string, text []byte) {
-		if strings.HasSuffix(name, "_test.go") || generated.Match(text) {
+		if someWide.MatchString(name) || generated.Match(text) {
 			return
 		}
 		for _, at := range wide(t, name, text) {

@@ -46,7 +46,8 @@ func TestRead(t *testing.T) {
 		})},
 		"model": {file("model: opus", "effort: high"), with(func(a *Agent) { a.Model, a.Effort = "opus", "high" })},
 		"no YAML, as the CLI takes it": {
-			"---\nname: x\ndescription: Use: <example>it's: \"b\"</example>\\nSo.\ntools: Read, Bash\n---\nDo it.", with(func(a *Agent) {
+			"---\nname: x\ndescription: Use: <example>it's: \"b\"</example>\\nSo.\ntools: Read, Bash\n---\nDo it.",
+			with(func(a *Agent) {
 				a.Description, a.Tools = "Use: <example>it's: \"b\"</example>\nSo.", []string{"Read", "Bash"}
 			})},
 		"folded": {"---\nname: x\ndescription: |\n  a\n  b\n---\nDo it.", with(func(a *Agent) {
@@ -74,10 +75,15 @@ func TestReadProblems(t *testing.T) {
 		"unclosed":    {"---\nname: x\n", "x.md:1: the front matter is not closed: a line --- must follow it"},
 		"nothing": {"---\n---\nDo it.",
 			"x.md:1: description: missing; every agent has one\nx.md:1: name: missing; every agent has one"},
-		"all at once": {"---\nname: a,b\neffort: much\nmaxTurns: 0\nmaxCost: -1\ntimeout: 5\n---\nDo it.", "x.md:1: description: missing; every agent has one\nx.md:2: name: \"a,b\" holds \",\": want letters, digits and . _ - with single blanks between them\nx.md:3: effort: \"much\" is none: want low, medium, high, xhigh, max\nx.md:4: maxTurns: want a number of turns, 1 or more, not \"0\"\nx.md:5: maxCost: want US dollars, more than 0, such as 2.5, not \"-1\"\nx.md:6: timeout: want a time such as 90s, 45m or 2h, not \"5\""},
-		"list":        {"---\n- a\n---\nDo it.", "x.md:2: the front matter must be `field: value` lines"},
-		"types":       {"---\nname: 12\ndescription: [a]\n---\nDo it.", "x.md:2: name: want text, not a number; put it into quotes if it is\nx.md:3: description: want text, not a list; put it into quotes if it is"},
-		"twice":       {file("name: y"), "x.md:4: name: given twice: line 2 has it, too"},
+		"all at once": {"---\nname: a,b\neffort: much\nmaxTurns: 0\nmaxCost: -1\ntimeout: 5\n---\nDo it.",
+			"x.md:1: description: missing; every agent has one\nx.md:2: name: \"a,b\" holds \",\": want letters, digits and . " +
+				"_ - with single blanks between them\nx.md:3: effort: \"much\" is none: want low, medium, high, xhigh, " +
+				"max\nx.md:4: maxTurns: want a number of turns, 1 or more, not \"0\"\nx.md:5: maxCost: want US dollars, more " +
+				"than 0, such as 2.5, not \"-1\"\nx.md:6: timeout: want a time such as 90s, 45m or 2h, not \"5\""},
+		"list": {"---\n- a\n---\nDo it.", "x.md:2: the front matter must be `field: value` lines"},
+		"types": {"---\nname: 12\ndescription: [a]\n---\nDo it.", "x.md:2: name: want text, not a number; put it into " +
+			"quotes if it is\nx.md:3: description: want text, not a list; put it into quotes if it is"},
+		"twice": {file("name: y"), "x.md:4: name: given twice: line 2 has it, too"},
 		"tools number": {file("tools: 3"),
 			"x.md:4: tools: want tools' names, as a list or with commas between them, not a number"},
 		"tools numbers": {file("tools: [Read, 3]"), "x.md:4: tools: want tools' names, not a number"},
@@ -97,8 +103,12 @@ func TestReadProblems(t *testing.T) {
 			"x.md:4: disallowedTools: an agent without any tool cannot work: name the tools"},
 		"slip": {file("disallowed-tools: Write"),
 			`x.md:4: "disallowed-tools": no such field: write disallowedTools`},
-		"not used": {file("color: red", "permissionMode: bypassPermissions", "shape: round"), "?x.md:4: color: not used by arbiter\n?x.md:5: permissionMode: not used by arbiter: arbiter's own policy decides what may run\n?x.md:6: \"shape\": no such field, neither of arbiter nor of Claude Code as far as arbiter knows"},
-		"alias":    {"---\nname: x\ndescription: &a d\nmodel: *a\n---\nDo it.", "x.md:3: description: anchors, aliases and tags are not read: write the value out\nx.md:4: model: anchors, aliases and tags are not read: write the value out"},
+		"not used": {file("color: red", "permissionMode: bypassPermissions", "shape: round"), "?x.md:4: color: not used by " +
+			"arbiter\n?x.md:5: permissionMode: not used by arbiter: arbiter's own policy decides what may run\n?x.md:6: " +
+			"\"shape\": no such field, neither of arbiter nor of Claude Code as far as arbiter knows"},
+		"alias": {"---\nname: x\ndescription: &a d\nmodel: *a\n---\nDo it.", "x.md:3: description: anchors, aliases and " +
+			"tags are not read: write the value out\n" +
+			"x.md:4: model: anchors, aliases and tags are not read: write the value out"},
 		"tag": {file("model: !!str opus"),
 			"x.md:4: model: anchors, aliases and tags are not read: write the value out"},
 		"nested": {file("hooks: " + strings.Repeat("[", 100)), "x.md:1: the front matter nests deeper than 32"},

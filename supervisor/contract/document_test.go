@@ -54,14 +54,21 @@ func TestEverythingIsExplained(t *testing.T) {
 }
 
 const preface = "# The contract for scripts\n\n" +
-	"`arbiter --json` writes events to stdout and reads commands from stdin: one JSON object per line. Messages for people go to\n" +
-	"stderr. This page is generated from the program's own types (`go test ./supervisor/contract -run Document -update`), like the\n" +
-	"schemas that `arbiter schema events` and `arbiter schema commands` print. [Scripting](scripting.md) shows how to use them.\n\n" +
-	"Within `v` 1, Arbiter adds events, fields and commands, and never renames or removes one: ignore what you do not know.\n\n" +
-	"- `seq` counts the lines of one process from 1, without gaps. A resumed run is a new process, which counts from 1 again.\n" +
+	"`arbiter --json` writes events to stdout and reads commands from stdin: one JSON object per line. Messages for " +
+	"people go to\n" +
+	"stderr. This page is generated from the program's own types (`go test ./supervisor/contract -run Document " +
+	"-update`), like the\n" +
+	"schemas that `arbiter schema events` and `arbiter schema commands` print. [Scripting](scripting.md) shows how to " +
+	"use them.\n\n" +
+	"Within `v` 1, Arbiter adds events, fields and commands, and never renames or removes one: ignore what you do not " +
+	"know.\n\n" +
+	"- `seq` counts the lines of one process from 1, without gaps. A resumed run is a new process, which counts from 1 " +
+	"again.\n" +
 	"- The first line is `session`, the last one is `result`.\n" +
-	"- Arbiter answers each command with `accepted`, once the command is on disk, or with `rejected`; both carry its `ref`.\n" +
-	"- The end of stdin means that no human is there. Arbiter then answers one question by saying so; the next question ends the\n" +
+	"- Arbiter answers each command with `accepted`, once the command is on disk, or with `rejected`; both carry its " +
+	"`ref`.\n" +
+	"- The end of stdin means that no human is there. Arbiter then answers one question by saying so; the next question " +
+	"ends the\n" +
 	"  run with `needs_input`. COMPLETE ends the process even if stdin is open.\n" +
 	"- A `question` comes even while agents work. It stays open until the human's next `message` to the Arbiter,\n" +
 	"  which answers all open questions, or until a command of theirs settles what it was about. No rule, mode or\n" +
@@ -71,7 +78,8 @@ const preface = "# The contract for scripts\n\n" +
 	"- After `--resume`, Arbiter emits each open question again. It emits a permission request again, with the same\n" +
 	"  id, when the agent asks for the same action again, and otherwise reports the request as withdrawn, or as\n" +
 	"  decided by the rules of the resumed run.\n" +
-	"- At the end, Arbiter prints Claude's session ids on stderr: `{\"arbiter\": …, \"lastOrchestrator\": …, \"orchestratorNumber\": …}`.\n"
+	"- At the end, Arbiter prints Claude's session ids on stderr: `{\"arbiter\": …, \"lastOrchestrator\": …, " +
+	"\"orchestratorNumber\": …}`.\n"
 
 func document(t *testing.T) string {
 	t.Helper()
@@ -88,7 +96,8 @@ func document(t *testing.T) string {
 	for _, e := range Events() {
 		define(t, &b, e.EventName(), documents().events, func(f string) bool { return !slices.Contains(common, f) })
 	}
-	b.WriteString("\n## Commands\n\nA command names its `type`. It may carry a `ref`, a text or a number, that the answer repeats. Fields in *italics* are optional. Arbiter rejects unknown fields.\n")
+	b.WriteString("\n## Commands\n\nA command names its `type`. It may carry a `ref`, a text or a number, that the " +
+		"answer repeats. Fields in *italics* are optional. Arbiter rejects unknown fields.\n")
 	for _, f := range forms {
 		define(t, &b, f.body.CommandType(), documents().commands, func(f string) bool {
 			return f != "type" && f != "ref"

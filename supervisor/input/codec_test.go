@@ -26,7 +26,8 @@ var (
 		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
 		contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
 		contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "one", Command: "true"}}},
-		contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1,2 +1,3"}, contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
+		contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1,2 +1,3"}, contract.Choose{Option: "retry"},
+		contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
 		contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
 	}
 )

@@ -75,7 +75,8 @@ func TestOneMergeAtATime(t *testing.T) {
 	if diff := cmp.Diff([]Merge{{Serial: 4, Agent: "orch-3"}}, got.Asked); diff != "" {
 		t.Error(diff)
 	}
-	if o, _ := s.take(t, Merged{Serial: 4, Failed: "the disk is full"}); o.Merged || !strings.Contains(o.Why, "the disk is full") {
+	if o, _ := s.take(t, Merged{Serial: 4, Failed: "the disk is full"}); o.Merged ||
+		!strings.Contains(o.Why, "the disk is full") {
 		t.Errorf("a merge that failed: %+v", o)
 	}
 }

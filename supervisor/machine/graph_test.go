@@ -205,7 +205,8 @@ func TestTheDocumentationHasTheGraph(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("the graph in docs/machine.md is not the table's; go test ./supervisor/machine -update writes it (-table +document):\n%s", cmp.Diff(want, got))
+		t.Fatalf("the graph in docs/machine.md is not the table's; go test ./supervisor/machine -update writes it (-table "+
+			"+document):\n%s", cmp.Diff(want, got))
 	}
 	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)

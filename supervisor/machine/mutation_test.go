@@ -13,17 +13,25 @@ type mutant struct {
 	table []Row
 }
 
+// Rows that hide what a fault changes.
+const (
+	idleFirst  = "the row of idle comes before it"
+	finalFirst = "the row of final states comes before it"
+)
+
 // equivalents are the faults that make no other machine, each with its reason.
 var equivalents = map[string]string{
-	"exchanged ARBITER_DECISION [isComplete] / endComplete → complete and ARBITER_DECISION [goesOn, agentAlive, maxIterationsReached, nobodyWorks] / endAtLimit → complete": "no decision is COMPLETE and goes on",
-	"exchanged ARBITER_DECISION [goesOn, agentAlive] → executing and ARBITER_DECISION [someoneWorks] → executing":                                                           "both do the same; two rows say why",
-	"more state idle of ARBITER_DECISION [rulingAwaited] → evaluating":                                                                                                      "the row of idle comes before it",
-	"more state idle of ARBITER_DECISION → selecting":                                                                                                                       "the row of idle comes before it",
-	"more state idle of AGENT_STOPPED [rulingAwaited] → evaluating":                                                                                                         "the row of idle comes before it",
-	"more state idle of AGENT_STOPPED → selecting":                                                                                                                          "the row of idle comes before it",
-	"more state complete of RESUME → same":                                                                                                                                  "the row of final states comes before it",
-	"more state failed of RESUME → same":                                                                                                                                    "the row of final states comes before it",
-	"more state cancelled of RESUME → same":                                                                                                                                 "the row of final states comes before it",
+	"exchanged ARBITER_DECISION [isComplete] / endComplete → complete and ARBITER_DECISION [goesOn, agentAlive, " +
+		"maxIterationsReached, nobodyWorks] / endAtLimit → complete": "no decision is COMPLETE and goes on",
+	"exchanged ARBITER_DECISION [goesOn, agentAlive] → executing and " +
+		"ARBITER_DECISION [someoneWorks] → executing": "both do the same; two rows say why",
+	"more state idle of ARBITER_DECISION [rulingAwaited] → evaluating": idleFirst,
+	"more state idle of ARBITER_DECISION → selecting":                  idleFirst,
+	"more state idle of AGENT_STOPPED [rulingAwaited] → evaluating":    idleFirst,
+	"more state idle of AGENT_STOPPED → selecting":                     idleFirst,
+	"more state complete of RESUME → same":                             finalFirst,
+	"more state failed of RESUME → same":                               finalFirst,
+	"more state cancelled of RESUME → same":                            finalFirst,
 }
 
 // named is a row without its number, which moves when the table grows.

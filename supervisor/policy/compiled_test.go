@@ -32,7 +32,8 @@ func linked(name string) (string, error) {
 }
 
 var (
-	randomTools = strings.Split("Bash Edit Write Read Grep Glob WebFetch Agent Task Skill NotebookEdit TodoWrite mcp__a__b mcp__a__bc mcp__a_b__c mcp__a___b Strange", " ")
+	randomTools = strings.Split("Bash Edit Write Read Grep Glob WebFetch Agent Task Skill NotebookEdit TodoWrite "+
+		"mcp__a__b mcp__a__bc mcp__a_b__c mcp__a___b Strange", " ")
 	randomParts = strings.Split("w src out in bad a.go b.go a .env x alias h link secret", " ")
 	randomSegs  = strings.Split("** * *.go a* ?.go [ab].go *.e* src out in a.go .env x secret w", " ")
 	randomWords = strings.Split("git push log rm -rf ls $X *.go 'a b' x /bin/rm sudo ./rm r? A=1", " ")

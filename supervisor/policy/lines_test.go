@@ -8,8 +8,10 @@ import (
 // Random command lines, of two kinds: pieces that shells treat specially, in any order, and
 // lines that follow the grammar and are then bent.
 
-var pieces = strings.Split("good¦good ¦good x¦evil¦evil ¦evil¦'¦\"¦\\¦$¦$(¦)¦`¦;¦&&¦||¦&¦ & ¦|¦ | ¦|&¦>¦<¦\n¦#¦!¦{¦}¦ ¦  ¦(¦*¦[¦]¦=¦A=1 ¦$X¦${X}¦${¦"+
-	"2>&1¦>/dev/null¦$'¦\\\n¦~¦?¦-c¦then¦if¦do¦time ¦eval ¦\"$X\"¦x¦a\\;b¦'a;b'¦\r¦\t¦%¦@¦:¦;;¦&>¦<<¦<<<¦<(¦0¦command ¦exec ", "¦")
+var pieces = strings.Split("good¦good ¦good x¦evil¦evil ¦evil¦'¦\"¦\\¦$¦$(¦)¦`¦;¦&&¦||¦&¦ & ¦|¦ | "+
+	"¦|&¦>¦<¦\n¦#¦!¦{¦}¦ ¦  ¦(¦*¦[¦]¦=¦A=1 ¦$X¦${X}¦${¦"+
+	"2>&1¦>/dev/null¦$'¦\\\n¦~¦?¦-c¦then¦if¦do¦time ¦eval ¦\"$X\"¦x¦a\\;b¦'a;b'¦\r¦\t¦%¦@¦:¦;;¦&>¦<<¦<<<¦<(¦0¦command "+
+	"¦exec ", "¦")
 
 func randomLine(r *rand.Rand) string {
 	var b strings.Builder

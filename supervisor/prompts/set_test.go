@@ -195,8 +195,10 @@ func TestBadTemplatesAreTold(t *testing.T) {
 		// a task that begins has no plan
 		{"brief.md", "{{.Plan.CurrentStepIndex}}",
 			"there may be nothing to have a CurrentStepIndex: put it into {{with …}} … {{end}}"},
-		{"brief.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, FailedChecks, AvailableAgents, Constraints, Step, Mode, Reason, Message, Aside"},
-		{"select.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, FailedChecks, AvailableAgents, Constraints"},
+		{"brief.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, FailedChecks, " +
+			"AvailableAgents, Constraints, Step, Mode, Reason, Message, Aside"},
+		{"select.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, FailedChecks, " +
+			"AvailableAgents, Constraints"},
 		{"evaluate.md", "{{range .History}}{{.Task}}{{end}}", "there is no Task here, but Agent, Iteration, Status, "},
 		{"select.md", "{{range .AvailableAgents}}{{.Tools.All}}{{end}}", "there is no All here, but Allowed, Blocked"},
 		{"select.md", "", "select.md renders nothing (remove the file"},

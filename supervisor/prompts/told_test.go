@@ -81,7 +81,8 @@ func TestTheExampleOfTheManual(t *testing.T) {
 		}
 	}
 	steps, err := NewSet(map[string]string{
-		"state.md": "{{with .Plan}}{{range .Near 12}}{{.Index}}{{end}}{{with .Current}} at {{.Index}}{{end}}{{end}} {{.Task}}"})
+		"state.md": "{{with .Plan}}{{range .Near 12}}{{.Index}}{{end}}{{with .Current}} at {{.Index}}{{end}}{{end}} " +
+			"{{.Task}}"})
 	if err != nil {
 		t.Fatal(err)
 	}

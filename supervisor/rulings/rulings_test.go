@@ -125,7 +125,8 @@ func TestGoOn(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	worker.Standing = roster.HandedOff
-	if v := p.GoOn(w, verdict.Arbiter{Decision: verdict.Continue}); v.Decision != verdict.SelectMode || v.Mode != "tester" {
+	if v := p.GoOn(w, verdict.Arbiter{Decision: verdict.Continue}); v.Decision != verdict.SelectMode ||
+		v.Mode != "tester" {
 		t.Errorf("%+v", v)
 	}
 }

@@ -147,7 +147,8 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		time.Sleep(23 * time.Hour)
 		late, after, wroteLate := n.size(), n.loop.Snapshot(), written.Load()
 		handoffs := after.Summoned - before.Summoned
-		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each hand-off and the two dozen turns before it",
+		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each "+
+			"hand-off and the two dozen turns before it",
 			after.Summoned, after.Renewal.Count+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
 		if after.Ending != nil || after.Summoned < 250 || after.Renewal.Count < 30 || after.Lifecycle.Crashes < 20 ||
 			after.Conversation.Ledger.Seen < 5000 {

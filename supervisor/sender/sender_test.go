@@ -36,10 +36,11 @@ func TestOrigin(t *testing.T) {
 		body input.Body
 		want input.Origin
 	}{
-		"an agent":       {event("orch-3", 2), input.Origin{By: "orch-3", Session: "s-orch-3", Gen: 2}},
-		"a late word":    {event("orch-3", 1), input.Origin{By: "orch-3", Gen: 1}},
-		"nobody":         {event("orch-9", 1), input.Origin{By: input.Unknown}},
-		"a human":        {input.Command{Channel: input.ChannelStdin}, input.Origin{By: contract.Human, Channel: input.ChannelStdin}},
+		"an agent":    {event("orch-3", 2), input.Origin{By: "orch-3", Session: "s-orch-3", Gen: 2}},
+		"a late word": {event("orch-3", 1), input.Origin{By: "orch-3", Gen: 1}},
+		"nobody":      {event("orch-9", 1), input.Origin{By: input.Unknown}},
+		"a human": {input.Command{Channel: input.ChannelStdin},
+			input.Origin{By: contract.Human, Channel: input.ChannelStdin}},
 		"another pipe":   {input.Command{Channel: "x"}, input.Origin{By: input.Unknown}},
 		"the supervisor": {input.Timer{Key: "timeout"}, input.Origin{By: contract.Supervisor}},
 	} {

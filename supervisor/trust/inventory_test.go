@@ -89,7 +89,8 @@ func rich(t *testing.T) workspace {
 		"scripts/future.sh", "scripts/agent.sh", "scripts/inline.sh", "tools/server.js", "src/main.go"} {
 		w.write(name, "text of "+name+"\n")
 	}
-	w.write(".claude/agents/a.md", "---\nname: a\ndescription: d\ntools: Bash\nhooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: scripts/agent.sh\n---\nprompt\n")
+	w.write(".claude/agents/a.md", "---\nname: a\ndescription: d\ntools: Bash\nhooks:\n  Stop:\n    - hooks:\n        - "+
+		"type: command\n          command: scripts/agent.sh\n---\nprompt\n")
 	w.write(".claude/commands/deep/c.md", "---\nallowed-tools: Bash(git *)\n---\nNow !`sh scripts/inline.sh` and go.\n")
 	w.write(".claude/skills/s/SKILL.md", "---\nname: s\n---\nDo.\n")
 	w.write(".claude/skills/s/run.sh", "echo\n")

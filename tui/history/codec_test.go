@@ -45,7 +45,8 @@ func TestEveryEventIsKept(t *testing.T) {
 // TestEveryStringIsSanitised puts what terminals act on into every string of every
 // event.
 func TestEveryStringIsSanitised(t *testing.T) {
-	const hostile = "a\x1b]52;c;x\ab\x1b[31mc\r\nd\u202ee\U000e0041\u0300\u0300\u0300\u0300\u0300\u0300f\x9b\xff[red]\u2028g"
+	const hostile = "a\x1b]52;c;x\ab\x1b[31mc\r\nd\u202ee\U000e0041\u0300\u0300\u0300" +
+		"\u0300\u0300\u0300f\x9b\xff[red]\u2028g"
 	c := open(t, Options{})
 	for _, b := range bodies {
 		if _, ok := b.(contract.Delta); ok {
@@ -144,10 +145,11 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	rawNumbers := json.RawMessage(`{"a":[1` + strings.Repeat(",1", 1<<20) + `]}`)
 	for name, b := range map[string]contract.Body{
-		"text":         contract.ToolResult{ToolUse: "t", Text: huge, Subagent: "s"},
-		"no UTF-8":     contract.Notice{Text: strings.Repeat("\xff", 1<<20)},
-		"one line":     contract.Done{Reason: "x", SessionID: huge},
-		"lists":        contract.Handoff{From: "a", Document: &verdict.Document{Accomplished: many, Files: many, Decisions: make([]verdict.Decision, 1<<20)}},
+		"text":     contract.ToolResult{ToolUse: "t", Text: huge, Subagent: "s"},
+		"no UTF-8": contract.Notice{Text: strings.Repeat("\xff", 1<<20)},
+		"one line": contract.Done{Reason: "x", SessionID: huge},
+		"lists": contract.Handoff{From: "a", Document: &verdict.Document{Accomplished: many, Files: many,
+			Decisions: make([]verdict.Decision, 1<<20)}},
 		"steps":        contract.Plan{Steps: steps},
 		"raw strings":  contract.ToolUse{Tool: "Write", Input: rawStrings, ToolUse: "t"},
 		"raw numbers":  contract.ToolUse{Tool: "Write", Input: rawNumbers, ToolUse: "t"},
@@ -157,7 +159,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	} {
 		c.Add(someTime, contract.Event{ID: "orch-1", Body: b})
 		r, _ := c.record(c.len() - 1)
-		if r.size > kept+64<<10 || name != "lists" && name != "one line" && name != "raw numbers" && name != "raw rubbish" && name != "steps" && r.size < kept/2 {
+		if r.size > kept+64<<10 || name != "lists" && name != "one line" && name != "raw numbers" && name != "raw rubbish" &&
+			name != "steps" && r.size < kept/2 {
 			t.Errorf("%s: %d bytes were kept", name, r.size)
 		}
 		e, ok := c.All().Entry(c.len() - 1)
@@ -166,7 +169,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		}
 		switch b := e.Event.Body.(type) {
 		case contract.ToolResult:
-			if !strings.Contains(b.Text, "bytes left out …\na line") || !strings.HasPrefix(b.Text, "a line") || b.Subagent != "s" {
+			if !strings.Contains(b.Text, "bytes left out …\na line") || !strings.HasPrefix(b.Text, "a line") ||
+				b.Subagent != "s" {
 				t.Errorf("%s: %.40q … %q", name, b.Text, b.Subagent)
 			}
 		case contract.ToolUse:
@@ -191,7 +195,8 @@ func TestShortenKeepsRunesAndIsLinear(t *testing.T) {
 			t.Fatalf("%d: %q", n, got)
 		}
 		raw := []byte(`{"k":"` + strings.Repeat(`日\u00e9\ud83d\ude00\n`, 200) + `","l":"x"}`)
-		if got := shortenJSON(raw, n); !json.Valid(got) || strings.ContainsRune(string(got), '\ufffd') || n > 2*noteRoom && len(got) > max(n, noteRoom) {
+		if got := shortenJSON(raw, n); !json.Valid(got) || strings.ContainsRune(string(got), '\ufffd') || n > 2*noteRoom &&
+			len(got) > max(n, noteRoom) {
 			t.Fatalf("%d: %d, %q", n, len(got), got)
 		}
 		var back map[string]string

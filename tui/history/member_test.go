@@ -21,11 +21,14 @@ func TestMembership(t *testing.T) {
 		{contract.Event{ID: contract.Supervisor, Body: contract.State{}}, false, false, nil},
 		{contract.Event{ID: o, Body: contract.Spawn{}}, true, true, nil},
 		{contract.Event{ID: o, Body: contract.Spawn{Resumed: true}}, false, true, nil},
-		{contract.Event{ID: contract.Human, Body: contract.Message{From: contract.Human, To: a, Kind: "task"}}, true, true, []string{contract.Human, a}},
+		{contract.Event{ID: contract.Human, Body: contract.Message{From: contract.Human, To: a, Kind: "task"}}, true, true,
+			[]string{contract.Human, a}},
 		{contract.Event{ID: o, Body: contract.Message{From: o, To: a, Kind: "done"}}, true, true, []string{o, a}},
 		{contract.Event{ID: o, Body: contract.Message{From: o, To: a, Kind: "continue"}}, true, true, []string{o, a}},
-		{contract.Event{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: o, Kind: "continue"}}, false, true, []string{contract.Supervisor, o}},
-		{contract.Event{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: o, Kind: "correction"}}, true, true, []string{contract.Supervisor, o}},
+		{contract.Event{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: o, Kind: "continue"}},
+			false, true, []string{contract.Supervisor, o}},
+		{contract.Event{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: o,
+			Kind: "correction"}}, true, true, []string{contract.Supervisor, o}},
 		{contract.Event{ID: o, Body: contract.Delivered{}}, false, false, nil},
 		{contract.Event{ID: o, Body: contract.Assistant{}}, false, true, nil},
 		{contract.Event{ID: o, Body: contract.Delta{}}, false, false, nil},
@@ -100,9 +103,12 @@ func TestMembership(t *testing.T) {
 
 func TestThreads(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
-	tell(c, contract.Arbiter, contract.Session{Session: "run"})                                                          // 0
-	tell(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter, Kind: "task"}) // 1
-	tell(c, contract.Arbiter, contract.Delivered{MessageID: "m1"}, contract.Delta{Text: "x"}, contract.Decision{To: "orch-1"})
+	// 0
+	tell(c, contract.Arbiter, contract.Session{Session: "run"})
+	// 1
+	tell(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter, Kind: "task"})
+	tell(c, contract.Arbiter, contract.Delivered{MessageID: "m1"}, contract.Delta{Text: "x"},
+		contract.Decision{To: "orch-1"})
 	tell(c, "orch-1", // from 4
 		contract.Spawn{Name: "Orchestrator I"},
 		contract.ToolUse{Tool: "Agent", ToolUse: "t1"},
@@ -127,8 +133,10 @@ func TestThreads(t *testing.T) {
 	}{
 		"all": {c.All(), []string{
 			"0 arbiter session", "1 human message > delivered", "2 arbiter delivered", "3 arbiter decision", "4 orch-1 spawn",
-			"5 orch-1 tool_use > tool_result", "6 orch-1 subagent_start > subagent_stop", "7 orch-1 tool_use > tool_result", "8 orch-1 tool_result",
-			"9 orch-1 subagent_progress", "10 orch-1 subagent_stop", "11 orch-1 tool_result", "12 orch-1 permission_request > permission",
+			"5 orch-1 tool_use > tool_result", "6 orch-1 subagent_start > subagent_stop", "7 orch-1 tool_use > tool_result",
+			"8 orch-1 tool_result",
+			"9 orch-1 subagent_progress", "10 orch-1 subagent_stop", "11 orch-1 tool_result",
+			"12 orch-1 permission_request > permission",
 			"13 orch-1 permission_request > permission", "14 orch-1 permission", "15 orch-1 permission", "16 orch-1 tool_result",
 			"17 orch-1 message", "18 orch-2 tool_use", "19 orch-3 tool_result",
 		}},
@@ -136,10 +144,12 @@ func TestThreads(t *testing.T) {
 			"0 arbiter session", "1 human message > delivered", "3 arbiter decision", "4 orch-1 spawn",
 			"12 orch-1 permission_request > permission", "13 orch-1 permission_request > permission", "17 orch-1 message",
 		}},
-		"arbiter": {c.Agent(contract.Arbiter), []string{"1 human message > delivered", "3 arbiter decision", "17 orch-1 message"}},
+		"arbiter": {c.Agent(contract.Arbiter), []string{"1 human message > delivered", "3 arbiter decision",
+			"17 orch-1 message"}},
 		"orch-1": {c.Agent("orch-1"), []string{
 			"3 arbiter decision", "4 orch-1 spawn", "5 orch-1 tool_use > tool_result", "6 orch-1 subagent_start > subagent_stop",
-			"7 orch-1 tool_use > tool_result", "12 orch-1 permission_request > permission", "13 orch-1 permission_request > permission",
+			"7 orch-1 tool_use > tool_result", "12 orch-1 permission_request > permission",
+			"13 orch-1 permission_request > permission",
 			"16 orch-1 tool_result", "17 orch-1 message",
 		}},
 		"orch-2": {c.Agent("orch-2"), []string{"18 orch-2 tool_use"}},
@@ -189,7 +199,8 @@ func TestStampsChange(t *testing.T) {
 		look("another entry", false)
 		tell(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 7, LastTool: "Re\x1bad"})
 		look("progress", true)
-		if e, _ := th.Entry(0); e.Progress == nil || e.Progress.Tokens != 7 || e.Progress.LastTool != "Read" && e.Progress.LastTool != "Red" {
+		if e, _ := th.Entry(0); e.Progress == nil || e.Progress.Tokens != 7 || e.Progress.LastTool != "Read" &&
+			e.Progress.LastTool != "Red" {
 			t.Errorf("progress: %+v", e.Progress)
 		}
 		tell(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 8})
@@ -212,8 +223,10 @@ func TestOpenIsBounded(t *testing.T) {
 	c := open(t, Options{})
 	for i := range 2 * maxOpen {
 		id := strconv.Itoa(i)
-		tell(c, "o", contract.ToolUse{ToolUse: id}, contract.SubagentStart{ToolUse: id}, contract.SubagentProgress{ToolUse: id},
-			contract.Message{MessageID: id, To: "o"}, contract.PermissionRequest{Request: id}, contract.PermissionRequest{Request: "same"})
+		tell(c, "o", contract.ToolUse{ToolUse: id}, contract.SubagentStart{ToolUse: id},
+			contract.SubagentProgress{ToolUse: id},
+			contract.Message{MessageID: id, To: "o"}, contract.PermissionRequest{Request: id},
+			contract.PermissionRequest{Request: "same"})
 	}
 	if n := len(c.open.byKey); n > 4*maxOpen+1 {
 		t.Errorf("%d are open", n)

@@ -168,7 +168,8 @@ func many(n int) *talk {
 	return l
 }
 
-var words = strings.Fields("thread weave oracle 漢字 かな 👩‍👩‍👧 🇩🇪 é́ naïve superlongwordthatdoesnotfitintoanything x ab שלום mid-way a/b/c 全角文字 [red] plan")
+var words = strings.Fields("thread weave oracle 漢字 かな 👩‍👩‍👧 🇩🇪 é́ naïve superlongwordthatdoesnotfitintoanything x ab " +
+	"שלום mid-way a/b/c 全角文字 [red] plan")
 
 // random is a source of blocks of every kind.
 func random(r *rand.Rand, n int) *talk {

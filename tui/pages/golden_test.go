@@ -37,7 +37,8 @@ var runs = []Run{
 var steps = []Step{
 	{Text: "Read what there is, and say what is missing", Status: "done", Agent: "Orchestrator I"},
 	{Text: "Write the currency table and its tests", Status: "done", Agent: "Orchestrator I"},
-	{Text: "Sum the lines of an invoice per currency, round as the law of each country wants it, and keep the sums apart until they are shown", Status: "active", Agent: "Orchestrator II", Mode: "implement"},
+	{Text: "Sum the lines of an invoice per currency, round as the law of each country wants it, and keep the sums " +
+		"apart until they are shown", Status: "active", Agent: "Orchestrator II", Mode: "implement"},
 	{Text: "Print the sums under the lines", Status: "active", Agent: "Orchestrator III"},
 	{Text: "Import the rates from the bank", Status: "failed"},
 	{Text: "監査記録を書く", Status: "pending"},

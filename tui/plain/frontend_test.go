@@ -69,11 +69,14 @@ func TestPermissionIsAsked(t *testing.T) {
 			Input: json.RawMessage(`{"command":"rm -rf build\nls"}`), Reason: "It deletes"}
 		s.tell("orch-1", ask)
 		s.tell("orch-1", ask)
-		s.expect("Request 1. Orchestrator I asks leave to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It deletes\nAnswer with: 1 y, 1 run (this very action, for the whole run), 1 always (in later runs here, too), or 1 n REASON.\n\n")
+		s.expect("Request 1. Orchestrator I asks leave to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It " +
+			"deletes\nAnswer with: 1 y, 1 run (this very action, for the whole run), 1 always (in later runs here, too), or 1 " +
+			"n REASON.\n\n")
 		s.tell("orch-2",
 			contract.PermissionRequest{Request: "r-10", Tool: "Read",
 				Input: json.RawMessage(`{"file_path":"/etc/passwd","limit":5}`)})
-		s.expect("Request 2. Orchestrator II asks leave to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer with: 2 y, 2 run (this very action, for the whole run), 2 always (in later runs here, too), or 2 n REASON.\n\n")
+		s.expect("Request 2. Orchestrator II asks leave to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer " +
+			"with: 2 y, 2 run (this very action, for the whole run), 2 always (in later runs here, too), or 2 n REASON.\n\n")
 		s.say("y")
 		s.expect("Say which: 1 y, 1 run, 1 always, or 1 n REASON. 2 y, 2 run, 2 always, or 2 n REASON.\n")
 		s.say("2 n it is not yours", "run the tests, please", "1 RUN")
@@ -88,7 +91,8 @@ func TestPermissionIsAsked(t *testing.T) {
 		s.tell("orch-2", contract.Permission{Request: "r-10", Behavior: "deny", By: "human", Tool: "Read"})
 		s.tell("orch-1", contract.Permission{Request: "r-9", Behavior: "deny", By: "timeout", Tool: "Bash"})
 		s.tell("orch-1", contract.Permission{Request: "r-11", Behavior: "deny", By: "rule", Tool: "Bash"})
-		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in time: Bash for Orchestrator I.\n")
+		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in " +
+			"time: Bash for Orchestrator I.\n")
 		s.say("y") // nothing is open: a word like others
 		if got := s.host.puts[len(s.host.puts)-1]; got != (contract.Say{Text: "y"}) {
 			t.Errorf("put %v", got)
@@ -132,7 +136,8 @@ func TestAnswers(t *testing.T) {
 			problem: "Say which: 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."},
 	} {
 		if line == "99999999999999999 y" {
-			want.problem = "No request 99999999999999999 is open. 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 always, or 12 n REASON."
+			want.problem = "No request 99999999999999999 is open. 3 y, 3 run, 3 always, or 3 n REASON. 12 y, 12 run, 12 " +
+				"always, or 12 n REASON."
 		}
 		if got := v.answer(line); got != want {
 			t.Errorf("%q: %+v, want %+v", line, got, want)
@@ -238,7 +243,8 @@ func TestCommands(t *testing.T) {
 		if err := <-s.ended; err != nil || s.host.stops != 1 {
 			t.Errorf("error %v, stopped %d times", err, s.host.stops)
 		}
-		s.expect("There is no command /cost; there is /quit. To send it as text, begin with two slashes.\nPatience. The run is being stopped.\n")
+		s.expect("There is no command /cost; there is /quit. To send it as text, begin with two slashes.\nPatience. The " +
+			"run is being stopped.\n")
 		s.in.Close()
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// TestBySSH: commits go to another account on an sshd and back, and a link that breaks in the midst of it leaves nothing
-// half done: the next attempt works.
+// TestBySSH: commits go to another account on an sshd and back, and a link that breaks in the midst of it leaves
+// nothing half done: the next attempt works.
 func TestBySSH(t *testing.T) {
 	ssh := hosttest.NewSSH(t)
 	cache := filepath.Join(ssh.Home, "cache.git")
@@ -37,7 +37,8 @@ func TestBySSH(t *testing.T) {
 		t.Errorf("pushed %s, want %s", got, base)
 	}
 	done := ssh.Run("cd " + cache + " && export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=A " +
-		"GIT_COMMITTER_EMAIL=a@b && id=$(git commit-tree -p " + base + " -m x " + base + "^{tree}) && git update-ref refs/heads/" +
+		"GIT_COMMITTER_EMAIL=a@b && id=$(git commit-tree -p " + base + " -m x " + base +
+		"^{tree}) && git update-ref refs/heads/" +
 		branch + " $id && echo $id")
 	ssh.Relay.Cut()
 	if _, err := l.Fetch(t.Context(), "refs/heads/"+branch); err == nil {

@@ -57,7 +57,8 @@ func link(t *testing.T, near gittest.Dir, f far) Link {
 
 const branch = "arbiter/" + gittest.RUN8 + "/orch-1.1"
 
-// TestThereAndBack: a commit is on the host with its history, and what is made of it there comes back, and nothing else.
+// TestThereAndBack: a commit is on the host with its history, and what is made of it there comes back, and nothing
+// else.
 func TestThereAndBack(t *testing.T) {
 	near := gittest.New(t, map[string]string{"a": "1"})
 	base := near.Commit("second")

@@ -104,7 +104,8 @@ func TestCreate(t *testing.T) {
 			if diff := cmp.Diff(wantFiles, there.Files()); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
-			if branch := there.Git("symbolic-ref", "--short", "HEAD"); branch != want.Branch || there.Git("status", "--porcelain") != "" {
+			if branch := there.Git("symbolic-ref", "--short", "HEAD"); branch != want.Branch ||
+				there.Git("status", "--porcelain") != "" {
 				t.Errorf("on %s with %s", branch, there.Git("status", "--porcelain"))
 			}
 			if there.Git("remote") != "" || d.Git("config", "--get-regexp", "^core.bare") == "" {
@@ -349,7 +350,8 @@ func TestReader(t *testing.T) {
 	d.Commit("second")
 	there.Write("../arbiter/dir/b", "scribbled\n")
 	for range 2 {
-		if dir, err = m.Reader(ctx, "trunk"); err != nil || there.Files()["a"] != "-rw-r--r-- 2\n" || there.Git("status", "--porcelain") != "" {
+		if dir, err = m.Reader(ctx, "trunk"); err != nil || there.Files()["a"] != "-rw-r--r-- 2\n" ||
+			there.Git("status", "--porcelain") != "" {
 			t.Errorf("%s: %v, %v", dir, there.Files(), err)
 		}
 		there.Git("read-tree", "--empty") // a broken index

@@ -318,8 +318,10 @@ func TestReport(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for style, want := range map[Style]string{
-		{}:            "claude\n✓ claude      2.1.329\n\ndirectories\n· state       far away\n              → mv it\n\nterminal\n! screen      small\n✓ characters  UTF-8\n\n! A run can begin here, 1 warning.\n",
-		{ASCII: true}: "claude\n+ claude      2.1.329\n\ndirectories\n- state       far away\n              -> mv it\n\nterminal\n! screen      small\n+ characters  UTF-8\n\n! A run can begin here, 1 warning.\n",
+		{}: "claude\n✓ claude      2.1.329\n\ndirectories\n· state       far away\n              → mv " +
+			"it\n\nterminal\n! screen      small\n✓ characters  UTF-8\n\n! A run can begin here, 1 warning.\n",
+		{ASCII: true}: "claude\n+ claude      2.1.329\n\ndirectories\n- state       far away\n              -> mv " +
+			"it\n\nterminal\n! screen      small\n+ characters  UTF-8\n\n! A run can begin here, 1 warning.\n",
 	} {
 		var b strings.Builder
 		if err := r.Print(&b, style); err != nil || b.String() != want {

@@ -202,12 +202,16 @@ func TestHelpOfAll(t *testing.T) {
 			More: []string{"Come again."}})
 	}
 	for _, want := range []string{
-		"inn - lets rooms\n\nUsage:\n  inn [flags] [GUESTS]\n  inn COMMAND\n\nIt has rooms. Some are free.\n\n  inn rooms\n\nOthers are not.\n",
-		"\nManners:\n  --quiet                 be quiet\n  --light on|off          whether there is light (default: off) [$INN_LIGHT]\n",
-		"\nGuests:\n  --with GUEST            bring a GUEST (repeatable)\n  --stay TIME             how long (default: 10m)\n",
+		"inn - lets rooms\n\nUsage:\n  inn [flags] [GUESTS]\n  inn COMMAND\n\nIt has rooms. Some are free.\n\n  inn " +
+			"rooms\n\nOthers are not.\n",
+		"\nManners:\n  --quiet                 be quiet\n  --light on|off          whether there is light (default: off) " +
+			"[$INN_LIGHT]\n",
+		"\nGuests:\n  --with GUEST            bring a GUEST (repeatable)\n  --stay TIME             how long (default: " +
+			"10m)\n",
 		"\nExit codes:\n  0    slept well\n", "\nExamples:\n  inn --quiet\n\nCome again.\n",
 		"inn rooms give - give some back\n\nUsage:\n  inn rooms give [flags] ROOM…\n",
-		"inn rooms - tell of rooms\n\nUsage:\n  inn rooms [flags]\n  inn rooms COMMAND [flags]\n\nCommands:\n  free        list",
+		"inn rooms - tell of rooms\n\nUsage:\n  inn rooms [flags]\n  inn rooms COMMAND [flags]\n\nCommands:\n  free        " +
+			"list",
 		"--beds N                with so many\n",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -116,7 +116,8 @@ func TestOwnChanges(t *testing.T) {
 			two.Write("two", "1\n")
 			two.Write("shared", "first\n2\n3\n4\n5\nTWO\n")
 			m := p.merge("orch-2")
-			if m.Status != isolation.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) || m.Head != p.Git("rev-parse", p.files.main()) {
+			if m.Status != isolation.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) ||
+				m.Head != p.Git("rev-parse", p.files.main()) {
 				t.Fatalf("%+v", m)
 			}
 			base, _ := p.record("orch-2", "")
@@ -152,7 +153,8 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	if m := p.merge("orch-1"); m.Status != isolation.StatusMerged || !slices.Equal(m.Files, []string{"shared"}) {
 		t.Fatalf("%+v", m)
 	}
-	if got := p.Files(); got["shared"] != "-rw-r--r-- ONE\n2\n3\n4\n5\nLAST\n" || got["other"] != "-rw-r--r-- others, uncommitted\n" {
+	if got := p.Files(); got["shared"] != "-rw-r--r-- ONE\n2\n3\n4\n5\nLAST\n" ||
+		got["other"] != "-rw-r--r-- others, uncommitted\n" {
 		t.Errorf("shared files %v", got)
 	}
 	// It goes on with the same line, and so do the others.
@@ -175,7 +177,8 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	if m := p.merge("orch-1"); m.Status != isolation.StatusMerged {
 		t.Fatalf("%+v", m)
 	}
-	if got := p.Files(); got["shared"] != "-rw-r--r-- OTHERS and ONE\n2\n3\n4\n5\nLAST\n" || got["other"] != "-rw-r--r-- others, again\n" {
+	if got := p.Files(); got["shared"] != "-rw-r--r-- OTHERS and ONE\n2\n3\n4\n5\nLAST\n" ||
+		got["other"] != "-rw-r--r-- others, again\n" {
 		t.Errorf("shared files %v", got)
 	}
 	if diff := cmp.Diff(private, p.Private()); diff != "" {
@@ -214,7 +217,8 @@ func TestSuccessorGoesOn(t *testing.T) {
 	if diff := cmp.Diff(want, said); diff != "" || err != nil {
 		t.Errorf("removed, %v, -want +got:\n%s", err, diff)
 	}
-	if left, err := os.ReadDir(p.files.Workspace.Own); err != nil || len(left) != 0 || strings.Contains(p.Git("worktree", "list"), "\n") {
+	if left, err := os.ReadDir(p.files.Workspace.Own); err != nil || len(left) != 0 ||
+		strings.Contains(p.Git("worktree", "list"), "\n") {
 		t.Errorf("left %v, %v", left, err)
 	}
 	if text := p.Git("show", p.files.main()+":new"); text != "whole" {
