@@ -102,6 +102,17 @@ func (s *State) budgetHolds() bool {
 	return spent || s.Budget.Holds()
 }
 
+// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns go on to their end without.
+func (s *State) NoNewSubagent() string {
+	if l, spent := s.Budget.Reached(s.limits(), s.Spent()); spent {
+		return l.Text() + " No further subagent starts: end your turn"
+	}
+	if s.Budget.Holds() {
+		return s.Budget.ReserveText(s.Options.QuotaReserve) + ": no further subagent starts; end your turn"
+	}
+	return ""
+}
+
 // resetIsTooFar reports whether the run waits for a reset, and may not wait so long.
 func (st *step) resetIsTooFar() bool { return st.Budget.ResetIsTooFar(st.at, st.Options.MaxWait) }
 

@@ -225,3 +225,35 @@ func TestRefusedSummonsAreCounted(t *testing.T) {
 		t.Errorf("the run goes on after %d exchanges", p.s.Conversation.Exchanges)
 	}
 }
+
+// TestSummonsInALoop: an Arbiter that summons and releases in one turn, again and again, has no more Orchestrators at
+// once than may live, and comes to the limit of one task. The calls that are refused count as exchanges.
+func TestSummonsInALoop(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxIterations = 2, 7 })
+	p.do(input.InputEnded{})
+	refused := 0
+	for i := 0; i < 100 && p.s.Ending == nil; i++ {
+		if p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"work %d"}`, i)).IsError {
+			refused++
+		}
+		if n := p.s.LivingCount(); n > 2 {
+			t.Fatalf("%d live at once", n)
+		}
+		if p.s.Ending == nil && i%3 == 2 {
+			p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
+		}
+	}
+	if p.s.Ending == nil || p.s.Summoned != 7 || refused == 0 {
+		t.Errorf("%d were summoned, %d calls refused, the run ends: %v", p.s.Summoned, refused, p.s.Ending != nil)
+	}
+
+	p = begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })
+	p.do(input.InputEnded{})
+	calls := 0
+	for ; calls < 100 && p.s.Ending == nil; calls++ {
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+	}
+	if p.s.Ending == nil || calls > 20 || p.s.Summoned != 1 {
+		t.Errorf("the run goes on after %d calls, %d were summoned", calls, p.s.Summoned)
+	}
+}

@@ -110,6 +110,9 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 		brief: in.Prompt, mode: in.Mode, successorOf: in.SuccessorOf, by: contract.Arbiter, isolated: in.Isolated,
 		host: in.Host,
 	}); problem != "" {
+		if st.Ending == nil {
+			st.exchange() // as with a verdict: it must not go on like that without an end
+		}
 		return "", fmt.Errorf("%s", problem)
 	}
 	a, _ := st.Last()

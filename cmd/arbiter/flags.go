@@ -153,6 +153,10 @@ var settings = slices.Concat(
 			usage: "how many Orchestrators may live at once"},
 		setting{name: "max-iterations", kind: kindInt, value: runconfig.DefaultMaxIterations,
 			usage: "how many Orchestrators one task may summon"},
+		setting{name: "max-subagents", kind: kindInt, value: runconfig.DefaultMaxSubagents,
+			usage: "how many subagents of all agents may work at once"},
+		setting{name: "max-subagents-per-hour", kind: kindInt, value: runconfig.DefaultMaxSubagentsPerHour,
+			usage: "how many subagents of all agents may start within an hour"},
 		setting{name: "max-failures", kind: kindInt, value: runconfig.DefaultMaxFailures,
 			usage: "how many executions may fail in a row"},
 		setting{name: "max-total-failures", kind: kindInt, value: 0, usage: "how many executions of one task may fail in " +

@@ -18,6 +18,9 @@ import (
 // optionOf says where in a run's options the value of a setting lies: from there the run
 // has it, and a run that is taken up takes it over where the setting is named anew.
 var optionOf = map[string]func(*runconfig.Options) any{
+	"max-subagents":          func(o *runconfig.Options) any { return &o.MaxSubagents },
+	"max-subagents-per-hour": func(o *runconfig.Options) any { return &o.MaxSubagentsPerHour },
+
 	"model":               func(o *runconfig.Options) any { return &o.Model },
 	"arbiter-model":       func(o *runconfig.Options) any { return &o.ArbiterModel },
 	"permissions":         func(o *runconfig.Options) any { return &o.Permissions },
@@ -221,6 +224,7 @@ func checkLimits(o runconfig.Options) error {
 		least int
 	}{
 		{"max-orchestrators", o.MaxOrchestrators, 1}, {"max-iterations", o.MaxIterations, 1},
+		{"max-subagents", o.MaxSubagents, 1}, {"max-subagents-per-hour", o.MaxSubagentsPerHour, 1},
 		{"max-failures", o.MaxFailures, 1}, {"max-total-failures", o.MaxTotalFailures, 0},
 		{"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
 	} {

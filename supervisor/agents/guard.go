@@ -83,7 +83,7 @@ func (a *Agent) Allows(cwd, home, tool string, input json.RawMessage) (ok bool, 
 
 // isAgent finds the tool that subagents are started with. Orchestrators work by them, so
 // that they have it unless it is denied; what a subagent does is asked for call by call.
-func isAgent(tool string) bool { return tool == "Agent" || tool == "Task" }
+func isAgent(tool string) bool { return policy.StartsSubagent(tool) }
 
 // CLI returns what --tools and --disallowedTools get. tools is nil if all are meant;
 // else it has the names of the built-in ones alone, without what stands in parentheses,

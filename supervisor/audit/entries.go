@@ -135,7 +135,8 @@ func (d *entries) life(what string, o runconfig.Options, c bridge.ClaudeInfo) {
 		c.SHA256, "claude_identity", c.Identity, "permissions", o.Permissions, "allow", o.Allow, "deny", o.Deny, "ask",
 		o.Ask, "sandbox", sandbox, "sandbox_reason", o.SandboxReason, "trusted", o.Trusted, "trust_hash", o.TrustHash,
 		"task", Text(o.Task), "rehearsal", o.Rehearsal, "stand_in", c.StandIn, "human_present", o.HumanPresent,
-		"max_orchestrators", o.MaxOrchestrators, "max_iterations", o.MaxIterations, "max_failures", o.MaxFailures,
+		"max_orchestrators", o.MaxOrchestrators, "max_iterations", o.MaxIterations, "max_subagents",
+		o.MaxSubagents, "max_subagents_per_hour", o.MaxSubagentsPerHour, "max_failures", o.MaxFailures,
 		"max_cost_usd", fmt.Sprint(o.MaxCostUSD), "timeout", duration(o.Timeout), "permission_wait",
 		duration(o.PermissionWait))
 }

@@ -17,6 +17,7 @@ const (
 	ByWithdrawn = "withdrawn"
 	ByShutdown  = "shutdown" // whoever calls is being ended, or is not known any more
 	ByHalt      = "halted"
+	ByLimit     = "limit"   // of subagents, or of what may be spent
 	ByJournal   = "journal" // what is decided could not be recorded
 )
 
@@ -32,6 +33,7 @@ var deciders = [][2]string{
 	{ByWithdrawn, "because it is not asked any more"},
 	{ByShutdown, "because the run is ending"},
 	{ByHalt, "because everything is halted"},
+	{ByLimit, "because a limit is reached"},
 	{ByJournal, "because it cannot be recorded"},
 }
 

@@ -129,7 +129,7 @@ func (p *Policy) ask(by, rule, reason string) Decision {
 // asked for one by one. A deny rule that names them still holds.
 func (p *Policy) alwaysAllowed(q *query) bool {
 	_, own := Own(q.tool)
-	subagent := q.tool == "Agent" || q.tool == "Task"
+	subagent := StartsSubagent(q.tool)
 	return own || subagent && !q.apart() && !p.leftToHuman(q)
 }
 
@@ -142,7 +142,7 @@ func (p *Policy) leftToHuman(q *query) bool {
 // apart reports whether a subagent is to get a place of its own: making a worktree is more
 // than a tool of its own would be asked for.
 func (q *query) apart() bool {
-	if q.tool != "Agent" && q.tool != "Task" {
+	if !StartsSubagent(q.tool) {
 		return false
 	}
 	raw, given := q.input["isolation"]

@@ -53,8 +53,8 @@ func (r Rule) Names(tool string) bool {
 	switch {
 	case r.kind == kindMCP:
 		return matchMCP(r.tool, tool)
-	case r.tool == "Agent" || r.tool == "Task":
-		return tool == "Agent" || tool == "Task"
+	case StartsSubagent(r.tool):
+		return StartsSubagent(tool)
 	}
 	return r.tool == tool
 }

@@ -74,8 +74,8 @@ func sameTool(rule, tool string) bool {
 		return editors[tool]
 	case rule == "Read":
 		return readers[tool]
-	case rule == "Agent" || rule == "Task":
-		return tool == "Agent" || tool == "Task"
+	case StartsSubagent(rule):
+		return StartsSubagent(tool)
 	}
 	return false
 }
@@ -96,3 +96,6 @@ func knownTool(tool string) bool {
 func AskedByCLI(tool string) bool {
 	return readers[tool] || editors[tool] || leftToCLI[tool] || strings.HasPrefix(tool, "mcp__") && knownTool(tool)
 }
+
+// StartsSubagent reports whether a tool is the one that subagents are started with, by either of its names.
+func StartsSubagent(tool string) bool { return tool == "Agent" || tool == "Task" }

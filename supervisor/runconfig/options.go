@@ -69,6 +69,11 @@ type Options struct {
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
 
+	// MaxSubagents is how many subagents of all agents may work at once, and MaxSubagentsPerHour how many may start within
+	// an hour. 0: no limit.
+	MaxSubagents        int
+	MaxSubagentsPerHour int
+
 	// AvailableModes are the agents an Orchestrator can be summoned as, as they were found when this
 	// life began; nil: the built-in ones.
 	Modes []agents.Agent `json:",omitempty"`
@@ -128,12 +133,19 @@ const (
 	// DefaultQuietAfter is more than long thoughts take as a rule.
 	DefaultQuietAfter = 5 * time.Minute
 	DefaultMaxOutput  = 4 << 30
+
+	// DefaultMaxSubagents is twice what Claude Code starts at once for one agent, and DefaultMaxSubagentsPerHour is more
+	// than work that people follow needs: both stop agents that start agents without end.
+	DefaultMaxSubagents        = 20
+	DefaultMaxSubagentsPerHour = 200
 )
 
 // WithDefaults fills in what was left zero and has a default.
 func (o Options) WithDefaults() Options {
 	o.MaxOrchestrators = cmp.Or(o.MaxOrchestrators, DefaultMaxOrchestrators)
 	o.MaxIterations = cmp.Or(o.MaxIterations, DefaultMaxIterations)
+	o.MaxSubagents = cmp.Or(o.MaxSubagents, DefaultMaxSubagents)
+	o.MaxSubagentsPerHour = cmp.Or(o.MaxSubagentsPerHour, DefaultMaxSubagentsPerHour)
 	o.MaxFailures = cmp.Or(o.MaxFailures, DefaultMaxFailures)
 	o.MaxExchanges = cmp.Or(o.MaxExchanges, DefaultMaxExchanges)
 	o.ContextWarn = cmp.Or(o.ContextWarn, DefaultContextWarn)

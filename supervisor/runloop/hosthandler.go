@@ -27,6 +27,7 @@ func (h hostHandler) Event(e bridge.Event) {
 	if _, ok := e.Body.(bridge.PTY); ok {
 		return
 	}
+	h.l.subagents.Take(e)
 	if h.l.redact != nil && h.l.livesElsewhere(e.ID, h.host) == "" {
 		var told bool
 		if e, told = h.l.pieces.Event(e, h.l.redact); !told {

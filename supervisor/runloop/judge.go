@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/admission"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
@@ -61,12 +62,33 @@ func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 			// The CLI asks for what its default mode asks for; can_use_tool decides then.
 			d.Behavior = policy.Allow
 		}
+		if policy.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
+			if why := l.refuseSubagent(p); why != "" {
+				d = policy.Decision{Behavior: policy.Deny, By: contract.ByLimit, Reason: why}
+			}
+		}
 	}
 	f.Behavior, f.By, f.Rule, f.Reason = d.Behavior, d.By, d.Rule, d.Reason
 	if f.Behavior == bridge.Allow && len(p.Input) > judgedInput {
 		f.Params.Input = json.RawMessage("null")
 	}
 	return f
+}
+
+// refuseSubagent says why no subagent may start now; empty: it may, and counts.
+func (l *Loop) refuseSubagent(p bridge.JudgeParams) string {
+	s := l.Snapshot()
+	if why := s.NoNewSubagent(); why != "" {
+		return why
+	}
+	var living []bridge.AgentRef
+	for _, a := range s.Agents {
+		if a.Up() {
+			living = append(living, a.AgentRef)
+		}
+	}
+	limits := admission.Limits{AtOnce: s.Options.MaxSubagents, PerHour: s.Options.MaxSubagentsPerHour}
+	return l.subagents.Admit(p.AgentRef, p.ToolUse, living, limits, l.clock.Now())
 }
 
 // barrier denies what no rule is asked about: calls of a run or an agent that is being

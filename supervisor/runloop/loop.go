@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/admission"
 	"github.com/arbiter-cli/arbiter/supervisor/clock"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -100,7 +101,9 @@ type Loop struct {
 	calls       atomic.Uint64 // of tools
 	inputs      sync.Map      // of permissions, by the request: json.RawMessage, as the tool would get it
 
-	told   toldCalls
+	told      toldCalls
+	subagents admission.Subagents
+
 	grants Grants // nil: nothing is kept for later runs
 	fault  *Fault
 

@@ -1,0 +1,71 @@
+package runloop
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// subagentCall calls for a subagent.
+func subagentCall(n int) bridge.JudgeParams {
+	p := toolClasses["agent"]
+	p.ToolUse = fmt.Sprintf("toolu_%d", n)
+	return p
+}
+
+// TestSubagentsAreBounded whatever the rules allow: at once until one ends, and within an hour. Calls that are denied
+// do not count.
+func TestSubagentsAreBounded(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Deny: rulesFor(t, "Agent(forbidden)")},
+		func(s *supervisor.State) { s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 2, 4 })
+	calls := 0
+	call := func(want, reason string) {
+		t.Helper()
+		calls++
+		r, f := judgement(t, l, "orch-1", subagentCall(calls))
+		if got := r.Behavior + " " + f.By; got != want || !strings.Contains(f.Reason, reason) {
+			t.Errorf("call %d: %s (%s), want %s", calls, got, f.Reason, want)
+		}
+		if r.Behavior == bridge.Deny && !strings.Contains(r.Message, reason) {
+			t.Errorf("call %d: the agent reads %q", calls, r.Message)
+		}
+	}
+	denied := toolClasses["agent"]
+	denied.Input = []byte(`{"description":"d","prompt":"p","subagent_type":"forbidden"}`)
+	for range 5 {
+		if r, f := judgement(t, l, "orch-1", denied); r.Behavior != bridge.Deny || f.By != contract.ByRule {
+			t.Errorf("%+v by %s", r, f.By)
+		}
+	}
+	ref := bridge.AgentRef{ID: "orch-1", Generation: 2}
+	call("allow mode", "")
+	call("allow mode", "")
+	call("deny limit", "--max-subagents")
+	l.Event(bridge.Event{AgentRef: ref, Body: bridge.SubagentStop{ToolUse: "toolu_1"}})
+	<-l.inbox
+	call("allow mode", "")
+	call("deny limit", "--max-subagents")
+	l.Event(bridge.Event{AgentRef: ref, Body: bridge.Turn{}})
+	<-l.inbox
+	call("allow mode", "")
+	call("deny limit", "--max-subagents-per-hour")
+	if r, _ := judgement(t, l, "orch-1", bashCall("make")); r.Behavior != bridge.Allow {
+		t.Errorf("another tool: %+v", r)
+	}
+}
+
+// TestNoSubagentPastALimit: running turns go on to their end when a limit of costs is spent, and start nobody.
+func TestNoSubagentPastALimit(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
+		s.Options.MaxCostUSD, s.Budget.CostUSD = 2, 2.5
+	})
+	if r, f := judgement(t, l, "orch-1", subagentCall(1)); r.Behavior != bridge.Deny || f.By != contract.ByLimit ||
+		!strings.Contains(r.Message, "--max-cost") {
+		t.Errorf("%+v by %s", r, f.By)
+	}
+}
