@@ -95,7 +95,7 @@ func (st *step) happenedLate(e bridge.Event) {
 	}
 	switch b := e.Body.(type) {
 	case bridge.Delivered:
-		st.delivered(b.MessageID)
+		st.mail().Delivered(b.MessageID)
 	case bridge.Turn:
 		st.bill(a, b)
 		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Models: modelCosts(b), Outcome: b.Outcome,

@@ -6,11 +6,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -60,7 +62,9 @@ func (st *step) take(f input.Body) {
 	case input.TrustRecorded:
 		st.trustRecorded(f)
 	case input.NotSent:
-		st.notSent(f)
+		if reason := st.mail().NotSent(f); reason != "" {
+			st.relaunch(f.Agent.ID, restart.Hung, reason)
+		}
 	case input.ToolCalled:
 		st.toolCalled(f)
 	case input.PermissionAsked:
@@ -165,7 +169,7 @@ func (st *step) happened(e bridge.Event) {
 		st.turnEnded(e.ID, b)
 		st.recordTurn(e.ID, b, document)
 	case bridge.Delivered:
-		st.delivered(b.MessageID)
+		st.mail().Delivered(b.MessageID)
 	case bridge.Done:
 		st.ended(e.ID, b)
 	case bridge.Context:
@@ -243,8 +247,10 @@ func (st *step) rang(key string) {
 	switch kind += "/"; kind {
 	case permission.TimerPrefix:
 		st.Permission.TimedOut(&st.out, of, st.Options.PermissionWait)
-	case proofPrefix:
-		st.proofOverdue(of)
+	case delivery.TimerPrefix:
+		if id, reason := st.mail().ProofOverdue(of); reason != "" {
+			st.relaunch(id, restart.Hung, reason)
+		}
 	case handoverPrefix:
 		st.handoverLate(of)
 	case workLimitPrefix:

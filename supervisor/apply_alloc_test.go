@@ -39,7 +39,7 @@ func TestThoseGoneCostNothing(t *testing.T) {
 	if n := perRound(func() { Apply(s, in) }); n > 8<<10 {
 		t.Errorf("a tool call copies %d bytes", n)
 	}
-	if n := perRound(func() { (&step{State: s}).speak("arbiter", contract.Message{Text: "a word"}) }); n > 8<<10 {
+	if n := perRound(func() { (&step{State: s}).mail().ToHuman(conversation.KindMessage, "a word") }); n > 8<<10 {
 		t.Errorf("a word copies %d bytes", n)
 	}
 }

@@ -57,7 +57,7 @@ func (st *step) lostWithBridge(a *roster.Agent) {
 	case a.Status == roster.Stopping:
 		a.Status, a.Since = roster.Ended, st.at
 		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
-		st.drop(a.ID)
+		st.mail().Drop(a.ID)
 	case a.Alive() && a.Status != roster.Down:
 		a.Status, a.Since, a.CurrentTool = roster.Down, st.at, ""
 		lifecycle.MarkCut(a)
@@ -183,7 +183,8 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 		return
 	}
 	for _, id := range there {
-		st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). The "+
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
+			"The "+
 			"human was told, and it goes on when they have mended that. Or release it, and summon a successor on another "+
 			"host.", id, host, reason))
 	}

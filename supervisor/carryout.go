@@ -76,7 +76,7 @@ func (st *step) carryOut(p *rulings.Request, d decider.Decision) {
 			st.release(a.ID, "another takes its place", false)
 		}
 	}
-	st.moveToWorkLog(p, d)
+	st.mail().MoveDecided(p, d)
 	if !d.Aside {
 		defer st.assign(&v, len(p.Select.OpenPoints) > 0)
 	}
@@ -109,7 +109,7 @@ func (st *step) returnDecision(p *rulings.Request, d decider.Decision, problem s
 func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
-		st.tell(contract.Arbiter, conversation.KindNotice, "The decider leaves it to you how the task goes on. Rule.")
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, "The decider leaves it to you how the task goes on. Rule.")
 	}
 }
 

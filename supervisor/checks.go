@@ -3,8 +3,6 @@ package supervisor
 import (
 	"slices"
 
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 )
@@ -52,10 +50,4 @@ func (st *step) cancelSuccession(id string) {
 	for _, serial := range st.Handoff.CancelSuccession(id) {
 		st.out.StopTimer(handoverKey(serial))
 	}
-}
-
-// tellOf posts the supervisor's own word to the Arbiter, with what is attached to it.
-func (st *step) tellOf(text string, attached []conversation.Attached) {
-	st.post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice,
-		Text: text, Attached: attached})
 }

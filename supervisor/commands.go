@@ -26,9 +26,9 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Permit:
 		st.permit(c.Ref, b)
 	case contract.EditMessage:
-		st.editMessage(c.Ref, b)
+		st.mail().Edit(c.Ref, b)
 	case contract.WithdrawMessage:
-		st.withdrawMessage(c.Ref, b)
+		st.mail().Withdraw(c.Ref, b)
 	case contract.Attach:
 		st.attach(c.Ref, b.ID)
 	case contract.Detach:
@@ -62,7 +62,7 @@ func (st *step) commanded(c contract.Command) {
 		}
 		st.out.Accept(c.Ref, "plan set")
 		st.setPlan(b.Steps)
-		st.tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
 		st.setAcceptance(c.Ref, b)
 	case contract.Revert:
@@ -130,7 +130,7 @@ func (st *step) killCommand(ref, id string) {
 		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindKilled, Why: "the human ended it",
 			Message: notice})
 	} else {
-		st.tell(contract.Arbiter, conversation.KindNotice, notice)
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, notice)
 	}
 	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }

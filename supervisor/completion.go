@@ -37,7 +37,7 @@ func (st *step) overtaken(c *handoff.Completing) bool {
 	st.Handoff.Completing = nil
 	text := "COMPLETE did not take effect: " + why + "."
 	st.emit(contract.Supervisor, contract.Notice{Text: text})
-	st.log(contract.Supervisor, conversation.KindNotice, text+" Rule again.")
+	st.mail().Log(contract.Supervisor, conversation.KindNotice, text+" Rule again.")
 	return true
 }
 
@@ -75,10 +75,11 @@ func (st *step) sendBack() {
 		return
 	}
 	if st.decidedByOther() {
-		st.log(contract.Supervisor, conversation.KindNotice, what+"."+list)
+		st.mail().Log(contract.Supervisor, conversation.KindNotice, what+"."+list)
 		return
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check does not "+
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
+		"does not "+
 		"count any more, rule COMPLETE again and say in `summary` why.")
 }
 
@@ -94,10 +95,10 @@ func (st *step) decidedByOther() bool {
 // tellDecider tells the decider why a COMPLETE did not take effect.
 func (st *step) tellDecider(text string) {
 	if st.decidedByOther() {
-		st.log(contract.Supervisor, conversation.KindNotice, text)
+		st.mail().Log(contract.Supervisor, conversation.KindNotice, text)
 		return
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, text)
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, text)
 }
 
 // leaveToHuman has a human say what else to do, or ends the run.
@@ -129,6 +130,6 @@ func (st *step) concluded(v verdict.Arbiter) {
 			"answered: " + words.Head(st.Question.Open.Text, 1000)})
 	}
 	st.Task.Lessons = v.Lessons
-	st.toHuman(conversation.KindComplete, v.Message)
+	st.mail().ToHuman(conversation.KindComplete, v.Message)
 	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Decision)
 }

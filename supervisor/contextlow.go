@@ -49,7 +49,7 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 		}
 		a.CompactionBlocked = true
 		st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef), After: compactionPatience})
-		st.log(contract.Supervisor, conversation.KindNotice,
+		st.mail().Log(contract.Supervisor, conversation.KindNotice,
 			fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name,
 				a.ID))
 		return
@@ -60,7 +60,8 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	if a.Role == roster.RoleArbiter && a.Status != roster.Busy && a.Troubles == 0 {
 		st.callOffRenewal() // one that is at it gives its document all the same
 	}
-	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d "+
+	st.mail().Log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, "+
+		"%d "+
 		"tokens before). "+
 		"What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, c.Trigger, c.PreTokens))
 }
@@ -89,7 +90,7 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 		return false
 	}
 	if a.HandoffDemands >= maxDemands {
-		st.log(id, v.Kind, v.Message) // its last word
+		st.mail().Log(id, v.Kind, v.Message) // its last word
 		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") +
 			" and did not; the supervisor does it in its place"})
 		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
@@ -98,10 +99,10 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 	if v.ExpectsResponse {
 		return false // the answer carries the demand
 	}
-	st.log(id, v.Kind, v.Message)
+	st.mail().Log(id, v.Kind, v.Message)
 	st.exchange()
 	if !st.pendingFor(id) {
-		st.tell(id, conversation.KindRelief, "Your report is in the work log. Hand off now.")
+		st.mail().Tell(id, conversation.KindRelief, "Your report is in the work log. Hand off now.")
 	}
 	return true
 }

@@ -47,7 +47,7 @@ func (st *step) runDueDecisions() {
 // reads with what was decided: two must not rule on the same.
 func (st *step) askDecider(point decision.Point, about string) {
 	if point == decision.PointSelect {
-		st.moveAllToWorkLog(func(m *conversation.Mail) bool {
+		st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
 			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == conversation.KindNotice &&
 				!m.Sent
 		})

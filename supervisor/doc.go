@@ -7,7 +7,8 @@
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
-// Parts of the state have packages of their own: roster, conversation, handoff, task, rulings, renewal, question,
+// Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings, renewal,
+// question,
 // permission, budget, changes, lifecycle, takeover. Others answer from them: sender (who an input is from), agentconfig
 // (what a process is started with), toolset and settings. What is here coordinates them, and reads like the story of
 // what happens. No file uses one that stands above it:
@@ -31,12 +32,11 @@
 //	human, distrust               questions to the human; a workspace that changed
 //	spending                      costs that are told, and limits and reserves that are reached
 //	takeoverend, ending, phase    the end of a takeover, the end of a run, the task machine
-//	delivery, processrestart, processes   messages sent and their proof; processes started again, started and stopped
+//	delivery, processrestart, processes   messages that can be sent; processes started again, started and stopped
 //	result, succession, checks    what a run came to, what a successor reads, the checks of a document
 //	work, plan, criteria          the executions of the task, its plan, its acceptance criteria
 //	config, limits                what agents are started with, what they may cost
-//	mail                          messages that are posted
-//	origin, permissions           who an input is from, and who may do what
+//	permissions                   who may do what
 //	snapshot                      a state in the journal
 //	questions, placement          what the human is asked, question by question; the hosts that Orchestrators live on
 //	standing, timers              questions about the whole state, names of timers

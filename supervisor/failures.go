@@ -34,7 +34,7 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 	if st.agentFailed(id, c, message) {
 		return
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
 		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.",
 		a.Name, id, words.Cite(message), c))
 }
@@ -88,7 +88,7 @@ func (st *step) reportLostAgent(id, why string) {
 	st.Task.DropTasks(id)
 	why = words.Cite(why)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
-	for _, m := range st.drop(id) {
+	for _, m := range st.mail().Drop(id) {
 		if m.Kind != conversation.KindContinue && m.Kind != conversation.KindCorrection {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.DisplayName(m.From))
 		}
@@ -105,7 +105,7 @@ func (st *step) reportLostAgent(id, why string) {
 		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindGone, Why: "it " + why, Message: text})
 		return
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, text)
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, text)
 }
 
 // enterFallback has the rules decide until the Arbiter can rule again, and says so. It says
@@ -136,7 +136,7 @@ func (st *step) takeFromArbiter() {
 	}
 	for _, m := range slices.Concat(st.Conversation.Mail, st.Conversation.InTurn) {
 		if m.To == contract.Arbiter && m.Sent {
-			st.requeue(m.Wire)
+			st.mail().Requeue(m.Wire)
 		}
 	}
 }

@@ -111,11 +111,11 @@ const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgem
 // answerInFallback answers what waits for the Arbiter's word beside the points of decision, and
 // reports whether it did something.
 func (st *step) answerInFallback() bool {
-	st.takeBack(func(m conversation.Mail) bool { // about a turn that nobody takes up
+	st.mail().TakeBack(func(m conversation.Mail) bool { // about a turn that nobody takes up
 		return st.Rulings.Withholds(&st.Options, &st.Task, &m) && m.From == contract.Supervisor &&
 			(m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
 	})
-	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
+	st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
 		return st.Rulings.Withholds(&st.Options, &st.Task, m) && m.From != contract.Human &&
 			m.Kind != conversation.KindTask && !m.EndsExecution()
 	})

@@ -43,7 +43,7 @@ func (st *step) advance(serial int) bool {
 	case len(h.Receipts) < h.ChecksOf(st.Options.CheckTimeout) && st.Halted:
 		return true // until the human says so
 	case len(h.Receipts) < h.ChecksOf(st.Options.CheckTimeout):
-		h.Request = st.newMessageID()
+		h.Request = st.mail().NewID()
 		if a, ok := st.Agent(h.Agent.ID); ok {
 			h.Agent = a.AgentRef // it may have been started again
 		}
@@ -113,24 +113,24 @@ func (st *step) handedOver(h handoff.Handover) {
 		st.Handoff.LastProof = handoff.Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, h.Event(id, contract.Arbiter))
 		st.exchange()
-		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
+		st.mail().Post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
 			Attached: attached})
 	case handoff.KindHandoff:
 		st.Handoff.QueueForSuccessor(h)
 		st.exchange()
-		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text,
+		st.mail().Post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text,
 			Attached: attached})
 	case handoff.KindGone:
 		st.Handoff.QueueForSuccessor(h)
-		st.tellOf(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
+		st.mail().TellWith(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
 			attached)
 	case handoff.KindKilled:
-		st.tellOf(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
+		st.mail().TellWith(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
 	case handoff.KindReleased:
 		for _, a := range attached { // an entry of the work log is a report as a whole
 			text += "\n\n" + a.Text
 		}
-		st.log(contract.Supervisor, conversation.KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
+		st.mail().Log(contract.Supervisor, conversation.KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
 	}
 }
 
@@ -210,7 +210,7 @@ func (st *step) setAcceptance(ref string, c contract.SetAcceptance) {
 		if criteria := st.Task.Acceptance.Text(); criteria != "" {
 			text = "The human set the acceptance criteria:\n" + criteria
 		}
-		st.tell(contract.Arbiter, conversation.KindNotice, text)
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, text)
 	}
 }
 
@@ -223,7 +223,7 @@ func (st *step) judge() {
 	}
 	if how := criteria.AskHow(); how != "" && st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
 		st.Handoff.Completing = nil
-		st.tell(contract.Arbiter, conversation.KindNotice, how)
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, how)
 		return
 	}
 	if !st.Changes.Judge(&st.out, st.Options.Workspace) {

@@ -51,7 +51,7 @@ func (st *step) answerAlone() {
 	}
 	st.NotifiedAlone = true
 	st.Question.Open = nil
-	st.tell(contract.Arbiter, conversation.KindAnswer, aloneText)
+	st.mail().Tell(contract.Arbiter, conversation.KindAnswer, aloneText)
 }
 
 // inputEnded says that no human will answer from now on.
@@ -138,7 +138,7 @@ func (st *step) exchange() {
 	switch {
 	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
 		st.Conversation.ExchangeLimitHits = 1
-		st.tell(contract.Arbiter, conversation.KindNotice, words.Count(st.Conversation.Exchanges, "message")+
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, words.Count(st.Conversation.Exchanges, "message")+
 			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it "+
 			"does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
 	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -337,7 +338,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		return requestFact(r, s)
 	case 1:
 		if len(a.Turn) > 0 && r.IntN(2) == 0 {
-			return input.Timer{Key: proofKey(a.Turn[0])}
+			return input.Timer{Key: delivery.TimerKey(a.Turn[0])}
 		}
 		return input.Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
 	case 2:

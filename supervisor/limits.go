@@ -63,7 +63,7 @@ func (st *step) tellLevels(id string) {
 			st.emit(id, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit, Level: level})
 		}
 		if level == budget.LevelWarn {
-			st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f "+
+			st.mail().Log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f "+
 				"that it may cost. It is told to hand off when they are spent.", a.Name, id, a.Spent(), limit))
 		}
 	}
@@ -80,7 +80,7 @@ func (s *State) limits() budget.Limits {
 func (st *step) tellSharedLevels() {
 	for _, l := range st.Budget.TellLevels(&st.out, st.limits(), st.Spent()) {
 		if len(st.Agents) > 0 {
-			st.log(contract.Supervisor, conversation.KindNotice, l.Text()+" Bring the task to an end, or to a point "+
+			st.mail().Log(contract.Supervisor, conversation.KindNotice, l.Text()+" Bring the task to an end, or to a point "+
 				"where another run can go on: no further Orchestrator starts, and at 100 % nothing more is sent.")
 		}
 	}
@@ -133,7 +133,7 @@ func (s *State) busyCount() (n int) {
 func (st *step) outOfLimits(id, why string) {
 	a := st.Edit(id)
 	a.ReachedLimit = why
-	st.log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has reached a limit: %s. "+
+	st.mail().Log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has reached a limit: %s. "+
 		"It is told to hand off.", a.Name, id, why))
 }
 

@@ -106,8 +106,3 @@ func (s *State) ExactInput(f input.Body) input.Body {
 	}
 	return f
 }
-
-// Senders says who an input is from.
-func (s *State) Senders() sender.Run {
-	return sender.Run{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
-}

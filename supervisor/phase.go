@@ -152,7 +152,7 @@ func (st *step) cleanUp() {
 func (st *step) giveTask(task string) {
 	st.Task.Text = task
 	st.fire(machine.StartTask, occasion{})
-	st.post(conversation.Mail{
+	st.mail().Post(conversation.Mail{
 		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask(),
 	})
 }

@@ -32,10 +32,10 @@ func (st *step) planChanged() {
 func (st *step) skip(i int) {
 	st.Task.Skip(i)
 	st.planChanged()
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
 		st.Task.Plan[i].Text))
 	if a, ok := st.Agent(st.Task.Plan[i].Agent); ok && a.Works() {
-		st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindInstruction,
+		st.mail().Post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindInstruction,
 			Strength: contract.Steer,
 			Text: fmt.Sprintf("Leave step %d of the plan, %q: it is skipped. Undo nothing; go on with what follows it.",
 				i+1, st.Task.Plan[i].Text)})

@@ -16,7 +16,7 @@ import (
 // addAgent adds an agent and has its process started.
 func (st *step) addAgent(a roster.Agent, prompt string) {
 	a.Status, a.Since = roster.Starting, st.at
-	a.SessionID = st.sessionID(a.ID, a.Generation)
+	a.SessionID = st.mail().SessionID(a.ID, a.Generation)
 	st.Roster.Add(&a)
 	st.emit(a.ID, contract.Spawn{
 		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
@@ -68,7 +68,7 @@ func (st *step) release(id, reason string, now bool) {
 		a.Standing = roster.HandedOff
 	}
 	st.Permission.TurnOver(&st.out, id)
-	st.drop(id)
+	st.mail().Drop(id)
 	if down { // its process has ended, and no other follows
 		st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	} else {

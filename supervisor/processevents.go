@@ -20,8 +20,8 @@ func (st *step) spawned(f input.Spawned) {
 	if a == nil || a.Generation != f.Agent.Generation || a.Status != roster.Starting {
 		return
 	}
-	if why := otherSession(a, f.Result.SessionID); why != "" {
-		st.disowned(a, why)
+	if why := lifecycle.OtherSession(a, f.Result.SessionID); why != "" {
+		lifecycle.Disown(&st.out, a, why)
 		st.relaunch(a.ID, restart.Crash, why)
 		return
 	}
@@ -31,7 +31,7 @@ func (st *step) spawned(f input.Spawned) {
 		a.Context.Window = f.Result.Window
 	}
 	st.watch(a, st.Options.ProbeEvery())
-	st.putAsked(a.ID)
+	st.mail().PutAsked(a.ID)
 	if len(st.Task.Plan) > 0 {
 		st.remind(a) // the plan may have changed since its start was begun
 	}
@@ -65,7 +65,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	a.Status, a.Since = roster.Ended, st.at
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: cmp.Or(a.EndReason, string(f.Category))})
 	if asked {
-		st.drop(a.ID)
+		st.mail().Drop(a.ID)
 		return
 	}
 	if class != restart.CouldNotStart {
@@ -84,8 +84,8 @@ func (st *step) notSpawned(f input.NotSpawned) {
 // ended handles the end of an incarnation's process.
 func (st *step) ended(id string, d bridge.Done) {
 	a := st.Edit(id)
-	if why := otherSession(a, d.SessionID); why != "" {
-		st.disowned(a, why) // it has ended none the less: the pipe is its
+	if why := lifecycle.OtherSession(a, d.SessionID); why != "" {
+		lifecycle.Disown(&st.out, a, why) // it has ended none the less: the pipe is its
 	}
 	switch a.Status {
 	case roster.Ended, roster.Down, roster.Parked:
@@ -114,7 +114,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	st.Permission.TurnOver(&st.out, id)
 	if asked {
-		st.drop(id)
+		st.mail().Drop(id)
 		return
 	}
 	if class == restart.Crash {
@@ -136,11 +136,11 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	left := lifecycle.Reconcile(turn, history)
 	ids := st.Conversation.PublicIDs(left.Over)
 	for _, wire := range left.Over {
-		st.delivered(wire)
+		st.mail().Delivered(wire)
 		st.Conversation.EndTurn(wire)
 	}
 	for _, wire := range slices.Backward(left.Open) { // each goes to the front
-		st.requeue(wire)
+		st.mail().Requeue(wire)
 	}
 	if lost && spoken {
 		st.recall(id)
@@ -159,21 +159,21 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	case left.End == lifecycle.TurnCutOff || left.End == lifecycle.TurnUnanswered && left.Ruled != nil:
 		st.Edit(id).InterruptedTurn = left.Over
 		if back {
-			st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
+			st.mail().Tell(id, conversation.KindRetry, takeover.TurnCutOff)
 			break
 		}
-		st.tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started "+
+		st.mail().Tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started "+
 			"again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
 	case left.End == lifecycle.TurnUnanswered && back:
-		st.tell(id, conversation.KindRetry, takeover.TurnCutOff)
+		st.mail().Tell(id, conversation.KindRetry, takeover.TurnCutOff)
 	case left.End == lifecycle.TurnUnanswered:
-		st.tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands "+
+		st.mail().Tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands "+
 			"in your history: take it up now.")
 	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
-		st.tell(id, conversation.KindRetry, brokenWay)
+		st.mail().Tell(id, conversation.KindRetry, brokenWay)
 	case back && st.Edit(id).Works() && !st.pendingFor(id):
-		st.tell(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and go "+
+		st.mail().Tell(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and go "+
 			"on with your work.")
 	}
 }

@@ -31,7 +31,7 @@ func (st *step) restartProcess(id string) {
 	a.Status, a.Since, a.CurrentTool, a.EndReason = roster.Starting, st.at, "", ""
 	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = roster.Watch{}, nil, "", false
 	if a.NewSession {
-		a.SessionID = st.sessionID(a.ID, a.Generation)
+		a.SessionID = st.mail().SessionID(a.ID, a.Generation)
 		st.emptied(a)
 		a = st.Edit(id)
 	}
@@ -85,7 +85,7 @@ func (st *step) recall(id string) {
 	b.WriteString(st.Conversation.Recollect(id, max(recallChars-b.Len(), conversation.QuotedTalk), st.DisplayName))
 	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message " +
 		"follows this one, say where you stand.")
-	st.tell(id, conversation.KindRetry, b.String())
+	st.mail().Tell(id, conversation.KindRetry, b.String())
 }
 
 // restartAll starts those whose process is gone: the Arbiter at once, the others one

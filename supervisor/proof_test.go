@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -17,8 +18,8 @@ import (
 // overdue lets the proof of what an agent was sent fail to come.
 func (p *play) overdue(id string) []effect.Effect {
 	p.t.Helper()
-	p.at = p.at.Add(proofWait - time.Second)
-	return p.do(input.Timer{Key: proofKey(p.agent(id).Turn[0])})
+	p.at = p.at.Add(delivery.ProofWait - time.Second)
+	return p.do(input.Timer{Key: delivery.TimerKey(p.agent(id).Turn[0])})
 }
 
 // TestASwallowedMessage: noticed at the deadline, written once more under the same id,
@@ -26,12 +27,12 @@ func (p *play) overdue(id string) []effect.Effect {
 func TestASwallowedMessage(t *testing.T) {
 	p := begin(t, nil)
 	first := p.sends("arbiter")[0]
-	if wait := timer(p.out, proofKey(first.MessageID)); wait != proofWait {
+	if wait := timer(p.out, delivery.TimerKey(first.MessageID)); wait != delivery.ProofWait {
 		t.Fatalf("its proof is awaited for %s", wait)
 	}
 	out := p.overdue("arbiter")
 	again := p.sends("arbiter")
-	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content || timer(out, proofKey(first.MessageID)) != proofWait {
+	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content || timer(out, delivery.TimerKey(first.MessageID)) != delivery.ProofWait {
 		t.Fatalf("written again: %+v", again)
 	}
 	if p.notices("not taken up within 30s") != 1 {
@@ -69,10 +70,10 @@ func TestAProofThatComesLate(t *testing.T) {
 	wire := p.agent("arbiter").Turn[0]
 	p.proven("arbiter")
 	p.proven("arbiter") // of the second one
-	if timer(p.out, proofKey(wire)) != 0 {
+	if timer(p.out, delivery.TimerKey(wire)) != 0 {
 		t.Error("its proof is still awaited")
 	}
-	p.do(input.Timer{Key: proofKey(wire)}) // had rung already
+	p.do(input.Timer{Key: delivery.TimerKey(wire)}) // had rung already
 	if len(effects[effect.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
 		t.Errorf("kills %v, %d sends, delivered %v", effects[effect.Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
 	}
@@ -99,7 +100,7 @@ func TestSilenceWithAReason(t *testing.T) {
 		p := begin(t, nil)
 		c.begins(p)
 		for range 100 {
-			if out := p.overdue("arbiter"); timer(out, proofKey(p.agent("arbiter").Turn[0])) != proofWait {
+			if out := p.overdue("arbiter"); timer(out, delivery.TimerKey(p.agent("arbiter").Turn[0])) != delivery.ProofWait {
 				t.Fatalf("%s: nobody looks at it again", name)
 			}
 		}
@@ -124,12 +125,12 @@ func TestASteeredWordWaitsForItsTurn(t *testing.T) {
 	p.proven(id)
 	p.say("mind the tests", contract.Steer, id)
 	turn := p.agent(id).Turn
-	if len(turn) != 2 || timer(p.out, proofKey(turn[1])) != 0 {
-		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, proofKey(turn[1])))
+	if len(turn) != 2 || timer(p.out, delivery.TimerKey(turn[1])) != 0 {
+		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, delivery.TimerKey(turn[1])))
 	}
 	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
-	if timer(out, proofKey(turn[1])) != proofWait || p.agent(id).Status != roster.Busy {
-		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, proofKey(turn[1])), p.agent(id).Status)
+	if timer(out, delivery.TimerKey(turn[1])) != delivery.ProofWait || p.agent(id).Status != roster.Busy {
+		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, delivery.TimerKey(turn[1])), p.agent(id).Status)
 	}
 	p.overdue(id)
 	if s := p.sends(id); s[len(s)-1].MessageID != turn[1] {
@@ -154,12 +155,12 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	for range messages {
 		out := do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
 		wire := s.Agents[0].Turn[0]
-		wait := timer(out, proofKey(wire))
+		wait := timer(out, delivery.TimerKey(wire))
 		if wait <= 0 || wait > 30*time.Second {
 			t.Fatalf("its proof is awaited for %s", wait)
 		}
 		at = at.Add(wait)
-		for _, e := range do(input.Timer{Key: proofKey(wire)}) {
+		for _, e := range do(input.Timer{Key: delivery.TimerKey(wire)}) {
 			if n, ok := e.(effect.Emit); ok {
 				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not taken up") {
 					noticed++

@@ -27,7 +27,7 @@ func (st *step) askRenewal() {
 		return
 	}
 	st.Renewal.Stage = renewal.Asked
-	st.tell(a.ID, conversation.KindRenewal, renewal.DemandText(a))
+	st.mail().Tell(a.ID, conversation.KindRenewal, renewal.DemandText(a))
 }
 
 // renewByRecord gives the Arbiter a successor though it left no document.

@@ -140,7 +140,7 @@ func (st *step) prepareNextTask() {
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && !a.Dismissed {
 			st.Edit(a.ID).Dismissed = true
-			st.drop(a.ID)
+			st.mail().Drop(a.ID)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (st *step) awake() {
 	if back != "" {
 		what = "The human gave back the session of " + back
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
 		". Rule how it goes on.")
 	st.pump()
 }

@@ -49,7 +49,7 @@ func (st *step) reverted(f input.Reverted) {
 		return
 	}
 	notice := "The human reverted " + what + " to what it was when the run began."
-	st.log(contract.Supervisor, conversation.KindNotice, notice)
+	st.mail().Log(contract.Supervisor, conversation.KindNotice, notice)
 	notice += " Read the file again before you change it, and do not repeat the change unless you are told to."
 	for i := range st.Agents {
 		a := st.Agents[i]
@@ -57,7 +57,7 @@ func (st *step) reverted(f input.Reverted) {
 			continue
 		}
 		if a.Standing == roster.Working && a.Status == roster.Busy {
-			st.tell(a.ID, conversation.KindNotice, notice)
+			st.mail().Tell(a.ID, conversation.KindNotice, notice)
 			continue
 		}
 		e := st.Edit(a.ID) // it is no reason to begin a turn

@@ -52,7 +52,7 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 			Document: v.Handoff})
 	case verdict.AddressHuman:
 		if st.isReport(v) && (st.AnyWorks() || st.awaitsHuman()) {
-			st.toHuman(conversation.KindReport, v.Message)
+			st.mail().ToHuman(conversation.KindReport, v.Message)
 			break
 		}
 		st.question(question.Part{Text: v.Message, Arbiter: true})
@@ -73,7 +73,7 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 		}
 		// A turn of the Arbiter's each time: it must not go on like that without an end.
 		if st.exchange(); st.Ending == nil {
-			st.tell(contract.Arbiter, conversation.KindCorrection, problem+" Rule again.")
+			st.mail().Tell(contract.Arbiter, conversation.KindCorrection, problem+" Rule again.")
 		}
 	case verdict.Complete:
 		st.complete(v)
@@ -141,7 +141,7 @@ func (st *step) address(from, to, text string, retry bool) {
 	a.Standing = roster.Working
 	st.Task.BeginWork(st.Edit(to), st.at)
 	st.exchange()
-	st.post(conversation.Mail{From: from, To: to, Kind: kind, Text: text})
+	st.mail().Post(conversation.Mail{From: from, To: to, Kind: kind, Text: text})
 }
 
 // routeOrchestrator carries an Orchestrator's verdict on.
@@ -162,11 +162,11 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		a.UnansweredQuestions = 0
 	}
 	if !v.ExpectsResponse {
-		st.log(id, v.Kind, v.Message)
+		st.mail().Log(id, v.Kind, v.Message)
 		a.Standing = roster.Working
 		st.exchange()
 		if !st.pendingFor(id) {
-			st.tell(id, conversation.KindContinue, "Your report is in the work log. Continue.")
+			st.mail().Tell(id, conversation.KindContinue, "Your report is in the work log. Continue.")
 		}
 		return
 	}
@@ -195,6 +195,6 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 			Document: v.Handoff})
 	default:
 		st.exchange()
-		st.post(conversation.Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
+		st.mail().Post(conversation.Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
 	}
 }

@@ -90,14 +90,15 @@ func (st *step) tellOverlaps(overlaps []contract.Overlap) {
 			files[id] = append(files[id], line)
 		}
 	}
-	st.log(contract.Supervisor, conversation.KindNotice, "Orchestrators changed the same files:\n"+listed(all))
+	st.mail().Log(contract.Supervisor, conversation.KindNotice, "Orchestrators changed the same files:\n"+listed(all))
 	for _, id := range agents {
 		a, _ := st.Agent(id)
 		if a.Isolation != "" { // it sees only its own files; a merge tells it exactly what conflicts
 			continue
 		}
 		if a.Standing == roster.Working && a.Status == roster.Busy {
-			st.tell(id, conversation.KindNotice, "You and another Orchestrator changed the same files:\n"+listed(files[id])+
+			st.mail().Tell(id, conversation.KindNotice, "You and another Orchestrator changed the same "+
+				"files:\n"+listed(files[id])+
 				"\nRead them again before you go on, keep the other's changes, and report to the Arbiter if they "+
 				"contradict yours.")
 		}

@@ -118,7 +118,8 @@ func (st *step) stopTurns() {
 
 // resumeStopped has an agent take up a turn that was stopped because little was left of a limit.
 func (st *step) resumeStopped(id string) {
-	st.tell(id, conversation.KindRetry, "Your turn was stopped, because too little was left of the limit of costs for "+
+	st.mail().Tell(id, conversation.KindRetry, "Your turn was stopped, because too little was left of the limit of "+
+		"costs for "+
 		"several turns at once. Take up the last message again where you left it.")
 }
 

@@ -8,8 +8,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
 // awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else
@@ -52,4 +54,15 @@ func (s *State) standingAfter(elapsed time.Duration) rulings.Standing {
 // Record is the task as it stands, as the inputs of decisions are built from.
 func (s *State) Record() decision.Record {
 	return s.Rulings.Record(s.standingAfter(s.Budget.Runtime.Elapsed(s.Budget.Runtime.LastAt)))
+}
+
+// Senders says who an input is from.
+func (s *State) Senders() sender.Run {
+	return sender.Run{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
+}
+
+// mail returns what delivers messages in this step. It is up to date for one call only.
+func (st *step) mail() *delivery.Context {
+	return &delivery.Context{Standing: st.standing(), Rulings: &st.Rulings, Out: &st.out, Senders: st.Senders(),
+		Closed: st.Ending != nil, QuestionOpen: st.Question.Open != nil}
 }

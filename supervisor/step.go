@@ -1,10 +1,7 @@
 package supervisor
 
 import (
-	"fmt"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -88,28 +85,6 @@ func (st *step) relay(e bridge.Event) {
 	case bridge.Notice:
 		st.emit(e.ID, contract.Notice{Text: b.Text})
 	}
-}
-
-// newMessageID is the id of the next message.
-func (st *step) newMessageID() string {
-	ids := &st.Conversation.IDs
-	ids.Count++
-	return idFor(st.Options.Run, fmt.Sprintf("message/%d%s", ids.Count, ids.Salt))
-}
-
-// sessionID is the id of an agent's session that begins in a generation.
-func (st *step) sessionID(agent string, generation int) string {
-	return idFor(st.Options.Run, fmt.Sprintf("session/%s/%d%s", agent, generation, st.Conversation.IDs.Salt))
-}
-
-// idFor derives an id from the run's own, so that folding the same inputs again
-// gives the same ids.
-func idFor(run, what string) string {
-	space, err := uuid.Parse(run)
-	if err != nil {
-		space = uuid.NewSHA1(uuid.NameSpaceOID, []byte(run))
-	}
-	return uuid.NewSHA1(space, []byte(what)).String()
 }
 
 // elapsed is how long the run has been played.

@@ -47,9 +47,9 @@ func (s *State) RenewalBrief(h handoff.Handover) string {
 // the old one is left out, and so is what that one inherited.
 func (st *step) forSuccessor() {
 	unruled := st.Conversation.ForSuccessor()
-	st.takeBack(func(m conversation.Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
+	st.mail().TakeBack(func(m conversation.Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
 	if unruled {
-		st.tell(contract.Arbiter, conversation.KindNotice, "The Arbiter before you ended before it had ruled on what "+
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, "The Arbiter before you ended before it had ruled on what "+
 			"was said to it last. Look what that was, and rule how it goes on.")
 	}
 }
@@ -67,6 +67,6 @@ func (st *step) callOffRenewal() {
 			a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(w string) bool { return w == m.Wire })
 		}
 	}
-	st.takeBack(demand)
+	st.mail().TakeBack(demand)
 	st.Conversation.InTurn = slices.DeleteFunc(slices.Clone(st.Conversation.InTurn), demand)
 }

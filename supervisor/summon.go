@@ -93,7 +93,7 @@ func (st *step) summon(in summons) string {
 		st.emit(old.ID, left.Event(old.ID, a.ID))
 	}
 	st.Handoff.LeaveSuccessorQueue(successorOf)
-	st.post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief,
+	st.mail().Post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief,
 		Text: text + movedText(&old, host) + warnOfOthers, Attached: attached})
 	st.selected(a.ID, mode, by)
 	st.forget()

@@ -122,7 +122,7 @@ func (st *step) ptyOpened(f input.PTYOpened) {
 	case a.Status == roster.Stopping && f.Failed != "":
 		a.Status, a.Since = roster.Ended, st.at // it was let go meanwhile, and nothing follows
 		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
-		st.drop(a.ID)
+		st.mail().Drop(a.ID)
 	case a.Status != roster.InHand || a.Takeover == nil || !a.Takeover.HasProcess():
 		return
 	case f.Failed != "" && a.Takeover.Why != "":

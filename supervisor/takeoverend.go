@@ -95,7 +95,7 @@ func (st *step) takeoverRead(id string, f input.Inspected) {
 	case d.Idle && a.Role == roster.RoleArbiter:
 	case d.Idle: // no reason to wake the Arbiter
 		st.Conversation.AddEntry(conversation.Entry{
-			ID: st.newMessageID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: st.at, Quiet: true,
+			ID: st.mail().NewID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: st.at, Quiet: true,
 			Text: d.Finding,
 		})
 	default:
@@ -105,7 +105,7 @@ func (st *step) takeoverRead(id string, f input.Inspected) {
 			m.Attached = []conversation.Attached{{Title: "quoted from the session of " + id, From: id,
 				Kind: "transcript", Text: d.Quotes}}
 		}
-		st.post(m)
+		st.mail().Post(m)
 	}
 	st.goOnAfterTakeover(id, t.Release)
 }

@@ -36,13 +36,14 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	}
 	st.out.Accept(ref, "retry: "+a.ID)
 	st.Edit(a.ID).Standing = roster.Working
-	st.post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry,
+	st.mail().Post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry,
 		Text: "Try again, another way if the first one failed."})
 	st.overrule()
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is at work.",
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
+		"at work.",
 		a.Name, a.ID))
 	// The human has judged.
-	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
+	st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
 		return m.From == a.ID && m.EndsExecution() && st.Rulings.Withholds(&st.Options, &st.Task, m)
 	})
 	st.Task.BeginWork(st.Edit(a.ID), st.at)
@@ -65,13 +66,13 @@ func (st *step) reset(ref string) {
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, occasion{})
-	st.takeBack(func(m conversation.Mail) bool {
+	st.mail().TakeBack(func(m conversation.Mail) bool {
 		return m.To == contract.Arbiter && !m.Sent && (m.Kind == conversation.KindTask || st.IsOrchestrator(m.From))
 	})
 	if len(half) > 0 {
 		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, notice)
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, notice)
 }
 
 // overrule lets go of what the human or another decider is asked: the human has ruled. A question
@@ -85,7 +86,7 @@ func (st *step) overrule() {
 		return
 	}
 	st.Rulings.DeciderRequest = nil
-	st.moveAllToWorkLog(func(m *conversation.Mail) bool {
+	st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
 		return st.Rulings.Withholds(&st.Options, &st.Task, m) && (m.Kind == conversation.KindTask || m.EndsExecution())
 	})
 }
@@ -118,7 +119,8 @@ func (st *step) forceAgent(ref, mode string) {
 		},
 	})
 	st.emit(contract.Human, forced)
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the task "+
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the "+
+		"task "+
 		"as its brief.", last.Name, last.ID, mode))
 }
 
@@ -152,7 +154,8 @@ func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 		st.release(a.ID, "another takes its place", false)
 		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
 	}
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up what "+
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
+		"what "+
 		"%s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
 	return true
 }

@@ -12,7 +12,6 @@ import (
 // rings, so that these names stay as they are. What is about a process names its generation.
 const (
 	timeoutKey              = "timeout" // the time of the run
-	proofPrefix             = "proof/"
 	handoverPrefix          = "handover/"
 	workLimitPrefix         = "work-limit/"
 	watchPrefix             = "watch/"
@@ -20,8 +19,6 @@ const (
 	compactionBlockedPrefix = "compaction-blocked/"
 	retryPrefix             = "retry/"
 )
-
-func proofKey(wire string) string { return proofPrefix + wire }
 
 func handoverKey(serial int) string { return fmt.Sprint(handoverPrefix, serial) }
 

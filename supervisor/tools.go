@@ -34,7 +34,7 @@ func (st *step) toolCalled(f input.ToolCalled) {
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
 	if f.Params.Tool == "ask_predecessor" && rights.May(sender.Of(&a, f.Params.Subagent), rights.Tool(f.Params.Tool)) {
-		st.askPredecessor(f, a)
+		st.mail().AskPredecessor(f, a)
 		return
 	}
 	text, err := st.runTool(a, f.Params)
@@ -82,7 +82,7 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 			if strings.TrimSpace(in.Message) == "" {
 				return "", fmt.Errorf("message is empty")
 			}
-			st.log(a.ID, verdict.KindProgress, in.Message)
+			st.mail().Log(a.ID, verdict.KindProgress, in.Message)
 			return "Noted in the work log. Go on.", nil
 		})
 	}

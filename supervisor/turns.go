@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
@@ -36,15 +37,15 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	case a.Status == roster.Restarting && t.Outcome != bridge.TurnDone:
 		return // we cut it off; the next process learns from its history what it had seen
 	}
-	if modelAnswered(t) {
+	if delivery.ModelAnswered(t) {
 		st.Conversation.ForgetRefused(id)
 	}
 	for _, m := range t.MessageIDs {
 		if slices.Contains(t.Unread, m) {
-			st.unread(id, m)
+			st.mail().Unread(id, m)
 			continue
 		}
-		st.delivered(m)
+		st.mail().Delivered(m)
 		read, ok := st.Conversation.InTurnAs(m)
 		if ok && unreadable(a, t, read) {
 			st.setAside(read)
@@ -53,10 +54,10 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		}
 		st.interjected = st.interjected || ok && read.Kind == conversation.KindInterjection
 		if a.Role == roster.RoleArbiter && (exhausts(t) || st.interruptedForContext(a, t)) {
-			st.requeue(m) // its successor rules on it
+			st.mail().Requeue(m) // its successor rules on it
 			continue
 		}
-		if ok && maybeUnanswered(a, t, read) {
+		if ok && delivery.MaybeUnanswered(a, t, read) {
 			st.Conversation.MarkRefused(m)
 			continue
 		}
@@ -72,7 +73,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	if a.Status == roster.Busy && len(a.Turn) == 0 {
 		a.Status, a.Since = roster.Ready, st.at
 	}
-	st.provenLater(a)
+	st.mail().AwaitNextTurn(a)
 	st.Permission.TurnOver(&st.out, id)
 	st.tellLevels(id)
 	if !a.Alive() {
@@ -158,7 +159,7 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	if errors.As(err, &p) {
 		text = p.Text
 	}
-	st.tell(id, conversation.KindCorrection, text)
+	st.mail().Tell(id, conversation.KindCorrection, text)
 }
 
 // interrupted handles a turn that was stopped before its verdict. The one who
@@ -180,14 +181,15 @@ func (st *step) interrupted(id string) {
 		st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		return
 	case a.CompactionBlocked:
-		st.tell(id, conversation.KindRelief, "You were stopped, because your context is full and you went on. Hand off now.")
+		st.mail().Tell(id, conversation.KindRelief, "You were stopped, because your context is full and you went on. Hand "+
+			"off now.")
 		return
 	case a.ReachedLimit != "" && a.Standing == roster.Working:
-		st.tell(id, conversation.KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
+		st.mail().Tell(id, conversation.KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
 		return
 	}
 	a.Standing = roster.Waiting
-	st.tell(contract.Arbiter, conversation.KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
 }
 
 // turnFailed handles API trouble and refusals.
@@ -220,13 +222,13 @@ func (st *step) overspent(id string, t bridge.Turn) {
 		return
 	}
 	st.relaunch(id, restart.Resource, "the limit of costs that its process was started with is spent")
-	st.tell(id, conversation.KindRetry, brokenWay)
+	st.mail().Tell(id, conversation.KindRetry, brokenWay)
 }
 
 // retryNow goes on with a turn that API trouble cut off. The message is in the
 // session's history already, so the agent is only told to take it up again.
 func (st *step) retryNow(a *roster.Agent) {
 	if a.Status == roster.Ready && !st.pendingFor(a.ID) {
-		st.tell(a.ID, conversation.KindRetry, brokenWay)
+		st.mail().Tell(a.ID, conversation.KindRetry, brokenWay)
 	}
 }

@@ -78,7 +78,7 @@ func (st *step) hung(a *roster.Agent) {
 		return
 	}
 	w.Hung = true
-	st.tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
+	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
 		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again, on "+
 			"the same history; release_orchestrator ends it; CONTINUE waits on.",
 		a.Name, a.ID, a.ID))

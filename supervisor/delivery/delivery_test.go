@@ -1,0 +1,113 @@
+package delivery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/sender"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+)
+
+// ready is a run whose Arbiter waits for a message.
+func ready() *Context {
+	r, h := &roster.Roster{}, &handoff.State{}
+	r.Add(&roster.Agent{
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
+			Role: roster.RoleArbiter, Name: "The Arbiter"},
+		AgentProcess: roster.AgentProcess{Status: roster.Ready},
+	})
+	options := runconfig.Options{Delimiter: "d"}.WithDefaults()
+	return &Context{
+		Standing: rulings.Standing{Options: &options, Task: &task.State{}, Roster: r,
+			Conversation: &conversation.State{}, Handoff: h},
+		Rulings: &rulings.State{}, Out: &effect.Collector{Now: time.Unix(1, 0)},
+		Senders: sender.Run{Roster: r, Handoff: h, Permission: &permission.State{}},
+	}
+}
+
+// sends are the messages that were written, by their wire IDs.
+func sends(c *Context) (wires []string) {
+	for _, e := range c.Out.Effects() {
+		if s, ok := e.(effect.Send); ok {
+			wires = append(wires, s.Params.MessageID)
+		}
+	}
+	return wires
+}
+
+// TestClosed: a run that ends queues no message.
+func TestClosed(t *testing.T) {
+	c := ready()
+	c.Closed = true
+	c.Tell(contract.Arbiter, conversation.KindNotice, "too late")
+	if len(c.Conversation.Mail) != 0 || len(c.Out.Effects()) != 0 {
+		t.Errorf("queued %v, did %v", c.Conversation.Mail, c.Out.Effects())
+	}
+}
+
+// TestProofOverdue: a message without proof is written once more under its ID, and then its agent is started again.
+func TestProofOverdue(t *testing.T) {
+	c := ready()
+	c.Tell(contract.Arbiter, conversation.KindNotice, "a word")
+	c.Send(0, false)
+	wire := c.Conversation.Mail[0].Wire
+	if id, restart := c.ProofOverdue(wire); restart != "" {
+		t.Errorf("%s is started again: %s", id, restart)
+	}
+	if w := sends(c); len(w) != 2 || w[0] != wire || w[1] != wire {
+		t.Errorf("written as %v, want %s twice", w, wire)
+	}
+	if id, restart := c.ProofOverdue(wire); id != contract.Arbiter || restart == "" {
+		t.Errorf("after that %q is started again: %q", id, restart)
+	}
+}
+
+// TestDelivered: a message with proof leaves the queue, and its timer is stopped.
+func TestDelivered(t *testing.T) {
+	c := ready()
+	c.Tell(contract.Arbiter, conversation.KindNotice, "a word")
+	c.Send(0, false)
+	wire := c.Conversation.Mail[0].Wire
+	c.Delivered(wire)
+	if len(c.Conversation.Mail) != 0 {
+		t.Errorf("still queued: %v", c.Conversation.Mail)
+	}
+	var stopped, told bool
+	for _, e := range c.Out.Effects() {
+		switch e := e.(type) {
+		case effect.SetTimer:
+			stopped = stopped || e.Key == TimerKey(wire) && e.After == 0
+		case effect.Emit:
+			_, delivered := e.Event.Body.(contract.Delivered)
+			told = told || delivered
+		}
+	}
+	if !stopped || !told {
+		t.Errorf("timer stopped %v, told %v", stopped, told)
+	}
+}
+
+// TestSendFailed: a message that could not be written is queued again, and after a few times its agent is started
+// again.
+func TestSendFailed(t *testing.T) {
+	c := ready()
+	c.Tell(contract.Arbiter, conversation.KindNotice, "a word")
+	agent := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
+	for n := 1; n <= maxSends; n++ {
+		c.Send(0, false)
+		restart := c.NotSent(input.NotSent{Agent: agent, MessageID: c.Conversation.Mail[0].Wire})
+		if (restart != "") != (n == maxSends) {
+			t.Errorf("after %d failures: %q", n, restart)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package delivery
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// Edit changes a word of the human's that no agent was given yet.
+func (c *Context) Edit(ref string, given contract.EditMessage) {
+	i, why := c.findUnsent(given.MessageID)
+	if why != "" {
+		c.Out.Reject(ref, "%s", why)
+		return
+	}
+	m := &c.Conversation.EditMail()[i]
+	if m.Kind == conversation.KindTask && c.Task.Text == m.Text {
+		c.Task.Text = given.Text
+		c.Rulings.DeciderRequest = nil // what is asked is about other words: it is asked again
+	}
+	if a := c.Roster.Edit(m.To); m.Kind == conversation.KindBrief && a != nil {
+		a.Brief = given.Text
+	}
+	m.Text = given.Text
+	said := contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Edited: true}
+	c.Out.Accept(ref, "message "+m.ID+" says something else now")
+	c.Out.Emit(m.From, said)
+	c.Conversation.Correct(m.ID, func(x *contract.Message) { *x = said })
+}
+
+// Withdraw takes one back, unless something waits for it.
+func (c *Context) Withdraw(ref string, given contract.WithdrawMessage) {
+	i, why := c.findUnsent(given.MessageID)
+	if why == "" {
+		why = c.awaited(c.Conversation.Mail[i])
+	}
+	if why != "" {
+		c.Out.Reject(ref, "%s", why)
+		return
+	}
+	m := c.Conversation.Mail[i]
+	c.Out.Accept(ref, "message "+m.ID+" is taken back")
+	c.TakeBack(func(x conversation.Mail) bool { return x.ID == m.ID })
+	c.Out.Emit(m.From, contract.Withdrawn{MessageID: m.ID})
+	c.Conversation.RemoveSaid(m.ID)
+}
+
+// findUnsent finds a message of the human's that was never sent, or says why there is none.
+// One that was sent and came back may have been read.
+func (c *Context) findUnsent(id string) (at int, why string) {
+	at = c.Conversation.Waiting(id)
+	switch {
+	case at < 0:
+		return at, "no message " + id + " waits: it was delivered, or never said"
+	case c.Conversation.Mail[at].From != contract.Human:
+		return at, "message " + id + " is " + c.Roster.DisplayName(c.Conversation.Mail[at].From) + "'s, not yours"
+	case c.Conversation.Mail[at].Wire != "":
+		return at, "message " + id + " was sent already: say another, or interrupt"
+	}
+	return at, ""
+}
+
+// awaited says why a message cannot be taken back: the talk would stand still without it.
+func (c *Context) awaited(m conversation.Mail) string {
+	a, _ := c.Roster.Agent(m.To)
+	switch {
+	case m.Kind == conversation.KindTask:
+		return "it is the task: edit it, or reset"
+	case m.Kind == conversation.KindAnswer:
+		return "the Arbiter waits for this answer: edit it"
+	case m.To != contract.Arbiter && a.Status != roster.Busy:
+		return a.Name + " was brought to work by it: edit it, or kill " + a.ID
+	case m.To == contract.Arbiter && a.Status != roster.Busy && !c.goesOnWithout(m):
+		return "the Arbiter was left with nothing else to go on with: edit it"
+	}
+	return ""
+}
+
+// goesOnWithout reports whether somebody goes on, or waits for the human, without a message to
+// the Arbiter.
+func (c *Context) goesOnWithout(m conversation.Mail) bool {
+	return c.Task.Text == "" || c.QuestionOpen || c.Roster.AnyWorks() || c.Handoff.IsDue() ||
+		slices.ContainsFunc(c.Conversation.Mail, func(x conversation.Mail) bool { return x.ID != m.ID && x.To == m.To })
+}

@@ -1,0 +1,116 @@
+package delivery
+
+import (
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// ProofWait is how long a message may go without proof that the agent took it up.
+// The CLI proves it at once (observed with CLI 2.1.329: 0.0 s), so that this is
+// generous; while it retries the API, or is stopped, it is no sign of anything.
+const ProofWait = 30 * time.Second
+
+// awaitProof looks at a message again when its proof is overdue.
+func (c *Context) awaitProof(m conversation.Mail) {
+	c.Out.Do(effect.SetTimer{Key: TimerKey(m.Wire), After: c.Options.Scaled(ProofWait)})
+}
+
+// AwaitNextTurn starts the wait for words that were sent into a turn and did not end
+// with it: the CLI makes them its next turn.
+func (c *Context) AwaitNextTurn(a *roster.Agent) {
+	for _, wire := range a.Turn {
+		if m, ok := c.Conversation.SentAs(wire); ok {
+			c.awaitProof(m)
+		}
+	}
+}
+
+// ProofOverdue deals with a message nobody proved to have: it is written once more
+// under the same id, which the CLI drops if it has it, and then to another process,
+// whose history tells.
+func (c *Context) ProofOverdue(wire string) (agent, restart string) {
+	sent, ok := c.Conversation.SentAs(wire)
+	if !ok {
+		return "", ""
+	}
+	a := c.Roster.Edit(sent.To)
+	if a == nil || a.Status != roster.Busy || !slices.Contains(a.Turn, wire) {
+		return "", ""
+	}
+	if a.Backoff != nil || a.Watch.Stopped {
+		c.awaitProof(sent)
+		return "", ""
+	}
+	m, again := c.Conversation.Resend(wire)
+	if !again {
+		c.Out.Emit(a.ID, contract.Notice{Text: "message " + m.ID + " was swallowed twice; " + a.Name +
+			" is started again"})
+		return a.ID, "swallows its messages"
+	}
+	c.Out.Emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " +
+		c.Options.Scaled(ProofWait).String() +
+		"; it is sent again"})
+	c.Out.Do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
+		Steer: len(a.Turn) > 1}})
+	c.awaitProof(m)
+	return "", ""
+}
+
+// Delivered takes a message off the queue, with the reports it carried.
+func (c *Context) Delivered(wire string) {
+	sent, ok := c.Conversation.SentAs(wire)
+	if !ok {
+		return
+	}
+	a := c.Roster.Edit(sent.To)
+	m, _ := c.Conversation.Deliver(wire, a != nil && slices.Contains(a.Turn, wire))
+	c.Out.StopTimer(TimerKey(wire))
+	c.Rulings.Read(m)
+	if a != nil {
+		a.HasHistory, a.ReturnNotice = true, ""
+		if m.CarriesBrief {
+			a.HandoffBrief = ""
+		}
+	}
+	if m.Told {
+		return
+	}
+	c.announceDelivery(m.To, m.From, m.ID)
+	if len(m.Carries) == 0 {
+		return
+	}
+	for _, e := range c.Conversation.TakeCarried(m.ID) {
+		if !e.Quiet {
+			c.announceDelivery(m.To, e.From, e.ID)
+		}
+	}
+}
+
+// announceDelivery tells that an agent was proven to have read a message.
+func (c *Context) announceDelivery(to, from, id string) {
+	d := contract.Delivered{MessageID: id}
+	if a := c.Roster.Edit(to); a != nil {
+		a.Delivered++
+		d.From, d.SessionID, d.Generation, d.Sequence = from, a.SessionID, a.Generation, a.Delivered
+	}
+	c.Out.Emit(to, d)
+}
+
+// ModelAnswered reports whether a model answered in a turn: then it has read what was delivered
+// before.
+func ModelAnswered(t bridge.Turn) bool {
+	return t.Outcome == bridge.TurnDone || t.Usage != (bridge.Usage{})
+}
+
+// MaybeUnanswered reports whether a model may never have read a message of a turn that ended: none answered
+// in the turn, or the message went into a running one, of which a later request may have failed.
+func MaybeUnanswered(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
+	return a.Role == roster.RoleOrchestrator && t.Outcome == bridge.TurnFailed && t.Category != bridge.CatVerdict &&
+		(!ModelAnswered(t) || m.Strength == contract.Steer)
+}

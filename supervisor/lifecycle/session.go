@@ -1,0 +1,26 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// OtherSession says why a process is not the one that was asked for, by the session it
+// names; empty: it is, or it names none.
+func OtherSession(a *roster.Agent, session string) string {
+	if session == "" || strings.EqualFold(session, a.SessionID) {
+		return ""
+	}
+	return fmt.Sprintf("its process speaks for session %.100q, and not for %s", session, a.SessionID)
+}
+
+// Disown tells of such a process.
+func Disown(c *effect.Collector, a *roster.Agent, why string) {
+	c.Emit(a.ID, contract.Error{Category: bridge.CatProtocol, Message: a.Name + ": " + why,
+		RecoveryOptions: []string{}})
+}
