@@ -51,7 +51,7 @@ func (w hostWork) Prepare(
 	if err != nil {
 		return runconfig.Worktree{}, err
 	}
-	if _, err := link.Push(ctx, base); err != nil {
+	if err := h.push(ctx, link, base); err != nil {
 		return runconfig.Worktree{}, err
 	}
 	work, err := h.client.PrepareWork(ctx, bridge.PrepareWorkParams{
@@ -67,7 +67,15 @@ func (w hostWork) Prepare(
 // Bring implements [runfiles.Far].
 func (w hostWork) Bring(
 	ctx context.Context, repo *workspaces.Repo, agent, message string,
-) (runfiles.Brought, error) {
+) (b runfiles.Brought, err error) {
+	err = throughLosses(func() error {
+		b, err = w.bring(ctx, repo, agent, message)
+		return err
+	})
+	return b, err
+}
+
+func (w hostWork) bring(ctx context.Context, repo *workspaces.Repo, agent, message string) (runfiles.Brought, error) {
 	b := runfiles.Brought{Worktree: w.agent(agent).Own}
 	h, link, n, err := w.reach(ctx, repo, agent)
 	if err != nil {
@@ -77,16 +85,30 @@ func (w hostWork) Bring(
 	if err != nil {
 		return b, err
 	}
-	fetched, err := link.Fetch(ctx, "refs/heads/"+done.Branch)
-	b.Branch, b.Head, b.Tree = done.Branch, fetched.Commit, done.Tree
+	b.Branch, b.Tree = done.Branch, done.Tree
+	err = h.transfer(ctx, func(ctx context.Context) error {
+		fetched, err := link.Fetch(ctx, "refs/heads/"+done.Branch)
+		b.Head = fetched.Commit
+		return err
+	})
 	return b, err
 }
 
 // Give implements [runfiles.Far].
 func (w hostWork) Give(ctx context.Context, repo *workspaces.Repo, agent, commit string) error {
-	_, link, _, err := w.reach(ctx, repo, agent)
-	if err == nil {
-		_, err = link.Push(ctx, commit)
-	}
-	return err
+	return throughLosses(func() error {
+		h, link, _, err := w.reach(ctx, repo, agent)
+		if err != nil {
+			return err
+		}
+		return h.push(ctx, link, commit)
+	})
+}
+
+// push gives a host a commit.
+func (h *hostBridge) push(ctx context.Context, link remote.Link, commit string) error {
+	return h.transfer(ctx, func(ctx context.Context) error {
+		_, err := link.Push(ctx, commit)
+		return err
+	})
 }

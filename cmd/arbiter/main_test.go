@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"arbiter":      func() { provoke(); stick(); gauge(); borrow(); os.Exit(Main()) },
 		"hopper":       hopper,
+		"far-link":     farLink,
 		"crowd-player": crowdPlayer,
 		"echo-lines":   echo,
 		"stand-in":     func() { os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

@@ -29,6 +29,9 @@ const (
 func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
 	p := e.Params
 	own, err := l.place(ctx, e.Place, &p.Config)
+	if errors.Is(err, bridge.ErrClosed) {
+		return // the bridge is gone, which is reported once, as BridgeLost
+	}
 	if err != nil {
 		l.Put(input.NotSpawned{Agent: p.AgentRef, Category: bridge.CatWorkspace, Message: err.Error()})
 		return

@@ -68,6 +68,13 @@ func (r *Relay) Delay(d time.Duration) { r.set(func() { r.delay = d }) }
 // Hole lets nothing through any more, and tells nobody: a network that swallows packets.
 func (r *Relay) Hole() { r.set(func() { r.hole = true }) }
 
+// Holed reports whether it lets nothing through.
+func (r *Relay) Holed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hole
+}
+
 // Reset breaks the connections that there are. New ones are forwarded.
 func (r *Relay) Reset() { r.reset() }
 

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// twoHands is a play in which two Orchestrators work, can be cut at any place and do again what is missing.
+const twoHands = `
+name: two-hands
+title: Threads that are cut and taken up again
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - use:
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}
+          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part two}}
+      - verdict: {decision: CONTINUE, message: Weave., reason: Both are summoned.}
+      - expect: A part is woven
+        verdict: &patience {decision: CONTINUE, message: Patience., reason: Another is at work.}
+      - expect: A part is woven
+        verdict: {decision: COMPLETE, message: It is done., summary: Both are woven., reason: Both are done.}
+    otherwise: {verdict: *patience}
+  - name: one
+    match: {role: orchestrator, contains: Weave part one}
+    steps:
+      - use: [{tool: Bash, input: {command: "echo begun > one.begun", description: Begin}}]
+    otherwise:
+      use: [{tool: Bash, input: {command: "echo one > one.txt", description: Weave}}]
+      verdict: &woven
+        kind: done
+        expects_response: true
+        message: A part is woven.
+        handoff:
+          accomplished: [a part]
+          remaining: []
+          key_context: All there.
+          checks: [{command: "git log -1 --format=%s", expect: exit 0}]
+  - name: two
+    match: {role: orchestrator, contains: Weave part two}
+    steps:
+      - use: [{tool: Bash, input: {command: "echo begun > two.begun", description: Begin}}]
+    otherwise:
+      use: [{tool: Bash, input: {command: "echo two > two.txt", description: Weave}}]
+      verdict: *woven
+`
+
+// A linkStep is a step of a run on a host, by the first line of it that goes over the link.
+type linkStep struct {
+	name string
+	far  bool
+	text string
+}
+
+var linkSteps = []linkStep{
+	{"initialize", false, `"method":"initialize"`},
+	{"push", false, "git receive-pack"},
+	{"prepare", false, `"method":"work_prepare"`},
+	{"spawn", false, `"method":"spawn"`},
+	{"first message", false, `"method":"message"`},
+	{"delivered", true, `"event":"delivered"`},
+	{"tool call", true, `"event":"tool_use"`},
+	{"tool result", true, `"event":"tool_result"`},
+	{"end of a turn", true, `"event":"turn"`},
+	{"check", false, `"method":"check"`},
+	{"commit", false, `"method":"work_commit"`},
+	{"fetch", false, "git upload-pack"},
+}
+
+// linkFault is a way in which a link breaks.
+type linkFault struct {
+	name string
+	end  bool // the host has an end command, so that nobody waits for its lease
+	do   func(h *linkedHost) func(link int)
+}
+
+var linkFaults = []linkFault{
+	{"reset", true, func(h *linkedHost) func(int) { return func(int) { h.relay.Reset() } }},
+	{"black hole", false, func(h *linkedHost) func(int) { return func(int) { h.relay.Hole() } }},
+	{"killed link", false, func(h *linkedHost) func(int) {
+		return func(link int) { _ = syscall.Kill(link, syscall.SIGKILL) }
+	}},
+}
+
+// TestLinkBreaks: at each step of a run the link to a host breaks, before or after what is sent at that step arrives.
+// Never do two processes live on one session, nothing is lost, and nothing is given or merged twice. One case for each
+// kind of fault is played always, all of them with ARBITER_LONG=1.
+func TestLinkBreaks(t *testing.T) {
+	t.Parallel()
+	short := []string{"spawn reset before", "tool call black hole after", "fetch killed link before"}
+	for _, p := range players(t)[:1] {
+		for _, step := range linkSteps {
+			for _, fault := range linkFaults {
+				for _, when := range []string{"before", "after"} {
+					name := strings.Join([]string{step.name, fault.name, when}, " ")
+					if os.Getenv("ARBITER_LONG") == "" && !slices.Contains(short, name) {
+						continue
+					}
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						playBrokenLink(t, p, step, fault, when == "after")
+					})
+				}
+			}
+		}
+	}
+}
+
+func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, after bool) {
+	claude := ""
+	if p.real {
+		claude = p.args[len(p.args)-1]
+	}
+	h := newLinkedHost(t, claude)
+	var broken atomic.Bool
+	h.heard = func(e overheard) breach {
+		if e.far != step.far || !strings.Contains(e.line, step.text) || !broken.CompareAndSwap(false, true) {
+			return breach{}
+		}
+		return breach{fault.do(h), after}
+	}
+	config := h.configuration(fault.end)
+	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+	s, model := hiredIn(t, p, twoHands, repo.Path, "--config", config, "--hosts", "box", "--lease", "5s",
+		"--allow", "Bash", "--task", "Weave")
+	if fault.name == "black hole" {
+		await(s, "the loss of the host", func(_ string, b contract.Host) bool { return b.Status == contract.HostLost })
+		h.mend()
+	}
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	if !broken.Load() {
+		t.Fatalf("the run never came to %s\n%s", step.name, s.dump())
+	}
+	if list := model.Problems(); len(list) > 0 {
+		t.Errorf("the play left its script: %v\n%s", list, s.dump())
+	}
+	h.sound(s, model)
+	got := strings.Fields(repo.Git("ls-files", "--cached", "--others", "--exclude-standard"))
+	if slices.Sort(got); !slices.Equal(got, []string{"old.txt", "one.begun", "one.txt", "two.begun", "two.txt"}) {
+		t.Errorf("the workspace has %q\n%s", got, s.dump())
+	}
+}
+
+var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
+
+// sound holds what has happened to the ledgers: one process on a session at a time, no message twice in a history, none
+// taken up again after its turn, each commit merged once, and nothing left alive.
+func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
+	t := h.t
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(h.dir, "sessions", "twice")); err == nil {
+		t.Errorf("two processes were on one session at once\n%s", s.dump())
+	}
+	ended := map[string]bool{}
+	for _, l := range readLedger(t, filepath.Join(h.dir, "ledger")) {
+		key := l.Session + " " + l.Message
+		switch {
+		case l.Message == "":
+		case l.Event == "ended":
+			ended[key] = true
+		case l.Event == "took" && ended[key]:
+			t.Errorf("session %s took message %s up again after its turn", l.Session, l.Message)
+		}
+	}
+	histories := map[string]rehearsal.Request{} // the last of each session
+	for _, r := range model.Requests() {
+		if r.Role == rehearsal.RoleOrchestrator {
+			histories[r.Session] = r
+		}
+	}
+	for session, r := range histories {
+		count := map[string]int{}
+		for _, found := range envelopeID.FindAllStringSubmatch(string(r.Messages), -1) {
+			if count[found[1]]++; count[found[1]] == 2 {
+				t.Errorf("message %s is twice in session %s\n%s", found[1], session, s.dump())
+			}
+		}
+	}
+	if len(histories) != 2 {
+		t.Errorf("%d sessions, want 2", len(histories))
+	}
+	heads := map[string]bool{}
+	for _, b := range collect[contract.Merge](s) {
+		if b.Status == "merged" && heads[b.Head] {
+			t.Errorf("%s was merged twice\n%s", b.Head, s.dump())
+		}
+		heads[b.Head] = true
+	}
+	if left := h.processes(); len(left) > 0 {
+		t.Errorf("left on the host: %v", left)
+	}
+}
