@@ -27,7 +27,7 @@ func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 			}
 			return &RPCError{Code: CodeBusy, Message: "refusals keep the order, too"}
 		}
-		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 1}, "m", "go", false}); codeOf(err) != CodeBusy {
+		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 1}, "m", "go", false, nil}); codeOf(err) != CodeBusy {
 			t.Errorf("message: %v", err)
 		}
 		if n := len(h.all()); n != 10 {

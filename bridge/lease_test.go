@@ -19,7 +19,7 @@ func TestLeaseOverSlowNetworks(t *testing.T) {
 				r.net.slow(delay)
 				a := r.spawn(t, "orch-1", 1)
 				time.Sleep(time.Hour)
-				if err := r.Message(r.ctx, MessageParams{AgentRef{"orch-1", 1}, "m", "hi", false}); err != nil {
+				if err := r.Message(r.ctx, MessageParams{AgentRef{"orch-1", 1}, "m", "hi", false, nil}); err != nil {
 					t.Errorf("after an hour: %v", err)
 				}
 				by, certain := r.Stopped()

@@ -154,7 +154,7 @@ func TestProcessServesAndEndsWithItsInput(t *testing.T) {
 	if _, err := c.Spawn(t.Context(), spawnParams("a", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false}); err != nil {
+	if err := c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()

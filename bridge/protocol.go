@@ -7,7 +7,7 @@ import (
 
 // ProtocolVersion is the version of this protocol. A client and a server whose
 // versions differ refuse each other in `initialize`.
-const ProtocolVersion = 2
+const ProtocolVersion = 3
 
 // Requests of the client, the notification of the server, and the requests of
 // the server.
@@ -228,6 +228,14 @@ type MessageParams struct {
 	MessageID string `json:"message_id"` // a UUID, the CLI's message uuid
 	Content   string `json:"content"`
 	Steer     bool   `json:"steer,omitempty"`
+	// Images follow the text, in this order.
+	Images []Image `json:"images,omitempty"`
+}
+
+// Image is an image of a message. In JSON its contents are base64.
+type Image struct {
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
 }
 
 // InterruptParams stops the running turn; the agent stays.

@@ -323,7 +323,7 @@ func converse(t *testing.T, r *rig) {
 			a.host.Emit(Event{Body: body})
 		}
 	}
-	do("message", r.Message(r.ctx, MessageParams{ref, "m", "hi", false}))
+	do("message", r.Message(r.ctx, MessageParams{ref, "m", "hi", false, nil}))
 	do("interrupt", errOf(r.Interrupt(r.ctx, ref)))
 	do("context", errOf(r.Context(r.ctx, ref)))
 	do("ask", errOf(r.Ask(r.ctx, AskParams{ref, "why"})))

@@ -138,12 +138,12 @@ func TestReferencesAreChecked(t *testing.T) {
 			err  error
 			want int
 		}{
-			{"nobody", r.Message(r.ctx, MessageParams{AgentRef{"b", 1}, "m", "hi", false}), CodeUnknownAgent},
-			{"older", r.Message(r.ctx, MessageParams{AgentRef{"a", 2}, "m", "hi", false}), CodeStale},
+			{"nobody", r.Message(r.ctx, MessageParams{AgentRef{"b", 1}, "m", "hi", false, nil}), CodeUnknownAgent},
+			{"older", r.Message(r.ctx, MessageParams{AgentRef{"a", 2}, "m", "hi", false, nil}), CodeStale},
 			{"newer", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 4}}), CodeStale},
 			{"no id", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"", 4}}), jsonrpc2.CodeInvalidParams},
 			{"no generation", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}), jsonrpc2.CodeInvalidParams},
-			{"no content", r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "", false}),
+			{"no content", r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "", false, nil}),
 				jsonrpc2.CodeInvalidParams},
 			{"its session", errOf(r.Spawn(r.ctx,
 				SpawnParams{AgentRef: AgentRef{"b", 1}, Config: spawnParams("a", 1).Config})), CodeAgentExists},
@@ -156,7 +156,7 @@ func TestReferencesAreChecked(t *testing.T) {
 		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}); err != nil {
 			t.Fatalf("kill: %v", err)
 		}
-		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false}); codeOf(err) != CodeEnded {
+		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false, nil}); codeOf(err) != CodeEnded {
 			t.Errorf("message to the dead: %v", err)
 		}
 		if _, err := r.Spawn(r.ctx, spawnParams("a", 3)); codeOf(err) != CodeStale {
@@ -210,7 +210,7 @@ func TestConcurrentAgents(t *testing.T) {
 						}
 						return nil
 					}
-					if err := r.Message(r.ctx, MessageParams{ref, "m", "go", false}); err != nil {
+					if err := r.Message(r.ctx, MessageParams{ref, "m", "go", false, nil}); err != nil {
 						return err
 					}
 					return r.Kill(r.ctx, KillParams{AgentRef: ref})

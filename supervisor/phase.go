@@ -149,11 +149,12 @@ func (st *step) cleanUp() {
 }
 
 // giveTask hands the human's task to the Arbiter and starts the machine.
-func (st *step) giveTask(task string) {
-	st.Task.Text = task
+func (st *step) giveTask(task string, images []contract.Image) {
+	st.Task.Text, st.Task.Images = task, images
 	st.fire(machine.StartTask, occasion{})
 	st.mail().Post(conversation.Mail{
 		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask(),
+		Images: images,
 	})
 }
 

@@ -43,11 +43,11 @@ func (st *step) word(c contract.Say) {
 	}
 	if to == contract.Arbiter && st.Task.Text == "" && st.Rulings.AsksOther(&st.Options) {
 		st.Question.Open = nil
-		st.giveTask(c.Text) // it is for the decider, and not to be talked over first
+		st.giveTask(c.Text, c.Kept) // it is for the decider, and not to be talked over first
 		return
 	}
 	m := conversation.Mail{From: contract.Human, To: to, Kind: conversation.KindMessage, Text: c.Text,
-		Strength: c.Strength}
+		Strength: c.Strength, Images: c.Kept}
 	switch {
 	case to != contract.Arbiter:
 		m.Kind = conversation.KindInstruction
@@ -58,18 +58,18 @@ func (st *step) word(c contract.Say) {
 		st.Task.BeginWork(st.Edit(to), st.at)
 	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers what is wanted
 		m.Kind = conversation.KindTask
-		st.Task.Text, st.Question.Open = c.Text, nil
+		st.Task.Text, st.Task.Images, st.Question.Open = c.Text, c.Kept, nil
 	case st.Question.Open != nil:
 		m.Kind = conversation.KindAnswer
 		st.Question.Open = nil
 		if st.Task.Text == "" {
-			st.Task.Text = c.Text // asked what is wanted, after a reset
+			st.Task.Text, st.Task.Images = c.Text, c.Kept // asked what is wanted, after a reset
 		}
 	case st.AnyWorks():
 		m.Kind = conversation.KindInterjection
 	case st.Task.Text == "":
 		m.Kind = conversation.KindTask
-		st.Task.Text = c.Text
+		st.Task.Text, st.Task.Images = c.Text, c.Kept
 	}
 	if m.Kind == conversation.KindTask {
 		m.Attached = st.withTask()

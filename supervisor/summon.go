@@ -93,8 +93,12 @@ func (st *step) summon(in summons) string {
 		st.emit(old.ID, left.Event(old.ID, a.ID))
 	}
 	st.Handoff.LeaveSuccessorQueue(successorOf)
+	images := st.Task.Images
+	if by == contract.Arbiter { // it has seen them, and says in the brief what matters of them
+		images = nil
+	}
 	st.mail().Post(conversation.Mail{From: by, To: a.ID, Kind: conversation.KindBrief,
-		Text: text + movedText(&old, host) + warnOfOthers, Attached: attached})
+		Text: text + movedText(&old, host) + warnOfOthers, Attached: attached, Images: images})
 	st.selected(a.ID, mode, by)
 	st.forget()
 	return ""

@@ -58,7 +58,7 @@ func (st *step) reset(ref string) {
 	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
-	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text = nil, nil, ""
+	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text, st.Task.Images = nil, nil, "", nil
 	st.forgetHandovers()
 	st.Handoff.ForgetProofs()
 	st.Rulings.Ledger = nil // what was ruled was about another task

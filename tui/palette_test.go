@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"github.com/google/go-cmp/cmp"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -64,12 +65,12 @@ func TestMention(t *testing.T) {
 		s.Press("Tab")
 		s.Type("read @hd first\n")
 		s.Settle()
-		if got := s.host.present().took(); got != (contract.Say{To: "orch-2", Text: "read @hd first"}) {
+		if got := s.host.present().took(); !cmp.Equal(got, contract.CommandBody(contract.Say{To: "orch-2", Text: "read @hd first"})) {
 			t.Errorf("took %+v", got)
 		}
 		s.Type("@orch-7 is nobody\n")
 		s.Settle()
-		if got := s.host.present().took(); got != (contract.Say{Text: "@orch-7 is nobody"}) {
+		if got := s.host.present().took(); !cmp.Equal(got, contract.CommandBody(contract.Say{Text: "@orch-7 is nobody"})) {
 			t.Errorf("took %+v", got)
 		}
 	})

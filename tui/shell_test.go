@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -67,7 +69,7 @@ func TestShellLine(t *testing.T) {
 		}
 		s.Type("!!important\n")
 		s.Settle()
-		if got := s.host.present().took(); got != (contract.Say{Text: "!important"}) {
+		if got := s.host.present().took(); !cmp.Equal(got, contract.CommandBody(contract.Say{Text: "!important"})) {
 			t.Errorf("took %+v", got)
 		}
 		if want := "[/home/weaver/loom: git status /home/weaver/loom: make test]"; fmt.Sprint(ran) != want {

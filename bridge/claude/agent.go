@@ -143,7 +143,33 @@ type userLine struct {
 
 type userMessage struct {
 	Role    string `json:"role"`
-	Content string `json:"content"`
+	Content any    `json:"content"` // a string, or a list of contentBlock
+}
+
+// contentBlock is a part of a message: a text or an image.
+type contentBlock struct {
+	Type   string       `json:"type"`
+	Text   string       `json:"text,omitempty"`
+	Source *imageSource `json:"source,omitempty"`
+}
+
+type imageSource struct {
+	Type      string `json:"type"` // base64
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
+}
+
+// contentOf is the content of a message: blocks only if it has images.
+func contentOf(p bridge.MessageParams) any {
+	if len(p.Images) == 0 {
+		return p.Content
+	}
+	blocks := []contentBlock{{Type: "text", Text: p.Content}}
+	for _, i := range p.Images {
+		blocks = append(blocks, contentBlock{Type: "image",
+			Source: &imageSource{Type: "base64", MediaType: i.MediaType, Data: i.Data}})
+	}
+	return blocks
 }
 
 // Message implements bridge.Agent. A message that is on its way already is
@@ -154,7 +180,7 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 		return err
 	}
 	err = a.in.send(ctx, userLine{Type: "user", UUID: p.MessageID,
-		Message: userMessage{Role: "user", Content: p.Content}, ClientComposed: true})
+		Message: userMessage{Role: "user", Content: contentOf(p)}, ClientComposed: true})
 	if err == nil || repeat {
 		return err
 	}

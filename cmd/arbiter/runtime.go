@@ -31,6 +31,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/images"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -272,6 +273,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Record(r.journal)
 	loop.Tells(audit.Told)
 	loop.Redact(r.mask)
+	loop.Images(images.NewStore(filepath.Join(r.journal.Dir(), "images"), r.choices.Options.CWD))
 	loop.Decider(r.decides)
 	r.useGrants(loop)
 	trustGate := r.trustGate()

@@ -25,6 +25,10 @@ type (
 		Text     string `json:"text"`
 		To       string `json:"to,omitempty"`
 		Strength string `json:"strength,omitempty"`
+		// Images are paths of image files that go with the text; relative ones are relative to the run's directory.
+		Images []string `json:"images,omitempty"`
+		// Kept are the images as they were when the run took the message. The run fills it in.
+		Kept []Image `json:"-"`
 	}
 	// Permit answers a permission_request. Scope: once (default), run or, with allow, always. With
 	// run and always Rule says what else is allowed or denied by it; without one it is the same

@@ -68,14 +68,15 @@ type (
 	}
 	// Message is something one party says to another.
 	Message struct {
-		MessageID  string `json:"message_id"`
-		From       string `json:"from" jsonschema:"The sender's id."`
-		To         string `json:"to"`
-		Kind       string `json:"kind" jsonschema:"What kind of message it is, such as task, brief, question, progress."`
-		Text       string `json:"text"`
-		Edited     bool   `json:"edited,omitempty" jsonschema:"It was said before, with another text, and not sent yet."`
-		SessionID  string `json:"session_id,omitempty" jsonschema:"Claude's session id of the sender; absent: no agent sent it."`
-		Generation int    `json:"generation,omitempty" jsonschema:"The sender's generation."`
+		MessageID  string  `json:"message_id"`
+		From       string  `json:"from" jsonschema:"The sender's id."`
+		To         string  `json:"to"`
+		Kind       string  `json:"kind" jsonschema:"What kind of message it is, such as task, brief, question, progress."`
+		Text       string  `json:"text"`
+		Images     []Image `json:"images,omitempty" jsonschema:"The images that go with the text."`
+		Edited     bool    `json:"edited,omitempty" jsonschema:"It was said before, with another text, and not sent yet."`
+		SessionID  string  `json:"session_id,omitempty" jsonschema:"Claude's session id of the sender; absent: no agent sent it."`
+		Generation int     `json:"generation,omitempty" jsonschema:"The sender's generation."`
 	}
 	// Delivered says the CLI proved to have taken a message up.
 	Delivered struct {

@@ -66,7 +66,7 @@ var commandLines = []string{
 	`{"type":"message","text":"t"}`,
 	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"note"}`,
 	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"steer"}`,
-	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"stop"}`,
+	`{"type":"message","ref":"r","text":"t","to":"orch-1","strength":"stop","images":["a.png"]}`,
 	`{"type":"pause"}`,
 	`{"type":"pause","ref":"r"}`,
 	`{"type":"permission","request":"p","behavior":"deny"}`,

@@ -28,6 +28,7 @@ type field struct {
 	enum     []string
 	items    []field // an array of objects with these fields instead of a string
 	item     any     // of items: such an object, with its defaults
+	list     int     // an array of at most so many strings instead of a string
 	flag     bool    // true or false instead of a string
 	number   bool    // a number instead of a string, kept as *float64
 	about    string
@@ -48,6 +49,9 @@ var forms = []form{
 		{name: "strength", enum: []string{Note, Steer, Stop},
 			about: "note: the next turn (default); steer: folded into the running turn after the tool at hand; stop: " +
 				"the running turn is interrupted first."},
+		{name: "images", list: MaxImages, about: "Paths of image files that go with the text: PNG, JPEG, GIF or WebP, " +
+			"each of 3.9 MB at most. Relative paths are relative to the run's directory. The run keeps a copy of each " +
+			"before it accepts the message."},
 	}},
 	{Permit{}, "The answer to a permission_request.", []field{
 		{name: "request", required: true, about: "The id of the permission_request."},
@@ -265,13 +269,16 @@ func checkFields(kind, where string, fields []field, all []jsonl.Member, into re
 	return nil
 }
 
-// take is the value of a field: a string, a flag, a number, or a list of objects.
+// take is the value of a field: a string, a flag, a number, or a list of strings or objects.
 func take(kind, name string, f field, value json.RawMessage) (any, error) {
 	if f.name == "ref" {
 		return refText(value)
 	}
 	if f.items != nil {
 		return takeItems(kind, name, f, value)
+	}
+	if f.list > 0 {
+		return takeStrings(kind, name, f, value)
 	}
 	if f.flag {
 		if jsonl.KindOf(value) != "true or false" {
@@ -303,6 +310,29 @@ func take(kind, name string, f field, value json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("%s: field `%s` is %s%s", kind, name, shown(text), expected(f))
 	}
 	return text, nil
+}
+
+// takeStrings is the value of a field that is an array of strings, none of them empty.
+func takeStrings(kind, name string, f field, value json.RawMessage) ([]string, error) {
+	if jsonl.KindOf(value) != "an array" {
+		return nil, fmt.Errorf("%s: field `%s`: expected an array of strings, got %s", kind, name, jsonl.KindOf(value))
+	}
+	var raw []json.RawMessage
+	if err := json.Unmarshal(value, &raw); err != nil {
+		return nil, fmt.Errorf("%s: field `%s`: %w", kind, name, err)
+	}
+	if len(raw) > f.list {
+		return nil, fmt.Errorf("%s: field `%s`: expected at most %d, got %d", kind, name, f.list, len(raw))
+	}
+	var list []string
+	for i, item := range raw {
+		text, err := take(kind, fmt.Sprintf("%s[%d]", name, i), field{required: true}, item)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, text.(string))
+	}
+	return list, nil
 }
 
 // takeItems is the value of a field that is an array of objects: a slice of the type of f.item.

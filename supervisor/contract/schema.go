@@ -145,6 +145,9 @@ func object(about string, fields []field) *jsonschema.Schema {
 		switch {
 		case f.items != nil:
 			p.Type, p.Items = "array", object("One of them.", f.items)
+		case f.list > 0:
+			p.Type, p.MaxItems = "array", jsonschema.Ptr(f.list)
+			p.Items = &jsonschema.Schema{Type: "string", Pattern: `\S`}
 		case f.flag:
 			p.Type = "boolean"
 		case f.number:

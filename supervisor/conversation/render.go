@@ -1,6 +1,9 @@
 package conversation
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 )
@@ -39,6 +42,9 @@ func (s *State) Render(m Mail, r Reading) string {
 		e.Parts = append(e.Parts, envelope.Part{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text,
 			Untrusted: !a.Trusted})
 	}
+	if len(m.Images) > 0 {
+		e.Parts = append(e.Parts, envelope.Part{Title: "images", From: contract.Supervisor, Text: imagesText(m.Images)})
+	}
 	if r.Standing != "" {
 		e.Parts = append(e.Parts, envelope.Part{Title: "where the task stands", From: contract.Supervisor,
 			Text: r.Standing})
@@ -57,4 +63,14 @@ func HandoffBrief(delimiter, sender, text string) string {
 		Kind:  "inheritance",
 		Parts: []envelope.Part{{Text: text}},
 	}.Render()
+}
+
+// imagesText lists the images that follow a message, with the files that they are of.
+func imagesText(images []contract.Image) string {
+	var b strings.Builder
+	b.WriteString("These images follow, in this order. Agents that are not shown them can read the files.")
+	for i, image := range images {
+		fmt.Fprintf(&b, "\n%d. %s, %s", i+1, image.Size(), image.Path)
+	}
+	return b.String()
 }

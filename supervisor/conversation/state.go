@@ -95,13 +95,14 @@ type Mail struct {
 	Resent   bool   // written twice under the same id
 	Told     bool   // the `delivered` event was emitted
 	// the API refused the turn it was taken up for: no model has answered it yet
-	Refused      bool       `json:",omitempty"`
-	Tries        int        // sends that failed
-	Carries      []string   // work log entries that travel with it
-	CarriesBrief bool       // the hand-off brief of the Arbiter travels with it
-	BriefBytes   int        // bytes that it takes at the head of Content
-	Stumble      bool       // a question that a failed tool led to: the execution is over
-	Attached     []Attached `json:",omitempty"` // parts that are not the sender's own word
+	Refused      bool             `json:",omitempty"`
+	Tries        int              // sends that failed
+	Carries      []string         // work log entries that travel with it
+	CarriesBrief bool             // the hand-off brief of the Arbiter travels with it
+	BriefBytes   int              // bytes that it takes at the head of Content
+	Stumble      bool             // a question that a failed tool led to: the execution is over
+	Attached     []Attached       `json:",omitempty"` // parts that are not the sender's own word
+	Images       []contract.Image `json:",omitempty"` // that follow the text
 }
 
 // Entry is a report that expects no answer.

@@ -24,7 +24,8 @@ func (c *Context) Edit(ref string, given contract.EditMessage) {
 		a.Brief = given.Text
 	}
 	m.Text = given.Text
-	said := contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Edited: true}
+	said := contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text,
+		Images: m.Images, Edited: true}
 	c.Out.Accept(ref, "message "+m.ID+" says something else now")
 	c.Out.Emit(m.From, said)
 	c.Conversation.Correct(m.ID, func(x *contract.Message) { *x = said })

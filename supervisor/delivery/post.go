@@ -25,7 +25,8 @@ func (c *Context) Post(m conversation.Mail) {
 		return
 	}
 	m.ID, m.At = c.NewID(), c.Out.Now
-	c.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Whole()})
+	c.speak(m.From, contract.Message{MessageID: m.ID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Whole(),
+		Images: m.Images})
 	if m.Strength == contract.Stop || m.From == contract.Supervisor &&
 		(m.Kind == conversation.KindRetry || m.Kind == conversation.KindRenewal) {
 		// It goes first: the turn it interrupts, or takes up again, must not be

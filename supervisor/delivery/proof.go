@@ -57,7 +57,7 @@ func (c *Context) ProofOverdue(wire string) (agent, restart string) {
 		c.Options.Scaled(ProofWait).String() +
 		"; it is sent again"})
 	c.Out.Do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
-		Steer: len(a.Turn) > 1}})
+		Steer: len(a.Turn) > 1}, Images: m.Images})
 	c.awaitProof(m)
 	return "", ""
 }

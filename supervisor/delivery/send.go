@@ -46,7 +46,7 @@ func (c *Context) Send(i int, steer bool) {
 	}
 	c.Conversation.Ledger.Sent++
 	c.Out.Do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
-		Steer: steer}})
+		Steer: steer}, Images: m.Images})
 	if !steer {
 		c.awaitProof(*m)
 	}

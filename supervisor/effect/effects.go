@@ -16,7 +16,10 @@ type (
 		Place  runconfig.Place
 	}
 	// Send writes a message to an agent → NotSent on failure.
-	Send struct{ Params bridge.MessageParams }
+	Send struct {
+		Params bridge.MessageParams
+		Images []contract.Image // that the loop loads into Params
+	}
 	// Interrupt stops an agent's turn; the turn's end comes as an event.
 	Interrupt struct{ Agent bridge.AgentRef }
 	// Kill ends an agent; its `done` comes as an event.

@@ -121,11 +121,12 @@ func encodeData(f Body) ([]byte, error) {
 // command is a command as the journal keeps it: the line it came on, or what was
 // wrong with one that was none.
 type command struct {
-	Channel string          `json:"channel,omitempty"`
-	Line    json.RawMessage `json:"line,omitempty"`
-	Ref     string          `json:"ref,omitempty"`
-	Problem string          `json:"problem,omitempty"`
-	Text    string          `json:"text,omitempty"`
+	Channel string           `json:"channel,omitempty"`
+	Line    json.RawMessage  `json:"line,omitempty"`
+	Images  []contract.Image `json:"images,omitempty"` // of a message: Say.Kept
+	Ref     string           `json:"ref,omitempty"`
+	Problem string           `json:"problem,omitempty"`
+	Text    string           `json:"text,omitempty"`
 }
 
 func encodeCommand(c contract.Command) (command, error) {
@@ -133,7 +134,8 @@ func encodeCommand(c contract.Command) (command, error) {
 		return command{Ref: c.Ref, Problem: m.Problem, Text: string(m.Raw)}, nil
 	}
 	line, err := contract.MarshalCommand(c)
-	return command{Line: line}, err
+	say, _ := c.Body.(contract.Say)
+	return command{Line: line, Images: say.Kept}, err
 }
 
 // DecodeInput reads what EncodeInput wrote. An input this version does not know is an
@@ -191,5 +193,10 @@ func (c command) decode() contract.Command {
 	if c.Line == nil {
 		return contract.Command{Ref: c.Ref, Body: contract.Malformed{Problem: c.Problem, Raw: json.RawMessage(c.Text)}}
 	}
-	return contract.ParseCommand(c.Line)
+	read := contract.ParseCommand(c.Line)
+	if say, ok := read.Body.(contract.Say); ok {
+		say.Kept = c.Images
+		read.Body = say
+	}
+	return read
 }

@@ -18,7 +18,8 @@ import (
 // bodies are one of each event and command, by the name of its type.
 var (
 	commandBodies = []contract.CommandBody{
-		contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer},
+		contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer,
+			Images: []string{"a.png"}, Kept: []contract.Image{{Path: "/a.png", SHA256: "0f", Width: 3}}},
 		contract.Permit{Request: "p1", Behavior: "deny", Scope: "run", Message: "no"},
 		contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{},
 		contract.Halt{}, contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"},

@@ -51,7 +51,7 @@ func segmentNumber(name string) (int, bool) {
 // Magic, version, size and crc keep their places in all versions to come.
 const (
 	magic         = "ARBJRNL\n"
-	formatVersion = 3
+	formatVersion = 4
 	headerCopy    = 128
 	headerSize    = 2 * headerCopy
 	maxRunID      = 64

@@ -102,6 +102,10 @@ func (l *Loop) vet(f input.Body) input.Body {
 			return c
 		}
 	}
+	if say, ok := c.Command.Body.(contract.Say); ok && len(say.Images) > 0 {
+		c.Command.Body = l.keepImages(say)
+		return c
+	}
 	permit, ok := c.Command.Body.(contract.Permit)
 	if !ok || permit.Rule == "" {
 		return f

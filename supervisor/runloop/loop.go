@@ -109,6 +109,8 @@ type Loop struct {
 
 	strangers map[string]bool // that a human was told of
 
+	images Images // nil: messages have none
+
 	redact func(string) string // nil: nothing is masked
 	pieces mask.Pieces
 

@@ -39,7 +39,7 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		l.start(ctx, e.Params.ID, deadline, func(ctx context.Context) { l.spawn(ctx, port(e.Params.ID), e) })
 	case effect.Send:
 		to := port(e.Params.ID)
-		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, to, e.Params) }))
+		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, to, e) }))
 	case effect.Interrupt:
 		to := port(e.Agent.ID)
 		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.interrupt(ctx, to, e.Agent) }))

@@ -60,8 +60,9 @@ func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
 	l.Put(f)
 }
 
-func (l *Loop) send(ctx context.Context, port Port, p bridge.MessageParams) {
+func (l *Loop) send(ctx context.Context, port Port, e effect.Send) {
 	crashpoint.Here("loop.send")
+	p := l.withImages(e)
 	err := port.Message(ctx, p)
 	crashpoint.Here("loop.sent")
 	if err != nil && !errors.Is(err, bridge.ErrClosed) {

@@ -18,7 +18,8 @@ import (
 
 // State says where the task stands, and what its executions came to.
 type State struct {
-	Text          string // what the human wants, as first said
+	Text          string           // what the human wants, as first said
+	Images        []contract.Image `json:",omitempty"` // that came with Text
 	Phase         machine.State
 	Plan          []contract.Step
 	AgentTasks    []contract.Tasks  // what agents keep in lists of their own

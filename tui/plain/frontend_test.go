@@ -94,7 +94,7 @@ func TestPermissionIsAsked(t *testing.T) {
 		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in " +
 			"time: Bash for Orchestrator I.\n")
 		s.say("y") // nothing is open: a word like others
-		if got := s.host.puts[len(s.host.puts)-1]; got != (contract.Say{Text: "y"}) {
+		if got := s.host.puts[len(s.host.puts)-1]; !cmp.Equal(got, contract.CommandBody(contract.Say{Text: "y"})) {
 			t.Errorf("put %v", got)
 		}
 		s.end()

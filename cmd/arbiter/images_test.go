@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// seeing is a play in which the Arbiter looks at what it was shown.
+const seeing = `
+name: seeing
+title: An image
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    otherwise:
+      verdict: {decision: COMPLETE, message: I see it., summary: Seen., reason: It is a trial.}
+`
+
+// aPicture writes an image file into a directory, and returns its contents.
+func aPicture(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 64, 48))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestAnImageReachesTheModel although arbiter is killed once it has accepted the message, and the file is gone when
+// the run is resumed. What is no image is rejected.
+func TestAnImageReachesTheModel(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			work := t.TempDir()
+			picture := aPicture(t, work, "loom.png")
+			s, model := hiredIn(t, p, seeing, work)
+			s.sendAs("p", contract.Pause{})
+			s.sendAs("no", contract.Say{Text: "Look.", Images: []string{"loom.txt"}})
+			r := await(s, "the refusal", func(_ string, r contract.Rejected) bool { return r.Ref == "no" })
+			if !strings.Contains(r.Message, filepath.Join(work, "loom.txt")+": it cannot be read: no such file") {
+				t.Errorf("rejected: %s", r.Message)
+			}
+			s.sendAs("look", contract.Say{Text: "What is this?", Images: []string{"loom.png"}})
+			await(s, "the answer", func(_ string, a contract.Accepted) bool { return a.Ref == "look" })
+			said := await(s, "the message", func(_ string, m contract.Message) bool { return m.Text == "What is this?" })
+			if len(said.Images) != 1 || said.Images[0].Size() != "64×48 png" || said.Images[0].Bytes != len(picture) {
+				t.Errorf("said %+v", said.Images)
+			}
+			if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			s.gone()
+			if err := os.Remove(filepath.Join(work, "loom.png")); err != nil {
+				t.Fatal(err)
+			}
+			next := s.again(append([]string{"--resume"}, s.cmd.Args[1:]...)...)
+			next.send(contract.Continue{})
+			await[contract.Result](next, "the result", nil)
+			next.finish(contract.ExitComplete)
+			requests := model.Requests()
+			body := string(requests[len(requests)-1].Body)
+			if strings.Count(body, base64.StdEncoding.EncodeToString(picture)) != 1 ||
+				!strings.Contains(body, `"media_type":"image/png"`) || !strings.Contains(body, "64×48 png, "+work) {
+				t.Errorf("the request has no image:\n%.6000s", body)
+			}
+		})
+	}
+}
