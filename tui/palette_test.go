@@ -65,7 +65,8 @@ func TestMention(t *testing.T) {
 		s.Press("Tab")
 		s.Type("read @hd first\n")
 		s.Settle()
-		if got := s.host.present().took(); !cmp.Equal(got, contract.CommandBody(contract.Say{To: "orch-2", Text: "read @hd first"})) {
+		want := contract.CommandBody(contract.Say{To: "orch-2", Text: "read @hd first"})
+		if got := s.host.present().took(); !cmp.Equal(got, want) {
 			t.Errorf("took %+v", got)
 		}
 		s.Type("@orch-7 is nobody\n")
