@@ -29,7 +29,7 @@
 // and events share one queue. At the client events are handled one at a time, and
 // an answer is given to its caller when the events read before it have been
 // handled. So `done` is handled before Kill returns, nothing of an incarnation
-// comes after its `done`, and whoever has seen `done` may spawn the next one.
+// comes after its `done`, and a client that has seen `done` may spawn the next one.
 //
 // # Goroutines
 //

@@ -31,7 +31,7 @@ const (
 	CatSandbox        Category = "sandbox"         // it does not hold, or cannot be had
 	CatHost           Category = "host"            // another host, or the program there, is not as it must be
 	CatWorkspace      Category = "workspace"       // its files cannot be recorded, or an agent gets no directory
-	CatInternal       Category = "internal"        // a fault of ours
+	CatInternal       Category = "internal"        // a bug in Arbiter
 )
 
 // JSON-RPC error codes of this protocol, beside the standard ones.

@@ -21,7 +21,7 @@ const maxUnhandled = 64 << 20
 // hands them to the handler, in order.
 //
 // It is also the ordering barrier: an answer is given to its caller only when
-// all events that were read before it have been handled, so whoever asks "kill"
+// all events that were read before it have been handled, so a caller of "kill"
 // and gets the answer has seen the agent's `done`.
 type eventQueue struct {
 	handle func(Event)

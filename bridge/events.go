@@ -230,7 +230,7 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
-// PTY is output of a terminal. The end of its process is told by `done`.
+// PTY is output of a terminal. `done` reports the end of its process.
 type PTY struct {
 	Data []byte `json:"data"` // base64
 }

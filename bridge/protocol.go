@@ -101,7 +101,7 @@ func (r AgentRef) ref() AgentRef { return r }
 // String is for logs and messages: "orch-1#3".
 func (r AgentRef) String() string { return r.ID + "#" + strconv.Itoa(r.Generation) }
 
-// ToolSpec is a tool of ours, offered to the agent over MCP.
+// ToolSpec is a tool of Arbiter, offered to the agent over MCP.
 type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -154,18 +154,18 @@ type AgentConfig struct {
 	StartTimeoutMS int `json:"start_timeout_ms,omitempty"`
 }
 
-// HookConfig is the policy of an agent's hooks: what it is told as its context
+// HookConfig is the policy of an agent's hooks: what it reads as its context
 // fills, and after a compaction.
 type HookConfig struct {
 	Role     string  `json:"role"`     // arbiter or orchestrator: what a warning asks for
 	Warn     float64 `json:"warn"`     // percent of the effective window
 	Critical float64 `json:"critical"` // percent of the effective window
 	// Spent is the level that an earlier process was told already: warn, critical, or
-	// empty. Each is told once.
+	// empty. Each is shown once.
 	Spent string `json:"spent,omitempty"`
-	// Reminder is told again after a compaction: role, rules, plan.
+	// Reminder is repeated after a compaction: role, rules, plan.
 	Reminder string `json:"reminder,omitempty"`
-	// KeepContext blocks compactions that the CLI begins by itself, where it can.
+	// KeepContext blocks automatic compactions, where the CLI allows it.
 	KeepContext bool `json:"keep_context,omitempty"`
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// Is says that a bridge that begins nothing any more is as good as gone: whoever is told so
+// Is says that a bridge that begins nothing any more is as good as gone: a caller that receives it
 // by [ErrClosed] will hear of its end.
 func (e *RPCError) Is(target error) bool { return target == ErrClosed && e.Code == CodeShuttingDown }
 

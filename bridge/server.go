@@ -13,7 +13,7 @@ import (
 )
 
 // How the end of a connection is paid out of the two seconds after which nothing
-// may be alive: whoever held the other end may have been killed.
+// may be alive: the process at the other end may have been killed.
 const (
 	endGrace = time.Second            // orderly stops; then KILL and sweep
 	endHard  = 400 * time.Millisecond // for KILL to be effective
@@ -33,7 +33,7 @@ type ServerOptions struct {
 	Machine Machine
 	// Now is the clock of leases; nil means [bootclock.Now]. It counts suspend.
 	Now func() time.Duration
-	// Renewed is told of each new end of the lease, by that clock. It does not block. May be nil.
+	// Renewed is called with each new end of the lease, by that clock. It must not block. May be nil.
 	Renewed func(until time.Duration)
 }
 

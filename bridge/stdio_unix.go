@@ -9,7 +9,7 @@ import (
 )
 
 // unblocked returns f in non-blocking mode, in which the runtime polls it and
-// Close frees whoever reads or writes. A regular file cannot be polled; it never
+// Close ends blocked reads and writes. A regular file cannot be polled; it never
 // blocks for long either. The copy is not inherited by children: one that held
 // our stdout would keep the client from seeing our end.
 func unblocked(f *os.File) *os.File {

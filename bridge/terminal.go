@@ -20,7 +20,7 @@ const (
 // Terminals opens sessions in terminals, for people. A [Server] whose [Launcher] is
 // one, too, serves the pty methods.
 type Terminals interface {
-	// OpenPTY starts a CLI on a session in a terminal of ours, under its owner's mark. Its
+	// OpenPTY starts a CLI on a session in a pseudo-terminal, under its owner's mark. Its
 	// output goes to host as PTY events of PTYChunk bytes at most, and waits where the
 	// client does not read. Done is the last event. After an error nothing of it is left
 	// and no event follows. The end of ctx cancels the start, and nothing after it.
@@ -176,7 +176,7 @@ func (c *Client) PTYOpen(ctx context.Context, p PTYOpenParams) (PTYOpenResult, e
 	return call[PTYOpenResult](ctx, c, MethodPTYOpen, p)
 }
 
-// PTYWrite passes on what was typed. Whoever types waits for the answer before the next
+// PTYWrite passes on what was typed. The caller waits for the answer before the next
 // call, else the order is not said.
 func (c *Client) PTYWrite(ctx context.Context, p PTYWriteParams) error {
 	_, err := call[Empty](ctx, c, MethodPTYWrite, p)

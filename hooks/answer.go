@@ -2,7 +2,7 @@ package hooks
 
 import "encoding/json"
 
-// Answer is what the CLI is told. The zero value says nothing.
+// Answer is the reply to the CLI. The zero value says nothing.
 type Answer struct {
 	Event Event
 	// Context is added to what the model reads next.

@@ -7,7 +7,7 @@ import "strings"
 const verdictTool = "StructuredOutput"
 
 // Decide answers one event. The reading is that of the session's main thread,
-// whoever the event came from; spent is what the last Decide for this session
+// whatever the source of the event; spent is what the last Decide for this session
 // returned. It is a pure function.
 func Decide(p Policy, in Input, r Reading, spent Spent) (Answer, Spent, []Effect) {
 	switch in.Event {

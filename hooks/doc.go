@@ -1,6 +1,6 @@
 // Package hooks is what an agent's hooks answer: pure policy. An event of the
 // CLI, a reading of the context and what was told before go in; the answer, what
-// is told by now, and what to report come out:
+// has been told by now, and what to report come out:
 //
 //	in, err := hooks.Parse(raw)
 //	answer, spent, effects := hooks.Decide(policy, in, reading, spent)
@@ -11,15 +11,15 @@
 //
 // # Rules
 //
-//   - A level of the context (warn, critical) is told once, with the first event
+//   - A level of the context (warn, critical) is reported once, with the first event
 //     that can carry it, and then sparingly: a reminder of warn is due after
 //     another 5 points, one of critical after another 10 calls and 1 point, and
 //     after a compaction was held back with every call.
 //   - Calls of subagents neither get a warning nor spend one.
-//   - A compaction that the CLI begins by itself is held back where the policy says
+//   - An automatic compaction is blocked where the policy says
 //     so, at most [MaxBlocks] times a turn: a session that cannot go on is worse
 //     than one that forgets. One that a person asked for is let through.
-//   - After a compaction all levels count as untold, and the reminder is told once.
+//   - After a compaction all levels are due again, and the reminder is sent once.
 //
 // # Ownership
 //

@@ -1,6 +1,6 @@
 package hooks
 
-// Effect is the sealed union of what a decision means to whoever carries it out.
+// Effect is the sealed union of what a decision means to its caller.
 type Effect interface{ effect() }
 
 // Told: the answer tells the model of a level.

@@ -37,9 +37,9 @@ type Policy struct {
 	// Warn and Critical are the levels' thresholds in percent of the effective
 	// window; 0 or less: there is no such level.
 	Warn, Critical float64
-	// Reminder is told once after each compaction; empty: nothing is.
+	// Reminder is sent once after each compaction; empty: none.
 	Reminder string
-	// KeepContext holds back compactions that the CLI begins by itself.
+	// KeepContext blocks automatic compactions.
 	KeepContext bool
 }
 
@@ -72,7 +72,7 @@ func (p Policy) level(r Reading) Level {
 	return LevelNone
 }
 
-// The rules by which a level that was told is told again.
+// The rules by which a level is reported again.
 const (
 	warnPoints     = 5  // points more since it was told
 	criticalPoints = 1  // points more, and
@@ -92,7 +92,7 @@ type Spent struct {
 	Calls int     // of the main thread since then
 
 	Blocks   int  // compactions held back in this turn
-	Pressing bool // one was, since the last turn began: every call is told
+	Pressing bool // one was blocked since the last turn began: remind at every call
 
 	Owed bool // the reminder is
 

@@ -9,7 +9,7 @@ type Registration struct {
 	Matcher string
 }
 
-// TimeoutSeconds is how long the CLI is told to wait for a hook. The policy answers
+// TimeoutSeconds is how long the CLI waits for a hook. The policy answers
 // at once; what takes longer is broken, and must not hold a session.
 const TimeoutSeconds = 5
 

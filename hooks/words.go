@@ -49,7 +49,7 @@ func advice(role string, l Level) string {
 	return "Finish the thread at hand and commit it. Begin nothing large; a successor will."
 }
 
-// reminderText is what a session is told again after a compaction.
+// reminderText is what a session reads again after a compaction.
 func reminderText(p Policy) string {
 	return MarkReminder + " The context was compacted. This still holds:\n\n" + p.Reminder
 }

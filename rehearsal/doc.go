@@ -23,7 +23,7 @@
 //
 // # Whose request it is
 //
-// A session is told by metadata.user_id, JSON text that holds its id. A subagent's
+// metadata.user_id identifies a session: JSON text that holds its id. A subagent's
 // request carries the header X-Claude-Code-Agent-Id and a mark in its system prompt
 // (observed with CLI 2.1.329); a client without either is understood too, in a
 // session that was seen to be the Arbiter's or an Orchestrator's. Requests beside the

@@ -14,7 +14,7 @@ die() {
   exit 1
 }
 
-# version_of_claude runs the CLI with nothing of ours in its environment.
+# version_of_claude runs the CLI without the variables of this environment.
 version_of_claude() {
   local home out status=0
   home="$(mktemp -d)"
@@ -24,7 +24,7 @@ version_of_claude() {
   return "$status"
 }
 
-# claude_works says whether a CLI is there and is what it should be: the pinned one, or
+# claude_works checks that there is a CLI and that it is what it should be: the pinned one, or
 # that of another version.
 claude_works() {
   local version="${1:-$claude_version}" out

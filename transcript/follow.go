@@ -63,11 +63,11 @@ type Follower struct {
 
 	// OnLine gets each line; its Data is valid until it returns.
 	OnLine func(Followed)
-	// OnTurn, if set, is told of each generation before its first line.
+	// OnTurn, if set, is called for each generation before its first line.
 	OnTurn func(Turn)
 	// OnIdle, if set, is called when a look has found the end.
 	OnIdle func()
-	// OnTrouble, if set, is told why the file cannot be read, once for each reason,
+	// OnTrouble, if set, is called with the reason why the file cannot be read, once for each reason,
 	// and nil when that is over. That it does not exist yet is no trouble; that it is
 	// gone is (fs.ErrNotExist).
 	OnTrouble func(error)

@@ -145,7 +145,7 @@ func (m *Meter) TurnsLeft(limit int) int {
 // Window is what bounds a session's context, in tokens; 0 = not known, or no bound.
 type Window struct {
 	Model      int // the model's window
-	Compaction int // where the CLI compacts by itself, if it does
+	Compaction int // where the CLI compacts automatically, if it does
 	Cap        int // what the user allows
 }
 

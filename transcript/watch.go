@@ -21,7 +21,7 @@ type WatchOptions struct {
 	Interval time.Duration
 	// Poll leaves it at that: no notifications are asked for.
 	Poll bool
-	// OnTrouble, if set, is told when something cannot be watched, so that it is seen
+	// OnTrouble, if set, is called when something cannot be watched, so that it is seen
 	// at the next interval only, and nil when that is over. It is called by the
 	// watcher's goroutine and must not call the watcher.
 	OnTrouble func(error)
@@ -40,7 +40,7 @@ type WatchOptions struct {
 // than that it is worth a look.
 //
 // Two goroutines belong to it, which Close waits for: one only receives
-// notifications and rings, as whoever delays them can block the notifier for good; one,
+// notifications and rings, as a delay there can block the notifier for good; one,
 // the watch loop, does what may block.
 type Watcher struct {
 	interval time.Duration

@@ -17,7 +17,7 @@ type begun struct {
 }
 
 // begin starts a run, or takes one up: a worker asks the host, and what was said in
-// earlier process runs is told first.
+// earlier process runs is shown first.
 func (s *session) begin(b Begin) {
 	if s.begun.starting {
 		s.d.flash("Patience. The thread is being laid.")
@@ -137,7 +137,7 @@ func (s *session) ended(r contract.Result) {
 		s.d.flash("It failed: " + r.Summary)
 	case contract.StatusCancelled:
 		if len(r.HalfDone) > 0 {
-			s.d.flash("Stopped. What was left half-done is told above.")
+			s.d.flash("Stopped. The lines above name what was left half-done.")
 		}
 	case contract.StatusLimit:
 		s.d.flash("A limit was reached: " + r.Summary)

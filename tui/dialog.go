@@ -16,7 +16,7 @@ import (
 type dialog struct {
 	ask     *pages.Ask
 	request string   // of a permission; empty: another question
-	own     bool     // it came by itself, not by a key
+	own     bool     // it opened for an event, not by a key
 	typed   rune     // the letter that led to it, which may be the first of a word
 	depth   int      // how many screens there were when it was opened
 	ways    []string // what is offered in it, of a dialog on ways out

@@ -80,7 +80,7 @@ type Frontend struct {
 	pace   time.Duration // until the next frame of what moves
 }
 
-// Fault is a panic of ours. The terminal is itself again when it is returned.
+// Fault is a panic of Arbiter. The terminal is itself again when it is returned.
 type Fault struct {
 	Panic string
 	Stack []byte
@@ -145,7 +145,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	select {
 	case <-f.quit: // also when the terminal is gone
 	case <-ctx.Done():
-	case <-ended: // a fault of ours
+	case <-ended: // a bug
 		over = true
 	}
 	cancel()
@@ -244,7 +244,7 @@ func abandon(pumped <-chan struct{}) {
 	}
 }
 
-// keepPanic keeps a panic of ours for Run to return, and has everything end.
+// keepPanic keeps a panic for Run to return, and has everything end.
 func (f *Frontend) keepPanic() {
 	if p := recover(); p != nil {
 		f.mu.Lock()

@@ -47,7 +47,7 @@ func (b *inboxPanel) open() {
 	b.show("", false)
 }
 
-// show shows the panel with an item at hand, or the first one. Own says that it came by itself.
+// show shows the panel with an item at hand, or the first one. Own: it opened for an event, not by a key.
 func (b *inboxPanel) show(id string, own bool) {
 	b.panel = inboxview.Panel{}
 	b.panel.Set(b.items())
@@ -251,7 +251,7 @@ func (b *inboxPanel) prose(text string) func(width int) []render.Line {
 	}
 }
 
-// permission adds what is told of a permission request.
+// permission adds the description of a permission request.
 func (b *inboxPanel) permission(item *inboxview.Item) {
 	r, _ := b.d.session.state.Permission.Find(item.ID)
 	data := b.d.permissions.permitData(&r)

@@ -90,7 +90,7 @@ func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 	}
 }
 
-// key is told every key press. Pastes come apart from them.
+// key receives every key press. Pastes come separately.
 func (d *app) key(e *tcell.EventKey) {
 	key := keys.Name(e)
 	// before all else: it must not be anybody's text or answer
@@ -113,7 +113,7 @@ func (d *app) key(e *tcell.EventKey) {
 		if d.dialogs.open != g || !g.own {
 			break
 		}
-		// A dialog that came by itself steps back before somebody who begins to write:
+		// A dialog that opened for an event gives way to a person who begins to write:
 		// the next letters are not answers. It comes again when the input is empty.
 		if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 &&
 			d.screen().writes() {

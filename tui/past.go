@@ -41,7 +41,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 		if empty = f.history.All().Len() == 0; empty {
 			f.history.Past(log, end.Next)
 			for _, e := range end.Events {
-				if told, err := f.history.Recall(e); err == nil { // else it is told of where it is looked for
+				if told, err := f.history.Recall(e); err == nil { // else the search reports it
 					f.subagents.Add(told)
 					f.activity.Add(e.At, told)
 					f.timeline.Add(e.At, told)
@@ -97,7 +97,7 @@ func (f *Frontend) now(ctx context.Context, do func()) bool {
 }
 
 // keptBy has the book read in the log of a run that has just begun what stands there. Where
-// that cannot be read the book keeps all by itself.
+// that cannot be read, the history keeps everything itself.
 func (f *Frontend) keptBy(ctx context.Context, run string) {
 	log, err := f.options.Host.Past(ctx, run)
 	if err != nil || log == nil {

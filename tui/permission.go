@@ -149,7 +149,7 @@ func (q *permissions) putAside(id string) {
 
 // widen asks what exactly is allowed from now on: the action itself, or a rule that covers
 // it. No single key leads here and through it: where the letter that led here, in a dialog
-// that came by itself, was the first of a word, the rest of the word leads back to the input.
+// that opened for an event, was the first of a word, the rest of the word leads back to the input.
 func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permit) {
 	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
 	if c.Scope == contract.ScopeAlways {
@@ -210,7 +210,7 @@ func (q *permissions) permitData(p *permission.Request) pages.AskData {
 	return data
 }
 
-// permitNotes say when a request is denied by itself, and how many wait; the second one is
+// permitNotes say when a request is denied without an answer, and how many wait; the second one is
 // for as long as the action was not read to its end.
 func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
 	note = q.deniedAt(p)

@@ -237,7 +237,7 @@ func (p *planScreen) paste(text string) {
 // chooseMode has the mode chosen that a step is meant for.
 func (p *planScreen) chooseMode(at int) {
 	was := slash.NewDraft(p.d.plan.draft.Steps())
-	items := append([]editor.Item{{Text: "(any)", Note: "whoever is chosen", Value: ""}},
+	items := append([]editor.Item{{Text: "(any)", Note: "the decider chooses", Value: ""}},
 		modeItems(p.d.session.state)...)
 	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run knows no modes.", items, func(v any) {
 		if at := p.place(was, at, false); at >= 0 {

@@ -18,7 +18,7 @@ type prompt struct {
 	d       *app
 	input   *editor.Editor
 	reading bool   // the keyboard belongs to the screen, not to the input
-	to      string // who is written to; empty: whoever a word concerns
+	to      string // who is written to; empty: the agent that a text concerns
 	force   string // note, steer, stop: of the next word
 }
 

@@ -115,7 +115,7 @@ func (m *mailbox) push(t queuedEvent) {
 	m.Put(t, weight(t.e.Body), limit)
 }
 
-// recall puts an event in that is told again, and waits while there is no room. It
+// recall puts in an event that is shown again, and waits while there is no room. It
 // reports false when cancel is closed.
 func (m *mailbox) recall(cancel <-chan struct{}, at time.Time, e contract.Event) bool {
 	for {

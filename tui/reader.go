@@ -90,7 +90,7 @@ func outcome[B contract.Body](e history.Entry) (B, bool) {
 	return b, ok
 }
 
-// now is the time that everything on the screen is told by.
+// now is the time that the screen uses.
 func now() time.Time { return time.Now() }
 
 // scroll does what a key stands for in something that is read.

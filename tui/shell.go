@@ -154,7 +154,7 @@ func (sh *shell) act(a keys.Action) bool {
 	return true
 }
 
-// add adds the output to the input, for whoever is written to, once the command has ended.
+// add adds the output to the input, for the addressed agent, once the command has ended.
 func (sh *shell) add() {
 	if !sh.card.Over() {
 		return

@@ -90,7 +90,7 @@ func (rec *recovery) drawWays(c render.Canvas, hint string) {
 	c.Line(0, 0, l.Shorten(w, rec.d.look.Glyphs.Ellipsis))
 }
 
-// askWay asks which way out to take. It is opened by a person, never by itself.
+// askWay asks which way out to take. Only a person opens it.
 func (rec *recovery) askWay() {
 	choices, outside := rec.ways()
 	if len(choices)+len(outside) == 0 {

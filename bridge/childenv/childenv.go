@@ -23,7 +23,7 @@ var (
 	prefixes = []string{"LC_", "ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "CLAUDE_CODE_", "OTEL_"}
 
 	// Markers of a session around us, and switches that would undo what the
-	// driver relies on: a turn must not start by itself after a resume.
+	// driver relies on: a turn must not start unasked after a resume.
 	never = []string{"CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN",
 		// One list of tasks for all agents would be nobody's.
 		"CLAUDE_CODE_TASK_LIST_ID"}

@@ -22,7 +22,7 @@ const (
 // agent is one CLI process. See the package documentation for its goroutines.
 type agent struct {
 	ref  bridge.AgentRef
-	cfg  bridge.AgentConfig // Resume says whether there was anything to resume
+	cfg  bridge.AgentConfig // Resume: there was something to resume
 	past history            // set before Launch returns
 
 	directories callDirectories
@@ -36,7 +36,7 @@ type agent struct {
 	stderr *stderrLog
 	calls  *calls
 	asks   *asks
-	tools  *toolServer // nil without tools of ours
+	tools  *toolServer // nil without tools of Arbiter
 	turns  *turns
 	gauge  *gauge
 	follow *follower

@@ -15,7 +15,7 @@ import (
 // answered in milliseconds, also in mid-turn; CLI 2.0 never answered unknown ones.
 const controlTimeout = 15 * time.Second
 
-// calls are control requests of ours that wait for an answer.
+// calls are the driver's control requests that wait for an answer.
 type calls struct {
 	in *stdin
 
@@ -133,7 +133,7 @@ func (c *calls) forget(id string) {
 	delete(c.pending, id)
 }
 
-// answered hands an answer to its waiter and says whether there was one. Called by
+// answered hands an answer to its waiter and reports whether there was one. Called by
 // the reader.
 func (c *calls) answered(res controlResponse) bool {
 	c.mu.Lock()

@@ -21,7 +21,7 @@
 // (permission, MCP) are answered by short ones that life cancels and waits for,
 // so the reader never waits for a client's answer; what a hook is answered is decided by
 // the reader itself, at once and in the order of the frames, and only written by
-// one. So are requests of ours whose answers the reader takes with the frames
+// one. So are the driver's requests whose answers the reader takes with the frames
 // ([calls.post]), and those of a probe: one look at a time, and one ping. The MCP server
 // session of an agent is closed by life too.
 //
@@ -36,7 +36,7 @@
 //
 // The reader keeps the books of a turn's tool calls (toolcalls.go) and of the session's
 // list of tasks (tasks.go). The former are told with the turn, also with one that is
-// lost; the latter is told whenever it has changed, and read from the CLI's files
+// lost; the latter is reported whenever it has changed, and read from the CLI's files
 // before a session is gone on with.
 //
 // # How full the context is
@@ -44,7 +44,7 @@
 // The gauge has three sources: the stream, which comes first; the transcript; and the
 // CLI's own word, asked for before the first message (it names the window, and the
 // transcript waits for that), after each turn and after a compaction. A message is one
-// reading, whoever told of it first. Where they differ the CLI is asked twice and then
+// reading, regardless of the source that came first. Where they differ the CLI is asked twice and then
 // believed. Readings are emitted in the order in which they were made, whichever
 // goroutine made them ([gauge.report]). What subagents use never moves it.
 //

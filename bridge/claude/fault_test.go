@@ -285,7 +285,7 @@ out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user
 	if turns := of[bridge.Turn](s.host); len(turns) != 2 {
 		t.Errorf("turns: %+v", turns)
 	}
-	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "no message of ours") })
+	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "no message from Arbiter") })
 }
 
 func TestResultWithoutIDs(t *testing.T) {

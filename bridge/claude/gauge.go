@@ -205,7 +205,7 @@ func (g *gauge) revise() {
 	}
 }
 
-// report emits what is queued, in order. When it returns all is told that was queued
+// report emits what is queued, in order. When it returns, all is reported that was queued
 // before: of several callers one emits, and the others wait. emit must not call it.
 func (g *gauge) report(emit func(bridge.EventBody)) {
 	g.mu.Lock()

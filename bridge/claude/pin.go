@@ -143,7 +143,7 @@ func (p *pins) of(name string, now bridge.ClaudeInfo) pinned {
 // runs as long as the agent at most.
 func (p pinned) report(a *agent) {
 	sum := p.pins.sum(a.ctx, p.now)
-	<-a.settled // of an agent that did not get ready nothing is told
+	<-a.settled // nothing is reported about an agent that did not become ready
 	if !p.changed || a.muted.Load() || !p.pins.move(p.name, p.was, p.now) {
 		return
 	}

@@ -20,7 +20,7 @@ var _ bridge.Querier = (*Launcher)(nil)
 const querySettings = `{"crossSessionInbound":"refuse","disableAllHooks":true}`
 
 // queryEnv keeps what else the user's settings bring out of the prompt: CLAUDE.md,
-// which is read also beside a system prompt of ours; and, with no tool to search for, the
+// which is read also beside Arbiter's system prompt; and, with no tool to search for, the
 // placeholder of the tool search (observed with CLI 2.1.329).
 var queryEnv = []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
 	"ENABLE_TOOL_SEARCH=false"}

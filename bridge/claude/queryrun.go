@@ -14,7 +14,7 @@ import (
 
 // How a query's process ends. One that is cancelled is gone within a second.
 const (
-	queryExit = 500 * time.Millisecond // by itself, after its result; takes 0.1 s
+	queryExit = 500 * time.Millisecond // the CLI exits after its result; this takes 0.1 s
 	queryTerm = 300 * time.Millisecond // after TERM
 )
 
@@ -77,7 +77,7 @@ func (q *queryRun) read() {
 	}
 }
 
-// take notes a frame and says whether it is the end.
+// take notes a frame and reports whether it is the last one.
 func (h *hearing) take(f frame) bool {
 	if h.result != nil {
 		return false

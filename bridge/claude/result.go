@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// result ends a turn of ours, or reports one that nobody of ours asked for.
+// result ends a turn of the agent, or reports one that Arbiter did not ask for.
 func (r *reader) result(f resultFrame) {
 	a := r.a
 	a.gauge.turnEnded(f.ModelUsage)
@@ -55,7 +55,7 @@ func (r *reader) result(f resultFrame) {
 	}
 }
 
-// unasked notes a result that ends no message of ours. Before the agent is
+// unasked notes a result that ends no message of Arbiter. Before the agent is
 // ready it is the reason why it will never be.
 func (a *agent) unasked(f resultFrame) {
 	if text := failureText(f); f.IsError {
@@ -65,12 +65,12 @@ func (a *agent) unasked(f resultFrame) {
 	if f.Origin != nil {
 		origin = fmt.Sprintf("origin %.200s", f.Origin)
 	}
-	a.notice("result of "+origin, "a turn that no message of ours started ("+origin+")")
+	a.notice("result of "+origin, "a turn that no message from Arbiter started ("+origin+")")
 }
 
 // costs makes cost per turn of the CLI's running total, which also spans a
 // resume (2.1.300 and later) and includes subagents, compaction and turns that
-// nobody of ours asked for; the latter are counted with the next turn.
+// Arbiter did not ask for; the latter are counted with the next turn.
 type costs struct {
 	known bool    // whether base is
 	base  float64 // total at the last result
@@ -110,7 +110,7 @@ func (c *costs) addModel(name string, u modelUsage) {
 	c.model[name] = m
 }
 
-// maxModels bounds how many models a turn is told to have used.
+// maxModels bounds how many models are reported for a turn.
 const maxModels = 20
 
 // takeModels returns what was spent since it was asked last, by model.

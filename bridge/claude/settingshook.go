@@ -12,7 +12,7 @@ import (
 // helpers that an agent writes into .claude/settings.json would count within seconds, in
 // the middle of the session. A ConfigChange callback that blocks leaves those in force
 // that the process was started with (observed with CLI 2.1.329). The next process reads
-// them anew, after whoever starts it has looked at them.
+// them anew, after the supervisor has checked them.
 const settingsCallback = "arbiter-settings"
 
 // settingsRegistration registers that hook for every source.

@@ -110,7 +110,7 @@ func (r *reader) spent(res controlResponse) {
 		} `json:"session"`
 	}
 	if s.off || res.Error != "" || json.Unmarshal(res.Response, &u) != nil || u.Session == nil {
-		s.off = true // an older CLI: the cost is told with the turn's end
+		s.off = true // an older CLI reports the cost only at the turn's end
 		return
 	}
 	now := s.since(totalsOf(u.Session.CostUSD, u.Session.ModelUsage))

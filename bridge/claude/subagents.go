@@ -12,7 +12,7 @@ type subagents struct {
 	order   []string // of running, for a stable end
 }
 
-// subagent is what is known of a running one. What it uses is told twice, by
+// subagent is what is known of a running one. Its usage is reported twice, by
 // task_progress and then by the frame of the message it is about: nothing changes
 // with the second.
 type subagent struct {

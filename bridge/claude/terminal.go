@@ -30,7 +30,7 @@ const (
 // defaultTerm is what the CLI takes the terminal for unless told otherwise.
 const defaultTerm = "xterm-256color"
 
-// terminal is one CLI in a terminal of ours, for a person. Two goroutines serve it: one
+// terminal is one CLI in a pseudo-terminal, for a person. Two goroutines serve it: one
 // reads the terminal, one (life) waits for the end and brings it about.
 type terminal struct {
 	session string
@@ -284,7 +284,7 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 			Message: fmt.Sprintf("processes are left over: %v", err)}})
 	}
 	<-t.child.Done() // KILL was sent; the kernel owes the rest
-	// What it wrote last is read to its end, which comes by itself unless somebody whom
+	// What it wrote last is read to its end, which comes unless a process that
 	// nobody may end holds the terminal.
 	_ = t.master.SetReadDeadline(time.Now().Add(drainGrace))
 	reads.Wait()

@@ -260,7 +260,7 @@ func (c *Client) Detach(within time.Duration) (Ended, bool) {
 	defer cancel()
 	c.EndView()
 	var h Head
-	_ = c.call(ctx, MethodDetach, struct{}{}, &h) // it has ended by itself, perhaps, or the connection has
+	_ = c.call(ctx, MethodDetach, struct{}{}, &h) // it, or the connection, may have ended already
 	return c.Ended(ctx)
 }
 

@@ -8,7 +8,7 @@
 // The socket is 0600 in a directory that is 0700. That keeps other users out and not the
 // agents, which run as the same user. So each connection is looked at before a byte of it
 // counts ([Identify]): the kernel tells the peer's user and process, and its line of
-// parents is followed up to the first process. Whoever descends from the arbiter that
+// parents is followed up to the first process. A process that descends from the arbiter that
 // serves, or bears the mark of a run (proctree.EnvRun) that this arbiter does not bear itself,
 // in its own environment or in that of any of its parents, is an agent's process; who cannot
 // be looked at is taken for one. Such a peer gets one answer, [CodeRefused], whatever it
@@ -25,6 +25,6 @@
 // those of its requests; [Server.Close] ends the connections and waits for all. Requests of
 // one connection are served side by side, except what is typed and the size, which are
 // taken in their order by the goroutine that reads. An attached terminal's output goes
-// through a [Feed], which never holds whoever fills it: who does not read gets behind, and is
+// through a [Feed], which never blocks its writer: a client that does not read falls behind, and is
 // then dropped.
 package control

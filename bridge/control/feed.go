@@ -12,7 +12,7 @@ const maxBehind = 4 << 20
 // ErrBehind says that a terminal did not take its output in time.
 var errBehind = errors.New("the terminal did not take the output in time")
 
-// Feed is the output of an attached terminal on its way to whoever looks at it. Who fills it is
+// Feed is the output of an attached terminal on its way to the clients that show it. Its writer is
 // never held. Its methods are safe for concurrent use.
 type Feed struct {
 	limit int

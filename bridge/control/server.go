@@ -45,7 +45,7 @@ type Service interface {
 	// Subscribe calls send with Events, StateChange and at last RunEnded, until ctx ends, send fails
 	// or the run has ended. A client that takes nothing holds send, and nobody else.
 	Subscribe(ctx context.Context, p SubscribeParams, send func(any) error)
-	// Refused is told of a peer that may not speak; it does not wait for anything.
+	// Refused is called for a peer that may not speak; it must not block.
 	Refused(p Peer, method string)
 }
 
@@ -140,7 +140,7 @@ func (s *Server) receive(conn *net.UnixConn) {
 	}
 	c.end()
 	c.leave()
-	c.finish()         // whatever was attached meanwhile is given back by whoever did it
+	c.finish()         // the handler that attached a session gives it back
 	_ = c.conn.Close() // closed already, perhaps
 }
 
@@ -192,7 +192,7 @@ type client struct {
 }
 
 // Handle implements jsonrpc2.Handler, on the goroutine that reads: what is typed is taken in
-// its order, and holds whoever types faster than it is taken.
+// its order, and slows down a client that types faster than it is read.
 func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	<-c.ready
 	switch req.Method {

@@ -12,7 +12,7 @@
 //
 // ARBITER_CRASH_LOG names a file to which each process appends each place it
 // reaches, once, as "role/name", and "role/name died" where it ends: what was never
-// reached was never tested. With a log only one process dies: whoever is started in
+// reached was never tested. With a log only one process dies: a process that is started in
 // its stead inherits the variables, and lives. The variables do not reach agents, whose environment is
 // an allow-list.
 //

@@ -42,7 +42,7 @@ var Points = []Point{
 	{"loop.snapshot", "the files are about to be recorded after a turn, to judge them, or at the end"},
 	{"loop.snapshot.taken", "they are recorded, and the run does not know it"},
 	{"loop.survey", "somebody who can speak no more is about to be looked at"},
-	{"loop.tool.answer", "a tool of ours has done its work, and the agent does not know"},
+	{"loop.tool.answer", "a tool of Arbiter has done its work, and the agent has no answer yet"},
 	{"resume.folded", "a run is read, and nothing of it has come back"},
 	{"resume.locked", "a run is locked and recovered, and not read"},
 	{"shutdown.step", "between two steps of the end"},

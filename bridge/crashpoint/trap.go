@@ -118,7 +118,7 @@ func (t *trap) note(role, name string) {
 }
 
 // die kills the process. The first process of a PID namespace cannot be killed from
-// inside, so that one leaves at once instead: nothing of ours runs after that either.
+// inside, so that one leaves at once instead: no code of Arbiter runs after that either.
 func die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	syscall.Exit(128 + int(syscall.SIGKILL))

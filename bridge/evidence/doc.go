@@ -3,7 +3,7 @@
 // session has left behind, its transcript and its repository ([Collector.Inspect]).
 // It implements [bridge.EvidenceCollector].
 //
-// A check is a stranger's command. It runs in a session of its own, without a
+// A check is a command that nobody has reviewed. It runs in a session of its own, without a
 // terminal, without the agents' credentials, under a mark; when it ends, or is
 // ended, everything that it started is swept by that mark and by descent, so that
 // a result means that nothing of it is left. What it says is hashed whole while

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
-// Bounds of what is told of a repository.
+// Bounds of what is reported about a repository.
 const (
 	gitLimit    = 5 * time.Second // of each call
 	gitOutput   = 256 << 10       // that is kept of each call; what says more is ended

@@ -19,9 +19,9 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// Bounds of marks and of what is told since.
+// Bounds of marks and of the changes that are reported since.
 const (
-	maxSummed  = 16 << 20 // bytes of a file that are read; a longer one is told by size and time
+	maxSummed  = 16 << 20 // bytes of a file that are read; a longer one is compared by size and time
 	maxChanged = 200      // files
 	maxTyped   = 10       // messages
 	typedBytes = 1 << 10  // of each
@@ -124,7 +124,7 @@ func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[s
 	}
 	if m.Partial {
 		r.note("status",
-			errors.New("more files differed from their commit than could be noted: not all that changed is told"))
+			errors.New("too many files differ from their commit: the list of changes is incomplete"))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // KeepFiles keeps from children whatever this process has open beside the standard streams:
-// what it opened itself is theirs anyway only by [InheritLock], but whoever started it may have
+// what it opened itself is theirs anyway only by [InheritLock], but its parent may have
 // left it a file, a socket or another program's lock.
 func KeepFiles() error {
 	entries, err := os.ReadDir("/dev/fd")

@@ -152,7 +152,7 @@ func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err err
 }
 
 // freeze stops what find selects until a look finds nobody new, so that nobody
-// forks between the look and the kill. unsure says whether somebody may have been
+// forks between the look and the kill. unsure: a process may have been
 // missed in the last look.
 func freeze(find finder) (found procSet, unsure bool) {
 	stopped := map[procKey]bool{}

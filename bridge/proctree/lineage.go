@@ -83,7 +83,7 @@ func ancestors(line []proc) []Ancestor {
 // Marks are the runs whose marks this process was started with.
 func Marks() []string { return runsOf(environ(unix.Getpid())) }
 
-// ErrEnded says that a process has ended, whoever has its number now.
+// ErrEnded: a process has ended; another may have its number now.
 var ErrEnded = errors.New("it has ended")
 
 // End kills one process, and nobody who got its number later, and waits for its end.

@@ -17,7 +17,7 @@ func StartMonitored(cmd *exec.Cmd, mark Mark) (*Child, error) {
 }
 
 // signalConfined sends sig to the members of the child's group but for the child itself, and
-// says whether there was one.
+// reports whether there was one.
 func (c *Child) signalConfined(sig syscall.Signal) bool {
 	found := false
 	for _, p := range members(c.cmd.Process.Pid) {

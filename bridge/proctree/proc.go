@@ -21,7 +21,7 @@ func (p proc) key() procKey     { return procKey{p.pid, p.start} }
 func (p proc) zombie() bool     { return p.state == 'Z' || p.state == 'X' }
 func (p proc) process() Process { return Process{PID: p.pid, Name: p.name} }
 
-// snapshot is all processes. It is not atomic: whoever acts on it looks again
+// snapshot is all processes. It is not atomic: callers look again before they act on it
 // until nothing changes.
 type snapshot struct {
 	byPID map[int]proc

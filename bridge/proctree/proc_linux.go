@@ -163,7 +163,7 @@ func (p proc) signal(sig unix.Signal) error {
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }
 
-// awaitExit returns when a child of ours has ended, and leaves it a zombie. false:
+// awaitExit returns when a child of this process has ended, and leaves it a zombie. false:
 // that could not be waited for.
 func awaitExit(pid int) bool {
 	for {

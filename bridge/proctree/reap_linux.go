@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// subreaper says that orphans of ours come to us, so that reaping is ours too.
+// subreaper: orphaned descendants become children of this process, which has to reap them.
 var subreaper atomic.Bool
 
 // BecomeSubreaper makes this process the subreaper of its descendants and starts to reap

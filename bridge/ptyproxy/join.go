@@ -74,7 +74,7 @@ func (u *userTTY) size() (*unix.Winsize, error) {
 	return unix.IoctlGetWinsize(u.fd, unix.TIOCGWINSZ)
 }
 
-// remoteLink makes a remote terminal look like one of ours to the pump: a socket, whose far end two
+// remoteLink makes a remote terminal look like a local one to the pump: a socket, whose far end two
 // goroutines carry to the remote and back.
 type remoteLink struct {
 	remote Remote

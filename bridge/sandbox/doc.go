@@ -15,7 +15,7 @@
 // shells of other sessions run, are each process tree's own. A home directory, or what lies
 // in one that is hidden, is refused as a workspace.
 //
-// The workspace itself is the agent's. Whoever runs something of it outside – a Makefile, a
+// The workspace itself is the agent's. Anybody who runs something of it outside – a Makefile, a
 // test, .envrc, tasks of an editor – runs what an agent may have written, and so does who
 // runs git there: a repository inside of it (a submodule that is none, a commondir, a bare
 // one) has a configuration of its own. What arbiter itself runs to look at it is confined

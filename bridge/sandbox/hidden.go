@@ -21,7 +21,7 @@ var credentials = []string{
 	".psql_history", ".mysql_history", ".sqlite_history", ".local/share/fish/fish_history", ".lesshst", ".viminfo",
 }
 
-// daemons are sockets and directories of those who act outside for whoever asks, and
+// daemons are sockets and directories of programs that act outside for any caller, and
 // secrets of the machine.
 var daemons = []string{
 	"/run/docker.sock", "/var/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio", "/run/libvirt",

@@ -31,7 +31,7 @@ type Place struct {
 	Self []string // the program that becomes a probe, with its arguments
 }
 
-// Verify runs a probe in the sandbox of cfg and says whether it holds. That it does not,
+// Verify runs a probe in the sandbox of cfg and reports whether it holds. That it does not,
 // or cannot be had, is a result and no error.
 func Verify(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.SandboxResult, error) {
 	v, err := version(ctx, cfg.Program)

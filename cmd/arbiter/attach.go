@@ -171,12 +171,12 @@ func detachNotice(r control.AttachResult, ended control.Ended) string {
 	}
 	text := fmt.Sprintf("%s goes on.", sanitize.Line(r.Name, 60))
 	switch ended.Reason {
-	case "", "the human gave it back", "the human left it": // as whoever did it knows
+	case "", "the human gave it back", "the human left it": // the person at that terminal knows
 	default:
 		text = fmt.Sprintf("The session was given back: %s.", strings.TrimSuffix(sanitize.Line(ended.Reason, 300), "."))
 	}
 	if len(did) > 0 {
-		text += " The Arbiter is told of " + strings.Join(did, " and ") + "."
+		text += " The Arbiter learns of " + strings.Join(did, " and ") + "."
 	}
 	return text
 }

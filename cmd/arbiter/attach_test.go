@@ -118,7 +118,7 @@ func TestAttachFromAnotherTerminal(t *testing.T) {
 			p.Type("\r")
 			p.await("I-shall-remember-it.")
 			p.press("Ctrl+]")
-			p.await("Orchestrator I goes on. The Arbiter is told of one message of yours.")
+			p.await("Orchestrator I goes on. The Arbiter learns of one message of yours.")
 			w.left(p, contract.ExitComplete)
 			if ended := w.takeover("ended"); ended.Words != 1 {
 				t.Errorf("it ended with %+v", ended)

@@ -27,11 +27,11 @@ type bridgeStart struct {
 	stage   *stage   // nil unless this is a rehearsal
 	lock    *os.File // that it holds, too; nil for none
 	handler bridge.Handler
-	started func(pid int) // is told of the process; may be nil
+	started func(pid int) // is called with the process's id; may be nil
 	log     *slog.Logger
 }
 
-// open starts the process and waits for its first answer. Whoever keeps the client
+// open starts the process and waits for its first answer. A caller that keeps the client
 // closes it, also after a failure.
 func (b bridgeStart) open(ctx context.Context,
 	keep func(*bridge.Client)) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {

@@ -81,7 +81,7 @@ func inboxItems(s *supervisor.State) []control.InboxItem {
 	return list
 }
 
-// Command implements control.Service. The answer is found by a ref of ours: two clients may
+// Command implements control.Service. The answer is found by a ref that the service makes: two clients may
 // use the same.
 func (h controlService) Command(ctx context.Context, line json.RawMessage) (control.CommandResult, error) {
 	c := contract.ParseCommand(line)
@@ -145,7 +145,7 @@ func (h controlService) Halt(_ context.Context, p control.HaltParams) control.Ha
 	return h.run.halt(input.ChannelSocket)
 }
 
-// Refused implements control.Service: the human is told once. That is an event of the agent
+// Refused implements control.Service: the human is notified once. That is an event of the agent
 // whose process it was, as if its bridge had seen it.
 func (h controlService) Refused(p control.Peer, method string) {
 	if h.run.warned.Swap(true) {

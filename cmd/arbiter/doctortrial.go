@@ -53,7 +53,7 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 	var client *bridge.Client
 	defer func() {
 		if client != nil {
-			_ = client.Close() // how the bridge ended is nothing to whoever asked
+			_ = client.Close() // the result does not depend on how the bridge ended
 			proctree.Sweep(mark, "")
 		}
 	}()

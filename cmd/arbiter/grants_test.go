@@ -114,7 +114,7 @@ func TestRulesForNobody(t *testing.T) {
 	state := t.TempDir()
 	p, err := rulesOf(runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"},
 		Ask: []string{"NotebookEdit", "Raed"}})
-	if got := strangers(p); err != nil || !strings.HasSuffix(got, "hold for nothing: --deny Bsh, --ask Raed") {
+	if got := unknownTools(p); err != nil || !strings.HasSuffix(got, "hold for nothing: --deny Bsh, --ask Raed") {
 		t.Errorf("%v, %q", err, got)
 	}
 	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)

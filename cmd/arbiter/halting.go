@@ -55,7 +55,7 @@ func (r *runtimeRun) noteBridge(pid int) {
 	}
 }
 
-// writeNote writes a small file in a directory of ours, as a whole or not at all. It does not wait
+// writeNote writes a small file in a directory of Arbiter, as a whole or not at all. It does not wait
 // for the disk, which may be what hangs.
 func writeNote(dir, name string, raw []byte) error {
 	d, err := statedir.Open(dir)
@@ -121,7 +121,7 @@ func (r *runtimeRun) haltBridge() (how string, swept int) {
 	defer cancel()
 	_, err := client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: haltGrace})
 	if err == nil && r.awaitStill(ctx, func() bool { return true }, func() bool { return false }) {
-		r.attached.Go(func() { _ = client.Close() }) // how it ended is told by watchBridge
+		r.attached.Go(func() { _ = client.Close() }) // watchBridge reports how it ended
 		return "bridge", 0
 	}
 	swept = proctree.Sweep(r.choices.Options.Run, "") // the bridge bears the mark, too

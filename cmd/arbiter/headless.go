@@ -91,7 +91,7 @@ func (e env) discard(r *runtimeRun) {
 	}
 }
 
-// bug describes a panic of ours in a report, and ends the program.
+// bug describes a panic of Arbiter in a report, and ends the program.
 func (e env) bug(r *runtimeRun, p any) error {
 	r.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
 	r.reporter.Close()

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Lines that a person is told to type work as they are printed: in the same directory and
+// Command lines in messages work as they are printed: in the same directory and
 // with the same environment, whatever flags led to the run.
 
 // resumeLine takes up a run of a state directory again. The face is a flag with a space
@@ -20,7 +20,7 @@ func resumeLine(face, run, state string) string {
 }
 
 // stateForResume is what leads arbiter without a command to a state directory, with a space
-// before it; empty where it goes there by itself.
+// before it; empty where it goes there without one.
 func stateForResume(state string) string { return leads(state, stateByItself) }
 
 // stateForCommand is the same for a command, such as logs. Those read no configuration.

@@ -208,7 +208,7 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 		}
 		err = collector.TakeLine(line)
 		if torn = err != nil && ended && taken > 0; torn {
-			break // whoever wrote it was killed
+			break // its writer was killed
 		}
 		if err != nil {
 			return nil, usagef("report -: line %d is no event of arbiter --json: %v", n, err)

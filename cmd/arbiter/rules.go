@@ -48,9 +48,9 @@ func rulesOf(o runconfig.Options) (policy.Policy, error) {
 	return p, nil
 }
 
-// strangers names the rules whose tool nobody knows: a slip of the pen in --deny denies
+// unknownTools names the rules whose tool does not exist: a typing error in --deny denies
 // nothing. A later Claude Code may have such a tool, so they are no errors.
-func strangers(p policy.Policy) string {
+func unknownTools(p policy.Policy) string {
 	var told []string
 	for _, list := range []struct {
 		flag  string

@@ -109,7 +109,7 @@ func newRun(c choices) (*runtimeRun, error) {
 	if err := r.openStore(); err != nil {
 		return nil, err
 	}
-	for _, text := range []string{c.Notice, strangers(c.Policy)} {
+	for _, text := range []string{c.Notice, unknownTools(c.Policy)} {
 		if text != "" {
 			r.tellOf("%s", text)
 		}
@@ -280,7 +280,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Trusts(trustGate.gate, trustGate.record)
 	loop.Terminal(r.terminalSetup)
 	loop.OnBridgeLost(r.openOn, r.dropOn)
-	loop.Committed(r.journal.Durable()) // nothing is told of what was there before
+	loop.Committed(r.journal.Durable()) // earlier records are not reported again
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
 		// The result is said again; nobody has to be started for that.
 		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),

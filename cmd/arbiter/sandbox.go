@@ -20,7 +20,7 @@ import (
 // build that fails for that is no surprise to leave to somebody who did not ask for it.
 const (
 	sandboxOff  = "off"
-	sandboxAuto = "auto" // one that does not hold is told of, and the run goes on
+	sandboxAuto = "auto" // a sandbox that does not hold is reported, and the run goes on
 	sandboxOn   = "on"   // and ends the run
 )
 

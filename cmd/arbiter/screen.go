@@ -119,7 +119,7 @@ func (h *host) signalled(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signal = name
-	h.recall() // whoever has the terminal
+	h.recall() // from the program that has the terminal
 	if name == "HUP" && h.hungUp() || h.session == nil {
 		return
 	}

@@ -35,7 +35,7 @@ func (h *host) Attach(agent string) error {
 	r, err := client.Attach(ctx, p)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // whoever gave up knows
+			return nil // the person who gave up knows
 		}
 		return err
 	}

@@ -28,7 +28,7 @@ func (e env) exportCommand() *cli.Command {
 		Description: strings.TrimSpace(`
 Without RUN it is the last run in this directory. The archive has the journal of the run, the transcripts of its
 sessions and, in a Git repository, the files that differ from the last commit before the run, for arbiter sessions
-import. Transcripts are as Claude Code wrote them, secrets included: whoever has the archive can read them, and can go
+import. Transcripts are as Claude Code wrote them, secrets included: anyone with the archive can read them, and can go
 on with the run.
 
   arbiter sessions export --output run.tar.gz

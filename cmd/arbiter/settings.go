@@ -31,7 +31,7 @@ type choices struct {
 	Claude   string
 	JSON     bool
 	Plain    bool
-	Detach   bool // no frontend: the run goes on by itself
+	Detach   bool // no frontend: the run goes on alone
 	Face     screenSettings
 	Rehearse bool
 	Scenario string
@@ -76,7 +76,7 @@ func readSettings(c *cli.Context) (choices, error) {
 	return s, err
 }
 
-// readChoices is what all that starts a bridge is told alike.
+// readChoices reads the settings that all commands with a bridge share.
 func readChoices(c *cli.Context) (s choices, err error) {
 	cwd, err := workspace(c)
 	if err != nil {

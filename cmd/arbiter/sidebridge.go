@@ -88,7 +88,7 @@ func (a *sideBridge) cost() float64 {
 // close ends it with all that it started.
 func (a *sideBridge) close() {
 	if a.client != nil {
-		_ = a.client.Close() // how the bridge ended is nothing to whoever asked
+		_ = a.client.Close() // the result does not depend on how the bridge ended
 		proctree.Sweep(a.mark, "")
 	}
 	if a.stage != nil {

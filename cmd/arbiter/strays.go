@@ -39,7 +39,7 @@ func over(store *journal.Store) func(run string) bool {
 			return true
 		}
 		list, err := store.List()
-		return err == nil && slices.ContainsFunc(list, func(i journal.Info) bool { // it is one of ours that has it
+		return err == nil && slices.ContainsFunc(list, func(i journal.Info) bool { // a run of Arbiter has it
 			return i.Live && cmp.Or(i.Workspace, i.CWD) == dir
 		})
 	}

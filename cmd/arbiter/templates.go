@@ -21,7 +21,7 @@ const maxTemplate = 64 << 10
 
 // readTemplates finds overriding templates: prompts/*.md of the user's configuration,
 // and before them .arbiter/prompts/*.md of a trusted workspace. All are read and parsed
-// here, so that a bad one is told before anything starts.
+// here, so that a bad one is reported before anything starts.
 func readTemplates(place string, trusted, users bool) (map[string]string, error) {
 	found := map[string]string{}
 	if dir, err := os.UserConfigDir(); err == nil && users {
@@ -60,7 +60,7 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 		if err != nil {
 			return usagef("%s: %v", path, err)
 		}
-		// Each by itself, so that the fault is told of this file.
+		// Each alone, so that the error names this file.
 		if _, err := prompts.NewSet(map[string]string{name: text}); err != nil {
 			return usagef("%s: %v", path, err)
 		}

@@ -86,7 +86,7 @@ func (e terminalTap) Event(ev bridge.Event) {
 		return
 	}
 	if h := e.terminals.of(ev.ID); h != nil {
-		h.feed.Put(b.Data) // one who is too far behind is dropped by whoever reads the feed
+		h.feed.Put(b.Data) // the reader of the feed drops a client that is too far behind
 	}
 }
 

@@ -170,7 +170,7 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// listTrust prints what is there, file by file. Every text is a stranger's.
+// listTrust prints what is there, file by file. No text in it is trusted.
 func (e env) listTrust(t trustState) {
 	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
 	for _, line := range trustLines(t) {

@@ -92,7 +92,7 @@ func openTrust(state string) (trust.Store, error) {
 	return trust.Open(dir)
 }
 
-// distrust is what a person is told of a workspace that was trusted and is not any more;
+// distrust describes, for a person, a workspace that was trusted and is not any more;
 // empty if there is nothing to tell.
 func (t trustState) distrust() string {
 	if t.Trusted || !t.Recorded {
@@ -173,7 +173,7 @@ func (c *choices) adopt(t trustState) {
 	}
 }
 
-// distrust is what the run is told of its workspace. A rehearsal has one of its own.
+// distrust is what the run learns about its workspace. A rehearsal has one of its own.
 func (r *runtimeRun) distrust() string {
 	if r.choices.Rehearse || r.choices.Options.Trusted {
 		return ""
@@ -182,7 +182,7 @@ func (r *runtimeRun) distrust() string {
 }
 
 // askInRun has a run begin with what was trusted once, where that has changed: the first
-// agent is not started, and whoever looks on is asked. What else is read of the workspace
+// agent is not started, and the person at the frontend is asked. What else is read of the workspace
 // stays unread.
 func (c *choices) askInRun() {
 	if t := c.Trusting; !t.Trusted && t.Recorded && t.Was.Hash != "" && !c.Rehearse {

@@ -68,7 +68,7 @@ func (e env) web(c *cli.Context) error {
 	ctx, stop := interruptible(c.Context, false)
 	defer stop()
 	if c.Bool("public") {
-		fmt.Fprintln(e.stderr, "Warning: --public encrypts nothing: whoever reads the traffic can answer for you.")
+		fmt.Fprintln(e.stderr, "Warning: --public encrypts nothing: anyone who can read the traffic can answer for you.")
 	}
 	fmt.Fprintf(e.stderr, "Run %s: %s\n", short(info.Run), sanitize.Line(info.Title, 100))
 	fmt.Fprintln(e.stderr, "Open the link in your browser. It works once. Ctrl+C ends the page, not the run.")

@@ -178,7 +178,7 @@ func (c *Collector) message(at time.Time, m contract.Message) {
 	if m.Kind == verdict.KindDone {
 		c.agent(m.From).Done++
 	}
-	text, _, _ := strings.Cut(m.Text, "\n## ") // the document behind it is told by its checks
+	text, _, _ := strings.Cut(m.Text, "\n## ") // the report has the document's checks
 	c.r.Milestones = bounded(c, "milestones", c.r.Milestones, Milestone{At: at.UTC(), Agent: c.line(m.From),
 		Kind: m.Kind, Text: c.text(text)}, maxList)
 }

@@ -199,7 +199,7 @@ func (d *Dir) Lock(name string, wait time.Duration) (unlock func(), err error) {
 
 var errReplaced = errors.New("it was replaced")
 
-// open opens a regular file of ours that has one name and is no link.
+// open opens a regular file that belongs to this user, has one name and is no link.
 func (d *Dir) open(name string, flags int) (*os.File, error) {
 	for range openAttempts {
 		f, err := d.openOnce(name, flags)

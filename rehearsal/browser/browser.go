@@ -1,5 +1,5 @@
 // Package browser drives a headless Chromium for tests and pictures of the web page: it opens pages, presses keys,
-// evaluates expressions, and reads what a screen reader is told.
+// evaluates expressions, and reads what a screen reader reads.
 //
 // It speaks the browser's own protocol (Chrome DevTools Protocol) over the pipe of --remote-debugging-pipe: JSON
 // messages that end with a NUL. The few methods that are needed are called by their names, so that no library with all

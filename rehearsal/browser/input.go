@@ -45,13 +45,13 @@ func (p *Page) Type(ctx context.Context, text string) error {
 	return p.call(ctx, "Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// Node is what a screen reader is told of one thing on the page.
+// Node is what a screen reader reads of one element of the page.
 type Node struct {
 	Role, Name string
 	Properties map[string]string // focusable, level, …
 }
 
-// Tree reads what a screen reader is told of the page, in reading order.
+// Tree returns what a screen reader reads of the page, in reading order.
 func (p *Page) Tree(ctx context.Context) ([]Node, error) {
 	type value struct {
 		Value json.RawMessage `json:"value"`

@@ -49,7 +49,7 @@ type vtEmulator struct {
 }
 
 // newEmulator makes one. A terminal of no size has one cell here: the library takes
-// no less, and the program is told the true size all the same.
+// no less, and the program still learns the true size.
 func newEmulator(size Size) emulator {
 	e := &vtEmulator{modes: map[int]bool{ModeCursor: true, ModeWrap: true}}
 	e.vt = vt.NewEmulator(max(size.Columns, 1), max(size.Rows, 1))

@@ -62,7 +62,7 @@ type Screen struct {
 // Alt reports whether this is the alternate screen, which leaves no trace.
 func (s Screen) Alt() bool { return s.Modes[ModeAltScreen] || s.Modes[1047] || s.Modes[47] }
 
-// Mouse reports whether the program is told of clicks.
+// Mouse reports whether the program receives clicks.
 func (s Screen) Mouse() bool {
 	return s.Modes[ModeMouseClicks] || s.Modes[ModeMouseDrags] || s.Modes[ModeMouseMoves]
 }

@@ -21,7 +21,7 @@ const allGone = 2 * time.Second
 func (r *round) name() string { return filepath.Base(r.dir) }
 
 // checkEnded looks at a life that has ended: what it said last, what it left behind, and
-// whether it was to end. It says whether another is needed.
+// whether it was to end. It reports whether another is needed.
 func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	code := l.wait()
 	ended := time.Now()

@@ -241,7 +241,7 @@ type forced struct {
 	also    []string
 }
 
-// parseAt reads POINT:N:LIFE[,POINT…], as a failed round is told.
+// parseAt reads POINT:N:LIFE[,POINT…], as a failed round is reported.
 func parseAt(text string, all []string) (forced, error) {
 	first, rest, more := strings.Cut(text, ",")
 	words := strings.Split(first, ":")

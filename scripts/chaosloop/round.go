@@ -215,7 +215,7 @@ func (r *round) live() {
 	}
 }
 
-// playHuman plays the human in one life, and strikes. It says whether another life is
+// playHuman plays the human in one life, and strikes. It reports whether another life is
 // needed.
 func (r *round) playHuman(l *processRun, p plan) bool {
 	timer := time.NewTimer(patience)

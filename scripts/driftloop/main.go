@@ -5,7 +5,7 @@
 //
 // For each version it runs the driver's live tests, the conversations that the stand-in
 // is held to, a few whole plays, and records the wire of three more. A test that fails is
-// tried once again by itself, so that a busy machine is not taken for drift, and -again tries
+// tried once more alone, so that a busy machine is not taken for drift, and -again tries
 // only those that failed before. What the tests said and what was recorded is kept in a
 // directory for each version, from which -show makes the table again.
 //

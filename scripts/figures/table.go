@@ -14,7 +14,7 @@ type row struct {
 	// base is the figure that ours is held against, and than what it is called; empty
 	// where there is nothing to hold it against.
 	base, than string
-	most       float64 // the aim: at most so much, in the unit of ours; 0: none
+	most       float64 // the aim: at most so much, in the row's unit; 0: none
 	times      float64 // the aim: at most so many times the baseline; 0: none
 	least      float64 // the aim: at least so many times it
 }

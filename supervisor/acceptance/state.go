@@ -166,7 +166,7 @@ func (s *State) Failing() []Result {
 // Answered lets the Arbiter try as often again: the human has answered after [Exhausted].
 func (s *State) Answered() { s.Rejections = 0 }
 
-// AskHow returns, once for each list of criteria, what the Arbiter is told that completes while criteria have no
+// AskHow returns, once for each list of criteria, what an Arbiter reads that completes while criteria have no
 // command; empty: there is none, or it was told.
 func (s *State) AskHow() string {
 	var open []string

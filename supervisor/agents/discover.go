@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is in force: every run keeps it, and the Arbiter is told of each.
+// Bounds of what is in force: every run keeps it, and the Arbiter reads about each.
 const (
 	maxAgents = 200
 	maxTotal  = 2 << 20 // bytes of their prompts and descriptions

@@ -40,7 +40,7 @@ func (a *Agent) Guard(cwd, home string) Guard {
 	return g
 }
 
-// Allows reports whether the agent may use the tool like this: by itself, or one of its
+// Allows reports whether the agent may use the tool like this: the agent, or one of its
 // subagents. rule is the entry that decided, where one did; why is for the model, and
 // empty if ok. The tools that a turn is ended and reported with are always allowed.
 // cwd is where the session's shell is; empty: the agent's working directory.

@@ -54,7 +54,7 @@ func (p Places) dirs() []dir {
 	for _, kind := range []string{".arbiter", ".claude"} {
 		for _, at := range up {
 			d := dir{path: filepath.Join(at, kind, "agents"), bound: root}
-			if !isOneOf(d.path, own) { // whoever works in the home directory
+			if !isOneOf(d.path, own) { // the home directory is the workspace
 				list = append(list, d)
 			}
 		}

@@ -61,7 +61,7 @@ func (a *auditor) begin() error {
 		Detail: map[string]any{"run": a.run, "v": version, "with_text": a.text}}})
 }
 
-// take writes the lines of one entry of the log. What the loop said by itself is none of an
+// take writes the lines of one entry of the log. What the loop said without an input is none of an
 // input, and not told of.
 func (a *auditor) take(e eventlog.Entry) error {
 	if e.Input == 0 {

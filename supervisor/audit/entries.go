@@ -63,7 +63,7 @@ func haltedText(halted bool) string {
 	return ""
 }
 
-// entriesOfInput are what an input is by itself.
+// entriesOfInput are the entries of an input alone, without its events.
 func entriesOfInput(f input.Body) (d entries) {
 	switch f := f.(type) {
 	case input.Began:

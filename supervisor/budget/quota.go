@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// WarnPct is from where on a window is told of, in percent.
+// WarnPct is the use of a window, in percent, from which it is reported.
 const WarnPct = 80
 
 // Window is a usage window of the account's plan, such as five_hour, as the API told of it last.

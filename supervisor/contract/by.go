@@ -15,7 +15,7 @@ const (
 	ByNobody    = "nobody"  // there is no human to ask
 	ByTimeout   = "timeout" // nor did one answer
 	ByWithdrawn = "withdrawn"
-	ByShutdown  = "shutdown" // whoever calls is being ended, or is not known any more
+	ByShutdown  = "shutdown" // the caller is being ended, or is not known any more
 	ByHalt      = "halted"
 	ByLimit     = "limit"   // of subagents, or of what may be spent
 	ByJournal   = "journal" // what is decided could not be recorded

@@ -235,7 +235,7 @@ type (
 		Reason string   `json:"reason,omitempty"`
 		Words  int      `json:"words,omitempty" jsonschema:"Messages of the human's in it."`
 		Files  []string `json:"files,omitempty" jsonschema:"Files that were changed meanwhile."`
-		Digest string   `json:"digest,omitempty" jsonschema:"What the Arbiter is told of it."`
+		Digest string   `json:"digest,omitempty" jsonschema:"What the Arbiter reads about it."`
 	}
 	// Withdrawn says that a message was taken back by the human before it was sent.
 	Withdrawn struct {

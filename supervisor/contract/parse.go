@@ -63,7 +63,7 @@ var forms = []form{
 			"request's suggestions; it must cover the request. It settles all other requests that it covers. Absent: " +
 			"the same action alone."},
 		{name: "action", about: "The request's action, a SHA-256; if given, it must be the same."},
-		{name: "message", about: "With deny: what the agent is told."},
+		{name: "message", about: "With deny: the reason, which the agent reads."},
 	}},
 	{EditMessage{}, "Changes a message of the human's that is not delivered and was not sent yet.", []field{
 		{name: "message_id", required: true, about: "The id of the message event."},
@@ -76,7 +76,7 @@ var forms = []form{
 		"`arbiter attach` or the screen shows its terminal.", []field{
 		{name: "id", required: true, about: "The agent's id."},
 	}},
-	{Detach{}, "Gives it back: the session is resumed, and the Arbiter is told what the human did.", []field{
+	{Detach{}, "Gives it back: the session is resumed, and the Arbiter learns what the human did.", []field{
 		{name: "id", required: true, about: "The agent's id."},
 	}},
 	{Halt{}, "Stops every agent at once. The run stays; continue starts them again.", nil},

@@ -13,7 +13,7 @@ const (
 	MessageWaiting   = "waiting"   // in a queue
 	MessageSent      = "sent"      // written to the agent, no proof yet
 	MessageDelivered = "delivered" // the agent proved to have it
-	MessageShelved   = "shelved"   // ruled on without its reader, who is told of it in passing
+	MessageShelved   = "shelved"   // decided without its reader, who reads of it later
 	MessageReturned  = "returned"  // its reader was let go before it read it, or before a model answered it
 )
 

@@ -18,7 +18,7 @@ type Decision struct {
 	Decision string `json:"decision"` // SELECT_MODE, CONTINUE, RETRY or COMPLETE
 	Mode     string `json:"mode,omitempty"`
 	Reason   string `json:"reason"`
-	Message  string `json:"message,omitempty"` // what the agent is told: the brief, or what to do otherwise
+	Message  string `json:"message,omitempty"` // to the agent: the brief, or what to do differently
 	Summary  string `json:"summary,omitempty"` // with COMPLETE
 	Aside    bool   `json:"aside,omitempty"`   // what the agent is to do is no step of the plan
 

@@ -46,7 +46,7 @@ type entry struct {
 }
 
 // OpenDirStore opens the store in a directory, which it makes, of at most n decisions;
-// n ≤ 0: [DefaultStoreSize]. Warn is told what cannot be written; it may be nil. Callers
+// n ≤ 0: [DefaultStoreSize]. Warn is called with what cannot be written; it may be nil. Callers
 // close the store.
 func OpenDirStore(dir string, n int, warn func(error)) (*DirStore, error) {
 	own, err := statedir.Open(dir)

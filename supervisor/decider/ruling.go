@@ -40,7 +40,7 @@ func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool
 		return s.recover(troubleIn(last))
 	}
 	if last.Status == decision.StatusCancelled {
-		return s.onward("") // whoever was stopped does not go on by itself
+		return s.onward("") // a stopped agent does not go on unasked
 	}
 	return s.onward(last.Agent)
 }
@@ -147,7 +147,7 @@ func (s standing) onward(current string) (d Decision, clear bool) {
 	return s.withoutPlan(current)
 }
 
-// unnamed rules on a step that names no agent there is: developers do steps, whoever plans
+// unnamed rules on a step that names no agent there is: developers do steps, any planner
 // or checks hands them over.
 func (s standing) unnamed(step *decision.Step, current string) (Decision, bool) {
 	reason := fmt.Sprintf("Step %d of the plan is next, and names no agent there is.", step.Index)

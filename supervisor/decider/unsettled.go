@@ -51,7 +51,7 @@ func (s standing) fixCompletion(current string) (d Decision, clear bool) {
 	return d, false
 }
 
-// mender is who does what another has found: whoever does the work, else the finder.
+// mender is the mode that fixes what another has found: the one that does the work, else the finder.
 func (s standing) mender(finder string) string {
 	if name := s.worker(); name != "" {
 		return name

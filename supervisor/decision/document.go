@@ -180,7 +180,7 @@ func (d *Document) equal(o *Document) bool {
 }
 
 // openPoints tells what the last document of each mode leaves open, in the order in which
-// they were handed over. A step of the plan is told by the plan.
+// they were handed over. The plan has its own steps.
 func openPoints(r Record) []OpenPoint {
 	var left []tally
 	for _, t := range r.History.agents {

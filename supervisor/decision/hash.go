@@ -25,7 +25,7 @@ func (in EvaluateProgressInput) Key() string { return key(PointEvaluate, in) }
 func key(p Point, in any) string {
 	text, err := json.Marshal(in)
 	if err != nil {
-		panic("decision: an input that is no JSON: " + err.Error()) // NaN in a figure: a fault of ours
+		panic("decision: an input that is no JSON: " + err.Error()) // NaN in a figure: a bug
 	}
 	var tree any
 	d := json.NewDecoder(bytes.NewReader(text))

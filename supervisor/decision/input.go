@@ -172,7 +172,7 @@ type Constraints struct {
 	MaxCostUSD             float64 `json:"maxCostUsd,omitempty"` // 0: no limit
 }
 
-// AgentDescription is a mode as whoever chooses sees it.
+// AgentDescription is a mode as a decider sees it.
 type AgentDescription struct {
 	Name              string       `json:"name"`
 	DisplayName       string       `json:"displayName"`

@@ -37,7 +37,7 @@ func Select(r Record) SelectAgentInput {
 }
 
 // Evaluate builds what progress is judged from. The execution that is judged is the
-// last of the history, or of the one whose work is; its full output is told.
+// last of the history, or of the one whose work is; its full output is included.
 func Evaluate(r Record) EvaluateProgressInput {
 	in := EvaluateProgressInput{
 		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
@@ -107,7 +107,7 @@ func summary(e numbered) ExecutionSummary {
 	return s
 }
 
-// evaluated is the execution that is judged, with all that is told of it.
+// evaluated is the execution that is judged, with all that is known of it.
 func evaluated(e numbered) ExecutionSummary {
 	s := summary(e)
 	s.Document = e.Document

@@ -96,7 +96,7 @@ func (e Envelope) heading(i int) []string {
 	return fields
 }
 
-// mark writes a line of ours. Empty fields are left out.
+// mark writes a marked line of the envelope. Empty fields are left out.
 func (e Envelope) mark(b *strings.Builder, fields ...string) {
 	b.WriteString(opening + e.Delimiter)
 	for _, f := range fields {
@@ -124,7 +124,7 @@ func (e Envelope) id(s string) string {
 	}, clip(s)), e.Delimiter)
 }
 
-// name reduces a name or a title to one line without marks of ours.
+// name reduces a name or a title to one line without the envelope's marks.
 func (e Envelope) name(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

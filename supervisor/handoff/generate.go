@@ -105,7 +105,7 @@ func (s *Source) context() string {
 		}
 	}
 	if g := seen.Git; g != nil {
-		fmt.Fprintf(&b, "\nThe repository now, whoever changed it: branch %s at %.12s\n", cmp.Or(g.Branch, noText),
+		fmt.Fprintf(&b, "\nThe repository now: branch %s at %.12s\n", cmp.Or(g.Branch, noText),
 			cmp.Or(g.Head, noText))
 		for _, part := range [][2]string{
 			{"last commits", strings.Join(g.Commits, "\n")}, {"not committed", strings.Join(g.Status, "\n")},

@@ -4,7 +4,7 @@
 //
 // # On disk
 //
-//	<state>/runs/<run>/lock            held by whoever writes to the run
+//	<state>/runs/<run>/lock            held by the process that writes to the run
 //	<state>/runs/<run>/meta.json       what the run is, for lists
 //	<state>/runs/<run>/journal-000007  a segment: a snapshot of its state, and the inputs since
 //	<state>/runs/<run>/events.ndjson   the event log: all that its frontends were told (package eventlog)
@@ -43,7 +43,7 @@
 // Its lines follow from durable inputs, so they need no fsync of their own: until the next
 // snapshot they can be made again from the inputs. They are fsynced before a segment with a
 // snapshot gets its name, at Close, and every second. The header of the segment says how far;
-// behind that, whoever opens the run takes the good lines in one piece, cuts off the rest, and
+// behind that, the next process that opens the run takes the good lines in one piece, cuts off the rest, and
 // adds what is missing ([Recovered.Tell]). After a failed fsync all lines since the last good one
 // are written anew, from memory, in the same place.
 //

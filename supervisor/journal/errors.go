@@ -41,7 +41,7 @@ var (
 // HeldError says that a run or a working directory belongs to another process.
 type HeldError struct {
 	Path string // the lock file
-	PID  int    // of whoever took the lock; 0 if it did not say
+	PID  int    // of the process that holds the lock; 0: unknown
 	Run  string
 	CWD  string
 	// Gone is true if that process has ended and one that inherited the lock

@@ -134,7 +134,7 @@ func frameLength(head []byte, left int64) (int64, error) {
 	return frameHead + n, nil
 }
 
-// parseFrame reads a frame that fills b, by itself: its place in the chain is
+// parseFrame reads a frame that fills b, alone: its place in the chain is
 // not looked at.
 func parseFrame(b []byte, seed uint32) (frame, error) {
 	f := frame{

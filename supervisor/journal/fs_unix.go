@@ -110,7 +110,7 @@ func (d *osDir) Open(name string, how openMode) (file, error) {
 	return &osFile{File: os.NewFile(uintptr(fd), d.sub(name))}, nil
 }
 
-// checkFile refuses what is not a plain file of ours with one name, and takes
+// checkFile refuses what is not a plain file of this user with one name, and takes
 // the access of others away. What is written to gets the mode it should have,
 // whatever the umask was.
 func checkFile(fd int, path string, write bool) error {

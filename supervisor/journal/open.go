@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Recovered is a run that is being opened, for whoever makes its state again.
+// Recovered is a run that is being opened, for the code that restores its state.
 type Recovered struct {
 	Recovery
 	// Told is the last line of the event log, and Lines how many lines there are that follow

@@ -11,7 +11,7 @@ type Options struct {
 	// Trouble is called, on the same goroutine and under the same rules, when
 	// what is pending cannot be made durable, again when the cause changes,
 	// and with nil when it is over. Nothing is lost meanwhile but with the
-	// process; whoever accepts input should refuse it until then.
+	// process; refuse new input until then.
 	Trouble func(err error)
 
 	// MaxPending bounds the bytes that wait for the disk: beyond it narration is

@@ -185,7 +185,7 @@ func (s *scanner) adoptRecordRun(w *window, seg *found) {
 	seg.bad = errHeader
 }
 
-// frameAt reads the frame at an offset, by itself.
+// frameAt reads the frame at an offset, without its neighbours.
 func frameAt(w *window, off int64, seed uint32) (frame, error) {
 	if w.size-off < frameHead {
 		return frame{}, errCutOff

@@ -180,7 +180,7 @@ func (s *Store) hold(id string, wait time.Duration) (held, error) {
 		dir.Close()
 		return held{}, err
 	}
-	// Whoever removed it meanwhile was killed before the lock was gone, too.
+	// The process that removed it was killed before it removed the lock, too.
 	if err := dir.Present(); err != nil {
 		lock.Close()
 		dir.Close()

@@ -177,7 +177,7 @@ func (s *State) Retry(c *effect.Collector, host string, p restart.Policy, seed, 
 	return d
 }
 
-// maxReason bounds, in bytes, what is told of a host.
+// maxReason bounds, in bytes, what is reported about a host.
 const maxReason = 1000
 
 // Park keeps another host from being tried before a human says so. Emits: host.

@@ -4,5 +4,5 @@
 // documentation and the tests are made from the same table.
 //
 // Guards look at a [Situation], which the supervisor fills in; actions are names that the
-// supervisor carries out. The package is pure: no state, no goroutine, no imports of ours.
+// supervisor carries out. The package is pure: no state, no goroutine, no imports from this module.
 package machine

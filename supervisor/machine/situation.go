@@ -7,7 +7,7 @@ type Situation struct {
 	AgentKnown bool // the mode asked for is one of the run's, or none was asked for
 	AgentLives bool // the decision goes on with an Orchestrator, and it lives
 	Engaged    bool // an Orchestrator works, or has asked and waits
-	Awaited    bool // a `done` or `handoff` is with whoever decides
+	Awaited    bool // a `done` or `handoff` waits for a decision
 
 	HasTask bool // there is one
 	HasStep bool // the plan has a step that can be skipped

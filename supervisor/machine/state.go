@@ -10,7 +10,7 @@ const (
 	Idle       State = "idle"           // the Arbiter speaks with the human
 	Selecting  State = "selecting"      // no Orchestrator works, one is to be chosen
 	Executing  State = "executing"      // at least one works; questions and progress stay here
-	Evaluating State = "evaluating"     // a `done` or `handoff` is with whoever decides
+	Evaluating State = "evaluating"     // a `done` or `handoff` waits for a decision
 	Error      State = "error_handling" // an agent broke and nobody has ruled on it yet
 	Complete   State = "complete"
 	Failed     State = "failed"

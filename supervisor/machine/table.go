@@ -14,7 +14,7 @@ const (
 	RecordFailure   Action = "recordFailure"
 	ForgiveFailures Action = "forgiveFailures" // a human has it tried again
 	WaitAndGoOn     Action = "waitAndGoOn"     // the turn is taken up again when the trouble has passed
-	Correct         Action = "correct"         // whoever decided is told what was wrong
+	Correct         Action = "correct"         // the decider learns what was wrong
 	FallBack        Action = "fallBack"        // the deterministic rules decide, openly
 	SkipTheStep     Action = "skipStep"
 	CleanUp         Action = "cleanUp" // of a task: plan, documents, history
@@ -77,7 +77,7 @@ var Table = []Row{
 	{From: live, On: ArbiterError, If: []Guard{RulesCanDecide}, To: Same, Do: []Action{FallBack}},
 	{From: live, On: ArbiterError, To: Error},
 
-	// Handling errors. Where nothing is left to try the run fails; else whoever
+	// Handling errors. Where nothing is left to try the run fails; else the one who
 	// decides chooses among the recovery options.
 	{From: []State{Error}, On: Always, If: []Guard{MaxFailuresReached}, To: Failed, Do: []Action{EndFailed}},
 

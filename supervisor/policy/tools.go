@@ -91,7 +91,7 @@ func knownTool(tool string) bool {
 	return slices.ContainsFunc(known, func(tools map[string]bool) bool { return tools[tool] })
 }
 
-// AskedByCLI reports whether a tool is one that Claude Code asks for by itself, so that what
+// AskedByCLI reports whether a tool is one that Claude Code asks for itself, so that what
 // no rule and no mode decides may be left to it.
 func AskedByCLI(tool string) bool {
 	return readers[tool] || editors[tool] || leftToCLI[tool] || strings.HasPrefix(tool, "mcp__") && knownTool(tool)

@@ -1,4 +1,4 @@
-// Package prompts holds what the agents are told about their role, and what whoever
+// Package prompts holds what the agents read about their role, and what the model that
 // decides reads: text templates embedded in the binary. Those of decisions can be
 // overridden by the user's own ([Set]), which can neither hang nor read anything. It is pure.
 package prompts
@@ -45,7 +45,7 @@ type Orchestrator struct {
 	Rehearsal  bool
 }
 
-// Reminder fills in what an agent is told again after a compaction.
+// Reminder fills in what an agent reads again after a compaction.
 type Reminder struct {
 	Arbiter   bool
 	ID, Name  string

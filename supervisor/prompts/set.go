@@ -43,12 +43,12 @@ func Source(name string) (string, bool) {
 	return string(text), true
 }
 
-// Brief fills in what an Orchestrator is told that the Arbiter did not brief itself.
+// Brief fills in the brief of an Orchestrator to which the Arbiter gave none.
 type Brief struct {
 	Input   decision.SelectAgentInput
 	Mode    string // empty: none
 	Reason  string // why it was chosen
-	Message string // what whoever decided wants it told beside; may be empty
+	Message string // the decider's message; may be empty
 	Aside   bool   // Message is all that it is to do: no step of the plan is its own
 }
 
@@ -157,17 +157,17 @@ func meterWithin(list *parse.ListNode) {
 	}
 }
 
-// Select renders what whoever selects an agent reads.
+// Select renders the prompt for the choice of an agent.
 func (s *Set) Select(in decision.SelectAgentInput) (system, prompt string, err error) {
 	return s.both(selectFile, selectData(in))
 }
 
-// Evaluate renders what whoever judges progress reads.
+// Evaluate renders the prompt for the judgement of progress.
 func (s *Set) Evaluate(in decision.EvaluateProgressInput) (system, prompt string, err error) {
 	return s.both(evaluateFile, evaluateData(in))
 }
 
-// Brief renders what an Orchestrator is told.
+// Brief renders an Orchestrator's brief.
 func (s *Set) Brief(b Brief) (string, error) {
 	data := briefData{selectData: selectData(b.Input), Mode: b.Mode, Reason: b.Reason, Message: b.Message,
 		Aside: b.Aside}

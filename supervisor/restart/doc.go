@@ -3,7 +3,7 @@
 //
 // [Decide] is a pure function of the policy, the history of the run, the exit and
 // the time. Jitter is a hash of the exit's Seed, so that the same inputs fold to the
-// same decisions. Whoever acts on a decision adds it to the history:
+// same decisions. The caller adds a decision that it carries out to the history:
 //
 //	d := restart.Decide(policy, history, exit, now)
 //	history = history.Add(policy, d.Entry(exit, now), now)
@@ -22,5 +22,5 @@
 //     place in the queue, for a limit at most MaxWait – also when the clock went back
 //     and the history lies in the future.
 //
-// The package is a leaf: no state, no goroutines, no clock, no imports of ours.
+// The package is a leaf: no state, no goroutines, no clock, no imports from this module.
 package restart

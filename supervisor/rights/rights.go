@@ -84,7 +84,7 @@ var rights = func() map[Party]map[Method]bool {
 				verdict.KindDone),
 			[]Method{ToArbiter},
 		),
-		ASubagent:     rightsOf(), // it speaks to whoever called it
+		ASubagent:     rightsOf(), // it speaks to its caller
 		TheSupervisor: rightsOf([]Method{ToHuman, ToArbiter, ToOrchestrator}),
 		ADescendant:   rightsOf([]Method{Hook}),
 	}

@@ -27,7 +27,7 @@ type RunningTool struct {
 	Tool, ToolUse string
 	What          string // its command, path or pattern
 	Since         time.Time
-	Cut           bool `json:",omitempty"` // its process has ended: it is told until the agent does another thing
+	Cut           bool `json:",omitempty"` // its process has ended: shown until the agent does another thing
 }
 
 // AgentWork says what an Orchestrator has to do, and how far it has come.

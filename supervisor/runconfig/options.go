@@ -65,7 +65,7 @@ type Options struct {
 	PermissionWait   time.Duration  // an unanswered permission request is denied then
 	MaxWait          time.Duration  // for a usage limit or an overload to pass; negative: not at all
 	WatchEvery       time.Duration  // distance of looks at each agent, 0: the default
-	QuietAfter       time.Duration  `json:",omitempty"` // silence of an agent that is told; 0: none is
+	QuietAfter       time.Duration  `json:",omitempty"` // silence of an agent that is reported; 0: none
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
 

@@ -20,7 +20,7 @@ type requests[R any] struct {
 	waiting map[string]chan R
 }
 
-// answer hands r to whoever waits under a name, if somebody still does. The channel has
+// answer hands r to the caller that waits under a name, if it still does. The channel has
 // room for it, so nobody blocks.
 func (q *requests[R]) answer(name string, r R) {
 	if ch := q.expect(name, nil); ch != nil {

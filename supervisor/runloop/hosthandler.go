@@ -22,7 +22,7 @@ type hostHandler struct {
 
 // Event implements bridge.Handler.
 //
-// What a terminal shows is none of the loop's business: whoever shows it takes it off before.
+// The loop ignores the output of a terminal: the client that shows it takes it before.
 func (h hostHandler) Event(e bridge.Event) {
 	if _, ok := e.Body.(bridge.PTY); ok {
 		return

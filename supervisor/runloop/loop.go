@@ -107,7 +107,7 @@ type Loop struct {
 	grants Grants // nil: nothing is kept for later runs
 	fault  *Fault
 
-	strangers map[string]bool // that a human was told of
+	unknowns map[string]bool // agents that a human was told of
 
 	images Images // nil: messages have none
 
@@ -118,7 +118,7 @@ type Loop struct {
 	keepTrust func(ctx context.Context, hash string) error
 }
 
-// Fault is a panic of ours, for the crash report.
+// Fault is a panic of Arbiter, for the crash report.
 type Fault struct {
 	Panic string
 	Stack []byte

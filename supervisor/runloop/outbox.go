@@ -103,7 +103,7 @@ func (l *Loop) Trouble(err error) {
 	l.books.hint()
 }
 
-// await has effects, and what is told of them, wait for all that is recorded.
+// await lets effects, and their events, wait for all that is recorded.
 func (b *outbox) await(u undone) {
 	if len(u.effects) > 0 || len(u.Told) > 0 {
 		u.upTo = b.last
@@ -158,7 +158,7 @@ func (l *Loop) say(at time.Time, e contract.Event) {
 	l.sink(at, e)
 }
 
-// tell adds to the event log what is told by an input that is on disk.
+// tell adds the events of an input that is on disk to the event log.
 func (l *Loop) tell(u supervisor.Waiting) {
 	b := &l.books
 	if b.journal == nil || b.givenUp || len(u.Told) == 0 {
@@ -248,7 +248,7 @@ func (l *Loop) tellTrouble() {
 			Category: bridge.CatInternal,
 			Message:  "the journal cannot be written: " + *now + "; nothing new is accepted until it can",
 			RecoveryOptions: []string{
-				"make room, or make the state directory writable; the run goes on by itself then"},
+				"make room, or make the state directory writable; the run then goes on without further action"},
 		}
 	}
 	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
@@ -285,7 +285,7 @@ func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 	switch f := in.Body.(type) {
 	case input.Command:
 		if _, halt := f.Command.Body.(contract.Halt); halt {
-			return false // the kill switch waits for no disk; that it was heard is told when it is recorded
+			return false // the kill switch waits for no disk; it is acknowledged when it is recorded
 		}
 		l.reject(f, "the journal cannot be written ("+*trouble+"): nothing is accepted until it can")
 		return true
@@ -301,7 +301,7 @@ func (l *Loop) reject(c input.Command, why string) {
 }
 
 // giveUpJournal goes on without a journal, to the end. What waits for it is said
-// where it only tells, and not done, but for the end itself: whoever takes the run up
+// where it only tells, and not done, but for the end itself: the process that resumes the run
 // finds the state before.
 func (l *Loop) giveUpJournal(ctx context.Context) {
 	b := &l.books

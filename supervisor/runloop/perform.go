@@ -166,7 +166,7 @@ func (l *Loop) catch() {
 // faultOf is a panic that was just recovered.
 func faultOf(p any) *Fault { return &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()} }
 
-// bug ends the run over a panic of ours.
+// bug ends the run after a panic of Arbiter.
 func (l *Loop) bug(f *Fault) contract.Exit {
 	l.fault = f
 	l.log.Error("panic", "panic", f.Panic, "stack", string(f.Stack))

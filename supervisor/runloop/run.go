@@ -14,7 +14,7 @@ import (
 )
 
 // Run folds inputs, beginning with first, until the run is over, and returns
-// its exit code. All goroutines it started have ended by then. A panic of ours
+// its exit code. All goroutines it started have ended by then. A panic of Arbiter
 // becomes an `error` event and ExitBug; the bridge then stops the agents.
 func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contract.Exit) {
 	l.ports = ports{lifecycle.Here: port}
@@ -96,7 +96,7 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 	}
 }
 
-// note writes to the log what no face is told.
+// note writes to the log what no frontend receives.
 func (l *Loop) note(f input.Body) {
 	switch f := f.(type) {
 	case input.AgentEvent:

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// The loop's side of trust: whoever loads the workspace's own settings is started only after
+// The loop's side of trust: an agent that loads the workspace's own settings is started only after
 // these were looked at.
 
 // Gate reports whether an agent may be started in the workspace as it is now. Pinned is the

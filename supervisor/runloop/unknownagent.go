@@ -26,11 +26,11 @@ func (l *Loop) unknown(in input.Input) bool {
 		l.permissions.answer(f.Params.Request,
 			bridge.PermissionResult{Behavior: bridge.Deny, Message: "Denied: you are not known here."})
 	}
-	if key := ref.String(); named && !l.strangers[key] && len(l.strangers) < strangersTold {
-		if l.strangers == nil {
-			l.strangers = map[string]bool{}
+	if key := ref.String(); named && !l.unknowns[key] && len(l.unknowns) < maxUnknowns {
+		if l.unknowns == nil {
+			l.unknowns = map[string]bool{}
 		}
-		l.strangers[key] = true
+		l.unknowns[key] = true
 		l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 			Category: bridge.CatProtocol,
 			Message: fmt.Sprintf("something speaks as %.100q, generation %d, and is not heard: %s", ref.ID,
@@ -41,5 +41,5 @@ func (l *Loop) unknown(in input.Input) bool {
 	return true
 }
 
-// strangersTold is how many unknown agents are reported to the human.
-const strangersTold = 20
+// maxUnknowns is how many unknown agents are reported to the human.
+const maxUnknowns = 20

@@ -76,7 +76,7 @@ func Approves(channel string) bool {
 // MayNot says to a model that a tool is not for it.
 func MayNot(a *roster.Agent, p bridge.ToolCallParams) error {
 	if p.Subagent != "" {
-		return fmt.Errorf("a subagent may not call %s: tell whoever started you", p.Tool)
+		return fmt.Errorf("a subagent may not call %s: tell the agent that started you", p.Tool)
 	}
 	return fmt.Errorf("%s has no tool %s", a.ID, p.Tool)
 }

@@ -64,7 +64,7 @@ func finding(name, id string, c *bridge.Changes, trouble []string, took time.Dur
 	if len(c.Files) == 0 {
 		b.WriteString("\nNo file was seen to change.\n")
 	} else {
-		fmt.Fprintf(&b, "\nFiles changed meanwhile, whoever did it: %s\n", files(c.Files))
+		fmt.Fprintf(&b, "\nFiles changed meanwhile, by the human or by others: %s\n", files(c.Files))
 	}
 	if c.Moved {
 		b.WriteString("The repository stands at a commit that does not follow from the one before.\n")

@@ -1,5 +1,5 @@
 // Package takeover follows an agent's session in the hands of a human: how far the takeover
-// has got, what comes next when somebody ends it, and what is told of it afterwards. It is
+// has got, what comes next when somebody ends it, and what is reported afterwards. It is
 // pure: a method returns the next value, and the caller carries out what follows.
 package takeover
 

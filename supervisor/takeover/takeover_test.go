@@ -152,10 +152,10 @@ func TestDigest(t *testing.T) {
 		found  bridge.InspectResult
 		failed string
 	}{
-		"1 message typed":             {found: bridge.InspectResult{Changes: &bridge.Changes{Words: 1}}},
-		"whoever did it: a.go":        {found: bridge.InspectResult{Changes: &bridge.Changes{Files: []string{"a.go"}}}},
-		"Not seen: no transcript":     {failed: "no transcript"},
-		"Not seen: a repository lost": {found: bridge.InspectResult{Trouble: []string{"a repository lost"}}},
+		"1 message typed":                 {found: bridge.InspectResult{Changes: &bridge.Changes{Words: 1}}},
+		"by the human or by others: a.go": {found: bridge.InspectResult{Changes: &bridge.Changes{Files: []string{"a.go"}}}},
+		"Not seen: no transcript":         {failed: "no transcript"},
+		"Not seen: a repository lost":     {found: bridge.InspectResult{Trouble: []string{"a repository lost"}}},
 	} {
 		if d := x.Digest("Orchestrator I", "orch-1", began, c.found, c.failed); d.Idle ||
 			!strings.Contains(d.Finding, want) {

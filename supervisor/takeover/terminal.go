@@ -27,7 +27,7 @@ const inHumanHands = "\n\nFor now the human has your session in a terminal and s
 	"an envelope. Answer in plain words: no verdict is asked for, and the tools of mcp__arbiter are not at hand " +
 	"until the session is given back."
 
-// TurnCutOff is told to an agent whose turn a takeover has cut off.
+// TurnCutOff is sent to an agent whose turn a takeover has cut off.
 const TurnCutOff = "Your last turn under the supervisor was cut off when the human took your session over. What you " +
 	"were doing then may or may not have happened, and the human may have done it, changed it or told you otherwise " +
 	"since: " +

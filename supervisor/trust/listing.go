@@ -12,7 +12,7 @@ import (
 // Kinds of items.
 const (
 	KindSettings    = "settings"     // a settings file as a whole
-	KindHook        = "hook"         // a command that runs by itself
+	KindHook        = "hook"         // a command that runs unasked
 	KindHelper      = "helper"       // a command that settings name for keys, headers, the status line
 	KindEnv         = "env"          // a variable of the agents' environment
 	KindPermission  = "permissions"  // rules, modes and directories
@@ -35,7 +35,7 @@ const (
 )
 
 // Item is one thing that a workspace brings along. Name and What are as they were found:
-// whoever shows them cleans them.
+// frontends clean them.
 type Item struct {
 	Kind   string `json:"kind"`
 	File   string `json:"file"`           // below the workspace's root, or absolute
@@ -116,7 +116,7 @@ type Change struct {
 }
 
 // Diff tells what counts in one listing and not, or otherwise, in the other. A file as a
-// whole is left out where something in it is told.
+// whole is left out where something in it is listed.
 func Diff(old, now Listing) []Change {
 	type key struct{ kind, file, name string }
 	index := func(l Listing) map[key]Item {

@@ -86,7 +86,7 @@ func (p *Picker) SetFilter(filter string) {
 // Filtering has letters go to the filter from the beginning, and Esc leave the list at once.
 func (p *Picker) Filtering() { p.typing, p.eager = true, true }
 
-// Filter is what is filtered by; typing says whether letters go there.
+// Filter is what is filtered by; typing: letters go there.
 func (p *Picker) Filter() (filter string, typing bool) { return p.filter, p.typing }
 
 // Current is the row that the cursor is on.

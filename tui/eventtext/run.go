@@ -181,5 +181,5 @@ func capital(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// Lower begins a sentence of ours with a small letter.
+// Lower begins one of this package's sentences with a small letter.
 func Lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }

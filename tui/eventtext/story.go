@@ -60,7 +60,7 @@ func (s *Story) Tell(at time.Time, e contract.Event) string {
 func (s *Story) words(at time.Time, e contract.Event) string {
 	switch b := e.Body.(type) {
 	case contract.ToolUse:
-		if b.Subagent == "" && !strings.HasPrefix(b.Tool, "mcp__arbiter__") { // what those lead to is told
+		if b.Subagent == "" && !strings.HasPrefix(b.Tool, "mcp__arbiter__") { // the story has what those lead to
 			call := callText(b.Tool, b.Input)
 			if s.dir != "" { // paths as the agent means them
 				call = strings.ReplaceAll(call, s.dir+"/", "")
@@ -106,7 +106,7 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 		}
 		b.Text, _, _ = strings.Cut(b.Text, contract.BriefCompany) // the same note in each
 		if b.Kind == "handoff" || b.Kind == "done" {
-			b.Text, _, _ = strings.Cut(b.Text, "\n\n## ") // its document is told beside it
+			b.Text, _, _ = strings.Cut(b.Text, "\n\n## ") // its document has an event of its own
 		}
 		e.Body = b
 	case contract.Decision:

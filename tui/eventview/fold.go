@@ -17,7 +17,7 @@ const (
 	foldSlack  = 2 // so few more are shown at once
 )
 
-// body lays prose out, folded to keep lines unless the card is open. It says whether
+// body lays prose out, folded to keep lines unless the card is open. It reports whether
 // there is more to it than that.
 func (o Options) body(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
 	text = strings.Trim(text, "\n")

@@ -35,7 +35,7 @@ type Options struct {
 type View struct {
 	Gutter   render.Role // the speaker's, or Alert where a human is needed
 	Mark     string      // glyph at the head; empty: none
-	Head     render.Line // who speaks to whom, and when; empty: what is told is quiet
+	Head     render.Line // who speaks to whom, and when; empty for quiet events
 	Lines    []render.Line
 	Foldable bool
 	Indent   int // depth in the tree of subagents, each step IndentColumns wide

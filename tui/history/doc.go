@@ -4,7 +4,7 @@
 //
 // What a run was told stands in its event log: only where is kept here, and it is read there
 // when it is looked at. What was told in earlier process runs is taken up from the log
-// ([Store.Recall]); what is told now is looked for in it when it would have to be written
+// ([Store.Recall]); new events are looked for in it when it would have to be written
 // here ([Store.Past]), and compared, so that no entry ever is another one's. Only what the
 // log does not have, or where there is none, is kept here.
 //
@@ -20,7 +20,7 @@
 // again from time to time.
 //
 // Here is the edge for events: every string of an event passes package sanitize on
-// its way in, whatever the event. Only json.RawMessage stays as it is; whoever
+// its way in, whatever the event. Only json.RawMessage stays as it is; code that
 // decodes it sanitises what comes out.
 //
 // The package starts no goroutine. Close comes last.

@@ -2,7 +2,7 @@ package history
 
 import "github.com/arbiter-cli/arbiter/supervisor/contract"
 
-// maxEdits bounds the messages that are remembered as changed. The next one is told like
+// maxEdits bounds the messages that are remembered as changed. The next one is shown like
 // another message.
 const maxEdits = 4096
 

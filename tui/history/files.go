@@ -49,12 +49,12 @@ func scratch(dir string) (disk, error) {
 		return errors.Join(errs...)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return disk{}, fmt.Errorf("make a place for what is told: %w", err)
+		return disk{}, fmt.Errorf("make a directory for the history: %w", err)
 	}
 	for range 3 {
 		f, err := os.CreateTemp(dir, "history-*")
 		if err != nil {
-			return disk{}, errors.Join(fmt.Errorf("make a file for what is told: %w", err), closeAll())
+			return disk{}, errors.Join(fmt.Errorf("make a file for the history: %w", err), closeAll())
 		}
 		files = append(files, f)
 		if os.Remove(f.Name()) != nil {

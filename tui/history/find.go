@@ -44,7 +44,7 @@ func (c *Store) Find(ctx context.Context, t *Thread, text string, from int, back
 			return i, true
 		}
 		if t.list == nil || r.link == 0 || r.outcome {
-			continue // among all, an outcome is found by itself
+			continue // among all entries, an outcome is an entry of its own
 		}
 		if r, ok := outcomes.record(int(r.link - 1)); ok && outcomes.matches(r, &needle) {
 			return i, true

@@ -95,7 +95,7 @@ func (l *lives) told(e contract.Event) {
 	a := l.byAgent[e.ID]
 	switch b := e.Body.(type) {
 	case contract.Assistant:
-		if a != nil && b.Subagent == "" { // only the main thread's text is told as it arrives
+		if a != nil && b.Subagent == "" { // only the main thread's text is shown as it arrives
 			a.prose = growing{}
 		}
 	case contract.Message:

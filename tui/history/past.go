@@ -49,7 +49,7 @@ func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
 }
 
 // Past sets the log of a run, which the entries for [Store.Recall] are from, and in which
-// from a position on stands what [Store.Add] is told. It reports false where there is one
+// from a position on stand the events of [Store.Add]. It reports false where there is one
 // already. The log stays the caller's, who closes it when nothing is read any more.
 func (c *Store) Past(log *eventlog.Log, from eventlog.Position) bool {
 	if c.past != nil {
@@ -63,7 +63,7 @@ func (c *Store) Past(log *eventlog.Log, from eventlog.Position) bool {
 type follower struct {
 	at      eventlog.Position // in the log: what is before was looked at
 	next    int               // the first entry that can be found there, for those before it come earlier
-	pending int               // all entries before it are in the log, or in a file of ours
+	pending int               // all entries before it are in the log, or in a file of the history
 }
 
 // errAhead ends the walk through a log at an event that we were not told yet.

@@ -189,7 +189,7 @@ func (w *window) reveal(i int) {
 }
 
 // Toggle folds or unfolds the block under the cursor, or if none is in the window the
-// last one there that folds. It says whether there was one.
+// last one there that folds. It reports whether there was one.
 func (v *View) Toggle() bool {
 	v.update()
 	first, last := v.sight()

@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// coder lays out a block of code line by line. A copy goes on by itself.
+// coder lays out a block of code line by line. A copy goes on independently.
 type coder struct {
 	lay   layout
 	lang  *language

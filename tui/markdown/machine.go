@@ -26,7 +26,7 @@ const (
 )
 
 // machine cuts a text into pieces, line by line, and lays each out when it ends. It is
-// a value: a copy goes on by itself, as long as only the lines of one are used.
+// a value: a copy goes on independently, as long as only the lines of one are used.
 type machine struct {
 	lay     layout
 	src     string

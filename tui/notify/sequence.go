@@ -34,7 +34,7 @@ type Terminal struct {
 	Tmux     bool // sequences are wrapped to pass through it
 }
 
-// Detect reads the environment. A terminal that is not known is told by OSC 777: those
+// Detect reads the environment. An unknown terminal gets OSC 777: those
 // that do not know it ignore it.
 func Detect(getenv func(string) string) Terminal {
 	term, program := getenv("TERM"), getenv("TERM_PROGRAM")

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// deaf is how long a dialog that came by itself takes no decision: keys on their way
+// deaf is how long a dialog that opened for an event takes no decision: keys on their way
 // were meant for something else.
 const deaf = 700 * time.Millisecond
 
@@ -51,8 +51,8 @@ func (a *Ask) Annotate(note, unread string) { a.data.Note, a.data.Unread = note,
 // SetLook replaces the look.
 func (a *Ask) SetLook(look *render.Look) { a.look, a.width = look, -1 }
 
-// Arm says that the dialog came by itself at a time: decisions are refused until the
-// keyboard was quiet for a moment. Whoever is in the middle of a word goes on typing
+// Arm notes that the dialog opened for an event at a time: decisions are refused until the
+// keyboard was quiet for a moment. A person in the middle of a word goes on typing
 // it, so that each refused key begins the moment anew.
 func (a *Ask) Arm(at time.Time) { a.armed = at.Add(deaf) }
 

@@ -102,7 +102,7 @@ func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent boo
 		}
 	case contract.Decision:
 		if !v.verbose && (b.Source == "" || b.Source == "session" || b.Source == contract.Human) {
-			return "", false // what it leads to is told
+			return "", false // other lines show what it leads to
 		}
 	case contract.Plan:
 		return v.planned(b, text), false

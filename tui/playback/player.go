@@ -21,7 +21,7 @@ const longestPause = 2 * time.Second
 // step is how far one jump goes, at the speed 1.
 const step = 10 * time.Second
 
-// Stage is told the events. Its methods report false when ctx has ended.
+// Stage receives the events. Its methods report false when ctx has ended.
 type Stage interface {
 	// Tell tells an event. It waits while there is no room.
 	Tell(ctx context.Context, at time.Time, e contract.Event) bool

@@ -1,5 +1,5 @@
 // Package shellcard keeps what a command of the user's own says, and shows it as a card: the end of its output, how it
-// ended, and the text in which an agent is told of it.
+// ended, and the text that an agent reads about it.
 package shellcard
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Bounds of the output, in bytes: what is kept of its end, and what of that an agent is told.
+// Bounds of the output, in bytes: what is kept of its end, and what of that an agent reads.
 const (
 	kept = 128 << 10
 	told = 32 << 10

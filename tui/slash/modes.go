@@ -37,7 +37,7 @@ func Agents(s *supervisor.State) string {
 	return b.String()
 }
 
-// plainText keeps what somebody wrote as a description from becoming a heading of ours.
+// plainText keeps what somebody wrote as a description from becoming a heading of the page.
 func plainText(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	for i, l := range lines {

@@ -10,7 +10,7 @@ import (
 // keeps tcell's two sizes, that of the screen and that of its buffer of cells, the same: see
 // [Screen.drawable]. They change together when tcell looks whether the window's size is
 // another one. But when it begins with a terminal, it asks for the size for its buffer alone.
-// What it is told then is the size that its screen has; the window's own comes with the next look.
+// It then gets the size that its screen has; the window's own comes with the next look.
 type checkedTTY struct {
 	tcell.Tty
 

@@ -15,7 +15,7 @@ const readBy = 50 * time.Millisecond
 // the shell's again, a Ctrl+C – a second one, typed in impatience – has the kernel throw
 // away all output that was not read yet, and with it what switches the alternate screen
 // and the mouse off (seen on Linux 6.18, on a pseudo terminal). Nobody can ask it whether
-// something is left; so for a moment it is told to throw nothing away.
+// something is left; so for a moment nothing may be thrown away.
 type noFlush struct {
 	tcell.Tty
 	line func() (*os.File, error) // the terminal, to be closed

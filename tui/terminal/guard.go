@@ -56,7 +56,7 @@ func Guard(tty tcell.Tty) tcell.Tty { return newGuard(tty) }
 
 func newGuard(tty tcell.Tty) *guard { return &guard{Tty: tty, raw: make([]byte, 64<<10)} }
 
-// Start implements tcell.Tty: whoever had the terminal meanwhile left no half of
+// Start implements tcell.Tty: the program that had the terminal meanwhile left no half of
 // anything.
 func (g *guard) Start() error {
 	g.rest, g.seen, g.pasting, g.lost = nil, 0, false, 0

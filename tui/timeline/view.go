@@ -191,7 +191,7 @@ func (t *Timeline) Point(v *View, now time.Time) (Point, bool) {
 	p := Point{At: axis.Time(v.cursor), Lane: v.laneOf()}
 	if spans := t.under(v, axis, now); len(spans) > 0 && spans[0].Kind != Alive {
 		if from := spans[0].From; v.columnAbs(axis.Place(from)) == v.columnAbs(v.cursor) ||
-			spans[0].Kind > Turn { // of a long turn one means what is told at the cursor
+			spans[0].Kind > Turn { // of a long turn, the events at the cursor count
 			p.At = from
 		}
 	}

@@ -158,7 +158,7 @@ func (s *Screen) Paints() int { return int(s.paints.Load()) }
 // Bells is how often it rang.
 func (s *Screen) Bells() int { return int(s.bells.Load()) }
 
-// resize changes the size; the program is told.
+// resize changes the size and notifies the program.
 func (s *Screen) resize(w, h int) {
 	s.mu.Lock()
 	s.w, s.h, s.seen = w, h, nil

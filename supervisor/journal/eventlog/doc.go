@@ -14,7 +14,7 @@
 // feed). Its `seq` counts the events of the file since the last `session` event, which
 // begins at 1: each process that plays a run counts its own. `record` is what no frontend
 // is told, see below. `n` counts lines from 1. `input` is the number of the input of the
-// journal that the line follows from; 0: from none, the loop said it by itself. `at` is
+// journal that the line follows from; 0: from none, the loop wrote it without an input. `at` is
 // when that input happened, or when the loop said it, as Unix time in nanoseconds.
 //
 // # Records
@@ -39,11 +39,11 @@
 // `sum` is the CRC-32C of the line's bytes from behind it up to the closing brace, seeded
 // with the sum that the line before states (the first: with 0). It finds damage by the disk,
 // lines that are missing, repeated or out of order, and an end that a crash tore. It does
-// not protect against people: whoever can write to the file can work it out again.
+// not protect against people: anyone who can write to the file can compute it again.
 //
 // A line that does not fit is passed over, and reported as damage if good ones follow; where
 // its sum or its line feed is hit, the line behind it cannot be verified, either. What
 // is behind the last good line is the torn end: a crash leaves such, and so does reading
-// while the last line is being written. It is no damage, and whoever writes next cuts it
+// while the last line is being written. It is no damage, and the next writer cuts it
 // off; it holds nothing that was made durable, or it can be made again from the journal.
 package eventlog

@@ -37,7 +37,7 @@ type follower struct {
 	asks    asks
 
 	mu       sync.Mutex
-	expected []string // texts that the client has shown by itself
+	expected []string // texts that the client has shown already
 }
 
 // loading says what becomes of events that are read from the log.
@@ -67,7 +67,7 @@ func (f *follower) wake() {
 	}
 }
 
-// expect says that the client shows a text of the human's by itself.
+// expect notes that the client shows a text of the human without an update.
 func (f *follower) expect(text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

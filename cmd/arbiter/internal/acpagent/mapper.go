@@ -146,7 +146,7 @@ func (m *mapper) home(id string) (session, prefix string) {
 // child is the session of an Orchestrator.
 func (m *mapper) child(id string) string { return m.root + "/" + id }
 
-// agentOf is the agent of a session of ours.
+// agentOf is the agent of an ACP session.
 func agentOf(session string) (root, agent string) {
 	root, agent, _ = strings.Cut(session, "/")
 	return root, agent

@@ -136,7 +136,7 @@ func (m *mapper) between(b contract.Message, id string) []frame {
 	return []frame{{from, sent}, {to, received}}
 }
 
-// prose shows what an agent says by itself: in its own session a message, else a thought.
+// prose shows text of an agent that no verdict carries: in its own session a message, else a thought.
 func (m *mapper) prose(id string, b contract.Assistant) []frame {
 	session, prefix := m.home(id)
 	kind := thoughtChunk

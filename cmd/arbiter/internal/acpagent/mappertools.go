@@ -183,7 +183,7 @@ func (m *mapper) isAsked(callID string) bool {
 	return false
 }
 
-// permission shows how a request was decided. What no human was asked is told by its call.
+// permission shows how a request was decided. A decision without a human is shown with its call.
 func (m *mapper) permission(id string, b contract.Permission) []frame {
 	t, ok := m.asked[b.Request]
 	if !ok {

@@ -70,7 +70,7 @@ func (o *session) start() {
 	}
 }
 
-// leave ends a session and waits until nothing more is told of it.
+// leave ends a session and waits until nothing more is sent about it.
 func (o *session) leave() {
 	o.close()
 	o.mu.Lock()

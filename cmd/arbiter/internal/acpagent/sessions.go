@@ -160,7 +160,7 @@ func (s *server) setOption(p sessionParams) (any, error) {
 	}{s.options(value)}, nil
 }
 
-// setMode changes the permission mode of a session. The client is told by what it did not use itself.
+// setMode changes the permission mode of a session. The client is notified in the way that it did not use itself.
 func (s *server) setMode(id, to string, byMode bool) error {
 	open, agent, err := s.session(id)
 	switch {

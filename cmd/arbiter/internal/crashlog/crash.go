@@ -88,7 +88,7 @@ func (c *Reporter) note(at time.Time, e contract.Event) {
 	}
 }
 
-// Panicked reports a panic of ours.
+// Panicked reports a panic of Arbiter.
 func (c *Reporter) Panicked(f *runloop.Fault) {
 	c.write(time.Now(), "arbiter-program", "panic: "+f.Panic+"\n\n"+string(f.Stack))
 }

@@ -52,7 +52,7 @@ var abilities = []ability{
 	{canTool, "tools of arbiter's own are called (MCP, in its process)", "the Arbiter could summon nobody", Fail},
 	{canSteer, "a word in mid-turn reaches the model in that turn", "it is read with the next message only", Warn},
 	{canPing, "it answers in mid-turn", "a session that hangs is found out late", Warn},
-	{canWarn, "the model is told in mid-turn how full its context is (PostToolUse)",
+	{canWarn, "the model learns during a turn how full its context is (PostToolUse)",
 		"agents would not hand off in time", Fail},
 	{canContext, "it tells with each answer how full its context is", "agents would not hand off in time", Fail},
 	{canFigure, "it says how full its context is (get_context_usage)", "the effective window is not known", Warn},

@@ -54,7 +54,7 @@ func LookForScratch(places, used []string, uid int) []Scratch {
 	return found
 }
 
-// made reports whether a name is one that a program makes up: a beginning of ours, and digits.
+// made reports whether a name is one that a program makes up: a prefix that Arbiter uses, and digits.
 // What a person has called so is left alone.
 func made(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)

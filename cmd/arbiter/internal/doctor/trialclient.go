@@ -40,7 +40,7 @@ func (e *TrialClient) Event(ev bridge.Event) {
 	e.change = make(chan struct{})
 }
 
-// ToolCall implements bridge.Handler: the tool answers when it is told to.
+// ToolCall implements bridge.Handler: the tool answers when the trial lets it.
 func (e *TrialClient) ToolCall(ctx context.Context, _ bridge.ToolCallParams) (bridge.ToolCallResult, error) {
 	e.once.Do(func() { close(e.called) })
 	select {

@@ -35,7 +35,7 @@ type Service struct {
 	// Token reports whether it is the token of the agent whose session it is. A process that
 	// an agent started has to show it.
 	Token func(session, secret string) bool
-	// Report is told what came of an event, after it was answered.
+	// Report is called with the outcome of an event, after it was answered.
 	Report func(bridge.AgentRef, Outcome)
 	// Tokens reads the context of a session from its transcript, 0: nothing there yet;
 	// Written reports whether a transcript holds a tool call yet. Nil: the CLI's are read.

@@ -72,7 +72,7 @@ func tokenOf(request []byte) string {
 	return r.Token
 }
 
-// mayAsk says what is wrong with whoever asks on a conn: another user's process, or one of
+// mayAsk returns why the peer of a conn may not ask: another user's process, or one of
 // an agent's without the token of the agent it speaks for. A person's own session, which no
 // agent started, needs none.
 func (s *Server) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (trouble string) {

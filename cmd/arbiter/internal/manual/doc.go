@@ -3,7 +3,7 @@
 // that is none. All of it is read from the table of commands and flags that the program
 // itself runs on, so none of it can say anything else than what is.
 //
-// What a flag or an argument takes is told by one word, in backquotes in the usage of a
+// One word names what a flag or an argument takes, in backquotes in the usage of a
 // flag, in ArgsUsage of a command: RUN, DIR, FILE, or the choices themselves, on|auto|off.
 // A line is completed by it.
 //

@@ -121,7 +121,7 @@ func (r *roff) text(s string) {
 }
 
 // escape makes text of anything: a hyphen that can be copied, no request at the beginning
-// of a line, and nothing but ASCII, for groff by itself does not expect UTF-8.
+// of a line, and nothing but ASCII, for groff does not expect UTF-8 without an option.
 func escape(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", "\\(ga", "^", `\(ha`, "~", `\(ti`).Replace(s)
 	if strings.HasPrefix(s, ".") {

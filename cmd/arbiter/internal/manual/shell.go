@@ -57,7 +57,7 @@ func Asked(args []string) (shell string, words []string, word string) {
 }
 
 // Answer tells a shell the offer, a word a line, and last what is to be added from files.
-// Bash is told each word from its own last break on; breaks and word are for it.
+// Bash gets each word from its own last break on; breaks and word are for it.
 func Answer(w io.Writer, shell string, o Offer, breaks, word string) {
 	skip := 0
 	if shell == "bash" {

@@ -75,7 +75,7 @@ func visible(list []*cli.Command) []*cli.Command {
 	return slices.DeleteFunc(slices.Clone(list), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
 }
 
-// shown leaves out the flag of help, which the parser adds by itself to some.
+// shown leaves out the flag of help, which the parser adds to some commands.
 func shown(list []cli.Flag) []cli.Flag {
 	return slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool {
 		v, ok := f.(cli.VisibleFlag)

@@ -134,7 +134,7 @@ func (f form) params() *mcp.ElicitParams {
 		properties, required = map[string]any{fieldDecision: decision}, fieldDecision
 	}
 	if f.note {
-		properties[fieldNote] = text("If you deny: what the agent is told")
+		properties[fieldNote] = text("If you deny: a message to the agent")
 	}
 	return &mcp.ElicitParams{Mode: "form", Message: f.message, RequestedSchema: map[string]any{
 		"type": "object", "properties": properties, "required": []string{required}}}

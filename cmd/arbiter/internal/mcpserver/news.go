@@ -12,7 +12,7 @@ import (
 )
 
 // news collects what has happened in a run behind a cursor. It reads the event log alone, so that it is the same
-// whoever plays the run, and after a restart of anything.
+// whichever process plays the run, and after a restart of any of them.
 type news struct {
 	log    *eventlog.Log
 	line   func(contract.Event) string
@@ -133,7 +133,7 @@ func (n *news) result(ctx context.Context) (result *contract.Result, err error) 
 	return result, err
 }
 
-// worth reports whether a model is told of an event: it hears of the work, not of each tool call.
+// worth reports whether a model sees an event: it sees the work, not each tool call.
 func worth(b contract.Body) bool {
 	switch b := b.(type) {
 	case contract.ToolCall, contract.Rejected, contract.Withdrawn, contract.Compact, contract.ContextWarning:

@@ -1,6 +1,6 @@
 // Package ndjson writes the events of a run for a script: one JSON object a line, counted, in
 // order. A [Writer] owns the goroutine that writes, so that a slow, stuck or closed reader
-// never holds the run; Close waits for it as long as it is told to.
+// never holds the run; Close waits for it for a given time.
 package ndjson
 
 import (

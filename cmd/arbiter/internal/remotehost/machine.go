@@ -91,7 +91,7 @@ func (m *Machine) Begin(ctx context.Context, of bridge.Owner, p bridge.RemotePar
 	return info, nil
 }
 
-// cacheSettings are those of the cache: nothing runs in it by itself, and shallow bases are taken.
+// cacheSettings are those of the cache: Git starts no maintenance in it, and shallow bases are accepted.
 var cacheSettings = [][2]string{{"receive.shallowUpdate", "true"}, {"gc.auto", "0"}, {"receive.autogc", "false"},
 	{"maintenance.auto", "false"}, {"core.hooksPath", os.DevNull}}
 

@@ -73,11 +73,11 @@ func Places() []string {
 // over says have ended. It returns what it took away, also with an error.
 func Sweep(places []string, runs string, over func(run string) bool) (removed []string, err error) {
 	if _, err := os.Stat(runs); err != nil {
-		return nil, err // whoever cannot see the runs cannot say which are gone
+		return nil, err // without the list of runs, it is unknown which have ended
 	}
 	var errs []error
 	for _, place := range places {
-		entries, _ := os.ReadDir(place) // one that cannot be read has nothing of ours
+		entries, _ := os.ReadDir(place) // a directory that cannot be read holds no scratch directory
 		for _, e := range entries {
 			dir := filepath.Join(place, e.Name())
 			sockets := strings.HasPrefix(e.Name(), Sockets)

@@ -99,7 +99,7 @@ func find(dir, name string) (*Listener, error) {
 }
 
 // makeWay removes what a killed arbiter has left: its socket, or the link to
-// it with the directory it leads to. Anything else is none of ours.
+// it with the directory it leads to. Anything else is no socket of Arbiter.
 func makeWay(path string) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -61,7 +61,7 @@ func New(s Settings, t Trace, failed func(error)) *Exporter {
 // Trace is the trace that the spans belong to.
 func (e *Exporter) Trace() Trace { return e.trace }
 
-// Add is told an event of the run, and when it happened. It does no I/O.
+// Add takes an event of the run, and the time when it happened. It does no I/O.
 func (e *Exporter) Add(at time.Time, event contract.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

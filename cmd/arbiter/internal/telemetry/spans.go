@@ -93,7 +93,7 @@ func (r *recorder) inner(agent, subagent string) string {
 	return ""
 }
 
-// add is told an event, and when it happened.
+// add takes an event, and the time when it happened.
 func (r *recorder) add(at time.Time, e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Session:
@@ -171,7 +171,7 @@ func (r *recorder) endAgent(at time.Time, id string, attributes map[string]any) 
 	r.end(key{"agent", id, ""}, at, false, attributes)
 }
 
-// check adds the span of a check, which is told when it has ended.
+// check adds the span of a check, whose event comes when it has ended.
 func (r *recorder) check(at time.Time, id string, b contract.Check) {
 	parent := r.inner(id, "")
 	if s := r.open[key{"agent", id, ""}]; s != nil {

@@ -13,7 +13,7 @@ type Trace struct {
 	run     string
 	id      string // 32 hexadecimal digits
 	parent  string // of the run's span, 16 hexadecimal digits; "" if it has none
-	dropped bool   // whoever started arbiter does not record this trace
+	dropped bool   // the program that started arbiter does not record this trace
 }
 
 // NewTrace is the trace of a run. traceparent is what arbiter itself was started with, in the form of W3C Trace

@@ -23,7 +23,7 @@ const (
 type Options struct {
 	Targets []Target
 	Run     string
-	// Failed is told, once for each target, that it did not take a notification. It does not block.
+	// Failed is called once for each target that did not accept a notification. It must not block.
 	Failed func(error)
 }
 

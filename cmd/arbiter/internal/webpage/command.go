@@ -32,7 +32,7 @@ func allowed(c contract.CommandBody) bool {
 	return false
 }
 
-// answer is what the page is told of a request.
+// answer is the reply to a request of the page.
 type answer struct {
 	Accepted bool   `json:"accepted"`
 	Message  string `json:"message,omitempty"`

@@ -6,7 +6,7 @@
 //
 // # Who may
 //
-// Whoever opens the link that the command prints. Its token works once. The browser that redeems it gets two secrets
+// Anyone who opens the link that the command prints. Its token works once. The browser that redeems it gets two secrets
 // of this process: a cookie, which scripts cannot read, and a key in the link's fragment, which the page keeps in its
 // origin's storage and sends with each request for data. Both are needed. A cookie alone would reach every server on
 // the same host, whatever its port: also one that an agent has started.

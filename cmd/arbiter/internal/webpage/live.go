@@ -101,7 +101,7 @@ func (l *connection) run(ctx context.Context) {
 func (l *connection) pass(part any) {
 	events, ok := part.(control.Events)
 	if !ok {
-		return // the end is told when no process plays the run any more
+		return // the end is sent when no process plays the run any more
 	}
 	if events.Skipped > 0 {
 		l.out.send(partSkipped, "", skippedPart{events.Skipped})

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostPast is how many events a page is told of what was before it came.
+	// mostPast is how many earlier events a page receives when it opens.
 	mostPast = 3000
 	// enough is how many bytes of events are sent at once, the last event left aside.
 	enough = 64 << 10

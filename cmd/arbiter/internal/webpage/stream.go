@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// heartbeat is how often a page is told that the connection stands. Proxies end those that are silent.
+// heartbeat is how often a sign of life is sent to a page. Proxies end silent connections.
 const heartbeat = 10 * time.Second
 
 // Tests shorten these.

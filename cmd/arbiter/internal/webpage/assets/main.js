@@ -143,7 +143,7 @@ function controls() {
     const r = await post("/link");
     await ask(r.accepted
       ? { title: "A link for one more browser", link: location.origin + r.link, yes: "", no: "Close",
-        text: "It works once. Whoever opens it can answer for you. Make it only for yourself." }
+        text: "It works once. Anyone who opens it can answer for you, so keep it to yourself." }
       : { title: "No link was made", text: r.message, yes: "", no: "Close" });
   });
   const form = byId("say"), text = byId("text");

@@ -13,7 +13,7 @@ let result = null, last = 0, ended = "", hidden = 0;
 const box = byId("scroll"), feed = byId("feed");
 let following = true, top = 0;
 
-// Whoever scrolls up is left there. What else moves the end away, such as a narrower window, is followed.
+// A reader who has scrolled up stays there. What else moves the end away, such as a narrower window, is followed.
 box.addEventListener("scroll", () => {
   if (box.scrollHeight - box.scrollTop - box.clientHeight < 60) following = true;
   else if (box.scrollTop < top) following = false;
@@ -126,7 +126,7 @@ function message(e) {
 }
 
 function call(e) {
-  if (e.tool.startsWith("mcp__arbiter__")) return null; // what it does is told by an event of its own
+  if (e.tool.startsWith("mcp__arbiter__")) return null; // an event of its own shows what it does
   const state = h("span", { class: "call-state", role: "img", "aria-label": "runs" }, "…");
   const el = h("details", null,
     h("summary", null, state, h("span", { class: "who" }, nameOf(e.id)), h("strong", null, e.tool),
