@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -200,5 +201,58 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 	}
 	if left := h.processes(); len(left) > 0 {
 		t.Errorf("left on the host: %v", left)
+	}
+}
+
+// TestHostByKubectl plays a run by the documented recipe for Kubernetes, against a stand-in for kubectl that behaves as
+// measured: exec leaves its processes behind when the link breaks, and deleting the pod ends them at once. The next
+// bridge does not wait for a lease then.
+func TestHostByKubectl(t *testing.T) {
+	t.Parallel()
+	h := newLinkedHost(t, "")
+	h.survives = true
+	said := filepath.Join(h.dir, "said")
+	kubectl := write(t, fmt.Sprintf(`#!/bin/sh
+echo "$@" >>'%s'
+case "$1" in
+delete) exec far-link '%s' end ;;
+esac
+while [ "$1" != -- ]; do shift; done
+shift
+exec far-link '%s' "$@"
+`, said, h.addr, h.relay.Addr()), h.dir, "kubectl")
+	if err := os.Chmod(kubectl, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var broken atomic.Bool
+	h.heard = func(e overheard) breach {
+		if !e.far || !strings.Contains(e.line, `"event":"tool_use"`) || !broken.CompareAndSwap(false, true) {
+			return breach{}
+		}
+		return breach{func(int) { h.relay.Reset() }, true}
+	}
+	config := write(t, fmt.Sprintf(`hosts:
+  pod:
+    command: ['%[1]s', exec, -i, worker, -c, main, --]
+    end: ['%[1]s', delete, pod, worker, --grace-period=0, --force, --wait]
+    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]
+`, kubectl), t.TempDir(), "config.yaml")
+	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+	s, model := hiredIn(t, players(t)[0], twoHands, repo.Path, "--config", config, "--hosts", "pod", "--lease", "1h",
+		"--allow", "Bash", "--task", "Weave")
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitComplete)
+	if list := model.Problems(); len(list) > 0 || !broken.Load() {
+		t.Errorf("the play left its script: %v\n%s", list, s.dump())
+	}
+	h.sound(s, model)
+	words := textOf(t, said)
+	for _, want := range []string{
+		"exec -i worker -c main -- arbiter bridge --remote\n", "exec -i worker -c main -- git receive-pack /",
+		"exec -i worker -c main -- git upload-pack /", "delete pod worker --grace-period=0 --force --wait\n",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("kubectl was never called with %q:\n%s", want, words)
+		}
 	}
 }
