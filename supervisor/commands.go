@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -177,13 +178,18 @@ func (st *step) chooseAboutTrust(ref, option string) bool {
 	}
 	switch option {
 	case chooseTrust:
-		st.out.Accept(ref, "the workspace is trusted as it is now")
-		st.Options.TrustHash = d.Hash
-		st.do(effect.PinTrust{Hash: d.Hash})
+		if d.Host == lifecycle.Here {
+			st.out.Accept(ref, "the workspace is trusted as it is now")
+			st.Options.TrustHash = d.Hash
+		} else {
+			st.out.Accept(ref, "what agents on host "+d.Host+" bring along is trusted as it is now")
+			st.Lifecycle.Trust(d.Host, d.Hash)
+		}
+		st.do(effect.PinTrust{Host: d.Host, Hash: d.Hash})
 		st.decidedTrust()
 	case chooseWithout:
 		st.out.Accept(ref, "the workspace's own settings are not loaded any more")
-		st.goWithout("the human chose so")
+		st.goWithout(d.Host, "the human chose so")
 	default:
 		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
 	}

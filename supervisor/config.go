@@ -13,7 +13,8 @@ import (
 
 // Configuration is what the process of each agent is started with.
 func (s *State) Configuration() agentconfig.Run {
-	return agentconfig.Run{Dirs: s.Dirs(), Task: s.Task.Text, Plan: s.Task.Plan, Spent: s.Spent()}
+	return agentconfig.Run{Dirs: s.Dirs(), Task: s.Task.Text, Plan: s.Task.Plan, Spent: s.Spent(),
+		Untrusted: s.Lifecycle.Untrusted()}
 }
 
 // Dirs says where the agents work.

@@ -27,24 +27,46 @@ func (st *step) distrusted(id string, f input.NotSpawned) {
 	st.failTakeover(a, f.Message)
 	a.NewSession = a.NewSession || a.Generation == 1 // there is no session yet
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
+	asked := st.Lifecycle.TrustQuestion
 	switch {
-	case !st.Options.Trusted || f.Trust != "" && f.Trust == st.Options.TrustHash:
+	case !st.trusts(a.Host) || f.Trust != "" && f.Trust == st.pinned(a.Host):
 		st.restartProcess(id) // it was decided while it started
-	case st.Lifecycle.TrustQuestion != nil && st.Lifecycle.TrustQuestion.Hash == f.Trust:
+	case asked != nil && asked.Host == a.Host && asked.Hash == f.Trust:
+	case asked != nil && asked.Host != a.Host && a.Host != lifecycle.Here: // it is asked when that is answered
 	case !st.HumanPresent:
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, []string{})
-		st.goWithout("nobody is present to look at it")
+		st.goWithout(a.Host, "nobody is present to look at it")
 	default:
-		st.Lifecycle.TrustQuestion = &lifecycle.TrustQuestion{Hash: f.Trust, At: st.at}
+		st.Lifecycle.TrustQuestion = &lifecycle.TrustQuestion{Host: a.Host, Hash: f.Trust, At: st.at}
 		st.fail(contract.Supervisor, bridge.CatTrust, f.Message, st.TrustOptions())
 	}
 }
 
-// goWithout goes on for the rest of the run without the workspace's own settings.
-func (st *step) goWithout(why string) {
-	st.Options.Trusted, st.Options.TrustHash = false, ""
+// trusts reports whether agents on a host start with the workspace's own settings.
+func (s *State) trusts(host string) bool {
+	return s.Options.Trusted && !s.Lifecycle.Bridge(host).Untrusted
+}
+
+// pinned is the hash of what the human trusts on a host.
+func (s *State) pinned(host string) string {
+	if host == lifecycle.Here {
+		return s.Options.TrustHash
+	}
+	return s.Lifecycle.Bridge(host).TrustHash
+}
+
+// goWithout goes on without the workspace's own settings: on another host until this process of arbiter ends, here
+// and everywhere for the rest of the run.
+func (st *step) goWithout(host, why string) {
+	where := ""
+	if host == lifecycle.Here {
+		st.Options.Trusted, st.Options.TrustHash = false, ""
+	} else {
+		st.Lifecycle.Distrust(host)
+		where = " on host " + host
+	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "the workspace's own settings, hooks, agents and MCP servers " +
-		"are not loaded from here on: " + why})
+		"are not loaded" + where + " from here on: " + why})
 	st.decidedTrust()
 }
 
@@ -59,8 +81,8 @@ func (st *step) decidedTrust() {
 
 // trustAlone decides what nobody can look at any more.
 func (st *step) trustAlone() {
-	if st.Lifecycle.TrustQuestion != nil {
-		st.goWithout("nobody is present to look at it")
+	if q := st.Lifecycle.TrustQuestion; q != nil {
+		st.goWithout(q.Host, "nobody is present to look at it")
 	}
 }
 

@@ -254,3 +254,45 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 		t.Errorf("%d checks", n)
 	}
 }
+
+// TestTrustOnAHost: what agents on a host bring along is asked about for that host alone. Others go on, and what is
+// chosen counts there.
+func TestTrustOnAHost(t *testing.T) {
+	sources := func(p *play, id string) string {
+		spawns := p.spawns(id)
+		return sourcesOf(spawns[len(spawns)-1])
+	}
+	for _, c := range []struct {
+		option, sources, there string
+	}{{"trust", "user,project", "h9"}, {"without", "user", ""}} {
+		p := spread(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
+		far, _ := p.spawnOn("box")
+		p.hostUp("box")
+		p.do(input.Timer{Key: restartKey(p.agent(far).AgentRef)})
+		if got := sources(p, far); got != "user,project" {
+			t.Fatalf("it loads %s", got)
+		}
+		p.refused(far, "h9")
+		if q := p.s.Lifecycle.TrustQuestion; q == nil || q.Host != "box" || q.Hash != "h9" {
+			t.Fatalf("asked: %+v", q)
+		}
+		near := p.onHost("here")
+		other := p.onHost("gpu")
+		nearAgent, otherAgent := p.agent(near), p.agent(other)
+		if !nearAgent.Up() || !otherAgent.Up() || p.agent(far).Status != roster.Down {
+			t.Errorf("here %s, gpu %s, box %s", p.agent(near).Status, p.agent(other).Status, p.agent(far).Status)
+		}
+		p.mustCommand(contract.Choose{Option: c.option})
+		p.do(input.Timer{Key: restartKey(p.agent(far).AgentRef)})
+		if got := sources(p, far); got != c.sources || p.agent(far).Status != roster.Starting {
+			t.Errorf("%s: it loads %s and is %s", c.option, got, p.agent(far).Status)
+		}
+		if got := p.s.Lifecycle.Bridge("box").TrustHash; got != c.there || p.s.Options.TrustHash != "h1" {
+			t.Errorf("%s: pinned %q there, %q here", c.option, got, p.s.Options.TrustHash)
+		}
+		if pins := effects[effect.PinTrust](p); len(pins) != len(c.there)/2 || len(pins) == 1 && pins[0].Host != "box" {
+			t.Errorf("%s: recorded %+v", c.option, pins)
+		}
+		p.folds()
+	}
+}

@@ -46,7 +46,7 @@ func (st *step) cannotTakeOver(a *roster.Agent, id string) string {
 		return id + " is parked, and has no process: choose retry first"
 	case st.Halted:
 		return "everything is halted: continue first"
-	case st.Lifecycle.TrustQuestion != nil:
+	case st.Lifecycle.AwaitsTrust(a.Host):
 		return "no process is started before you have looked at what changed in the workspace: choose " +
 			strings.Join(st.TrustOptions(), ", ")
 	case !st.Lifecycle.IsUp(a.Host):
@@ -108,7 +108,7 @@ func (st *step) takeoverInspected(f input.Inspected) bool {
 func (st *step) openTerminal(a *roster.Agent, f input.Inspected) {
 	a.SetTakeover(a.Takeover.Opens(st.at, f.Result, f.Failed))
 	a.Generation++
-	config := takeover.TerminalConfig(st.Configuration().Config(a), st.Options.Trusted || st.Options.Rehearsal)
+	config := takeover.TerminalConfig(st.Configuration().Config(a), st.trusts(a.Host) || st.Options.Rehearsal)
 	st.do(effect.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: takeover.Cols,
 		Rows: takeover.Rows}})
 }

@@ -179,6 +179,20 @@ func (r *runtimeRun) watchHost(name string, h *hostBridge) {
 	}
 }
 
+// inventory asks the bridge of a host what a directory there brings along.
+func (b *hostBridges) inventory(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
+	h := b.of(host)
+	if h == nil || !h.open {
+		return bridge.InventoryResult{}, bridge.ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
+	defer cancel()
+	return h.client.Inventory(ctx, bridge.InventoryParams{Dir: dir})
+}
+
+// inventoryTimeout bounds one look at what a directory on a host brings along.
+const inventoryTimeout = 30 * time.Second
+
 // worksIn notes the directory of an agent.
 func (b *hostBridges) worksIn(h *hostBridge, agent string, work bridge.WorkResult) {
 	b.mu.Lock()

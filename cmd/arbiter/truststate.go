@@ -1,18 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
@@ -188,94 +183,4 @@ func (c *choices) askInRun() {
 	if t := c.Trusting; !t.Trusted && t.Recorded && t.Was.Hash != "" && !c.Rehearse {
 		c.Options.Trusted, c.Options.TrustHash = true, t.Was.Hash
 	}
-}
-
-// trustGate looks at the workspace before each start of an agent in it.
-type trustGate struct {
-	place, state, run string
-
-	mu   sync.Mutex
-	seen map[string]trust.Listing // by hash: what was trusted, and what was found instead
-}
-
-func (r *runtimeRun) trustGate() *trustGate {
-	t := r.choices.Trusting
-	return &trustGate{
-		place: r.choices.Options.CWD, state: r.choices.StateDir, run: r.choices.Options.Run,
-		seen: map[string]trust.Listing{t.Listing.Hash: t.Listing, t.Was.Hash: t.Was},
-	}
-}
-
-// gate is a runloop.Gate.
-func (w *trustGate) gate(_ context.Context, p bridge.SpawnParams, pinned string) error {
-	now, err := trust.Inventory(w.place, ownConfiguration()...)
-	if err != nil {
-		return err
-	}
-	if now.Hash == pinned {
-		return w.ownGate(p.Config.CWD, now)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	text := "the workspace is not as it was trusted"
-	if was, ok := w.seen[pinned]; ok {
-		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), toldChanges), 600)
-	}
-	w.seen[now.Hash] = now
-	return &runloop.Untrusted{Message: text, Hash: now.Hash}
-}
-
-// ownGate refuses an agent whose own directory, a worktree or a clone, has settings that the trusted workspace does not
-// have: another agent has changed them. The directory may lack some.
-func (w *trustGate) ownGate(dir string, trusted trust.Listing) error {
-	if dir == w.place {
-		return nil
-	}
-	own, err := trust.Inventory(dir, ownConfiguration()...)
-	if err != nil {
-		return err
-	}
-	// What is read of the user's work tree, too, is as it was trusted.
-	return untrusted(dir, trust.News(trusted, own, trusted.Root+string(filepath.Separator)))
-}
-
-// farGate is ownGate for an agent on another host, of whose directory that host's bridge made the inventory. What a
-// host says is held against what a human trusted here: a host can hide what it has, and not have it trusted.
-func (w *trustGate) farGate(dir string, pinned string, r bridge.InventoryResult) error {
-	w.mu.Lock()
-	trusted, known := w.seen[pinned]
-	w.mu.Unlock()
-	if !known {
-		return fmt.Errorf("%s: what was trusted is not known any more", dir)
-	}
-	items := make([]trust.Item, len(r.Items))
-	for i, item := range r.Items {
-		items[i] = trust.Item{Kind: item.Kind, File: item.File, Name: item.Name, What: item.What, SHA256: item.SHA256}
-	}
-	return untrusted(dir, trust.News(trusted, trust.Listed(r.Dir, r.Root, items), ""))
-}
-
-// untrusted says what of a directory is not trusted.
-func untrusted(dir string, news []trust.Change) error {
-	if len(news) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
-		"the workspace",
-		dir, sanitize.Line(trust.Summary(news, toldChanges), 600))
-}
-
-// record keeps what the human trusted in the run, if it is still that.
-func (w *trustGate) record(_ context.Context, hash string) error {
-	w.mu.Lock()
-	l, ok := w.seen[hash]
-	w.mu.Unlock()
-	if !ok {
-		return fmt.Errorf("what was trusted is not known any more")
-	}
-	store, err := trust.Open(w.state)
-	if err != nil {
-		return err
-	}
-	return store.Trust(w.place, l, "a choice in run "+w.run, time.Now())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/remotehost"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
@@ -38,9 +40,10 @@ func TestSettingsOfAWorktree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &trustGate{place: place, seen: map[string]trust.Listing{listing.Hash: listing}}
+	w := &trustGate{place: place, seen: map[string]trust.Listing{seenAs("", listing.Hash): listing}}
 	start := func() error {
-		return w.gate(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}}, listing.Hash)
+		return w.gate(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
+			runloop.Pinned{Workspace: listing.Hash})
 	}
 	if err := start(); err != nil {
 		t.Errorf("without settings: %v", err)
@@ -73,25 +76,54 @@ func TestSettingsOnAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &trustGate{place: place, seen: map[string]trust.Listing{trusted.Hash: trusted}}
-	start := func() error {
-		r, err := (&remotehost.Machine{}).Inventory(t.Context(), bridge.InventoryParams{Dir: there})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w.farGate(there, trusted.Hash, r)
+	state := t.TempDir()
+	newGate := func() *trustGate {
+		return &trustGate{place: place, state: state, seen: map[string]trust.Listing{seenAs("", trusted.Hash): trusted},
+			inventory: func(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
+				if host != "box" {
+					return bridge.InventoryResult{}, bridge.ErrClosed
+				}
+				return (&remotehost.Machine{}).Inventory(ctx, bridge.InventoryParams{Dir: dir})
+			}}
 	}
-	if err := start(); err != nil {
+	w := newGate()
+	start := func(p runloop.Pinned) error {
+		return w.gate(t.Context(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: there}}, p)
+	}
+	pinned := runloop.Pinned{Workspace: trusted.Hash, Host: "box"}
+	if err := start(pinned); err != nil {
 		t.Errorf("the same settings in another place: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(there, ".claude", "settings.json"), []byte(`{"apiKeyHelper":"curl evil"}`),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := start(); err == nil || !strings.Contains(err.Error(), "not trusted") {
-		t.Errorf("a helper that was not trusted: %v", err)
+	var asked *runloop.Untrusted
+	if err := start(pinned); !errors.As(err, &asked) || asked.Hash == "" || !strings.Contains(asked.Message, "host box: ") {
+		t.Fatalf("a helper that was not trusted: %v", err)
 	}
-	if err := w.farGate(there, "another hash", bridge.InventoryResult{}); err == nil {
+	answered := pinned
+	answered.There = asked.Hash
+	if err := start(answered); err != nil {
+		t.Errorf("after the human's answer: %v", err)
+	}
+	if err := w.record(t.Context(), "box", asked.Hash); err != nil {
+		t.Fatal(err)
+	}
+	w = newGate() // another process
+	if err := start(pinned); err != nil {
+		t.Errorf("what was recorded: %v", err)
+	}
+	if err := start(runloop.Pinned{Workspace: trusted.Hash, Host: "gpu"}); !errors.Is(err, bridge.ErrClosed) {
+		t.Errorf("a host that is lost: %v", err)
+	}
+	if err := start(runloop.Pinned{Workspace: "another hash", Host: "box"}); err == nil {
 		t.Error("what was never trusted is trusted on a host")
+	}
+	if err := os.Remove(filepath.Join(there, ".git", "HEAD")); err != nil || os.RemoveAll(there) != nil {
+		t.Fatal(err)
+	}
+	if err := start(pinned); err == nil || errors.As(err, new(*runloop.Untrusted)) {
+		t.Errorf("a directory that cannot be read: %v", err)
 	}
 }

@@ -24,6 +24,8 @@ type Run struct {
 	Task  string // what the human wants
 	Plan  []contract.Step
 	Spent float64 // US dollars, by all agents
+	// Untrusted are other hosts where agents start without the workspace's settings.
+	Untrusted []string
 }
 
 // Config is what an agent's process is started with (and what its role may do).
@@ -40,7 +42,7 @@ func (r Run) Config(a *roster.Agent) bridge.AgentConfig {
 		Env:             o.Env,
 		StartTimeoutMS:  int(o.StartTimeout.Milliseconds()),
 	}
-	trusted := o.Trusted && a.Host == "" // the workspace's settings on another host are not compared with the trusted ones
+	trusted := o.Trusted && !slices.Contains(r.Untrusted, a.Host)
 	if trusted {
 		c.SettingSources = []string{"user", "project"}
 	}

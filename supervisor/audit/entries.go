@@ -199,7 +199,7 @@ func entriesOfEffect(e effect.Effect, after *supervisor.State) (d entries) {
 	case effect.RunCheck:
 		d.add("check", e.Agent.ID, "request", e.Request, "number", e.Number, "command", Text(e.Params.Command))
 	case effect.PinTrust:
-		d.add("trust", "", "hash", e.Hash)
+		d.add("trust", "", "host", e.Host, "hash", e.Hash)
 	case effect.DropBridge:
 		d.add("bridge_dropped", "")
 	case effect.Finish:

@@ -80,8 +80,9 @@ type (
 	// OpenBridge starts a bridge on a host, in place of one that is gone or was never there →
 	// BridgeBack or BridgeFailed.
 	OpenBridge struct{ Host string }
-	// PinTrust records that the human trusts the workspace as it is now → TrustRecorded.
-	PinTrust struct{ Hash string }
+	// PinTrust records that the human trusts the workspace, or what agents on another host bring along, as it is now
+	// → TrustRecorded.
+	PinTrust struct{ Host, Hash string }
 	// Shutdown ends all agents → Stopped.
 	Shutdown struct{ Fast bool }
 	// OpenPTY opens an agent's session in a terminal → PTYOpened; its end comes as `done`.

@@ -93,7 +93,13 @@ func choices(s *supervisor.State) []Item {
 	var list []Item
 	if q := s.Lifecycle.TrustQuestion; q != nil {
 		text := "The workspace is not as it was trusted. No agent starts until you have looked at it."
-		if q.Hash == "" {
+		switch {
+		case q.Host != lifecycle.Here && q.Hash == "":
+			text = "What agents on host " + q.Host + " bring along cannot be read. None starts there until you have chosen."
+		case q.Host != lifecycle.Here:
+			text = "Agents on host " + q.Host + " have settings that you have not trusted. None starts there until you " +
+				"have looked at it."
+		case q.Hash == "":
 			text = "What the workspace brings along cannot be read. No agent starts until you have chosen."
 		}
 		list = append(list, Item{

@@ -29,6 +29,9 @@ type Bridge struct {
 	// Until is when everything that an earlier bridge started on another host has ended. None is started there before.
 	Until  time.Time `json:",omitzero"`
 	Parked bool      `json:",omitempty"` // it is not tried again before a human says so
+
+	TrustHash string `json:",omitempty"` // of settings on another host that the human trusts beside those of the workspace
+	Untrusted bool   `json:",omitempty"` // agents on another host start without the workspace's settings
 }
 
 // Status is where another host stands, as event `host` names it.

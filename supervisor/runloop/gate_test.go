@@ -25,15 +25,16 @@ func TestGate(t *testing.T) {
 		var mu sync.Mutex
 		var asked, kept []string
 		now := "h2"
-		n.loop.Trusts(func(_ context.Context, p bridge.SpawnParams, pinned string) error {
+		n.loop.Trusts(func(_ context.Context, p bridge.SpawnParams, trusted Pinned) error {
 			mu.Lock()
 			defer mu.Unlock()
+			pinned := trusted.Workspace
 			asked = append(asked, p.ID+" "+pinned)
 			if pinned != now {
 				return &Untrusted{Message: "changed", Hash: now}
 			}
 			return nil
-		}, func(_ context.Context, hash string) error {
+		}, func(_ context.Context, _, hash string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			kept = append(kept, hash)

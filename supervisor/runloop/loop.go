@@ -115,7 +115,7 @@ type Loop struct {
 	pieces mask.Pieces
 
 	gate      Gate // nil: nothing of the workspace is looked at
-	keepTrust func(ctx context.Context, hash string) error
+	keepTrust func(ctx context.Context, host, hash string) error
 }
 
 // Fault is a panic of Arbiter, for the crash report.

@@ -82,7 +82,7 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		to := port(e.Agent.ID)
 		l.lane(e.Agent.ID).push(l, timed(ctx, modelDeadline, func(ctx context.Context) { l.setModel(ctx, to, e) }))
 	case effect.PinTrust:
-		l.work(func() { l.pin(ctx, e.Hash) })
+		l.work(func() { l.pin(ctx, e.Host, e.Hash) })
 	case effect.DropBridge:
 		if l.drop != nil {
 			l.work(func() { l.drop(e.Host) })

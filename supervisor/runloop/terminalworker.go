@@ -20,6 +20,9 @@ func (l *Loop) Terminal(setup Setup) { l.setup = setup }
 // openPTY opens an agent's session in a terminal.
 func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
 	if err := l.refusal(ctx, bridge.SpawnParams{AgentRef: p.AgentRef, Config: p.Config}); err != nil {
+		if errors.Is(err, bridge.ErrClosed) {
+			return // told once, as BridgeLost
+		}
 		l.Put(input.PTYOpened{Agent: p.AgentRef, Failed: err.Error()})
 		return
 	}

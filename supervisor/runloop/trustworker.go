@@ -12,11 +12,17 @@ import (
 // The loop's side of trust: an agent that loads the workspace's own settings is started only after
 // these were looked at.
 
-// Gate reports whether an agent may be started in the workspace as it is now. Pinned is the
-// hash of what was trusted. An [*Untrusted] says that it is not that any more; any other
-// error, that it cannot be told. It is called right before each start of an agent that
+// Gate reports whether an agent may be started in the workspace as it is now. An [*Untrusted] says that it is not as it
+// was trusted any more; any other error, that it cannot be told. It is called right before each start of an agent that
 // loads the workspace's own settings, on a worker.
-type Gate func(ctx context.Context, p bridge.SpawnParams, pinned string) error
+type Gate func(ctx context.Context, p bridge.SpawnParams, trusted Pinned) error
+
+// Pinned is what the human trusts, by hashes.
+type Pinned struct {
+	Workspace string // what the workspace brings along
+	Host      string // where the agent is started; [lifecycle.Here]: on this one
+	There     string // what agents on that host may bring along beside; empty: nothing
+}
 
 // Untrusted is the error of a workspace that is not as it was trusted.
 type Untrusted struct {
@@ -28,24 +34,28 @@ func (e *Untrusted) Error() string { return e.Message }
 
 // Trusts sets the gate, and how a trust that the human gave in the run is recorded. Call
 // it before [Loop.Run].
-func (l *Loop) Trusts(gate Gate, record func(ctx context.Context, hash string) error) {
+func (l *Loop) Trusts(gate Gate, record func(ctx context.Context, host, hash string) error) {
 	l.gate, l.keepTrust = gate, record
 }
 
 // refusal is what the gate says against the start of an agent; nil: nothing.
 func (l *Loop) refusal(ctx context.Context, p bridge.SpawnParams) error {
-	pinned := l.state.Load().Options.TrustHash
-	if l.gate == nil || pinned == "" || !loadsWorkspace(p.Config.SettingSources) {
+	s, host := l.state.Load(), l.hostOf(p.ID)
+	trusted := Pinned{Workspace: s.Options.TrustHash, Host: host, There: s.Lifecycle.Bridge(host).TrustHash}
+	if l.gate == nil || trusted.Workspace == "" || !loadsWorkspace(p.Config.SettingSources) {
 		return nil
 	}
-	return l.gate(ctx, p, pinned)
+	return l.gate(ctx, p, trusted)
 }
 
 // passes asks the gate, and puts in what it says against a start.
 func (l *Loop) passes(ctx context.Context, p bridge.SpawnParams) bool {
 	err := l.refusal(ctx, p)
-	if err == nil {
+	switch {
+	case err == nil:
 		return true
+	case errors.Is(err, bridge.ErrClosed):
+		return false // the bridge is gone, which is reported once, as BridgeLost
 	}
 	f := input.NotSpawned{Agent: p.AgentRef, Category: bridge.CatTrust, Message: err.Error()}
 	var u *Untrusted
@@ -62,13 +72,13 @@ func loadsWorkspace(sources []string) bool {
 }
 
 // pin records what the human trusted.
-func (l *Loop) pin(ctx context.Context, hash string) {
+func (l *Loop) pin(ctx context.Context, host, hash string) {
 	f := input.TrustRecorded{Hash: hash}
 	switch {
 	case l.keepTrust == nil:
 		f.Failed = "nothing is recorded in this run"
 	default:
-		if err := l.keepTrust(ctx, hash); err != nil {
+		if err := l.keepTrust(ctx, host, hash); err != nil {
 			f.Failed = err.Error()
 		}
 	}

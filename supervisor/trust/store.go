@@ -22,12 +22,13 @@ const recordVersion = 1
 const maxRecord = 64 << 20
 
 // Store is the directory of what was trusted: a file for each workspace, 0600, in a
-// directory that is the user's own, 0700.
-type Store struct{ dir string }
+// directory that is the user's own, 0700. [Store.On] adds a file for each host where agents of a
+// workspace bring along something else.
+type Store struct{ dir, host string }
 
 // Open makes the directory trust/ in a state directory, or finds it.
 func Open(state string) (Store, error) {
-	s := Store{filepath.Join(state, "trust")}
+	s := Store{dir: filepath.Join(state, "trust")}
 	d, err := statedir.Open(s.dir)
 	if err != nil {
 		return s, fmt.Errorf("open the records of trust: %w", err)
@@ -35,9 +36,15 @@ func Open(state string) (Store, error) {
 	return s, d.Close()
 }
 
+// On returns the store of what is trusted on another host, in directories of agents of a workspace. Workspaces are
+// named by their directories here, listings by those there.
+func (s Store) On(host string) Store { return Store{s.dir, host} }
+
 // Record is what was trusted, by whom and when.
 type Record struct {
 	Version int       `json:"version"`
+	Host    string    `json:"host,omitempty"` // another one, and the workspace here that its agents work for
+	For     string    `json:"for,omitempty"`
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
 	Listing Listing   `json:"listing"`
@@ -52,8 +59,17 @@ func (s Store) path(cwd string) (string, string, error) {
 	if err != nil {
 		return "", "", fmt.Errorf("look for the record of trust: %w", err)
 	}
-	sum := sha256.Sum256([]byte(abs))
+	key := abs
+	if s.host != "" {
+		key = s.host + "\x00" + abs
+	}
+	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:])+".json"), abs, nil
+}
+
+// of reports whether a record is about a workspace, on the host of the store.
+func (r Record) of(s Store, abs string) bool {
+	return r.Host == s.host && (s.host == "" && r.Listing.CWD == abs && r.For == "" || s.host != "" && r.For == abs)
 }
 
 // Trusted returns what was trusted of a workspace, and whether anything was. A record that
@@ -82,7 +98,7 @@ func (s Store) Record(cwd string) (Record, bool, error) {
 	case err != nil:
 	case r.Version != recordVersion:
 		err = fmt.Errorf("it has version %d, this arbiter knows %d", r.Version, recordVersion)
-	case r.Listing.CWD != abs:
+	case !r.of(s, abs):
 		err = errors.New("it is another workspace's")
 	case r.Listing.Hash != hashOf(r.Listing.Items):
 		err = errors.New("it was changed by hand")
@@ -107,10 +123,14 @@ func (s Store) Trust(cwd string, l Listing, by string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if l.CWD != abs || l.Hash != hashOf(l.Items) {
+	r := Record{Version: recordVersion, Host: s.host, By: by, At: at.UTC(), Listing: l}
+	if s.host != "" {
+		r.For = abs
+	}
+	if !r.of(s, abs) || l.Hash != hashOf(l.Items) {
 		return errors.New("record trust: the listing is not that of the workspace")
 	}
-	raw, err := json.MarshalIndent(Record{Version: recordVersion, By: by, At: at.UTC(), Listing: l}, "", "  ")
+	raw, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
 		err = s.write(path, append(raw, '\n'))
 	}
@@ -129,12 +149,15 @@ func (s Store) write(path string, raw []byte) error {
 	return d.Replace(filepath.Base(path), raw)
 }
 
-// Revoke forgets what was trusted of a workspace, and reports whether anything was. A record
-// that cannot be read is forgotten, too.
+// Revoke forgets what was trusted of a workspace, on other hosts, too, and reports whether anything was trusted here. A
+// record that cannot be read is forgotten, too.
 func (s Store) Revoke(cwd string) (bool, error) {
-	path, _, err := s.path(cwd)
+	path, abs, err := s.path(cwd)
 	if err != nil {
 		return false, err
+	}
+	if err := s.revokeElsewhere(abs); err != nil {
+		return false, fmt.Errorf("revoke trust: %w", err)
 	}
 	err = os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,4 +167,17 @@ func (s Store) Revoke(cwd string) (bool, error) {
 		return false, fmt.Errorf("revoke trust: %w", err)
 	}
 	return true, nil
+}
+
+// revokeElsewhere forgets what was trusted of a workspace on other hosts.
+func (s Store) revokeElsewhere(abs string) error {
+	entries, err := os.ReadDir(s.dir)
+	for _, e := range entries {
+		raw, unread := s.read(filepath.Join(s.dir, e.Name()))
+		var r Record
+		if unread == nil && json.Unmarshal(raw, &r) == nil && r.Host != "" && r.For == abs {
+			err = errors.Join(err, os.Remove(filepath.Join(s.dir, e.Name())))
+		}
+	}
+	return err
 }

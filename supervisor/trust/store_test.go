@@ -72,6 +72,51 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestOnAHost: what is trusted on a host counts there alone, for the workspace that its agents work for, and goes with
+// the trust of that workspace.
+func TestOnAHost(t *testing.T) {
+	w, other := rich(t), rich(t)
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	near := w.look("")
+	there := Listed("/far/run/orch-1", "/far/run/orch-1",
+		[]Item{{Kind: KindSettings, File: ".claude/settings.json", SHA256: "aa"}})
+	for _, err := range []error{s.Trust(w.dir, near, "", at), s.On("box").Trust(w.dir, there, "", at),
+		s.On("box").Trust(other.dir, there, "", at)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Trust(w.dir, there, "", at); err == nil {
+		t.Error("what is on a host was recorded as trusted here")
+	}
+	for host, want := range map[string]string{"": near.Hash, "box": there.Hash, "gpu": ""} {
+		if got, ok, err := s.On(host).Trusted(w.dir); err != nil || ok != (want != "") || got.Hash != want {
+			t.Errorf("on %q: %q, %v, %v", host, got.Hash, ok, err)
+		}
+	}
+	forged, _, _ := s.On("gpu").path(w.dir) // the record of one host as that of another
+	path, _, _ := s.On("box").path(w.dir)
+	if raw, err := os.ReadFile(path); err != nil || os.WriteFile(forged, raw, 0o600) != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := s.On("gpu").Trusted(w.dir); ok || err == nil {
+		t.Errorf("the record of another host: %v, %v", ok, err)
+	}
+	if was, err := s.Revoke(w.dir); !was || err != nil {
+		t.Errorf("revoke: %v, %v", was, err)
+	}
+	if _, ok, err := s.On("box").Trusted(w.dir); ok || err != nil {
+		t.Errorf("on the host after that: %v, %v", ok, err)
+	}
+	if _, ok, err := s.On("box").Trusted(other.dir); !ok || err != nil {
+		t.Errorf("of another workspace: %v, %v", ok, err)
+	}
+}
+
 // TestForgedRecords: what is not the user's own record, whole, is no trust.
 func TestForgedRecords(t *testing.T) {
 	w := rich(t)

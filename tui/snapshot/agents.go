@@ -69,13 +69,13 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 		since = a.Takeover.Since
 	case s.Halted && (a.Status == roster.Down || a.Status == roster.Restarting):
 		text, tone = "halted", render.Bad
-	case s.Lifecycle.TrustQuestion != nil && a.Status == roster.Down:
+	case s.Lifecycle.AwaitsTrust(a.Host) && a.Status == roster.Down:
 		text, tone = "needs your trust", render.Alert
 	case a.Status == roster.Down && !s.Lifecycle.IsUp(a.Host) && a.Host != lifecycle.Here:
 		text, tone = hostWaits(s.Lifecycle.Bridge(a.Host))
 	}
 	stall := a.Waiting()
-	if a.Takeover != nil || s.Halted || s.Lifecycle.TrustQuestion != nil || s.Ending != nil {
+	if a.Takeover != nil || s.Halted || s.Lifecycle.AwaitsTrust(a.Host) || s.Ending != nil {
 		stall = nil
 	}
 	line := pages.Agent{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -48,7 +49,7 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 		d.Word, d.Tone = "Ending", render.Warn
 	case s.Halted:
 		d.Word, d.Tone = "Halted", render.Bad
-	case s.Lifecycle.TrustQuestion != nil:
+	case s.Lifecycle.AwaitsTrust(lifecycle.Here):
 		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
 	case s.Paused:
 		d.Word, d.Tone = "Paused", render.Warn

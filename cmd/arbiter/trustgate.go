@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+)
+
+// trustGate looks at the workspace before each start of an agent in it.
+type trustGate struct {
+	place, state, run string
+
+	// inventory is that of a directory on another host. [bridge.ErrClosed] says that the host is lost.
+	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error)
+
+	mu   sync.Mutex
+	seen map[string]trust.Listing // by host and hash: what was trusted, and what was found instead
+}
+
+// seenAs is the key of a listing in [trustGate.seen].
+func seenAs(host, hash string) string { return host + "\x00" + hash }
+
+func (r *runtimeRun) trustGate() *trustGate {
+	t := r.choices.Trusting
+	return &trustGate{
+		place: r.choices.Options.CWD, state: r.choices.StateDir, run: r.choices.Options.Run,
+		inventory: r.hosts.inventory,
+		seen: map[string]trust.Listing{seenAs(lifecycle.Here, t.Listing.Hash): t.Listing,
+			seenAs(lifecycle.Here, t.Was.Hash): t.Was},
+	}
+}
+
+// gate is a runloop.Gate.
+func (w *trustGate) gate(ctx context.Context, p bridge.SpawnParams, pinned runloop.Pinned) error {
+	if pinned.Host != lifecycle.Here {
+		return w.gateElsewhere(ctx, p.Config.CWD, pinned)
+	}
+	now, err := trust.Inventory(w.place, ownConfiguration()...)
+	if err != nil {
+		return err
+	}
+	if now.Hash == pinned.Workspace {
+		return w.ownGate(p.Config.CWD, now)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := "the workspace is not as it was trusted"
+	if was, ok := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]; ok {
+		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), toldChanges), 600)
+	}
+	w.seen[seenAs(lifecycle.Here, now.Hash)] = now
+	return &runloop.Untrusted{Message: text, Hash: now.Hash}
+}
+
+// ownGate refuses an agent whose own directory, a worktree or a clone, has settings that the trusted workspace does not
+// have: another agent has changed them. The directory may lack some.
+func (w *trustGate) ownGate(dir string, trusted trust.Listing) error {
+	if dir == w.place {
+		return nil
+	}
+	own, err := trust.Inventory(dir, ownConfiguration()...)
+	if err != nil {
+		return err
+	}
+	// What is read of the user's work tree, too, is as it was trusted.
+	return untrusted(dir, trust.News(trusted, own, trusted.Root+string(filepath.Separator)))
+}
+
+// gateElsewhere lets an agent start on another host if its directory there brings along nothing that the trusted
+// workspace lacks, or what a human has trusted on that host. What a host says is held against what was trusted here: a
+// host can hide what it has, and not have it trusted.
+func (w *trustGate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pinned) error {
+	w.mu.Lock()
+	trusted, known := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]
+	w.mu.Unlock()
+	if !known {
+		return fmt.Errorf("%s: what was trusted is not known any more", dir)
+	}
+	r, err := w.inventory(ctx, pinned.Host, dir)
+	if err != nil {
+		return fmt.Errorf("host %s: what %s brings along cannot be read: %w", pinned.Host, dir, err)
+	}
+	items := make([]trust.Item, len(r.Items))
+	for i, item := range r.Items {
+		items[i] = trust.Item{Kind: item.Kind, File: item.File, Name: item.Name, What: item.What, SHA256: item.SHA256}
+	}
+	there := trust.Listed(r.Dir, r.Root, items)
+	news := trust.News(trusted, there, "")
+	if len(news) == 0 || there.Hash == pinned.There {
+		return nil
+	}
+	store, err := trust.Open(w.state)
+	if err != nil {
+		return err
+	}
+	if kept, ok, err := store.On(pinned.Host).Trusted(w.place); err == nil && ok && kept.Hash == there.Hash {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[seenAs(pinned.Host, there.Hash)] = there
+	return &runloop.Untrusted{Hash: there.Hash, Message: fmt.Sprintf("host %s: %s has settings that are not trusted: %s",
+		pinned.Host, dir, sanitize.Line(trust.Summary(news, toldChanges), 600))}
+}
+
+// untrusted says what of a directory is not trusted.
+func untrusted(dir string, news []trust.Change) error {
+	if len(news) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
+		"the workspace",
+		dir, sanitize.Line(trust.Summary(news, toldChanges), 600))
+}
+
+// record keeps what the human trusted in the run, if it is still that.
+func (w *trustGate) record(_ context.Context, host, hash string) error {
+	w.mu.Lock()
+	l, ok := w.seen[seenAs(host, hash)]
+	w.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("what was trusted is not known any more")
+	}
+	store, err := trust.Open(w.state)
+	if err != nil {
+		return err
+	}
+	return store.On(host).Trust(w.place, l, "a choice in run "+w.run, time.Now())
+}
