@@ -27,10 +27,13 @@ type conversation struct {
 	terminals Terminals         // may be nil
 	machine   Machine           // may be nil
 	inquiries *inquiries
-	now       func() time.Duration
-	renewed   func(time.Duration)
-	expired   chan struct{} // closed when the lease is over
-	leasing   leasing
+	// onHost are requests to the machine. They outlast `shutdown`: when nobody works there any more, directories can
+	// be removed.
+	onHost  *inquiries
+	now     func() time.Duration
+	renewed func(time.Duration)
+	expired chan struct{} // closed when the lease is over
+	leasing leasing
 
 	mu      sync.Mutex
 	phase   phase
@@ -73,7 +76,7 @@ func (c *conversation) capabilities() (names []string) {
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 	c := &conversation{launcher: s.launcher, version: s.opts.Version, collector: s.opts.Evidence,
 		machine: s.opts.Machine, now: s.opts.Now, renewed: s.opts.Renewed, expired: make(chan struct{}),
-		inquiries: newInquiries()}
+		inquiries: newInquiries(), onHost: newInquiries()}
 	c.querier, _ = s.launcher.(Querier)
 	c.terminals, _ = s.launcher.(Terminals)
 	methods := map[string]handlerFunc{

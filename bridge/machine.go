@@ -73,13 +73,13 @@ func (p PrepareWorkParams) check() error {
 	case p.Subdir != "" && !filepath.IsLocal(p.Subdir):
 		return fmt.Errorf("subdir is not below the work tree: %.100q", p.Subdir)
 	}
-	return checkCommit(p.Base)
+	return checkCommit("base", p.Base)
 }
 
 // checkCommit keeps names of branches, and options, out of git's arguments.
-func checkCommit(id string) error {
+func checkCommit(name, id string) error {
 	if n := len(id); n != 40 && n != 64 || strings.Trim(id, "0123456789abcdef") != "" {
-		return fmt.Errorf("base is no commit: %.100q", id)
+		return fmt.Errorf("%s is no commit: %.100q", name, id)
 	}
 	return nil
 }
@@ -95,7 +95,10 @@ func (p RemoveWorkParams) check() error {
 	if p.Orchestrator < 1 {
 		return errors.New("orchestrator counts from 1")
 	}
-	return nil
+	if p.Head == "" {
+		return nil
+	}
+	return checkCommit("head", p.Head)
 }
 
 // onMachine makes a handler of a method of the host's.
@@ -105,7 +108,7 @@ func onMachine[P, R any](c *conversation, name string, ask func(Machine, context
 		if !c.isRemote() {
 			return none, rpcErrorf(CodeUnsupported, "only a remote bridge has "+name)
 		}
-		return inquire(ctx, c.inquiries, name, func(ctx context.Context) (R, error) { return ask(c.machine, ctx, p) })
+		return inquire(ctx, c.onHost, name, func(ctx context.Context) (R, error) { return ask(c.machine, ctx, p) })
 	})
 }
 

@@ -113,10 +113,13 @@ type CommitWorkResult struct {
 	Trouble []string `json:"trouble,omitempty"` // files that could not be recorded
 }
 
-// RemoveWorkParams saves and removes the directory of an Orchestrator. Its branch stays in the cache.
+// RemoveWorkParams saves and removes the directory of an Orchestrator.
 type RemoveWorkParams struct {
 	Orchestrator int  `json:"orchestrator"`
 	Force        bool `json:"force,omitempty"` // also if not all can be saved
+	// Head is the commit that the client has of its branch: if the branch is there, it goes, too. Empty: the branch
+	// stays in the cache. With the last directory of a run go the base commits that were pushed for it.
+	Head string `json:"head,omitempty"`
 }
 
 // RemoveWorkResult is what was saved of it, in the cache.

@@ -93,7 +93,9 @@ func (c *conversation) end() error {
 	begun := time.Now()
 	c.p.refuseNew()
 	c.endLease()
+	c.onHost.end()
 	report := c.agents.stopAll(endGrace, endHard)
+	report.Unstopped = append(report.Unstopped, c.onHost.wait(max(endFlush, endGrace-time.Since(begun)))...)
 	// What is answered soon may be answered: `initialize` piped into the bridge by
 	// hand, whose writer has closed its end by now.
 	within(max(0, endGrace-time.Since(begun)), c.p.serving.Wait)

@@ -39,7 +39,7 @@ type hostFailure struct {
 func (f *hostFailure) Error() string { return f.Message }
 
 // open starts the host's command with a bridge, and waits for its first answer. keep gets the client as soon as there
-// is one; who keeps it closes it, also after a failure. The error is a [*hostFailure].
+// is one; who keeps it closes it, also after a failure and when ctx ends. The error is a [*hostFailure].
 func (o hostOpening) open(
 	ctx context.Context, keep func(*bridge.Client),
 ) (*bridge.Client, bridge.InitializeResult, error) {
@@ -54,7 +54,7 @@ func (o hostOpening) open(
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = o.env()
-	client, err := bridge.StartProcess(ctx, cmd, o.Handler, o.Log, proctree.Keep)
+	client, err := bridge.StartProcess(context.WithoutCancel(ctx), cmd, o.Handler, o.Log, proctree.Keep)
 	if err != nil {
 		return nil, none, o.failed(err)
 	}

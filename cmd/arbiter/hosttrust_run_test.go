@@ -43,8 +43,8 @@ actors:
     otherwise: *done
 `
 
-// TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and has the same ones, or
-// if a human has trusted those that the host found. Only the real CLI runs hooks.
+// TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and has the same ones,
+// or if a human has trusted those that the host found. Only the real CLI runs hooks.
 func TestTrustedSettingsOnAHost(t *testing.T) {
 	for _, p := range players(t) {
 		if !p.real {

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
@@ -92,6 +95,53 @@ func (w hostWork) bring(ctx context.Context, repo *workspaces.Repo, agent, messa
 		return err
 	})
 	return b, err
+}
+
+// Remove implements [runfiles.Far].
+func (w hostWork) Remove(ctx context.Context, repo *workspaces.Repo, agent, head string) error {
+	h, _, n, err := w.reach(ctx, repo, agent)
+	if err != nil {
+		return err
+	}
+	_, err = h.client.RemoveWork(ctx, bridge.RemoveWorkParams{Orchestrator: n, Head: head})
+	return err
+}
+
+// removeOnHosts removes the directories of Orchestrators on other hosts, in a run that is complete, and says which had
+// to stay there. Nobody works in them any more, and the bridges are still open. Hosts are visited at the same time.
+func (r *runtimeRun) removeOnHosts(ctx context.Context) (said []string) {
+	s := r.loop.Snapshot()
+	dirs, agents := s.Dirs(), map[string][]string{}
+	for _, a := range s.Agents {
+		if a.Host != lifecycle.Here && a.Own.Branch != "" {
+			agents[a.Host] = append(agents[a.Host], a.ID)
+		}
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, host := range slices.Sorted(maps.Keys(agents)) {
+		h := r.hosts.of(host)
+		reachable := h != nil && h.open && h.alive()
+		all.Go(func() {
+			for _, agent := range agents[host] {
+				text := ""
+				where := fmt.Sprintf("in %s on host %s", dirs.Of(agent), host)
+				if reachable {
+					text = r.files.RemoveFar(ctx, agent, where)
+				} else {
+					text = fmt.Sprintf("the directory of %s was left %s, which is out of reach", agent, where)
+				}
+				if text != "" {
+					mu.Lock()
+					said = append(said, text)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(said)
+	return said
 }
 
 // Give implements [runfiles.Far].

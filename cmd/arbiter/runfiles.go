@@ -134,16 +134,17 @@ func (r *runtimeRun) removeDirs(exit contract.Exit) {
 	if r.files == nil || exit != contract.ExitComplete {
 		return
 	}
-	if _, err := os.Lstat(r.files.Workspace.Own); err != nil {
-		return // there were none
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
+	r.leftover = r.removeOnHosts(ctx)
+	if _, err := os.Lstat(r.files.Workspace.Own); err != nil {
+		return // there were none here
+	}
 	said, err := r.files.Remove(ctx)
 	if err != nil {
 		said = append(said, fmt.Sprintf("directories of agents were left in %s: %v", r.files.Workspace.Own, err))
 	}
-	r.leftover = said
+	r.leftover = append(r.leftover, said...)
 }
 
 // noSnapshots says why nothing is recorded.

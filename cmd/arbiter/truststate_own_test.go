@@ -99,7 +99,8 @@ func TestSettingsOnAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked *runloop.Untrusted
-	if err := start(pinned); !errors.As(err, &asked) || asked.Hash == "" || !strings.Contains(asked.Message, "host box: ") {
+	if err := start(pinned); !errors.As(err, &asked) || asked.Hash == "" ||
+		!strings.Contains(asked.Message, "host box: ") {
 		t.Fatalf("a helper that was not trusted: %v", err)
 	}
 	answered := pinned

@@ -2,9 +2,12 @@ package remotehost
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
@@ -102,14 +105,57 @@ func (m *Machine) CommitWork(ctx context.Context, p bridge.CommitWorkParams) (br
 
 // RemoveWork implements [bridge.Machine].
 func (m *Machine) RemoveWork(ctx context.Context, p bridge.RemoveWorkParams) (bridge.RemoveWorkResult, error) {
-	_, dirs, w, err := m.find(ctx, p.Orchestrator)
+	repo, dirs, w, err := m.find(ctx, p.Orchestrator)
 	if err != nil {
 		return bridge.RemoveWorkResult{}, workError(err)
 	}
 	saved, err := dirs.Remove(ctx, w, p.Force)
+	if err == nil && p.Head != "" {
+		err = m.forget(ctx, repo, dirs, w, p.Head)
+	}
 	if err != nil {
 		return bridge.RemoveWorkResult{}, workError(err)
 	}
 	return bridge.RemoveWorkResult{Ref: saved.Ref, Commit: saved.Commit,
 		Trouble: append(saved.Trouble, saved.Nested...)}, nil
+}
+
+// forget removes the branch of a directory that is gone, if the client has all of it. With the last directory of the
+// run it removes what was pushed for the run.
+func (m *Machine) forget(
+	ctx context.Context, repo *workspace.Repo, dirs *worktree.Manager, w worktree.Worktree, head string,
+) error {
+	branch, base := "refs/heads/"+w.Branch, repo.Ref(fmt.Sprintf("orch-%d/base", w.Orchestrator))
+	tips, err := repo.Commits(ctx, branch, base)
+	if err != nil {
+		return err
+	}
+	if tips[0].ID == head {
+		err := repo.Move(ctx, "arbiter: merged", workspace.Update{Ref: branch, Old: head},
+			workspace.Update{Ref: base, Old: tips[1].ID})
+		if err != nil {
+			return err
+		}
+	}
+	left, err := dirs.List()
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	pushed, err := repo.Refs(ctx, "pushed/")
+	if err != nil {
+		return err
+	}
+	var gone []workspace.Update
+	for ref, id := range pushed {
+		gone = append(gone, workspace.Update{Ref: ref, Old: id})
+	}
+	if err := repo.Move(ctx, "arbiter: the run is over", gone...); err != nil {
+		return err
+	}
+	// It is not empty if something of the user's is in it.
+	err = os.Remove(filepath.Join(m.dir, m.run8))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		return nil
+	}
+	return err
 }

@@ -61,12 +61,18 @@ func TestWork(t *testing.T) {
 				t.Errorf("fetched %q", got)
 			}
 			write(t, filepath.Join(w.CWD, "new"), "left\n")
-			saved, err := m.RemoveWork(t.Context(), bridge.RemoveWorkParams{Orchestrator: 1})
+			saved, err := m.RemoveWork(t.Context(), bridge.RemoveWorkParams{Orchestrator: 1, Head: done.Head})
 			if err != nil || saved.Ref == "" {
 				t.Errorf("removed: %+v, %v", saved, err)
 			}
 			if _, err := os.Lstat(w.Dir); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the directory is there: %v", err)
+			}
+			if _, err := os.Lstat(filepath.Dir(w.Dir)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the directory of the run is there: %v", err)
+			}
+			if left := near.Git("ls-remote", info.Cache, "refs/heads/*", "refs/arbiter/*/pushed/*"); left != "" {
+				t.Errorf("left in the cache: %s", left)
 			}
 			near.Git("fetch", "-q", info.Cache, saved.Ref+":refs/heads/saved")
 			if got := near.Git("show", "saved:sub/new"); got != "left" {

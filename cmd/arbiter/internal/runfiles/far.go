@@ -23,6 +23,8 @@ type Far interface {
 	Bring(ctx context.Context, repo *workspace.Repo, agent, message string) (Brought, error)
 	// Give brings a commit to the host where an agent works.
 	Give(ctx context.Context, repo *workspace.Repo, agent, commit string) error
+	// Remove removes the directory of an agent there, and its branch, of which head was brought here.
+	Remove(ctx context.Context, repo *workspace.Repo, agent, head string) error
 }
 
 // Brought is the work of an agent on another host, which is now here.
@@ -96,4 +98,24 @@ func (f *Files) handedFar(ctx context.Context, agent string) (string, error) {
 		return w.Base, nil // nothing was brought yet
 	}
 	return last.ID, err
+}
+
+// RemoveFar removes the directory of an agent on another host, in a run that is over, if the run has all of its work.
+// Otherwise it is kept, and text says so. where names the directory.
+func (f *Files) RemoveFar(ctx context.Context, agent, where string) (text string) {
+	w, head, _, err := f.bring(ctx, agent, "Unfinished work of "+agent)
+	has := false
+	if err == nil {
+		has, err = f.has(ctx, w, head)
+	}
+	if err == nil && has {
+		err = f.far.Remove(ctx, f.repo, agent, head)
+	}
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the directory of %s was left %s: %v", agent, where, err)
+	case !has:
+		return fmt.Sprintf("the work of %s was not merged: it is on branch %s, and %s", agent, w.Branch, where)
+	}
+	return ""
 }
