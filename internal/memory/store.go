@@ -1,13 +1,10 @@
 package memory
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -55,27 +52,14 @@ type Store struct {
 // Open opens the memory of the workspace cwd in the state directory dir, and makes directories that are missing. Mask
 // masks secrets in what is written; nil: known formats only. Close the store.
 func Open(dir, cwd string, mask func(string) string) (*Store, error) {
-	resolved, err := filepath.Abs(cwd)
-	if err == nil {
-		resolved, err = filepath.EvalSymlinks(resolved)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open memory: resolve the workspace: %w", err)
-	}
-	state, err := statedir.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open memory: %w", err)
-	}
-	defer state.Close()
-	own, err := state.Dir(dirName)
+	own, err := statedir.OpenWorkspace(dir, dirName, cwd)
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
 	if mask == nil {
 		mask = sanitize.Redact
 	}
-	sum := sha256.Sum256([]byte(resolved))
-	return &Store{dir: own, mask: mask, cwd: resolved, name: hex.EncodeToString(sum[:])}, nil
+	return &Store{dir: own.Dir, mask: mask, cwd: own.CWD, name: own.Name}, nil
 }
 
 // Close releases the store's directory.

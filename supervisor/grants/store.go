@@ -1,13 +1,10 @@
 package grants
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/statedir"
@@ -32,24 +29,11 @@ type Store struct {
 // directories that are missing. *statedir.UnsafeError if one of them is a link or another
 // user's. Close the store.
 func Open(dir, cwd string) (*Store, error) {
-	resolved, err := filepath.Abs(cwd)
-	if err == nil {
-		resolved, err = filepath.EvalSymlinks(resolved)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open grants: find out which workspace: %w", err)
-	}
-	state, err := statedir.Open(dir)
+	own, err := statedir.OpenWorkspace(dir, dirName, cwd)
 	if err != nil {
 		return nil, fmt.Errorf("open grants: %w", err)
 	}
-	defer state.Close()
-	own, err := state.Dir(dirName)
-	if err != nil {
-		return nil, fmt.Errorf("open grants: %w", err)
-	}
-	sum := sha256.Sum256([]byte(resolved))
-	return &Store{dir: own, cwd: resolved, name: hex.EncodeToString(sum[:])}, nil
+	return &Store{dir: own.Dir, cwd: own.CWD, name: own.Name}, nil
 }
 
 // Close releases the store's directory.
