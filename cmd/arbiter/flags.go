@@ -142,9 +142,9 @@ var settings = slices.Concat(
 		setting{name: "max-cost", kind: kindNumber, value: 0.0, usage: "cost limit of the whole run in US `DOLLARS` (0: no " +
 			"limit)"},
 		setting{name: "max-cost-per-agent", kind: kindNumber, value: 0.0,
-			usage: "an Orchestrator that has cost so many US `DOLLARS` has to hand off (0: no limit)"},
+			usage: "cost limit of one Orchestrator in US `DOLLARS`; then it must hand off (0: no limit)"},
 		setting{name: "max-cost-per-day", kind: kindNumber, value: 0.0,
-			usage: "cost limit of all runs of a day in US `DOLLARS`, rehearsals aside (0: no limit)"},
+			usage: "cost limit of all runs of a day in US `DOLLARS`, without rehearsals (0: no limit)"},
 		setting{name: "quota-reserve", kind: kindNumber, value: 0.0,
 			usage: "leave `PERCENT` of each usage window of your plan: wait for its reset instead (0: use all)"},
 		setting{name: "timeout", kind: kindDuration, value: time.Duration(0),
@@ -204,7 +204,7 @@ var settings = slices.Concat(
 		setting{name: "watch-every", kind: kindDuration, value: runconfig.DefaultWatchEvery,
 			usage: "how often to check each agent's activity, memory and output files"},
 		setting{name: "quiet-after", kind: kindDuration, value: runconfig.DefaultQuietAfter,
-			usage: "tell of a working agent without output, tool progress or API retry for so long (0: never)"},
+			usage: "report a working agent that shows no output, tool progress or API retry for this long (0: never)"},
 		setting{name: "max-memory", kind: kindInt, value: 0, usage: "restart an agent whose processes use more than `MIB` " +
 			"of memory (0: three quarters of the machine's memory)"},
 		setting{name: "max-output", kind: kindInt, value: runconfig.DefaultMaxOutput >> 20,

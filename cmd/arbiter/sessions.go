@@ -63,7 +63,7 @@ func (e env) sessionCommands() []*cli.Command {
 			},
 		},
 		{
-			Name: "logs", Usage: "tell what happened in a run, or print its audit",
+			Name: "logs", Usage: "print what happened in a run, or its audit",
 			ArgsUsage: "RUN | -f [RUN] | --verify FILE [RUN]",
 			Description: strings.TrimSpace(`
 Prints a story that a person can read: what each agent was told, said, did and handed over, questions
