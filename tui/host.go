@@ -34,6 +34,10 @@ type Host interface {
 	Runs(ctx context.Context) ([]RunInfo, error)
 	Report(ctx context.Context, run string) (string, error)
 
+	// Explain says how a decision of a run was made: what was read for it, word for word, and the answer. It is named by
+	// its number; 0: the last one.
+	Explain(ctx context.Context, run string, number int) (string, error)
+
 	// Changes lists the files that a run has changed so far, by path. Versions reads one of them; it was renamed from
 	// old, or old is empty.
 	Changes(ctx context.Context, run string) ([]ChangedFile, error)

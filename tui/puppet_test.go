@@ -284,6 +284,13 @@ func (h *theatre) Report(_ context.Context, run string) (string, error) {
 	return "# The report of " + run + "\n\nIt is done.", nil
 }
 
+func (h *theatre) Explain(_ context.Context, run string, number int) (string, error) {
+	if number > 9 {
+		return "", fmt.Errorf("run %s has no decision %d", run, number)
+	}
+	return fmt.Sprintf("prompt of decision %d, as it was read:\n# What you decide", number), nil
+}
+
 func (h *theatre) Trust(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

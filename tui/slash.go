@@ -50,6 +50,7 @@ func init() { // not at once: they lead back to the app
 		"settings": func(d *app, c editor.Command) bool { return settingActions{d}.command(c) },
 		"revert":   func(d *app, c editor.Command) bool { return d.changes.revertCommand(c) },
 		"land":     always(func(d *app) { d.changes.askLand(nil) }),
+		"explain":  func(d *app, c editor.Command) bool { return d.commands.explainCommand(c) },
 		"timeline": always(func(d *app) { d.open(newTimelineScreen(d)) }),
 		"runs":     always(func(d *app) { d.open(newSessionsScreen(d)) }),
 		"resume":   func(d *app, c editor.Command) bool { return d.commands.resumeCommand(c) },

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -203,6 +204,11 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	}
 	if strings.Contains(out, "\x1b") || strings.Contains(out, "by the templates") {
 		t.Errorf("escapes, or a prompt beside the one that was read:\n%q", out)
+	}
+	onScreen, err := (&host{choices: choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}}).
+		Explain(t.Context(), r.id, 1)
+	if err != nil || onScreen+"\n" != out {
+		t.Errorf("the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen, out)
 	}
 	// A session's was made from the messages that the Arbiter read, and from no prompt.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)

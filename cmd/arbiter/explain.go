@@ -169,13 +169,14 @@ func outlineOf(run string, r decisionlog.Decision) explanation {
 	return x
 }
 
+// explainDecision is a decision with what it was made from. Without templates, a prompt that nobody read is left out.
 func explainDecision(run string, r decisionlog.Decision, set *prompts.Set) explanation {
 	x := outlineOf(run, r)
 	x.Input = r.Input
 	if x.Decision != nil {
 		x.Decision = &r.Decision
 	}
-	if len(r.Input) == 0 || r.Decision.Prompt != "" || r.Decision.Source == decider.BySession {
+	if set == nil || len(r.Input) == 0 || r.Decision.Prompt != "" || r.Decision.Source == decider.BySession {
 		return x
 	}
 	q, err := decisionlog.QuestionOf(r.Point, r.Input)

@@ -57,34 +57,39 @@ func (e env) printExplanation(c *cli.Context, x explanation) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.stdout).Encode(x)
 	}
-	if x.Number > 0 {
-		word(e.stdout, "decision", "%d (%s), record %d, %s", x.Number, x.Point, x.Record,
-			x.Time.Local().Format(time.DateTime))
-	} else {
-		word(e.stdout, "moment", "after record %d, %s: %s", x.Record, x.Time.Local().Format(time.DateTime), x.Point)
-	}
-	if x.About != "" {
-		word(e.stdout, "about", "%s", x.About)
-	}
-	if x.Failed != "" {
-		word(e.stdout, "failed", "%s", x.Failed)
-	}
-	if x.Source == "deferred" {
-		word(e.stdout, "deferred", "the Arbiter rules on it in its own turn")
-	}
-	if x.Decision != nil {
-		printDecision(e.stdout, *x.Decision)
-	}
-	if len(x.Summoned) > 0 {
-		word(e.stdout, "summoned", "%s, by its tool", summonedText(x.Summoned))
-	}
-	if x.Rules != nil {
-		fmt.Fprintln(e.stdout, "what the rules would decide:")
-		printDecision(e.stdout, *x.Rules)
-	}
-	printExplained(e.stdout, x)
+	writeExplanation(e.stdout, x)
 	fmt.Fprintln(e.stdout)
 	return nil
+}
+
+// writeExplanation writes it in lines of prose, and what the decision was made from, whole.
+func writeExplanation(w io.Writer, x explanation) {
+	if x.Number > 0 {
+		word(w, "decision", "%d (%s), record %d, %s", x.Number, x.Point, x.Record,
+			x.Time.Local().Format(time.DateTime))
+	} else {
+		word(w, "moment", "after record %d, %s: %s", x.Record, x.Time.Local().Format(time.DateTime), x.Point)
+	}
+	if x.About != "" {
+		word(w, "about", "%s", x.About)
+	}
+	if x.Failed != "" {
+		word(w, "failed", "%s", x.Failed)
+	}
+	if x.Source == "deferred" {
+		word(w, "deferred", "the Arbiter rules on it in its own turn")
+	}
+	if x.Decision != nil {
+		printDecision(w, *x.Decision)
+	}
+	if len(x.Summoned) > 0 {
+		word(w, "summoned", "%s, by its tool", summonedText(x.Summoned))
+	}
+	if x.Rules != nil {
+		fmt.Fprintln(w, "what the rules would decide:")
+		printDecision(w, *x.Rules)
+	}
+	printExplained(w, x)
 }
 
 // printDecision prints a decision in lines of prose.

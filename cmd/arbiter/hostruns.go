@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -109,6 +110,35 @@ func (h *host) Report(ctx context.Context, run string) (string, error) {
 	return text.String(), nil
 }
 
+// Explain implements tui.Host.
+func (h *host) Explain(ctx context.Context, run string, number int) (string, error) {
+	store, err := journal.OpenStore(h.choices.StateDir)
+	if err != nil {
+		return "", stateDirProblem(err)
+	}
+	defer store.Close()
+	log, err := store.EventLog(run)
+	if err != nil {
+		return "", environmentf("read run %s: %v", short(run), err)
+	}
+	defer log.Close()
+	list, _, err := decisionlog.Read(ctx, log)
+	if err != nil {
+		return "", environmentf("read run %s: %v", short(run), err)
+	}
+	for _, r := range slices.Backward(list) {
+		if number == 0 || r.Number == number && !r.Unused {
+			var text bytes.Buffer
+			writeExplanation(&text, explainDecision(run, r, nil))
+			return text.String(), nil
+		}
+	}
+	if number == 0 {
+		return "", usagef("no decision has been recorded in this run yet")
+	}
+	return "", usagef("run %s has no decision %d: it has %d", short(run), number, len(list))
+}
+
 // runsText lists the runs in words.
 func runsText(list []tui.RunInfo, now time.Time) string {
 	if len(list) == 0 {
@@ -118,7 +148,7 @@ func runsText(list []tui.RunInfo, now time.Time) string {
 	for _, r := range list {
 		fmt.Fprintf(&b, "%s %s", short(r.ID), sanitize.Line(r.Status, 40))
 		if r.CostUSD > 0 {
-			b.WriteString(", " + eventtext.Dollars(r.CostUSD))
+			b.WriteString(", " + eventtext.Dollars(r.CostUSD) + eventtext.Simulated(r.Rehearsal))
 		}
 		if d := now.Sub(r.LastActive); !r.Live && d > 0 {
 			b.WriteString(", " + eventtext.Span(d) + " ago")

@@ -72,6 +72,8 @@ var Commands = []Spec{
 	spec("answer", "[TEXT]",
 		"answer what waits: on the screen in its panel, in lines with its number and the answer, or all y, or all n"),
 	spec("choose", "OPTION", "take one of the ways out that were offered"),
+	onScreen("explain", "[NUMBER]", "how a decision was made: what was read for it, and the answer; without NUMBER: the "+
+		"last one"),
 	onScreen("allow", "[run|always=SCOPE] [RULE]",
 		"allow what is asked for: once, for the whole run, or always here; RULE: all that it covers, also where "+
 			"nothing is asked for"),
