@@ -60,7 +60,8 @@ func (st *step) tellLevels(id string) {
 	limit := st.costLimit(a)
 	if level := budget.Level(a.Spent(), limit); level != a.Level {
 		if a.Level = level; level != "" {
-			st.emit(id, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit, Level: level})
+			st.emit(id, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit, Level: level,
+				Rehearsal: st.Options.Rehearsal})
 		}
 		if level == budget.LevelWarn {
 			st.mail().Log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f "+
@@ -73,7 +74,8 @@ func (st *step) tellLevels(id string) {
 // limits are the limits of the run, as its budget is judged by.
 func (s *State) limits() budget.Limits {
 	o := &s.Options
-	return budget.Limits{RunUSD: o.MaxCostUSD, DayUSD: o.MaxCostPerDay, ReservePct: o.QuotaReserve}
+	return budget.Limits{RunUSD: o.MaxCostUSD, DayUSD: o.MaxCostPerDay, ReservePct: o.QuotaReserve,
+		Simulated: o.Rehearsal}
 }
 
 // tellSharedLevels tells when a limit of the run, or of the day, is nearly or all spent.

@@ -129,7 +129,7 @@ func (st *step) costLimitReached(l budget.Limit) {
 	if l.Scope == contract.ScopeDay {
 		what = "the cost of all runs of this day reached"
 	}
-	st.limitReached(fmt.Sprintf("%s $%.4f of $%.4f: raise %s to go on", what, l.SpentUSD, l.LimitUSD, l.Flag()))
+	st.limitReached(fmt.Sprintf("%s %s of $%.4f: raise %s to go on", what, l.SpentText(), l.LimitUSD, l.Flag()))
 }
 
 // limitRaised closes the question about a limit that is not spent any more.

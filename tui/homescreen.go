@@ -126,7 +126,7 @@ func runRows(runs []RunInfo) []pages.Run {
 			Live: r.Live,
 		})
 		if r.CostUSD > 0 {
-			list[len(list)-1].Cost = eventtext.Dollars(r.CostUSD)
+			list[len(list)-1].Cost = eventtext.Dollars(r.CostUSD) + eventtext.Simulated(r.Rehearsal)
 		}
 	}
 	return list

@@ -23,7 +23,7 @@ type reader struct {
 // reader makes one.
 func (d *app) reader(src *source) *reader {
 	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.session.name, d.f.subagents.Parent
-	src.root = d.session.root
+	src.root, src.simulated = d.session.root, d.session.simulated
 	r := &reader{View: listview.New(d.look), src: src}
 	r.OnCopy(d.copy)
 	r.SetSource(src)
@@ -33,6 +33,7 @@ func (d *app) reader(src *source) *reader {
 // show has it show something else.
 func (r *reader) show(src *source) {
 	src.look, src.name, src.parent, src.root = r.src.look, r.src.name, r.src.parent, r.src.root
+	src.simulated = r.src.simulated
 	r.src = src
 	r.SetSource(src)
 }
@@ -176,9 +177,11 @@ type source struct {
 	name   func(id string) string
 	parent func(subagent string) string
 	root   func(agent string) string
-	render func(history.Entry, eventview.Options) eventview.View
-	live   func() []history.Live       // what is arriving
-	grows  map[string]*markdown.Stream // its layout, by agent
+	// simulated reports whether what is shown is a rehearsal.
+	simulated func() bool
+	render    func(history.Entry, eventview.Options) eventview.View
+	live      func() []history.Live       // what is arriving
+	grows     map[string]*markdown.Stream // its layout, by agent
 }
 
 // Len and Stamp implement listview.Source.
@@ -225,7 +228,7 @@ func (s *source) Tail(width int) []listview.Block {
 
 func (s *source) options(width int) eventview.Options {
 	return eventview.Options{Width: width, Look: s.look(), Now: time.Now(), Name: s.name, Time: true, Parent: s.parent,
-		Root: s.root}
+		Root: s.root, Simulated: s.simulated()}
 }
 
 // block is a card as the scrolling view takes it.

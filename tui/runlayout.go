@@ -177,6 +177,9 @@ func (s *session) root(id string) string {
 	return ""
 }
 
+// simulated reports whether the run is a rehearsal.
+func (s *session) simulated() bool { return s.state != nil && s.state.Options.Rehearsal }
+
 // work is what is known of an agent beyond the state.
 func (s *session) work(id string) snapshot.Work {
 	w := snapshot.Work{Agent: s.d.f.activity.Agent(id)}

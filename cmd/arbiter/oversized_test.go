@@ -100,3 +100,28 @@ func TestPausedAndLeft(t *testing.T) {
 		})
 	}
 }
+
+// TestKilledWhilePaused: a run that is killed while a human pauses it is paused again when it is resumed, until it is
+// continued.
+func TestKilledWhilePaused(t *testing.T) {
+	for _, who := range players(t) {
+		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
+			t.Parallel()
+			s := start(t, nil, append(who.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+			await[contract.Question](s, "a question", nil)
+			s.send(contract.Pause{})
+			await[contract.Accepted](s, "accepted", nil)
+			_ = s.cmd.Process.Kill()
+			<-s.ended
+			n := s.again("--json", "--resume")
+			await[contract.Question](n, "the question again", nil)
+			if out, _ := n.output(0, "status"); !strings.Contains(out, "paused") {
+				t.Errorf("after the resume:\n%s", out)
+			}
+			n.send(contract.Continue{})
+			n.send(contract.Say{Text: "Call it nameless."})
+			n.finish(contract.ExitComplete)
+		})
+	}
+}

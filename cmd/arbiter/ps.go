@@ -63,7 +63,7 @@ func (e env) ps(c *cli.Context) error {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s\n", short(r.Run), r.stands(), r.working(), len(r.Agents),
-			len(r.Inbox), eventtext.Dollars(r.CostUSD), r.Began.Local().Format(time.DateTime),
+			len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal), r.Began.Local().Format(time.DateTime),
 			sanitize.Line(r.CWD, 60), sanitize.Line(r.Title, 60))
 	}
 	return w.Flush()

@@ -263,25 +263,25 @@ func (h *dwelling) openSlowly(args ...string) *pane {
 }
 
 // guises are all, for a play of a player.
-var guises = map[string]func(t *testing.T, who player, play string) (*dwelling, guise){
-	"json": func(t *testing.T, who player, play string) (*dwelling, guise) {
-		h := build(t, who, play)
+var guises = map[string]func(t *testing.T, who player, play string, more ...string) (*dwelling, guise){
+	"json": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+		h := build(t, who, play, more...)
 		return h, &scripted{dwelling: h, run: h.script()}
 	},
-	"screen": func(t *testing.T, who player, play string) (*dwelling, guise) {
-		h := build(t, who, play)
+	"screen": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+		h := build(t, who, play, more...)
 		return h, &onScreen{dwelling: h, pane: h.openSlowly(h.args...)}
 	},
-	"plain": func(t *testing.T, who player, play string) (*dwelling, guise) {
-		h := build(t, who, play)
+	"plain": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+		h := build(t, who, play, more...)
 		return h, openPlain(t, h)
 	},
-	"page": func(t *testing.T, who player, play string) (*dwelling, guise) {
-		h := build(t, who, play)
+	"page": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+		h := build(t, who, play, more...)
 		return h, openPage(t, h)
 	},
-	"editor": func(t *testing.T, who player, play string) (*dwelling, guise) {
-		h := build(t, who, play)
+	"editor": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+		h := build(t, who, play, more...)
 		return h, openEditor(t, h)
 	},
 }

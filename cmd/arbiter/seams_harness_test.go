@@ -22,8 +22,8 @@ type dwelling struct {
 	args   []string // of a run's first life
 }
 
-// build makes one for a play.
-func build(t *testing.T, who player, play string) *dwelling {
+// build makes one for a play. More are flags of its run.
+func build(t *testing.T, who player, play string, more ...string) *dwelling {
 	t.Helper()
 	onlyLinux(t)
 	sc, err := rehearsal.Parse("play.yaml", []byte(play))
@@ -57,7 +57,7 @@ func build(t *testing.T, who player, play string) *dwelling {
 	for _, rule := range sc.Allow() {
 		args = append(args, "--allow", rule)
 	}
-	return &dwelling{h, model, claude, args}
+	return &dwelling{h, model, claude, append(args, more...)}
 }
 
 // script begins a run with this test at its stdin and stdout.

@@ -66,7 +66,8 @@ func TestSeams(t *testing.T) {
 }
 
 // through plays it once, from the first word to the end.
-func (play seamPlay) through(t *testing.T, who player, begin func(*testing.T, player, string) (*dwelling, guise)) tale {
+func (play seamPlay) through(t *testing.T, who player,
+	begin func(*testing.T, player, string, ...string) (*dwelling, guise)) tale {
 	t.Helper()
 	h, f := begin(t, who, play.play())
 	play.human(h, f)

@@ -118,8 +118,8 @@ func (e env) printSession(r sessionReport, state string) {
 	line("task", "%s", words.Title(r.Task))
 	line("began", "%s, last active %s, lives: %d", r.Began.Local().Format(time.DateTime),
 		r.LastActive.Local().Format(time.DateTime), r.Lives)
-	line("state", "%s; %s, %s, $%.4f", r.Phase, words.Count(r.Iterations, "iteration"), words.Count(r.Crashes, "crash"),
-		r.CostUSD)
+	line("state", "%s; %s, %s, $%.4f%s", r.Phase, words.Count(r.Iterations, "iteration"),
+		words.Count(r.Crashes, "crash"), r.CostUSD, eventtext.Simulated(r.Rehearsal))
 	for _, i := range r.Inbox {
 		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
 	}

@@ -58,10 +58,11 @@ func (e env) printStatus(r liveReport, state string, now time.Time) {
 	line("run", "%s (process %d)", r.Run, r.PID)
 	line("directory", "%s", r.CWD)
 	line("task", "%s", r.Title)
-	line("state", "%s, %s, began %s ago", r.stands(), eventtext.Dollars(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
+	usd := func(x float64) string { return eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal) }
+	line("state", "%s, %s, began %s ago", r.stands(), usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
 		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, eventtext.OnHost(a.Name, a.Host), a.Status,
-			eventtext.Span(max(now.Sub(a.Since), 0)), eventtext.Percent(a.ContextPct), eventtext.Dollars(a.CostUSD))
+			eventtext.Span(max(now.Sub(a.Since), 0)), eventtext.Percent(a.ContextPct), usd(a.CostUSD))
 		if a.Attached != "" {
 			text += ", in a terminal: " + a.Attached
 		}

@@ -45,7 +45,7 @@ func (r *Report) annotations() string {
 		}
 	}
 	text := fmt.Sprintf("%s\n%s. Changed: %s. Cost: %s, %s.", r.Summary, upperFirst(r.proved()), r.changed(),
-		usd(r.CostUSD), r.lasted())
+		r.usd(r.CostUSD), r.lasted())
 	say("notice", "Run "+short(r.Run)+": "+r.Status, text)
 	return inLog(b.String(), "$1%5B")
 }

@@ -15,7 +15,7 @@ var htmlText string
 
 var htmlTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("report").Funcs(template.FuncMap{
-		"usd": usd, "tokens": func(r *Report) string { return words.Number(tokenCount(r.Usage)) },
+		"usd": (*Report).usd, "tokens": func(r *Report) string { return words.Number(tokenCount(r.Usage)) },
 		"criterion": Criterion.receipt, "check": Check.receipt, "ruling": Decision.ruling,
 		"changed": (*Report).changed, "proved": (*Report).proved, "lasted": (*Report).lasted, "title": (*Report).title,
 	}).Parse(htmlText))

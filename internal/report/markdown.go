@@ -25,7 +25,7 @@ func (r *Report) Markdown() string {
 	b.item("Began %s, took %s", r.Began.Format("2006-01-02 15:04:05 MST"), r.lasted())
 	b.item("Changed: %s", inline(r.changed()))
 	b.item("Proved: %s", r.proved())
-	b.item("Cost: %s, %s tokens", usd(r.CostUSD), words.Number(tokenCount(r.Usage)))
+	b.item("Cost: %s, %s tokens", r.usd(r.CostUSD), words.Number(tokenCount(r.Usage)))
 
 	b.heading("Asked")
 	for _, t := range r.Tasks {
@@ -65,10 +65,10 @@ func (r *Report) Markdown() string {
 		u := a.Usage
 		b.line("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s |", inline(a.ID),
 			inline(strings.TrimSpace(a.Name+" "+a.Mode)),
-			a.Turns, a.Restarts, a.Handoffs, u.Input, u.Output, u.CacheRead, u.CacheCreation, usd(a.CostUSD))
+			a.Turns, a.Restarts, a.Handoffs, u.Input, u.Output, u.CacheRead, u.CacheCreation, r.usd(a.CostUSD))
 	}
 	u := r.Usage
-	b.line("| all | | | | | %d | %d | %d | %d | %s |", u.Input, u.Output, u.CacheRead, u.CacheCreation, usd(r.CostUSD))
+	b.line("| all | | | | | %d | %d | %d | %d | %s |", u.Input, u.Output, u.CacheRead, u.CacheCreation, r.usd(r.CostUSD))
 	b.heading("Open points")
 	for _, o := range r.Open {
 		b.item("%s: %s", inline(o.Kind), inline(o.Text))

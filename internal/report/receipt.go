@@ -33,7 +33,7 @@ func (r *Report) Receipt(next string) []string {
 	add("done", did)
 	add("proved", r.proved())
 	add("files", r.changed())
-	add("cost", fmt.Sprintf("%s, %s tokens, %s", usd(r.CostUSD), words.Tokens(tokenCount(r.Usage)), r.lasted()))
+	add("cost", fmt.Sprintf("%s, %s tokens, %s", r.usd(r.CostUSD), words.Tokens(tokenCount(r.Usage)), r.lasted()))
 	if n := len(r.Open); n > 0 {
 		add("open", words.Count(n, "point")+", first "+r.Open[0].Kind+": "+r.Open[0].Text)
 	}

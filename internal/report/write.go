@@ -78,7 +78,13 @@ func short(run string) string {
 	return run
 }
 
-func usd(x float64) string { return fmt.Sprintf("$%.4f", x) }
+// usd is an amount of money. That of a rehearsal is marked: nobody pays it.
+func (r *Report) usd(x float64) string {
+	if r.Rehearsal {
+		return fmt.Sprintf("$%.4f simulated", x)
+	}
+	return fmt.Sprintf("$%.4f", x)
+}
 
 // lasted is a duration in full seconds, or a short one.
 func (r *Report) lasted() string {

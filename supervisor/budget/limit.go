@@ -32,6 +32,7 @@ func Level(spent, limit float64) string {
 type Limit struct {
 	Scope              string // contract.ScopeWholeRun or contract.ScopeDay
 	SpentUSD, LimitUSD float64
+	Simulated          bool // a scripted model plays: nobody pays what is spent
 }
 
 // Level returns how far the limit is spent.
@@ -51,14 +52,22 @@ func (l Limit) Text() string {
 	if l.Scope == contract.ScopeDay {
 		who = "The runs of this day have cost"
 	}
-	return fmt.Sprintf("%s $%.4f of the $%.4f that may be spent (%s).", who, l.SpentUSD, l.LimitUSD, l.Flag())
+	return fmt.Sprintf("%s %s of the $%.4f that may be spent (%s).", who, l.SpentText(), l.LimitUSD, l.Flag())
+}
+
+// SpentText is what is spent.
+func (l Limit) SpentText() string {
+	if l.Simulated {
+		return fmt.Sprintf("$%.4f simulated", l.SpentUSD)
+	}
+	return fmt.Sprintf("$%.4f", l.SpentUSD)
 }
 
 // Shared returns the limits that all agents share. Spent is what the run has cost, running turns included.
 func (s *State) Shared(l Limits, spent float64) [2]Limit {
 	return [2]Limit{
-		{contract.ScopeWholeRun, spent, l.RunUSD},
-		{contract.ScopeDay, s.Day.Spent(spent), l.DayUSD},
+		{contract.ScopeWholeRun, spent, l.RunUSD, l.Simulated},
+		{contract.ScopeDay, s.Day.Spent(spent), l.DayUSD, l.Simulated},
 	}
 }
 
@@ -109,8 +118,7 @@ func (l Limit) Raised() float64 {
 }
 
 // TellLevels emits a budget event for each shared limit whose level is another than was told last. It returns the
-// limits
-// that are nearly spent since then.
+// limits that are nearly spent since then.
 func (s *State) TellLevels(c *effect.Collector, l Limits, spent float64) (nearly []Limit) {
 	told := [2]*string{&s.Level, &s.Day.Level}
 	for i, limit := range s.Shared(l, spent) {
@@ -121,7 +129,7 @@ func (s *State) TellLevels(c *effect.Collector, l Limits, spent float64) (nearly
 		*told[i] = level
 		if level != "" {
 			c.Emit(contract.Supervisor, contract.Budget{Scope: limit.Scope, SpentUSD: limit.SpentUSD,
-				LimitUSD: limit.LimitUSD, Level: level})
+				LimitUSD: limit.LimitUSD, Level: level, Rehearsal: limit.Simulated})
 		}
 		if level == LevelWarn {
 			nearly = append(nearly, limit)

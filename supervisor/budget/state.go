@@ -28,6 +28,7 @@ type State struct {
 type Limits struct {
 	RunUSD, DayUSD float64
 	ReservePct     float64 // of each usage window, left alone
+	Simulated      bool    // the run is a rehearsal
 }
 
 // Charge adds what was used.

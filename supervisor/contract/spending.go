@@ -9,6 +9,8 @@ type (
 		SpentUSD float64 `json:"spent_usd" jsonschema:"US dollars spent, running turns included."`
 		LimitUSD float64 `json:"limit_usd" jsonschema:"The limit in US dollars."`
 		Level    string  `json:"level" jsonschema:"warn: 80 % are spent; limit: all is."`
+		// Rehearsal says that nobody pays what is spent.
+		Rehearsal bool `json:"rehearsal,omitempty" jsonschema:"Nobody pays what is spent: a scripted model plays."`
 	}
 	// Quota is how much of a usage window of the account's plan is used up.
 	Quota struct {

@@ -188,7 +188,7 @@ func budgetText(b contract.Budget, who string) string {
 	default:
 		who = "The " + One(b.Scope, MaxName)
 	}
-	text := who + verb + Dollars(b.SpentUSD) + " of " + Dollars(b.LimitUSD)
+	text := who + verb + Dollars(b.SpentUSD) + Simulated(b.Rehearsal) + " of " + Dollars(b.LimitUSD)
 	if b.Level == "limit" {
 		return text + ", which is the most"
 	}

@@ -132,7 +132,7 @@ func (o cards) card(e history.Entry) View {
 		return c
 	case contract.Turn:
 		c := begin(e.Event.ID)
-		c.Lines = []render.Line{o.rule(eventtext.Turn(b))}
+		c.Lines = []render.Line{o.rule(o.priced(b, eventtext.Turn(b)))}
 		return c
 	case contract.Takeover:
 		r := render.Warn

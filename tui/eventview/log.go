@@ -39,7 +39,8 @@ func (o cards) logged(e history.Entry) render.Line {
 	if e.Event.Body != nil {
 		event = eventtext.One(e.Event.Body.EventName(), eventtext.MaxName)
 	}
-	who, text := o.name(e.Event.ID), eventtext.One(eventtext.Line(e.Event, o.Name), eventtext.MaxSummary)
+	who := o.name(e.Event.ID)
+	text := eventtext.One(o.priced(e.Event.Body, eventtext.Line(e.Event, o.Name)), eventtext.MaxSummary)
 	l := render.Line{}
 	if width >= 20 {
 		l = append(l, render.Span{Text: at.Format("15:04:05") + " ", Role: render.Dim})
@@ -129,4 +130,17 @@ func (o Options) raw(e history.Entry) (lines []render.Line, foldable bool) {
 	}
 	shown := min(foldBody, len(lines))
 	return append(lines[:shown], o.more(0, max(len(text)-shown*o.width(), 1))), true
+}
+
+// priced marks what a turn costs, which is the last word about it, in a rehearsal.
+func (o Options) priced(b contract.Body, text string) string {
+	switch b := b.(type) {
+	case contract.Turn:
+		if b.CostUSD > 0 {
+			return text + eventtext.Simulated(o.Simulated)
+		}
+	case contract.Cost:
+		return text + eventtext.Simulated(o.Simulated)
+	}
+	return text
 }

@@ -17,6 +17,8 @@ type Options struct {
 	Now   time.Time
 	Name  func(id string) string // how a party is called; nil: [Name]
 	Time  bool                   // say when
+	// Simulated says that a scripted model plays: what turns cost is marked.
+	Simulated bool
 	// Root is the directory that an agent works in: on one line, paths are relative to it. nil: as they are.
 	Root func(agent string) string
 	// Parent is the subagent that started a subagent, empty for an agent itself; nil:

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// overspent is a play whose first turn costs more than the limit of its run.
+const overspent = `name: overspent
+actors:
+  - name: arbiter
+    match: {role: arbiter}
+    steps:
+      - verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}
+      - expect: all is woven
+        verdict: {decision: COMPLETE, message: It is done., summary: It was spun., reason: r}
+`
+
+const overspentLimit = "0.0123"
+
+// chooses takes an option of a question as a person does with each frontend.
+func chooses(t *testing.T, f guise, option string) {
+	t.Helper()
+	switch f := f.(type) {
+	case *scripted:
+		f.run.send(contract.Choose{Option: option})
+	case *onPlain:
+		f.pane.Type("/choose " + option + "\n")
+	case *onScreen:
+		f.pane.await("may be spent")
+		f.pane.Type("/choose " + option + "\n")
+	case *onPage:
+		f.user.sends(contract.Choose{Option: option})
+	case *onEditor:
+		f.editor.prompt(option)
+	default:
+		t.Fatalf("no way to choose with %T", f)
+	}
+}
+
+// TestLimitQuestionOnEveryFrontend: when a limit of costs is spent, the human is asked on each frontend, and the run
+// goes on when the limit is raised there.
+func TestLimitQuestionOnEveryFrontend(t *testing.T) {
+	for _, who := range players(t) {
+		for by := range guises {
+			t.Run(who.name+" by "+by, func(t *testing.T) {
+				who.long(t)
+				t.Parallel()
+				_, f := guises[by](t, who, overspent, "--max-cost", overspentLimit)
+				f.await("the question about the limit", func(l contract.Line) bool {
+					q, ok := l.Body.(contract.Question)
+					return ok && q.Question == supervisor.LimitQuestion && strings.Join(q.Options, "|") == "raise|finish"
+				})
+				saysTo(f, "arbiter", "human", "Is it well?")
+				chooses(t, f, "raise")
+				f.await("the raised limit", func(l contract.Line) bool {
+					n, ok := l.Body.(contract.Notice)
+					return ok && strings.Contains(n.Text, "no longer spent")
+				})
+				f.say("", "", "all is woven")
+				lines := f.end()
+				if r, ok := lines[len(lines)-1].Body.(contract.Result); !ok || r.Summary != "It was spun." {
+					t.Errorf("the end: %+v", lines[len(lines)-1])
+				}
+			})
+		}
+	}
+}
+
+// TestLimitQuestionOverMCP: a model cannot raise a limit. The human is asked with a form, and chooses.
+func TestLimitQuestionOverMCP(t *testing.T) {
+	for _, option := range []string{"raise", "finish"} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			h := settle(t, players(t)[0])
+			var forms []string
+			choose := func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				forms = append(forms, r.Params.Message)
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": option}}, nil
+			}
+			args := append([]string{"--", "--max-cost", overspentLimit}, h.rehearsing(scenarioFile(t, overspent))...)
+			deaf := h.serves(nil, args...)
+			v := deaf.sees("start_run", map[string]any{"task": "Weave"})
+			v = deaf.waitsFor(v, "limit", new([]string))
+			answer := map[string]any{"run": v.Run, "choice": option}
+			said := saidBy(deaf.call("answer", answer, true))
+			if !strings.Contains(said, "not for you") || !strings.Contains(said, "arbiter choose") {
+				t.Errorf("the model is told: %s", said)
+			}
+			u := h.serves(&mcp.ClientOptions{ElicitationHandler: choose}, args...)
+			u.call("answer", answer, false)
+			want := map[string]string{"raise": contract.StatusComplete, "finish": contract.StatusLimit}[option]
+			if option == "raise" {
+				u.call("answer", map[string]any{"run": v.Run, "text": "all is woven"}, false)
+			}
+			v = u.waitsFor(v, want, new([]string))
+			if len(forms) == 0 || !strings.Contains(forms[0], "may be spent (--max-cost)") {
+				t.Errorf("forms: %q", forms)
+			}
+		})
+	}
+}
