@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -129,13 +130,18 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 		if e.far != step.far || !strings.Contains(e.line, step.text) || !broken.CompareAndSwap(false, true) {
 			return breach{}
 		}
-		return breach{fault.do(h), after}
+		return breach{fault.do(h), after, fault.name == "black hole"}
 	}
 	config := h.configuration(fault.end)
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 	s, model := hiredIn(t, p, twoHands, repo.Path, "--config", config, "--hosts", "box", "--lease", "5s",
 		"--allow", "Bash", "--task", "Weave")
-	if fault.name == "black hole" {
+	switch {
+	case fault.name == "black hole" && step.name == "initialize":
+		// There is no lease yet, and a host may have a queue: nobody gives it up. It answers late.
+		hosttest.Await(t, "the black hole", h.relay.Holed)
+		h.mend()
+	case fault.name == "black hole":
 		await(s, "the loss of the host", func(_ string, b contract.Host) bool { return b.Status == contract.HostLost })
 		h.mend()
 	}
@@ -229,7 +235,7 @@ exec far-link '%s' "$@"
 		if !e.far || !strings.Contains(e.line, `"event":"tool_use"`) || !broken.CompareAndSwap(false, true) {
 			return breach{}
 		}
-		return breach{func(int) { h.relay.Reset() }, true}
+		return breach{do: func(int) { h.relay.Reset() }, after: true}
 	}
 	config := write(t, fmt.Sprintf(`hosts:
   pod:

@@ -46,10 +46,11 @@ type overheard struct {
 	link int    // the process here
 }
 
-// breach breaks a link: nil does not. after is true if what was heard arrives before.
+// breach breaks a link.
 type breach struct {
-	do    func(link int)
-	after bool
+	do    func(link int) // nil: it is not broken
+	after bool           // once what was heard has been passed on
+	holds bool           // what goes over the link is not lost, but arrives when the link is mended
 }
 
 // linkRequest is what the program asks the server for.
@@ -294,9 +295,9 @@ func (h *linkedHost) pass(e overheard, pass func() error) bool {
 		return ok
 	}
 	b.do(e.link)
-	if !h.relay.Holed() {
+	if !b.holds {
 		return false
 	}
-	<-mended // it is on its way, and arrives late
+	<-mended
 	return pass() == nil
 }
