@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -63,7 +64,7 @@ func (st *step) take(f input.Body) {
 		st.trustRecorded(f)
 	case input.NotSent:
 		if reason := st.mail().NotSent(f); reason != "" {
-			st.relaunch(f.Agent.ID, restart.Hung, reason)
+			st.processes().Relaunch(f.Agent.ID, restart.Hung, reason)
 		}
 	case input.ToolCalled:
 		st.toolCalled(f)
@@ -82,7 +83,7 @@ func (st *step) take(f input.Body) {
 	case input.BridgeFailed:
 		st.bridgeFailed(f)
 	case input.Probed:
-		st.probed(f)
+		st.processes().Probed(f)
 	case input.Checked:
 		st.checked(f)
 	case input.Inspected:
@@ -94,7 +95,7 @@ func (st *step) take(f input.Body) {
 	case input.Reverted:
 		st.reverted(f)
 	case input.PTYOpened:
-		st.ptyOpened(f)
+		st.takeover(func(c *process.Context) { c.PTYOpened(f) })
 	case input.Configured:
 		st.configured(f)
 	case input.Decided:
@@ -102,7 +103,7 @@ func (st *step) take(f input.Body) {
 	case input.DaySpent:
 		st.daySpent(f)
 	case input.WokeFromSleep:
-		st.wokeFromSleep(f)
+		st.processes().WokeFromSleep(f)
 	case input.CallDecided:
 		st.callDecided(f)
 	case input.Remembered:
@@ -201,7 +202,8 @@ func (st *step) happened(e bridge.Event) {
 		st.tasksChanged(e.ID, b)
 	case bridge.Retry:
 		if a.Status == roster.Busy {
-			st.backOff(st.Edit(e.ID), lifecycle.RetryCategory(b), b.Attempt, time.Duration(b.DelayMS)*time.Millisecond)
+			st.processes().BackOff(st.Edit(e.ID), lifecycle.RetryCategory(b), b.Attempt,
+				time.Duration(b.DelayMS)*time.Millisecond)
 		}
 		st.relay(e)
 	case bridge.SubagentStart:
@@ -249,21 +251,21 @@ func (st *step) rang(key string) {
 		st.Permission.TimedOut(&st.out, of, st.Options.PermissionWait)
 	case delivery.TimerPrefix:
 		if id, reason := st.mail().ProofOverdue(of); reason != "" {
-			st.relaunch(id, restart.Hung, reason)
+			st.processes().Relaunch(id, restart.Hung, reason)
 		}
 	case handoverPrefix:
 		st.handoverLate(of)
-	case workLimitPrefix:
+	case process.WorkLimitPrefix:
 		st.workLimitRang(of)
-	case restartPrefix:
+	case process.RestartPrefix:
 		if host, ok := lifecycle.TimerHost(of); ok {
 			st.Lifecycle.Due(&st.out, host)
 			return
 		}
 		fallthrough
-	case watchPrefix, compactionBlockedPrefix, retryPrefix:
+	case process.WatchPrefix, process.CompactionBlockedPrefix, process.RetryPrefix:
 		for i := range st.Agents {
-			if a := st.Agents[i]; processOf(a.AgentRef) == of {
+			if a := st.Agents[i]; process.RunOf(a.AgentRef) == of {
 				st.rangFor(kind, a)
 				return
 			}
@@ -274,16 +276,16 @@ func (st *step) rang(key string) {
 // rangFor does what a timer of an agent's process was set for.
 func (st *step) rangFor(kind string, a *roster.Agent) {
 	switch kind {
-	case watchPrefix:
+	case process.WatchPrefix:
 		if a.Up() {
 			st.do(effect.Probe{Agent: a.AgentRef})
 		}
-	case restartPrefix:
+	case process.RestartPrefix:
 		st.Edit(a.ID).Backoff = nil
-		st.restartProcess(a.ID) // if it is down
-	case compactionBlockedPrefix:
+		st.processes().Restart(a.ID) // if it is down
+	case process.CompactionBlockedPrefix:
 		st.interruptForContext(a)
-	case retryPrefix:
+	case process.RetryPrefix:
 		st.Edit(a.ID).Backoff = nil
 		st.retryNow(a)
 	}

@@ -28,7 +28,7 @@ func (st *step) began(f input.Began) {
 	if f.Options.Timeout > 0 {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
-	st.addAgent(roster.Agent{
+	st.processes().Add(roster.Agent{
 		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
 			Role: roster.RoleArbiter, Name: "The Arbiter"},
 	}, f.Options.Task)

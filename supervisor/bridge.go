@@ -35,7 +35,7 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	if !f.Halted {
 		st.Lifecycle.Crashes++
 	}
-	st.loseTakeovers(f.Host)
+	st.processes().LoseTakeovers(f.Host)
 	for i := range st.Agents {
 		if st.Agents[i].Host == f.Host {
 			st.lostWithBridge(st.Edit(st.Agents[i].ID))
@@ -101,8 +101,8 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		return
 	}
 	lifecycle.TellSwept(&st.out, f.Swept)
-	st.rereadTakeovers(livesOn(f.Host), "the bridge was lost")
-	st.restartWhere(livesOn(f.Host))
+	st.processes().RereadTakeovers(livesOn(f.Host), "the bridge was lost")
+	st.processes().RestartWhere(livesOn(f.Host))
 	st.loseChecksOn(f.Host) // those that were begun while there was none
 	if f.Host == lifecycle.Here {
 		st.goOn()

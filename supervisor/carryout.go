@@ -73,7 +73,7 @@ func (st *step) carryOut(p *rulings.Request, d decider.Decision) {
 			st.emit(contract.Supervisor, contract.Notice{Text: problem.Error()})
 		}
 		if a, ok := st.Agent(p.About); ok && a.Alive() && a.Standing == roster.Waiting {
-			st.release(a.ID, "another takes its place", false)
+			st.processes().Release(a.ID, "another takes its place", false)
 		}
 	}
 	st.mail().MoveDecided(p, d)

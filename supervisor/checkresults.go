@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -42,7 +43,9 @@ func (st *step) checked(f input.Checked) {
 
 // surveyed takes what was seen of an agent that can no longer speak.
 func (st *step) surveyed(f input.Inspected) {
-	if st.takeoverInspected(f) {
+	var taken bool
+	st.takeover(func(c *process.Context) { taken = c.TakeoverInspected(f) })
+	if taken {
 		return
 	}
 	h := st.Handoff.Edit(f.Serial)

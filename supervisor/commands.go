@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/settings"
@@ -31,9 +32,9 @@ func (st *step) commanded(c contract.Command) {
 	case contract.WithdrawMessage:
 		st.mail().Withdraw(c.Ref, b)
 	case contract.Attach:
-		st.attach(c.Ref, b.ID)
+		st.processes().Attach(c.Ref, b.ID)
 	case contract.Detach:
-		st.detach(c.Ref, b.ID)
+		st.takeover(func(p *process.Context) { p.Detach(c.Ref, b.ID) })
 	case contract.Halt:
 		st.halt(c.Ref)
 	case contract.Interrupt:
@@ -127,7 +128,7 @@ func (st *step) killCommand(ref, id string) {
 	if left := st.Task.InterruptedOf(&st.Roster, &a, st.at); left != "" {
 		notice += "\nLeft half-done: " + left + "."
 	}
-	if st.release(id, "killed by the human", true); a.Unfinished() {
+	if st.processes().Release(id, "killed by the human", true); a.Unfinished() {
 		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindKilled, Why: "the human ended it",
 			Message: notice})
 	} else {

@@ -19,8 +19,7 @@ func (s *State) Configuration() agentconfig.Run {
 
 // Dirs says where the agents work.
 func (s *State) Dirs() roster.Dirs {
-	dir := func(host string) string { return s.Lifecycle.Bridge(host).Dir }
-	return roster.Dirs{Options: &s.Options, Roster: &s.Roster, HostDir: dir}
+	return s.Lifecycle.Dirs(&s.Options, &s.Roster)
 }
 
 // remind renews what an agent reads after a compaction.

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -48,7 +49,7 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 			return
 		}
 		a.CompactionBlocked = true
-		st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef), After: compactionPatience})
+		st.do(effect.SetTimer{Key: process.CompactionBlockedKey(a.AgentRef), After: compactionPatience})
 		st.mail().Log(contract.Supervisor, conversation.KindNotice,
 			fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name,
 				a.ID))
@@ -56,9 +57,9 @@ func (st *step) compacted(e bridge.Event, c bridge.Compact) {
 	}
 	a.Compactions++
 	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
-	st.do(effect.SetTimer{Key: compactionBlockedKey(a.AgentRef)})
+	st.do(effect.SetTimer{Key: process.CompactionBlockedKey(a.AgentRef)})
 	if a.Role == roster.RoleArbiter && a.Status != roster.Busy && a.Troubles == 0 {
-		st.callOffRenewal() // one that is at it gives its document all the same
+		st.processes().CallOffRenewal() // one that is at it gives its document all the same
 	}
 	st.mail().Log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, "+
 		"%d "+
@@ -139,7 +140,7 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	st.do(effect.Kill{Agent: a.AgentRef})
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = roster.Parked, st.at, "", true, nil
-	st.failTakeover(a, why)
+	st.processes().FailTakeover(a, why)
 	st.Permission.TurnOver(&st.out, id)
 	st.fail(id, c, a.Name+" is parked: "+why, lifecycle.RecoveryOptions(c, roster.RoleOrchestrator))
 	st.reportLostAgent(id, "is parked: "+why)

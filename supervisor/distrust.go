@@ -24,13 +24,13 @@ func (st *step) trustRecorded(f input.TrustRecorded) {
 func (st *step) distrusted(id string, f input.NotSpawned) {
 	a := st.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch, a.Backoff = roster.Down, st.at, "", nil, roster.Watch{}, nil
-	st.failTakeover(a, f.Message)
+	st.processes().FailTakeover(a, f.Message)
 	a.NewSession = a.NewSession || a.Generation == 1 // there is no session yet
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
 	asked := st.Lifecycle.TrustQuestion
 	switch {
 	case !st.trusts(a.Host) || f.Trust != "" && f.Trust == st.pinned(a.Host):
-		st.restartProcess(id) // it was decided while it started
+		st.processes().Restart(id) // it was decided while it started
 	case asked != nil && asked.Host == a.Host && asked.Hash == f.Trust:
 	case asked != nil && asked.Host != a.Host && a.Host != lifecycle.Here: // it is asked when that is answered
 	case !st.HumanPresent:
@@ -76,7 +76,7 @@ func (st *step) decidedTrust() {
 		st.Question.Recovery = question.Recovery{}
 	}
 	st.Lifecycle.TrustQuestion = nil
-	st.restartAll()
+	st.processes().RestartAll()
 }
 
 // trustAlone decides what nobody can look at any more.

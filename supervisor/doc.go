@@ -8,34 +8,34 @@
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
 // Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings, renewal,
-// question,
-// permission, budget, changes, lifecycle, takeover. Others answer from them: sender (who an input is from), agentconfig
-// (what a process is started with), toolset and settings. What is here coordinates them, and reads like the story of
-// what happens. No file uses one that stands above it:
+// question, permission, budget, changes, lifecycle, process, takeover. Others answer from them: sender (who an input is
+// from), agentconfig (what a process is started with), toolset and settings. What is here coordinates them, and reads
+// like the story of what happens. No file uses one that stands above it:
 //
 //	fold                          a history that is applied again, input by input
 //	apply, resume, begin          what each input and each timer leads to; a run that is taken up again, or begins
 //	commands, taskcommands, say   what a human commands: the run, the task; their messages to agents
 //	configure, afterend           a setting that changes; inputs that come while a run ends
 //	tools                         calls of our own tools
-//	processevents, watch, bridge  a process that started or ended, signs of life, the bridge that processes run behind
+//	processevents, bridge         a process that started or ended, the bridge that processes run behind
 //	merges                        the work of agents with directories of their own, when it is merged or in conflict
 //	turns, oversized              the end of an agent's turn and its verdict; messages that are too large for it
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
 //	route, checkruling            where a verdict leads, and whether a ruling can be followed
 //	restarts, halt                what comes back after a failure, and what stays down until a human says so
 //	contextlow, failures, summon  a context that is nearly full, an agent that cannot go on, another Orchestrator
-//	checkresults, takeover        results of checks; a session that goes into a human's hands
+//	checkresults                  results of checks
 //	renewal, snapshots            the Arbiter's renewal; the files that agents changed
 //	reverts                       changes that a human takes back
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human, distrust               questions to the human; a workspace that changed
 //	spending                      costs that are told, and limits and reserves that are reached
-//	takeoverend, ending, phase    the end of a takeover, the end of a run, the task machine
-//	delivery, processrestart, processes   messages that can be sent; processes started again, started and stopped
+//	ending, phase                 the end of a run, the task machine
+//	delivery                      messages that can be sent
 //	result, succession, checks    what a run came to, what a successor reads, the checks of a document
 //	work, plan, criteria          the executions of the task, its plan, its acceptance criteria
 //	config, limits                what agents are started with, what they may cost
+//	contexts                      what packages of parts need in a step
 //	permissions                   who may do what
 //	snapshot                      a state in the journal
 //	questions, placement          what the human is asked, question by question; the hosts that Orchestrators live on

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -76,4 +77,13 @@ func (st *step) timeIsOver() {
 		return
 	}
 	st.limitReached("the time limit of " + st.Options.Timeout.String() + " was reached")
+}
+
+// takeover does something about a takeover, and ends the run if its time limit has passed meanwhile.
+func (st *step) takeover(do func(*process.Context)) {
+	c := st.processes()
+	do(c)
+	if c.TimeIsOver {
+		st.timeIsOver()
+	}
 }

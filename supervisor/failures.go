@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -118,7 +119,7 @@ func (st *step) enterFallback(why string) bool {
 		st.fire(machine.ArbiterError, occasion{})
 	}
 	st.Rulings.EnterFallback(&st.out, why)
-	st.callOffRenewal() // nobody speaks to it until it rules again
+	st.processes().CallOffRenewal() // nobody speaks to it until it rules again
 	st.takeFromArbiter()
 	switch {
 	case !st.HumanPresent:
@@ -154,6 +155,6 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 	}
 	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
 	st.Conversation.Held = true
-	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, nothingText) +
+	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, process.NothingText) +
 		"\nSpeak, and it is asked again.")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -51,7 +52,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	if a.Role == roster.RoleOrchestrator {
 		st.routeOrchestrator(id, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
-			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, nothingText),
+			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, process.NothingText),
 		})
 		return
 	}
@@ -101,7 +102,7 @@ func (st *step) fallbackArbiter(said string) {
 		st.succession(v)
 		return
 	}
-	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, nothingText)},
+	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, process.NothingText)},
 		decider.ByFallback)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -41,7 +42,7 @@ func (st *step) holdAll() int {
 		a := st.Edit(st.Agents[i].ID)
 		switch {
 		case a.Status == roster.InHand:
-			n += st.haltTakeover(a)
+			st.takeover(func(c *process.Context) { n += c.HaltTakeover(a) })
 		case a.Up():
 			a.Status, a.Since = roster.Restarting, st.at
 			a.RestartClass, a.RestartCause = classHalt, "the human stopped everything"
@@ -77,7 +78,7 @@ func (st *step) carryOn(ref string) {
 	}
 	st.Halted = false
 	for i := range st.Agents {
-		st.restartProcess(st.Agents[i].ID) // those that are down
+		st.processes().Restart(st.Agents[i].ID) // those that are down
 	}
 	st.goOn()
 }
@@ -87,6 +88,6 @@ func (st *step) stayDown(id string) {
 	a := st.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.Watch, a.Backoff = roster.Down, st.at, "", roster.Watch{}, nil
 	if !st.Halted { // it was said meanwhile
-		st.restartProcess(id)
+		st.processes().Restart(id)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -49,7 +50,7 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Fatal(why)
 	}
-	p.do(input.Timer{Key: restartKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(one).AgentRef)})
 	if len(effects[effect.Spawn](p)) != 0 || len(effects[effect.Send](p)) != 0 {
 		t.Error("halted, and something was started or sent")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -319,7 +320,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()
-	p.do(input.Timer{Key: restartKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(one).AgentRef)})
 	if n := len(effects[effect.AskAgent](p)); n != 0 {
 		t.Fatal("asked before it is there")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -54,7 +55,7 @@ func (p *play) onHost(host string) string {
 	}
 	if !p.s.Lifecycle.IsUp(host) {
 		p.hostUp(host)
-		p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 	}
 	p.spawned(id)
 	return id
@@ -114,7 +115,7 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 	spawns := effects[effect.Spawn](p)
 	spawn := spawns[len(spawns)-1]
 	if spawn.Params.ID != id || spawn.Params.Config.CWD != "/far/box/6f1c2a52/orch-1/sub" || spawn.Place.Agent != id {
@@ -144,7 +145,7 @@ func TestLosingAHost(t *testing.T) {
 	}
 	p.do(input.Timer{Key: lifecycle.TimerKey("box")})
 	p.hostUp("box")
-	p.do(input.Timer{Key: restartKey(p.agent(far).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(far).AgentRef)})
 	if a := p.agent(far); a.Status != roster.Starting || a.Generation < 2 || p.agent(near).Generation != 1 {
 		t.Errorf("%s generation %d is %s", far, a.Generation, a.Status)
 	}
@@ -171,7 +172,7 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 		t.Errorf("opened %d times", n)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 	if a := p.agent(id); a.Status != roster.Starting {
 		t.Errorf("%s is %s", id, a.Status)
 	}
@@ -212,7 +213,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 		t.Fatal(a.Text)
 	}
 	p.hostUp("gpu")
-	p.do(input.Timer{Key: restartKey(p.agent("orch-2").AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent("orch-2").AgentRef)})
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
 	spawns := effects[effect.Spawn](p)
@@ -268,7 +269,7 @@ func TestTrustOnAHost(t *testing.T) {
 		p := spread(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 		far, _ := p.spawnOn("box")
 		p.hostUp("box")
-		p.do(input.Timer{Key: restartKey(p.agent(far).AgentRef)})
+		p.do(input.Timer{Key: process.RestartKey(p.agent(far).AgentRef)})
 		if got := sources(p, far); got != "user,project" {
 			t.Fatalf("it loads %s", got)
 		}
@@ -283,7 +284,7 @@ func TestTrustOnAHost(t *testing.T) {
 			t.Errorf("here %s, gpu %s, box %s", p.agent(near).Status, p.agent(other).Status, p.agent(far).Status)
 		}
 		p.mustCommand(contract.Choose{Option: c.option})
-		p.do(input.Timer{Key: restartKey(p.agent(far).AgentRef)})
+		p.do(input.Timer{Key: process.RestartKey(p.agent(far).AgentRef)})
 		if got := sources(p, far); got != c.sources || p.agent(far).Status != roster.Starting {
 			t.Errorf("%s: it loads %s and is %s", c.option, got, p.agent(far).Status)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -185,7 +186,7 @@ func machineFact(r *rand.Rand, s *State) input.Body {
 		}
 		return command(contract.Choose{Option: "retry"})
 	case 1:
-		return input.Timer{Key: workLimitKey(a.AgentRef)}
+		return input.Timer{Key: process.WorkLimitKey(a.AgentRef)}
 	case 2:
 		if r.IntN(6) == 0 {
 			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}

@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -99,7 +100,7 @@ func renewingFact(r *rand.Rand, s *State) input.Body {
 			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
 		}[r.IntN(11)]
 	case a.CompactionBlocked && a.Status == roster.Busy:
-		return []input.Body{input.Timer{Key: compactionBlockedKey(a.AgentRef)},
+		return []input.Body{input.Timer{Key: process.CompactionBlockedKey(a.AgentRef)},
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
 	case s.Paused:
 		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
@@ -166,7 +167,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case a.Status == roster.Starting:
 			step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomFates(r, a)}})
 		case a.Status == roster.Down:
-			step(input.Timer{Key: restartKey(a.AgentRef)})
+			step(input.Timer{Key: process.RestartKey(a.AgentRef)})
 		case a.Status == roster.Busy && k < 12:
 			step(event(randomTurn(r, a)))
 		case running && k == 13:
@@ -204,8 +205,8 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input
 		for _, a := range p.s.Agents {
 			_, running := alive[a.ID]
 			switch {
-			case a.Status == roster.Down && timers[restartKey(a.AgentRef)]:
-				step(input.Timer{Key: restartKey(a.AgentRef)})
+			case a.Status == roster.Down && timers[process.RestartKey(a.AgentRef)]:
+				step(input.Timer{Key: process.RestartKey(a.AgentRef)})
 			case a.Status == roster.Starting:
 				step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
 			case a.Takeover != nil && (a.Takeover.Stage == takeover.Inspecting || a.Takeover.Stage == takeover.Reading):

@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -281,7 +282,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		case a.Status == roster.Starting && r.IntN(6) > 0:
 			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomFates(r, a)}}
 		case a.Status == roster.Down:
-			return input.Timer{Key: restartKey(ref)}
+			return input.Timer{Key: process.RestartKey(ref)}
 		}
 		if r.IntN(4) == 0 {
 			return input.NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
@@ -323,7 +324,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		if len(a.Turn) > 0 {
 			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
-		return input.Timer{Key: retryKey(ref)}
+		return input.Timer{Key: process.RetryKey(ref)}
 	case 11:
 		if q := s.Handoff.Merges.Queue; len(q) > 0 && r.IntN(2) == 0 {
 			return input.Merged{Serial: q[0].Request, Status: []isolation.Status{isolation.StatusMerged,
@@ -350,7 +351,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 	rare := []input.Body{
 		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
 		input.Signal{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{},
-		input.Timer{Key: timeoutKey}, input.Timer{Key: compactionBlockedKey(ref)},
+		input.Timer{Key: timeoutKey}, input.Timer{Key: process.CompactionBlockedKey(ref)},
 		input.WokeFromSleep{Slept: time.Hour}, input.JournalFull{Message: "m"},
 		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
 		input.Timer{Key: budget.ResetTimer},

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -34,7 +35,7 @@ func (p *play) dies(id string) {
 func (p *play) comes(id string, history bridge.SpawnResult) []effect.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status == roster.Down {
-		p.do(input.Timer{Key: restartKey(a.AgentRef)})
+		p.do(input.Timer{Key: process.RestartKey(a.AgentRef)})
 	}
 	a := p.agent(id)
 	if a.Status != roster.Starting {
@@ -188,4 +189,9 @@ func records(t testing.TB, list []input.Input) []journal.Record {
 		out = append(out, journal.Record{Seq: uint64(i + 1), Kind: kind, Payload: raw})
 	}
 	return out
+}
+
+// restartDue fires the timer that starts an agent's process again.
+func (p *play) restartDue(id string) {
+	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 }

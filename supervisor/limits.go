@@ -12,14 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// limitWork sets the time limit of an Orchestrator's mode.
-func (st *step) limitWork(id string) {
-	a, _ := st.Agent(id)
-	if mode, ok := st.Options.ModeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
-		st.do(effect.SetTimer{Key: workLimitKey(a.AgentRef), After: mode.Limits.Timeout})
-	}
-}
-
 // countTurn counts a turn of an Orchestrator against the limits of its mode.
 func (st *step) countTurn(id string) {
 	a := st.Edit(id)
@@ -155,13 +147,7 @@ func (st *step) workLimitRang(id string) {
 }
 
 // Spent returns what the run has cost, the turns under way included.
-func (s *State) Spent() float64 {
-	usd := s.Budget.CostUSD
-	for _, a := range s.Agents {
-		usd += a.Live.CostUSD
-	}
-	return usd
-}
+func (s *State) Spent() float64 { return s.Roster.SpentWith(s.Budget.CostUSD) }
 
 // Used returns what the run has used, the turns under way included.
 func (s *State) Used() bridge.Usage {

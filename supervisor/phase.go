@@ -75,7 +75,7 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	case machine.CleanUp:
 		st.cleanUp()
 	case machine.StopAgents:
-		st.stopWorkers()
+		st.processes().ReleaseOrchestrators()
 	case machine.EndComplete, machine.EndAtLimit, machine.EndFailed, machine.EndCancelled:
 		st.conclude(o)
 	default:

@@ -109,13 +109,6 @@ func (s *State) placesText() string {
 	return strings.Join(names, ", ")
 }
 
-// wantHost has a bridge be started for an agent that is to live on a host.
-func (st *step) wantHost(host string) {
-	if st.Ending == nil && !st.Halted {
-		st.Lifecycle.Want(&st.out, host)
-	}
-}
-
 // movedText tells a successor what it does not find that works on another host than its predecessor; empty: it works
 // on the same.
 func movedText(old *roster.Agent, host string) string {

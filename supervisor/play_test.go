@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -254,7 +255,7 @@ func (p *play) crash(id string, n int) {
 		if p.agent(id).Status != roster.Down {
 			return
 		}
-		p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
 	}
 }

@@ -22,7 +22,7 @@ func (st *step) spawned(f input.Spawned) {
 	}
 	if why := lifecycle.OtherSession(a, f.Result.SessionID); why != "" {
 		lifecycle.Disown(&st.out, a, why)
-		st.relaunch(a.ID, restart.Crash, why)
+		st.processes().Relaunch(a.ID, restart.Crash, why)
 		return
 	}
 	a.Status, a.Since = roster.Ready, st.at
@@ -30,7 +30,7 @@ func (st *step) spawned(f input.Spawned) {
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}
-	st.watch(a, st.Options.ProbeEvery())
+	st.processes().Watch(a, st.Options.ProbeEvery())
 	st.mail().PutAsked(a.ID)
 	if len(st.Task.Plan) > 0 {
 		st.remind(a) // the plan may have changed since its start was begun
@@ -93,7 +93,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	if a.Status == roster.InHand {
 		if a.Takeover.HasProcess() {
-			st.terminalEnded(a, d.Exit)
+			st.processes().TerminalEnded(a, d.Exit)
 		}
 		return
 	}
@@ -143,7 +143,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		st.mail().Requeue(wire)
 	}
 	if lost && spoken {
-		st.recall(id)
+		st.processes().Recall(id)
 	}
 	back := returned != ""
 	st.Edit(id).ReturnNotice = returned // it is yet to be told

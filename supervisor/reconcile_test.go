@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -301,7 +302,7 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.proven(id)
 	session := p.agent(id).SessionID
 	p.dies(id)
-	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 	refused := input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "400 tool_use without tool_result"}
 	p.do(refused)
 	fresh := p.spawns(id)[len(p.spawns(id))-1]
@@ -313,7 +314,7 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.proven(id)
 
 	p.dies(id)
-	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 	refused.Agent = p.agent(id).AgentRef
 	n := len(p.spawns(id))
 	p.do(refused)

@@ -37,7 +37,7 @@ func (st *step) renewByRecord(why string) {
 		st.giveUp(bridge.CatCompaction, "the Arbiter cannot go on, however often it is renewed: "+why)
 		return
 	}
-	st.callOffRenewal()
+	st.processes().CallOffRenewal()
 	st.Renewal.Stage = renewal.Given
 	a, _ := st.Agent(contract.Arbiter)
 	st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Why: why,

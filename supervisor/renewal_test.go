@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -297,7 +298,7 @@ func TestCompactions(t *testing.T) {
 	if n := len(p.s.Conversation.WorkLog); n != 1 {
 		t.Errorf("%d entries in the work log", n)
 	}
-	p.do(input.Timer{Key: compactionBlockedKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: process.CompactionBlockedKey(p.agent(one).AgentRef)})
 	if n := len(effects[effect.Interrupt](p)); n != 1 {
 		t.Fatalf("%d interrupts", n)
 	}

@@ -2,8 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -11,27 +9,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// decide asks the policy about the end of a process, and keeps the answer in the
-// history.
-func (st *step) decide(agent string, generation int, class restart.Class, reason string,
-	resets time.Time) restart.Decision {
-	return st.Lifecycle.Decide(st.Options.RestartPolicy(), restart.Exit{
-		Agent: agent, Class: class, At: st.at, ResetsAt: resets, Reason: reason,
-		Seed: fmt.Sprintf("%s/%s/%d", st.Options.Run, agent, generation),
-	})
-}
-
 // fell handles the end of a process that nobody wanted to end: it comes back, with
 // what it knew, or is parked.
 func (st *step) fell(id string, class restart.Class, reason string) {
 	a := st.Edit(id)
-	if class == classTakeover {
-		st.processEndedForTakeover(id)
+	if class == process.ClassTakeover {
+		st.takeover(func(c *process.Context) { c.EndedForTakeover(id) })
 		return
 	}
 	if class == classHalt {
@@ -40,10 +29,10 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 	}
 	if class == classRenewal {
 		a.Status, a.Since, a.Watch = roster.Down, st.at, roster.Watch{}
-		st.restartProcess(id)
+		st.processes().Restart(id)
 		return
 	}
-	d := st.decide(id, a.Generation, class, reason, time.Time{})
+	d := st.processes().Decide(id, a.Generation, class, reason, time.Time{})
 	a.Since, a.CurrentTool, a.Watch, a.Backoff = st.at, "", roster.Watch{}, nil
 	if !d.Starts() {
 		st.park(id, class, d.Reason)
@@ -55,11 +44,11 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 	}
 	st.emit(id, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: d.Reason})
 	if d.Delay <= 0 {
-		st.restartProcess(id)
+		st.processes().Restart(id)
 		return
 	}
-	st.backOff(a, cmp.Or(lifecycle.Categories[class], bridge.CatCrash), d.Attempt, d.Delay)
-	st.do(effect.SetTimer{Key: restartKey(a.AgentRef), After: d.Delay})
+	st.processes().BackOff(a, cmp.Or(lifecycle.Categories[class], bridge.CatCrash), d.Attempt, d.Delay)
+	st.do(effect.SetTimer{Key: process.RestartKey(a.AgentRef), After: d.Delay})
 }
 
 // unpark brings a parked agent back on a human's word.
@@ -76,7 +65,7 @@ func (st *step) unpark(id string) {
 		a = st.Edit(id)
 	}
 	st.Lifecycle.Waking = st.Lifecycle.Waking || a.Role == roster.RoleArbiter
-	st.restartProcess(id)
+	st.processes().Restart(id)
 }
 
 // limited handles a plan's usage limit: it is waited for, and no failure.
@@ -86,7 +75,7 @@ func (st *step) limited(id string, t bridge.Turn) {
 	if t.ResetsAt > 0 {
 		resets = time.Unix(t.ResetsAt, 0)
 	}
-	d := st.decide(id, a.Generation, restart.UsageLimit, "", resets)
+	d := st.processes().Decide(id, a.Generation, restart.UsageLimit, "", resets)
 	if !d.Starts() {
 		st.fail(id, bridge.CatUsageLimit, a.Name+" "+d.Reason,
 			[]string{"resume later: arbiter --resume", "wait longer: --max-wait"})
@@ -96,38 +85,12 @@ func (st *step) limited(id string, t bridge.Turn) {
 	st.retryAfter(a, d, t)
 }
 
-// restartUsageWaits sets the waits for usage limits anew after a sleep of the machine: timers
-// stood still, and limits end at an hour of the day.
-func (st *step) restartUsageWaits(slept time.Duration) {
-	earliest := time.Duration(0)
-	for i := range st.Agents {
-		a := st.Agents[i]
-		if a.Status != roster.Ready || a.Troubles == 0 {
-			continue
-		}
-		for _, x := range slices.Backward(st.Lifecycle.Restarts) {
-			if x.Agent != a.ID {
-				continue
-			}
-			if x.Class == restart.UsageLimit && x.StartAt.After(st.at.Add(-slept)) {
-				earliest += restart.Default().Stagger
-				after := max(x.StartAt.Sub(st.at), earliest)
-				if b := a.Backoff; b != nil {
-					st.backOff(st.Edit(a.ID), b.Category, b.Attempt, after)
-				}
-				st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: after})
-			}
-			break
-		}
-	}
-}
-
 // apiTrouble handles what the CLI has given up on after its own retries.
 func (st *step) apiTrouble(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	if st.Options.MaxWait > 0 && (t.Category == bridge.CatOverloaded || t.Category == bridge.CatRateLimit) {
 		// Patience helps here, and costs nothing.
-		if d := st.decide(id, a.Generation, restart.Overload, "", time.Time{}); d.Starts() {
+		if d := st.processes().Decide(id, a.Generation, restart.Overload, "", time.Time{}); d.Starts() {
 			st.retryAfter(a, d, t)
 			return
 		}
@@ -156,7 +119,7 @@ func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
 	}
 	if a.Status == roster.Ready { // not after its process has ended
-		st.backOff(st.Edit(a.ID), t.Category, d.Attempt, d.Delay)
+		st.processes().BackOff(st.Edit(a.ID), t.Category, d.Attempt, d.Delay)
 	}
-	st.do(effect.SetTimer{Key: retryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
+	st.do(effect.SetTimer{Key: process.RetryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
@@ -38,7 +39,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Lifecycle.Crashes != 1 {
 		t.Errorf("done %+v, %d crashes", d, p.s.Lifecycle.Crashes)
 	}
-	p.do(input.Timer{Key: restartKey(a.AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(a.AgentRef)})
 	s := p.spawns(id)[1]
 	if s.Generation != 2 || !s.Config.Resume || s.Config.SessionID != old.SessionID || !slices.Equal(s.Pending, old.Turn) {
 		t.Errorf("start %+v", s)
@@ -46,7 +47,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if e := last[contract.Spawn](p); !e.Resumed || e.Generation != 2 {
 		t.Errorf("spawn %+v", e)
 	}
-	p.do(input.Timer{Key: restartKey(a.AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(a.AgentRef)})
 	if len(p.spawns(id)) != 2 {
 		t.Error("a second ring started a second process")
 	}
@@ -80,9 +81,9 @@ func TestACrashLoopIsParked(t *testing.T) {
 			}
 			// Nothing starts it but a person.
 			for g := range 7 {
-				p.do(input.Timer{Key: restartKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(input.Timer{Key: watchKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(input.Timer{Key: retryKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: process.RestartKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: process.WatchKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: process.RetryKey(bridge.AgentRef{ID: id, Generation: g})})
 			}
 			if len(p.spawns(id)) != starts || len(effects[effect.Probe](p)) != 0 {
 				t.Error("something was done with a parked agent")
@@ -177,8 +178,8 @@ func TestALateWordOfAnEarlierProcess(t *testing.T) {
 		input.Spawned{Agent: old.AgentRef}, input.NotSpawned{Agent: old.AgentRef, Category: bridge.CatCrash},
 		input.NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]},
 		input.Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
-		input.Timer{Key: restartKey(old.AgentRef)}, input.Timer{Key: watchKey(old.AgentRef)},
-		input.Timer{Key: retryKey(old.AgentRef)},
+		input.Timer{Key: process.RestartKey(old.AgentRef)}, input.Timer{Key: process.WatchKey(old.AgentRef)},
+		input.Timer{Key: process.RetryKey(old.AgentRef)},
 	} {
 		if out := p.do(f); len(out) != 0 {
 			t.Errorf("%T %+v led to %v", f, f, out)
@@ -240,7 +241,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 			p.dies(id)
 			ref := p.agent(id).AgentRef
 			if starting {
-				p.do(input.Timer{Key: restartKey(ref)})
+				p.do(input.Timer{Key: process.RestartKey(ref)})
 				ref = p.agent(id).AgentRef
 			}
 			end(p, id)
@@ -248,7 +249,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 				t.Errorf("%s, starting %v: kills %v", name, starting, k)
 			}
 			n := len(p.spawns(id))
-			p.do(input.Timer{Key: restartKey(ref)})
+			p.do(input.Timer{Key: process.RestartKey(ref)})
 			p.do(input.Spawned{Agent: ref})
 			if starting {
 				p.do(input.AgentEvent{Event: bridge.Event{AgentRef: ref,
@@ -267,7 +268,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	for name, act := range map[string]func(p *play, id string){
 		"spawn":   func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
 		"down":    func(p *play, id string) { p.dies(id) },
-		"restart": func(p *play, id string) { p.dies(id); p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)}) },
+		"restart": func(p *play, id string) { p.dies(id); p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)}) },
 		"being ended": func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
 		},

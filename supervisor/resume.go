@@ -190,11 +190,11 @@ func (st *step) callBack() {
 		}
 		a.Status, a.Since, a.ToolCall, a.Backoff = roster.Down, st.at, nil, nil
 		if a.Role == roster.RoleOrchestrator && a.ReachedLimit == "" {
-			st.limitWork(a.ID) // timers ended with the process; another life has all its time
+			st.processes().LimitWork(a.ID) // timers ended with the process; another life has all its time
 		}
 	}
-	st.rereadTakeovers(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")
-	st.restartAll()
+	st.processes().RereadTakeovers(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")
+	st.processes().RestartAll()
 }
 
 // askAgain emits the open question once more; answered says that the answer came with the resume. Permission requests

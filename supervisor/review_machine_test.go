@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -175,7 +176,7 @@ func TestRegencyOutlastsTheInput(t *testing.T) {
 		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
 	}
 	p.settles()
-	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 	p.settles()
 	p.verdict(id, report("done", "a plan", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
@@ -301,13 +302,13 @@ func TestTheTimeOfAModeGoesOn(t *testing.T) {
 	p.do(input.Stopped{})
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if after := timer(p.out, workLimitKey(p.agent(id).AgentRef)); after <= 0 || after > time.Minute {
+	if after := timer(p.out, process.WorkLimitKey(p.agent(id).AgentRef)); after <= 0 || after > time.Minute {
 		t.Errorf("the timer is %s", after)
 	}
 	p.settles()
-	p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 	p.settles()
-	p.do(input.Timer{Key: workLimitKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: process.WorkLimitKey(p.agent(id).AgentRef)})
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
 }
@@ -325,7 +326,7 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 	p.do(input.BridgeBack{})
 	p.settles()
-	p.do(input.Timer{Key: restartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent("orch-1").AgentRef)})
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
 	if p.s.Task.Failures != 0 {

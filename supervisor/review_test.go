@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -135,7 +136,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
-		p.do(input.Timer{Key: compactionBlockedKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: process.CompactionBlockedKey(p.agent("arbiter").AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
 		p.renewNow("kept")
@@ -160,7 +161,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
-		p.do(input.Timer{Key: restartKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: process.RestartKey(p.agent("arbiter").AgentRef)})
 		a := p.agent("arbiter")
 		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: a.Turn[0], Status: bridge.DeliveryBegun}}}})

@@ -96,9 +96,9 @@ func (st *step) releaseFinished() {
 		switch a := *st.Agents[i]; {
 		case a.Role != roster.RoleOrchestrator || !a.Alive():
 		case a.Standing == roster.Finished:
-			st.release(a.ID, "its work is done", false)
+			st.processes().Release(a.ID, "its work is done", false)
 		case a.Standing == roster.Waiting && a.Work == nil && !st.Rulings.IsStumbling(st.standing(), a.ID):
-			st.release(a.ID, "another takes its place", false)
+			st.processes().Release(a.ID, "another takes its place", false)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (st *step) succession(v verdict.Arbiter) {
 // address sends the Arbiter's word to an Orchestrator, which works from then on.
 func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.Agent(to); retry && a.Watch.Hung {
-		st.relaunch(to, restart.Hung, "the Arbiter had it started again")
+		st.processes().Relaunch(to, restart.Hung, "the Arbiter had it started again")
 	}
 	st.Question.Recovery.Overcome(&st.Roster, to)
 	a := st.Edit(to)
@@ -152,7 +152,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		st.executing() // it had been done, and was asked where it stands
 	}
 	if v.Kind != verdict.KindQuestion {
-		st.releasePredecessor(id)
+		st.processes().ReleasePredecessor(id)
 		a = st.Edit(id)
 	}
 	if st.askForHandOff(id, v) {

@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -50,7 +51,7 @@ func smallRun(t *testing.T) *play {
 	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.turn(two, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529", CostUSD: 0.25})
-	p.do(input.Timer{Key: retryKey(p.agent(two).AgentRef)})
+	p.do(input.Timer{Key: process.RetryKey(p.agent(two).AgentRef)})
 	p.verdict(two, report("question", "Both ports?", true))
 	p.command(contract.Pause{})
 	p.say("Later: docs", contract.Note, two)

@@ -131,7 +131,7 @@ var ways = map[string]way{
 		p.verdict("orch-1", report("question", text, true))
 		p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
 		p.happen("arbiter", bridge.Done{SessionID: p.agent("arbiter").SessionID})
-		p.do(input.Timer{Key: restartKey(p.agent("arbiter").AgentRef)})
+		p.restartDue("arbiter")
 		p.do(input.Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000}})
 	}},
 	"Orchestrator/prose": {"", func(p *play, text string) { p.happen("orch-1", bridge.Assistant{Text: text}) }},

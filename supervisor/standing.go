@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
@@ -34,9 +33,6 @@ func (s *State) pendingFor(id string) bool {
 	})
 }
 
-// nothingText stands for an empty text in what a model reads.
-const nothingText = "(nothing)"
-
 // awaitsRuling reports whether a document is on its way to the Arbiter, or lies unread before it.
 func (s *State) awaitsRuling() bool { return s.Conversation.DocumentWaits() || s.Handoff.IsDue() }
 
@@ -59,10 +55,4 @@ func (s *State) Record() decision.Record {
 // Senders says who an input is from.
 func (s *State) Senders() sender.Run {
 	return sender.Run{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
-}
-
-// mail returns what delivers messages in this step. It is up to date for one call only.
-func (st *step) mail() *delivery.Context {
-	return &delivery.Context{Standing: st.standing(), Rulings: &st.Rulings, Out: &st.out, Senders: st.Senders(),
-		Closed: st.Ending != nil, QuestionOpen: st.Question.Open != nil}
 }

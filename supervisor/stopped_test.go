@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -106,7 +107,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 // begun has the process of an agent that was stopped come back, to a turn that had begun.
 func (p *play) begun(id string) {
 	p.t.Helper()
-	if key := restartKey(p.agent(id).AgentRef); p.agent(id).Status == roster.Down {
+	if key := process.RestartKey(p.agent(id).AgentRef); p.agent(id).Status == roster.Down {
 		p.do(input.Timer{Key: key})
 	}
 	a := p.agent(id)

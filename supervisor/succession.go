@@ -1,8 +1,6 @@
 package supervisor
 
 import (
-	"slices"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -52,21 +50,4 @@ func (st *step) forSuccessor() {
 		st.mail().Tell(contract.Arbiter, conversation.KindNotice, "The Arbiter before you ended before it had ruled on what "+
 			"was said to it last. Look what that was, and rule how it goes on.")
 	}
-}
-
-// callOffRenewal: a new session began for another reason, and its context is empty.
-func (st *step) callOffRenewal() {
-	if st.Renewal.Stage != renewal.Asked {
-		return
-	}
-	st.Renewal.Stage = renewal.None
-	a := st.Edit(contract.Arbiter)
-	demand := func(m conversation.Mail) bool { return m.To == a.ID && m.Kind == conversation.KindRenewal }
-	for _, m := range slices.Concat(st.Conversation.Mail, st.Conversation.InTurn) {
-		if demand(m) {
-			a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(w string) bool { return w == m.Wire })
-		}
-	}
-	st.mail().TakeBack(demand)
-	st.Conversation.InTurn = slices.DeleteFunc(slices.Clone(st.Conversation.InTurn), demand)
 }

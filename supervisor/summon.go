@@ -85,7 +85,7 @@ func (st *step) summon(in summons) string {
 	if a.Isolation == "" {
 		warnOfOthers = st.SharingText(a.ID)
 	}
-	st.addAgent(a, brief)
+	st.processes().Add(a, brief)
 	text, attached := brief, []conversation.Attached(nil)
 	if old.Document != nil {
 		text, attached = handoff.ForSuccessor(brief, &old)
@@ -145,7 +145,7 @@ func (st *step) selected(id, mode, by string) {
 	}
 	st.fire(on, occasion{agent: id, mode: mode})
 	st.Task.BeginWork(st.Edit(id), st.at)
-	st.limitWork(id)
+	st.processes().LimitWork(id)
 }
 
 // forget drops what those left that were gone long before the last ones, and in the end

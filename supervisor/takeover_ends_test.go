@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -33,7 +34,7 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 			state = "ended"
 			p.seen("orch-1", someChanges)
 		} else {
-			p.do(input.Timer{Key: restartKey(a.AgentRef)})
+			p.do(input.Timer{Key: process.RestartKey(a.AgentRef)})
 		}
 		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
 			t.Errorf("%s: %+v", stage, e)
@@ -107,7 +108,7 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)
 	st := &step{State: p.s, at: p.at}
-	st.release("orch-1", "succeeded by orch-2", false)
+	st.processes().Release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
 	if a := p.agent("orch-1"); a.Status != roster.InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
 		t.Fatalf("%s %v", a.Status, st.out.Effects())
@@ -170,7 +171,7 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
 		p.spawned("orch-1")
 		p.verdict("orch-1", report("progress", "begun", false))
-		key := workLimitKey(p.agent("orch-1").AgentRef)
+		key := process.WorkLimitKey(p.agent("orch-1").AgentRef)
 		if end == "not opened" {
 			p.take("orch-1", takeover.Opening)
 		} else {
@@ -195,7 +196,7 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Inspecting)
 	st := &step{State: p.s, at: p.at}
-	st.release("orch-1", "succeeded by orch-2", false)
+	st.processes().Release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
 	p.do(input.BridgeLost{Message: "gone"})
 	if a := p.agent("orch-1"); a.Status != roster.Ended || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {

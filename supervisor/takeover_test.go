@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
@@ -261,9 +262,9 @@ func TestNobodyTouchesATakenAgent(t *testing.T) {
 	a := p.agent("orch-1")
 	before := len(p.out)
 	for _, f := range []input.Body{
-		input.Timer{Key: watchKey(a.AgentRef)}, input.Timer{Key: workLimitKey(a.AgentRef)},
-		input.Timer{Key: retryKey(a.AgentRef)}, input.Timer{Key: compactionBlockedKey(a.AgentRef)},
-		input.Timer{Key: restartKey(a.AgentRef)}, input.Timer{Key: timeoutKey}, input.WokeFromSleep{Slept: time.Hour},
+		input.Timer{Key: process.WatchKey(a.AgentRef)}, input.Timer{Key: process.WorkLimitKey(a.AgentRef)},
+		input.Timer{Key: process.RetryKey(a.AgentRef)}, input.Timer{Key: process.CompactionBlockedKey(a.AgentRef)},
+		input.Timer{Key: process.RestartKey(a.AgentRef)}, input.Timer{Key: timeoutKey}, input.WokeFromSleep{Slept: time.Hour},
 		input.Probed{Agent: a.AgentRef, Result: bridge.ProbeResult{SilentMS: 1 << 30, RSSBytes: 1 << 50}},
 		input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000,
 			Window: 200_000, Pct: 99}}},

@@ -151,7 +151,7 @@ func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 	st.out.Accept(ref, "another agent takes it up")
 	st.overrule()
 	if a.Alive() {
-		st.release(a.ID, "another takes its place", false)
+		st.processes().Release(a.ID, "another takes its place", false)
 		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
 	}
 	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up "+

@@ -148,7 +148,7 @@ func (st *step) toolRelease(in toolset.ReleaseInput) (string, error) {
 	for _, id := range ids {
 		a, _ := st.Agent(id)
 		reason := cmp.Or(in.Reason, "released")
-		st.release(id, reason, false)
+		st.processes().Release(id, reason, false)
 		if a.Unfinished() {
 			st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindReleased, Why: "it was released: " +
 				reason, Message: a.Name + " was released before its work was done."})

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -93,7 +94,7 @@ func TestDistrust(t *testing.T) {
 			}
 			p.dies("arbiter")
 			for _, id := range []string{"arbiter", "orch-1"} {
-				p.do(input.Timer{Key: restartKey(p.agent(id).AgentRef)})
+				p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 				if a := p.agent(id); a.Status != roster.Down {
 					t.Errorf("%s came back by itself", id)
 				}
@@ -170,7 +171,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 		t.Error("it was chosen twice")
 	}
 	p.dies("orch-1")
-	p.do(input.Timer{Key: restartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent("orch-1").AgentRef)})
 	p.refused("orch-1", "")
 	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Lifecycle.TrustQuestion == nil {
 		t.Error("what cannot be told was trusted")
@@ -187,7 +188,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 func TestDistrustResumed(t *testing.T) {
 	p := trusted(t, nil)
 	p.dies("arbiter")
-	p.do(input.Timer{Key: restartKey(p.agent("arbiter").AgentRef)})
+	p.do(input.Timer{Key: process.RestartKey(p.agent("arbiter").AgentRef)})
 	p.refused("arbiter", "h2")
 	p.resume("")
 	if p.s.Lifecycle.TrustQuestion != nil {

@@ -32,7 +32,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		return // the process is gone; its `done` follows, and its transcript tells what it had seen
 	case t.Outcome == bridge.TurnFailed && t.Category == bridge.CatProtocol:
 		// How the turn ended was not said; the transcript knows, and another process.
-		st.relaunch(id, restart.Crash, t.Error)
+		st.processes().Relaunch(id, restart.Crash, t.Error)
 		return
 	case a.Status == roster.Restarting && t.Outcome != bridge.TurnDone:
 		return // we cut it off; the next process learns from its history what it had seen
@@ -208,7 +208,7 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 		st.exhausted(id, t)
 	case bridge.CatResume:
 		// Its history is refused, and will be each time.
-		st.relaunch(id, restart.InvalidResume, t.Error)
+		st.processes().Relaunch(id, restart.InvalidResume, t.Error)
 	default:
 		st.broken(id, t.Category, t.Error)
 	}
@@ -221,7 +221,7 @@ func (st *step) overspent(id string, t bridge.Turn) {
 		st.broken(id, t.Category, t.Error) // it is not a limit that was asked for
 		return
 	}
-	st.relaunch(id, restart.Resource, "the limit of costs that its process was started with is spent")
+	st.processes().Relaunch(id, restart.Resource, "the limit of costs that its process was started with is spent")
 	st.mail().Tell(id, conversation.KindRetry, brokenWay)
 }
 

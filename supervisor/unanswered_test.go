@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 )
 
 // TestAWordThatNoModelAnswered: an Orchestrator's session took a word of the human's up, the API
@@ -27,14 +28,14 @@ func TestAWordThatNoModelAnswered(t *testing.T) {
 	}{
 		{"released while the limit is waited for", func(*play, string) {}, refused, conversation.MessageReturned, true},
 		{"released while the turn is tried again",
-			func(p *play, id string) { p.do(input.Timer{Key: retryKey(p.agent(id).AgentRef)}) }, refused,
+			func(p *play, id string) { p.do(input.Timer{Key: process.RetryKey(p.agent(id).AgentRef)}) }, refused,
 			conversation.MessageReturned, true},
 		{"refused twice", func(p *play, id string) {
-			p.do(input.Timer{Key: retryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: process.RetryKey(p.agent(id).AgentRef)})
 			p.turn(id, refused)
 		}, refused, conversation.MessageReturned, true},
 		{"answered at the second try", func(p *play, id string) {
-			p.do(input.Timer{Key: retryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: process.RetryKey(p.agent(id).AgentRef)})
 			p.verdict(id, report("question", "I turned left. And now?", true))
 		}, refused, conversation.MessageDelivered, false},
 		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, conversation.MessageDelivered, false},

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -24,7 +25,7 @@ func (p *play) look(id string, r bridge.ProbeResult) []effect.Effect {
 	a := p.agent(id)
 	p.at = p.at.Add(runconfig.DefaultWatchEvery - 2*time.Second)
 	n := len(effects[effect.Probe](p))
-	p.do(input.Timer{Key: watchKey(a.AgentRef)})
+	p.do(input.Timer{Key: process.WatchKey(a.AgentRef)})
 	if len(effects[effect.Probe](p)) != n+1 {
 		p.t.Fatalf("%s, which is %s, is not looked at", id, a.Status)
 	}
@@ -224,7 +225,7 @@ func TestAfterASleep(t *testing.T) {
 	woke := p.at
 	out := p.do(input.WokeFromSleep{Slept: 8 * time.Hour})
 	for _, id := range ids {
-		if after := timer(out, watchKey(p.agent(id).AgentRef)); after != lifecycle.WakeGrace {
+		if after := timer(out, process.WatchKey(p.agent(id).AgentRef)); after != lifecycle.WakeGrace {
 			t.Errorf("%s is looked at after %s", id, after)
 		}
 	}
@@ -232,7 +233,7 @@ func TestAfterASleep(t *testing.T) {
 	next := map[string]time.Time{}
 	for _, id := range ids { // these had been asked before the sleep
 		out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
-		next[id] = p.at.Add(timer(out, watchKey(p.agent(id).AgentRef)))
+		next[id] = p.at.Add(timer(out, process.WatchKey(p.agent(id).AgentRef)))
 	}
 	for p.at.Sub(woke) < 4*lifecycle.WakeGrace && p.notices("sign of life") == 0 {
 		for _, id := range ids {
@@ -240,7 +241,7 @@ func TestAfterASleep(t *testing.T) {
 				p.at = next[id].Add(-time.Second)
 			}
 			out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
-			next[id] = p.at.Add(timer(out, watchKey(p.agent(id).AgentRef)))
+			next[id] = p.at.Add(timer(out, process.WatchKey(p.agent(id).AgentRef)))
 		}
 	}
 	if after := p.at.Sub(woke); after < lifecycle.WakeGrace || len(effects[effect.Kill](p)) != 0 {
@@ -312,7 +313,7 @@ func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
 		p.look(id, bridge.ProbeResult{Answered: true, OutputBytes: 2 << 30})
 		out := p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 		if p.agent(id).Status == roster.Down {
-			p.at = p.at.Add(timer(out, restartKey(p.agent(id).AgentRef)))
+			p.at = p.at.Add(timer(out, process.RestartKey(p.agent(id).AgentRef)))
 			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 			starts = append(starts, p.at)
 		}

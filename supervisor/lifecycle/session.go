@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // OtherSession says why a process is not the one that was asked for, by the session it
@@ -23,4 +24,9 @@ func OtherSession(a *roster.Agent, session string) string {
 func Disown(c *effect.Collector, a *roster.Agent, why string) {
 	c.Emit(a.ID, contract.Error{Category: bridge.CatProtocol, Message: a.Name + ": " + why,
 		RecoveryOptions: []string{}})
+}
+
+// Dirs says where the agents of a run work.
+func (s *State) Dirs(o *runconfig.Options, r *roster.Roster) roster.Dirs {
+	return roster.Dirs{Options: o, Roster: r, HostDir: func(host string) string { return s.Bridge(host).Dir }}
 }

@@ -50,6 +50,14 @@ func (r *Roster) WaitingAgents() []string {
 	return ids
 }
 
+// SpentWith adds what the turns under way have cost to a sum.
+func (r *Roster) SpentWith(usd float64) float64 {
+	for _, a := range r.Agents {
+		usd += a.Live.CostUSD
+	}
+	return usd
+}
+
 // AnyReturning reports whether an Orchestrator comes back that works or waits.
 func (r *Roster) AnyReturning() bool {
 	for _, a := range r.Agents {

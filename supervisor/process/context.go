@@ -1,0 +1,42 @@
+package process
+
+import (
+	"github.com/arbiter-cli/arbiter/supervisor/agentconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// Context is what a step starts, stops and watches processes with: the parts of the state that they concern, and the
+// collector of effects. It is made for one use within a step, which owns all that it points to.
+type Context struct {
+	*delivery.Context
+	Lifecycle  *lifecycle.State
+	Permission *permission.State
+	Question   *question.State
+	Renewal    *renewal.State
+	Budget     *budget.State
+
+	Halted       bool     // the human stopped everything: no process starts
+	Ordered      bool     // the input is a command of the human
+	Channel      string   // of that command
+	TrustOptions []string // what can be chosen about a workspace that changed
+
+	// TimeIsOver is set when a takeover ends in a run whose time limit has passed: the step ends the run.
+	TimeIsOver bool
+}
+
+// Dirs says where the agents work.
+func (c *Context) Dirs() roster.Dirs { return c.Lifecycle.Dirs(c.Options, c.Roster) }
+
+// Configuration is what the process of each agent is started with.
+func (c *Context) Configuration() agentconfig.Run {
+	return agentconfig.Run{
+		Dirs: c.Dirs(), Task: c.Task.Text, Plan: c.Task.Plan, Spent: c.Roster.SpentWith(c.Budget.CostUSD),
+		Untrusted: c.Lifecycle.Untrusted(),
+	}
+}

@@ -1,0 +1,164 @@
+package process
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+)
+
+// Add adds an agent and has its process started.
+func (c *Context) Add(a roster.Agent, prompt string) {
+	a.Status, a.Since = roster.Starting, c.Out.Now
+	a.SessionID = c.SessionID(a.ID, a.Generation)
+	c.Roster.Add(&a)
+	c.Out.Emit(a.ID, contract.Spawn{
+		Name: a.Name, Mode: a.Mode, Prompt: prompt, SessionID: a.SessionID,
+		Generation: a.Generation, SuccessorOf: a.Predecessor, Host: a.Host,
+	})
+	if w := c.Options.Workspace; w.Enabled() && a.Role == roster.RoleOrchestrator && a.Isolation == "" {
+		c.Out.Emit(a.ID, contract.Workspace{Dir: c.Options.CWD, Base: w.Base, Isolation: runconfig.IsolationShared})
+	}
+	if c.Halted || !c.Lifecycle.MayStart(a.Host) { // it starts with the others
+		e := c.Roster.Edit(a.ID)
+		e.Status, e.NewSession = roster.Down, true
+		c.wantHost(a.Host)
+		return
+	}
+	c.Out.Do(effect.Spawn{
+		Params: bridge.SpawnParams{AgentRef: a.AgentRef, Config: c.Configuration().Config(&a)}, Place: c.Dirs().Place(a.ID),
+	})
+}
+
+// Restart starts another process for an agent: the next incarnation, on the session
+// of the last one, or on a new session if that one is lost.
+func (c *Context) Restart(id string) {
+	a := c.Roster.Edit(id)
+	if a == nil || a.Status != roster.Down || c.Closed || c.Halted {
+		return
+	}
+	if !c.Lifecycle.MayStart(a.Host) {
+		c.wantHost(a.Host) // it starts with the others
+		return
+	}
+	a.Generation++
+	a.Status, a.Since, a.CurrentTool, a.EndReason = roster.Starting, c.Out.Now, "", ""
+	a.Watch, a.Backoff, a.NotifyingLevel, a.Interrupting = roster.Watch{}, nil, "", false
+	if a.NewSession {
+		a.SessionID = c.SessionID(a.ID, a.Generation)
+		c.emptied(a)
+		a = c.Roster.Edit(id)
+	}
+	config := c.Configuration().Config(a)
+	config.Resume = !a.NewSession
+	c.Out.Emit(id, contract.Spawn{
+		Name: a.Name, Mode: a.Mode, SessionID: a.SessionID, Generation: a.Generation,
+		SuccessorOf: a.Predecessor, Resumed: !a.NewSession, Host: a.Host,
+	})
+	p := bridge.SpawnParams{AgentRef: a.AgentRef, Config: config}
+	if !a.NewSession {
+		p.Pending = a.Turn
+	}
+	c.Out.Do(effect.Spawn{Params: p, Place: c.Dirs().Place(id)})
+}
+
+// RestartAll starts those whose process is gone: the Arbiter at once, the others one
+// after the other.
+func (c *Context) RestartAll() { c.RestartWhere(func(*roster.Agent) bool { return true }) }
+
+// RestartWhere does so with some of them.
+func (c *Context) RestartWhere(want func(*roster.Agent) bool) {
+	after := time.Duration(0)
+	for i := range c.Roster.Agents {
+		a := c.Roster.Agents[i]
+		switch {
+		case a.Status != roster.Down || !want(a):
+		case a.Role == roster.RoleArbiter:
+			c.Restart(a.ID)
+		default:
+			after += startGap
+			c.Out.Do(effect.SetTimer{Key: RestartKey(a.AgentRef), After: after})
+		}
+	}
+}
+
+// wantHost has a bridge be started for an agent that is to live on a host.
+func (c *Context) wantHost(host string) {
+	if !c.Closed && !c.Halted {
+		c.Lifecycle.Want(c.Out, host)
+	}
+}
+
+// emptied begins the account of a context that is new.
+func (c *Context) emptied(a *roster.Agent) {
+	a.Context, a.CompactionBlocked, a.HandoffDemands = bridge.Context{}, false, 0
+	a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel = "", "", ""
+	if a.Role == roster.RoleArbiter {
+		c.CallOffRenewal()
+		c.Renewal.Stage = renewal.None
+		c.Rulings.Readings = nil // another session has read nothing
+	}
+}
+
+// Recall tells an agent whose history is lost what the supervisor knows of it.
+func (c *Context) Recall(id string) {
+	a := c.Roster.Edit(id)
+	a.HasHistory = false
+	var b strings.Builder
+	b.WriteString("Your session's history is lost, and you begin anew. This is the supervisor's record of what " +
+		"went before.\n")
+	if a.Role == roster.RoleArbiter {
+		fmt.Fprintf(&b, "\n## The task\n\n%s\n\n## The plan\n\n%s\n\n## Who lives\n\n%s\n",
+			cmp.Or(c.Task.Text, NothingText), task.PlanText(c.Task.Plan), c.Roster.LivingText())
+		if a.Document != nil {
+			fmt.Fprintf(&b, "\n## What the Arbiter before you left, whose place you took\n\n%s",
+				handoff.DocumentText(a.Document, a.Receipts, a.GeneratedWhy))
+		}
+		b.WriteString("\n## The ledger of decisions\n\n" + c.Rulings.LedgerText())
+	} else {
+		fmt.Fprintf(&b, "\n## Your brief\n\n%s\n\n## The plan\n\n%s\n", cmp.Or(a.Brief, NothingText),
+			task.PlanText(c.Task.Plan))
+	}
+	b.WriteString("\n## What was said to and by you, as far as it is kept\n")
+	b.WriteString(c.Conversation.Recollect(id, max(recallChars-b.Len(), conversation.QuotedTalk), c.Roster.DisplayName))
+	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message " +
+		"follows this one, say where you stand.")
+	c.Tell(id, conversation.KindRetry, b.String())
+}
+
+// CallOffRenewal: a new session began for another reason, and its context is empty.
+func (c *Context) CallOffRenewal() {
+	if c.Renewal.Stage != renewal.Asked {
+		return
+	}
+	c.Renewal.Stage = renewal.None
+	a := c.Roster.Edit(contract.Arbiter)
+	demand := func(m conversation.Mail) bool { return m.To == a.ID && m.Kind == conversation.KindRenewal }
+	for _, m := range slices.Concat(c.Conversation.Mail, c.Conversation.InTurn) {
+		if demand(m) {
+			a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(w string) bool { return w == m.Wire })
+		}
+	}
+	c.TakeBack(demand)
+	c.Conversation.InTurn = slices.DeleteFunc(slices.Clone(c.Conversation.InTurn), demand)
+}
+
+// recallChars bounds the account of a lost session for the one that follows it.
+const recallChars = 60_000
+
+// startGap spreads the starts of Orchestrators when several come back at once.
+const startGap = 250 * time.Millisecond
+
+// NothingText stands for an empty text in what a model reads.
+const NothingText = "(nothing)"

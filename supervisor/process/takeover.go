@@ -1,0 +1,146 @@
+package process
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/takeover"
+)
+
+// ClassTakeover is why an agent's process is ended for the human's terminal. It is no
+// failure, and restarts are not counted for it.
+const ClassTakeover restart.Class = "takeover"
+
+// Attach hands an agent's session to the human: its process is stopped in order, and the
+// terminal is opened when it is gone.
+func (c *Context) Attach(ref, id string) {
+	a := c.Roster.Edit(id)
+	if why := c.cannotTakeOver(a, id); why != "" {
+		c.Out.Reject(ref, "%s", why)
+		return
+	}
+	c.Out.Accept(ref, "taking over "+id+": its process is being stopped")
+	a.SetTakeover(takeover.Begin(c.Out.Now, cmp.Or(c.Channel, input.ChannelStdin)))
+	c.Out.Emit(id, contract.Takeover{State: takeover.StateBegan})
+	c.Relaunch(id, ClassTakeover, "the human takes its session over")
+}
+
+// cannotTakeOver says why an agent's session cannot be taken over now; empty: it can.
+func (c *Context) cannotTakeOver(a *roster.Agent, id string) string {
+	switch {
+	case a == nil, a.Status == roster.Ended, a.Status == roster.Stopping:
+		return fmt.Sprintf("there is no living agent %q; alive: %s", id, c.Roster.AddresseesText())
+	case a.Takeover != nil:
+		return fmt.Sprintf("the session of %s was taken over already, at %s by %s; one person has it at a time: "+
+			"detach %s first",
+			id, a.Takeover.Since.UTC().Format("15:04:05 MST"), a.Takeover.Channel, id)
+	case a.Status == roster.Parked:
+		return id + " is parked, and has no process: choose retry first"
+	case c.Halted:
+		return "everything is halted: continue first"
+	case c.Lifecycle.AwaitsTrust(a.Host):
+		return "no process is started before you have looked at what changed in the workspace: choose " +
+			strings.Join(c.TrustOptions, ", ")
+	case !c.Lifecycle.IsUp(a.Host):
+		return "there is no bridge at the moment: try again"
+	case a.Role == roster.RoleArbiter && c.Renewal.Stage == renewal.Given:
+		return id + " is being renewed: try again when its successor is there"
+	case a.Status != roster.Ready && a.Status != roster.Busy:
+		return fmt.Sprintf("%s is %s: try again when it is ready", id, a.Status)
+	case !a.HasHistory || a.NewSession:
+		return id + " has said nothing yet: there is no session to take over"
+	}
+	return ""
+}
+
+// EndedForTakeover: the supervised process is gone, as was wanted.
+func (c *Context) EndedForTakeover(id string) {
+	a := c.Roster.Edit(id)
+	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = roster.Down, c.Out.Now, "", nil, roster.Watch{}
+	switch {
+	case a.Takeover == nil:
+		c.Restart(id)
+	case a.Takeover.Why != "":
+		c.endTakeover(id, takeover.StateEnded, a.Takeover.Why)
+	case c.Halted:
+		c.endTakeover(id, takeover.StateFailed, takeover.Halted)
+	case a.NewSession || !a.HasHistory:
+		c.endTakeover(id, takeover.StateFailed, "its session ended: another follows")
+	default:
+		a.Status = roster.InHand
+		c.Handoff.DocumentSerial++
+		a.SetTakeover(a.Takeover.Inspect(c.Handoff.DocumentSerial))
+		c.inspectFor(a, bridge.InspectParams{Mark: true})
+	}
+}
+
+// TakeoverInspected takes what was seen before or after a takeover, and reports whether it was
+// about one.
+func (c *Context) TakeoverInspected(f input.Inspected) bool {
+	for i := range c.Roster.Agents {
+		if t := c.Roster.Agents[i].Takeover; t == nil || t.Serial != f.Serial {
+			continue
+		}
+		a := c.Roster.Edit(c.Roster.Agents[i].ID)
+		if a.Status != roster.InHand {
+			return true
+		}
+		switch a.Takeover.Stage {
+		case takeover.Inspecting:
+			c.openTerminal(a, f)
+		case takeover.Reading:
+			c.takeoverRead(a.ID, f)
+		}
+		return true
+	}
+	return false
+}
+
+// openTerminal opens the terminal, now that how things stand is noted.
+func (c *Context) openTerminal(a *roster.Agent, f input.Inspected) {
+	a.SetTakeover(a.Takeover.Opens(c.Out.Now, f.Result, f.Failed))
+	a.Generation++
+	trusted := c.Options.Trusted && !c.Lifecycle.Bridge(a.Host).Untrusted
+	config := takeover.TerminalConfig(c.Configuration().Config(a), trusted || c.Options.Rehearsal)
+	c.Out.Do(effect.OpenPTY{Params: bridge.PTYOpenParams{AgentRef: a.AgentRef, Config: config, Cols: takeover.Cols,
+		Rows: takeover.Rows}})
+}
+
+// PTYOpened: the terminal is there, or is not.
+func (c *Context) PTYOpened(f input.PTYOpened) {
+	a := c.Roster.Edit(f.Agent.ID)
+	switch {
+	case a == nil || a.Generation != f.Agent.Generation:
+		return
+	case a.Status == roster.Stopping && f.Failed != "":
+		a.Status, a.Since = roster.Ended, c.Out.Now // it was let go meanwhile, and nothing follows
+		c.Out.Emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
+		c.Drop(a.ID)
+	case a.Status != roster.InHand || a.Takeover == nil || !a.Takeover.HasProcess():
+		return
+	case f.Failed != "" && a.Takeover.Why != "":
+		c.endTakeover(a.ID, takeover.StateEnded, a.Takeover.Why)
+	case f.Failed != "":
+		c.endTakeover(a.ID, takeover.StateFailed, f.Failed)
+	default:
+		if t, awaited := a.Takeover.Opened(); awaited {
+			a.SetTakeover(t)
+			c.Out.Emit(a.ID, contract.Takeover{State: takeover.StateOpen})
+		}
+	}
+}
+
+// inspectFor has the session and the repository looked at.
+func (c *Context) inspectFor(a *roster.Agent, p bridge.InspectParams) {
+	dir := c.Dirs().Of(a.ID)
+	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, dir, c.Options.Env, c.Dirs().Sandbox(dir)
+	c.Out.Do(effect.Survey{Serial: a.Takeover.Serial, Host: a.Host, Params: p})
+}

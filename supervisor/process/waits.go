@@ -1,0 +1,68 @@
+package process
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// BackOff notes the wait of an agent.
+func (c *Context) BackOff(a *roster.Agent, category bridge.Category, attempt int, delay time.Duration) {
+	a.Backoff = &roster.Backoff{Category: category, Attempt: attempt, Until: c.Out.Now.Add(delay)}
+}
+
+// Decide asks the policy about the end of a process, and keeps the answer in the
+// history.
+func (c *Context) Decide(agent string, generation int, class restart.Class, reason string,
+	resets time.Time) restart.Decision {
+	return c.Lifecycle.Decide(c.Options.RestartPolicy(), restart.Exit{
+		Agent: agent, Class: class, At: c.Out.Now, ResetsAt: resets, Reason: reason,
+		Seed: fmt.Sprintf("%s/%s/%d", c.Options.Run, agent, generation),
+	})
+}
+
+// restartUsageWaits sets the waits for usage limits anew after a sleep of the machine: timers
+// stood still, and limits end at an hour of the day.
+func (c *Context) restartUsageWaits(slept time.Duration) {
+	earliest := time.Duration(0)
+	for i := range c.Roster.Agents {
+		a := c.Roster.Agents[i]
+		if a.Status != roster.Ready || a.Troubles == 0 {
+			continue
+		}
+		for _, x := range slices.Backward(c.Lifecycle.Restarts) {
+			if x.Agent != a.ID {
+				continue
+			}
+			if x.Class == restart.UsageLimit && x.StartAt.After(c.Out.Now.Add(-slept)) {
+				earliest += restart.Default().Stagger
+				after := max(x.StartAt.Sub(c.Out.Now), earliest)
+				if b := a.Backoff; b != nil {
+					c.BackOff(c.Roster.Edit(a.ID), b.Category, b.Attempt, after)
+				}
+				c.Out.Do(effect.SetTimer{Key: RetryKey(a.AgentRef), After: after})
+			}
+			break
+		}
+	}
+}
+
+// LimitWork sets the time limit of an Orchestrator's mode.
+func (c *Context) LimitWork(id string) {
+	a, _ := c.Roster.Agent(id)
+	if mode, ok := c.Options.ModeNamed(a.Mode); ok && mode.Limits.Timeout > 0 {
+		c.Out.Do(effect.SetTimer{Key: WorkLimitKey(a.AgentRef), After: mode.Limits.Timeout})
+	}
+}
+
+// resumeLimit gives one its time again that a human had: its end was not heeded meanwhile.
+func (c *Context) resumeLimit(a *roster.Agent) {
+	if a.Role == roster.RoleOrchestrator && a.Alive() {
+		c.LimitWork(a.ID)
+	}
+}

@@ -1,0 +1,116 @@
+package process
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// Watch has an agent's process probed after a while.
+func (c *Context) Watch(a *roster.Agent, after time.Duration) {
+	c.Out.Do(effect.SetTimer{Key: WatchKey(a.AgentRef), After: after})
+}
+
+// Probed looks at the signs of life of a process, and at what it uses.
+func (c *Context) Probed(f input.Probed) {
+	a := c.Roster.Edit(f.Agent.ID)
+	if a == nil || a.Generation != f.Agent.Generation || !a.Up() {
+		return
+	}
+	silent := lifecycle.QuietFor(a, f.Result, c.Out.Now)
+	c.Watch(a, lifecycle.NextProbe(silent, c.Options.QuietAfter, c.Options.ProbeEvery()))
+	if f.Failed != "" {
+		// The bridge is busy, mute or gone, which tells nothing of the agent.
+		if f.Silent {
+			c.Lifecycle.Unanswered(c.Out, a.Host, c.Options.ProbeEvery())
+		}
+		return
+	}
+	c.Lifecycle.Answered(a.Host)
+	wasStopped := a.Watch.Stopped
+	a.Watch = lifecycle.Observe(a.Watch, lifecycle.Probe{
+		Result: f.Result, At: c.Out.Now, Busy: a.Status == roster.Busy, Silence: c.Options.Scaled(lifecycle.Silence),
+	})
+	c.tellQuiet(a, silent)
+	if a.Watch.Stopped && !wasStopped {
+		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it goes on when it gets SIGCONT"})
+	}
+	if a.Watch.Quiet == 0 {
+		c.guard(a, f.Result)
+		return
+	}
+	if a.Watch.Quiet == 1 {
+		c.Out.Emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s gives no sign of life: no output for %s, no CPU, no answer",
+			a.Name, (time.Duration(f.Result.SilentMS) * time.Millisecond).Round(time.Second))})
+	}
+	c.hung(a)
+}
+
+// tellQuiet tells once of each long silence of an agent. It informs, and ends nothing.
+func (c *Context) tellQuiet(a *roster.Agent, silent time.Duration) {
+	limit := c.Options.QuietAfter
+	was := a.Watch.Silent
+	a.Watch.Silent = limit > 0 && silent >= limit && !c.Permission.Awaits(a.ID)
+	if a.Watch.Silent && !was {
+		c.Out.Emit(a.ID, contract.Quiet{Seconds: int(silent.Seconds()), Doing: lifecycle.Doing(a)})
+	}
+}
+
+// hung decides about an agent without any sign of life. The Arbiter is notified of an
+// Orchestrator, and chooses.
+func (c *Context) hung(a *roster.Agent) {
+	w := &a.Watch
+	if a.Role == roster.RoleArbiter {
+		if w.Quiet >= lifecycle.HungArbiter {
+			c.Relaunch(a.ID, restart.Hung, "no output, no CPU, no answer")
+		}
+		return
+	}
+	if w.Hung || w.Quiet < lifecycle.HungAfter {
+		return
+	}
+	w.Hung = true
+	c.Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
+		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again, on "+
+			"the same history; release_orchestrator ends it; CONTINUE waits on.",
+		a.Name, a.ID, a.ID))
+}
+
+// guard holds an agent's memory and output files against the limits.
+func (c *Context) guard(a *roster.Agent, r bridge.ProbeResult) {
+	limits := lifecycle.ResourceLimits{Memory: c.Options.MaxMemory, Output: c.Options.MaxOutput}
+	watch, warnings, exceeded := lifecycle.Guard(a.Watch, r, limits)
+	a.Watch = watch
+	for _, w := range warnings {
+		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " uses " + w})
+	}
+	if exceeded != "" {
+		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " is started again: " + exceeded})
+		c.Relaunch(a.ID, restart.Resource, exceeded)
+	}
+}
+
+// WokeFromSleep begins the watch anew after the machine slept.
+func (c *Context) WokeFromSleep(f input.WokeFromSleep) {
+	c.Budget.Runtime.Slept(f.Slept)
+	c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " +
+		f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
+	for i := range c.Roster.Agents {
+		if !c.Roster.Agents[i].Up() {
+			continue
+		}
+		a := c.Roster.Edit(c.Roster.Agents[i].ID)
+		a.Watch = lifecycle.Woken(a.Watch, c.Out.Now)
+		c.Watch(a, lifecycle.WakeGrace)
+	}
+	c.restartUsageWaits(f.Slept)
+	c.Budget.AwaitReset(c.Out) // its timer stood still
+}
