@@ -52,7 +52,7 @@ func (f *Files) bring(ctx context.Context, agent, message string) (w worktree.Wo
 
 // prepareFar makes the directory of an agent on its host.
 func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
-	from, err := f.beginning(ctx, p.After)
+	from, err := f.beginning(ctx, p)
 	if err != nil {
 		return runconfig.Worktree{}, err
 	}
@@ -84,20 +84,20 @@ func (f *Files) recordFar(ctx context.Context, e changes.Record, taken *changes.
 // handedPatience is how long a successor waits for the last work of a predecessor on a host that does not answer.
 const handedPatience = 30 * time.Second
 
-// handedFar is the commit with all work of a predecessor on another host, or the last one that was brought here if that
-// host is out of reach.
-func (f *Files) handedFar(ctx context.Context, agent string) (string, error) {
+// handedFar is [Files.handed] for a predecessor on another host: the last commit that was brought here if that host is
+// out of reach.
+func (f *Files) handedFar(ctx context.Context, agent string) (commit, base string, err error) {
 	soon, cancel := context.WithTimeout(ctx, handedPatience)
 	defer cancel()
 	w, head, _, err := f.bring(soon, agent, "Unfinished work of "+agent)
 	if err == nil || w.Branch == "" || ctx.Err() != nil {
-		return head, err
+		return head, w.Base, err
 	}
 	last, err := f.repo.Commit(ctx, "refs/heads/"+w.Branch)
 	if err == nil && last.ID == "" {
-		return w.Base, nil // nothing was brought yet
+		return w.Base, w.Base, nil // nothing was brought yet
 	}
-	return last.ID, err
+	return last.ID, w.Base, err
 }
 
 // RemoveFar removes the directory of an agent on another host, in a run that is over, if the run has all of its work.

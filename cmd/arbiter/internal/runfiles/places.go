@@ -73,7 +73,7 @@ func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktr
 	}
 	from := w.Base
 	if w.Dir == "" {
-		if from, err = f.beginning(ctx, p.After); err != nil {
+		if from, err = f.beginning(ctx, p); err != nil {
 			return runconfig.Worktree{}, err
 		}
 	}
@@ -84,9 +84,12 @@ func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktr
 }
 
 // beginning is the commit that a new directory begins with: the work of a predecessor, or the work of the run so far.
-func (f *Files) beginning(ctx context.Context, after string) (string, error) {
-	if after != "" {
-		head, err := f.handed(ctx, after)
+func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error) {
+	if p.After != "" {
+		head, base, err := f.handed(ctx, p.After)
+		if err == nil && head != "" {
+			err = f.inherit(ctx, p, base, head)
+		}
 		if err != nil || head != "" {
 			return head, err
 		}
@@ -98,24 +101,41 @@ func (f *Files) beginning(ctx context.Context, after string) (string, error) {
 	return now.Commit.ID, err
 }
 
-// handed is the commit with all work of a predecessor; empty if it had no directory of its own.
-func (f *Files) handed(ctx context.Context, agent string) (string, error) {
+// inherit notes what the shared files have of a predecessor's work: the rest of it is merged with the successor's.
+func (f *Files) inherit(ctx context.Context, p runconfig.Place, base, head string) error {
+	if f.Workspace.Isolated() {
+		return nil // Git knows that from the run branch
+	}
+	had, err := f.repo.Commit(ctx, f.repo.Ref(p.Agent+synced))
+	if err != nil || had.ID != "" {
+		return err
+	}
+	if base, err = f.mergeBase(ctx, worktree.Worktree{Base: base}, p.After, head); err != nil {
+		return err
+	}
+	return f.keep(ctx, p.Agent+synced, base)
+}
+
+// handed is the commit with all work of a predecessor, and the one that its directory began with; empty if it had no
+// directory of its own.
+func (f *Files) handed(ctx context.Context, agent string) (head, base string, err error) {
 	if f.isFar(agent) {
 		return f.handedFar(ctx, agent)
 	}
 	dirs, w, err := f.find(agent)
 	if err != nil || w.Dir == "" {
-		return "", err
+		return "", "", err
 	}
 	work, err := dirs.Commit(ctx, w, "Unfinished work of "+agent)
 	var unfinished *worktree.UnfinishedError
 	if !errors.As(err, &unfinished) {
-		return work.Head, err
+		return work.Head, w.Base, err
 	}
 	if _, err := dirs.Save(ctx, w); err != nil { // in the middle of a merge: what is committed goes on
-		return "", err
+		return "", "", err
 	}
-	return dirs.Head(ctx, w)
+	head, err = dirs.Head(ctx, w)
+	return head, w.Base, err
 }
 
 // read brings the directory of those who only read to a commit.
