@@ -1,0 +1,105 @@
+package process
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
+	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+)
+
+// one is a run with one Orchestrator in a status.
+func one(status roster.Status) *Context {
+	r, options := &roster.Roster{}, runconfig.Options{Run: "run", Delimiter: "d"}.WithDefaults()
+	r.Add(&roster.Agent{
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+			Role: roster.RoleOrchestrator, Name: "Orchestrator I"},
+		AgentProcess: roster.AgentProcess{Status: status},
+	})
+	c := &Context{
+		Context: &delivery.Context{
+			Standing: rulings.Standing{Options: &options, Task: &task.State{}, Roster: r,
+				Conversation: &conversation.State{}, Handoff: &handoff.State{}},
+			Rulings: &rulings.State{}, Out: &effect.Collector{Now: time.Unix(1, 0)},
+		},
+		Lifecycle: &lifecycle.State{}, Permission: &permission.State{}, Question: &question.State{},
+		Renewal: &renewal.State{}, Budget: &budget.State{},
+	}
+	c.Lifecycle.Start(bridge.ClaudeInfo{})
+	return c
+}
+
+// did are the effects of one kind.
+func did[E effect.Effect](c *Context) (list []E) {
+	for _, e := range c.Out.Effects() {
+		if e, ok := e.(E); ok {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// TestRestart: the next process run of an agent has the next generation; none starts in a run that is halted or ends.
+func TestRestart(t *testing.T) {
+	c := one(roster.Down)
+	c.Restart("orch-1")
+	spawned := did[effect.Spawn](c)
+	if len(spawned) != 1 || spawned[0].Params.Generation != 2 || !spawned[0].Params.Config.Resume {
+		t.Errorf("spawned %+v", spawned)
+	}
+	for name, stop := range map[string]func(*Context){
+		"halted": func(c *Context) { c.Halted = true },
+		"ending": func(c *Context) { c.Closed = true },
+	} {
+		c := one(roster.Down)
+		stop(c)
+		c.Restart("orch-1")
+		if s := did[effect.Spawn](c); len(s) != 0 {
+			t.Errorf("%s: spawned %+v", name, s)
+		}
+	}
+}
+
+// TestRelaunch: a process that hangs is killed at once, and keeps the reason for its successor.
+func TestRelaunch(t *testing.T) {
+	c := one(roster.Busy)
+	c.Relaunch("orch-1", restart.Hung, "it hangs")
+	a, _ := c.Roster.Agent("orch-1")
+	killed := did[effect.Kill](c)
+	if a.Status != roster.Restarting || a.RestartCause != "it hangs" || len(killed) != 1 || !killed[0].Now {
+		t.Errorf("it is %s because %q, killed %+v", a.Status, a.RestartCause, killed)
+	}
+}
+
+// TestRelease: an agent without a process ends at once; one with a process is stopped first.
+func TestRelease(t *testing.T) {
+	for status, want := range map[roster.Status]roster.Status{
+		roster.Down: roster.Ended, roster.Ready: roster.Stopping,
+	} {
+		c := one(status)
+		c.Release("orch-1", "enough", false)
+		a, _ := c.Roster.Agent("orch-1")
+		done := slices.ContainsFunc(did[effect.Emit](c), func(e effect.Emit) bool {
+			_, is := e.Event.Body.(contract.Done)
+			return is
+		})
+		if a.Status != want || !a.Dismissed || done != (want == roster.Ended) || len(did[effect.Kill](c)) == 1 == done {
+			t.Errorf("%s: it is %s, done %v, killed %v", status, a.Status, done, did[effect.Kill](c))
+		}
+	}
+}
