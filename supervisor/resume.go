@@ -54,7 +54,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.Budget.Runtime.Resume(st.at)
 	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, settings.SameRules(&st.Options, &f.Options)
 	st.Options = f.Options
-	st.Lifecycle.Resume(f.Claude, st.at, st.Options.Lease)
+	st.Lifecycle.Resume(f.Claude, st.at, st.Options.Lease, f.Fenced)
 	st.keepModes(modes)
 	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
 		st.acceptFromOptions()

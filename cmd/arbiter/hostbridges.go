@@ -143,6 +143,10 @@ func (r *runtimeRun) openHost(ctx context.Context, name string) (runloop.Opened,
 		}
 		return runloop.Opened{}, failed
 	}
+	if failed := r.confineOn(ctx, name, client, *init.Remote); failed != nil {
+		_ = client.Close()
+		return runloop.Opened{}, failed
+	}
 	h.client, h.info, h.open = client, *init.Remote, true
 	r.hosts.set(name, h)
 	r.watch.Go(func() { r.watchHost(name, h) })

@@ -378,5 +378,5 @@ func refusal(run string, err error) error {
 // reporter makes a writer of crash reports into the run's directory.
 func (s *session) reporter(c choices) *crashlog.Reporter {
 	return crashlog.NewReporter(crashlog.Options{Dir: filepath.Dir(s.socket), Version: version(),
-		Mask: maskerOf(c.Options), Log: slog.New(slog.DiscardHandler)})
+		Mask: maskerOf(c.Options, c.Hosts), Log: slog.New(slog.DiscardHandler)})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -159,12 +161,19 @@ func askedAs(o runconfig.Options) []string {
 }
 
 // maskerOf masks the secrets that this process knows, the key of the decider's provider among them.
-func maskerOf(o runconfig.Options) func(string) string {
+func maskerOf(o runconfig.Options, there hosts.Config) func(string) string {
 	envs := []map[string]string{o.Env, o.ArbiterEnv}
+	var named []string
 	if name := keyVariable(o.Provider); name != "" {
-		return secrets.Masker(envs, name)
+		named = append(named, name)
 	}
-	return secrets.Masker(envs)
+	for _, h := range o.Hosts {
+		host, _ := there.Find(h.Name)
+		named = append(named, slices.DeleteFunc(slices.Clone(host.PassEnv), func(name string) bool {
+			return filepath.IsAbs(os.Getenv(name)) // a path is in other texts, and no secret
+		})...)
+	}
+	return secrets.Masker(envs, named...)
 }
 
 // alternatives lists words of which one is to be used.

@@ -215,7 +215,7 @@ func (r *runtimeRun) lockScratch() error {
 // script, the stage of a rehearsal.
 func (r *runtimeRun) openServices(script *play) error {
 	var err error
-	r.mask = maskerOf(r.choices.Options)
+	r.mask = maskerOf(r.choices.Options, r.choices.Hosts)
 	if r.logFile, err = crashlog.OpenLog(r.journal.Dir(), r.mask); err != nil {
 		return environmentf("log: %v", err)
 	}
@@ -286,6 +286,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
 			Notice: r.notice})
 	}
+	fenced := r.fenceHosts(ctx)
 	recorded := r.recordFiles(ctx)
 	port, claude, failed := r.open(ctx)
 	if err := recorded(loop); err != nil && failed == nil {
@@ -299,7 +300,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
 	case r.resumed != nil:
 		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: claude, Word: r.choices.Options.Task,
-			Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust()})
+			Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust(), Fenced: fenced})
 	default:
 		exit = loop.Run(ctx, port, input.Began{Options: r.recorded(), Claude: claude, Notice: r.notice,
 			Distrust: r.distrust()})

@@ -51,6 +51,8 @@ type (
 		Salt    string // of this life's ids: a history that lost its end counts again from there
 		// Distrust is Began's.
 		Distrust string `json:",omitempty"`
+		// Fenced are other hosts on which everything has ended that an earlier life had started there.
+		Fenced []string `json:",omitempty"`
 	}
 	// NoBridge is the first when it did not.
 	NoBridge struct {

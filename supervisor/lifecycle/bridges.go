@@ -49,16 +49,30 @@ const (
 func (s *State) Start(claude bridge.ClaudeInfo) { s.Bridges = []Bridge{{Claude: claude, Up: true}} }
 
 // Resume begins another process run of arbiter, with the bridge of this host. What an earlier process had started on
-// other hosts may go on until a lease is over that begins now. Parked hosts are tried again.
-func (s *State) Resume(claude bridge.ClaudeInfo, now time.Time, lease time.Duration) {
+// other hosts may go on until a lease is over that begins now, except on hosts that were fenced. Parked hosts are tried
+// again.
+func (s *State) Resume(claude bridge.ClaudeInfo, now time.Time, lease time.Duration, fenced []string) {
 	before := s.Bridges
 	s.Start(claude)
 	for _, b := range before {
 		if b.Host != Here && b.Status != "" && b.Status != StatusDown {
-			s.Bridges = append(s.Bridges, Bridge{Host: b.Host, Dir: b.Dir, Status: StatusDown,
-				Until: now.Add(lease + leaseGrace)})
+			b := Bridge{Host: b.Host, Dir: b.Dir, Status: StatusDown}
+			if !slices.Contains(fenced, b.Host) {
+				b.Until = now.Add(lease + leaseGrace)
+			}
+			s.Bridges = append(s.Bridges, b)
 		}
 	}
+}
+
+// MayStillRun lists the other hosts on which something may run that an earlier process run of arbiter started.
+func (s *State) MayStillRun() (hosts []string) {
+	for _, b := range s.Bridges {
+		if b.Host != Here && b.Status != "" && b.Status != StatusDown {
+			hosts = append(hosts, b.Host)
+		}
+	}
+	return hosts
 }
 
 // leaseGrace is what a bridge may need to end everything once its lease is over.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -65,9 +66,14 @@ func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 	if set, ok := got[0].(effect.SetTimer); len(got) != 1 || !ok || set.After != time.Minute {
 		t.Errorf("after a loss: %v", got)
 	}
-	s.Resume(bridge.ClaudeInfo{}, start, time.Minute)
-	got = collect(0, func(c *effect.Collector) { s.Want(c, "box"); s.Want(c, "new") })
+	s.back("gpu", bridge.ClaudeInfo{})
+	if left := s.MayStillRun(); !slices.Equal(left, []string{"box", "gpu"}) {
+		t.Errorf("may still run: %v", left)
+	}
+	s.Resume(bridge.ClaudeInfo{}, start, time.Minute, []string{"gpu"})
+	got = collect(0, func(c *effect.Collector) { s.Want(c, "box"); s.Want(c, "gpu"); s.Want(c, "new") })
 	want := []effect.Effect{effect.SetTimer{Key: "restart/bridge/box", After: time.Minute + leaseGrace},
+		effect.OpenBridge{Host: "gpu"}, // it was fenced
 		effect.OpenBridge{Host: "new"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -1,8 +1,9 @@
 // Package hosttest starts hosts for tests on this machine: a real sshd with another account and another home, a Slurm
 // of two nodes, and a relay that delays, resets and swallows what goes over a link.
 //
-// They need root and packages that scripts/packages installs. Without them a test is skipped, and .ci/run says so.
-// Outside of CI they are started only if ARBITER_TEST_HOSTS is set, because they add an account to the system.
+// They need root and packages that scripts/packages installs. They are started in CI, or if ARBITER_TEST_HOSTS is set,
+// because they add an account to the system. Without the packages a test is skipped, and .ci/run says so; if
+// ARBITER_TEST_HOSTS is set, which .ci/run does after it has installed them as root, the test fails.
 // Everything listens on loopback alone and ends with its test.
 package hosttest
 
@@ -35,6 +36,10 @@ func need(t testing.TB, programs ...string) {
 		}
 	}
 	if len(missing) > 0 {
+		if os.Getenv("ARBITER_TEST_HOSTS") != "" {
+			t.Fatalf("ARBITER_TEST_HOSTS is set, and there is no %s: run scripts/packages --install as root",
+				strings.Join(missing, ", "))
+		}
 		t.Skipf("HOSTS ARE NOT TESTED: there is no %s (scripts/packages --install, as root)", strings.Join(missing, ", "))
 	}
 }
