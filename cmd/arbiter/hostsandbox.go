@@ -13,8 +13,8 @@ type hostSandbox interface {
 	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
 }
 
-// confineOn tries the sandbox of a host, if agents have one here, and refuses a host whose sandbox is missing or does not
-// hold: no agent loses its sandbox by where it is placed.
+// confineOn tries the sandbox of a host, if agents have one here, and refuses a host whose sandbox is missing or does
+// not hold: no agent loses its sandbox by where it is placed.
 func (r *runtimeRun) confineOn(
 	ctx context.Context, name string, client hostSandbox, info bridge.RemoteInfo,
 ) *input.BridgeFailed {
