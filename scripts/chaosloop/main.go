@@ -44,7 +44,7 @@ const (
 type options struct {
 	kills, real, perJob, rounds, parallel int
 	actions                               uint64
-	clients                               int
+	clients, hosts                        int
 	points, at, claude                    string
 	seed                                  uint64
 	verbose                               bool
@@ -68,6 +68,7 @@ func main() {
 		"in one of so many rounds the human takes sessions over, halts, pauses, steers, changes words and settings, "+
 			"too (0: in none)")
 	flag.IntVar(&o.clients, "clients", 4, "in one of so many lives clients connect, follow, hang and die (0: in none)")
+	flag.IntVar(&o.hosts, "hosts", 0, "in one of so many rounds Orchestrators live on another host (0: in none)")
 	flag.BoolVar(&o.verbose, "v", false, "tell of every life")
 	flag.Parse()
 	switch {
@@ -168,6 +169,8 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			}
 			r.isolated = helpFor(r.must) == byIsolation || r.must == "" && r.seed%4 == 2
 			r.asks = helpFor(r.must) == byDecider || r.must == "" && r.seed%4 == 3
+			r.hosted = o.hosts > 0 && r.must == "" && r.claude == "" && !r.isolated && !r.asks &&
+				r.seed%uint64(o.hosts) == 0
 			n, playing = n+1, playing+1
 			go func() {
 				r.play()

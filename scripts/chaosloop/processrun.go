@@ -77,6 +77,12 @@ func (r *round) start(crashAt string) (*processRun, error) {
 	} else {
 		args = append(args, "--resume", "--session", r.run)
 	}
+	if r.hosted {
+		args = append(args, "--config", r.hostsFile())
+		if r.run == "" {
+			args = append(args, "--hosts", "box", "--lease", hostLease)
+		}
+	}
 	l := &processRun{r: r, cmd: exec.Command(r.bin, args...), lines: make(chan contract.Line, 1024)}
 	l.cmd.Dir = filepath.Join(r.dir, "work")
 	l.cmd.Env = append(slices.Clone(r.env), "ARBITER_CRASH_LOG="+r.hits)

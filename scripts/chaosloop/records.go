@@ -177,7 +177,7 @@ func (r *round) checkReceipts(books []contract.Line) {
 			}
 			next := nextOf(books[i+1:], l.ID)
 			// Merged work is checked again, and those receipts count. Before it is merged the run may complete.
-			if _, merges := next.(contract.Merge); merges || r.isolated && next == nil {
+			if _, merges := next.(contract.Merge); merges || (r.isolated || r.hosted) && next == nil {
 				running = slices.Delete(running, n, n+1)
 				continue
 			}

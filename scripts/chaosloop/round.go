@@ -41,6 +41,7 @@ type round struct {
 	asks     bool     // a stateless decider
 	isolated bool     // Orchestrators have directories of their own
 	landed   bool     // and their work is in the workspace
+	hosted   bool     // Orchestrators live on another host
 
 	api    *rehearsal.Server
 	player string
@@ -118,8 +119,8 @@ func (r *round) report() {
 			tried = fmt.Sprintf(" -at %s:%d:%d%s", r.must, r.mustN, r.mustAt+1, strings.Join(append([]string{""},
 				r.tried[1:]...), ","))
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -points %s%s):\n  %s\n",
-			filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.randomPoints(), tried,
+		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -hosts %d -points %s%s):\n  %s\n",
+			filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.hosts, r.o.randomPoints(), tried,
 			strings.Join(r.problems, "\n  "))
 	} else if err := os.RemoveAll(r.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -177,6 +178,11 @@ func (r *round) prepare() error {
 		}
 	} else {
 		r.f.real++
+	}
+	if r.hosted {
+		if err := r.prepareHost(); err != nil {
+			return err
+		}
 	}
 	home := filepath.Join(r.dir, "home")
 	r.mark = "ARBITER_CHAOS=" + r.dir

@@ -74,11 +74,11 @@ func (r *round) strike(l *processRun, p plan) bool {
 }
 
 // dismiss has the human end an Orchestrator that is at work. What it knew is then
-// found out by the supervisor. Not where Orchestrators are isolated: the scripted successor makes
+// found out by the supervisor. Not where Orchestrators have directories of their own: the scripted successor makes
 // the files of all, the human ends the job because they are there, and a check of work that was not
 // merged keeps it open, rightly, until the limit of Orchestrators is reached.
 func (r *round) dismiss(l *processRun) bool {
-	if r.isolated {
+	if r.isolated || r.hosted {
 		return false
 	}
 	var list []string
