@@ -33,7 +33,7 @@ func (st *step) began(f input.Began) {
 			Role: roster.RoleArbiter, Name: "The Arbiter"},
 	}, f.Options.Task)
 	if f.Options.Task != "" {
-		st.giveTask(f.Options.Task, nil)
+		st.giveTask(f.Options.Task, f.Images)
 	}
 }
 

@@ -115,7 +115,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.askAgain(f.Word != "", sameRules)
 	st.goOn()
 	if f.Word != "" {
-		st.word(contract.Say{Text: f.Word})
+		st.word(contract.Say{Text: f.Word, Kept: f.Images})
 	}
 	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = true, ""
 }

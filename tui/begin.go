@@ -23,6 +23,7 @@ func (s *session) begin(b Begin) {
 		s.d.flash("Patience. The thread is being laid.")
 		return
 	}
+	b.Images = s.d.prompt.images.of(b.Task)
 	s.begun = begun{starting: true, what: b}
 	s.d.base(s.d.runScreen)
 	f := s.d.f

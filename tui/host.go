@@ -75,6 +75,9 @@ type Host interface {
 	Files(ctx context.Context, prefix string) []string
 	Documents(ctx context.Context) []Document
 	ReadDocument(path string) (string, error)
+	// Image reads an image file, and returns its absolute path and what it is, as 640×480 png. The error says why it
+	// cannot be sent.
+	Image(path string) (absolute, size string, err error)
 	// Save writes a text into a new file and returns its path.
 	Save(name, text string) (path string, err error)
 	// Inputs are what was typed before, oldest first; Remember adds one.
@@ -110,6 +113,7 @@ type Run interface {
 // Begin says what to start.
 type Begin struct {
 	Task     string            // the human's first word; with Resume, a further one
+	Images   []string          // paths of image files that go with Task
 	Resume   string            // id of the run to take up; empty: a new one
 	After    eventlog.Position // how far the log of the run that is taken up was read
 	Rehearse bool

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -293,7 +295,7 @@ func TestPermissionsAreChanged(t *testing.T) {
 		} {
 			s.Type(typed + "\n")
 			s.Settle()
-			if got := s.host.present().took(); got != want {
+			if got := s.host.present().took(); !cmp.Equal(got, want) {
 				t.Errorf("%s: took %+v", typed, got)
 			}
 		}
@@ -312,7 +314,7 @@ func TestPermissionsAreChanged(t *testing.T) {
 		s.Expect("Allow everything?", "sandbox confines them")
 		s.Press("Enter")
 		s.Settle()
-		if got := s.host.present().took(); got != before {
+		if got := s.host.present().took(); !cmp.Equal(got, before) {
 			t.Errorf("took %+v", got)
 		}
 		s.Type("/permissions allow-all\n")

@@ -21,12 +21,14 @@ type prompt struct {
 	reading bool   // the keyboard belongs to the screen, not to the input
 	to      string // who is written to; empty: the agent that a text concerns
 	force   string // note, steer, stop: of the next word
+	images  attachments
 }
 
 func newPrompt(d *app) prompt {
 	p := prompt{d: d, input: editor.New(d.look), force: contract.Note}
 	p.input.OnSend = func(text string) bool { return d.prompt.say(text) }
 	p.input.OnCommand = func(c editor.Command) bool { return d.commands.slash(c) }
+	p.input.OnPaste = func(text string) bool { return d.prompt.pasted(text) }
 	p.input.OnCopy, p.input.OnNotice = d.copy, d.flash
 	p.input.Completer = func(c editor.Context) []editor.Candidate { return d.prompt.complete(c) }
 	return p

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -138,7 +140,7 @@ func TestAnAgentInFocus(t *testing.T) {
 		} {
 			c.do()
 			s.Settle()
-			if got := s.host.present().took(); got != c.want {
+			if got := s.host.present().took(); !cmp.Equal(got, c.want) {
 				t.Errorf("put %+v, want %+v", got, c.want)
 			}
 		}

@@ -83,6 +83,10 @@ func (s *session) send(b contract.CommandBody) bool {
 		s.d.flash("There is no run. Speak, and one begins.")
 		return false
 	}
+	if say, ok := b.(contract.Say); ok {
+		say.Images = s.d.prompt.images.of(say.Text)
+		b = say
+	}
 	if err := s.d.f.command(s.run, contract.Command{Ref: b.CommandType(), Body: b}); err != nil {
 		s.d.flash(sanitize.Line(err.Error(), 200))
 		return false

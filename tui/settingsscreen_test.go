@@ -88,7 +88,7 @@ func TestModelPicker(t *testing.T) {
 		s.weave()
 		s.Type("/model\n")
 		s.Settle()
-		for _, want := range []string{"claude-opus-4-5", "$5 in, $25 out", "price unknown", "2025-11"} {
+		for _, want := range []string{"claude-opus-4-5", "$5 in, $25 out", "price unknown", "2026-10"} {
 			if !s.screenHas(want) {
 				t.Errorf("%q is not in sight:\n%s", want, s.Text())
 			}

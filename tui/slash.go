@@ -55,6 +55,7 @@ func init() { // not at once: they lead back to the app
 		"runs":     always(func(d *app) { d.open(newSessionsScreen(d)) }),
 		"resume":   func(d *app, c editor.Command) bool { return d.commands.resumeCommand(c) },
 		"file":     func(d *app, c editor.Command) bool { return d.commands.fileCommand(c) },
+		"image":    func(d *app, c editor.Command) bool { return d.commands.imageCommand(c) },
 		"save":     func(d *app, c editor.Command) bool { return d.commands.saveCommand(c) },
 		"theme":    func(d *app, c editor.Command) bool { return d.commands.themeCommand(c) },
 		"search":   func(d *app, c editor.Command) bool { return d.commands.searchCommand(c) },

@@ -80,13 +80,14 @@ func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*sess
 				return nil, refusal(run, err)
 			}
 			if b.Task != "" {
-				s.Put(contract.Command{Ref: "task", Body: contract.Say{To: contract.Arbiter, Text: b.Task}})
+				s.Put(contract.Command{Ref: "task", Body: contract.Say{To: contract.Arbiter, Text: b.Task,
+					Images: b.Images}})
 			}
 			return s, nil
 		}
 	}
 	c.Options.Partial = true
-	c.Options.Task = b.Task
+	c.Options.Task, c.Images = b.Task, b.Images
 	c.Resume, c.Session = b.Resume != "", b.Resume
 	if b.Rehearse {
 		c = c.rehearsal()

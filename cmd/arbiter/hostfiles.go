@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/arbiter-cli/arbiter/supervisor/images"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -125,6 +126,12 @@ func (h *host) inside(path string) string {
 		return path
 	}
 	return filepath.Join(h.choices.Place, path)
+}
+
+// Image implements tui.Host.
+func (h *host) Image(path string) (absolute, size string, err error) {
+	is, _, err := images.Read(h.inside(path))
+	return is.Path, is.Size(), err
 }
 
 // skipped are directories in which nobody keeps requirements.

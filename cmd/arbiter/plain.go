@@ -30,8 +30,9 @@ import (
 type plainHost struct {
 	*host
 	resume     string
-	atTerminal bool   // the human is
-	leave      func() // ends the frontend
+	atTerminal bool      // the human is
+	leave      func()    // ends the frontend
+	images     *[]string // paths of the images that go with the next message
 }
 
 // plainRun is a run whose human writes lines.
@@ -73,13 +74,20 @@ func (p plainHost) lostTerminal() bool {
 	return err != nil
 }
 
+// Put implements plain.Run.
+func (r plainRun) Put(c contract.Command) bool {
+	c.Body = r.host.withImages(c.Body)
+	return r.session.Put(c)
+}
+
 // Left implements plain.Run.
 func (r plainRun) Left() <-chan struct{} { return r.left }
 
 // Begin implements plain.Host.
 func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (plain.Run, error) {
 	doing, times := &activity.Tracker{}, &timeline.Timeline{}
-	r, err := p.host.Begin(ctx, tui.Begin{Task: task, Resume: p.resume}, func(at time.Time, e contract.Event) {
+	what := tui.Begin{Task: task, Images: p.takeImages(), Resume: p.resume}
+	r, err := p.host.Begin(ctx, what, func(at time.Time, e contract.Event) {
 		doing.Add(at, e)
 		times.Add(at, e)
 		sink(at, e)
@@ -121,7 +129,7 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 		return true, sanitize.Line(editor.Sentence(err.Error()), 500)
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
-	case !l.Put(contract.Command{Ref: "plain", Body: body}):
+	case !l.Put(contract.Command{Ref: "plain", Body: p.withImages(body)}):
 		return true, "The run is over; that was not taken."
 	}
 	return true, ""
@@ -189,6 +197,7 @@ func init() { // not at once: help leads back to it
 			}
 			return snapshot.ModelsText(s, l.doing.Models())
 		},
+		"image":  plainImage,
 		"revert": plainRevert,
 		"land":   plainLand,
 		"halt":   played(func(l *session, _ editor.Command) string { return l.Halt() }),
@@ -226,7 +235,7 @@ func plainHelp() string {
 
 // plain is the same run as lines of prose.
 func (e env) plain(c choices) error {
-	h := plainHost{host: newHost(e, c)}
+	h := plainHost{host: newHost(e, c), images: new([]string)}
 	f := plain.Frontend{
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Face.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -273,7 +274,8 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Record(r.journal)
 	loop.Tells(audit.Told)
 	loop.Redact(r.mask)
-	loop.Images(images.NewStore(filepath.Join(r.journal.Dir(), "images"), r.choices.Options.CWD))
+	store := images.NewStore(filepath.Join(r.journal.Dir(), "images"), r.choices.Options.CWD)
+	loop.Images(store)
 	loop.Decider(r.decides)
 	r.useGrants(loop)
 	trustGate := r.trustGate()
@@ -285,6 +287,10 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 		// The result is said again; nobody has to be started for that.
 		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
 			Notice: r.notice})
+	}
+	kept, err := store.Keep(r.choices.Images)
+	if err != nil {
+		r.notice = strings.TrimSpace(r.notice + "\nthe task goes without its images: " + err.Error())
 	}
 	fenced := r.fenceHosts(ctx)
 	recorded := r.recordFiles(ctx)
@@ -300,10 +306,11 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
 	case r.resumed != nil:
 		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: claude, Word: r.choices.Options.Task,
+			Images: kept,
 			Notice: r.notice, Salt: rand.Text(), Distrust: r.distrust(), Fenced: fenced})
 	default:
 		exit = loop.Run(ctx, port, input.Began{Options: r.recorded(), Claude: claude, Notice: r.notice,
-			Distrust: r.distrust()})
+			Images: kept, Distrust: r.distrust()})
 	}
 	if f := loop.Fault(); f != nil {
 		r.reporter.Panicked(f)

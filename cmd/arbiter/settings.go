@@ -51,6 +51,7 @@ type choices struct {
 	Notice   string       // what is wrong with agent files, or is not used
 	Unused   string       // what of the configuration is not used, for Notice
 	Debug    bool
+	Images   []string // paths of image files that go with the task
 	Line     []string `json:"-"` // flags of the command line, for the page of settings
 }
 

@@ -88,6 +88,9 @@ func NewStore(path, base string) *Store { return &Store{path, base} }
 
 // Keep reads image files into the store, and returns when they are on disk. All are kept, or none is named.
 func (s *Store) Keep(paths []string) ([]contract.Image, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
 	if len(paths) > contract.MaxImages {
 		return nil, fmt.Errorf("%d images are too many: a message takes %d", len(paths), contract.MaxImages)
 	}

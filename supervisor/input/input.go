@@ -37,7 +37,8 @@ type (
 	Began struct {
 		Options runconfig.Options
 		Claude  bridge.ClaudeInfo
-		Notice  string // what was found on the way
+		Notice  string           // what was found on the way
+		Images  []contract.Image `json:",omitempty"` // of the task
 		// Distrust says that the workspace was trusted once and is not now, and why.
 		Distrust string `json:",omitempty"`
 	}
@@ -45,10 +46,11 @@ type (
 	Resumed struct {
 		Options runconfig.Options
 		Claude  bridge.ClaudeInfo
-		Word    string // what the human says with it; empty: nothing
-		Stay    bool   // a human looks on: a complete run waits for another task
-		Notice  string // what was found on the way: damage, processes left over
-		Salt    string // of this life's ids: a history that lost its end counts again from there
+		Word    string           // what the human says with it; empty: nothing
+		Images  []contract.Image `json:",omitempty"` // of Word
+		Stay    bool             // a human looks on: a complete run waits for another task
+		Notice  string           // what was found on the way: damage, processes left over
+		Salt    string           // of this life's ids: a history that lost its end counts again from there
 		// Distrust is Began's.
 		Distrust string `json:",omitempty"`
 		// Fenced are other hosts on which everything has ended that an earlier life had started there.

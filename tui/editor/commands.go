@@ -93,6 +93,7 @@ var Commands = []Spec{
 	spec("land", "", "merge the work of the run into the branch that is checked out"),
 	spec("timeline", "", "when each agent did what"),
 	spec("logbook", "", "every event"),
+	spec("image", "PATH", "send an image file with your next message"),
 	spec("runs", "", "all runs: live, resumable and finished", "sessions"),
 	onScreen("resume", "[RUN]", "take up the latest run, or that one"),
 	onScreen("file", "[PATH]", "give a file of requirements; without PATH: choose one"),

@@ -21,7 +21,9 @@ type Editor struct {
 
 	// OnSend takes a message, and OnCommand a slash command. They report false if it
 	// was not taken: then the text stays.
-	OnSend    func(text string) (sent bool)
+	OnSend func(text string) (sent bool)
+	// OnPaste takes a paste before it is written, and reports whether it did; nil: it takes none.
+	OnPaste   func(text string) (taken bool)
 	OnCommand func(cmd Command) (done bool)
 	OnCopy    func(text string)
 	OnNotice  func(text string) // a refusal, to be shown to the person

@@ -36,6 +36,8 @@ func (c *Editor) Paste(text string) {
 	switch {
 	case text == "":
 		return
+	case c.search == nil && c.OnPaste != nil && c.OnPaste(text):
+		return
 	case c.search != nil:
 		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 		recall{c}.searchType(line)
@@ -58,6 +60,17 @@ func (c *Editor) pasteChip(text string) {
 	if c.room(len(text)) {
 		c.insert(c.chips.newChip(text), false)
 	}
+}
+
+// InsertMark writes a text at the cursor that is one character to it: it is removed as a whole, or stays.
+func (c *Editor) InsertMark(text string) {
+	c.settle(true)
+	text = sanitize.Line(text, 100)
+	c.chips.last++
+	c.chips.byID[c.chips.last] = chip{text: text, label: text}
+	c.chips.bytes += len(text)
+	c.insert(chipText(c.chips.last)+" ", false)
+	c.changed()
 }
 
 // room reports whether a text can be kept as a chip, and tells the person if not.

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -19,13 +20,13 @@ func Diff(old, new, lang string, o Options, context int) []render.Line {
 	if unchanged(edits) {
 		return d.noChange()
 	}
-	d.after = roles(lang, new, len(b))
+	d.before, d.after = roles(lang, old, len(a)), roles(lang, new, len(b))
 	for i, e := range edits {
 		switch e.op {
 		case removed:
-			d.rows(render.DiffRemove, "- ", a[e.a:e.a+e.n])
+			d.rows(render.DiffRemove, "- ", a, d.before, e.a, e.n)
 		case added:
-			d.rows(render.DiffAdd, "+ ", b[e.b:e.b+e.n])
+			d.rows(render.DiffAdd, "+ ", b, d.after, e.b, e.n)
 		case same:
 			d.around(e, max(context, 0), i == 0, i == len(edits)-1)
 		}
@@ -73,17 +74,32 @@ func roles(lang, src string, n int) []render.Line {
 
 // differ lays edits out.
 type differ struct {
-	lay         layout
-	after       []render.Line // the new text with its roles, if its language is known
-	out         []render.Line
-	shown, left int // lines
+	lay           layout
+	before, after []render.Line // the texts with their roles, if their language is known
+	out           []render.Line
+	shown, left   int // lines
 }
 
-// rows shows lines that are only in one of the texts.
-func (d *differ) rows(role render.Role, sign string, lines []string) {
-	for _, text := range lines {
-		d.row(role, sign, render.Of(role, strings.TrimSuffix(text, "\r")))
+// rows shows n lines, from one on, that are only in one of the texts.
+func (d *differ) rows(role render.Role, sign string, text []string, styled []render.Line, from, n int) {
+	for i := range n {
+		d.row(role, sign, changedLine(text, styled, from+i, role))
 	}
+}
+
+// changedLine is a line that is only in one of the texts. Its tokens keep the roles of their language; what has none
+// has the role of the change.
+func changedLine(text []string, styled []render.Line, n int, role render.Role) render.Line {
+	if n >= len(styled) {
+		return render.Of(role, strings.TrimSuffix(text[n], "\r"))
+	}
+	line := slices.Clone(styled[n])
+	for i := range line {
+		if line[i].Role == render.Code {
+			line[i].Role = role
+		}
+	}
+	return line
 }
 
 // around shows so many lines of what stays beside a change, and counts the others.

@@ -101,13 +101,14 @@ func newHunk(edits []edit) Hunk {
 
 // Unified shows a hunk with what was taken away above what was put in. A long one is cut, and the rest is counted.
 func (c *Comparison) Unified(h Hunk, o Options) []render.Line {
-	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}, after: c.after}
+	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role},
+		before: c.before, after: c.after}
 	for _, e := range h.edits {
 		switch e.op {
 		case removed:
-			d.rows(render.DiffRemove, "- ", c.a[e.a:e.a+e.n])
+			d.rows(render.DiffRemove, "- ", c.a, d.before, e.a, e.n)
 		case added:
-			d.rows(render.DiffAdd, "+ ", c.b[e.b:e.b+e.n])
+			d.rows(render.DiffAdd, "+ ", c.b, d.after, e.b, e.n)
 		case same:
 			for i := range e.n {
 				d.context(e, i)

@@ -13,9 +13,8 @@ const MinSideBySide = 100
 // SideBySide shows a hunk with line numbers, the old text on the left and the new one on the right. A long hunk is cut,
 // and the rest is counted.
 func (c *Comparison) SideBySide(h Hunk, o Options) []render.Line {
-	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}}
-	s := sides{differ: &d, digits: len(strconv.Itoa(max(len(c.a), len(c.b), 1))),
-		before: c.before, after: c.after, a: c.a, b: c.b}
+	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}, before: c.before, after: c.after}
+	s := sides{differ: &d, digits: len(strconv.Itoa(max(len(c.a), len(c.b), 1))), a: c.a, b: c.b}
 	edits := h.edits
 	for i := 0; i < len(edits); i++ {
 		e := edits[i]
@@ -52,9 +51,8 @@ func pick(e edit, first, n int) int {
 // sides lays two texts out beside each other.
 type sides struct {
 	*differ
-	digits        int // of a line number
-	a, b          []string
-	before, after []render.Line // the texts with their roles, if their language is known
+	digits int // of a line number
+	a, b   []string
 }
 
 // row shows a line of each text; -1 is none.
@@ -64,8 +62,12 @@ func (s *sides) row(a, b int, changed bool) {
 		return
 	}
 	half := (s.lay.width - 1) / 2
-	left := s.half(s.a, s.before, a, half, render.DiffRemove, changed)
-	right := s.half(s.b, s.after, b, s.lay.width-1-half, render.DiffAdd, changed)
+	removed, added := render.Of(render.DiffRemove, "-"), render.Of(render.DiffAdd, "+")
+	if !changed {
+		removed, added = render.Of(render.Dim, " "), render.Of(render.Dim, " ")
+	}
+	left := s.half(s.a, s.before, a, half, removed)
+	right := s.half(s.b, s.after, b, s.lay.width-1-half, added)
 	if gap := half - left.Width(); gap > 0 {
 		left = left.Append(render.Base, strings.Repeat(" ", gap))
 	}
@@ -73,20 +75,18 @@ func (s *sides) row(a, b int, changed bool) {
 	s.out = append(s.out, line)
 }
 
-// half is a line behind its number, in so many columns.
-func (s *sides) half(text []string, styled []render.Line, n, columns int, role render.Role, changed bool) render.Line {
+// half is a line behind its number and its sign, in so many columns.
+func (s *sides) half(text []string, styled []render.Line, n, columns int, sign render.Line) render.Line {
 	if n < 0 {
 		return nil
 	}
 	number := strconv.Itoa(n + 1)
-	head := render.Of(render.Dim, strings.Repeat(" ", s.digits-len(number))+number+" ")
-	line := render.Of(role, strings.TrimSuffix(text[n], "\r"))
-	if !changed {
-		line = render.Of(render.Code, strings.TrimSuffix(text[n], "\r"))
-		if n < len(styled) {
-			line = styled[n]
-		}
+	head := append(render.Of(render.Dim, strings.Repeat(" ", s.digits-len(number))+number), sign...)
+	role := sign[0].Role
+	if role == render.Dim {
+		role = render.Code
 	}
+	line := changedLine(text, styled, n, role)
 	free := max(columns-s.digits-1, 1)
 	rows := render.Cut(line, free)
 	switch {

@@ -31,8 +31,8 @@ func TestSideBySide(t *testing.T) {
 	}
 	want := []string{
 		"20 same             │20 same",
-		"21     old 世界     │21     new",
-		"22 gone             │",
+		"21-    old 世界     │21+    new",
+		"22-gone             │",
 		"23 end              │22 end",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

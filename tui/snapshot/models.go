@@ -11,7 +11,7 @@ import (
 )
 
 // PricesOf is the month of the list prices in the table of models.
-const PricesOf = "2025-11"
+const PricesOf = "2026-10"
 
 // ModelTitle is what a list of models begins with.
 const ModelTitle = "Model – $/M tokens, prices of " + PricesOf
@@ -20,6 +20,7 @@ const ModelTitle = "Model – $/M tokens, prices of " + PricesOf
 type ModelInfo struct {
 	Name     string
 	In, Out  float64 // list price in US dollars of a million tokens, as of PricesOf
+	From     bool    // In and Out are those of short prompts; long ones cost more
 	Window   int     // tokens
 	Reported bool    // by Claude Code in this run: the window, and what it cost
 	CostUSD  float64 // in this run
@@ -27,11 +28,15 @@ type ModelInfo struct {
 }
 
 // listed are models with list prices that are public, and the names that Claude Code resolves itself. A name that is
-// not here is as good: nothing is known of it.
+// not here is as good: nothing is known of it. The prices are from the page of each model in the documentation of the
+// Claude API, platform.claude.com/docs/en/models/NAME/overview, read in November 2026; those of 4.5 models are older.
 var listed = []ModelInfo{
 	{Name: "opus"}, {Name: "sonnet"}, {Name: "haiku"},
-	{Name: "claude-opus-4-5", In: 5, Out: 25}, {Name: "claude-opus-4-1", In: 15, Out: 75},
-	{Name: "claude-sonnet-4-5", In: 3, Out: 15}, {Name: "claude-haiku-4-5", In: 1, Out: 5},
+	{Name: "claude-fable-5-1", In: 10, Out: 50}, {Name: "claude-opus-5-5", In: 4, Out: 20},
+	{Name: "claude-sonnet-5-5", In: 2, Out: 10}, {Name: "claude-haiku-5-5", In: 0.1, Out: 0.5, From: true},
+	{Name: "claude-opus-5", In: 5, Out: 25}, {Name: "claude-sonnet-5", In: 2, Out: 10},
+	{Name: "claude-opus-4-5", In: 5, Out: 25}, {Name: "claude-sonnet-4-5", In: 3, Out: 15},
+	{Name: "claude-haiku-4-5", In: 1, Out: 5},
 }
 
 // Models lists the models that can be chosen: those of the run first, with what Claude Code reported of them. used is
@@ -45,7 +50,7 @@ func Models(s *supervisor.State, used []contract.ModelCost) []ModelInfo {
 			m := ModelInfo{Name: name}
 			for _, known := range listed {
 				if known.Name == name || known.In > 0 && strings.HasPrefix(name, known.Name+"-20") { // with its date
-					m.In, m.Out = known.In, known.Out
+					m.In, m.Out, m.From = known.In, known.Out, known.From
 				}
 			}
 			list = append(list, m)
@@ -75,6 +80,9 @@ func (m ModelInfo) About() string {
 	price := "price unknown"
 	if m.In > 0 {
 		price = fmt.Sprintf("$%s in, $%s out", dollars(m.In), dollars(m.Out))
+		if m.From {
+			price = "from " + price
+		}
 	}
 	parts = append(parts, price)
 	if m.Window > 0 {

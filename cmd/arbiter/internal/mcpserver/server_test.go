@@ -275,7 +275,7 @@ func TestPlaces(t *testing.T) {
 		switch {
 		case want == "" && failed == "":
 			t.Errorf("a run may work in %q", dir)
-		case want != "" && (v.Run != theRun || list[len(list)-1] != contract.CommandBody(asked)):
+		case want != "" && (v.Run != theRun || !cmp.Equal(list[len(list)-1], contract.CommandBody(asked))):
 			t.Errorf("in %q: %s, %+v", dir, failed, list)
 		}
 	}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/editor"
+)
+
+// plainImage keeps an image file for the next message.
+func plainImage(p plainHost, _ *session, _ *supervisor.State, c editor.Command) string {
+	path, size, err := p.Image(c.Arg(0))
+	if err != nil {
+		return sanitize.Line(editor.Sentence(err.Error()), 500)
+	}
+	*p.images = append(*p.images, path)
+	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500)
+}
+
+// withImages adds the images that were kept to a message. Other commands stay as they are.
+func (p plainHost) withImages(b contract.CommandBody) contract.CommandBody {
+	if say, ok := b.(contract.Say); ok {
+		say.Images = p.takeImages()
+		return say
+	}
+	return b
+}
+
+// takeImages takes the images that were kept: they go with one message.
+func (p plainHost) takeImages() []string {
+	taken := *p.images
+	*p.images = nil
+	return taken
+}

@@ -1,0 +1,65 @@
+package tui
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+func TestImagePath(t *testing.T) {
+	for text, want := range map[string]string{
+		"/tmp/a.png":                "/tmp/a.png",
+		" /tmp/a.JPG \n":            "/tmp/a.JPG",
+		`/tmp/my\ shot\ \(1\).webp`: "/tmp/my shot (1).webp",
+		"'/tmp/my shot.gif'":        "/tmp/my shot.gif",
+		"file:///tmp/my%20shot.png": "/tmp/my shot.png",
+		"~/shot.jpeg":               "~/shot.jpeg",
+		"shot.png":                  "",
+		"/tmp/a.txt":                "",
+		"/tmp/a.png\n/tmp/b.png":    "",
+		"":                          "",
+	} {
+		if got := imagePath(text); got != want {
+			t.Errorf("imagePath(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestImagesAreAttached: a pasted path of an image becomes a mark, which is removed as a whole, and the message takes
+// the images whose marks stand in it. What is no image stays text.
+func TestImagesAreAttached(t *testing.T) {
+	play(t, 100, 30, nil, func(s *scene) {
+		s.weave()
+		s.Type("like ")
+		s.Paste("/tmp/a.png")
+		s.Settle()
+		s.Expect("like [image 1: 640×480 png]")
+		s.Paste("/tmp/b.png")
+		s.Settle()
+		s.Expect("[image 2: 640×480 png]")
+		s.Press("Backspace", "Backspace") // the space, then the mark
+		s.ExpectNot("[image 2")
+		s.Type("and not ")
+		s.Paste("/tmp/torn.png")
+		s.Settle()
+		s.Type("\n")
+		want := contract.CommandBody(contract.Say{Text: "like [image 1: 640×480 png] and not /tmp/torn.png",
+			Images: []string{"/tmp/a.png"}})
+		if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
+			t.Error(diff)
+		}
+		s.Type("/image /tmp/c.png\n")
+		s.Settle()
+		s.Expect("[image 3: 640×480 png]")
+		s.Type("is it\n")
+		want = contract.Say{Text: "[image 3: 640×480 png] is it", Images: []string{"/tmp/c.png"}}
+		if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
+			t.Error(diff)
+		}
+		s.Type("/image torn\n")
+		s.Settle()
+		s.Expect("it is not an image that can be sent")
+	})
+}
