@@ -59,7 +59,7 @@ func (p *prompt) attach(path string, failed func(why string)) {
 			}
 			mark := fmt.Sprintf("[image %d: %s]", len(p.images)+1, size)
 			p.images = append(p.images, attachment{mark, absolute})
-			p.input.InsertMark(mark)
+			editor.InsertMark(p.input, mark)
 			p.write()
 		})
 	})

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,4 +64,11 @@ func TestImagesAreAttached(t *testing.T) {
 		s.Settle()
 		s.Expect("it is not an image that can be sent")
 	})
+}
+
+func (h *theatre) Image(path string) (absolute, size string, err error) {
+	if strings.Contains(path, "torn") {
+		return "", "", errors.New("image " + path + ": it is not an image that can be sent")
+	}
+	return path, "640×480 png", nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -413,13 +412,6 @@ func (h *theatre) Documents(context.Context) []Document {
 }
 
 func (h *theatre) ReadDocument(path string) (string, error) { return "# From " + path, nil }
-
-func (h *theatre) Image(path string) (absolute, size string, err error) {
-	if strings.Contains(path, "torn") {
-		return "", "", errors.New("image " + path + ": it is not an image that can be sent")
-	}
-	return path, "640×480 png", nil
-}
 
 func (h *theatre) Save(name, text string) (string, error) {
 	h.mu.Lock()

@@ -62,8 +62,8 @@ func (c *Editor) pasteChip(text string) {
 	}
 }
 
-// InsertMark writes a text at the cursor that is one character to it: it is removed as a whole, or stays.
-func (c *Editor) InsertMark(text string) {
+// InsertMark writes a text at the cursor of an editor that is one character there: it is removed as a whole, or stays.
+func InsertMark(c *Editor, text string) {
 	c.settle(true)
 	text = sanitize.Line(text, 100)
 	c.chips.last++
