@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -43,8 +42,8 @@ actors:
     otherwise: *done
 `
 
-// TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and has the same ones,
-// or if a human has trusted those that the host found. Only the real CLI runs hooks.
+// TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and has the same ones.
+// Only the real CLI runs hooks.
 func TestTrustedSettingsOnAHost(t *testing.T) {
 	for _, p := range players(t) {
 		if !p.real {
@@ -52,37 +51,19 @@ func TestTrustedSettingsOnAHost(t *testing.T) {
 		}
 		p.long(t)
 		for _, c := range []struct {
-			name, uncommitted string // what the trusted workspace has instead of what is committed
-			args              []string
-			choose            string
-			ran               bool
-		}{
-			{"trusted", "", []string{"--trust"}, "", true},
-			{"not trusted", "", nil, "", false},
-			{"chosen to trust", "{}", []string{"--trust"}, "trust", true},
-			{"chosen to go without", "{}", []string{"--trust"}, "without", false},
-		} {
+			name string
+			args []string
+			ran  bool
+		}{{"trusted", []string{"--trust"}, true}, {"not trusted", nil, false}} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				mark := filepath.Join(t.TempDir(), "mark")
 				settings := fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"pwd >> %s"}]}]}}`,
 					mark)
 				repo := gittest.New(t, map[string]string{".claude/settings.json": settings})
-				if c.uncommitted != "" {
-					write(t, c.uncommitted, repo.Path, ".claude", "settings.json")
-				}
 				config := hostKinds()[0].configuration(t, p.args[len(p.args)-1])
 				s, _ := hiredIn(t, p, oneHand, repo.Path, append([]string{"--config", config, "--hosts", "box",
 					"--allow", "Write", "--allow", "Bash", "--task", "Weave"}, c.args...)...)
-				if c.choose != "" {
-					asked := await(s, "a question about trust", func(_ string, b contract.Error) bool {
-						return b.Category == bridge.CatTrust
-					})
-					if !strings.Contains(asked.Message, "host box: ") || !strings.Contains(asked.Message, "orch-1") {
-						t.Errorf("asked: %s", asked.Message)
-					}
-					s.send(contract.Choose{Option: c.choose})
-				}
 				await[contract.Result](s, "the result", nil)
 				s.finish(contract.ExitComplete)
 				raw, _ := os.ReadFile(mark)
