@@ -9,10 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestScreenShowsChanges: F5 lists what an Orchestrator has changed, by its name, Enter shows both versions, e opens
-// the file in the editor at the change, and x reverts it.
-func TestScreenShowsChanges(t *testing.T) {
-	const play = `name: changes
+// changesPlay has an Orchestrator change a file.
+const changesPlay = `name: changes
 allow: [Write, Read]
 actors:
   - name: arbiter
@@ -29,23 +27,33 @@ actors:
       - use: [{tool: Write, input: {file_path: "{{.cwd}}/thread.txt", content: "red\nblue\n"}}]
       - verdict: {kind: question, expects_response: true, message: It is spun.}
 `
+
+// committed makes the place of work a Git repository with one file, of one commit.
+func (h *dwelling) committed(name, text string) {
+	h.t.Helper()
+	h.touch("other.txt")
+	if err := os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = h.work, h.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			h.t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// TestScreenShowsChanges: F5 lists what an Orchestrator has changed, by its name, Enter shows both versions, e opens
+// the file in the editor at the change, and x reverts it.
+func TestScreenShowsChanges(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
 			who.long(t)
-			h := build(t, who, play)
-			h.touch("other.txt")
-			if err := os.WriteFile(filepath.Join(h.work, "thread.txt"), []byte("red\ngreen\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
-				{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
-				cmd := exec.Command("git", args...)
-				cmd.Dir, cmd.Env = h.work, h.env
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("git %q: %v\n%s", args, err, out)
-				}
-			}
+			h := build(t, who, changesPlay)
+			h.committed("thread.txt", "red\ngreen\n")
 			given := filepath.Join(t.TempDir(), "given")
 			vi := filepath.Join(t.TempDir(), "vi")
 			if err := os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\n"), 0o700); err != nil {
@@ -82,4 +90,31 @@ actors:
 			}
 		})
 	}
+}
+
+// TestPlainShowsChanges: the same in words, and what --plain says of settings, models and images.
+func TestPlainShowsChanges(t *testing.T) {
+	t.Parallel()
+	h := build(t, players(t)[0], changesPlay)
+	h.committed("thread.txt", "red\ngreen\n")
+	aPicture(t, h.work, "loom.png")
+	p := h.open(append([]string{"--plain"}, h.args...)...)
+	p.await("Is it well?")
+	for _, step := range [][]string{
+		{"/changes", "thread.txt modified, +1 -1"},
+		{"/changes thread.txt", "-green", "+blue", "/revert thread.txt"},
+		{"/revert nothing.txt", "nothing.txt"},
+		{"/revert thread.txt", "reverted"},
+		{"/land", "land"},
+		{"/settings", "max-memory: 0 (default)", "no-mouse"},
+		{"/model", "claude-opus-5-5: $4 in, $20 out", "from $0.10 in"},
+		{"/image other.txt", "not an image"},
+		{"/image loom.png", "64×48 png"},
+		{"Like this?", "Like this?"},
+	} {
+		p.Type(step[0] + "\n")
+		p.await(step[1:]...)
+	}
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitInterrupted)
 }
