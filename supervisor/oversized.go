@@ -64,8 +64,3 @@ func (st *step) dropTask(m conversation.Mail) {
 	}
 	st.ask(text)
 }
-
-const (
-	// delivery.BeginningKept is what is kept of a text that was too large to be read.
-	beginningKept = 16 << 10
-)
