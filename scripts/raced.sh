@@ -29,7 +29,9 @@ pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent
 pure_of='./supervisor/journal ./supervisor/policy ./transcript ./tui ./tui/history ./tui/plain'
 pure_tests='TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
-pure_tests+='|TestWhatAgentsDoIsSeen|TestScene'
+pure_tests+='|TestWhatAgentsDoIsSeen|TestScene|TestCockpit'
+# Processes of these are killed; the other tests of the journal show the detector what runs in them.
+pure_tests+='|TestKilledAtEachPoint|TestTruncatedAnywhere|TestKilledOften|TestRealFailingCalls'
 # What these press and read is handled on the one goroutine that draws; the detector sees them at night.
 screen_tests='TestPermissionModeCycles|TestPermissionIsWidened|TestThePanelByMouse|TestHaltIsSeen|TestControls|TestSubagentsFold'
 screen_tests+='|TestTimeline|TestPlanChangesMeanwhile|TestInboxPanel|TestADialogThatCameByItself|TestPermissionsAreChanged'
@@ -56,10 +58,11 @@ rooms="$(comm -23 <(printf '%s\n' "$all") <(printf '%s\n' "$pure" "$live" | sort
 # Of the tests of whole programs, and of real terminals with an emulator behind them, some of
 # each kind run with the detector, which makes a screen that hangs hard to tell from one that
 # is late. What the others are made of runs with it, too, in its own package.
-plays='TestFullDialogue|TestSmallJob|TestAttendantsAreWaitedFor|TestImpatientSignals|TestTerminalGone|TestWordsAtOddTimes'
-plays+='|TestResumeWhileTheOldBridgeLives|TestKilledArbiterLeavesNothing|TestKilledBridge|TestHookPassesAnswersOn|TestResume|TestSteering'
-plays+='|TestPermission.*|TestScreenFromTheFirstWordToTheEnd|TestALostBridgeLeavesTheState|TestTrustInTheRun|TestAsker.*'
+plays='TestSmallJob|TestWordsAtOddTimes|TestKilledBridge|TestHookPassesAnswersOn|TestResume|TestPermission.*'
+plays+='|TestScreenFromTheFirstWordToTheEnd|TestTrustInTheRun'
 # These, too, at night; for each change they run without it.
 plays_at_night='TestJournalFailsAndSomebodyStops|TestSuspended|TestInterruptedAtAnyMoment|TestCLIKilledInMidTurn|TestSignals|TestNobodyReads'
 plays_at_night+='|TestBridgeFromOutside|TestStrays|TestScreenGoesOn|TestStoppedAgent|TestHaltWhereTheRunStandsStill|TestAgentsHaveNoSay'
-plays_at_night+='|TestTerminalOfAnAttachmentIsClosed|TestOneRunManyClients'
+plays_at_night+='|TestTerminalOfAnAttachmentIsClosed|TestOneRunManyClients|TestFullDialogue|TestAttendantsAreWaitedFor'
+plays_at_night+='|TestImpatientSignals|TestTerminalGone|TestResumeWhileTheOldBridgeLives|TestKilledArbiterLeavesNothing|TestSteering'
+plays_at_night+='|TestALostBridgeLeavesTheState|TestAsker.*'

@@ -117,7 +117,7 @@ actors:
 			work := t.TempDir()
 			o := outside(t, stageEnv(t.TempDir(), model))
 			run := uuid.NewString()
-			o.call("initialize", map[string]any{"protocol_version": 2, "client": "a test", "run": run,
+			o.call("initialize", map[string]any{"protocol_version": bridge.ProtocolVersion, "client": "a test", "run": run,
 				"claude": claude})
 			o.write("this is no JSON")
 			o.refused("spawn", map[string]any{"id": 7}, -32602)

@@ -377,8 +377,14 @@ func TestFormatsOfOthers(t *testing.T) {
 		content []byte
 		check   func(error) bool
 	}{
-		{"older", version(2), func(err error) bool { var e *VersionError; return errors.As(err, &e) && !e.Newer() }},
-		{"newer", version(4), func(err error) bool { var e *VersionError; return errors.As(err, &e) && e.Newer() }},
+		{"older", version(formatVersion - 1), func(err error) bool {
+			var e *VersionError
+			return errors.As(err, &e) && !e.Newer()
+		}},
+		{"newer", version(formatVersion + 1), func(err error) bool {
+			var e *VersionError
+			return errors.As(err, &e) && e.Newer()
+		}},
 		{"newest", version(999), func(err error) bool {
 			var e *VersionError
 			return errors.As(err, &e) && e.Found == 999

@@ -112,7 +112,7 @@ func TestFieldsAreKnown(t *testing.T) {
 		SessionID SuccessorOf MessageID Kind Tool ToolUse Subagent Description Type Status LastTool Outcome MessageIDs Source Level
 		Result SHA256 Files Proofs Decision Agent Request Behavior By Rule Ref Category RecoveryOptions Point Warnings HalfDone Failing
 		Action Sandbox Scope State Suggestions Old Tree Dir Path Head Agents Branch Base Isolation Question
-		Doing Window ResetsAt Model Options Host`) {
+		Doing Window ResetsAt Model Options Host MediaType`) {
 		oneLine[name] = true
 	}
 	seen := map[string]bool{}
