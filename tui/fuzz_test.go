@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +86,25 @@ func effort[T any](raced, some, all T) T {
 	return some
 }
 
+// openings open each page and list over the conversation; walk is pressed there.
+var (
+	openings = [][]string{{"F4"}, {"F5"}, {"F6"}, {"F7"}, {"F8"}, {"Ctrl+P"}, typed("/model"), typed("/explain"),
+		typed("/changes"), typed("/permissions ask"), typed("/tour"), typed("!ls")}
+	walk = []string{"Down", "j", "Enter", "Right", "Left", "PgDn", "/", "a", "Enter", "n", "N", "v", "Tab", "Enter", "x", "y",
+		"Esc", "G", "g", "A", "1", "Esc", "Esc"}
+)
+
+// typed are the keys of a line.
+func typed(text string) []string {
+	keys := strings.Split(text, "")
+	for i := range keys {
+		if keys[i] == " " {
+			keys[i] = "Space"
+		}
+	}
+	return append(keys, "Enter")
+}
+
 // FuzzFace: whatever is pressed, pasted and resized, and whatever agents do meanwhile,
 // nothing panics, and nothing is on the screen that a terminal would act on. The screen
 // goes when it is left, and with nothing left behind: the bubble would say so.
@@ -97,6 +118,10 @@ func FuzzFace(f *testing.F) {
 			keys[i] = byte(r.Uint32())
 		}
 		f.Add(seed, append([]byte("Weave\x0d"), keys...))
+	}
+	for i, open := range openings[:effort(2, len(openings), len(openings))] {
+		keys := append([]byte("Weave\x0d"), tuitest.Encode(append(slices.Clone(open), walk...)...)...)
+		f.Add(uint64(20+i), append(keys, tuitest.Encode(append(slices.Clone(open), walk...)...)...))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, keys []byte) {
 		if len(keys) > 400 {

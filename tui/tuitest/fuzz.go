@@ -1,5 +1,7 @@
 package tuitest
 
+import "slices"
+
 // Keys makes names of keys out of random bytes, for fuzz targets: every byte is one,
 // and all that a keyboard has are among them.
 func Keys(data []byte) []string {
@@ -20,4 +22,25 @@ func keyOf(b byte) string {
 		return "Ctrl+" + string(rune('A'+b-1))
 	}
 	return others[int(b)%len(others)]
+}
+
+// Encode is what Keys reads as these keys. It panics for a name that no byte stands for.
+func Encode(names ...string) []byte {
+	data := make([]byte, 0, len(names))
+	for _, name := range names {
+		at := slices.IndexFunc(everyByte(), func(b byte) bool { return keyOf(b) == name })
+		if at < 0 {
+			panic("no byte stands for the key " + name)
+		}
+		data = append(data, byte(at))
+	}
+	return data
+}
+
+func everyByte() []byte {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	return all
 }
