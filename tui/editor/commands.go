@@ -82,6 +82,7 @@ var Commands = []Spec{
 	spec("ask", "RULE", "from now on, have what RULE may be about asked for"),
 	spec("context", "[AGENT]", "how full the contexts are"),
 	spec("cost", "", "what it has cost"),
+	spec("hosts", "", "the hosts of this run, their agents, and how one that is parked is tried again"),
 	spec("model", "[NAME=MODEL] [AGENT]", "the models with price and window, to choose one; NAME: change to it"),
 	spec("permissions", "[MODE=LEAVE] [i-accept-the-risk=RISK]", "what is allowed, asked and denied; MODE: change it"),
 	spec("focus", "AGENT", "look at one agent: its brief, and what it said and did last"),

@@ -25,6 +25,7 @@ var Answers = map[string]Answer{
 	"context":     {"HOW FULL", context},
 	"accept":      {"WHAT MUST HOLD", func(s *supervisor.State, _ string) string { return criteria(s) }},
 	"cost":        {"THE COST", func(s *supervisor.State, _ string) string { return cost(s) }},
+	"hosts":       {"THE HOSTS", func(s *supervisor.State, _ string) string { return hosts(s) }},
 	"permissions": {"WHAT IS ALLOWED", func(s *supervisor.State, _ string) string { return permissions(s) }},
 }
 

@@ -1,0 +1,65 @@
+package slash
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+)
+
+// hosts lists the hosts of a run: where each stands, what lives on it, and what to do about one that is parked.
+func hosts(s *supervisor.State) string {
+	if s == nil || len(s.Options.Hosts) == 0 {
+		return "All agents live on this machine. `arbiter --hosts` lets Orchestrators live on others."
+	}
+	var b strings.Builder
+	b.WriteString("| host | | Orchestrators | slots |\n|---|---|---|--:|\n")
+	parked := ""
+	for _, h := range s.Options.Hosts {
+		known := bridgeOf(s, h.Name)
+		var agents []string
+		for _, a := range members(s) {
+			if a.Host == h.Name && !Over(a) {
+				agents = append(agents, Name(s, a.ID))
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", Word(h.Name), hostStatus(known), strings.Join(agents, ", "), h.Slots)
+		if known.Parked {
+			parked += fmt.Sprintf("\n%[1]s is not tried again before you say so: `/choose retry host %[1]s`", Word(h.Name))
+		}
+	}
+	if parked != "" {
+		b.WriteString(parked + "\n")
+	}
+	return b.String()
+}
+
+// bridgeOf is what the run knows of a host; nothing if no agent was placed there yet.
+func bridgeOf(s *supervisor.State, host string) lifecycle.Bridge {
+	for _, b := range s.Lifecycle.Bridges {
+		if b.Host == host {
+			return b
+		}
+	}
+	return lifecycle.Bridge{}
+}
+
+// hostStatus is where a host stands, and why.
+func hostStatus(b lifecycle.Bridge) string {
+	text := string(b.Status)
+	switch {
+	case b.Parked:
+		text = "parked"
+	case b.Status == "":
+		return "not used yet"
+	}
+	if b.Reason != "" && b.Status != lifecycle.StatusUp {
+		text += ": " + Word(b.Reason)
+	}
+	if !b.Until.IsZero() && b.Status != lifecycle.StatusUp {
+		text += ", not used before " + b.Until.Local().Format(time.TimeOnly)
+	}
+	return text
+}

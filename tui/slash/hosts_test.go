@@ -1,0 +1,35 @@
+package slash
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// TestHosts: the list says where each host stands, who lives there, and how a parked one is tried again.
+func TestHosts(t *testing.T) {
+	if text := hosts(&supervisor.State{}); !strings.Contains(text, "this machine") {
+		t.Errorf("without hosts: %q", text)
+	}
+	s := &supervisor.State{}
+	s.Options.Hosts = []runconfig.Host{{Name: "box", Slots: 2}, {Name: "gpu", Slots: 1}, {Name: "spare", Slots: 4}}
+	s.Lifecycle.Bridges = []lifecycle.Bridge{{Up: true}, {Host: "box", Up: true, Status: lifecycle.StatusUp},
+		{Host: "gpu", Status: lifecycle.StatusDown, Parked: true, Reason: "Permission denied\x1b[2J (publickey)"}}
+	a := &roster.Agent{}
+	a.ID, a.Name, a.Role, a.Host = "orch-1", "Orchestrator I", roster.RoleOrchestrator, "box"
+	s.Agents = []*roster.Agent{a}
+	text := hosts(s)
+	for _, want := range []string{"| box | up | Orchestrator I @box | 2 |", "| gpu | parked: Permission denied",
+		"| spare | not used yet |  | 4 |", "`/choose retry host gpu`"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Errorf("%q", text)
+	}
+}
