@@ -51,6 +51,11 @@ live_tests='TestLive.*|TestClaude'
 # they have shown all.
 driver_alone='TestProbeTellsSilencesApart|TestQueryOfACLIThatMisbehaves|TestDeathsInMidTurn|TestDeafStdin|TestLongLines|TestStartFailures'
 driver_alone+='|TestDeafStandIn|TestStubbornIsKilled|TestOrderlyStopIsShortened|TestClosedStdout|TestClosedStdoutIsAnEnd|TestClosedStdin'
+# These show with the stand-in and the detector what they show with the real CLI, whose version is pinned; with that, at night.
+driver_at_night='TestLiveResumeContext|TestLiveToolCallOfASubagent|TestLiveSubagentBooks|TestLivePromptTooLong'
+driver_at_night+='|TestProbeOfAStoppedProcess|TestRepeatAfterResume|TestFateOfFoldedMessage|TestResumeOfNothing|TestBrokenHistory'
+driver_at_night+='|TestLiveQueryTimeout|TestTranscriptMovedOrGone|TestLiveWarnings|TestLiveQueriesOfAScenario|TestLiveDoubt'
+driver_at_night+='|TestLiveQueryWithoutAVerdict|TestFateAfterCrash|TestLiveQueryOfAnyLength|TestLiveQueryWithoutASchema|TestTerminalIsClosed'
 live="$(dirs_where '*_test.go' "^func (TestLive[A-Z][A-Za-z]*|TestClaude)\\(t" | grep -vE '/tui/|/cmd/arbiter$' | grep -vxF "$driver")"
 
 rooms="$(comm -23 <(printf '%s\n' "$all") <(printf '%s\n' "$pure" "$live" | sort) | grep -vxE '.*/(cmd/arbiter|importrules)' | grep -vxF "$driver")"
