@@ -88,10 +88,10 @@ func effort[T any](raced, some, all T) T {
 
 // openings open each page and list over the conversation; walk is pressed there.
 var (
-	openings = [][]string{{"F4"}, {"F5"}, {"F6"}, {"F7"}, {"F8"}, {"Ctrl+P"}, typed("/model"), typed("/explain"),
-		typed("/changes"), typed("/permissions ask"), typed("/tour"), typed("!ls")}
-	walk = []string{"Down", "j", "Enter", "Right", "Left", "PgDn", "/", "a", "Enter", "n", "N", "v", "Tab", "Enter", "x", "y",
-		"Esc", "G", "g", "A", "1", "Esc", "Esc"}
+	openings = [][]string{{"F4"}, {"F5"}, {"F6"}, {"F7"}, {"F8"}, {"Ctrl+P"}, typed("/model"),
+		typed("/explain"), typed("/changes"), typed("/permissions ask"), typed("/tour"), typed("!ls")}
+	walk = []string{"Down", "j", "Enter", "Right", "Left", "PgDn", "/", "a", "Enter", "n", "N", "v", "Tab", "Enter", "x",
+		"y", "Esc", "G", "g", "A", "1", "Esc", "Esc"}
 )
 
 // typed are the keys of a line.
