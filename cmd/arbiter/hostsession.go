@@ -28,6 +28,8 @@ import (
 const (
 	// hostAnswers is how long a host process may take to answer a client.
 	hostAnswers = 10 * time.Second
+	// reconnections is how many connections in a row may be lost before the run has answered.
+	reconnections = 5
 	// haltAnswers is that for a halt, which kills processes that do not end when they are asked to.
 	haltAnswers = 30 * time.Second
 )
@@ -121,23 +123,36 @@ func (s *session) subscribe(ctx context.Context, client *control.Client) error {
 }
 
 // reconnect follows the run by another connection. The run drops one that takes nothing for long, as that
-// of a suspended screen.
-func (s *session) reconnect() error {
+// of a suspended screen. A connection that is lost before the run has answered is followed by another, a few times: the
+// run lives as long as it takes connections.
+func (s *session) reconnect() (err error) {
+	for range reconnections {
+		var again bool
+		again, err = s.connectAgain()
+		if !again {
+			break
+		}
+	}
+	return err
+}
+
+// connectAgain connects once; again reports whether the run answered, but the connection was lost.
+func (s *session) connectAgain() (again bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
 	defer cancel()
 	client, st, err := control.Dial(ctx, s.socket, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if st.PID != s.pid {
-		err = errHostGone // another process plays it on
-	} else {
-		err = s.subscribe(ctx, client)
-	}
-	if err != nil {
 		client.Close()
+		return false, errHostGone // another process plays it on
 	}
-	return err
+	if err := s.subscribe(ctx, client); err != nil {
+		client.Close()
+		return true, err
+	}
+	return false, nil
 }
 
 // catchUp tells what the event log has behind a place, and returns the number of its last event of
