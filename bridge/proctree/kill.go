@@ -5,6 +5,7 @@ package proctree
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -153,7 +154,8 @@ func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err err
 
 // freeze stops what find selects until a look finds nobody new, so that nobody
 // forks between the look and the kill. unsure: a process may have been
-// missed in the last look.
+// missed in the last look. No child of this process is stopped between fork and
+// exec: if this process died then, such a child would hold its locks and pipes.
 func freeze(find finder) (found procSet, unsure bool) {
 	stopped := map[procKey]bool{}
 	for range freezeRounds {
@@ -161,12 +163,14 @@ func freeze(find finder) (found procSet, unsure bool) {
 		found = find(s)
 		unsure = s.unsure(found)
 		grew := false
+		syscall.ForkLock.RLock() // which os/exec holds from fork to exec
 		for key, p := range found {
 			if !stopped[key] {
 				stopped[key], grew = true, true
 				_ = p.signal(unix.SIGSTOP) // ended meanwhile: the next look tells
 			}
 		}
+		syscall.ForkLock.RUnlock()
 		if !grew {
 			break
 		}
