@@ -21,8 +21,8 @@ func (m *fakeMachine) Begin(_ context.Context, of Owner, p RemoteParams) (Remote
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.of, m.p = of, p
-	info := RemoteInfo{Hostname: "box", OS: "linux", Arch: "amd64", Home: "/home/far", Dir: "/srv/work",
-		Cache: "/srv/work/cache/.git", Sandbox: "/usr/bin/bwrap"}
+	info := RemoteInfo{Hostname: "box", OS: "linux", Arch: "amd64", Home: "/home/far", Dir: "/srv/far",
+		Cache: "/srv/far/cache/.git", Sandbox: "/usr/bin/bwrap"}
 	if m.info != nil {
 		m.info(&info)
 	}
@@ -41,7 +41,7 @@ func (m *fakeMachine) Inventory(_ context.Context, p InventoryParams) (Inventory
 }
 
 func (m *fakeMachine) PrepareWork(_ context.Context, p PrepareWorkParams) (WorkResult, error) {
-	return WorkResult{Dir: "/srv/work/run8/orch-1", CWD: "/srv/work/run8/orch-1", Branch: "arbiter/run8/orch-1.1",
+	return WorkResult{Dir: "/srv/far/run8/orch-1", CWD: "/srv/far/run8/orch-1", Branch: "arbiter/run8/orch-1.1",
 		Base: p.Base, Kind: p.Kind}, nil
 }
 

@@ -74,11 +74,14 @@ func (l alarms) check(t *testing.T, s *State) {
 	for i := range s.Agents {
 		a := s.Agents[i]
 		switch {
-		case a.Status == roster.Down && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil && !l[process.RestartKey(a.AgentRef)]:
+		case a.Status == roster.Down && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
+			!l[process.RestartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and nobody brings it back", a.ID)
-		case a.Status == roster.Ready && a.Backoff != nil && !l[process.RetryKey(a.AgentRef)], a.Status == roster.Down && a.Backoff != nil && !l[process.RestartKey(a.AgentRef)]:
+		case a.Status == roster.Ready && a.Backoff != nil && !l[process.RetryKey(a.AgentRef)],
+			a.Status == roster.Down && a.Backoff != nil && !l[process.RestartKey(a.AgentRef)]:
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
-		case (a.Status == roster.Ready || a.Status == roster.Busy) && !l[process.WatchKey(a.AgentRef)] && !l[probing(a.AgentRef)]:
+		case (a.Status == roster.Ready || a.Status == roster.Busy) && !l[process.WatchKey(a.AgentRef)] &&
+			!l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
 		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.Rulings.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
 			!l[process.RetryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
@@ -116,7 +119,8 @@ func (l alarms) checkHosts(t *testing.T, s *State) {
 	for _, a := range s.Agents {
 		b := s.Lifecycle.Bridge(a.Host)
 		idle := !b.Up && !b.Parked && (b.Status == lifecycle.StatusDown || b.Status == "")
-		waits := a.Status == roster.Down && !s.Halted && s.Lifecycle.TrustQuestion == nil && !l[process.RestartKey(a.AgentRef)]
+		waits := a.Status == roster.Down && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
+			!l[process.RestartKey(a.AgentRef)]
 		if a.Host != lifecycle.Here && idle && waits {
 			t.Fatalf("%s waits for host %s, which nobody opens", a.ID, a.Host)
 		}

@@ -111,7 +111,8 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		p.turn("arbiter", limitedTurn(resets))
 		p.at = p.at.Add(c.slept)
 		out := p.do(input.WokeFromSleep{Slept: c.slept})
-		one, two := timer(out, process.RetryKey(p.agent("arbiter").AgentRef)), timer(out, process.RetryKey(p.agent(id).AgentRef))
+		one := timer(out, process.RetryKey(p.agent("arbiter").AgentRef))
+		two := timer(out, process.RetryKey(p.agent(id).AgentRef))
 		if one < c.min || one > c.max || (one-two).Abs() < 5*time.Second {
 			t.Errorf("after %s of sleep they wait %s and %s", c.slept, one, two)
 		}
@@ -152,7 +153,8 @@ func TestOverloads(t *testing.T) {
 	p.proven("arbiter")
 	began, n := p.at, 0
 	for p.s.Ending == nil && n < 100 {
-		wait := timer(p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"}), process.RetryKey(p.agent("arbiter").AgentRef))
+		failed := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"}
+		wait := timer(p.turn("arbiter", failed), process.RetryKey(p.agent("arbiter").AgentRef))
 		n++
 		if p.s.Ending != nil {
 			break
@@ -201,7 +203,8 @@ func TestPausesStayInReason(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 100 })
 	p.proven("arbiter")
 	for i := range 60 {
-		wait := timer(p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatServer, Error: "500"}), process.RetryKey(p.agent("arbiter").AgentRef))
+		failed := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatServer, Error: "500"}
+		wait := timer(p.turn("arbiter", failed), process.RetryKey(p.agent("arbiter").AgentRef))
 		if wait < p.s.Options.RetryBase || wait > 20*time.Minute {
 			t.Fatalf("pause %d is %s", i+1, wait)
 		}

@@ -32,7 +32,8 @@ func TestASwallowedMessage(t *testing.T) {
 	}
 	out := p.overdue("arbiter")
 	again := p.sends("arbiter")
-	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content || timer(out, delivery.TimerKey(first.MessageID)) != delivery.ProofWait {
+	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content ||
+		timer(out, delivery.TimerKey(first.MessageID)) != delivery.ProofWait {
 		t.Fatalf("written again: %+v", again)
 	}
 	if p.notices("not taken up within 30s") != 1 {
@@ -130,7 +131,8 @@ func TestASteeredWordWaitsForItsTurn(t *testing.T) {
 	}
 	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
 	if timer(out, delivery.TimerKey(turn[1])) != delivery.ProofWait || p.agent(id).Status != roster.Busy {
-		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, delivery.TimerKey(turn[1])), p.agent(id).Status)
+		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, delivery.TimerKey(turn[1])),
+			p.agent(id).Status)
 	}
 	p.overdue(id)
 	if s := p.sends(id); s[len(s)-1].MessageID != turn[1] {

@@ -290,7 +290,8 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		}
 		st := &step{State: p.s, at: p.at}
 		n := len(st.Conversation.Mail)
-		if st.mail().Post(conversation.Mail{From: c.from, To: c.to, Kind: conversation.KindInstruction, Text: "do it"}); c.to != contract.Human && len(st.Conversation.Mail) > n != c.may {
+		st.mail().Post(conversation.Mail{From: c.from, To: c.to, Kind: conversation.KindInstruction, Text: "do it"})
+		if posted := len(st.Conversation.Mail) > n; c.to != contract.Human && posted != c.may {
 			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Conversation.Mail) > n)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestLiveSpending: what a turn costs is told while it runs, never more than it comes to in
+// TestLiveSpending: the cost of a turn is reported while it runs, never more than it comes to in
 // the end, and each turn begins from nothing, also after the session was resumed.
 func TestLiveSpending(t *testing.T) {
 	look := []call{{"Bash", map[string]any{"command": "ls", "description": "Look"}}}

@@ -7,7 +7,7 @@ import (
 )
 
 // TestCapOfALargeWindow: the API leaves out what the CLI marks a model's large window
-// with. A cap for that model holds all the same, whoever speaks of it.
+// with. A cap for that model holds all the same, no matter which message names it.
 func TestCapOfALargeWindow(t *testing.T) {
 	const plain = "claude-sonnet-4-5"
 	marked := plain + large

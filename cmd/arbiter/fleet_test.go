@@ -98,7 +98,7 @@ esac
 		}
 	})
 	hosttest.Await(t, "the end of the array", func() bool {
-		// A job that is queued again waits for two minutes, unless it is told otherwise.
+		// A job that is queued again waits for two minutes, unless scontrol moves its start.
 		_ = exec.Command("scontrol", "update", "JobId="+job+"_2", "StartTime=now").Run()
 		queued, err := exec.Command("squeue", "-h", "-j", job).CombinedOutput()
 		return err != nil || strings.TrimSpace(string(queued)) == ""

@@ -91,7 +91,7 @@ func TestLimitQuestionOverMCP(t *testing.T) {
 			answer := map[string]any{"run": v.Run, "choice": option}
 			said := saidBy(deaf.call("answer", answer, true))
 			if !strings.Contains(said, "not for you") || !strings.Contains(said, "arbiter choose") {
-				t.Errorf("the model is told: %s", said)
+				t.Errorf("the model reads: %s", said)
 			}
 			u := h.serves(&mcp.ClientOptions{ElicitationHandler: choose}, args...)
 			u.call("answer", answer, false)

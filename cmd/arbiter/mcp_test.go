@@ -146,7 +146,7 @@ func TestMCP(t *testing.T) {
 			refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
 			said = saidBy(u.call("answer", refused, true))
 			if !strings.Contains(said, "not for you") || !strings.Contains(said, command) {
-				t.Errorf("the model is told: %s", said)
+				t.Errorf("the model reads: %s", said)
 			}
 			if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
 				t.Fatal(err)

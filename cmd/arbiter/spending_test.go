@@ -48,7 +48,7 @@ func (s *script) finishesAtLimit() {
 	s.send(contract.Choose{Option: "finish"})
 }
 
-// TestCostsAreSharedWhileTheyArise: what a running turn costs is told while it runs, and four agents that together
+// TestCostsAreSharedWhileTheyArise: the cost of a running turn is reported while it runs, and four agents that together
 // reach
 // --max-cost exceed it by one turn of one agent at most. A run that is killed while it asks about the limit asks again.
 func TestCostsAreSharedWhileTheyArise(t *testing.T) {

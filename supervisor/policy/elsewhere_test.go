@@ -57,18 +57,18 @@ func asking(tool string, input map[string]string) Request {
 // TestElsewhere holds requests against rules on the host where they would be carried out: its home, its directory, its
 // links. This machine's files have no say.
 func TestElsewhere(t *testing.T) {
-	p := Policy{Mode: ModeAsk, CWD: "/srv/work/run8/orch-1", Home: "/home/far",
+	p := Policy{Mode: ModeAsk, CWD: "/srv/far/run8/orch-1", Home: "/home/far",
 		Deny: rulesOf(t, "Read(~/.ssh/**)"), Allow: rulesOf(t, "Edit(src/**)", "Bash(ls *)")}
 	there := &another{links: map[string]string{
 		"/home/far":                         "/data/home/far",
 		"/home/far/.ssh":                    "/data/home/far/.ssh",
 		"/home/far/.ssh/id":                 "/data/home/far/.ssh/id",
-		"/srv/work/run8/orch-1/keys":        "/data/home/far/.ssh",
-		"/srv/work/run8/orch-1/keys/id":     "/data/home/far/.ssh/id",
-		"/srv/work/run8/orch-1/src/out":     "/etc",
-		"/srv/work/run8/orch-1/src/out/x":   "/etc/x",
-		"/srv/work/run8/orch-1/src/secret":  "error",
-		"/srv/work/run8/orch-1/closed/file": "error",
+		"/srv/far/run8/orch-1/keys":        "/data/home/far/.ssh",
+		"/srv/far/run8/orch-1/keys/id":     "/data/home/far/.ssh/id",
+		"/srv/far/run8/orch-1/src/out":     "/etc",
+		"/srv/far/run8/orch-1/src/out/x":   "/etc/x",
+		"/srv/far/run8/orch-1/src/secret":  "error",
+		"/srv/far/run8/orch-1/closed/file": "error",
 	}}
 	near := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(near, "src"), 0o700); err != nil {
