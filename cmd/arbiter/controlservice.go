@@ -49,7 +49,7 @@ func (h controlService) Status() control.Status {
 		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Title: title(s.Task.Text),
 		Began: s.Budget.Runtime.Began.UTC(), Phase: string(s.Task.Phase), Paused: s.Paused, Halted: s.Halted,
 		Seq: h.run.clients.hub.Last(), Cost: contract.RoundUSD(s.Spent()), Agents: []control.AgentStatus{},
-		LogLines: h.run.clients.start.Prev.N, Permissions: s.Options.Permissions,
+		Rehearsal: s.Options.Rehearsal, LogLines: h.run.clients.start.Prev.N, Permissions: s.Options.Permissions,
 	}
 	for _, a := range s.Agents {
 		st.Agents = append(st.Agents, control.AgentStatus{

@@ -109,7 +109,7 @@ func (e env) decideOn(c *cli.Context) error {
 	case c.Bool("json"):
 		return json.NewEncoder(e.stdout).Encode(d)
 	}
-	printDecision(e.stdout, d)
+	printDecision(e.stdout, d, false)
 	return nil
 }
 

@@ -21,17 +21,18 @@ import (
 
 // explanation is what `decide --explain --json` prints of a decision, or of a moment.
 type explanation struct {
-	Run      string            `json:"run"`
-	Record   uint64            `json:"record"` // of the journal; of a moment, the last one folded
-	Time     time.Time         `json:"time"`
-	Number   int               `json:"number,omitempty"`
-	Point    decision.Point    `json:"point"`
-	About    string            `json:"about,omitempty"`
-	Source   string            `json:"source,omitempty"`
-	Failed   string            `json:"failed,omitempty"`
-	Decision *decider.Decision `json:"decision,omitempty"`
-	Summoned []string          `json:"summoned,omitempty"` // modes, by the Arbiter's tool in that turn
-	Input    json.RawMessage   `json:"input,omitempty"`
+	Run       string            `json:"run"`
+	Rehearsal bool              `json:"rehearsal,omitempty"` // nobody pays what it cost: a scripted model plays
+	Record    uint64            `json:"record"`              // of the journal; of a moment, the last one folded
+	Time      time.Time         `json:"time"`
+	Number    int               `json:"number,omitempty"`
+	Point     decision.Point    `json:"point"`
+	About     string            `json:"about,omitempty"`
+	Source    string            `json:"source,omitempty"`
+	Failed    string            `json:"failed,omitempty"`
+	Decision  *decider.Decision `json:"decision,omitempty"`
+	Summoned  []string          `json:"summoned,omitempty"` // modes, by the Arbiter's tool in that turn
+	Input     json.RawMessage   `json:"input,omitempty"`
 	// Rendered is the prompt that the templates found now make of the input: of a moment,
 	// and of a decision that no prompt was read for. The Arbiter's session reads messages.
 	Rendered *rendered `json:"rendered,omitempty"`
@@ -74,7 +75,7 @@ func (e env) explain(c *cli.Context) error {
 		return err
 	}
 	if !c.IsSet("number") {
-		return e.listDecisions(c, info.Run, list)
+		return e.listDecisions(c, info, list)
 	}
 	set, err := templatesHere(c)
 	if err != nil {
@@ -83,7 +84,7 @@ func (e env) explain(c *cli.Context) error {
 	var found []explanation
 	for _, r := range list {
 		if r.Number == c.Int("number") && (!r.Unused || !c.Bool("json")) {
-			found = append(found, explainDecision(info.Run, r, set))
+			found = append(found, explainDecision(info.Run, info.Rehearsal, r, set))
 		}
 	}
 	if len(found) == 0 {
@@ -156,10 +157,10 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 }
 
 // outlineOf is a decision without what it was made from.
-func outlineOf(run string, r decisionlog.Decision) explanation {
+func outlineOf(run string, rehearsal bool, r decisionlog.Decision) explanation {
 	x := explanation{
-		Run: run, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point, About: r.About, Source: r.By(),
-		Failed: r.Failed, Summoned: r.Summoned,
+		Run: run, Rehearsal: rehearsal, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point,
+		About: r.About, Source: r.By(), Failed: r.Failed, Summoned: r.Summoned,
 	}
 	if r.Failed == "" && !r.Deferred {
 		d := r.Decision
@@ -170,8 +171,8 @@ func outlineOf(run string, r decisionlog.Decision) explanation {
 }
 
 // explainDecision is a decision with what it was made from. Without templates, a prompt that nobody read is left out.
-func explainDecision(run string, r decisionlog.Decision, set *prompts.Set) explanation {
-	x := outlineOf(run, r)
+func explainDecision(run string, rehearsal bool, r decisionlog.Decision, set *prompts.Set) explanation {
+	x := outlineOf(run, rehearsal, r)
 	x.Input = r.Input
 	if x.Decision != nil {
 		x.Decision = &r.Decision

@@ -16,13 +16,15 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-func (e env) listDecisions(c *cli.Context, run string, list []decisionlog.Decision) error {
+func (e env) listDecisions(c *cli.Context, info journal.Info, list []decisionlog.Decision) error {
 	if c.Bool("json") {
 		all := []explanation{}
 		for _, r := range list {
-			all = append(all, outlineOf(run, r)) // --number shows the rest
+			all = append(all, outlineOf(info.Run, info.Rehearsal, r)) // --number shows the rest
 		}
 		return json.NewEncoder(e.stdout).Encode(all)
 	}
@@ -80,20 +82,20 @@ func writeExplanation(w io.Writer, x explanation) {
 		word(w, "deferred", "the Arbiter rules on it in its own turn")
 	}
 	if x.Decision != nil {
-		printDecision(w, *x.Decision)
+		printDecision(w, *x.Decision, x.Rehearsal)
 	}
 	if len(x.Summoned) > 0 {
 		word(w, "summoned", "%s, by its tool", summonedText(x.Summoned))
 	}
 	if x.Rules != nil {
 		fmt.Fprintln(w, "what the rules would decide:")
-		printDecision(w, *x.Rules)
+		printDecision(w, *x.Rules, x.Rehearsal)
 	}
 	printExplained(w, x)
 }
 
-// printDecision prints a decision in lines of prose.
-func printDecision(w io.Writer, d decider.Decision) {
+// printDecision prints a decision in lines of prose. The cost of one of a rehearsal is marked.
+func printDecision(w io.Writer, d decider.Decision, rehearsal bool) {
 	by := string(d.Source)
 	if d.Model != "" {
 		by += " " + d.Model
@@ -102,7 +104,7 @@ func printDecision(w io.Writer, d decider.Decision) {
 		by += fmt.Sprintf(", attempts: %d", d.Attempts)
 	}
 	if d.Usage.CostUSD > 0 {
-		by += fmt.Sprintf(", $%.4f", d.Usage.CostUSD)
+		by += fmt.Sprintf(", $%.4f%s", d.Usage.CostUSD, eventtext.Simulated(rehearsal))
 	}
 	word(w, "by", "%s", by)
 	if d.Decision != "" {

@@ -117,6 +117,10 @@ func (h *host) Explain(ctx context.Context, run string, number int) (string, err
 		return "", stateDirProblem(err)
 	}
 	defer store.Close()
+	info, err := store.Find(run)
+	if err != nil {
+		return "", environmentf("read run %s: %v", short(run), err)
+	}
 	log, err := store.EventLog(run)
 	if err != nil {
 		return "", environmentf("read run %s: %v", short(run), err)
@@ -129,7 +133,7 @@ func (h *host) Explain(ctx context.Context, run string, number int) (string, err
 	for _, r := range slices.Backward(list) {
 		if number == 0 || r.Number == number && !r.Unused {
 			var text bytes.Buffer
-			writeExplanation(&text, explainDecision(run, r, nil))
+			writeExplanation(&text, explainDecision(run, info.Rehearsal, r, nil))
 			return text.String(), nil
 		}
 	}

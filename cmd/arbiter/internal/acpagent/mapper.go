@@ -40,7 +40,9 @@ type mapper struct {
 	spent money
 	ended *contract.Result // if the last thing that was told is the run's end
 	login bool             // the last trouble was that Claude is not logged in
-	count int              // of what has no id of its own
+	// rehearsal says that a scripted model plays. The protocol cannot mark a cost that nobody pays: none is shown.
+	rehearsal bool
+	count     int // of what has no id of its own
 }
 
 // agentView is what the client was shown of an agent.
@@ -82,7 +84,7 @@ func (m *mapper) add(e contract.Event) []frame {
 	}
 	switch b := e.Body.(type) {
 	case contract.Session:
-		m.dir, m.login = b.CWD, false
+		m.dir, m.login, m.rehearsal = b.CWD, false, b.Rehearsal
 	case contract.Spawn:
 		return m.spawn(e.ID, b)
 	case contract.Done:
@@ -295,7 +297,8 @@ func (m *mapper) context(id string, b contract.Context) []frame {
 	return m.usage(id)
 }
 
-// usage shows how full the context of a session's agent is. The root's has the cost of all.
+// usage shows how full the context of a session's agent is. The root's has the cost of all, except in a
+// rehearsal.
 func (m *mapper) usage(id string) []frame {
 	a := m.agents[id]
 	if a == nil || a.window <= 0 {
@@ -305,6 +308,7 @@ func (m *mapper) usage(id string) []frame {
 	session := m.root
 	u := usage{Kind: usageChanged, Used: now.used, Size: now.size}
 	switch {
+	case id == contract.Arbiter && m.rehearsal:
 	case id == contract.Arbiter:
 		now.cost = m.spent.total()
 		u.Cost = &cost{now.cost, "USD"}

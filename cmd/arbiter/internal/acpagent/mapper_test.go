@@ -149,3 +149,22 @@ func TestOfUnstable(t *testing.T) {
 		}
 	}
 }
+
+// TestARehearsalHasNoCost: an editor would show an amount that nobody pays, without a mark.
+func TestARehearsalHasNoCost(t *testing.T) {
+	for _, rehearsal := range []bool{false, true} {
+		m := newMapper("run", features{}, say)
+		var last *usage
+		for _, b := range []contract.Body{contract.Session{Session: "run", CWD: "/w", Rehearsal: rehearsal},
+			contract.Spawn{Name: "The Arbiter"}, contract.Turn{CostUSD: 0.5}, contract.Context{Tokens: 10, Window: 100}} {
+			for _, f := range m.add(contract.Event{ID: contract.Arbiter, Body: b}) {
+				if u, ok := f.Update.(usage); ok {
+					last = &u
+				}
+			}
+		}
+		if last == nil || (last.Cost == nil) != rehearsal {
+			t.Errorf("rehearsal %v: the client is shown %+v", rehearsal, last)
+		}
+	}
+}

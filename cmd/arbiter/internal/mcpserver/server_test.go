@@ -309,3 +309,20 @@ func TestReportIsBounded(t *testing.T) {
 		t.Error("a report as pdf")
 	}
 }
+
+// TestARehearsalIsMarked while it is live and when it has ended.
+func TestARehearsalIsMarked(t *testing.T) {
+	w := newWorld(t)
+	u := w.serve("", nil, nil)
+	for _, simulated := range []bool{false, true} {
+		w.do(func() { w.status.Rehearsal = simulated })
+		if v, _ := call[View](u, "status", map[string]any{"run": theRun[:4]}); v.Simulated != simulated {
+			t.Errorf("live: simulated is %v, want %v", v.Simulated, simulated)
+		}
+		info := w.info
+		info.Rehearsal = simulated
+		if v := endedView(info, nil); v.Simulated != simulated {
+			t.Errorf("ended: simulated is %v, want %v", v.Simulated, simulated)
+		}
+	}
+}

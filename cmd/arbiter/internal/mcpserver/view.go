@@ -36,17 +36,19 @@ const (
 
 // View is what a model is shown of a run.
 type View struct {
-	Run     string   `json:"run" jsonschema:"the run's id"`
-	Status  string   `json:"status" jsonschema:"working, input_required, stopped, or how it ended"`
-	Next    string   `json:"next" jsonschema:"what to do next"`
-	Phase   string   `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
-	CostUSD float64  `json:"cost_usd"`
-	Agents  []Agent  `json:"agents,omitempty"`
-	Waiting []Item   `json:"waiting,omitempty" jsonschema:"what waits for an answer, the oldest first"`
-	News    []string `json:"news,omitempty" jsonschema:"what has happened, the oldest first"`
-	Cursor  uint64   `json:"cursor" jsonschema:"pass it as since to the next wait"`
-	More    bool     `json:"more,omitempty" jsonschema:"there are more news behind the cursor: call wait again"`
-	Summary string   `json:"summary,omitempty" jsonschema:"how the run ended"`
+	Run     string  `json:"run" jsonschema:"the run's id"`
+	Status  string  `json:"status" jsonschema:"working, input_required, stopped, or how it ended"`
+	Next    string  `json:"next" jsonschema:"what to do next"`
+	Phase   string  `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
+	CostUSD float64 `json:"cost_usd"`
+	// Simulated says that nobody pays: a scripted model plays.
+	Simulated bool     `json:"simulated,omitempty" jsonschema:"a rehearsal: nobody pays what it costs"`
+	Agents    []Agent  `json:"agents,omitempty"`
+	Waiting   []Item   `json:"waiting,omitempty" jsonschema:"what waits for an answer, the oldest first"`
+	News      []string `json:"news,omitempty" jsonschema:"what has happened, the oldest first"`
+	Cursor    uint64   `json:"cursor" jsonschema:"pass it as since to the next wait"`
+	More      bool     `json:"more,omitempty" jsonschema:"there are more news behind the cursor: call wait again"`
+	Summary   string   `json:"summary,omitempty" jsonschema:"how the run ended"`
 }
 
 // Agent is one of a run's agents.
@@ -94,7 +96,8 @@ func (s *Server) waitingItem(run string, i control.InboxItem, most int) Item {
 
 // liveView is what a live run shows, without its news.
 func (s *Server) liveView(st control.Status) View {
-	v := View{Run: st.Run, Status: working, Phase: phase(st), CostUSD: contract.RoundUSD(st.Cost)}
+	v := View{Run: st.Run, Status: working, Phase: phase(st), CostUSD: contract.RoundUSD(st.Cost),
+		Simulated: st.Rehearsal}
 	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
 		v.Agents = append(v.Agents, Agent{ID: a.ID, Name: sanitize.Line(a.Name, 60), Status: a.Status,
 			ContextPct: math.Round(a.Context*10) / 10, CostUSD: contract.RoundUSD(a.Cost)})
@@ -137,7 +140,7 @@ func nextOf(status string) string {
 
 // endedView is what a run shows that nobody plays. Result is nil if the run has none since it was last played.
 func endedView(info journal.Info, result *contract.Result) View {
-	v := View{Run: info.Run, Status: stopped}
+	v := View{Run: info.Run, Status: stopped, Simulated: info.Rehearsal}
 	if result != nil {
 		v.Status = result.Status
 		v.Summary = clip(sanitize.Text(result.Summary), maxText)

@@ -41,6 +41,7 @@ type runPart struct {
 	State     string    `json:"state"` // live, silent, ended, lost
 	Text      string    `json:"text,omitempty"`
 	Resumable bool      `json:"resumable,omitempty"`
+	Rehearsal bool      `json:"rehearsal,omitempty"` // nobody pays what it costs
 }
 
 // States of a run, as the page sees them.
@@ -161,7 +162,7 @@ func (f *follower) say(p runPart) {
 func about(info journal.Info, state, text string) runPart {
 	return runPart{
 		Run: info.Run, Title: cleanText(info.Title, mostResult), CWD: cleanText(info.CWD, mostResult),
-		Began: info.Began.UTC(), State: state, Text: text,
+		Began: info.Began.UTC(), State: state, Text: text, Rehearsal: info.Rehearsal,
 	}
 }
 

@@ -34,7 +34,7 @@ function header() {
   const [word, tone] = phase();
   put(byId("phase"), word);
   byId("phase").dataset.tone = tone;
-  put(byId("cost"), dollars(run.cost));
+  put(byId("cost"), dollars(run.cost, a?.rehearsal));
   const alive = a?.state === "live" && run.link === "open";
   const over = a?.state === "ended" || a?.state === "lost";
   byId("pause").hidden = byId("stop").hidden = byId("say").hidden = over;
@@ -82,7 +82,7 @@ const parts = {
       say({ live: "The run is live again.", lost: "The run's process was killed.", ended: "The run has ended." }[
         about.state] ?? "The run does not answer.", about.state !== "live");
     }
-    side.live(about.state === "live");
+    side.live(about.state === "live", about.rehearsal);
     talk.outcome(about, resume);
   },
   status(status) {

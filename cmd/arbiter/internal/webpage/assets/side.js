@@ -7,6 +7,7 @@ import { subject } from "./tool.js";
 const agents = new Map(); // by id, as events tell: {id, name, mode, status, context_pct, cost_usd, doing, subs}
 let status = null; // of the run; the last one, if no process plays it any more
 let alive = false;
+let rehearsal = false; // nobody pays what is shown
 const files = new Map(); // by path: {status, added, deleted, agents}
 let total = null; // of the result
 let plan = [];
@@ -27,7 +28,7 @@ export function tint(id) {
   return "by-orch-" + (Number(/\d+$/.exec(id)?.[0] ?? 0) % 6);
 }
 
-export function live(now) { alive = now; dirty = true; draw(); }
+export function live(now, isRehearsal) { alive = now; rehearsal = isRehearsal; dirty = true; draw(); }
 
 function known(id) {
   let a = agents.get(id);
@@ -115,7 +116,7 @@ function row(a, told) {
       h("div", { class: "meter", role: "meter", "aria-label": "Context of " + name, "aria-valuemin": "0",
         "aria-valuemax": "100", "aria-valuenow": String(pct), "aria-valuetext": `${pct} percent of the context used`,
         "data-level": pct >= 85 ? "high" : pct >= 70 ? "warn" : "ok" }, bar),
-      h("span", { class: "num" }, pct + " %"), h("span", { class: "num" }, dollars(a.cost_usd))),
+      h("span", { class: "num" }, pct + " %"), h("span", { class: "num" }, dollars(a.cost_usd, rehearsal))),
     a.attached ? h("p", { class: "quiet" }, "Open in a terminal: " + a.attached) : null,
     !over && told?.doing ? h("p", { class: "doing" }, told.doing.slice(0, 200)) : null,
     !over && told?.subs?.size ? h("ul", { class: "subs" },

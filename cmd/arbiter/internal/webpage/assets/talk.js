@@ -207,7 +207,7 @@ export function outcome(about, resume) {
   const lost = about.state === "lost";
   const title = lost ? "The run's process was killed" : `The run is over: ${ending() || about.text || "stopped"}`;
   el.dataset.tone = lost ? "bad" : ended === "complete" ? "good" : "off";
-  const facts = result ? [dollars(result.cost_usd), plural(result.iterations ?? 0, "iteration"),
+  const facts = result ? [dollars(result.cost_usd, result.rehearsal), plural(result.iterations ?? 0, "iteration"),
     result.checks ? `${result.checks.passed} checks passed, ${result.checks.failed} failed` : "",
     result.changes ? `${plural(result.changes.files, "file")} changed` : ""].filter(Boolean).join(" · ") : "";
   el.replaceChildren(...[

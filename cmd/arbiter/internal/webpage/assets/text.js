@@ -50,9 +50,11 @@ function spans(text) {
   return nodes.filter((n) => n !== "");
 }
 
-export function dollars(n) {
-  if (!(n > 0)) return "$0.00";
-  return "$" + n.toFixed(n < 0.1 ? 3 : 2);
+// dollars writes an amount; simulated marks one that nobody pays.
+export function dollars(n, simulated) {
+  const mark = simulated ? " simulated" : "";
+  if (!(n > 0)) return "$0.00" + mark;
+  return "$" + n.toFixed(n < 0.1 ? 3 : 2) + mark;
 }
 
 export function span(ms) {
