@@ -50,7 +50,7 @@ live_tests='TestLive.*|TestClaude'
 # These tests of the driver have a program of their own in the CLI's place: with the detector
 # they have shown all.
 driver_alone='TestProbeTellsSilencesApart|TestQueryOfACLIThatMisbehaves|TestDeathsInMidTurn|TestDeafStdin|TestLongLines|TestStartFailures'
-driver_alone+='|TestDeafStandIn|TestStubbornIsKilled|TestOrderlyStopIsShortened|TestClosedStdout|TestClosedStdoutIsAnEnd|TestClosedStdin'
+driver_alone+='|TestDeafStandIn|TestStubbornIsKilled|TestOrderlyStopIsShortened|TestClosedStdoutIsAnEnd|TestClosedStdin'
 # These show with the stand-in and the detector what they show with the real CLI, whose version is pinned; with that, at night.
 driver_at_night='TestLiveResumeContext|TestLiveToolCallOfASubagent|TestLiveSubagentBooks|TestLivePromptTooLong'
 driver_at_night+='|TestProbeOfAStoppedProcess|TestRepeatAfterResume|TestFateOfFoldedMessage|TestResumeOfNothing|TestBrokenHistory'

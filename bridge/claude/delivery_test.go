@@ -68,11 +68,8 @@ func TestSwallowedMessage(t *testing.T) {
 // A child that closed its input cannot be talked with: what is sent is not
 // delivered, and the agent ends.
 func TestClosedStdin(t *testing.T) {
-	t.Parallel()
-	s, _ := stageFor(t, standInSpec(t), verdictReply)
-	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "close-stdin"
-	s.launch()
-	s.turn("go")
+	s := fake(t, fakeGood)
+	s.turn(fakeTurn + "close-stdin")
 	id := uuid.NewString()
 	for _, size := range []int{10, 1 << 20} {
 		err := s.agent.Message(context.Background(),
@@ -92,20 +89,6 @@ func TestClosedStdin(t *testing.T) {
 	}
 	if turns := of[bridge.Turn](s.host); len(turns) != 1 { // the message goes back to its sender with the error
 		t.Errorf("turns: %+v", turns)
-	}
-}
-
-func TestClosedStdout(t *testing.T) {
-	t.Parallel()
-	s, _ := stageFor(t, standInSpec(t), verdictReply)
-	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "close-stdout"
-	s.launch()
-	id := s.send("go")
-	await(s.host, 1, func(e bridge.Error) bool {
-		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "output")
-	})
-	if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost {
-		t.Errorf("turn: %+v", turn)
 	}
 }
 

@@ -252,7 +252,9 @@ func TestClosedStdoutIsAnEnd(t *testing.T) {
 	if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost {
 		t.Errorf("turn: %+v", turn)
 	}
-	await(s.host, 1, func(e bridge.Error) bool { return e.Category == bridge.CatProtocol })
+	await(s.host, 1, func(e bridge.Error) bool {
+		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "output")
+	})
 	await[bridge.Done](s.host, 1, nil)
 }
 

@@ -38,7 +38,8 @@ actors:
 func TestQuotaOfALogin(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's tests decode what the real CLI tells
+			who.inside(t)
+			who.long(t) // the driver's tests decode what the real CLI tells, in CI
 			t.Parallel()
 			resets := time.Now().Add(time.Hour).Truncate(time.Second)
 			play := strings.ReplaceAll(nearlyUsed, "RESET", fmt.Sprint(resets.Unix()))

@@ -26,15 +26,15 @@ type fileInput struct {
 }
 
 // fileTool makes a tool of a function that is given the path of a call as an absolute one.
-func fileTool(run func(ctx context.Context, in fileInput, path string) (string, error)) toolFunc {
-	return func(ctx context.Context, t *thread, c toolCall) *toolResult {
+func fileTool(run func(in fileInput, path string) (string, error)) toolFunc {
+	return func(_ context.Context, t *thread, c toolCall) *toolResult {
 		var in fileInput
 		_ = json.Unmarshal(c.Input, &in) // another shape names no file, and fails there
 		path := in.FilePath + in.Path
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(t.s.cwd, path)
 		}
-		text, err := run(ctx, in, path)
+		text, err := run(in, path)
 		if err != nil {
 			return failed("%v", err)
 		}
@@ -43,7 +43,7 @@ func fileTool(run func(ctx context.Context, in fileInput, path string) (string, 
 }
 
 // read numbers the lines of a file.
-func read(_ context.Context, _ fileInput, path string) (string, error) {
+func read(_ fileInput, path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	var b strings.Builder
 	for i, line := range strings.Split(string(raw), "\n") {
@@ -52,14 +52,14 @@ func read(_ context.Context, _ fileInput, path string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-func write(_ context.Context, in fileInput, path string) (string, error) {
+func write(in fileInput, path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
 	return "File created successfully at: " + in.FilePath, os.WriteFile(path, []byte(in.Content), 0o644)
 }
 
-func edit(_ context.Context, in fileInput, path string) (string, error) {
+func edit(in fileInput, path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(raw), in.Old) {
 		return "", errors.New("String to replace not found in file.\nString: " + in.Old)
@@ -69,8 +69,8 @@ func edit(_ context.Context, in fileInput, path string) (string, error) {
 }
 
 // grep leaves the work to the program of that name.
-func grep(ctx context.Context, in fileInput, path string) (string, error) {
-	out, _ := exec.CommandContext(ctx, "grep", "-rInE", "-e", in.Pattern, "--", path).Output()
+func grep(in fileInput, path string) (string, error) {
+	out, _ := exec.Command("grep", "-rInE", "-e", in.Pattern, "--", path).Output()
 	// An error is the same as nothing.
 	return cmp.Or(strings.TrimSpace(string(out)), "No files found"), nil
 }

@@ -51,13 +51,12 @@ func (s *session) initialize(id string, r controlRequest) {
 	s.mu.Lock()
 	s.hooks = r.Hooks
 	s.systemText = strings.Join(append(append([]string{s.systemText}, r.SystemPrompt...), r.AppendPrompt), "\n\n")
-	state := s.state
 	s.mu.Unlock()
 	for _, name := range r.Servers {
 		s.handshakes.Go(func() { s.connect(name) })
 	}
 	s.respond(id, obj{"claude_code_version": version, "stand_in": true, "current_permission_mode": s.mode,
-		"session_state": state, "hooks_applied": true})
+		"hooks_applied": true})
 }
 
 func (s *session) interrupt(id string, cancelQueued bool) {

@@ -19,7 +19,8 @@
 // decides without asking: which lines of several commands are harmless, what a rule with a pattern
 // covers, which options and lines are refused, whether a verdict fits its schema, how often a
 // model is asked again; nor compaction, changes of the model, retries of API requests, task
-// lists, slash commands, background tasks, settings files, and frames that a driver passes over.
+// lists, slash commands, background tasks, settings files, the quotas of a login, and frames that a
+// driver passes over.
 // It asks about a call unless a hook or a rule about all of the tool allows it, or it only looks.
 // Tools run when an answer is complete, not while it streams, and do no more than scenarios need.
 // The init frame and the answer to initialize say `"stand_in":true`.

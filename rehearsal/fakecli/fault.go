@@ -40,8 +40,6 @@ import (
 //	bloat:SIZE            touch that much memory and keep it (default 64M)
 //	fill:SIZE             grow a task's output file to that size (default 1M)
 //	fork-storm:N          start that many `sleep 1000`, each in its own session (default 100)
-//	close-stdout          close stdout and go on
-//	close-stdin           close stdin and go on
 //
 // Those that use something up come first, so that "bloat:1G,quiet" does both.
 //
@@ -63,7 +61,7 @@ const OnceVariable = "ARBITER_STANDIN_FAULT_ONCE"
 
 var faultNames = strings.Fields(`exit-at-start die-mid-turn exit-mid-turn big-line stderr-flood no-result
 	double-result orphan swallow other-session limit auth hang spin quiet bloat
-	fill fork-storm close-stdout close-stdin
+	fill fork-storm
 	silent-init control-errors deaf ignore-term garbage unknown-frames split`)
 
 // fault is one entry of the list.
@@ -86,7 +84,6 @@ type faults struct {
 	deafened atomic.Bool // nothing more is read
 	frozen   atomic.Bool // nor written
 	ballast  []byte
-	pipes    pipes
 }
 
 // faultForm is name[:argument][@turn].

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +37,7 @@ func (s *session) read(stdin io.Reader) {
 		if s.faults.deafened.Load() {
 			hang()
 		}
-		if s.faults.deaf() || errors.Is(err, os.ErrClosed) { // closed by a fault: no end of input
+		if s.faults.deaf() {
 			<-s.ctx.Done()
 			return
 		}

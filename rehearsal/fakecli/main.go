@@ -47,7 +47,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		event = "resume"
 	}
 	s.ledger.note(event, s.id, obj{"argv": args, "cwd": s.cwd})
-	code := s.serve(faults.input(stdin))
+	code := s.serve(stdin)
 	s.ledger.note("exit", s.id, nil)
 	return code
 }
@@ -189,7 +189,7 @@ func (s *session) exitCode() int {
 
 // newSession sets up what needs no file.
 func newSession(f flags, stderr io.Writer, faults *faults) *session {
-	s := &session{flags: f, stderr: stderr, faults: faults, ledger: ledger{os.Getenv(LedgerVariable)}, state: "idle",
+	s := &session{flags: f, stderr: stderr, faults: faults, ledger: ledger{os.Getenv(LedgerVariable)},
 		mode: resolveMode(f.get("--permission-mode")), model: resolveModel(f.get("--model")),
 		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt")),
 		allow:      parseRules(f["--allowedTools"]), deny: parseRules(f["--disallowedTools"])}

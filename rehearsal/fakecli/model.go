@@ -99,14 +99,12 @@ func (e *apiError) class() string {
 // apiClient talks to {ANTHROPIC_BASE_URL}/v1/messages.
 type apiClient struct {
 	base, key, session string
-	oauth              string // the token of a login, which is used if there is no key
 	http               *http.Client
 }
 
 func newAPIClient(session string) *apiClient {
 	return &apiClient{
 		base: strings.TrimSuffix(os.Getenv("ANTHROPIC_BASE_URL"), "/"), key: os.Getenv("ANTHROPIC_API_KEY"), session: session,
-		oauth: os.Getenv("CLAUDE_CODE_OAUTH_TOKEN"),
 		// A hundred of these run at once, each with one request in flight: small buffers.
 		http: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second,
@@ -126,9 +124,6 @@ func (c *apiClient) call(ctx context.Context, r modelRequest, t *thread) (*answe
 	}
 	headers := map[string]string{"content-type": "application/json", "anthropic-version": "2023-06-01",
 		"user-agent": "claude-cli/" + version + " (stand-in)", "x-claude-code-agent-id": r.agent, "x-api-key": c.key}
-	if c.key == "" && c.oauth != "" {
-		headers["authorization"] = "Bearer " + c.oauth
-	}
 	for name, value := range headers {
 		if value != "" {
 			req.Header.Set(name, value)
@@ -140,11 +135,7 @@ func (c *apiClient) call(ctx context.Context, r modelRequest, t *thread) (*answe
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
-		a, err := readStream(ctx, resp.Body, t)
-		if frame := quotaFrame(resp.Header); frame != nil && c.key == "" && t.sub == nil {
-			t.s.emit(frame)
-		}
-		return a, err
+		return readStream(ctx, resp.Body, t)
 	}
 	var w struct {
 		Error struct{ Message string }

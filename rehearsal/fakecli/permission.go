@@ -110,9 +110,7 @@ func (t *thread) askHost(ctx context.Context, c toolCall, r ruling) (toolCall, *
 	if t.sub != nil {
 		question["agent_id"] = t.sub.id
 	}
-	s.countQuestion(1)
 	body, err := s.host.ask(ctx, question)
-	s.countQuestion(-1)
 	var a struct {
 		Behavior     string          `json:"behavior"`
 		UpdatedInput json.RawMessage `json:"updatedInput"`

@@ -41,8 +41,6 @@ type session struct {
 	hooks      map[string][]hookMatcher // by event
 	mcpTools   []tool                   // of the host's MCP servers
 	turn       *turn
-	state      string // running, requires_action or idle
-	questions  int    // permission questions open
 	account    account
 	failed     bool // the last result was an error
 	exit       *int
@@ -97,30 +95,6 @@ func (s *session) replay(m message) {
 		s.emit(obj{"type": "user", "isReplay": true, "uuid": m.uuid, "parent_tool_use_id": nil,
 			"message": obj{"role": "user", "content": m.content}})
 	}
-}
-
-// setState shows a change of the session's state.
-func (s *session) setState(state string) {
-	s.mu.Lock()
-	changed := s.state != state
-	s.state = state
-	s.mu.Unlock()
-	if changed {
-		s.emit(obj{"type": "system", "subtype": "session_state_changed", "state": state})
-	}
-}
-
-// countQuestion counts open permission questions: any of them makes the session require
-// action.
-func (s *session) countQuestion(change int) {
-	s.mu.Lock()
-	s.questions += change
-	state := "running"
-	if s.questions > 0 {
-		state = "requires_action"
-	}
-	s.mu.Unlock()
-	s.setState(state)
 }
 
 // emitInit shows the session at the start of every turn.

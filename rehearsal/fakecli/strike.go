@@ -58,12 +58,6 @@ func (f *faults) toolUsed(s *session) {
 		fill(s, x.number(1<<20))
 	}
 	s.out.flush()
-	if f.is("close-stdout") {
-		closePipe(f.pipes.stdout)
-	}
-	if f.is("close-stdin") {
-		closePipe(f.pipes.stdin)
-	}
 	if f.is("die-mid-turn") {
 		killSelf()
 	}
@@ -146,34 +140,12 @@ func fill(s *session, n int) {
 	}
 }
 
-// pipes are those to the host, where a fault closes them.
-type pipes struct{ stdin, stdout io.Closer }
-
-// closePipe closes one; nil is left alone.
-func closePipe(c io.Closer) {
-	if c != nil {
-		c.Close()
-	}
-}
-
 // output wraps stdout with the faults that disturb it; each Write is one line.
 func (f *faults) output(w io.Writer) io.Writer {
 	if len(f.list) == 0 {
 		return w
 	}
-	f.pipes.stdout, _ = w.(io.Closer)
 	return &disturbed{w: w, f: f}
-}
-
-// input makes stdin such that a fault can close it under its reader.
-func (f *faults) input(r io.Reader) io.Reader {
-	file, ok := r.(*os.File)
-	if !ok || !slices.ContainsFunc(f.list, func(x fault) bool { return x.name == "close-stdin" }) {
-		return r
-	}
-	file = pollable(file)
-	f.pipes.stdin = file
-	return file
 }
 
 // deafReader is what a session reads from. Once the session is deaf, no line is read to its
@@ -243,13 +215,3 @@ func killSession(pid int) error {
 
 // killSelf ends this process as a crash would.
 func killSelf() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
-
-// pollable makes a file's reads end when it is closed: a read that blocks in the kernel
-// would keep the pipe open.
-func pollable(f *os.File) *os.File {
-	fd := f.Fd()
-	if syscall.SetNonblock(int(fd), true) != nil {
-		return f
-	}
-	return os.NewFile(fd, f.Name())
-}

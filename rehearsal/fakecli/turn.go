@@ -45,7 +45,6 @@ func (s *session) runTurn(batch []message) {
 	set(s, &s.turn, t)
 	defer set(s, &s.turn, nil)
 	s.main.turn = t
-	s.setState("running")
 	for _, m := range batch {
 		s.ledger.message("took", s.id, m)
 		s.lifecycle(m.uuid, "started")
@@ -146,6 +145,6 @@ func (s *session) finish(t *turn, end ending) {
 		s.lifecycle(id, state)
 	}
 	if items, _ := s.inbox.queue.Waiting(); items == 0 {
-		s.setState("idle")
+		s.emit(obj{"type": "system", "subtype": "session_state_changed", "state": "idle"})
 	}
 }
