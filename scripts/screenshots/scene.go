@@ -128,14 +128,6 @@ func write(text string) step {
 	}
 }
 
-// paste pastes a text.
-func paste(text string) step {
-	return func(_ context.Context, s *stage) error {
-		s.Paste(text)
-		return nil
-	}
-}
-
 // resize gives the terminal another size.
 func resize(columns, rows int) step {
 	return func(_ context.Context, s *stage) error {

@@ -180,3 +180,11 @@ func TestScenesHaveNames(t *testing.T) {
 		seen[s.name] = true
 	}
 }
+
+// paste pastes a text.
+func paste(text string) step {
+	return func(_ context.Context, s *stage) error {
+		s.Paste(text)
+		return nil
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Relay forwards TCP connections, and lets a test break them.
@@ -16,9 +15,8 @@ type Relay struct {
 	mu     sync.Mutex
 	change *sync.Cond
 	closed bool
-	hole   bool          // nothing goes through
-	cut    bool          // connections are reset, new ones too
-	delay  time.Duration // of each piece of data, in each direction
+	hole   bool // nothing goes through
+	cut    bool // connections are reset, new ones too
 	conns  map[net.Conn]bool
 	passed int64 // bytes
 }
@@ -61,9 +59,6 @@ func (r *Relay) set(change func()) {
 	r.change.Broadcast()
 	r.mu.Unlock()
 }
-
-// Delay holds back each piece of data for so long, in each direction.
-func (r *Relay) Delay(d time.Duration) { r.set(func() { r.delay = d }) }
 
 // Hole lets nothing through any more, and tells nobody: a network that swallows packets.
 func (r *Relay) Hole() { r.set(func() { r.hole = true }) }
@@ -173,10 +168,8 @@ func (r *Relay) forward(from, to net.Conn) {
 				return
 			}
 			r.mu.Lock()
-			delay := r.delay
 			r.passed += int64(n)
 			r.mu.Unlock()
-			time.Sleep(delay)
 			if _, err := to.Write(buf[:n]); err != nil {
 				abort(from)
 				return

@@ -83,17 +83,6 @@ func ParseHunk(text string) (*Hunk, error) {
 	return &h, nil
 }
 
-// String is the hunk as [ParseHunk] reads it.
-func (h Hunk) String() string {
-	side := func(from, n int) string {
-		if n > 0 {
-			from++
-		}
-		return fmt.Sprintf("%d,%d", from, n)
-	}
-	return "-" + side(h.Before, h.BeforeLines) + " +" + side(h.After, h.AfterLines)
-}
-
 // Revert reverts a part of what changed between the commits or trees base and end: the file, or the hunk, becomes what
 // it was in base, if the file is still as in end. A renamed file goes back to where it was. Files that are as in base
 // already are left alone. Error: [RefusedError]; git's and the file system's, after which a second call finishes the
