@@ -193,7 +193,8 @@ type AttachResult struct {
 	Run     string `json:"run"`
 	Agent   string `json:"agent"`
 	Name    string `json:"name"`
-	Session string `json:"session"` // Claude's
+	Host    string `json:"host,omitempty"` // that it lives on; empty: here
+	Session string `json:"session"`        // Claude's
 }
 
 // Progress is a word while it is being opened.

@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // givenBack is how long a running arbiter may take to tell what became of a session.
@@ -133,7 +134,8 @@ func notAttached(ctx context.Context, err error) error {
 func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Proxy, remote ptyproxy.Remote,
 	detach func(time.Duration) (control.Ended, bool)) error {
 	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n",
-		sanitize.Line(r.Name, 60), sanitize.Line(r.Agent, 40), short(r.Run), cmp.Or(loan.Detach, ']'))
+		eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host), sanitize.Line(r.Agent, 40), short(r.Run),
+		cmp.Or(loan.Detach, ']'))
 	err := loan.Join(ctx, os.Stdin, remote)
 	if errors.Is(err, ptyproxy.ErrDetached) {
 		fmt.Fprintln(e.stderr, "\nThe session is being given back …")
@@ -169,7 +171,7 @@ func detachNotice(r control.AttachResult, ended control.Ended) string {
 	if n := len(ended.Files); n > 0 {
 		did = append(did, words.Count(n, "file")+" changed")
 	}
-	text := fmt.Sprintf("%s goes on.", sanitize.Line(r.Name, 60))
+	text := eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host) + " goes on."
 	switch ended.Reason {
 	case "", "the human gave it back", "the human left it": // the person at that terminal knows
 	default:

@@ -55,7 +55,7 @@ func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.
 	}
 	for _, agent := range r.loop.Snapshot().Agents {
 		if agent.ID == p.Agent {
-			a.result.Name, a.result.Session = agent.Name, agent.SessionID
+			a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
 		}
 	}
 	r.attached.Go(a.await)

@@ -117,7 +117,7 @@ func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
 	}
 	fmt.Fprintf(e.stderr, "The arbiter of run %s (process %d) does not answer: %s. Its bridge is killed.\n",
 		short(info.Run), info.PID, sanitize.Line(why.Error(), 200))
-	killed, left, err := killBridge(store.Dir(info.Run), info.Run)
+	note, killed, left, err := killBridge(store.Dir(info.Run), info.Run)
 	if len(left) > 0 {
 		var names []string
 		for _, p := range left {
@@ -129,7 +129,12 @@ func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
 	if err != nil {
 		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: %v", short(info.Run), err)}
 	}
-	fmt.Fprintf(e.stderr, "Killed: %s. No agent of run %s is alive.\n", words.Count(killed, "process"), short(info.Run))
+	where := ""
+	if len(note.Hosts) > 0 {
+		where = " here"
+	}
+	fmt.Fprintf(e.stderr, "Killed: %s. No agent of run %s is alive%s.%s\n", words.Count(killed, "process"),
+		short(info.Run), where, note.endElsewhere())
 	return nil
 }
 

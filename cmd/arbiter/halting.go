@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -34,9 +36,11 @@ const (
 
 // bridgePID names a bridge's process for good.
 type bridgePID struct {
-	Run   string `json:"run"`
-	PID   int    `json:"pid"`
-	Start uint64 `json:"start"`
+	Run   string        `json:"run"`
+	PID   int           `json:"pid"`
+	Start uint64        `json:"start"`
+	Hosts []string      `json:"hosts,omitempty"` // on which agents may live, too
+	Lease time.Duration `json:"lease,omitempty"` // of their bridges
 }
 
 // noteBridge writes down which process the bridge is, for a halt that this process does
@@ -46,7 +50,11 @@ func (r *runtimeRun) noteBridge(pid int) {
 	line, err := proctree.Lineage(pid)
 	if err == nil {
 		var raw []byte
-		if raw, err = json.Marshal(bridgePID{Run: r.choices.Options.Run, PID: pid, Start: line[0].Start}); err == nil {
+		note := bridgePID{Run: r.choices.Options.Run, PID: pid, Start: line[0].Start}
+		for _, h := range r.choices.Options.Hosts {
+			note.Hosts, note.Lease = append(note.Hosts, h.Name), r.choices.Options.Lease
+		}
+		if raw, err = json.Marshal(note); err == nil {
 			err = writeNote(r.journal.Dir(), bridgeNote, raw)
 		}
 	}
@@ -93,7 +101,8 @@ func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResu
 	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
 	defer cancel()
 	goesOn := func() bool { s := r.loop.Snapshot(); return s.Halts > before && !s.Halted } // somebody said so since
-	if !r.awaitStill(ctx, func() bool { return r.loop.Snapshot().Halted }, goesOn) && !goesOn() {
+	halted := func() bool { return r.loop.Snapshot().Halted && len(r.agentsElsewhere()) == 0 }
+	if !r.awaitStill(ctx, halted, goesOn) && !goesOn() {
 		result.How, result.Swept = r.haltBridge()
 	}
 	select {
@@ -101,9 +110,7 @@ func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResu
 	case <-time.After(haltLook):
 	}
 	result.Halted = r.loop.Snapshot().Halted
-	for _, p := range r.agentsAlive() {
-		result.Left = append(result.Left, fmt.Sprintf("%s (%d)", p.Name, p.PID))
-	}
+	result.Left = slices.Concat(r.aliveHere(), r.agentsElsewhere(), r.lostElsewhere())
 	r.log.Warn("halted", "by", channel, "how", result.How, "swept", result.Swept, "left", result.Left, "told",
 		result.Halted)
 	return result
@@ -112,29 +119,36 @@ func (r *runtimeRun) haltAs(c contract.Command, channel string) control.HaltResu
 // haltBridge has the bridge stop everything, and kills it if it does not. A bridge that has
 // stopped everything starts nothing any more, so that it ends, too, and another follows.
 func (r *runtimeRun) haltBridge() (how string, swept int) {
+	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
+	defer cancel()
+	var elsewhere sync.WaitGroup
+	elsewhere.Go(func() { r.haltElsewhere(ctx) })
+	defer elsewhere.Wait()
 	client := r.bridge()
-	if client == nil {
+	switch {
+	case r.loop.Snapshot().Halted && len(r.aliveHere()) == 0:
+		return "loop", 0 // other hosts are what is waited for
+	case client == nil:
 		return "bridge", 0
 	}
 	r.endedByHalt.Store(client)
-	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
-	defer cancel()
 	_, err := client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: haltGrace})
 	if err == nil && r.awaitStill(ctx, func() bool { return true }, func() bool { return false }) {
 		r.attached.Go(func() { _ = client.Close() }) // watchBridge reports how it ended
 		return "bridge", 0
 	}
-	swept = proctree.Sweep(r.choices.Options.Run, "") // the bridge bears the mark, too
+	// The bridge bears the mark, too. What runs on other hosts is their bridges' to stop.
+	swept = proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localBridge})
 	r.attached.Go(func() { _ = client.Close() })
 	return "killed", swept
 }
 
-// awaitStill waits until no agent has a process, and so. It gives up with ctx, or as soon
+// awaitStill waits until no agent has a process here, and so. It gives up with ctx, or as soon
 // as nobody wants it any more.
 func (r *runtimeRun) awaitStill(ctx context.Context, and, unwanted func() bool) bool {
 	for {
 		switch {
-		case and() && len(r.agentsAlive()) == 0:
+		case and() && len(r.aliveHere()) == 0:
 			return true
 		case unwanted():
 			return false
@@ -147,25 +161,24 @@ func (r *runtimeRun) awaitStill(ctx context.Context, and, unwanted func() bool) 
 	}
 }
 
-// agentsAlive are the run's processes but for the bridge itself.
-func (r *runtimeRun) agentsAlive() []proctree.Process {
-	var alive []proctree.Process
-	for _, p := range proctree.Survivors(r.choices.Options.Run) {
+// aliveHere names the run's processes on this host but for the bridge itself.
+func (r *runtimeRun) aliveHere() (alive []string) {
+	for _, p := range proctree.SurvivorsMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localBridge}) {
 		if int64(p.PID) != r.bridgePID.Load() {
-			alive = append(alive, p)
+			alive = append(alive, fmt.Sprintf("%s (%d)", p.Name, p.PID))
 		}
 	}
 	return alive
 }
 
 // killBridge kills the bridge of a run whose arbiter does not answer, and whatever
-// bears its mark. The arbiter, should it ever go on, starts nothing in its place.
-func killBridge(dir, run string) (killed int, left []proctree.Process, err error) {
+// bears its mark, the links to other hosts too: what runs there ends with them. The arbiter,
+// should it ever go on, starts nothing in its place.
+func killBridge(dir, run string) (note bridgePID, killed int, left []proctree.Process, err error) {
 	if err := writeNote(dir, haltNote, nil); err != nil {
-		return 0, nil, fmt.Errorf("leave a note: %w", err)
+		return note, 0, nil, fmt.Errorf("leave a note: %w", err)
 	}
 	raw, err := os.ReadFile(filepath.Join(dir, bridgeNote))
-	var note bridgePID
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil // it has not begun one
@@ -184,7 +197,7 @@ func killBridge(dir, run string) (killed int, left []proctree.Process, err error
 	if left = proctree.Survivors(run); len(left) == 0 {
 		err = nil
 	}
-	return killed, left, err
+	return note, killed, left, err
 }
 
 func endBridge(note bridgePID) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -30,6 +31,7 @@ type hostBridge struct {
 	info   bridge.RemoteInfo // of one that is open
 	open   bool
 	works  map[string]bridge.WorkResult // directories of agents there
+	halted atomic.Bool                  // it was ended in order to stop everything
 }
 
 // set makes a bridge the present one of a host.
@@ -176,7 +178,8 @@ func (r *runtimeRun) watchHost(name string, h *hostBridge) {
 	if err != nil {
 		message = err.Error()
 	}
-	r.loop.Put(input.BridgeLost{Host: name, Message: message, Until: until})
+	r.loop.Put(input.BridgeLost{Host: name, Message: message, Until: until, Halted: h.halted.Load(),
+		Heeded: r.loop.Snapshot().Halts > int(r.haltsBefore.Load())})
 	var violation *bridge.ViolationError
 	if errors.As(err, &violation) {
 		r.loop.Put(input.BridgeFailed{Host: name, Category: bridge.CatHost, Message: message})

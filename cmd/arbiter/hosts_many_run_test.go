@@ -21,7 +21,7 @@ func manyHands(n int) string {
 	for i := range n {
 		where := map[int]string{0: ", host: far", 1: ", host: h2"}[i]
 		fmt.Fprintf(&play, "          - tool: mcp__arbiter__spawn_orchestrator\n"+
-			"            input: {prompt: Weave part %d.%s}\n", i, where)
+			"            input: {prompt: Weave part %d;%s}\n", i, where)
 	}
 	play.WriteString("      - verdict: &go {decision: CONTINUE, message: Weave., reason: All are summoned.}\n")
 	for i := range n {
@@ -34,7 +34,7 @@ func manyHands(n int) string {
 	play.WriteString("    otherwise: {verdict: *go}\n")
 	for i := range n {
 		fmt.Fprintf(&play, `  - name: hand-%[1]d
-    match: {role: orchestrator, contains: Weave part %[1]d.}
+    match: {role: orchestrator, contains: Weave part %[1]d;}
     steps:
       - use: [{tool: Write, input: {file_path: "{{.cwd}}/part-%[1]d.txt", content: "%[1]d\n"}}]
       - verdict:

@@ -47,6 +47,12 @@ func (a *Agent) Alive() bool {
 // Up reports whether it has a process that can be spoken to.
 func (a *Agent) Up() bool { return a.Status == Starting || a.Status == Ready || a.Status == Busy }
 
+// HasProcess reports whether it has a process, if only one that is being ended.
+func (a *Agent) HasProcess() bool {
+	return a.Up() || a.Status == Stopping || a.Status == Restarting ||
+		a.Status == InHand && a.Takeover != nil && a.Takeover.HasProcess()
+}
+
 // Works reports whether an Orchestrator has something to do.
 func (a *Agent) Works() bool {
 	return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Working
