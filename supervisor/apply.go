@@ -208,6 +208,7 @@ func (st *step) happened(e bridge.Event) {
 		st.relay(e)
 	case bridge.SubagentStart:
 		st.Edit(e.ID).CurrentTool = b.Description
+		st.Budget.StartSubagent(st.at, st.Options.MaxSubagentsPerHour)
 		st.relay(e)
 	default:
 		st.relay(e)

@@ -29,6 +29,13 @@ type call struct {
 	toolUse string
 }
 
+// Restore takes up a run whose subagents had started at these times, the oldest first.
+func (s *Subagents) Restore(started []time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = slices.Clone(started)
+}
+
 // Admit counts a subagent that an agent calls for, or says why it may not start now. Living are the agents that live;
 // what others had started is over. A call that was admitted before is admitted again, and counts once.
 func (s *Subagents) Admit(agent bridge.AgentRef, toolUse string, living []bridge.AgentRef, l Limits,

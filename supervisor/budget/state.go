@@ -21,7 +21,9 @@ type State struct {
 	HeldUntil time.Time    `json:",omitzero"`  // nothing is sent before: the reserve of a window is reached
 	StepUSD   float64      `json:",omitempty"` // the most that an Orchestrator's turn has cost between two reports
 	AskedAt   time.Time    `json:",omitzero"`  // a human is asked what to do about a limit that is spent
-	Runtime   Runtime
+	// SubagentStarts are the times at which subagents have started within the last hour, the oldest first.
+	SubagentStarts []time.Time `json:",omitempty"`
+	Runtime        Runtime
 }
 
 // Limits are what the options of a run allow. A limit of 0 is none.

@@ -148,7 +148,10 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 }
 
 // Restore sets the state a run is taken up with. Call it before [Loop.Run].
-func (l *Loop) Restore(s supervisor.State) { l.state.Store(&s) }
+func (l *Loop) Restore(s supervisor.State) {
+	l.state.Store(&s)
+	l.subagents.Restore(s.Budget.SubagentStarts)
+}
 
 // OnBridgeLost sets how a bridge is started or replaced, and how one that does not answer is
 // ended. Call it before [Loop.Run].

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -67,5 +68,20 @@ func TestNoSubagentPastALimit(t *testing.T) {
 	if r, f := judgement(t, l, "orch-1", subagentCall(1)); r.Behavior != bridge.Deny || f.By != contract.ByLimit ||
 		!strings.Contains(r.Message, "--max-cost") {
 		t.Errorf("%+v by %s", r, f.By)
+	}
+}
+
+// TestSubagentsOfTheHourCountAfterAResume: what a run started before it was resumed counts against its limit.
+func TestSubagentsOfTheHourCountAfterAResume(t *testing.T) {
+	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
+		s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 9, 3
+		now := time.Now()
+		s.Budget.SubagentStarts = []time.Time{now.Add(-2 * time.Hour), now.Add(-2 * time.Minute), now.Add(-time.Minute)}
+	})
+	for n, want := range []string{bridge.Allow, bridge.Deny} {
+		r, f := judgement(t, l, "orch-1", subagentCall(n))
+		if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, "--max-subagents-per-hour") {
+			t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
+		}
 	}
 }
