@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestStartSubagent keeps the starts of the last hour, at most as many as the limit needs, and changes no earlier state.
+// TestStartSubagent keeps the starts of the last hour, at most as many as the limit needs, and changes no earlier
+// state.
 func TestStartSubagent(t *testing.T) {
 	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
