@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/acpagent"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -50,7 +51,7 @@ func (e env) acp(c *cli.Context) error {
 	}
 	here, err := os.Getwd()
 	if err != nil {
-		return environmentf("working directory: %v", err)
+		return command.Environmentf("working directory: %v", err)
 	}
 	port, err := e.openRunPort(c)
 	if err != nil {
@@ -63,20 +64,20 @@ func (e env) acp(c *cli.Context) error {
 	if login {
 		return e.claudeLogin(c.Context, chosen.Claude)
 	}
-	outliveReaders()
-	ctx, stop := interruptible(c.Context, false)
+	command.OutliveReaders()
+	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
-	err = acpagent.Serve(ctx, e.stdin, e.stdout, acpagent.Config{
-		Runs: port, Args: args, Words: eventtext.Line, Version: version(), Login: []string{"--" + loginFlag},
+	err = acpagent.Serve(ctx, e.Stdin, e.Stdout, acpagent.Config{
+		Runs: port, Args: args, Words: eventtext.Line, Version: command.Version(), Login: []string{"--" + loginFlag},
 		AcceptRisk: slices.Contains(args, "--i-accept-the-risk"),
 		Mode: func(dir string) (string, error) {
 			c, err := port.choices(dir, "", args)
 			return c.Options.Permissions, err
 		},
-		Log: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log: slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if ctx.Err() != nil {
-		return bySignal(ctx, "")
+		return command.BySignal(ctx, "")
 	}
 	return err
 }
@@ -84,13 +85,13 @@ func (e env) acp(c *cli.Context) error {
 // claudeLogin has the user log in to Claude in this terminal.
 func (e env) claudeLogin(ctx context.Context, claude string) error {
 	cmd := exec.CommandContext(ctx, cmp.Or(claude, "claude"), "auth", "login")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.stdin, e.stdout, e.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.Stdout, e.Stderr
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
-		return &exitError{code: contract.Exit(exit.ExitCode()), text: "claude auth login failed"}
+		return &command.Error{Code: contract.Exit(exit.ExitCode()), Text: "claude auth login failed"}
 	}
 	if err != nil {
-		return environmentf("claude auth login: %v; name the program with --claude", err)
+		return command.Environmentf("claude auth login: %v; name the program with --claude", err)
 	}
 	return nil
 }

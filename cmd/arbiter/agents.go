@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -22,7 +23,7 @@ import (
 func (e env) agentsCommand() *cli.Command {
 	places := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{
-			jsonFlag(),
+			command.JSONFlag(),
 			flagOf("cwd"),
 			&cli.BoolFlag{Name: "trust", Usage: "read this workspace's own agents too"},
 		}, more...)
@@ -52,7 +53,7 @@ agents in your arbiter configuration, agents in your Claude Code configuration, 
 		Flags: ls,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return noSuchCommand(c)
+				return command.NoSuchCommand(c)
 			}
 			return e.listAgents(c)
 		},
@@ -109,7 +110,7 @@ func agentLineOf(a agents.Agent) agentLine {
 
 // findAgents looks where a run that is begun in the workspace would.
 func findAgents(c *cli.Context) (agents.Found, error) {
-	cwd, err := workspace(c)
+	cwd, err := command.Workspace(c)
 	if err != nil {
 		return agents.Found{}, err
 	}
@@ -122,7 +123,7 @@ func findAgents(c *cli.Context) (agents.Found, error) {
 
 func (e env) listAgents(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("agents ls takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("agents ls takes no argument: leave out %s", c.Args().First())
 	}
 	found, err := findAgents(c)
 	if err != nil {
@@ -142,7 +143,7 @@ func (e env) listAgents(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(r)
+		return json.NewEncoder(e.Stdout).Encode(r)
 	}
 	return e.printAgents(r, c.String("session") != "")
 }
@@ -160,7 +161,7 @@ func addPerformance(c *cli.Context, list []agentLine) error {
 	}
 	s, _, err := lastState(store, info.Run)
 	if err != nil {
-		return environmentf("read run %s: %v", short(info.Run), err)
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
 	for i := range list {
 		list[i].Performance = s.Task.History.Performance(list[i].Name)
@@ -169,7 +170,7 @@ func addPerformance(c *cli.Context, list []agentLine) error {
 }
 
 func (e env) printAgents(r agentsReport, performed bool) error {
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	head := "NAME\tSOURCE\tMODEL\tTOOLS\t"
 	if performed {
 		head += "SUCCESS\t"
@@ -187,13 +188,13 @@ func (e env) printAgents(r agentsReport, performed bool) error {
 		return err
 	}
 	for _, s := range r.Shadowed {
-		fmt.Fprintf(e.stdout, "shadowed: %s of %s, by %s\n", sanitize.Line(s.Name, 64), sanitize.Line(s.Source, 400),
+		fmt.Fprintf(e.Stdout, "shadowed: %s of %s, by %s\n", sanitize.Line(s.Name, 64), sanitize.Line(s.Source, 400),
 			sanitize.Line(s.By, 400))
 	}
 	for _, file := range r.Untrusted {
-		fmt.Fprintf(e.stdout, "not loaded: %s needs --trust\n", sanitize.Line(file, 400))
+		fmt.Fprintf(e.Stdout, "not loaded: %s needs --trust\n", sanitize.Line(file, 400))
 	}
-	printProblems(e.stderr, r.Problems)
+	printProblems(e.Stderr, r.Problems)
 	return nil
 }
 
@@ -242,7 +243,7 @@ func printProblems(w io.Writer, list []agents.Problem) {
 
 func (e env) showAgent(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usagef("agents show: give one NAME; arbiter agents lists the names")
+		return command.Usagef("agents show: give one NAME; arbiter agents lists the names")
 	}
 	found, err := findAgents(c)
 	if err != nil {
@@ -250,18 +251,18 @@ func (e env) showAgent(c *cli.Context) error {
 	}
 	a, ok := agents.Lookup(found.Agents, c.Args().First())
 	if !ok {
-		return usagef("there is no agent %q: use one of %s", c.Args().First(),
+		return command.Usagef("there is no agent %q: use one of %s", c.Args().First(),
 			strings.Join(agents.Names(found.Agents), ", "))
 	}
 	line := agentLineOf(a)
 	line.Prompt = a.Prompt
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(line)
+		return json.NewEncoder(e.Stdout).Encode(line)
 	}
 	e.printAgent(line)
 	for _, s := range found.Shadowed {
 		if s.Agent.Name == a.Name {
-			fmt.Fprintln(e.stderr, sanitize.Line("It hides the one of "+s.Agent.Source+".", 400))
+			fmt.Fprintln(e.Stderr, sanitize.Line("It hides the one of "+s.Agent.Source+".", 400))
 		}
 	}
 	return nil
@@ -270,7 +271,7 @@ func (e env) showAgent(c *cli.Context) error {
 func (e env) printAgent(a agentLine) {
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(e.stdout, "%-10s %s\n", name, sanitize.Line(value, 2000))
+			fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(value, 2000))
 		}
 	}
 	line("name", a.Name)
@@ -288,7 +289,7 @@ func (e env) printAgent(a agentLine) {
 	if a.TimeoutMS > 0 {
 		line("time", "at most "+(time.Duration(a.TimeoutMS)*time.Millisecond).String())
 	}
-	fmt.Fprintf(e.stdout, "\n%s\n", sanitize.Text(a.Prompt))
+	fmt.Fprintf(e.Stdout, "\n%s\n", sanitize.Text(a.Prompt))
 }
 
 // checkAgents exits with 2 if a file cannot be used.
@@ -308,14 +309,14 @@ func (e env) checkAgents(c *cli.Context) error {
 		problems = append(problems, agents.CheckFile(file)...)
 	}
 	if c.Bool("json") {
-		if err := json.NewEncoder(e.stdout).Encode(append([]agents.Problem{}, problems...)); err != nil {
+		if err := json.NewEncoder(e.Stdout).Encode(append([]agents.Problem{}, problems...)); err != nil {
 			return err
 		}
 	} else {
-		printProblems(e.stdout, problems)
+		printProblems(e.Stdout, problems)
 	}
 	if agents.Broken(problems) {
-		return &exitError{code: contract.ExitUsage}
+		return &command.Error{Code: contract.ExitUsage}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -33,7 +34,7 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 			p.long(t)
 			t.Parallel()
 			s, model := waitingRun(t, p)
-			run := short(collect[contract.Session](s)[0].Session)
+			run := command.ShortID(collect[contract.Session](s)[0].Session)
 			watcher := s.look("watch")
 			s.says(contract.ExitUsage, "several permission requests are open", "allow")
 			s.says(contract.ExitComplete, ": allow", "allow", run, "all")
@@ -187,7 +188,7 @@ func TestChoose(t *testing.T) {
 	t.Parallel()
 	s := override(t, players(t)[0], "tester", spinning)
 	s.troubled(0, "orch-1", "retry", "skip", "fallback")
-	run := short(s.run())
+	run := command.ShortID(s.run())
 	s.says(contract.ExitComplete, "Answer with: arbiter choose "+run+" retry|skip|fallback", "status", run)
 	s.says(contract.ExitUsage, "offered: retry, skip, fallback", "choose", run, "abort")
 	s.says(contract.ExitComplete, "another agent", "choose", run, "fallback")
@@ -199,7 +200,7 @@ func TestChoose(t *testing.T) {
 // TestCompletionKnowsWhatWaits: open requests complete the commands that answer them, and agents those that send.
 func TestCompletionKnowsWhatWaits(t *testing.T) {
 	s, _ := waitingRun(t, players(t)[0])
-	run := short(s.run())
+	run := command.ShortID(s.run())
 	warp, weft := s.asks("touch warp").Request, s.asks("touch weft").Request
 	requests := sortedWords(warp + " " + weft + " all")
 	(&typist{t: t, dir: t.TempDir(), env: s.cmd.Env}).move()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -26,7 +27,7 @@ import (
 func Main() (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(stderrWriter{os.Stderr}, "arbiter: bug in arbiter: %v\n%s\n", p, debug.Stack())
+			fmt.Fprintf(command.Stderr{W: os.Stderr}, "arbiter: bug in arbiter: %v\n%s\n", p, debug.Stack())
 			code = int(contract.ExitBug)
 		}
 	}()
@@ -48,8 +49,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		// Before anything that takes time: a session waits for it at every call.
 		return hooksocket.Answer(args[2:], stdin, stdout, stderr)
 	}
-	stderr = stderrWriter{stderr}
-	e := env{stdin: stdin, stdout: stdout, stderr: stderr}
+	stderr = command.Stderr{W: stderr}
+	e := env{command.Env{Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	if len(args) > 1 && args[1] == manual.Ask {
 		return e.complete(args[2:])
 	}
@@ -70,49 +71,18 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return int(contract.ExitComplete)
 	}
-	var exit *exitError
+	var exit *command.Error
 	if !errors.As(err, &exit) {
 		// What urfave/cli refuses is how it was called.
-		exit = usagef("%s", err.Error())
+		exit = command.Usagef("%s", err.Error())
 	}
-	if exit.text != "" {
-		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(exit.text), 2000))
-		if exit.code == contract.ExitUsage {
+	if exit.Text != "" {
+		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(exit.Text), 2000))
+		if exit.Code == contract.ExitUsage {
 			fmt.Fprintln(stderr, "Try: "+manual.At(app, args[1:]).Name()+" --help")
 		}
 	}
-	return int(exit.code)
-}
-
-// env is what the commands read and write.
-type env struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-}
-
-// exitError ends the program with a code. An empty text says nothing more: it
-// was said already.
-type exitError struct {
-	code  contract.Exit
-	text  string
-	cause error // for callers that act on it; may be nil
-}
-
-func (e *exitError) Error() string { return e.text }
-
-func (e *exitError) Unwrap() error { return e.cause }
-
-func usagef(format string, args ...any) *exitError {
-	return &exitError{code: contract.ExitUsage, text: fmt.Sprintf(format, args...)}
-}
-
-// stateDirProblem is the error of a state directory that cannot be used.
-func stateDirProblem(err error) *exitError {
-	return environmentf("the state directory cannot be used: %v; name another with --state-dir", err)
-}
-
-func environmentf(format string, args ...any) *exitError {
-	return &exitError{code: contract.ExitEnvironment, text: fmt.Sprintf(format, args...)}
+	return int(exit.Code)
 }
 
 func (e env) app() *cli.App {
@@ -135,16 +105,16 @@ A run is a process of its own. Ctrl+D leaves the screen and the run running (exi
 the same directory shows it again. If you stop the run, arbiter exits with its code: 130 if it was
 still going on. Without a run it exits with 0, or with what prevented one (2, 5).`),
 		ArgsUsage:                 "[REQUIREMENTS.md]",
-		Version:                   version(),
+		Version:                   command.Version(),
 		HideVersion:               true,
 		HideHelp:                  true, // helps sees to it
 		Flags:                     cliFlags(),
 		Action:                    e.main,
 		Commands:                  e.commands(),
 		DisableSliceFlagSeparator: true,
-		Reader:                    e.stdin,
-		Writer:                    e.stdout,
-		ErrWriter:                 e.stderr,
+		Reader:                    e.Stdin,
+		Writer:                    e.Stdout,
+		ErrWriter:                 e.Stderr,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the default one calls os.Exit
 		OnUsageError:              usageProblem,
 	}
@@ -152,7 +122,7 @@ still going on. Without a run it exits with 0, or with what prevented one (2, 5)
 }
 
 func (e env) commands() []*cli.Command {
-	tells := e.withSafeOutput()
+	tells := env{e.WithSafeOutput()}
 	list := slices.Concat(tells.sessionCommands(), tells.workCommands(), e.liveCommands(), []*cli.Command{
 		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.memoryCommand(), tells.hostsCommand(),
 		tells.decideCommand(), e.doctorCommand(),
@@ -209,3 +179,6 @@ func (e env) main(c *cli.Context) error {
 	}
 	return e.screenCommand(s)
 }
+
+// env is a set of commands with what they read and write.
+type env struct{ command.Env }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
 // flagsFirst puts a command's flags between its name and its arguments, wherever they were
@@ -16,7 +18,7 @@ func flagsFirst(args []string, app *cli.App) []string {
 	flags, commands := app.Flags, app.Commands
 	for {
 		n := 0
-		for n < len(words) && isFlag(words[n]) {
+		for n < len(words) && command.IsFlag(words[n]) {
 			n += taken(words[n:], flags)
 		}
 		i := -1
@@ -48,7 +50,7 @@ func flagsFirst(args []string, app *cli.App) []string {
 // named is the command that the first word names which is no flag; nil if it names none.
 func named(list []*cli.Command, words []string) *cli.Command {
 	for _, word := range words {
-		if isFlag(word) {
+		if command.IsFlag(word) {
 			continue
 		}
 		i := slices.IndexFunc(list, func(c *cli.Command) bool { return c.HasName(word) })
@@ -83,7 +85,7 @@ func sorted(words []string, flags []cli.Flag) []string {
 			rest = append(rest, words...)
 			break
 		}
-		if !isFlag(words[0]) {
+		if !command.IsFlag(words[0]) {
 			rest, words = append(rest, words[0]), words[1:]
 			continue
 		}
@@ -95,8 +97,6 @@ func sorted(words []string, flags []cli.Flag) []string {
 	}
 	return append(first, rest...)
 }
-
-func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
 
 // taken is how many words the flag at their beginning takes: itself, and its value.
 func taken(words []string, flags []cli.Flag) int {

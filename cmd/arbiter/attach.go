@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -51,7 +52,7 @@ agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by 
 func (e env) attach(c *cli.Context) error {
 	agent := c.Args().First()
 	if c.NArg() > 1 {
-		return usagef("attach: give one RUN or one AGENT, such as orch-1; arbiter sessions lists the runs")
+		return command.Usagef("attach: give one RUN or one AGENT, such as orch-1; arbiter sessions lists the runs")
 	}
 	if !agentID.MatchString(agent) {
 		return e.attachRun(c, cmp.Or(agent, c.String("session")))
@@ -61,14 +62,14 @@ func (e env) attach(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("session") && c.String("session") == "" {
-		return usagef("--session is empty")
+		return command.Usagef("--session is empty")
 	}
 	cols, rows, err := ptyproxy.Size(os.Stdin)
 	if err != nil {
-		return environmentf("attach needs a terminal, and stdin is not one: run it in a terminal")
+		return command.Environmentf("attach needs a terminal, and stdin is not one: run it in a terminal")
 	}
-	outliveReaders()
-	ctx, stop := interruptible(c.Context, true)
+	command.OutliveReaders()
+	ctx, stop := command.Interruptible(c.Context, true)
 	defer stop()
 	l, err := connect(c, c.String("session"), e.progress)
 	if err != nil {
@@ -80,7 +81,7 @@ func (e env) attach(c *cli.Context) error {
 	}
 	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)},
 		Term: os.Getenv("TERM")}
-	fmt.Fprintf(e.stderr, "Attaching to %s. Ctrl+C gives up.\n", sanitize.Line(agent, 60))
+	fmt.Fprintf(e.Stderr, "Attaching to %s. Ctrl+C gives up.\n", sanitize.Line(agent, 60))
 	r, err := l.Attach(ctx, p)
 	if err != nil {
 		return notAttached(ctx, err)
@@ -89,7 +90,7 @@ func (e env) attach(c *cli.Context) error {
 }
 
 // progress says how far an attachment is.
-func (e env) progress(text string) { fmt.Fprintln(e.stderr, sanitize.Line(text, 300)) }
+func (e env) progress(text string) { fmt.Fprintln(e.Stderr, sanitize.Line(text, 300)) }
 
 // detachKey is the letter that goes with Ctrl.
 func detachKey(name string) (byte, error) {
@@ -99,9 +100,9 @@ func detachKey(name string) (byte, error) {
 	}
 	switch {
 	case !ok || len(letter) != 1 || letter[0] < '@' || letter[0] > '_':
-		return 0, usagef("--detach-key %q: use ctrl+ and one of @ A…Z [ \\ ] ^ _", name)
+		return 0, command.Usagef("--detach-key %q: use ctrl+ and one of @ A…Z [ \\ ] ^ _", name)
 	case strings.Contains("[IJM", letter):
-		return 0, usagef("--detach-key %q: a terminal reads it as Esc, Tab or Enter; use another key", name)
+		return 0, command.Usagef("--detach-key %q: a terminal reads it as Esc, Tab or Enter; use another key", name)
 	}
 	return letter[0], nil
 }
@@ -115,46 +116,47 @@ func knows(st control.Status, agent string) error {
 		}
 		ids = append(ids, sanitize.Line(a.ID, 40))
 	}
-	return usagef("there is no agent %q in run %s: use one of %s", agent, short(st.Run), strings.Join(ids, ", "))
+	return command.Usagef("there is no agent %q in run %s: use one of %s", agent, command.ShortID(st.Run),
+		strings.Join(ids, ", "))
 }
 
 // notAttached says why a session was not opened.
 func notAttached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return bySignal(ctx, "given up")
+		return command.BySignal(ctx, "given up")
 	}
 	var refused *control.Refusal
 	if errors.As(err, &refused) {
-		return usagef("%s", refused.Message)
+		return command.Usagef("%s", refused.Message)
 	}
-	return &exitError{code: contract.ExitFailed, text: err.Error()}
+	return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 }
 
 // show has a session in the terminal until it ends, or is given back.
 func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Proxy, remote ptyproxy.Remote,
 	detach func(time.Duration) (control.Ended, bool)) error {
-	fmt.Fprintf(e.stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n",
-		eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host), sanitize.Line(r.Agent, 40), short(r.Run),
+	fmt.Fprintf(e.Stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n",
+		eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host), sanitize.Line(r.Agent, 40), command.ShortID(r.Run),
 		cmp.Or(loan.Detach, ']'))
 	err := loan.Join(ctx, os.Stdin, remote)
 	if errors.Is(err, ptyproxy.ErrDetached) {
-		fmt.Fprintln(e.stderr, "\nThe session is being given back …")
+		fmt.Fprintln(e.Stderr, "\nThe session is being given back …")
 	}
 	ended, told := detach(givenBack)
 	switch {
 	case errors.Is(err, ptyproxy.ErrGone):
-		return &exitError{code: contract.ExitTerminated, text: "the terminal is gone; the session was given back"}
+		return &command.Error{Code: contract.ExitTerminated, Text: "the terminal is gone; the session was given back"}
 	case ctx.Err() != nil:
-		return bySignal(ctx, "the session was given back")
+		return command.BySignal(ctx, "the session was given back")
 	case err != nil && !errors.Is(err, ptyproxy.ErrDetached):
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	case !told:
-		return &exitError{code: contract.ExitFailed,
-			text: "it is not known what became of the session: arbiter does not say"}
+		return &command.Error{Code: contract.ExitFailed,
+			Text: "it is not known what became of the session: arbiter does not say"}
 	case ended.Dropped, ended.Lost:
-		return &exitError{code: contract.ExitFailed, text: ended.Reason}
+		return &command.Error{Code: contract.ExitFailed, Text: ended.Reason}
 	}
-	fmt.Fprintln(e.stderr, detachNotice(r, ended))
+	fmt.Fprintln(e.Stderr, detachNotice(r, ended))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -33,7 +34,7 @@ func (e env) audit(c *cli.Context) error {
 		return e.verifyAudit(c)
 	}
 	if c.NArg() != 1 {
-		return usagef("logs --audit: give one RUN; arbiter sessions lists the runs")
+		return command.Usagef("logs --audit: give one RUN; arbiter sessions lists the runs")
 	}
 	store, info, err := openRun(c)
 	if err != nil {
@@ -45,7 +46,7 @@ func (e env) audit(c *cli.Context) error {
 		return err
 	}
 	defer log.Close()
-	w := bufio.NewWriter(e.stdout)
+	w := bufio.NewWriter(e.Stdout)
 	emit := func(l audit.Line) error { return audit.Print(w, l) }
 	if c.Bool("json") {
 		emit = func(l audit.Line) error {
@@ -55,7 +56,7 @@ func (e env) audit(c *cli.Context) error {
 	}
 	err = audit.Of(c.Context, log, info.Run, c.Bool("text"), emit)
 	if err = errors.Join(err, w.Flush()); err != nil {
-		return environmentf("audit run %s: %v", short(info.Run), err)
+		return command.Environmentf("audit run %s: %v", command.ShortID(info.Run), err)
 	}
 	return nil
 }
@@ -63,11 +64,11 @@ func (e env) audit(c *cli.Context) error {
 // verifyAudit checks a file. A break is a failure, with its line.
 func (e env) verifyAudit(c *cli.Context) error {
 	if c.NArg() > 1 || c.Bool("json") || c.Bool("text") {
-		return usagef("logs --verify FILE: give at most one RUN, without --json and --text")
+		return command.Usagef("logs --verify FILE: give at most one RUN, without --json and --text")
 	}
 	f, err := os.Open(c.String("verify"))
 	if err != nil {
-		return usagef("--verify %s: %v", c.String("verify"), withoutPath(err))
+		return command.Usagef("--verify %s: %v", c.String("verify"), command.WithoutPath(err))
 	}
 	defer f.Close()
 	a, err := audit.Read(f)
@@ -75,7 +76,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 		return brokenf(err)
 	}
 	if c.NArg() == 1 && !strings.HasPrefix(a.Run, c.Args().First()) {
-		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("the audit is of run %s", short(a.Run))}
+		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("the audit is of run %s", command.ShortID(a.Run))}
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -95,9 +96,9 @@ func (e env) verifyAudit(c *cli.Context) error {
 		}
 		with = "it agrees with the journal"
 	case !errors.Is(err, journal.ErrNotFound):
-		return environmentf("find run %s: %v", short(a.Run), err)
+		return command.Environmentf("find run %s: %v", command.ShortID(a.Run), err)
 	}
-	fmt.Fprintf(e.stdout, "%d lines of run %s hold; %s\n", a.Len(), short(a.Run), with)
+	fmt.Fprintf(e.Stdout, "%d lines of run %s hold; %s\n", a.Len(), command.ShortID(a.Run), with)
 	return nil
 }
 
@@ -105,7 +106,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 func brokenf(err error) error {
 	var broken *audit.Broken
 	if errors.As(err, &broken) {
-		return &exitError{code: contract.ExitFailed, text: "the audit does not hold: " + broken.Error()}
+		return &command.Error{Code: contract.ExitFailed, Text: "the audit does not hold: " + broken.Error()}
 	}
-	return environmentf("verify: %v", err)
+	return command.Environmentf("verify: %v", err)
 }

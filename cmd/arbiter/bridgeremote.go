@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/remotehost"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -26,13 +27,13 @@ var nearOnly = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_CLIENT", "SSH_CON
 
 // keepBridge is `arbiter bridge --remote` as it is started on a host: the process above the bridge.
 func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
-	state, err := stateDir("")
+	state, err := command.StateDir("")
 	if err != nil {
 		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return environmentf("cannot find arbiter's own program: %v", err)
+		return command.Environmentf("cannot find arbiter's own program: %v", err)
 	}
 	args := []string{"bridge", "--remote"}
 	if c.Bool("debug") {
@@ -49,7 +50,7 @@ func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
 		if err != nil {
 			text = err.Error()
 		}
-		return &exitError{code: contract.ExitFailed, text: text}
+		return &command.Error{Code: contract.ExitFailed, Text: text}
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func (k *keptBridge) underKeeper(ctx context.Context) (context.Context, context.
 
 // newKeptBridge describes this machine to clients of a bridge that has a keeper.
 func newKeptBridge(kept *keeper.Bridge, isolation proctree.Isolation) (*keptBridge, error) {
-	state, err := statePath("")
+	state, err := command.StatePath("")
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func newKeptBridge(kept *keeper.Bridge, isolation proctree.Isolation) (*keptBrid
 	if !filepath.IsAbs(data) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return nil, environmentf("there is no home directory: set HOME")
+			return nil, command.Environmentf("there is no home directory: set HOME")
 		}
 		data = filepath.Join(home, ".local", "share")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -71,7 +72,7 @@ actors:
 			}
 			defer c.Close()
 			hello, err := c.Initialize(ctx, bridge.InitializeParams{Client: "a test", Run: run, Bridge: "box",
-				Claude: claude, Remote: &bridge.RemoteParams{Version: version(), LeaseMS: 60_000,
+				Claude: claude, Remote: &bridge.RemoteParams{Version: command.Version(), LeaseMS: 60_000,
 					Dir: filepath.Join(work, "agents"), PassEnv: map[string]string{"NPM_TOKEN": secret}}})
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -77,7 +78,7 @@ func (b bridgeStart) open(ctx context.Context,
 	ictx, cancel := context.WithTimeout(ctx, initializeDeadline)
 	defer cancel()
 	init, err := client.Initialize(ictx, bridge.InitializeParams{
-		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + version(), Run: b.run, Bridge: localBridge,
+		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + command.Version(), Run: b.run, Bridge: localBridge,
 		Claude: claude,
 	})
 	if err != nil {
@@ -87,7 +88,7 @@ func (b bridgeStart) open(ctx context.Context,
 		}
 		return failed(bridge.CatInternal, "the bridge did not answer: %v", err)
 	}
-	b.log.Info("bridge", "run", b.run, "arbiter", version(), "claude", init.Claude.Version,
+	b.log.Info("bridge", "run", b.run, "arbiter", command.Version(), "claude", init.Claude.Version,
 		"path", init.Claude.Path, "cwd", b.cwd, "namespace", isolation.String())
 	return client, init.Claude, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -17,7 +18,7 @@ a workspace that has changed. Without RUN it is the live run of this directory.
 
 Exit codes: 0 chosen; 1 the connection was lost: it may be chosen, or not; 2 bad usage, no such live
 run or option, or refused; 5 arbiter does not answer.`),
-		Flags: []cli.Flag{jsonFlag(), stateDirFlag()}, Action: e.choose,
+		Flags: []cli.Flag{command.JSONFlag(), stateDirFlag()}, Action: e.choose,
 	}
 }
 
@@ -25,7 +26,7 @@ run or option, or refused; 5 arbiter does not answer.`),
 func (e env) choose(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) == 0 || len(args) > 2 || args[len(args)-1] == "" {
-		return usagef("choose: give one OPTION, and before it a RUN if you like; arbiter status shows the options")
+		return command.Usagef("choose: give one OPTION, and before it a RUN if you like; arbiter status shows the options")
 	}
 	run := ""
 	if len(args) == 2 {

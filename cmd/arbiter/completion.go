@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -34,13 +35,13 @@ scenarios. It asks arbiter at each Tab, so the script stays valid after an updat
   arbiter completion fish > ~/.config/fish/completions/arbiter.fish`),
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return usagef("completion: give one shell: %s", strings.Join(manual.Shells, ", "))
+				return command.Usagef("completion: give one shell: %s", strings.Join(manual.Shells, ", "))
 			}
 			text, err := manual.Script(c.Args().First())
 			if err != nil {
-				return usagef("%v", err)
+				return command.Usagef("%v", err)
 			}
-			_, err = fmt.Fprint(e.stdout, text)
+			_, err = fmt.Fprint(e.Stdout, text)
 			return err
 		},
 	}
@@ -56,7 +57,7 @@ func (e env) complete(args []string) int {
 	if len(args) > 1 {
 		breaks = args[1]
 	}
-	manual.Answer(e.stdout, shell, half.Offer(offered), breaks, word)
+	manual.Answer(e.Stdout, shell, half.Offer(offered), breaks, word)
 	return 0
 }
 
@@ -132,7 +133,7 @@ func offeredHosts(h manual.Half) []string {
 	if dir, err := os.UserConfigDir(); err == nil && file == "" {
 		file = filepath.Join(dir, "arbiter", "config.yaml")
 	}
-	src, err := readFile(file, maxSource)
+	src, err := command.ReadFile(file, command.MaxSource)
 	if err != nil {
 		return []string{hosts.Here}
 	}
@@ -153,7 +154,7 @@ func shortenHome(path string) string {
 // statePlace is the state directory that a line means; empty if there is none yet:
 // completing a line makes nothing.
 func statePlace(h manual.Half) string {
-	dir, err := statePath(shortenHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
+	dir, err := command.StatePath(shortenHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
 	if err != nil {
 		return ""
 	}
@@ -195,7 +196,7 @@ func offeredRuns(h manual.Half) (list []manual.Entry) {
 	}
 	defer store.Close()
 	for _, info := range known {
-		run := short(info.Run)
+		run := command.ShortID(info.Run)
 		if len(h.Word) > len(run) {
 			run = info.Run
 		}

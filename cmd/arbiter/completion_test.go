@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -29,7 +30,7 @@ func newTypist(t *testing.T) *typist {
 	t.Helper()
 	s := start(t, nil, "--json", "--no-input", "--stand-in", "--task", "Do it")
 	s.finish(contract.ExitComplete)
-	p := &typist{t: t, dir: s.cmd.Dir, run: short(collect[contract.Session](s)[0].Session)}
+	p := &typist{t: t, dir: s.cmd.Dir, run: command.ShortID(collect[contract.Session](s)[0].Session)}
 	p.env = append(slices.Clone(s.cmd.Env), "FIFO="+filepath.Join(p.dir, ".fifo"), "HISTFILE=", "INPUTRC=/dev/null")
 	for _, name := range []string{"sub/x", "such.md", "REQUIREMENTS.md", "run.audit"} {
 		path := filepath.Join(p.dir, name)
@@ -300,11 +301,11 @@ func TestCompletionKnowsTheLiving(t *testing.T) {
 	b := atWork(t, players(t)[0])
 	(&typist{t: t, dir: t.TempDir(), env: b.cmd.Env}).move()
 	for line, want := range map[string]string{
-		"arbiter halt ":                           short(b.run),
+		"arbiter halt ":                           command.ShortID(b.run),
 		"arbiter halt " + b.run[:12]:              b.run,
-		"arbiter attach --session ":               short(b.run),
-		"arbiter attach --session " + b.run + " ": short(b.run) + " arbiter orch-1",
-		"arbiter attach ":                         short(b.run), // it plays elsewhere
+		"arbiter attach --session ":               command.ShortID(b.run),
+		"arbiter attach --session " + b.run + " ": command.ShortID(b.run) + " arbiter orch-1",
+		"arbiter attach ":                         command.ShortID(b.run), // it plays elsewhere
 	} {
 		if got := offers(t, line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
@@ -29,7 +30,7 @@ func meantRun(h manual.Half) (st control.Status, found bool) {
 	}
 	meant := func(i journal.Info) bool { return strings.HasPrefix(i.Run, named) }
 	if named == "" || h.Given["session"] == "" && !slices.ContainsFunc(known, meant) {
-		meant = func(i journal.Info) bool { return sameDir(i.CWD, here) }
+		meant = func(i journal.Info) bool { return command.SameDir(i.CWD, here) }
 	}
 	for _, info := range known {
 		if !meant(info) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
@@ -32,12 +33,12 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 	given := givenOrigins(c)
 	giveTogether(given)
 	for _, file := range files {
-		src, err := readFile(file, maxSource)
+		src, err := command.ReadFile(file, command.MaxSource)
 		if os.IsNotExist(err) && file != named {
 			continue
 		}
 		if err != nil {
-			return nil, usagef("cannot read the configuration %s: %v", file, withoutPath(err))
+			return nil, command.Usagef("cannot read the configuration %s: %v", file, command.WithoutPath(err))
 		}
 		if err := applyFile(c, file, src, given, file != workspaces); err != nil {
 			return nil, err
@@ -62,14 +63,14 @@ func userConfig(c *cli.Context) string {
 func applyFile(c *cli.Context, file string, src []byte, given origins, own bool) error {
 	doc, err := yamldoc.Parse(file, src)
 	if err != nil {
-		return usagef("%v", err)
+		return command.Usagef("%v", err)
 	}
 	set := origins{}
 	for _, values := range doc.Values() {
 		for _, f := range values.Fields("lines of the form `key: value`") {
 			if slices.Contains(hosts.Keys, f.Key) {
 				if !own {
-					return usagef("%s:%d: %s: a workspace cannot name hosts: move this to your own configuration "+
+					return command.Usagef("%s:%d: %s: a workspace cannot name hosts: move this to your own configuration "+
 						"(arbiter hosts shows where it is)", file, f.KeyLine, f.Key)
 				}
 				continue // read by readHosts
@@ -85,7 +86,7 @@ func applyFile(c *cli.Context, file string, src []byte, given origins, own bool)
 			}
 		}
 		if err := doc.Err(); err != nil {
-			return usagef("%v", err)
+			return command.Usagef("%v", err)
 		}
 	}
 	for name, where := range set {
@@ -103,9 +104,9 @@ func applyEntry(c *cli.Context, file string, e configEntry, given, set origins) 
 	texts, err := e.texts()
 	switch {
 	case err != nil:
-		return usagef("%s: %v", where, err)
+		return command.Usagef("%s: %v", where, err)
 	case set[e.name] != "":
-		return usagef("%s: given twice: this file names %s before", where, e.name)
+		return command.Usagef("%s: given twice: this file names %s before", where, e.name)
 	}
 	set[e.name] = where
 	if given[e.name] != "" {
@@ -113,7 +114,7 @@ func applyEntry(c *cli.Context, file string, e configEntry, given, set origins) 
 	}
 	for _, text := range texts {
 		if err := c.Set(e.name, text); err != nil {
-			return usagef("%s: %q is not %s", where, text, e.kind.article())
+			return command.Usagef("%s: %q is not %s", where, text, e.kind.article())
 		}
 	}
 	return nil

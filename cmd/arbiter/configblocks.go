@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -73,7 +74,7 @@ func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 				if meant := manual.Meant(inner.Key, known); meant != "" {
 					hint = meant
 				}
-				return nil, usagef("%s:%d: %s: unknown key %q; %s", file, inner.KeyLine, f.Key, inner.Key, hint)
+				return nil, command.Usagef("%s:%d: %s: unknown key %q; %s", file, inner.KeyLine, f.Key, inner.Key, hint)
 			}
 			list = append(list, configEntry{settingNamed(name), inner.Path, inner.KeyLine, inner.Value})
 		}
@@ -86,13 +87,14 @@ func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && !s.flagged })
 	if i < 0 {
 		if slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
-			return nil, usagef("%s:%d: %s cannot be set in a file: give --%[3]s on the command line", file, f.KeyLine, name)
+			return nil, command.Usagef("%s:%d: %s cannot be set in a file: give --%[3]s on the command line", file, f.KeyLine,
+				name)
 		}
 		hint := "arbiter schema config lists the settings"
 		if meant := manual.Meant(f.Key, configKeys()); meant != "" {
 			hint = meant
 		}
-		return nil, usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)
+		return nil, command.Usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)
 	}
 	return []configEntry{{settings[i], f.Key, f.KeyLine, f.Value}}, nil
 }
@@ -109,14 +111,14 @@ var claudeNames = []string{runconfig.ProviderClaude, "claude-code", "claude-cli"
 func checkAgentProgram(file string, f yamldoc.Field) error {
 	for _, inner := range f.Value.Fields("a mapping such as `default: claude`") {
 		if inner.Key != "default" {
-			return usagef("%s:%d: %s: unknown key %q; it takes default", file, inner.KeyLine, f.Key, inner.Key)
+			return command.Usagef("%s:%d: %s: unknown key %q; it takes default", file, inner.KeyLine, f.Key, inner.Key)
 		}
 		name, ok := inner.Scalar()
 		if !ok {
-			return usagef("%s:%d: %s: give a plain value, not %s", file, inner.KeyLine, inner.Path, inner.Kind())
+			return command.Usagef("%s:%d: %s: give a plain value, not %s", file, inner.KeyLine, inner.Path, inner.Kind())
 		}
 		if !slices.Contains(claudeNames, strings.ToLower(name)) {
-			return usagef("%s:%d: %s: agents cannot be %q: Arbiter supports one program, Claude Code (claude); "+
+			return command.Usagef("%s:%d: %s: agents cannot be %q: Arbiter supports one program, Claude Code (claude); "+
 				"leave this out or set it to claude. Another provider's model can decide: set provider and model of "+
 				"the block decider (%s)", file, inner.KeyLine, inner.Path, name, alternatives(providers))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -46,7 +47,7 @@ type controlService struct{ run *runtimeRun }
 func (h controlService) Status() control.Status {
 	s := h.run.loop.Snapshot()
 	st := control.Status{
-		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Title: title(s.Task.Text),
+		Run: h.run.choices.Options.Run, CWD: h.run.choices.Place, PID: os.Getpid(), Title: command.Title(s.Task.Text),
 		Began: s.Budget.Runtime.Began.UTC(), Phase: string(s.Task.Phase), Paused: s.Paused, Halted: s.Halted,
 		Seq: h.run.clients.hub.Last(), Cost: contract.RoundUSD(s.Spent()), Agents: []control.AgentStatus{},
 		Rehearsal: s.Options.Rehearsal, LogLines: h.run.clients.start.Prev.N, Permissions: s.Options.Permissions,

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -44,7 +45,7 @@ func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySp
 		}
 		usd, err := d.spentBy(ctx, info.Run, day.Day)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one that has told nothing yet, or was removed
-			unread = errors.Join(unread, fmt.Errorf("run %s: %w", short(info.Run), err))
+			unread = errors.Join(unread, fmt.Errorf("run %s: %w", command.ShortID(info.Run), err))
 		}
 		if info.Run == d.own {
 			day.OwnUSD = usd

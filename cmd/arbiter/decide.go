@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -58,7 +59,7 @@ func (e env) decideCommand() *cli.Command {
 			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE` (-: stdin)"},
 			&cli.StringFlag{Name: "template", Usage: choice(prompts.Names()...) +
 				"print this built-in prompt template"},
-			jsonFlag(),
+			command.JSONFlag(),
 		}, askingFlags()...),
 		Action: e.decide,
 	}
@@ -70,19 +71,19 @@ func (e env) decide(c *cli.Context) error {
 	case c.IsSet("template"):
 		return e.printTemplate(c)
 	case explains && c.IsSet("input"):
-		return usagef("decide: --explain and --input exclude each other: use one of them")
+		return command.Usagef("decide: --explain and --input exclude each other: use one of them")
 	case explains:
 		return e.explain(c)
 	case c.IsSet("input"):
 		return e.decideOn(c)
 	}
-	return usagef("decide: use --explain [RUN], --input FILE or --template NAME")
+	return command.Usagef("decide: use --explain [RUN], --input FILE or --template NAME")
 }
 
 // decideOn has a decider decide on an input from a file.
 func (e env) decideOn(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("decide --input takes no RUN: leave out %s", c.Args().First())
+		return command.Usagef("decide --input takes no RUN: leave out %s", c.Args().First())
 	}
 	raw, err := e.readInput(c.String("input"))
 	if err != nil {
@@ -90,9 +91,9 @@ func (e env) decideOn(c *cli.Context) error {
 	}
 	q, err := decisionlog.ParseQuestion(raw)
 	if err != nil {
-		return usagef("--input %s: %v", c.String("input"), err)
+		return command.Usagef("--input %s: %v", c.String("input"), err)
 	}
-	ctx, stop := interruptible(c.Context, false)
+	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	o, err := e.openDecider(ctx, c)
 	if err != nil {
@@ -100,27 +101,27 @@ func (e env) decideOn(c *cli.Context) error {
 	}
 	defer o.close(e)
 	d, err := o.ask(ctx, q)
-	var exit *exitError
+	var exit *command.Error
 	switch {
 	case errors.As(err, &exit):
 		return err
 	case err != nil:
-		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("%s gives no decision: %v", o.name, err)}
+		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%s gives no decision: %v", o.name, err)}
 	case c.Bool("json"):
-		return json.NewEncoder(e.stdout).Encode(d)
+		return json.NewEncoder(e.Stdout).Encode(d)
 	}
-	printDecision(e.stdout, d, false)
+	printDecision(e.Stdout, d, false)
 	return nil
 }
 
 func (e env) readInput(path string) (raw []byte, err error) {
 	if path != "-" {
-		raw, err = readFile(path, maxInput)
-	} else if raw, err = io.ReadAll(io.LimitReader(e.stdin, maxInput+1)); err == nil && len(raw) > maxInput {
+		raw, err = command.ReadFile(path, maxInput)
+	} else if raw, err = io.ReadAll(io.LimitReader(e.Stdin, maxInput+1)); err == nil && len(raw) > maxInput {
 		err = fmt.Errorf("stdin has more than %s bytes", words.Number(maxInput))
 	}
 	if err != nil {
-		return nil, usagef("--input %s: %v", path, withoutPath(err))
+		return nil, command.Usagef("--input %s: %v", path, command.WithoutPath(err))
 	}
 	return raw, nil
 }
@@ -143,7 +144,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	}
 	if s.Options.Decider == runconfig.DeciderSession {
 		if named && c.String("decider") != "" {
-			return nil, usagef("--decider session works only inside a run: use stateless, hybrid or rules")
+			return nil, command.Usagef("--decider session works only inside a run: use stateless, hybrid or rules")
 		}
 		s.Options.Decider = runconfig.DeciderStateless
 	}
@@ -172,7 +173,7 @@ func (o *sideDecider) open(ctx context.Context, e env, s *choices) error {
 	}
 	log := slog.New(slog.DiscardHandler)
 	if s.Debug {
-		log = slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		log = slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	var err error
 	if !asksProvider(s.Options) {
@@ -207,7 +208,7 @@ func (o *sideDecider) ask(ctx context.Context, q decisionlog.Question) (decider.
 	case ctx.Err() != nil:
 		return d, context.Cause(ctx)
 	case errors.As(err, &asked) && asked.Hopeless():
-		return d, environmentf("%v", err)
+		return d, command.Environmentf("%v", err)
 	}
 	return d, err
 }
@@ -230,7 +231,7 @@ func (o *sideDecider) close(e env) {
 	}
 	if o.bridge.stage != nil {
 		for _, p := range o.bridge.stage.problems() {
-			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
+			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}
 	o.bridge.close()

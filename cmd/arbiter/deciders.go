@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
@@ -31,13 +32,13 @@ func checkDecider(o *runconfig.Options) error {
 		o.Decider = runconfig.DeciderSession
 	}
 	if !slices.Contains(deciders, o.Decider) {
-		return usagef("--decider %q: use one of %s", o.Decider, strings.Join(deciders, ", "))
+		return command.Usagef("--decider %q: use one of %s", o.Decider, strings.Join(deciders, ", "))
 	}
 	if o.DeciderEffort != "" && !slices.Contains(efforts, o.DeciderEffort) {
-		return usagef("--decider-effort %q: use one of %s", o.DeciderEffort, strings.Join(efforts, ", "))
+		return command.Usagef("--decider-effort %q: use one of %s", o.DeciderEffort, strings.Join(efforts, ", "))
 	}
 	if o.DeciderTimeout < time.Second || o.DeciderTimeout > time.Hour {
-		return usagef("--decider-timeout %s: must be between 1s and 1h", o.DeciderTimeout)
+		return command.Usagef("--decider-timeout %s: must be between 1s and 1h", o.DeciderTimeout)
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (r *runtimeRun) decider() (decider.Decider, error) {
 		r.cache, err = decider.OpenDirStore(filepath.Join(r.choices.StateDir, cacheName), cachedDecisions,
 			func(err error) { r.log.Warn("decision cache", "error", err) })
 		if err != nil {
-			return nil, environmentf("decision cache: %v", err)
+			return nil, command.Environmentf("decision cache: %v", err)
 		}
 	}
 	spent := func() float64 { return r.loop.Snapshot().Spent() }
@@ -132,7 +133,7 @@ func buildDecider(o runconfig.Options, store *decider.DirStore, ask decider.Aske
 func deciderOptions(o runconfig.Options, ask decider.Asker) (decider.Options, error) {
 	set, err := prompts.NewSet(o.Templates)
 	if err != nil {
-		return decider.Options{}, usagef("prompt templates: %v", err)
+		return decider.Options{}, command.Usagef("prompt templates: %v", err)
 	}
 	return decider.Options{
 		Name: o.Decider, Ask: ask, Prompts: set, Timeout: o.DeciderTimeout,
@@ -146,6 +147,6 @@ func hashOf(templates map[string]string) string {
 	if err != nil {
 		panic(err) // texts
 	}
-	sum := sha256.Sum256(append(raw, version()...))
+	sum := sha256.Sum256(append(raw, command.Version()...))
 	return hex.EncodeToString(sum[:])
 }

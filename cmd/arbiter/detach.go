@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -15,31 +16,31 @@ func (e env) detach(ctx context.Context, c choices) error {
 			return err
 		}
 		if info.Live && c.Options.Task != "" {
-			return usagef("run %s is live already: arbiter send gives it the message", short(info.Run))
+			return command.Usagef("run %s is live already: arbiter send gives it the message", command.ShortID(info.Run))
 		}
 		if info.Live {
-			fmt.Fprintf(e.stderr, "arbiter: run %s is live already\n", short(info.Run))
-			fmt.Fprintln(e.stdout, info.Run)
+			fmt.Fprintf(e.Stderr, "arbiter: run %s is live already\n", command.ShortID(info.Run))
+			fmt.Fprintln(e.Stdout, info.Run)
 			return nil
 		}
 		c.Session = info.Run
 	} else if c.Options.Task == "" && !c.Rehearse {
-		return usagef("there is no task: with --detach, give --task or a requirements file")
+		return command.Usagef("there is no task: with --detach, give --task or a requirements file")
 	}
-	ctx, stop := interruptible(ctx, false)
+	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()
 	started, err := startDetached(ctx, c)
 	if ctx.Err() != nil {
-		return bySignal(ctx, "")
+		return command.BySignal(ctx, "")
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(e.stderr, started.Notices)
+	fmt.Fprint(e.Stderr, started.Notices)
 	state := stateForCommand(c.StateDir)
-	fmt.Fprintf(e.stderr, "arbiter: the run goes on: arbiter attach%s %s shows it, arbiter stop%[1]s %[2]s ends it\n",
-		state, short(started.Run))
-	fmt.Fprintln(e.stdout, started.Run)
+	fmt.Fprintf(e.Stderr, "arbiter: the run goes on: arbiter attach%s %s shows it, arbiter stop%[1]s %[2]s ends it\n",
+		state, command.ShortID(started.Run))
+	fmt.Fprintln(e.Stdout, started.Run)
 	return nil
 }
 
@@ -47,7 +48,7 @@ func (e env) detach(ctx context.Context, c choices) error {
 func (e env) toResume(c choices) (journal.Info, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
-		return journal.Info{}, stateDirProblem(err)
+		return journal.Info{}, command.StateDirProblem(err)
 	}
 	defer store.Close()
 	return findRun(store, c)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -84,8 +85,8 @@ func TestRunPort(t *testing.T) {
 		"an unknown log":      func() error { _, err := port.Log("none"); return err }(),
 		"an unknown live run": func() error { _, _, err := port.Dial(t.Context(), "none"); return err }(),
 	} {
-		var exit *exitError
-		if !errors.As(err, &exit) || exit.code != contract.ExitUsage {
+		var exit *command.Error
+		if !errors.As(err, &exit) || exit.Code != contract.ExitUsage {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

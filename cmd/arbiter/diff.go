@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -44,11 +45,11 @@ func (e env) diff(c *cli.Context) error {
 	name := orchestratorName.FindStringSubmatch(agent)
 	switch {
 	case c.NArg() > 2:
-		return usagef("diff: give at most one RUN and one AGENT")
+		return command.Usagef("diff: give at most one RUN and one AGENT")
 	case c.Bool("stat") && c.Bool("name-only"), c.Bool("json") && (c.Bool("stat") || c.Bool("name-only")):
-		return usagef("--stat, --name-only and --json exclude each other: use one of them")
+		return command.Usagef("--stat, --name-only and --json exclude each other: use one of them")
 	case agent != "" && name == nil:
-		return usagef("diff: there is no agent %q with files: use one such as orch-1", agent)
+		return command.Usagef("diff: there is no agent %q with files: use one such as orch-1", agent)
 	}
 	r, info, err := openWork(c, run)
 	if err != nil {
@@ -65,8 +66,8 @@ func (e env) diff(c *cli.Context) error {
 		return workError(info, err)
 	}
 	if !ok {
-		return usagef("%s had no directory of its own in run %s: leave out AGENT to see all changes", agent,
-			short(info.Run))
+		return command.Usagef("%s had no directory of its own in run %s: leave out AGENT to see all changes", agent,
+			command.ShortID(info.Run))
 	}
 	if c.Bool("stat") || c.Bool("name-only") || c.Bool("json") {
 		return e.listChanges(c, r, span)
@@ -76,7 +77,7 @@ func (e env) diff(c *cli.Context) error {
 		return workError(info, err)
 	}
 	if cut {
-		fmt.Fprintf(e.stderr, "The rest is left out: there is more than %s.\n", words.Size(maxDiff))
+		fmt.Fprintf(e.Stderr, "The rest is left out: there is more than %s.\n", words.Size(maxDiff))
 	}
-	return printFiles(e.stdout, string(text))
+	return printFiles(e.Stdout, string(text))
 }

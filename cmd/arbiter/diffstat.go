@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -15,18 +16,18 @@ import (
 func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Span) error {
 	changes, err := r.Changes(c.Context, span.From, span.To)
 	if err != nil {
-		return environmentf("list changes: %v", err)
+		return command.Environmentf("list changes: %v", err)
 	}
 	if c.Bool("json") {
 		return e.changesJSON(changes)
 	}
 	if c.Bool("name-only") {
 		for _, change := range changes {
-			fmt.Fprintln(e.stdout, fileName(change.Path))
+			fmt.Fprintln(e.Stdout, fileName(change.Path))
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 1, ' ', 0)
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 1, ' ', 0)
 	added, deleted := 0, 0
 	for _, change := range changes {
 		added, deleted = added+change.Added, deleted+change.Deleted
@@ -43,7 +44,7 @@ func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.stdout, "%s, +%d -%d\n", words.Count(len(changes), "file"), added, deleted)
+	_, err = fmt.Fprintf(e.Stdout, "%s, +%d -%d\n", words.Count(len(changes), "file"), added, deleted)
 	return err
 }
 
@@ -57,5 +58,5 @@ func (e env) changesJSON(changes []workspaces.Change) error {
 	for _, c := range changes {
 		list = append(list, file{c, c.To.ID})
 	}
-	return json.NewEncoder(e.stdout).Encode(list)
+	return json.NewEncoder(e.Stdout).Encode(list)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -34,7 +35,7 @@ where a state is ok, note, warn or fail.
 Exit codes: 0 a run can start here, with or without warnings; 2 usage; 5 a run cannot start; 130
 SIGINT; 143 SIGTERM or SIGHUP.`),
 		Flags: append([]cli.Flag{
-			jsonFlag(),
+			command.JSONFlag(),
 			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "run no session of claude"},
 			&cli.DurationFlag{Name: "trial-timeout", Value: doctor.Patience, Usage: "time limit for the sessions"},
 		}, lookingFlags()...),
@@ -57,12 +58,12 @@ func lookingFlags() []cli.Flag {
 
 func (e env) doctor(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("doctor takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("doctor takes no argument: leave out %s", c.Args().First())
 	}
 	if c.Duration("trial-timeout") <= 0 {
-		return usagef("--trial-timeout %s: must be greater than 0", c.Duration("trial-timeout"))
+		return command.Usagef("--trial-timeout %s: must be greater than 0", c.Duration("trial-timeout"))
 	}
-	ctx, stop := interruptible(c.Context, false)
+	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	l := inspection{c: c}
 	findings := doctor.Examine(l.around(ctx))
@@ -72,23 +73,23 @@ func (e env) doctor(c *cli.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	report := doctor.NewReport(version(), findings)
+	report := doctor.NewReport(command.Version(), findings)
 	if err := e.tellReport(report, c.Bool("json")); err != nil {
 		return err
 	}
 	if report.State == doctor.Fail {
-		return &exitError{code: contract.ExitEnvironment}
+		return &command.Error{Code: contract.ExitEnvironment}
 	}
 	return nil
 }
 
 func (e env) tellReport(r doctor.Report, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(e.withSafeOutput().stdout)
+		enc := json.NewEncoder(e.WithSafeOutput().Stdout)
 		enc.SetEscapeHTML(false) // lines to type
 		return enc.Encode(r)
 	}
-	return r.Print(e.stdout, doctor.Style{ASCII: !speaksUTF8(os.Getenv), Colour: coloured(e.stdout)})
+	return r.Print(e.Stdout, doctor.Style{ASCII: !command.SpeaksUTF8(os.Getenv), Colour: coloured(e.Stdout)})
 }
 
 // coloured reports whether what is written to w may have colours.

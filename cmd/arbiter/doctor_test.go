@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -223,12 +224,12 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 			break
 		}
 	}
-	if f := e.find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+short(run) {
+	if f := e.find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run) {
 		t.Errorf("%+v", f)
 	}
 	// Where nothing but a flag leads there, what to type has it, too.
 	if f := look(nil, "--state-dir", state).find(t, doctor.AreaLeftovers,
-		"interrupted"); f.Fix != "arbiter --resume --session "+short(run)+" --state-dir "+state {
+		"interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run)+" --state-dir "+state {
 		t.Errorf("%+v", f)
 	}
 	// Beside them may be those of others, in /tmp. Who does not know the run leaves it what is its, too.

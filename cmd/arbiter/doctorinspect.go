@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -66,7 +67,7 @@ func (l *inspection) around(ctx context.Context) doctor.Surroundings {
 }
 
 func (l *inspection) stateHere() doctor.Place {
-	dir, err := statePath(l.c.String("state-dir"))
+	dir, err := command.StatePath(l.c.String("state-dir"))
 	if err != nil {
 		return doctor.Place{Problem: err.Error(), Free: -1}
 	}
@@ -96,8 +97,8 @@ func (l *inspection) settings() (s doctor.Settings) {
 	}
 	l.choices.Place = cmp.Or(l.choices.Place, placeOf(l.c))
 	l.choices.Claude = cmp.Or(l.choices.Claude, l.c.String("claude"))
-	var exit *exitError
-	if errors.As(err, &exit) && exit.code == contract.ExitEnvironment {
+	var exit *command.Error
+	if errors.As(err, &exit) && exit.Code == contract.ExitEnvironment {
 		s.Skipped = err.Error()
 	} else {
 		s.Problem = err.Error()
@@ -106,7 +107,7 @@ func (l *inspection) settings() (s doctor.Settings) {
 }
 
 func placeOf(c *cli.Context) string {
-	place, err := workspace(c)
+	place, err := command.Workspace(c)
 	if err != nil {
 		return ""
 	}
@@ -130,12 +131,12 @@ func (l *inspection) configFiles() []string {
 func (l *inspection) workspace() doctor.Workspace {
 	place := l.choices.Place
 	if place == "" {
-		_, err := workspace(l.c)
+		_, err := command.Workspace(l.c)
 		return doctor.Workspace{Place: doctor.Place{Problem: err.Error()}}
 	}
 	w := doctor.Workspace{Place: doctor.LookAt(place)}
 	if home, err := os.UserHomeDir(); err == nil {
-		w.Home = sameDir(place, home) || sameDir(place, "/")
+		w.Home = command.SameDir(place, home) || command.SameDir(place, "/")
 	}
 	for dir := place; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
@@ -224,7 +225,7 @@ func loginHints() []string {
 
 func terminalHere(ctx context.Context) doctor.Terminal {
 	t := doctor.Terminal{Stdin: term.IsTerminal(int(os.Stdin.Fd())), Stdout: term.IsTerminal(int(os.Stdout.Fd())),
-		UTF8: speaksUTF8(os.Getenv)}
+		UTF8: command.SpeaksUTF8(os.Getenv)}
 	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		t.Width, t.Height = w, h
 	}

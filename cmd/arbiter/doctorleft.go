@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -42,7 +43,7 @@ func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error
 	}
 	all := runs{store, dir}
 	for _, info := range list {
-		run := doctor.Run{ID: short(info.Run), Dir: info.CWD, Problem: info.Problem}
+		run := doctor.Run{ID: command.ShortID(info.Run), Dir: info.CWD, Problem: info.Problem}
 		o.Runs, o.Bytes = o.Runs+1, o.Bytes+info.Bytes
 		switch {
 		case info.Live:

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/term"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
 // editedText is what an editor left, and the file that it is in.
@@ -50,7 +52,7 @@ func editText(ctx context.Context, name, text string) (editedText, error) {
 		t.remove()
 		return t, fmt.Errorf("%w of the editor (%s)", err, editor)
 	}
-	raw, err := readFile(t.path, maxSource)
+	raw, err := command.ReadFile(t.path, command.MaxSource)
 	if err != nil {
 		t.remove()
 		return t, fmt.Errorf("read what the editor left: %w", err)

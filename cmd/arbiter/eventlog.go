@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -14,7 +15,7 @@ import (
 func (e env) openEventLog(store *runs, run string) (*eventlog.Log, error) {
 	log, err := store.EventLog(run)
 	if err != nil {
-		return nil, environmentf("%v", err)
+		return nil, command.Environmentf("%v", err)
 	}
 	return log, nil
 }
@@ -27,7 +28,7 @@ func (e env) tellDamage(h eventlog.Health) {
 }
 
 func (e env) sayDamaged(list []string) {
-	fmt.Fprintln(e.stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(list, "; "))
+	fmt.Fprintln(e.Stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(list, "; "))
 }
 
 // lastState is the state that a run was left in.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -50,13 +51,13 @@ type rendered struct {
 
 func (e env) explain(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("decide --explain: give one RUN, not %d", c.NArg())
+		return command.Usagef("decide --explain: give one RUN, not %d", c.NArg())
 	}
 	if c.IsSet("number") && c.IsSet("at") {
-		return usagef("decide: --number and --at exclude each other: use one of them")
+		return command.Usagef("decide: --number and --at exclude each other: use one of them")
 	}
 	if c.IsSet("number") && c.Int("number") < 1 {
-		return usagef("--number %d: decision numbers start at 1", c.Int("number"))
+		return command.Usagef("--number %d: decision numbers start at 1", c.Int("number"))
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -88,8 +89,8 @@ func (e env) explain(c *cli.Context) error {
 		}
 	}
 	if len(found) == 0 {
-		return usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s%s lists them)",
-			short(info.Run), c.Int("number"), len(list), short(info.Run), stateForCommand(store.root))
+		return command.Usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s%s lists them)",
+			command.ShortID(info.Run), c.Int("number"), len(list), command.ShortID(info.Run), stateForCommand(store.root))
 	}
 	if c.Bool("json") {
 		found = found[len(found)-1:] // an earlier one only says why somebody else had to
@@ -111,7 +112,7 @@ func (e env) decisionsOf(ctx context.Context, store *runs, run string) ([]decisi
 	defer log.Close()
 	list, health, err := decisionlog.Read(ctx, log)
 	if err != nil {
-		return nil, environmentf("read run %s: %v", short(run), err)
+		return nil, command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
 	e.tellDamage(health)
 	return list, nil
@@ -122,23 +123,23 @@ func runOrLatest(c *cli.Context, store *runs) (journal.Info, error) {
 	if c.NArg() > 0 {
 		return oneRun(store.Store, c.Args().First())
 	}
-	place, err := workspace(c)
+	place, err := command.Workspace(c)
 	if err != nil {
 		return journal.Info{}, err
 	}
 	info, err := store.Latest(place, func(i journal.Info) bool { return !i.Empty })
 	switch {
 	case errors.Is(err, journal.ErrNotFound):
-		return info, usagef("no run started in %s: give one RUN; arbiter sessions lists the runs", place)
+		return info, command.Usagef("no run started in %s: give one RUN; arbiter sessions lists the runs", place)
 	case err != nil:
-		return info, environmentf("find the latest run: %v", err)
+		return info, command.Environmentf("find the latest run: %v", err)
 	}
 	return info, nil
 }
 
 // templatesHere are the prompts with the user's own templates, and a trusted workspace's.
 func templatesHere(c *cli.Context) (*prompts.Set, error) {
-	place, err := workspace(c)
+	place, err := command.Workspace(c)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +206,7 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 	if at := c.String("at"); at != "last" {
 		n, err := strconv.ParseUint(at, 10, 64)
 		if err != nil || n == 0 {
-			return usagef("--at %q: use the number of a journal record, counted from 1, or last", at)
+			return command.Usagef("--at %q: use the number of a journal record, counted from 1, or last", at)
 		}
 		upTo = n
 	}
@@ -228,20 +229,20 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 		return err
 	})
 	if err != nil {
-		return environmentf("read run %s: %v", short(run), err)
+		return command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
 	if list := audit.JournalDamage(recovery); len(list) > 0 {
 		e.sayDamaged(list)
 	}
 	if all, err := store.Read(run, nil); err == nil && last.Seq == 0 && all.Records >= upTo {
-		return usagef("the journal of run %s keeps its last states only, up to record %d, and not that after record "+
-			"%d: name a later one", short(run), all.Records, upTo)
+		return command.Usagef("the journal of run %s keeps its last states only, up to record %d, and not that after record "+
+			"%d: name a later one", command.ShortID(run), all.Records, upTo)
 	}
 	if last.Seq == 0 {
-		return environmentf("nothing can be read of run %s: there is no moment to explain", short(run))
+		return command.Environmentf("nothing can be read of run %s: there is no moment to explain", command.ShortID(run))
 	}
 	if upTo != ^uint64(0) && last.Seq < upTo {
-		return usagef("run %s has %d records, and no record %d", short(run), last.Seq, upTo)
+		return command.Usagef("run %s has %d records, and no record %d", command.ShortID(run), last.Seq, upTo)
 	}
 	record := fold.State.Record()
 	in := decision.Select(record)

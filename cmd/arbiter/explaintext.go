@@ -26,13 +26,13 @@ func (e env) listDecisions(c *cli.Context, info journal.Info, list []decisionlog
 		for _, r := range list {
 			all = append(all, outlineOf(info.Run, info.Rehearsal, r)) // --number shows the rest
 		}
-		return json.NewEncoder(e.stdout).Encode(all)
+		return json.NewEncoder(e.Stdout).Encode(all)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(e.stderr, "No decision has been recorded in this run.")
+		fmt.Fprintln(e.Stderr, "No decision has been recorded in this run.")
 		return nil
 	}
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NUMBER\tRECORD\tTIME\tPOINT\tBY\tDECISION\tSUMMONED\tREASON")
 	for _, r := range list {
 		why := r.Decision.Reason
@@ -57,10 +57,10 @@ func summonedText(modes []string) string {
 
 func (e env) printExplanation(c *cli.Context, x explanation) error {
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(x)
+		return json.NewEncoder(e.Stdout).Encode(x)
 	}
-	writeExplanation(e.stdout, x)
-	fmt.Fprintln(e.stdout)
+	writeExplanation(e.Stdout, x)
+	fmt.Fprintln(e.Stdout)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
 // follower writes the events of a live run to out, over several connections if need be.
@@ -85,11 +86,11 @@ func (l *connection) again(c *cli.Context) error {
 	next, err := connect(c, l.info.Run, nil)
 	if err == nil && next.status.PID != l.status.PID {
 		next.Close()
-		err = environmentf("another process has taken it up")
+		err = command.Environmentf("another process has taken it up")
 	}
 	if err != nil {
-		run := short(l.info.Run)
-		return environmentf("the connection to run %s was lost (%v): arbiter replay %s prints its events",
+		run := command.ShortID(l.info.Run)
+		return command.Environmentf("the connection to run %s was lost (%v): arbiter replay %s prints its events",
 			run, err, run)
 	}
 	l.Close()

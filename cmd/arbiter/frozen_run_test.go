@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -269,7 +270,7 @@ func (f *freezer) text(text string) string {
 	})
 	for from, to := range f.named {
 		if to == "RUN" {
-			text = strings.ReplaceAll(text, short(from), "SHORT-RUN")
+			text = strings.ReplaceAll(text, command.ShortID(from), "SHORT-RUN")
 		}
 	}
 	for _, p := range fleetingIn {

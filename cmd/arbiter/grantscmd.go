@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
@@ -27,7 +28,7 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 		Flags: list,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return noSuchCommand(c)
+				return command.NoSuchCommand(c)
 			}
 			return e.listGrants(c)
 		},
@@ -51,17 +52,17 @@ func grantsOf(c *cli.Context) (*grants.Store, string, error) {
 
 // storeOf opens what the state directory keeps for a workspace. The caller closes the store.
 func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (store S, place string, err error) {
-	place, err = workspace(c)
+	place, err = command.Workspace(c)
 	if err != nil {
 		return store, "", err
 	}
-	dir, err := stateDir(c.String("state-dir"))
+	dir, err := command.StateDir(c.String("state-dir"))
 	if err != nil {
 		return store, "", err
 	}
 	store, err = open(dir, place)
 	if err != nil {
-		return store, "", environmentf("%v", err)
+		return store, "", command.Environmentf("%v", err)
 	}
 	return store, place, nil
 }
@@ -85,20 +86,20 @@ type grantsReport struct {
 
 func (e env) listGrants(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("grants ls takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
+		return command.Usagef("grants ls takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
 	}
 	store, place, err := grantsOf(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	state, err := statePath(c.String("state-dir"))
+	state, err := command.StatePath(c.String("state-dir"))
 	if err != nil {
 		return err
 	}
 	kept, problems, err := store.Load()
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	r := grantsReport{CWD: place, File: store.Path(), Grants: []grantLine{}, Problems: []string{}}
 	for i, g := range kept {
@@ -112,13 +113,13 @@ func (e env) listGrants(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(e.stdout, escaped(string(raw)))
+		fmt.Fprintln(e.Stdout, escaped(string(raw)))
 	} else {
 		e.tellGrants(r, stateForCommand(state))
 	}
 	if len(problems) > 0 {
-		return &exitError{code: contract.ExitFailed,
-			text: fmt.Sprintf("%d entries of %s are not believed (arbiter grants rm --all removes them with the rest)",
+		return &command.Error{Code: contract.ExitFailed,
+			Text: fmt.Sprintf("%d entries of %s are not believed (arbiter grants rm --all removes them with the rest)",
 				len(problems), store.Path())}
 	}
 	return nil
@@ -126,16 +127,16 @@ func (e env) listGrants(c *cli.Context) error {
 
 // tellGrants lists them; named leads a command to their state directory.
 func (e env) tellGrants(r grantsReport, named string) {
-	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(r.CWD, 400))
+	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
-		fmt.Fprintf(e.stdout, "%3d  %s\n     since %s%s\n", g.Number, g.text(), g.At.Local().Format("2006-01-02 15:04"),
+		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.text(), g.At.Local().Format("2006-01-02 15:04"),
 			g.origin(named))
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintln(e.stdout, "  ✗  "+sanitize.Line(p, 400))
+		fmt.Fprintln(e.Stdout, "  ✗  "+sanitize.Line(p, 400))
 	}
 	if len(r.Grants) == 0 {
-		fmt.Fprintln(e.stdout, "Nothing is always allowed here.")
+		fmt.Fprintln(e.Stdout, "Nothing is always allowed here.")
 	}
 }
 
@@ -151,13 +152,13 @@ func (g grantLine) origin(named string) string {
 	if g.Run == "" {
 		return ""
 	}
-	run := sanitize.Line(short(g.Run), 40)
+	run := sanitize.Line(command.ShortID(g.Run), 40)
 	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s tells what was asked)", run, sanitize.Line(named, 0))
 }
 
 func (e env) removeGrants(c *cli.Context) error {
 	if all := c.Bool("all"); all == (c.NArg() > 0) {
-		return usagef("grants rm: give numbers or rules as arbiter grants lists them, or --all")
+		return command.Usagef("grants rm: give numbers or rules as arbiter grants lists them, or --all")
 	}
 	store, _, err := grantsOf(c)
 	if err != nil {
@@ -167,14 +168,14 @@ func (e env) removeGrants(c *cli.Context) error {
 	if c.Bool("all") {
 		n, err := store.Clear()
 		if err != nil {
-			return environmentf("%v", err)
+			return command.Environmentf("%v", err)
 		}
-		fmt.Fprintf(e.stdout, "Taken back: %d.\n", n)
+		fmt.Fprintf(e.Stdout, "Taken back: %d.\n", n)
 		return nil
 	}
 	kept, _, err := store.Load()
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	var chosen []grants.Grant
 	for _, word := range c.Args().Slice() { // all are found before one is removed: numbers stay
@@ -186,9 +187,9 @@ func (e env) removeGrants(c *cli.Context) error {
 	}
 	for _, g := range chosen {
 		if _, err := store.Remove(g); err != nil {
-			return environmentf("%v", err)
+			return command.Environmentf("%v", err)
 		}
-		fmt.Fprintln(e.stdout, "Taken back: "+grantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.text())
+		fmt.Fprintln(e.Stdout, "Taken back: "+grantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.text())
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (e env) removeGrants(c *cli.Context) error {
 func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
 	if n, err := strconv.Atoi(word); err == nil {
 		if n < 1 || n > len(kept) {
-			return grants.Grant{}, usagef("there is no grant %d: arbiter grants lists %d", n, len(kept))
+			return grants.Grant{}, command.Usagef("there is no grant %d: arbiter grants lists %d", n, len(kept))
 		}
 		return kept[n-1], nil
 	}
@@ -206,5 +207,5 @@ func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
 			return g, nil
 		}
 	}
-	return grants.Grant{}, usagef("there is no grant %q: arbiter grants lists the grants", word)
+	return grants.Grant{}, command.Usagef("there is no grant %q: arbiter grants lists the grants", word)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -40,10 +41,10 @@ Exit codes: 0 no agent is alive; 1 some agents are alive; 2 no such run, or refu
 // halt is `arbiter halt`.
 func (e env) halt(c *cli.Context) error {
 	if c.NArg() > 1 || c.NArg() == 1 && c.Bool("all") {
-		return usagef("halt: give one RUN, or --all, not both")
+		return command.Usagef("halt: give one RUN, or --all, not both")
 	}
 	if c.NArg() == 1 && c.Args().First() == "" {
-		return usagef("the RUN is empty: give one, or none to stop the run of this directory")
+		return command.Usagef("the RUN is empty: give one, or none to stop the run of this directory")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -57,7 +58,7 @@ func (e env) halt(c *cli.Context) error {
 			return err
 		}
 		if len(list) == 0 {
-			fmt.Fprintln(e.stderr, "No run is alive.")
+			fmt.Fprintln(e.Stderr, "No run is alive.")
 		}
 	} else {
 		info, err := liveRun(store, c.Args().First())
@@ -66,9 +67,9 @@ func (e env) halt(c *cli.Context) error {
 		}
 		list = append(list, info)
 	}
-	var worst *exitError
+	var worst *command.Error
 	for _, info := range list {
-		if err := e.haltRun(store, info); err != nil && (worst == nil || worst.code == contract.ExitUsage) {
+		if err := e.haltRun(store, info); err != nil && (worst == nil || worst.Code == contract.ExitUsage) {
 			worst = err
 		}
 	}
@@ -79,21 +80,21 @@ func (e env) halt(c *cli.Context) error {
 }
 
 // haltRun stops the agents of one run, and says how.
-func (e env) haltRun(store *runs, info journal.Info) *exitError {
+func (e env) haltRun(store *runs, info journal.Info) *command.Error {
 	r, err := askHalt(store, info)
 	var refused *control.Refusal
 	switch {
 	case errors.As(err, &refused):
-		return usagef("run %s: %s", short(info.Run), refused.Message)
+		return command.Usagef("run %s: %s", command.ShortID(info.Run), refused.Message)
 	case err != nil:
 		return e.haltSilent(store, info, err)
 	case len(r.Left) > 0:
-		return &exitError{code: contract.ExitFailed,
-			text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(r.Left, ", "))}
+		return &command.Error{Code: contract.ExitFailed,
+			Text: fmt.Sprintf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(r.Left, ", "))}
 	}
 	how := map[string]string{"loop": "halted", "bridge": "halted by its bridge: the run itself did not answer",
 		"killed": "halted by force: neither the run nor its bridge answered"}
-	fmt.Fprintf(e.stderr, "Run %s is %s. No agent is alive; continue starts them again.\n", short(info.Run),
+	fmt.Fprintf(e.Stderr, "Run %s is %s. No agent is alive; continue starts them again.\n", command.ShortID(info.Run),
 		cmp.Or(how[r.How], sanitize.Line(r.How, 40)))
 	return nil
 }
@@ -111,30 +112,30 @@ func askHalt(store *runs, info journal.Info) (control.HaltResult, error) {
 }
 
 // haltSilent goes around an arbiter that does not answer, and so cannot refuse either.
-func (e env) haltSilent(store *runs, info journal.Info, why error) *exitError {
+func (e env) haltSilent(store *runs, info journal.Info, why error) *command.Error {
 	if anAgents(info.PID) {
-		return usagef("refused: an agent started this process, and agents may not halt or attach")
+		return command.Usagef("refused: an agent started this process, and agents may not halt or attach")
 	}
-	fmt.Fprintf(e.stderr, "The arbiter of run %s (process %d) does not answer: %s. Its bridge is killed.\n",
-		short(info.Run), info.PID, sanitize.Line(why.Error(), 200))
+	fmt.Fprintf(e.Stderr, "The arbiter of run %s (process %d) does not answer: %s. Its bridge is killed.\n",
+		command.ShortID(info.Run), info.PID, sanitize.Line(why.Error(), 200))
 	note, killed, left, err := killBridge(store.Dir(info.Run), info.Run)
 	if len(left) > 0 {
 		var names []string
 		for _, p := range left {
 			names = append(names, fmt.Sprintf("%s (%d)", sanitize.Line(p.Name, 40), p.PID))
 		}
-		return &exitError{code: contract.ExitFailed,
-			text: fmt.Sprintf("run %s: still alive: %s", short(info.Run), strings.Join(names, ", "))}
+		return &command.Error{Code: contract.ExitFailed,
+			Text: fmt.Sprintf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(names, ", "))}
 	}
 	if err != nil {
-		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("run %s: %v", short(info.Run), err)}
+		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("run %s: %v", command.ShortID(info.Run), err)}
 	}
 	where := ""
 	if len(note.Hosts) > 0 {
 		where = " here"
 	}
-	fmt.Fprintf(e.stderr, "Killed: %s. No agent of run %s is alive%s.%s\n", words.Count(killed, "process"),
-		short(info.Run), where, note.endElsewhere())
+	fmt.Fprintf(e.Stderr, "Killed: %s. No agent of run %s is alive%s.%s\n", words.Count(killed, "process"),
+		command.ShortID(info.Run), where, note.endElsewhere())
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/ndjson"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -22,7 +23,7 @@ const drainDeadline = 10 * time.Second
 
 // headless runs a task for a script: NDJSON both ways.
 func (e env) headless(c choices) (err error) {
-	outliveReaders()
+	command.OutliveReaders()
 	if c.OrBegin {
 		if err := c.resumeOrBegin(); err != nil {
 			return err
@@ -48,22 +49,22 @@ func (e env) headless(c choices) (err error) {
 		}
 	}()
 	var loop *runloop.Loop
-	out := ndjson.New(e.stdout, ndjson.Backlog, func(err error) { loop.Put(input.OutputLost{Message: err.Error()}) })
+	out := ndjson.New(e.Stdout, ndjson.Backlog, func(err error) { loop.Put(input.OutputLost{Message: err.Error()}) })
 	loop = r.ready(out.Put)
 	e.printStart(r)
-	stopSignals := handleSignals(func(name string, n int) bool {
+	stopSignals := command.HandleSignals(func(name string, n int) bool {
 		loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
 	defer stopSignals()
 	if !c.NoInput {
 		// Not waited for: a read of stdin cannot be called off, and ends with the process.
-		go readCommands(e.stdin, r)
+		go readCommands(e.Stdin, r)
 	}
 	exit := r.play(loop)
 	unfinished := r.shutdown(loop.Snapshot())
 	if err := out.Close(drainDeadline); err != nil && exit == contract.ExitComplete {
-		fmt.Fprintln(e.stderr, "arbiter: stdout:", err)
+		fmt.Fprintln(e.Stderr, "arbiter: stdout:", err)
 		exit = contract.ExitFailed
 	}
 	e.printEnd(r, loop.Snapshot(), unfinished)
@@ -76,7 +77,7 @@ func (e env) headless(c choices) (err error) {
 	if exit == contract.ExitComplete {
 		return nil
 	}
-	return &exitError{code: exit, text: end.Text}
+	return &command.Error{Code: exit, Text: end.Text}
 }
 
 // discard removes a closed run that nobody gave a task: a list of runs is not to fill with
@@ -87,7 +88,7 @@ func (e env) discard(r *runtimeRun) {
 		_, err = (runs{r.store, r.choices.StateDir}).tidy()
 	}
 	if err != nil {
-		fmt.Fprintln(e.stderr, "arbiter: remove the empty run:", err)
+		fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
 	}
 }
 
@@ -96,7 +97,7 @@ func (e env) bug(r *runtimeRun, p any) error {
 	r.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
 	r.reporter.Close()
 	e.tellReports(r)
-	return &exitError{code: contract.ExitBug, text: fmt.Sprintf("a fault of arbiter: %v", p)}
+	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
 }
 
 // exitText is the line on stderr that explains a run that did not complete.

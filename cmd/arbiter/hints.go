@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -16,7 +17,7 @@ import (
 // resumeLine takes up a run of a state directory again. The face is a flag with a space
 // behind it, or nothing.
 func resumeLine(face, run, state string) string {
-	return "arbiter " + face + "--resume --session " + short(run) + stateForResume(state)
+	return "arbiter " + face + "--resume --session " + command.ShortID(run) + stateForResume(state)
 }
 
 // stateForResume is what leads arbiter without a command to a state directory, with a space
@@ -25,11 +26,11 @@ func stateForResume(state string) string { return leads(state, stateByItself) }
 
 // stateForCommand is the same for a command, such as logs. Those read no configuration.
 func stateForCommand(state string) string {
-	return leads(state, func() (string, error) { return statePath(os.Getenv("ARBITER_STATE_DIR")) })
+	return leads(state, func() (string, error) { return command.StatePath(os.Getenv("ARBITER_STATE_DIR")) })
 }
 
 func leads(state string, found func() (string, error)) string {
-	if dir, err := found(); err == nil && sameDir(dir, state) {
+	if dir, err := found(); err == nil && command.SameDir(dir, state) {
 		return ""
 	}
 	return " --state-dir " + words.Quote(state)
@@ -42,14 +43,14 @@ func stateByItself() (dir string, err error) {
 		Flags: cliFlags(), HideHelp: true, HideVersion: true, Writer: io.Discard, ErrWriter: io.Discard,
 		ExitErrHandler: func(*cli.Context, error) {}, // the default one calls os.Exit
 		Action: func(c *cli.Context) error {
-			place, err := workspace(c)
+			place, err := command.Workspace(c)
 			if err != nil {
 				return err
 			}
 			if _, err := applyConfig(c, place, trustedForConfig(c, place)); err != nil {
 				return err
 			}
-			dir, err = statePath(c.String("state-dir"))
+			dir, err = command.StatePath(c.String("state-dir"))
 			return err
 		},
 	}
@@ -60,7 +61,7 @@ func stateByItself() (dir string, err error) {
 // trustedForConfig reports whether the configuration of a workspace would be read. To look
 // makes no state directory: that may be one which nobody uses.
 func trustedForConfig(c *cli.Context, place string) bool {
-	state, err := statePath(c.String("state-dir"))
+	state, err := command.StatePath(c.String("state-dir"))
 	if err != nil {
 		return false
 	}

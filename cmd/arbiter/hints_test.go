@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -35,7 +36,7 @@ func TestResumesAsPrinted(t *testing.T) {
 	}
 	s.finish(contract.ExitInterrupted)
 	line := after(t, s.stderr.String(), mark)
-	if shown, _ := s.output(0, "sessions", "show", "--state-dir", "it's here", short(run)); after(t, shown,
+	if shown, _ := s.output(0, "sessions", "show", "--state-dir", "it's here", command.ShortID(run)); after(t, shown,
 		mark) != line {
 		t.Errorf("shown:\n%s\nwant %s", shown, line)
 	}
@@ -47,7 +48,7 @@ func TestResumesAsPrinted(t *testing.T) {
 		out, _ := cmd.Output()
 		return string(out), errs.String()
 	}
-	_, said := shell("arbiter decide --explain --number 99 --state-dir \"it's here\" " + short(run))
+	_, said := shell("arbiter decide --explain --number 99 --state-dir \"it's here\" " + command.ShortID(run))
 	explain, _, _ := strings.Cut(after(t, said, "(arbiter decide"), " lists them")
 	if _, errs := shell("arbiter decide" + explain); errs != "" {
 		t.Errorf("arbiter decide%s: %s", explain, errs)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
@@ -40,7 +41,7 @@ longer than 2 s: without an answer the session continues as if there were no hoo
 // hookSettings prints what `claude --settings` takes.
 func (e env) hookSettings(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("hook takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("hook takes no argument: leave out %s", c.Args().First())
 	}
 	socket, err := hookSocketOf(c)
 	if err != nil {
@@ -48,14 +49,14 @@ func (e env) hookSettings(c *cli.Context) error {
 	}
 	conn, err := net.DialTimeout("unix", socket, hooksocket.Deadline)
 	if err != nil {
-		return usagef("no arbiter answers hooks at %s: %v", socket, err)
+		return command.Usagef("no arbiter answers hooks at %s: %v", socket, err)
 	}
 	conn.Close()
 	self, err := os.Executable()
 	if err != nil {
-		return environmentf("cannot find arbiter's own program: %v", err)
+		return command.Environmentf("cannot find arbiter's own program: %v", err)
 	}
-	_, err = fmt.Fprintln(e.stdout, string(hooks.Settings(hooksocket.CommandLine(self, socket))))
+	_, err = fmt.Fprintln(e.Stdout, string(hooks.Settings(hooksocket.CommandLine(self, socket))))
 	return err
 }
 
@@ -65,7 +66,7 @@ func hookSocketOf(c *cli.Context) (string, error) {
 	if socket := c.String("socket"); socket != "" {
 		abs, err := filepath.Abs(socket)
 		if err != nil {
-			return "", environmentf("socket: %v", err)
+			return "", command.Environmentf("socket: %v", err)
 		}
 		return abs, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -32,7 +33,7 @@ type host struct {
 	signal      string                 // that ended the program
 	session     *session               // the last one begun
 	lack        string                 // what keeps a run from beginning, as far as was seen
-	refused     *exitError             // why the last one did not begin
+	refused     *command.Error         // why the last one did not begin
 	without     bool                   // the person goes on without what the workspace brings along
 	sessions    sync.WaitGroup         // those who wait for the ends of sessions
 }
@@ -51,7 +52,7 @@ func (h *host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.R
 	defer h.mu.Unlock()
 	if h.refused = nil; err != nil {
 		if !errors.As(err, &h.refused) {
-			h.refused = &exitError{code: contract.ExitFailed, text: err.Error()}
+			h.refused = &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 		}
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (h *host) playing(run string) (id, socket string, live bool) {
 func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return nil, stateDirProblem(err)
+		return nil, command.StateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := oneRun(store, run)
@@ -141,7 +142,7 @@ func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 		return nil, nil // the journal is enough to go on
 	}
 	if err != nil {
-		return nil, environmentf("what was said in run %s cannot be read: %v", short(run), err)
+		return nil, command.Environmentf("what was said in run %s cannot be read: %v", command.ShortID(run), err)
 	}
 	return log, nil
 }
@@ -195,7 +196,7 @@ func (h *host) endWithoutRun() tui.Outcome {
 	case h.signal != "":
 		return tui.Outcome{Exit: contract.ExitTerminated}
 	case h.refused != nil:
-		return tui.Outcome{Exit: h.refused.code, Text: h.refused.text}
+		return tui.Outcome{Exit: h.refused.Code, Text: h.refused.Text}
 	case h.lack != "":
 		return tui.Outcome{Exit: contract.ExitEnvironment, Text: h.lack}
 	}
@@ -215,8 +216,8 @@ func (h *host) end(signal string) tui.Outcome {
 		return h.endWithoutRun()
 	}
 	if s.hasLeft() && !s.over() && !s.stopping() {
-		fmt.Fprintf(h.env.stderr, "Run %s goes on without a screen. To see it again: arbiter attach %s%s\n",
-			short(s.run), short(s.run), stateForCommand(h.choices.StateDir))
+		fmt.Fprintf(h.env.Stderr, "Run %s goes on without a screen. To see it again: arbiter attach %s%s\n",
+			command.ShortID(s.run), command.ShortID(s.run), stateForCommand(h.choices.StateDir))
 		s.part()
 		if signal == "INT" {
 			return tui.Outcome{} // it was left with a key
@@ -227,13 +228,13 @@ func (h *host) end(signal string) tui.Outcome {
 		if !s.stopping() { // else it would be a second one, that hurries
 			s.stop(signal)
 		}
-		fmt.Fprintln(h.env.stderr,
+		fmt.Fprintln(h.env.Stderr,
 			"The run is being stopped, so that it can be taken up again. Another Ctrl+C hurries it.")
 	}
 	s.close()
 	h.sessions.Wait()
 	for _, line := range s.end.Notices {
-		fmt.Fprintln(h.env.stderr, line)
+		fmt.Fprintln(h.env.Stderr, line)
 	}
 	return s.outcome
 }

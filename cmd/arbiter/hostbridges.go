@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
@@ -124,7 +125,7 @@ func (r *runtimeRun) openHost(ctx context.Context, name string) (runloop.Opened,
 		_ = old.client.Close()
 	}
 	o := hostOpening{
-		Host: host, Run: r.choices.Options.Run, Version: version(), Lease: r.choices.Options.Lease,
+		Host: host, Run: r.choices.Options.Run, Version: command.Version(), Lease: r.choices.Options.Lease,
 		Debug: r.choices.Debug, Handler: terminalTap{r.loop.Handler(name), &r.terminals}, Log: r.log,
 	}
 	h := &hostBridge{host: host, works: map[string]bridge.WorkResult{}}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/land"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -39,15 +40,15 @@ func (h *host) Versions(ctx context.Context, run, path, old string) (v tui.Versi
 	}
 	at := slices.IndexFunc(changes, func(c workspaces.Change) bool { return c.Path == path && c.Old == old })
 	if at < 0 {
-		return v, environmentf("%s is as it was when the run began", fileName(path))
+		return v, command.Environmentf("%s is as it was when the run began", fileName(path))
 	}
 	before, cutBefore, err := r.Content(ctx, changes[at].From, maxVersion)
 	if err != nil {
-		return v, environmentf("%s: %v", fileName(path), err)
+		return v, command.Environmentf("%s: %v", fileName(path), err)
 	}
 	after, cutAfter, err := r.Content(ctx, changes[at].To, maxVersion)
 	if err != nil {
-		return v, environmentf("%s: %v", fileName(path), err)
+		return v, command.Environmentf("%s: %v", fileName(path), err)
 	}
 	return tui.Versions{Before: string(before), After: string(after), Cut: cutBefore || cutAfter,
 		Object: changes[at].To.ID}, nil
@@ -82,11 +83,11 @@ func (h *host) Open(run, path string, line int) error {
 	}
 	if branch, err := r.Commit(h.ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
 		return refused("the agents of run %s work in directories of their own: their work is not in your files until "+
-			"it is landed", short(info.Run))
+			"it is landed", command.ShortID(info.Run))
 	}
 	file := filepath.Join(r.Root, filepath.FromSlash(path))
 	if _, err := os.Lstat(file); err != nil {
-		return refused("%s cannot be opened: %v", fileName(path), withoutPath(err))
+		return refused("%s cannot be opened: %v", fileName(path), command.WithoutPath(err))
 	}
 	return h.openEditor(file, line)
 }
@@ -95,7 +96,7 @@ func (h *host) Open(run, path string, line int) error {
 func (h *host) work(ctx context.Context, run string) (*workspaces.Repo, journal.Info, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return nil, journal.Info{}, stateDirProblem(err)
+		return nil, journal.Info{}, command.StateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := oneRun(store, run)
@@ -104,10 +105,10 @@ func (h *host) work(ctx context.Context, run string) (*workspaces.Repo, journal.
 	}
 	r, err := workOf(ctx, info)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, info, environmentf("the directory of the run: %v", withoutPath(err))
+		return nil, info, command.Environmentf("the directory of the run: %v", command.WithoutPath(err))
 	}
 	if err != nil {
-		return nil, info, environmentf("%s: %v", workDir(info), err)
+		return nil, info, command.Environmentf("%s: %v", workDir(info), err)
 	}
 	return r, info, nil
 }
@@ -124,7 +125,7 @@ func (h *host) changes(ctx context.Context, run string) (*workspaces.Repo, journ
 	}
 	changes, err := r.Changes(ctx, span.From, span.To)
 	if err != nil {
-		return nil, info, nil, environmentf("list changes: %v", err)
+		return nil, info, nil, command.Environmentf("list changes: %v", err)
 	}
 	return r, info, changes, nil
 }

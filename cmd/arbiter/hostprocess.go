@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -55,13 +56,13 @@ func (e env) hostCommandSpec() *cli.Command {
 
 // host is `arbiter host`.
 func (e env) host(*cli.Context) (err error) {
-	outliveReaders()
+	command.OutliveReaders()
 	if term.IsTerminal(int(os.Stdin.Fd())) {
-		return usagef("arbiter host is started by arbiter itself: use arbiter, or arbiter attach for a live run")
+		return command.Usagef("arbiter host is started by arbiter itself: use arbiter, or arbiter attach for a live run")
 	}
 	var spec hostSpec
-	if err := json.NewDecoder(e.stdin).Decode(&spec); err != nil {
-		return usagef("arbiter host is started by arbiter itself: its stdin is no description of a run (%v)", err)
+	if err := json.NewDecoder(e.Stdin).Decode(&spec); err != nil {
+		return command.Usagef("arbiter host is started by arbiter itself: its stdin is no description of a run (%v)", err)
 	}
 	c := spec.Choices
 	c.given = spec.Given
@@ -88,21 +89,21 @@ func (e env) host(*cli.Context) (err error) {
 // playHost plays a run that is prepared, and tells its clients how it ended.
 func (e env) playHost(r *runtimeRun) error {
 	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get them from the hub
-	stopSignals := handleSignals(func(name string, n int) bool {
+	stopSignals := command.HandleSignals(func(name string, n int) bool {
 		loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil)
 	defer stopSignals()
 	if r.controls == nil {
-		return e.notReady(environmentf("run %s has no control socket, so that no screen can follow it; "+
-			"its log says why: %s", short(r.choices.Options.Run), r.logFile.Path()))
+		return e.notReady(command.Environmentf("run %s has no control socket, so that no screen can follow it; "+
+			"its log says why: %s", command.ShortID(r.choices.Options.Run), r.logFile.Path()))
 	}
 	var said bytes.Buffer
-	env{stderr: &said}.printStart(r)
+	env{command.Env{Stderr: &said}}.printStart(r)
 	ready := hostReady{Run: r.choices.Options.Run, Notices: said.String(),
 		Socket: filepath.Join(r.journal.Dir(), control.SocketName)}
-	if err := json.NewEncoder(e.stdout).Encode(ready); err != nil {
-		return environmentf("the process that started this one has ended: %v", err)
+	if err := json.NewEncoder(e.Stdout).Encode(ready); err != nil {
+		return command.Environmentf("the process that started this one has ended: %v", err)
 	}
 	if err := leaveTerminal(r.journal.Dir()); err != nil {
 		r.log.Warn("redirecting stdout and stderr failed", "err", err)
@@ -114,23 +115,23 @@ func (e env) playHost(r *runtimeRun) error {
 		end.Text = exitText(exit, s)
 	}
 	said.Reset()
-	env{stderr: &said}.printEnd(r, s, end.Unfinished)
+	env{command.Env{Stderr: &said}}.printEnd(r, s, end.Unfinished)
 	end.Notices = strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
 	r.awaitFrontend()
 	r.announceEnd(end)
 	if exit == contract.ExitComplete {
 		return nil
 	}
-	return &exitError{code: exit, text: end.Text}
+	return &command.Error{Code: exit, Text: end.Text}
 }
 
 // notReady answers that nothing is played.
 func (e env) notReady(err error) error {
-	exit := &exitError{code: contract.ExitFailed, text: err.Error()}
+	exit := &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 	errors.As(err, &exit)
 	// If nobody reads it, the process that started this one has ended.
-	_ = json.NewEncoder(e.stdout).Encode(hostReady{Code: exit.code, Problem: exit.text})
-	return &exitError{code: exit.code}
+	_ = json.NewEncoder(e.Stdout).Encode(hostReady{Code: exit.Code, Problem: exit.Text})
+	return &command.Error{Code: exit.Code}
 }
 
 // leaveTerminal has stdout and stderr go to a file of the run: a crash is described there, and a

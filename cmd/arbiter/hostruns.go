@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -28,12 +29,12 @@ const costLines = 400
 func (h *host) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return nil, stateDirProblem(err)
+		return nil, command.StateDirProblem(err)
 	}
 	defer store.Close()
 	list, err := store.List()
 	if err != nil {
-		return nil, environmentf("list the runs: %v", err)
+		return nil, command.Environmentf("list the runs: %v", err)
 	}
 	infos := make([]tui.RunInfo, 0, len(list))
 	for _, i := range list {
@@ -52,7 +53,7 @@ func (h *host) runInfo(i journal.Info) tui.RunInfo {
 	line := lineOf(i)
 	return tui.RunInfo{
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
-		Rehearsal: i.Rehearsal, CWD: i.CWD, Here: sameDir(i.CWD, h.choices.Place), Live: i.Live,
+		Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
 	}
 }
@@ -92,7 +93,7 @@ func costOf(ctx context.Context, store *journal.Store, run string) (usd float64)
 func (h *host) Report(ctx context.Context, run string) (string, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return "", stateDirProblem(err)
+		return "", command.StateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := oneRun(store, run)
@@ -101,7 +102,7 @@ func (h *host) Report(ctx context.Context, run string) (string, error) {
 	}
 	r, _, err := reportOf(ctx, &runs{store, h.choices.StateDir}, info)
 	if err != nil {
-		return "", environmentf("report on run %s: %v", short(info.Run), err)
+		return "", command.Environmentf("report on run %s: %v", command.ShortID(info.Run), err)
 	}
 	var text bytes.Buffer
 	if err := report.Write(&text, r, report.Markdown); err != nil {
@@ -114,21 +115,21 @@ func (h *host) Report(ctx context.Context, run string) (string, error) {
 func (h *host) Explain(ctx context.Context, run string, number int) (string, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
-		return "", stateDirProblem(err)
+		return "", command.StateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := store.Find(run)
 	if err != nil {
-		return "", environmentf("read run %s: %v", short(run), err)
+		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
 	log, err := store.EventLog(run)
 	if err != nil {
-		return "", environmentf("read run %s: %v", short(run), err)
+		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
 	defer log.Close()
 	list, _, err := decisionlog.Read(ctx, log)
 	if err != nil {
-		return "", environmentf("read run %s: %v", short(run), err)
+		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
 	for _, r := range slices.Backward(list) {
 		if number == 0 || r.Number == number && !r.Unused {
@@ -138,9 +139,9 @@ func (h *host) Explain(ctx context.Context, run string, number int) (string, err
 		}
 	}
 	if number == 0 {
-		return "", usagef("no decision has been recorded in this run yet")
+		return "", command.Usagef("no decision has been recorded in this run yet")
 	}
-	return "", usagef("run %s has no decision %d: it has %d", short(run), number, len(list))
+	return "", command.Usagef("run %s has no decision %d: it has %d", command.ShortID(run), number, len(list))
 }
 
 // runsText lists the runs in words.
@@ -150,7 +151,7 @@ func runsText(list []tui.RunInfo, now time.Time) string {
 	}
 	var b strings.Builder
 	for _, r := range list {
-		fmt.Fprintf(&b, "%s %s", short(r.ID), sanitize.Line(r.Status, 40))
+		fmt.Fprintf(&b, "%s %s", command.ShortID(r.ID), sanitize.Line(r.Status, 40))
 		if r.CostUSD > 0 {
 			b.WriteString(", " + eventtext.Dollars(r.CostUSD) + eventtext.Simulated(r.Rehearsal))
 		}

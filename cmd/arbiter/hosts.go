@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -17,18 +18,18 @@ import (
 func configuredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte, err error) {
 	file = userConfig(c)
 	if file == "" {
-		return cfg, "", nil, environmentf("there is no place for your configuration: set HOME, or name a file with " +
+		return cfg, "", nil, command.Environmentf("there is no place for your configuration: set HOME, or name a file with " +
 			"--config")
 	}
-	src, err = readFile(file, maxSource)
+	src, err = command.ReadFile(file, command.MaxSource)
 	if os.IsNotExist(err) {
 		return cfg, file, nil, nil
 	}
 	if err != nil {
-		return cfg, file, nil, usagef("cannot read the configuration %s: %v", file, withoutPath(err))
+		return cfg, file, nil, command.Usagef("cannot read the configuration %s: %v", file, command.WithoutPath(err))
 	}
 	if cfg, err = hosts.Read(file, src); err != nil {
-		return cfg, file, src, usagef("%v", err)
+		return cfg, file, src, command.Usagef("%v", err)
 	}
 	return cfg, file, src, nil
 }
@@ -44,7 +45,7 @@ func (s *choices) readHosts(c *cli.Context) error {
 	}
 	chosen, err := s.Hosts.Choose(c.String("hosts"))
 	if err != nil {
-		return usagef("--hosts %q: %v (arbiter hosts add NAME -- COMMAND… adds a host)", c.String("hosts"), err)
+		return command.Usagef("--hosts %q: %v (arbiter hosts add NAME -- COMMAND… adds a host)", c.String("hosts"), err)
 	}
 	s.Options.HereToo = chosen.Here && len(chosen.Hosts) > 0
 	for _, h := range chosen.Hosts {
@@ -77,8 +78,8 @@ func (s choices) hostsConfigured() error {
 		}
 	}
 	if len(missing) > 0 {
-		return usagef("the run uses hosts that your configuration does not have: %s; add them (arbiter hosts add NAME -- "+
-			"COMMAND…), or choose others with --hosts", strings.Join(missing, ", "))
+		return command.Usagef("the run uses hosts that your configuration does not have: %s; add them (arbiter hosts add "+
+			"NAME -- COMMAND…), or choose others with --hosts", strings.Join(missing, ", "))
 	}
 	return nil
 }

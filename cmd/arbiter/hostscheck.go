@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -25,10 +26,10 @@ const checkLease = 15 * time.Second
 
 func (e env) checkHost(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usagef("hosts check: give one host; arbiter hosts lists them")
+		return command.Usagef("hosts check: give one host; arbiter hosts lists them")
 	}
 	if c.Duration("wait") <= 0 {
-		return usagef("--wait %s: must be greater than 0", c.Duration("wait"))
+		return command.Usagef("--wait %s: must be greater than 0", c.Duration("wait"))
 	}
 	cfg, file, _, err := configuredHosts(c)
 	if err != nil {
@@ -38,15 +39,15 @@ func (e env) checkHost(c *cli.Context) error {
 	host, ok := cfg.Find(name)
 	switch {
 	case name == hosts.Here:
-		return usagef("%q is this machine: arbiter doctor checks it", name)
+		return command.Usagef("%q is this machine: arbiter doctor checks it", name)
 	case !ok:
-		return usagef("there is no host %q in %s; arbiter hosts lists them", name, file)
+		return command.Usagef("there is no host %q in %s; arbiter hosts lists them", name, file)
 	}
-	interrupted, stop := interruptible(c.Context, false)
+	interrupted, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	ctx, cancel := context.WithTimeout(interrupted, c.Duration("wait"))
 	defer cancel()
-	r := lookAtHost(ctx, hostOpening{Host: host, Run: uuid.NewString(), Version: version(), Lease: checkLease,
+	r := lookAtHost(ctx, hostOpening{Host: host, Run: uuid.NewString(), Version: command.Version(), Lease: checkLease,
 		Handler: noHandler{}})
 	if interrupted.Err() != nil {
 		return context.Cause(interrupted)
@@ -55,28 +56,28 @@ func (e env) checkHost(c *cli.Context) error {
 		return err
 	}
 	if r.State == doctor.Fail {
-		return &exitError{code: contract.ExitFailed}
+		return &command.Error{Code: contract.ExitFailed}
 	}
 	return nil
 }
 
 func (e env) tellCheck(r hostReport, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(e.stdout)
+		enc := json.NewEncoder(e.Stdout)
 		enc.SetEscapeHTML(false) // lines to type
 		return enc.Encode(r)
 	}
 	signs := map[doctor.State]string{doctor.OK: "✓", doctor.Note: "·", doctor.Warn: "!", doctor.Fail: "✗"}
 	arrow := "→"
-	if !speaksUTF8(os.Getenv) {
+	if !command.SpeaksUTF8(os.Getenv) {
 		signs = map[doctor.State]string{doctor.OK: "+", doctor.Note: "-", doctor.Warn: "!", doctor.Fail: "x"}
 		arrow = "->"
 	}
-	fmt.Fprintln(e.stdout, "host "+r.Host)
+	fmt.Fprintln(e.Stdout, "host "+r.Host)
 	for _, f := range r.Findings {
-		fmt.Fprintf(e.stdout, "%s %-10s %s\n", signs[f.State], f.Name, sanitize.Line(sanitize.Redact(f.Found), 1000))
+		fmt.Fprintf(e.Stdout, "%s %-10s %s\n", signs[f.State], f.Name, sanitize.Line(sanitize.Redact(f.Found), 1000))
 		if f.Fix != "" {
-			fmt.Fprintf(e.stdout, "%s%s %s\n", strings.Repeat(" ", 13), arrow, sanitize.Line(f.Fix, 1000))
+			fmt.Fprintf(e.Stdout, "%s%s %s\n", strings.Repeat(" ", 13), arrow, sanitize.Line(f.Fix, 1000))
 		}
 	}
 	return nil

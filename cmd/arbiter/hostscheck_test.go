@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 )
@@ -56,7 +57,7 @@ func TestCheckHost(t *testing.T) {
 	r, found := s.checked(0, generous, "box")
 	t.Logf("open %d ms, round trip %.2f ms", r.OpenMS, r.RoundTripMS)
 	for name, want := range map[string]string{
-		"host key": "known as far", "bridge": "a request takes", "arbiter": version(), "git": "2.",
+		"host key": "known as far", "bridge": "a request takes", "arbiter": command.Version(), "git": "2.",
 		"directory": ssh.Home, "login": "",
 	} {
 		if f, ok := found[name]; !ok || !strings.Contains(f.Found, want) || f.State == doctor.Fail {

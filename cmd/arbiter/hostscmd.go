@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -25,19 +26,19 @@ func (e env) hostsCommand() *cli.Command {
 			"  arbiter hosts add box -- ssh box\n  arbiter hosts check box\n  arbiter --hosts box,here\n\n" +
 			"Exit codes: 0 listed, checked, added or removed; 1 a check failed; 2 bad usage, or the configuration\n" +
 			"has a mistake; 5 the configuration cannot be written.",
-		Flags: []cli.Flag{config, jsonFlag()},
+		Flags: []cli.Flag{config, command.JSONFlag()},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return noSuchCommand(c)
+				return command.NoSuchCommand(c)
 			}
 			return e.listHosts(c)
 		},
 		Subcommands: []*cli.Command{
-			{Name: "ls", Usage: "list the hosts and pools", Flags: []cli.Flag{config, jsonFlag()}, Action: e.listHosts},
+			{Name: "ls", Usage: "list the hosts and pools", Flags: []cli.Flag{config, command.JSONFlag()}, Action: e.listHosts},
 			{
 				Name: "check", Usage: "check one host: its key, its bridge, versions, login, directory", ArgsUsage: "HOST",
 				Description: "Opens a bridge there and ends it. Nothing is left there but an empty directory and a log.",
-				Flags: []cli.Flag{config, jsonFlag(),
+				Flags: []cli.Flag{config, command.JSONFlag(),
 					&cli.DurationFlag{Name: "wait", Value: checkWait, Usage: "how long the host may take to answer"}},
 				Action: e.checkHost,
 			},
@@ -85,7 +86,7 @@ type hostsReport struct {
 
 func (e env) listHosts(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("hosts ls takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("hosts ls takes no argument: leave out %s", c.Args().First())
 	}
 	cfg, file, _, err := configuredHosts(c)
 	if err != nil {
@@ -104,17 +105,17 @@ func (e env) listHosts(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(e.stdout, escaped(string(raw)))
+		fmt.Fprintln(e.Stdout, escaped(string(raw)))
 		return nil
 	}
 	for _, h := range r.Hosts {
-		fmt.Fprintln(e.stdout, h.text())
+		fmt.Fprintln(e.Stdout, h.text())
 	}
 	for _, p := range cfg.Pools {
-		fmt.Fprintf(e.stdout, "%-12s  a pool: %s\n", p.Name, strings.Join(p.Hosts, ", "))
+		fmt.Fprintf(e.Stdout, "%-12s  a pool: %s\n", p.Name, strings.Join(p.Hosts, ", "))
 	}
 	if len(cfg.Hosts) == 0 {
-		fmt.Fprintf(e.stdout, "No other host is configured in %s: arbiter hosts add NAME -- COMMAND… adds one.\n",
+		fmt.Fprintf(e.Stdout, "No other host is configured in %s: arbiter hosts add NAME -- COMMAND… adds one.\n",
 			sanitize.Line(file, 400))
 	}
 	return nil
@@ -144,8 +145,8 @@ func quoteWords(command []string) string {
 func (e env) addHost(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) < 3 || args[1] != "--" {
-		return usagef("hosts add: give a name and, after --, the command that starts a program there: arbiter hosts " +
-			"add box -- ssh box")
+		return command.Usagef("hosts add: give a name and, after --, the command that starts a program there: arbiter " +
+			"hosts add box -- ssh box")
 	}
 	h := hosts.Host{Name: args[0], Command: args[2:], Dir: c.String("dir"), Slots: c.Int("slots"),
 		PassEnv: c.StringSlice("pass-env")}
@@ -156,7 +157,7 @@ func (e env) addHost(c *cli.Context) error {
 
 func (e env) removeHost(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usagef("hosts rm: give one host; arbiter hosts lists them")
+		return command.Usagef("hosts rm: give one host; arbiter hosts lists them")
 	}
 	name := c.Args().First()
 	return e.editHosts(c, "removed "+name, func(file string, src []byte) ([]byte, error) {
@@ -172,17 +173,17 @@ func (e env) editHosts(c *cli.Context, done string, edit func(file string, src [
 	}
 	out, err := edit(file, src)
 	if errors.Is(err, hosts.ErrForm) {
-		return usagef("%s: %v", file, err)
+		return command.Usagef("%s: %v", file, err)
 	}
 	if err != nil {
-		return usagef("%v", err)
+		return command.Usagef("%v", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return environmentf("create the directory of your configuration: %v", err)
+		return command.Environmentf("create the directory of your configuration: %v", err)
 	}
-	if err := writeOutput(file, out); err != nil {
-		return environmentf("write your configuration: %v", err)
+	if err := command.WriteOutput(file, out); err != nil {
+		return command.Environmentf("write your configuration: %v", err)
 	}
-	fmt.Fprintf(e.stdout, "%s: %s\n", sanitize.Line(file, 400), sanitize.Line(done, 100))
+	fmt.Fprintf(e.Stdout, "%s: %s\n", sanitize.Line(file, 400), sanitize.Line(done, 100))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -385,13 +386,13 @@ func (s *session) haltAtOnce() {
 func refusal(run string, err error) error {
 	var refused *control.Refusal
 	if errors.As(err, &refused) {
-		return usagef("run %s: %s", short(run), refused.Message)
+		return command.Usagef("run %s: %s", command.ShortID(run), refused.Message)
 	}
-	return environmentf("run %s: %v", short(run), err)
+	return command.Environmentf("run %s: %v", command.ShortID(run), err)
 }
 
 // reporter makes a writer of crash reports into the run's directory.
 func (s *session) reporter(c choices) *crashlog.Reporter {
-	return crashlog.NewReporter(crashlog.Options{Dir: filepath.Dir(s.socket), Version: version(),
+	return crashlog.NewReporter(crashlog.Options{Dir: filepath.Dir(s.socket), Version: command.Version(),
 		Mask: maskerOf(c.Options, c.Hosts), Log: slog.New(slog.DiscardHandler)})
 }

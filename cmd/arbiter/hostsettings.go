@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/internal/yamledit"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -140,23 +141,23 @@ func (h *host) OpenSettings() error {
 		return errNoConfig
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return environmentf("create the directory of your configuration: %v", withoutPath(err))
+		return command.Environmentf("create the directory of your configuration: %v", command.WithoutPath(err))
 	}
 	return h.runEditor(file)
 }
 
 // errNoConfig reports that there is no place for the user's configuration file.
-var errNoConfig = environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or use " +
-	"--config")
+var errNoConfig = command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or " +
+	"use --config")
 
 // ChangeSetting implements tui.Host.
 func (h *host) ChangeSetting(_ context.Context, name, value string) (string, error) {
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && !s.flagged })
 	if i < 0 {
-		return "", usagef("there is no setting %q: /settings lists them", name)
+		return "", command.Usagef("there is no setting %q: /settings lists them", name)
 	}
 	if slices.Contains(secretLists, name) && strings.Contains(value, "=…") {
-		return "", usagef("%s: write the values in full, in place of …", name)
+		return "", command.Usagef("%s: write the values in full, in place of …", name)
 	}
 	s, written := settings[i], ""
 	var file string
@@ -184,7 +185,7 @@ func (h *host) ChangeSetting(_ context.Context, name, value string) (string, err
 func (s setting) yaml(value string) (string, error) {
 	about := manual.Tell(s.flag())
 	if words := manual.Choices(about.Value); words != nil && !slices.Contains(words, value) {
-		return "", usagef("%s: %q is none of %s", s.name, value, strings.Join(words, ", "))
+		return "", command.Usagef("%s: %q is none of %s", s.name, value, strings.Join(words, ", "))
 	}
 	if s.kind == kindList && strings.HasPrefix(value, "[") {
 		return value, nil // held to the rules of the file when it is read again
@@ -195,7 +196,7 @@ func (s setting) yaml(value string) (string, error) {
 	app := &cli.App{Flags: []cli.Flag{s.flag()}, HideHelp: true, HideVersion: true, Writer: io.Discard,
 		ErrWriter: io.Discard, Action: func(*cli.Context) error { return nil }}
 	if err := app.Run([]string{"arbiter", "--" + s.name + "=" + value}); err != nil {
-		return "", usagef("%s: %q is not %s", s.name, value, s.kind.article())
+		return "", command.Usagef("%s: %q is not %s", s.name, value, s.kind.article())
 	}
 	if s.kind == kindText || s.kind == kindDuration {
 		return yamledit.Text(value), nil
@@ -205,38 +206,38 @@ func (s setting) yaml(value string) (string, error) {
 
 // rewrite changes one key of a configuration file, or removes it, if the program starts with the file that results.
 func (s choices) rewrite(file, key, value string) error {
-	src, err := readFile(file, maxSource)
+	src, err := command.ReadFile(file, command.MaxSource)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return environmentf("cannot read the configuration %s: %v", file, withoutPath(err))
+		return command.Environmentf("cannot read the configuration %s: %v", file, command.WithoutPath(err))
 	}
 	out, change := []byte(nil), yamledit.Remove
 	if value != "" {
 		change = func(src []byte, key string) ([]byte, error) { return yamledit.Set(src, key, value) }
 	}
 	if out, err = change(src, key); err != nil {
-		return usagef("%s: %v", file, err)
+		return command.Usagef("%s: %v", file, err)
 	}
 	dir, err := os.MkdirTemp("", "arbiter-settings-")
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	defer os.RemoveAll(dir)
 	trial := filepath.Join(dir, "config.yaml")
 	if err := os.WriteFile(trial, out, 0o600); err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	err = s.asStarted(trial, func(c *cli.Context) error {
 		_, err := readChoices(c)
 		return err
 	})
 	if err != nil {
-		return usagef("%s", strings.ReplaceAll(err.Error(), trial, file))
+		return command.Usagef("%s", strings.ReplaceAll(err.Error(), trial, file))
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
-	if err := writeOutput(file, out); err != nil {
-		return environmentf("write the configuration %s: %v", file, withoutPath(err))
+	if err := command.WriteOutput(file, out); err != nil {
+		return command.Environmentf("write the configuration %s: %v", file, command.WithoutPath(err))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"syscall"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
@@ -30,7 +31,7 @@ func startHost(ctx context.Context, c choices) (*hostProcess, error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, environmentf("cannot find arbiter's own program: %v", err)
+		return nil, command.Environmentf("cannot find arbiter's own program: %v", err)
 	}
 	p := &hostProcess{cmd: exec.Command(self, hostCommand, c.Place), exited: make(chan struct{})}
 	var stderr bytes.Buffer
@@ -42,7 +43,7 @@ func startHost(ctx context.Context, c choices) (*hostProcess, error) {
 		err = p.cmd.Start()
 	}
 	if err != nil {
-		return nil, environmentf("start the host process: %v", err)
+		return nil, command.Environmentf("start the host process: %v", err)
 	}
 	answered := make(chan error, 1)
 	go func() { // ends when it has answered, or ended
@@ -65,11 +66,11 @@ func startHost(ctx context.Context, c choices) (*hostProcess, error) {
 		return nil, ctx.Err()
 	case err != nil:
 		<-p.exited
-		return nil, environmentf("the host process ended before the run began (%v): %s", p.cmd.ProcessState,
+		return nil, command.Environmentf("the host process ended before the run began (%v): %s", p.cmd.ProcessState,
 			sanitize.Line(stderr.String(), 2000))
 	case p.Run == "":
 		<-p.exited
-		return nil, &exitError{code: p.Code, text: p.Problem}
+		return nil, &command.Error{Code: p.Code, Text: p.Problem}
 	}
 	return p, nil
 }

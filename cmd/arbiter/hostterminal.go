@@ -146,7 +146,7 @@ func (h *host) Login() error {
 	cmd := exec.Command(path, "auth", "login")
 	cmd.Dir = h.choices.Place
 	cmd.Env = childenv.List(childenv.From(os.Environ(), h.choices.Options.Env))
-	fmt.Fprint(h.env.stderr, "\nclaude logs in. Ctrl+] comes back to arbiter.\n\n")
+	fmt.Fprint(h.env.Stderr, "\nclaude logs in. Ctrl+] comes back to arbiter.\n\n")
 	exit, err := ptyproxy.Run(h.ctx, cmd, os.Stdin)
 	if errors.Is(err, ptyproxy.ErrDetached) || h.ctx.Err() != nil {
 		return nil // whether it was done is looked for anyway

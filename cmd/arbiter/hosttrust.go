@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -57,10 +58,10 @@ func (h *host) Trust(context.Context) error {
 	}
 	store, err := trust.Open(c.StateDir)
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	if err := store.Trust(c.Place, t.Listing, "the screen", time.Now()); err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	c.adopt(t)
 	if err := c.readInstructions(); err != nil {

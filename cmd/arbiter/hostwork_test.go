@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -29,7 +30,7 @@ func TestWorkOnAHost(t *testing.T) {
 	host := hosts.Host{Name: "box", Command: ssh.Command}
 	open := func() (*bridge.Client, *bridge.RemoteInfo) {
 		t.Helper()
-		client, init, err := hostOpening{Host: host, Run: gittest.Run, Version: version(), Lease: time.Minute,
+		client, init, err := hostOpening{Host: host, Run: gittest.Run, Version: command.Version(), Lease: time.Minute,
 			Handler: noHandler{}}.open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
 		if err != nil {
 			t.Fatal(err)

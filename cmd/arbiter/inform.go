@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/evidence"
 	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -29,36 +29,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
-// stamp is set by the linker (-X main.stamp=…) in builds of scripts/setup.
-var stamp string
-
-// version is the stamp, else the module version that `go install …@vX` records,
-// else the commit that `go build` records.
-func version() string {
-	if stamp != "" {
-		return stamp
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return strings.TrimPrefix(v, "v")
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "devel-" + s.Value[:12]
-		}
-	}
-	return "devel"
-}
-
 func (e env) version(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("version takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("version takes no argument: leave out %s", c.Args().First())
 	}
 	out := map[string]any{
-		"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		"version": command.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		"contract": contract.Version, "bridge": bridge.ProtocolVersion,
 	}
 	path := cmp.Or(c.String("claude"), "claude")
@@ -69,13 +45,13 @@ func (e env) version(c *cli.Context) error {
 		out["claude"], out["claude_path"] = info.Version, info.Path
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(out)
+		return json.NewEncoder(e.Stdout).Encode(out)
 	}
-	fmt.Fprintf(e.stdout, "arbiter %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(e.Stdout, "arbiter %s (%s, %s/%s)\n", command.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		fmt.Fprintf(e.stdout, "claude: %s\n", sanitize.Line(sanitize.Redact(err.Error()), 1000))
+		fmt.Fprintf(e.Stdout, "claude: %s\n", sanitize.Line(sanitize.Redact(err.Error()), 1000))
 	} else {
-		fmt.Fprintf(e.stdout, "claude %s (%s)\n", sanitize.Line(info.Version, 100), sanitize.Line(info.Path, 400))
+		fmt.Fprintf(e.Stdout, "claude %s (%s)\n", sanitize.Line(info.Version, 100), sanitize.Line(info.Path, 400))
 	}
 	return nil
 }
@@ -87,24 +63,24 @@ func (e env) schema(c *cli.Context) error {
 		"bridge":   bridge.Schema, "config": configSchema,
 	}[c.Args().First()]
 	if c.NArg() != 1 {
-		return usagef("schema: give one of events, commands, config, bridge, machine")
+		return command.Usagef("schema: give one of events, commands, config, bridge, machine")
 	}
 	if print == nil {
-		return usagef("schema: there is no schema %q: use one of events, commands, config, bridge, machine",
+		return command.Usagef("schema: there is no schema %q: use one of events, commands, config, bridge, machine",
 			c.Args().First())
 	}
 	raw, err := print()
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(e.stdout, strings.TrimSpace(string(raw)))
+	_, err = fmt.Fprintln(e.Stdout, strings.TrimSpace(string(raw)))
 	return err
 }
 
 // schemaMachine prints the table that the engine itself reads.
 func (e env) schemaMachine(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("schema machine takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("schema machine takes no argument: leave out %s", c.Args().First())
 	}
 	var text string
 	switch format := c.String("format"); format {
@@ -115,9 +91,9 @@ func (e env) schemaMachine(c *cli.Context) error {
 	case "dot":
 		text = machine.DOT()
 	default:
-		return usagef("--format %q: use json, mermaid or dot", format)
+		return command.Usagef("--format %q: use json, mermaid or dot", format)
 	}
-	_, err := io.WriteString(e.stdout, text)
+	_, err := io.WriteString(e.Stdout, text)
 	return err
 }
 
@@ -129,46 +105,46 @@ func (e env) scenarios(c *cli.Context) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(e.stdout, "%-12s %s\n", name, s.Title)
+			fmt.Fprintf(e.Stdout, "%-12s %s\n", name, s.Title)
 		}
 		return nil
 	case 1:
 		src, err := rehearsal.BuiltinSource(c.Args().First())
 		if err != nil {
-			return usagef("%v", err)
+			return command.Usagef("%v", err)
 		}
-		_, err = e.stdout.Write(src)
+		_, err = e.Stdout.Write(src)
 		return err
 	}
-	return usagef("scenarios: give at most one SCENARIO")
+	return command.Usagef("scenarios: give at most one SCENARIO")
 }
 
 // bridge serves one client on stdin and stdout, and ends everything it started
 // when that client is gone.
 func (e env) bridge(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("bridge takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("bridge takes no argument: leave out %s", c.Args().First())
 	}
 	crashpoint.Role("bridge")
 	// Before anything else: the namespace is entered with nothing open, and the lock
 	// must not reach a child.
 	isolation, err := proctree.EnterNamespace()
 	if err != nil {
-		return &exitError{code: contract.ExitFailed, text: err.Error()}
+		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 	}
 	holdErr := proctree.HoldInheritedLock()
 	level := slog.LevelInfo
 	if c.Bool("debug") {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: level}))
 	if holdErr != nil {
 		log.Warn("hold inherited lock failed", "error", holdErr)
 	}
 	kept, err := keeper.Kept()
 	switch {
 	case err != nil:
-		return &exitError{code: contract.ExitFailed, text: err.Error()}
+		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 	case kept == nil && c.Bool("remote"):
 		return e.keepBridge(c, log)
 	}
@@ -182,7 +158,7 @@ func (e env) bridge(c *cli.Context) error {
 	if self, err := os.Executable(); err == nil {
 		launcher.ToolShell(self)
 	}
-	options := bridge.ServerOptions{Version: version(), Logger: log, Evidence: evidence.New(log)}
+	options := bridge.ServerOptions{Version: command.Version(), Logger: log, Evidence: evidence.New(log)}
 	ctx, pipe := c.Context, bridge.Stdio()
 	if kept != nil {
 		k, err := newKeptBridge(kept, isolation)
@@ -197,7 +173,7 @@ func (e env) bridge(c *cli.Context) error {
 	err = bridge.NewServer(launcher, options).Serve(ctx, pipe)
 	var unstopped *bridge.UnstoppedError
 	if errors.As(err, &unstopped) {
-		return &exitError{code: contract.ExitFailed, text: err.Error()}
+		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 	}
 	return nil
 }

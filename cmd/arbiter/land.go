@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/land"
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
@@ -36,10 +37,10 @@ cannot be read or written.`),
 
 func (e env) land(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("land: give at most one RUN")
+		return command.Usagef("land: give at most one RUN")
 	}
 	if c.IsSet("message") && strings.TrimSpace(c.String("message")) == "" {
-		return usagef("--message is empty: give the text of the commit")
+		return command.Usagef("--message is empty: give the text of the commit")
 	}
 	r, info, err := openWork(c, c.Args().First())
 	if err != nil {
@@ -49,7 +50,7 @@ func (e env) land(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(e.stdout, say)
+	_, err = fmt.Fprintln(e.Stdout, say)
 	return err
 }
 
@@ -59,7 +60,7 @@ func landWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land
 	found, err := r.Commit(ctx, q.Commit)
 	if err == nil && found.ID == "" {
 		return "", refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
-			short(info.Run), strings.TrimPrefix(q.Commit, "refs/heads/"))
+			command.ShortID(info.Run), strings.TrimPrefix(q.Commit, "refs/heads/"))
 	}
 	var result land.Result
 	if err == nil {
@@ -71,16 +72,16 @@ func landWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land
 	switch {
 	case errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
 		errors.Is(err, land.ErrDetached), errors.Is(err, workspaces.ErrMoved):
-		return "", refused("land run %s: %v", short(info.Run), err)
+		return "", refused("land run %s: %v", command.ShortID(info.Run), err)
 	case err != nil:
-		return "", environmentf("land run %s: %v", short(info.Run), err)
+		return "", command.Environmentf("land run %s: %v", command.ShortID(info.Run), err)
 	case result.Status == merge.Nothing:
 		return fmt.Sprintf("%s has the work of run %s already", strings.TrimPrefix(result.Branch, "refs/heads/"),
-			short(info.Run)), nil
+			command.ShortID(info.Run)), nil
 	}
-	return fmt.Sprintf("%s is now %s", strings.TrimPrefix(result.Branch, "refs/heads/"), short(result.Head)), nil
+	return fmt.Sprintf("%s is now %s", strings.TrimPrefix(result.Branch, "refs/heads/"), command.ShortID(result.Head)), nil
 }
 
 func refused(format string, args ...any) error {
-	return &exitError{code: contract.ExitFailed, text: fmt.Sprintf(format, args...)}
+	return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
 }

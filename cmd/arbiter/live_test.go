@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
@@ -129,7 +130,7 @@ func TestPsAndStatus(t *testing.T) {
 	for i, r := range append(list, one) {
 		if r.Run != run || r.PID != s.cmd.Process.Pid || r.Title != "Weave <it>" || r.Phase != "executing" ||
 			r.Paused || r.Seq == 0 || len(r.Agents) != 3 || r.Agents[1].Status != "busy" || len(r.Inbox) != 2 ||
-			r.Problem != "" || r.Began.IsZero() || !sameDir(r.CWD, s.cmd.Dir) {
+			r.Problem != "" || r.Began.IsZero() || !command.SameDir(r.CWD, s.cmd.Dir) {
 			t.Errorf("%d: %+v", i, r)
 		}
 		for _, w := range r.Inbox {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -36,11 +37,11 @@ func (l *connection) command(ctx context.Context, body contract.CommandBody) (co
 	var refused *control.Refusal
 	switch {
 	case errors.As(err, &refused):
-		err = usagef("run %s: %s", short(l.info.Run), refused.Message)
+		err = command.Usagef("run %s: %s", command.ShortID(l.info.Run), refused.Message)
 	case err != nil:
-		err = &exitError{code: contract.ExitFailed, text: fmt.Sprintf(
+		err = &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
 			"run %s: %v: whether it took the command is not known; arbiter watch prints its events",
-			short(l.info.Run), err)}
+			command.ShortID(l.info.Run), err)}
 	}
 	return r, err
 }
@@ -53,15 +54,15 @@ func (e env) tellCommand(ctx context.Context, l *connection, body contract.Comma
 	}
 	if asJSON {
 		line := commandLine{Run: l.info.Run, Accepted: r.Accepted, Message: r.Message}
-		if err := json.NewEncoder(e.stdout).Encode(line); err != nil {
-			return environmentf("stdout: %v", err)
+		if err := json.NewEncoder(e.Stdout).Encode(line); err != nil {
+			return command.Environmentf("stdout: %v", err)
 		}
 	}
 	if !r.Accepted {
-		return usagef("run %s: %s", short(l.info.Run), r.Message)
+		return command.Usagef("run %s: %s", command.ShortID(l.info.Run), r.Message)
 	}
 	if !asJSON {
-		fmt.Fprintf(e.stderr, "Run %s: %s\n", short(l.info.Run), sanitize.Line(r.Message, 300))
+		fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.info.Run), sanitize.Line(r.Message, 300))
 	}
 	return nil
 }
@@ -72,5 +73,5 @@ func oneOf(flag, value string, words ...string) error {
 		return nil
 	}
 	last := len(words) - 1
-	return usagef("--%s %q: use %s or %s", flag, value, strings.Join(words[:last], ", "), words[last])
+	return command.Usagef("--%s %q: use %s or %s", flag, value, strings.Join(words[:last], ", "), words[last])
 }

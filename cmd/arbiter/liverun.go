@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -71,18 +72,19 @@ func notConnected(info journal.Info, err error) error {
 	var refused *control.Refusal
 	switch {
 	case errors.As(err, &refused):
-		return &exitError{code: contract.ExitUsage, text: refused.Message, cause: refused}
+		return &command.Error{Code: contract.ExitUsage, Text: refused.Message, Cause: refused}
 	case errors.Is(err, control.ErrSilent), errors.Is(err, context.DeadlineExceeded):
-		return environmentf("the arbiter of run %s (process %d) does not answer: %v", short(info.Run), info.PID, err)
+		return command.Environmentf("the arbiter of run %s (process %d) does not answer: %v", command.ShortID(info.Run),
+			info.PID, err)
 	}
-	return environmentf("run %s: %v", short(info.Run), err)
+	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
 }
 
 // live lists the live runs, the last active first.
 func (r *runs) live() ([]journal.Info, error) {
 	all, err := r.List()
 	if err != nil {
-		return nil, stateDirProblem(err)
+		return nil, command.StateDirProblem(err)
 	}
 	return slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Live }), nil
 }
@@ -103,26 +105,27 @@ func liveRun(store *runs, named string) (journal.Info, error) {
 	case 0:
 		info, err := oneRun(store.Store, named)
 		if err == nil {
-			err = usagef("run %s is not alive (%s); arbiter ps lists the live runs", short(info.Run), runStatus(info))
+			err = command.Usagef("run %s is not alive (%s); arbiter ps lists the live runs", command.ShortID(info.Run),
+				runStatus(info))
 		}
 		return info, err
 	}
-	return journal.Info{}, usagef("%q fits several live runs: %s; give more of the id", named, names(found))
+	return journal.Info{}, command.Usagef("%q fits several live runs: %s; give more of the id", named, names(found))
 }
 
 func liveRunHere(list []journal.Info) (journal.Info, error) {
 	here, err := os.Getwd()
 	if err != nil {
-		return journal.Info{}, environmentf("working directory: %v", err)
+		return journal.Info{}, command.Environmentf("working directory: %v", err)
 	}
-	found := slices.DeleteFunc(list, func(i journal.Info) bool { return !sameDir(i.CWD, here) })
+	found := slices.DeleteFunc(list, func(i journal.Info) bool { return !command.SameDir(i.CWD, here) })
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return journal.Info{}, usagef("no run is live in %s: give its RUN; arbiter ps lists the live runs", here)
+		return journal.Info{}, command.Usagef("no run is live in %s: give its RUN; arbiter ps lists the live runs", here)
 	}
-	return journal.Info{}, usagef("several runs are live in %s: %s; give the RUN", here, names(found))
+	return journal.Info{}, command.Usagef("several runs are live in %s: %s; give the RUN", here, names(found))
 }
 
 func names(list []journal.Info) string {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -38,12 +39,12 @@ func TestLiveRun(t *testing.T) {
 	expect := func(named, run, says string) {
 		t.Helper()
 		info, err := liveRun(all, named)
-		var exit *exitError
+		var exit *command.Error
 		switch {
 		case says == "" && (err != nil || info.Run != run):
 			t.Errorf("%q: %s, %v, want %s", named, info.Run, err, run)
-		case says != "" && (!errors.As(err, &exit) || exit.code != contract.ExitUsage ||
-			!strings.Contains(exit.text, says)):
+		case says != "" && (!errors.As(err, &exit) || exit.Code != contract.ExitUsage ||
+			!strings.Contains(exit.Text, says)):
 			t.Errorf("%q: %v, want %q", named, err, says)
 		}
 	}

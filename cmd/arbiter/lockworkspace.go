@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -23,13 +24,13 @@ func (r *runtimeRun) lockWorkspace(dir string) error {
 			who = fmt.Sprintf("process %d", held.PID)
 		}
 		r.close()
-		return usagef("another run, of another state directory, already works in %s (%s): wait for its end, use another "+
-			"directory (--cwd), or add --share-workspace", dir, who)
+		return command.Usagef("another run, of another state directory, already works in %s (%s): wait for its end, use "+
+			"another directory (--cwd), or add --share-workspace", dir, who)
 	case errors.Is(err, journal.ErrNoDirLock):
 		r.tellOf("%s cannot be locked, so that runs of other state directories are not kept out of it: %v", dir, err)
 	case err != nil:
 		r.close()
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	return nil
 }

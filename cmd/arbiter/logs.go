@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -34,13 +35,13 @@ func (e env) logs(c *cli.Context) error {
 	audit := c.Bool("audit") || c.IsSet("verify")
 	switch {
 	case audit && (c.Bool("follow") || c.Bool("program")):
-		return usagef("logs: --follow and --program are for the log, not for --audit or --verify")
+		return command.Usagef("logs: --follow and --program are for the log, not for --audit or --verify")
 	case audit:
 		return e.audit(c)
 	case c.Bool("json") || c.Bool("text"):
-		return usagef("logs: --json and --text need --audit")
+		return command.Usagef("logs: --json and --text need --audit")
 	case c.NArg() > 1 || c.NArg() == 0 && !c.Bool("follow"):
-		return usagef("logs: give one RUN; arbiter sessions lists the runs")
+		return command.Usagef("logs: give one RUN; arbiter sessions lists the runs")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -66,12 +67,12 @@ func (e env) logs(c *cli.Context) error {
 	for _, name := range []string{crashlog.LogName + ".1", crashlog.LogName} {
 		some, err := e.printLog(filepath.Join(store.Dir(info.Run), name))
 		if err != nil {
-			return environmentf("log: %v", err)
+			return command.Environmentf("log: %v", err)
 		}
 		found = found || some
 	}
 	if !found {
-		return usagef("run %s has no log", short(info.Run))
+		return command.Usagef("run %s has no log", command.ShortID(info.Run))
 	}
 	return nil
 }
@@ -83,10 +84,10 @@ func (e env) tellStory(c *cli.Context, store *runs, info journal.Info, follow bo
 		return err
 	}
 	defer log.Close()
-	outliveReaders()
-	ctx, stop := interruptible(c.Context, false)
+	command.OutliveReaders()
+	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
-	w := &storyWriter{out: e.stdout}
+	w := &storyWriter{out: e.Stdout}
 	health, err := log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
 		if entry.Line == nil {
 			return nil
@@ -95,9 +96,9 @@ func (e env) tellStory(c *cli.Context, store *runs, info journal.Info, follow bo
 	})
 	switch {
 	case ctx.Err() != nil:
-		return bySignal(ctx, "")
+		return command.BySignal(ctx, "")
 	case err != nil:
-		return environmentf("read run %s: %v", short(info.Run), err)
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
 	e.tellDamage(health)
 	if !follow {
@@ -105,20 +106,20 @@ func (e env) tellStory(c *cli.Context, store *runs, info journal.Info, follow bo
 	}
 	l, err := connect(c, info.Run, nil)
 	if err != nil {
-		fmt.Fprintf(e.stderr, "Run %s has ended.\n", short(info.Run))
+		fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
 		return nil
 	}
 	defer func() { l.Close() }() // the last one
-	f := follower{out: w, errs: e.stderr, since: int64(w.seq)}
+	f := follower{out: w, errs: e.Stderr, since: int64(w.seq)}
 	for {
 		end, err := f.follow(ctx, l)
 		switch {
 		case ctx.Err() != nil:
-			return bySignal(ctx, "")
+			return command.BySignal(ctx, "")
 		case f.failed != nil:
-			return environmentf("%v", f.failed)
+			return command.Environmentf("%v", f.failed)
 		case end != nil:
-			fmt.Fprintf(e.stderr, "Run %s has ended.\n", short(info.Run))
+			fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
 			return nil
 		case err != nil:
 			return notConnected(l.info, err)
@@ -166,26 +167,26 @@ func (e env) printLog(path string) (found bool, err error) {
 		return false, err
 	}
 	defer f.Close()
-	_, err = io.Copy(e.stdout, f)
+	_, err = io.Copy(e.Stdout, f)
 	return true, err
 }
 
 // followLog prints the log of a live run to its end.
 func (e env) followLog(ctx context.Context, store *runs, info journal.Info) error {
-	outliveReaders()
-	ctx, stop := interruptible(ctx, false)
+	command.OutliveReaders()
+	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()
 	dir := store.Dir(info.Run)
 	_, err := e.printLog(filepath.Join(dir, crashlog.LogName+".1"))
 	if err == nil {
-		err = crashlog.Follow(ctx, dir, e.stdout, func() bool { return store.Player(info.Run) != 0 })
+		err = crashlog.Follow(ctx, dir, e.Stdout, func() bool { return store.Player(info.Run) != 0 })
 	}
 	switch {
 	case ctx.Err() != nil:
-		return bySignal(ctx, "")
+		return command.BySignal(ctx, "")
 	case err != nil:
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
-	fmt.Fprintf(e.stderr, "Run %s has ended.\n", short(info.Run))
+	fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -78,9 +79,9 @@ func (e env) manCommand() *cli.Command {
 			"~/.local/share/man/man1/arbiter.1",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return usagef("man takes no argument: leave out %s", c.Args().First())
+				return command.Usagef("man takes no argument: leave out %s", c.Args().First())
 			}
-			return manual.Roff(e.stdout, c.App, preface, version())
+			return manual.Roff(e.Stdout, c.App, preface, command.Version())
 		},
 	}
 }
@@ -102,7 +103,7 @@ func helps(app *cli.App, line []string) (manual.Command, bool, error) {
 		if meant := manual.Meant(about.Args[0], known); meant != "" {
 			hint = meant
 		}
-		return about.Command, true, usagef("%s has no command %q; %s", about.Command.Name(), about.Args[0], hint)
+		return about.Command, true, command.Usagef("%s has no command %q; %s", about.Command.Name(), about.Args[0], hint)
 	}
 	for _, name := range []string{"help", "h"} {
 		if _, asked := h.Given[name]; asked {

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/mcpserver"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -48,14 +49,14 @@ cannot be read; 130, 143 ended by a signal.`),
 func (e env) mcp(c *cli.Context) error {
 	here, err := os.Getwd()
 	if err != nil {
-		return environmentf("working directory: %v", err)
+		return command.Environmentf("working directory: %v", err)
 	}
 	dirs := c.StringSlice("allow-dir")
 	if here != string(filepath.Separator) { // a desktop program starts servers there, which would allow everything
 		dirs = append([]string{here}, dirs...)
 	}
 	if len(dirs) == 0 {
-		return usagef("the server was started in %s: name the directories for runs with --allow-dir DIR", here)
+		return command.Usagef("the server was started in %s: name the directories for runs with --allow-dir DIR", here)
 	}
 	port, err := e.openRunPort(c)
 	if err != nil {
@@ -68,27 +69,27 @@ func (e env) mcp(c *cli.Context) error {
 	state := stateForCommand(port.stateDir)
 	s, err := mcpserver.New(mcpserver.Options{
 		Runs: port, Args: c.Args().Slice(), Dirs: dirs,
-		ModelAnswers: c.Bool("model-answers-permissions"), Version: version(),
+		ModelAnswers: c.Bool("model-answers-permissions"), Version: command.Version(),
 		Line: func(ev contract.Event) string { return ev.ID + ": " + eventtext.Line(ev, nil) },
 		Full: func(ev contract.Event) string {
 			text, _ := eventtext.Text(history.Entry{Event: ev}, nil)
 			return strings.TrimSpace(sanitize.Text(text))
 		},
 		Typed: func(name, run string, args ...string) string {
-			return strings.Join(append([]string{"arbiter", name, short(run)}, args...), " ") + state
+			return strings.Join(append([]string{"arbiter", name, command.ShortID(run)}, args...), " ") + state
 		},
 	})
 	if err != nil {
-		return usagef("--allow-dir: %v", err)
+		return command.Usagef("--allow-dir: %v", err)
 	}
-	ctx, stop := interruptible(c.Context, false)
+	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
-	err = s.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(e.stdin), Writer: keptOpen{e.stdout}})
+	err = s.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(e.Stdin), Writer: keptOpen{e.Stdout}})
 	switch {
 	case ctx.Err() != nil:
-		return bySignal(ctx, "")
+		return command.BySignal(ctx, "")
 	case err != nil:
-		return &exitError{code: contract.ExitFailed, text: "the connection to the MCP client is lost: " + err.Error()}
+		return &command.Error{Code: contract.ExitFailed, Text: "the connection to the MCP client is lost: " + err.Error()}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/mcpserver"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -139,7 +140,7 @@ func TestMCP(t *testing.T) {
 			u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
 			v = u.waitsFor(v, "permission", &told)
 			request := v.Waiting[0]
-			command := "arbiter allow " + short(run) + " " + request.ID
+			command := "arbiter allow " + command.ShortID(run) + " " + request.ID
 			if !strings.Contains(request.Text, "echo it > dawn.txt") || !strings.Contains(request.Answer, command) {
 				t.Errorf("the request: %+v", request)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/internal/memory"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -30,7 +31,7 @@ no such lesson; 5 the workspace or the file cannot be read or written.`
 		Flags: list,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return noSuchCommand(c)
+				return command.NoSuchCommand(c)
 			}
 			return e.listMemory(c)
 		},
@@ -70,7 +71,7 @@ type memoryReport struct {
 
 func (e env) listMemory(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("memory ls takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
+		return command.Usagef("memory ls takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
 	}
 	store, place, err := memoryOf(c)
 	if err != nil {
@@ -79,7 +80,7 @@ func (e env) listMemory(c *cli.Context) error {
 	defer store.Close()
 	m, err := store.Load()
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	if c.Bool("json") {
 		r := memoryReport{place, store.Path(), append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
@@ -88,25 +89,25 @@ func (e env) listMemory(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(e.stdout, escaped(string(raw)))
+		fmt.Fprintln(e.Stdout, escaped(string(raw)))
 		return nil
 	}
-	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(place, 400))
+	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(place, 400))
 	for i, l := range m.Lessons {
 		from := "written by a human"
 		if l.Run != "" {
-			from = "run " + short(l.Run)
+			from = "run " + command.ShortID(l.Run)
 		}
-		fmt.Fprintf(e.stdout, "%3d  %s\n     %s, %s\n", i+1, l.Text, l.Date.Local().Format(time.DateOnly), from)
+		fmt.Fprintf(e.Stdout, "%3d  %s\n     %s, %s\n", i+1, l.Text, l.Date.Local().Format(time.DateOnly), from)
 		if l.Evidence != "" {
-			fmt.Fprintf(e.stdout, "     evidence: %s\n", l.Evidence)
+			fmt.Fprintf(e.Stdout, "     evidence: %s\n", l.Evidence)
 		}
 	}
 	if len(m.Lessons) == 0 {
-		fmt.Fprintln(e.stdout, "No run has reported a lesson here.")
+		fmt.Fprintln(e.Stdout, "No run has reported a lesson here.")
 	}
 	if n := len(m.Outcomes); n > 0 {
-		fmt.Fprintf(e.stdout, "The outcomes of %s are kept, too.\n", words.Count(n, "run"))
+		fmt.Fprintf(e.Stdout, "The outcomes of %s are kept, too.\n", words.Count(n, "run"))
 	}
 	return nil
 }
@@ -114,7 +115,7 @@ func (e env) listMemory(c *cli.Context) error {
 func (e env) removeMemory(c *cli.Context) error {
 	all := c.Bool("all")
 	if all == (c.NArg() > 0) {
-		return usagef("memory rm: give numbers as arbiter memory lists them, or --all")
+		return command.Usagef("memory rm: give numbers as arbiter memory lists them, or --all")
 	}
 	store, _, err := memoryOf(c)
 	if err != nil {
@@ -123,20 +124,20 @@ func (e env) removeMemory(c *cli.Context) error {
 	defer store.Close()
 	if all {
 		if err := store.Clear(); err != nil {
-			return environmentf("%v", err)
+			return command.Environmentf("%v", err)
 		}
-		fmt.Fprintln(e.stdout, "Everything is forgotten.")
+		fmt.Fprintln(e.Stdout, "Everything is forgotten.")
 		return nil
 	}
 	m, err := store.Load()
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	unwanted := map[int]bool{}
 	for _, word := range c.Args().Slice() {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > len(m.Lessons) {
-			return usagef("there is no lesson %q: arbiter memory lists %d", word, len(m.Lessons))
+			return command.Usagef("there is no lesson %q: arbiter memory lists %d", word, len(m.Lessons))
 		}
 		unwanted[n-1] = true
 	}
@@ -147,11 +148,11 @@ func (e env) removeMemory(c *cli.Context) error {
 		}
 	}
 	if err := store.Replace(m.Lessons, kept); err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	for i, l := range m.Lessons {
 		if unwanted[i] {
-			fmt.Fprintln(e.stdout, "Removed: "+l.Text)
+			fmt.Fprintln(e.Stdout, "Removed: "+l.Text)
 		}
 	}
 	return nil
@@ -160,7 +161,7 @@ func (e env) removeMemory(c *cli.Context) error {
 // editMemory has a human edit the lessons. A text that is refused stays in a file that the error names.
 func (e env) editMemory(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("memory edit: give at most one FILE")
+		return command.Usagef("memory edit: give at most one FILE")
 	}
 	store, _, err := memoryOf(c)
 	if err != nil {
@@ -169,34 +170,34 @@ func (e env) editMemory(c *cli.Context) error {
 	defer store.Close()
 	m, err := store.Load()
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	before := memory.Text(m.Lessons)
 	if file := c.Args().First(); file != "" {
-		raw, err := readFile(file, maxSource)
+		raw, err := command.ReadFile(file, command.MaxSource)
 		if err != nil {
-			return usagef("memory edit: read %s: %v", file, withoutPath(err))
+			return command.Usagef("memory edit: read %s: %v", file, command.WithoutPath(err))
 		}
 		before = string(raw)
 	}
 	edited, err := editText(c.Context, "memory.txt", before)
 	if err != nil {
-		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf("%v; nothing was changed", err)}
+		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%v; nothing was changed", err)}
 	}
 	lessons, err := memory.Parse(edited.text, time.Now())
 	if err != nil {
-		return &exitError{code: contract.ExitFailed, text: fmt.Sprintf(
+		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
 			"%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
 			words.Quote(edited.path))}
 	}
 	defer edited.remove()
 	if strings.TrimSpace(edited.text) == strings.TrimSpace(memory.Text(m.Lessons)) {
-		fmt.Fprintln(e.stderr, "Nothing was changed.")
+		fmt.Fprintln(e.Stderr, "Nothing was changed.")
 		return nil
 	}
 	if err := store.Replace(m.Lessons, lessons); err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
-	fmt.Fprintf(e.stderr, "%s kept.\n", words.Count(len(lessons), "lesson"))
+	fmt.Fprintf(e.Stderr, "%s kept.\n", words.Count(len(lessons), "lesson"))
 	return nil
 }

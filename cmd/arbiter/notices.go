@@ -6,21 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
-
-// short is enough of a run's id to name it.
-func short(run string) string {
-	if len(run) > 8 {
-		return run[:8]
-	}
-	return run
-}
-
-// title is what a task is called in lists.
-func title(task string) string {
-	return sanitize.Line(sanitize.Redact(words.Title(task)), 100)
-}
 
 // frontendFlag is the flag that chose the face, with a space behind it.
 func (c choices) frontendFlag() string {
@@ -37,27 +23,27 @@ func (c choices) frontendFlag() string {
 func (e env) printStart(r *runtimeRun) {
 	o := r.choices.Options
 	if r.stage != nil {
-		fmt.Fprintf(e.stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n",
+		fmt.Fprintf(e.Stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n",
 			sanitize.Line(o.Scenario, 100), sanitize.Line(o.CWD, 400))
 	} else if line := r.choices.Trusting.greeting(); line != "" {
-		fmt.Fprintln(e.stderr, line)
+		fmt.Fprintln(e.Stderr, line)
 	}
 	if o.Permissions == "allow-all" {
-		fmt.Fprintln(e.stderr, "WARNING: every agent may run anything without asking (--permissions allow-all).")
+		fmt.Fprintln(e.Stderr, "WARNING: every agent may run anything without asking (--permissions allow-all).")
 	}
 	if r.choices.Sandbox.Mode == sandboxOff && r.stage == nil {
-		fmt.Fprintln(e.stderr,
+		fmt.Fprintln(e.Stderr,
 			"Agents run without a sandbox: their commands can do what you can do (--sandbox on confines them).")
 	}
 	if r.notice != "" {
-		fmt.Fprintln(e.stderr, "arbiter: "+sanitize.Line(r.notice, 1000))
+		fmt.Fprintln(e.Stderr, "arbiter: "+sanitize.Line(r.notice, 1000))
 	}
 }
 
 // tellReports says where crashes are described.
 func (e env) tellReports(r *runtimeRun) {
 	for _, path := range r.reporter.Written() {
-		fmt.Fprintln(e.stderr, "arbiter: a crash report was written to "+path)
+		fmt.Fprintln(e.Stderr, "arbiter: a crash report was written to "+path)
 	}
 }
 
@@ -66,12 +52,12 @@ func (e env) tellReports(r *runtimeRun) {
 // that never reached an agent has none.
 func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	for _, what := range unfinished {
-		fmt.Fprintln(e.stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}
 	e.tellReports(r)
 	if r.stage != nil {
 		for _, p := range r.stage.problems() {
-			fmt.Fprintln(e.stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
+			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}
 	if len(s.Agents) == 0 {
@@ -89,11 +75,11 @@ func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	if err != nil {
 		return // two strings and a number
 	}
-	fmt.Fprintln(e.stderr, string(raw))
+	fmt.Fprintln(e.Stderr, string(raw))
 	if s.Reached() {
 		next := "To resume: " + resumeLine(r.choices.frontendFlag(), r.choices.Options.Run, r.choices.StateDir)
 		for _, line := range r.receipt(next) {
-			fmt.Fprintln(e.stderr, line)
+			fmt.Fprintln(e.Stderr, line)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
@@ -45,7 +46,7 @@ func (r *runtimeRun) remark(text string) {
 func (r *runtimeRun) notifyWaiting() {
 	if r.notifier != nil {
 		s := r.loop.Snapshot()
-		r.notifier.Look(r.mask(title(s.Task.Text)), inbox.Of(s))
+		r.notifier.Look(r.mask(command.Title(s.Task.Text)), inbox.Of(s))
 	}
 }
 
@@ -59,7 +60,7 @@ func (r *runtimeRun) notifyEnd(end control.RunEnded) {
 	if s.Ending != nil {
 		status = s.Ending.Status
 	}
-	r.notifier.End(r.mask(title(s.Task.Text)), status)
+	r.notifier.End(r.mask(command.Title(s.Task.Text)), status)
 }
 
 func (r *runtimeRun) closeNotifier() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -73,7 +74,7 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 	if strings.ContainsRune(s.Claude, os.PathSeparator) {
 		// The bridge runs in the workspace; a relative path is meant from here.
 		if s.Claude, err = filepath.Abs(s.Claude); err != nil {
-			return usagef("--claude: %v", err)
+			return command.Usagef("--claude: %v", err)
 		}
 	}
 	if s.Options.Env, err = readEnv("env", c.StringSlice("env"), s.Rehearse); err != nil {
@@ -91,10 +92,10 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 	switch s.Options.Workspace.Isolation {
 	case runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone:
 	default:
-		return usagef("--isolation %q: use shared, worktree or clone", s.Options.Workspace.Isolation)
+		return command.Usagef("--isolation %q: use shared, worktree or clone", s.Options.Workspace.Isolation)
 	}
 	if s.Options.Memory != memoryOn && s.Options.Memory != memoryOff {
-		return usagef("--memory %q: use on or off", s.Options.Memory)
+		return command.Usagef("--memory %q: use on or off", s.Options.Memory)
 	}
 	if err := checkAcceptance(s.Options.Accept); err != nil {
 		return err
@@ -166,7 +167,7 @@ func readEnv(flag string, pairs []string, rehearse bool) (map[string]string, err
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || strings.ContainsRune(pair, 0) {
-			return nil, usagef("--%s %q: use NAME=VALUE", flag, pair)
+			return nil, command.Usagef("--%s %q: use NAME=VALUE", flag, pair)
 		}
 		if !rehearse || forRehearsal(name) {
 			env[name] = value
@@ -184,7 +185,7 @@ func readArbiterEnv(c *cli.Context, rehearse bool) (map[string]string, error) {
 	env, err := readEnv("arbiter-env", pairs, rehearse)
 	for _, name := range []string{"HOME", "CLAUDE_CONFIG_DIR"} {
 		if _, ok := env[name]; ok && err == nil {
-			return nil, usagef("--arbiter-env %s: the sessions of all agents are kept in one place: use --env, which "+
+			return nil, command.Usagef("--arbiter-env %s: the sessions of all agents are kept in one place: use --env, which "+
 				"is for all of them", name)
 		}
 	}
@@ -207,7 +208,7 @@ func readCaps(pairs []string) (map[string]int, error) {
 		model, number, ok := strings.Cut(pair, "=")
 		n, err := strconv.Atoi(strings.TrimSpace(number))
 		if model = strings.TrimSpace(model); !ok || model == "" || err != nil || n < 0 {
-			return nil, usagef("--context-tokens-for %q: use MODEL=N, such as claude-haiku-4-5=120000", pair)
+			return nil, command.Usagef("--context-tokens-for %q: use MODEL=N, such as claude-haiku-4-5=120000", pair)
 		}
 		if caps == nil {
 			caps = map[string]int{}
@@ -229,54 +230,54 @@ func checkLimits(o runconfig.Options) error {
 		{"max-exchanges", o.MaxExchanges, 2}, {"context-tokens", o.ContextTokens, 0},
 	} {
 		if n.value < n.least {
-			return usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
+			return command.Usagef("--%s %d: must be at least %d", n.name, n.value, n.least)
 		}
 	}
 	if o.ContextWarn <= 0 || o.ContextWarn > o.ContextCritical || o.ContextCritical > 100 {
-		return usagef("--context-warn %g, --context-critical %g: use percentages with 0 < warn ≤ critical ≤ 100",
+		return command.Usagef("--context-warn %g, --context-critical %g: use percentages with 0 < warn ≤ critical ≤ 100",
 			o.ContextWarn, o.ContextCritical)
 	}
 	if o.MaxCostUSD < 0 {
-		return usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
+		return command.Usagef("--max-cost %g: must not be negative", o.MaxCostUSD)
 	}
 	if o.MaxCostPerAgent < 0 {
-		return usagef("--max-cost-per-agent %g: must not be negative", o.MaxCostPerAgent)
+		return command.Usagef("--max-cost-per-agent %g: must not be negative", o.MaxCostPerAgent)
 	}
 	if o.MaxCostPerDay < 0 {
-		return usagef("--max-cost-per-day %g: must not be negative", o.MaxCostPerDay)
+		return command.Usagef("--max-cost-per-day %g: must not be negative", o.MaxCostPerDay)
 	}
 	if o.QuotaReserve < 0 || o.QuotaReserve >= 100 {
-		return usagef("--quota-reserve %g: use a percentage from 0 to less than 100", o.QuotaReserve)
+		return command.Usagef("--quota-reserve %g: use a percentage from 0 to less than 100", o.QuotaReserve)
 	}
 	if o.MaxWait < 0 {
-		return usagef("--max-wait %s: must not be negative", o.MaxWait)
+		return command.Usagef("--max-wait %s: must not be negative", o.MaxWait)
 	}
 	if o.MaxMemory < 0 {
-		return usagef("--max-memory %d: must not be negative", o.MaxMemory>>20)
+		return command.Usagef("--max-memory %d: must not be negative", o.MaxMemory>>20)
 	}
 	if o.MaxOutput < 0 {
-		return usagef("--max-output %d: must not be negative", o.MaxOutput>>20)
+		return command.Usagef("--max-output %d: must not be negative", o.MaxOutput>>20)
 	}
 	if o.WatchEvery < 100*time.Millisecond {
-		return usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
+		return command.Usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
 	}
 	if o.QuietAfter != 0 && o.QuietAfter < time.Second {
-		return usagef("--quiet-after %s: must be at least 1s, or 0 to tell nothing", o.QuietAfter)
+		return command.Usagef("--quiet-after %s: must be at least 1s, or 0 to tell nothing", o.QuietAfter)
 	}
 	if o.Timeout < 0 {
-		return usagef("--timeout %s: must not be negative", o.Timeout)
+		return command.Usagef("--timeout %s: must not be negative", o.Timeout)
 	}
 	if o.CheckTimeout != -1 && (o.CheckTimeout < time.Second || o.CheckTimeout > time.Hour) {
-		return usagef("--check-timeout %s: must be between 1s and 1h, or 0 to run no checks", o.CheckTimeout)
+		return command.Usagef("--check-timeout %s: must be between 1s and 1h, or 0 to run no checks", o.CheckTimeout)
 	}
 	if o.PermissionWait <= 0 {
-		return usagef("--permission-wait %s: must be greater than 0", o.PermissionWait)
+		return command.Usagef("--permission-wait %s: must be greater than 0", o.PermissionWait)
 	}
 	if o.Lease < hosts.MinLease || o.Lease > hosts.MaxLease {
-		return usagef("--lease %s: must be between %s and %s", o.Lease, hosts.MinLease, hosts.MaxLease)
+		return command.Usagef("--lease %s: must be between %s and %s", o.Lease, hosts.MinLease, hosts.MaxLease)
 	}
 	if o.StartTimeout < time.Second || o.StartTimeout > 90*time.Second {
-		return usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)
+		return command.Usagef("--start-timeout %s: must be between 1s and 90s", o.StartTimeout)
 	}
 	return nil
 }
@@ -284,13 +285,13 @@ func checkLimits(o runconfig.Options) error {
 // checkAcceptance checks the commands of --accept as the run will take them.
 func checkAcceptance(commands []string) error {
 	var criteria acceptance.State
-	for _, command := range commands {
-		if strings.TrimSpace(command) == "" {
-			return usagef("--accept is empty: give a command")
+	for _, line := range commands {
+		if strings.TrimSpace(line) == "" {
+			return command.Usagef("--accept is empty: give a command")
 		}
-		err := criteria.HumanAdds(acceptance.Given{Command: command}, acceptance.FromFlag)
+		err := criteria.HumanAdds(acceptance.Given{Command: line}, acceptance.FromFlag)
 		if err != nil {
-			return usagef("--accept %.100q: %v", command, err)
+			return command.Usagef("--accept %.100q: %v", line, err)
 		}
 	}
 	return nil

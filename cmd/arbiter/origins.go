@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
 // origins names for each setting that is given where its value stands, as errors name it: --NAME, $VARIABLE, or
@@ -55,14 +57,14 @@ func (s setting) holds(c *cli.Context, text string) bool {
 // placed returns the error of a wrong value with the place where the value stands, in place of the flag that nobody
 // gave.
 func (o origins) placed(err error) error {
-	var wrong *exitError
-	if !errors.As(err, &wrong) || !strings.HasPrefix(wrong.text, "--") {
+	var wrong *command.Error
+	if !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Text, "--") {
 		return err
 	}
-	name, problem, ok := strings.Cut(wrong.text[2:], " ")
+	name, problem, ok := strings.Cut(wrong.Text[2:], " ")
 	at := o[strings.TrimRight(name, ":,")]
 	if !ok || at == "" || at == "--"+name {
 		return err
 	}
-	return &exitError{wrong.code, fmt.Sprintf("%s %s", at, problem), wrong.cause}
+	return &command.Error{Code: wrong.Code, Text: fmt.Sprintf("%s %s", at, problem), Cause: wrong.Cause}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -14,7 +15,7 @@ const permitArgs = "[RUN] [REQUEST|all]"
 
 func permitFlags(scope, rule string, more ...cli.Flag) []cli.Flag {
 	return append(more, &cli.StringFlag{Name: "for", Value: contract.ScopeOnce, Usage: scope},
-		&cli.StringFlag{Name: "rule", Usage: rule}, jsonFlag(), stateDirFlag())
+		&cli.StringFlag{Name: "rule", Usage: rule}, command.JSONFlag(), stateDirFlag())
 }
 
 func (e env) allowCommand() *cli.Command {
@@ -65,13 +66,13 @@ func checkPermit(c *cli.Context, behavior string) error {
 	}
 	switch {
 	case c.NArg() > 2:
-		return usagef("%s: give at most one RUN and one REQUEST, or all", behavior)
+		return command.Usagef("%s: give at most one RUN and one REQUEST, or all", behavior)
 	case slices.Contains(c.Args().Slice(), ""):
-		return usagef("%s: an argument is empty", behavior)
+		return command.Usagef("%s: an argument is empty", behavior)
 	case behavior == bridge.Deny && scope == contract.ScopeAlways:
-		return usagef("deny --for always: a denial ends with its run; start later runs with --deny RULE")
+		return command.Usagef("deny --for always: a denial ends with its run; start later runs with --deny RULE")
 	case c.String("rule") != "" && scope == contract.ScopeOnce:
-		return usagef("--rule needs --for run or always")
+		return command.Usagef("--rule needs --for run or always")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
@@ -49,18 +50,18 @@ func (e env) permit(c *cli.Context, behavior string) error {
 		}
 		answers = append(answers, a)
 		if !a.Accepted && request != allRequests || !a.Accepted && l.stillOpen(c.Context, r.Request) {
-			failed = usagef("run %s: %s", short(l.info.Run), a.Message)
+			failed = command.Usagef("run %s: %s", command.ShortID(l.info.Run), a.Message)
 		} else if !c.Bool("json") {
-			fmt.Fprintf(e.stderr, "Run %s: %s\n", short(l.info.Run), sanitize.Line(a.Message, 300))
+			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.info.Run), sanitize.Line(a.Message, 300))
 		}
 	}
 	if c.Bool("json") {
-		err = json.NewEncoder(e.stdout).Encode(struct {
+		err = json.NewEncoder(e.Stdout).Encode(struct {
 			Run     string         `json:"run"`
 			Answers []permitAnswer `json:"answers"`
 		}{l.info.Run, answers})
 	} else if len(list) == 0 {
-		fmt.Fprintf(e.stderr, "No permission request is open in run %s.\n", short(l.info.Run))
+		fmt.Fprintf(e.Stderr, "No permission request is open in run %s.\n", command.ShortID(l.info.Run))
 	}
 	if failed != nil {
 		return failed
@@ -94,7 +95,7 @@ func connectForRequest(c *cli.Context) (l *connection, request string, err error
 func openRequests(l *connection, named string) ([]contract.PermissionRequest, error) {
 	items, err := inboxOf(l.status)
 	if err != nil {
-		return nil, environmentf("%v", err)
+		return nil, command.Environmentf("%v", err)
 	}
 	var open, found []contract.PermissionRequest
 	var ids []string
@@ -110,24 +111,24 @@ func openRequests(l *connection, named string) ([]contract.PermissionRequest, er
 			found = append(found, *i.Request)
 		}
 	}
-	run := short(l.info.Run)
+	run := command.ShortID(l.info.Run)
 	switch {
 	case named == allRequests:
 		return open, nil
 	case len(found) == 1:
 		return found, nil
 	case len(open) == 0 && named == "":
-		return nil, usagef("no permission request is open in run %s", run)
+		return nil, command.Usagef("no permission request is open in run %s", run)
 	case len(open) == 0:
-		return nil, usagef("no permission request %q is open in run %s, nor any other", named, run)
+		return nil, command.Usagef("no permission request %q is open in run %s, nor any other", named, run)
 	case len(found) == 0:
-		return nil, usagef("no permission request %q is open in run %s: use one of %s", named, run,
+		return nil, command.Usagef("no permission request %q is open in run %s: use one of %s", named, run,
 			strings.Join(ids, ", "))
 	case named == "":
-		return nil, usagef("several permission requests are open in run %s: name one of %s, or all", run,
+		return nil, command.Usagef("several permission requests are open in run %s: name one of %s, or all", run,
 			strings.Join(ids, ", "))
 	}
-	return nil, usagef("%q fits several permission requests of run %s: %s", named, run, strings.Join(ids, ", "))
+	return nil, command.Usagef("%q fits several permission requests of run %s: %s", named, run, strings.Join(ids, ", "))
 }
 
 // answer answers one request.

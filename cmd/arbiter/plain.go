@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -98,7 +99,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 	s := r.(*session)
 	s.doing, s.times = doing, times
 	if s.process != nil {
-		fmt.Fprint(p.env.stderr, s.process.Notices)
+		fmt.Fprint(p.env.Stderr, s.process.Notices)
 	}
 	return plainRun{s, p}, nil
 }
@@ -181,7 +182,7 @@ func init() { // not at once: help leads back to it
 		},
 		"focus": played(plainFocus),
 		"logbook": played(func(l *session, _ editor.Command) string {
-			run := short(l.ID()) + l.stateFlag
+			run := command.ShortID(l.ID()) + l.stateFlag
 			return "In another terminal, arbiter logs -f " + run + " tells the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
@@ -205,7 +206,7 @@ func init() { // not at once: help leads back to it
 		"deny":   permit,
 		"attach": played(func(l *session, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
-				short(l.ID()) + l.stateFlag
+				command.ShortID(l.ID()) + l.stateFlag
 		}),
 	}
 }
@@ -273,18 +274,18 @@ func (e env) plain(c choices) error {
 	h.leave, h.atTerminal = cancel, term.IsTerminal(int(os.Stdin.Fd()))
 	stop := h.handleSignals(cancel, nil)
 	defer stop()
-	failed := f.Run(ctx, e.stdin, e.stdout, h)
+	failed := f.Run(ctx, e.Stdin, e.Stdout, h)
 	outcome := h.end("INT")
-	var exit *exitError
+	var exit *command.Error
 	switch {
 	case errors.Is(failed, plain.ErrNoTask):
-		return usagef("there is no task: give --task or a requirements file, or type the task")
+		return command.Usagef("there is no task: give --task or a requirements file, or type the task")
 	case errors.As(failed, &exit):
 		return exit
 	case failed != nil:
-		return &exitError{code: cmp.Or(outcome.Exit, contract.ExitFailed), text: failed.Error()}
+		return &command.Error{Code: cmp.Or(outcome.Exit, contract.ExitFailed), Text: failed.Error()}
 	case outcome.Exit == contract.ExitComplete:
 		return nil
 	}
-	return &exitError{code: outcome.Exit, text: outcome.Text}
+	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
 }

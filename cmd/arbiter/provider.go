@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -40,8 +41,8 @@ func (s *choices) readProvider(c *cli.Context) error {
 		p.Name = ""
 	}
 	if p.Name != "" && !slices.Contains(providers, p.Name) {
-		return usagef("--decider-provider %q: a decider asks %s; other programs and models are reached through openai "+
-			"and --decider-base-url, if they serve Chat Completions", p.Name, alternatives(providers))
+		return command.Usagef("--decider-provider %q: a decider asks %s; other programs and models are reached through "+
+			"openai and --decider-base-url, if they serve Chat Completions", p.Name, alternatives(providers))
 	}
 	if p.OverHTTP() && (!c.IsSet("decider") || o.Decider == "") {
 		o.Decider = runconfig.DeciderStateless
@@ -57,7 +58,7 @@ func (s *choices) readProvider(c *cli.Context) error {
 	}
 	if !p.OverHTTP() && p.Temperature != nil {
 		if s.given["decider-temperature"] {
-			return usagef("--decider-temperature: Claude Code has no switch for it: use --decider-provider openai or " +
+			return command.Usagef("--decider-temperature: Claude Code has no switch for it: use --decider-provider openai or " +
 				"anthropic, or leave it out")
 		}
 		s.Unused = "the temperature of the configuration is not used: Claude Code has no switch for it; " +
@@ -71,25 +72,25 @@ func checkProvider(o runconfig.Options) error {
 	p := o.Provider
 	switch {
 	case p.MaxTokens < 0 || p.MaxTokens > mostTokens:
-		return usagef("--decider-max-tokens %d: must be between 0 and %d", p.MaxTokens, mostTokens)
+		return command.Usagef("--decider-max-tokens %d: must be between 0 and %d", p.MaxTokens, mostTokens)
 	case p.Temperature != nil && !(*p.Temperature >= 0 && *p.Temperature <= 2):
-		return usagef("--decider-temperature %g: must be between 0 and 2", *p.Temperature)
+		return command.Usagef("--decider-temperature %g: must be between 0 and 2", *p.Temperature)
 	case p.KeyEnv != "" && !variableName.MatchString(p.KeyEnv):
 		// It may be a key by mistake, so it is not repeated.
-		return usagef("--decider-key-env: name the environment variable that holds the key, such as %s, not the key",
+		return command.Usagef("--decider-key-env: name the environment variable that holds the key, such as %s, not the key",
 			cmp.Or(keyVariables[p.Name], "OPENAI_API_KEY"))
 	case !p.OverHTTP() && (p.BaseURL != "" || p.KeyEnv != ""):
-		return usagef("--decider-base-url and --decider-key-env are for --decider-provider openai and anthropic: " +
+		return command.Usagef("--decider-base-url and --decider-key-env are for --decider-provider openai and anthropic: " +
 			"name one; Claude Code has a login of its own")
 	}
 	if !p.OverHTTP() {
 		return nil
 	}
 	if err := modelapi.CheckBaseURL(p.BaseURL, keyVariable(p) != ""); err != nil {
-		return usagef("--decider-base-url %v", err)
+		return command.Usagef("--decider-base-url %v", err)
 	}
 	if modelOf(o) == "" {
-		return usagef("--decider-base-url %s: name a model of that server with --decider-model", p.BaseURL)
+		return command.Usagef("--decider-base-url %s: name a model of that server with --decider-model", p.BaseURL)
 	}
 	return nil
 }
@@ -122,13 +123,13 @@ func openProvider(o runconfig.Options, rehearsal *stage) (*modelapi.Client, erro
 	case c.KeyName != "":
 		c.Key = modelapi.NewKey(os.Getenv(c.KeyName))
 		if c.Key.Empty() {
-			return nil, environmentf("--decider-provider %s: the environment variable %s is not set or empty: set it "+
+			return nil, command.Environmentf("--decider-provider %s: the environment variable %s is not set or empty: set it "+
 				"to the API key, or name another variable with --decider-key-env", p.Name, c.KeyName)
 		}
 	}
 	client, err := modelapi.New(c)
 	if err != nil {
-		return nil, environmentf("decider: %v", err)
+		return nil, command.Environmentf("decider: %v", err)
 	}
 	return client, nil
 }

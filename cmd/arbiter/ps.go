@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -23,7 +24,7 @@ many things wait for you. A run that does not answer within 2 s, or refuses to, 
 reason. With --json, it prints an array of objects such as arbiter status --json prints.
 
 Exit codes: 0 listed, also if there is none; 2 bad usage; 5 the state directory cannot be read.`),
-		Flags:  []cli.Flag{jsonFlag(), stateDirFlag()},
+		Flags:  []cli.Flag{command.JSONFlag(), stateDirFlag()},
 		Action: e.ps,
 	}
 }
@@ -31,7 +32,7 @@ Exit codes: 0 listed, also if there is none; 2 bad usage; 5 the state directory 
 // ps is `arbiter ps`.
 func (e env) ps(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("ps takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("ps takes no argument: leave out %s", c.Args().First())
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -49,20 +50,22 @@ func (e env) ps(c *cli.Context) error {
 	}
 	asked.Wait()
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(reports)
+		return json.NewEncoder(e.Stdout).Encode(reports)
 	}
 	if len(reports) == 0 {
-		fmt.Fprintln(e.stderr, "No run is live.")
+		fmt.Fprintln(e.Stderr, "No run is live.")
 		return nil
 	}
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATE\tAGENTS\tWAITING\tCOST\tBEGAN\tDIRECTORY\tTASK")
 	for _, r := range reports {
 		if r.Problem != "" {
-			fmt.Fprintf(w, "%s\t%s\t\t\t\t\t%s\n", short(r.Run), sanitize.Line(r.Problem, 60), sanitize.Line(r.CWD, 60))
+			fmt.Fprintf(w, "%s\t%s\t\t\t\t\t%s\n", command.ShortID(r.Run), sanitize.Line(r.Problem, 60), sanitize.Line(r.CWD,
+				60))
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s\n", short(r.Run), r.stands(), r.working(), len(r.Agents),
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s\n", command.ShortID(r.Run), r.stands(), r.working(),
+			len(r.Agents),
 			len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal), r.Began.Local().Format(time.DateTime),
 			sanitize.Line(r.CWD, 60), sanitize.Line(r.Title, 60))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/editor"
@@ -79,7 +80,7 @@ func shellWords(line string) []string {
 
 // recorded is arbiter with commands that only say that they were reached.
 func recorded(reached *string) *cli.App {
-	app := env{stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}}.app()
+	app := env{command.Env{Stdin: strings.NewReader(""), Stdout: &strings.Builder{}, Stderr: &strings.Builder{}}}.app()
 	app.Action = func(*cli.Context) error { *reached = "arbiter"; return nil }
 	for _, c := range app.Commands {
 		for _, c := range append([]*cli.Command{c}, c.Subcommands...) {
@@ -272,7 +273,7 @@ func (w written) notRun() bool {
 func TestWrittenLinesAreRun(t *testing.T) {
 	first := start(t, nil, "--json", "--no-input", "--stand-in", "--scenario", "workflow", "--task", "Weave")
 	first.finish(contract.ExitComplete)
-	run := short(collect[contract.Session](first)[0].Session)
+	run := command.ShortID(collect[contract.Session](first)[0].Session)
 	for name, text := range map[string]string{"REQUIREMENTS.md": "Build it.\n", "run.audit": ""} {
 		if err := os.WriteFile(filepath.Join(first.cmd.Dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/memory"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -52,7 +53,7 @@ func (r *runtimeRun) remember(s *supervisor.State) error {
 	var lessons []memory.Lesson
 	for _, l := range s.Task.Lessons {
 		lessons = append(lessons, memory.Lesson{
-			Text: l.Text, Evidence: l.Evidence, Run: short(s.Options.Run), Date: now,
+			Text: l.Text, Evidence: l.Evidence, Run: command.ShortID(s.Options.Run), Date: now,
 		})
 	}
 	if len(lessons) > 0 {

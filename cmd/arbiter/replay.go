@@ -6,29 +6,30 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // replay prints what the run's faces were told, line for line.
 func (e env) replay(c *cli.Context) error {
 	if c.Bool("decisions") && c.Bool("screen") {
-		return usagef("replay: use either --screen or --decisions")
+		return command.Usagef("replay: use either --screen or --decisions")
 	}
 	if c.Bool("decisions") {
 		return e.replayDecisions(c)
 	}
 	if c.Bool("json") || c.IsSet("only") {
-		return usagef("replay: --json and --only need --decisions; without it, replay always prints JSON lines")
+		return command.Usagef("replay: --json and --only need --decisions; without it, replay always prints JSON lines")
 	}
 	pace := c.Float64("pace")
 	if c.Bool("screen") && pace > 0 {
-		return usagef("replay: --pace is for printed events; the keys + and - change the pace of the screen")
+		return command.Usagef("replay: --pace is for printed events; the keys + and - change the pace of the screen")
 	}
 	if c.NArg() != 1 {
-		return usagef("replay: give one RUN; arbiter sessions lists the runs")
+		return command.Usagef("replay: give one RUN; arbiter sessions lists the runs")
 	}
 	if pace < 0 {
-		return usagef("--pace %g: must not be negative", pace)
+		return command.Usagef("--pace %g: must not be negative", pace)
 	}
 	store, info, err := openRun(c)
 	if err != nil {
@@ -43,10 +44,10 @@ func (e env) replay(c *cli.Context) error {
 	if c.Bool("screen") {
 		return e.replayScreen(c, store, info, log)
 	}
-	p := eventPlayer{w: e.stdout, pace: pace}
+	p := eventPlayer{w: e.Stdout, pace: pace}
 	health, err := log.Each(c.Context, eventlog.Position{}, p.take)
 	if err != nil {
-		return environmentf("replay run %s: %v", short(info.Run), err)
+		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
 	}
 	e.tellDamage(health)
 	return nil

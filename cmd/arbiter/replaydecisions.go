@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -71,7 +72,7 @@ type replayTally struct {
 // replayDecisions asks again.
 func (e env) replayDecisions(c *cli.Context) error {
 	if c.NArg() != 1 || c.IsSet("pace") {
-		return usagef("replay --decisions: give one RUN, and no --pace")
+		return command.Usagef("replay --decisions: give one RUN, and no --pace")
 	}
 	only, err := numbers(c.String("only"))
 	if err != nil {
@@ -88,11 +89,11 @@ func (e env) replayDecisions(c *cli.Context) error {
 	}
 	for _, n := range only {
 		if !slices.ContainsFunc(list, func(r decisionlog.Decision) bool { return r.Number == n }) {
-			return usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)",
-				short(info.Run), n, short(info.Run), stateForCommand(store.root))
+			return command.Usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)",
+				command.ShortID(info.Run), n, command.ShortID(info.Run), stateForCommand(store.root))
 		}
 	}
-	ctx, stop := interruptible(c.Context, false)
+	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	o, err := e.openDecider(ctx, c)
 	if err != nil {
@@ -111,7 +112,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 			continue
 		}
 		d, err := o.ask(ctx, q)
-		var exit *exitError
+		var exit *command.Error
 		if errors.As(err, &exit) {
 			return err
 		}
@@ -125,8 +126,9 @@ func (e env) replayDecisions(c *cli.Context) error {
 		return err
 	}
 	// A test that tests nothing has not passed.
-	return usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide --explain "+
-		"%s%s lists them)", short(info.Run), t.Skipped, short(info.Run), stateForCommand(store.root))
+	return command.Usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide "+
+		"--explain %s%s lists them)", command.ShortID(info.Run), t.Skipped, command.ShortID(info.Run),
+		stateForCommand(store.root))
 }
 
 // judge compares and counts.
@@ -149,19 +151,19 @@ func (t *replayTally) judge(x redecision, now decider.Decision, err error) redec
 
 func (e env) printRedecision(c *cli.Context, x redecision) error {
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(x)
+		return json.NewEncoder(e.Stdout).Encode(x)
 	}
 	if x.Same {
 		return nil
 	}
-	fmt.Fprintf(e.stdout, "%d %s (record %d)\n", x.Number, sanitize.Line(string(x.Point), 20), x.Record)
+	fmt.Fprintf(e.Stdout, "%d %s (record %d)\n", x.Number, sanitize.Line(string(x.Point), 20), x.Record)
 	line := func(name string, d decider.Decision) {
-		fmt.Fprintf(e.stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(decisionlog.Text(d), 60),
+		fmt.Fprintf(e.Stdout, "  %-9s %s (%s): %s\n", name, sanitize.Line(decisionlog.Text(d), 60),
 			sanitize.Line(string(d.Source), 20), sanitize.Line(d.Reason, 300))
 	}
 	line("recorded", x.Recorded)
 	if x.Now == nil {
-		fmt.Fprintf(e.stdout, "  %-9s none: %s\n", "now", sanitize.Line(x.Failed, 300))
+		fmt.Fprintf(e.Stdout, "  %-9s none: %s\n", "now", sanitize.Line(x.Failed, 300))
 		return nil
 	}
 	line("now", *x.Now)
@@ -170,15 +172,15 @@ func (e env) printRedecision(c *cli.Context, x redecision) error {
 
 func (e env) printTally(c *cli.Context, t replayTally) error {
 	if c.Bool("json") {
-		if err := json.NewEncoder(e.stdout).Encode(t); err != nil {
+		if err := json.NewEncoder(e.Stdout).Encode(t); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(e.stdout, "%s: %d asked, %d the same, %d differ, %d failed; %d skipped; $%.4f\n",
+		fmt.Fprintf(e.Stdout, "%s: %d asked, %d the same, %d differ, %d failed; %d skipped; $%.4f\n",
 			t.Decider, t.Asked, t.Same, t.Differ, t.Failed, t.Skipped, t.CostUSD)
 	}
 	if t.Differ+t.Failed > 0 {
-		return &exitError{code: contract.ExitFailed}
+		return &command.Error{Code: contract.ExitFailed}
 	}
 	return nil
 }
@@ -192,7 +194,7 @@ func numbers(list string) ([]int, error) {
 		}
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
-			return nil, usagef("--only %q: use numbers of decisions, separated by commas", list)
+			return nil, command.Usagef("--only %q: use numbers of decisions, separated by commas", list)
 		}
 		found = append(found, n)
 	}

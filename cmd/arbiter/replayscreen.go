@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -25,12 +26,12 @@ func replayScreenFlags() []cli.Flag {
 // replayScreen plays a run again on the full screen.
 func (e env) replayScreen(c *cli.Context, store *runs, info journal.Info, log *eventlog.Log) error {
 	if problem := noScreen(); problem != "" {
-		return usagef("cannot show the screen: %s; leave out --screen to print the events", problem)
+		return command.Usagef("cannot show the screen: %s; leave out --screen to print the events", problem)
 	}
-	look := screenSettings{Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv),
+	look := screenSettings{Theme: c.String("theme"), ASCII: c.Bool("ascii") || !command.SpeaksUTF8(os.Getenv),
 		Still: c.Bool("reduced-motion"), Mouse: !c.Bool("no-mouse"), OnHangup: hangupLeave}
 	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
-		return usagef("--theme %q: %v", look.Theme, err)
+		return command.Usagef("--theme %q: %v", look.Theme, err)
 	}
 	h := newHost(e, choices{Place: info.CWD, StateDir: store.root, Face: look})
 	f, err := tui.New(tui.Options{
@@ -39,7 +40,7 @@ func (e env) replayScreen(c *cli.Context, store *runs, info journal.Info, log *e
 		Scratch: store.root, Painting: painting,
 	})
 	if err != nil {
-		return environmentf("%v; leave out --screen to print the events", err)
+		return command.Environmentf("%v; leave out --screen to print the events", err)
 	}
 	return e.playScreen(h, f)
 }

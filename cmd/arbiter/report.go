@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -57,11 +58,11 @@ func (e env) report(c *cli.Context) error {
 	format := report.Format(c.String("format"))
 	switch {
 	case c.NArg() > 1:
-		return usagef("report: give at most one RUN")
+		return command.Usagef("report: give at most one RUN")
 	case !slices.Contains(report.Formats(), format):
-		return usagef("--format %s: use markdown, html, json, junit or github", format)
+		return command.Usagef("--format %s: use markdown, html, json, junit or github", format)
 	case c.IsSet("output") && strings.TrimSpace(c.String("output")) == "":
-		return usagef("--output is empty: name a file")
+		return command.Usagef("--output is empty: name a file")
 	}
 	var r *report.Report
 	var err error
@@ -84,11 +85,11 @@ func (e env) report(c *cli.Context) error {
 	}
 	file := c.String("output")
 	if file == "" || file == "-" {
-		_, err := e.stdout.Write(text.Bytes())
+		_, err := e.Stdout.Write(text.Bytes())
 		return err
 	}
-	if err := writeOutput(file, text.Bytes()); err != nil {
-		return environmentf("write %s: %v", file, withoutPath(err))
+	if err := command.WriteOutput(file, text.Bytes()); err != nil {
+		return command.Environmentf("write %s: %v", file, command.WithoutPath(err))
 	}
 	return nil
 }
@@ -100,8 +101,8 @@ func tellGitHub(r *report.Report) error {
 		if file == "" {
 			continue
 		}
-		if err := appendTo(file, []byte(text())); err != nil {
-			return environmentf("%s: write %s: %v", name, file, withoutPath(err))
+		if err := command.AppendTo(file, []byte(text())); err != nil {
+			return command.Environmentf("%s: write %s: %v", name, file, command.WithoutPath(err))
 		}
 	}
 	return nil
@@ -120,7 +121,7 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 	}
 	r, health, err := reportOf(c.Context, store, info)
 	if err != nil {
-		return nil, environmentf("report of run %s: %v", short(info.Run), err)
+		return nil, command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}
 	e.tellDamage(health)
 	if n := len(audit.Damage(health)); n > 0 {
@@ -186,14 +187,14 @@ func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask f
 // reportOfStream makes the report of events on stdin.
 func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 	collector := report.NewCollector(secrets.Masker(nil))
-	lines := jsonl.NewLineReader(e.stdin, 0)
+	lines := jsonl.NewLineReader(e.Stdin, 0)
 	taken, torn, ended := 0, false, false
 	for n := 1; !ended && ctx.Err() == nil; n++ {
 		next, err := lines.Next()
 		if ended = errors.Is(err, io.EOF); ended {
 			next, _ = lines.Splitter.Flush()
 		} else if err != nil {
-			return nil, environmentf("read stdin: %v", err)
+			return nil, command.Environmentf("read stdin: %v", err)
 		}
 		line := next.Data
 		if n == 1 {
@@ -202,7 +203,7 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case next.Oversize:
-			return nil, usagef("report -: line %d is too long for an event", n)
+			return nil, command.Usagef("report -: line %d is too long for an event", n)
 		case len(line) == 0:
 			continue
 		}
@@ -211,12 +212,12 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 			break // its writer was killed
 		}
 		if err != nil {
-			return nil, usagef("report -: line %d is no event of arbiter --json: %v", n, err)
+			return nil, command.Usagef("report -: line %d is no event of arbiter --json: %v", n, err)
 		}
 		taken++
 	}
 	if taken == 0 {
-		return nil, usagef("report -: there are no events on stdin; arbiter --json prints them")
+		return nil, command.Usagef("report -: there are no events on stdin; arbiter --json prints them")
 	}
 	r := collector.Report(interrupted)
 	r.NoChanges("not known: the events tell of no changes")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -46,7 +47,7 @@ func TestReportOfARun(t *testing.T) {
 	for format, want := range map[string]string{
 		"markdown": "\n## Proved\n\n- check of orch-1, passed: `", "html": "<h2>Proved</h2>",
 		"junit":  `<testsuite name="checks" tests="2" failures="0"`,
-		"github": "::notice title=Run " + short(s.run()) + "%3A complete::",
+		"github": "::notice title=Run " + command.ShortID(s.run()) + "%3A complete::",
 	} {
 		if out, _ := s.output(0, "report", s.run(), "--format", format); !strings.Contains(out, want) ||
 			strings.Contains(out, "\n::error") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -62,8 +63,8 @@ func resumeRun(c choices) (*runtimeRun, error) {
 }
 
 func playedElsewhere(run string, pid int) error {
-	return usagef("run %s is still running (process %d): open it with arbiter attach, or end it with arbiter stop",
-		short(run), pid)
+	return command.Usagef("run %s is still running (process %d): open it with arbiter attach, or end it with arbiter stop",
+		command.ShortID(run), pid)
 }
 
 // findRun chooses the run that is meant.
@@ -76,10 +77,10 @@ func findRun(store *journal.Store, c choices) (journal.Info, error) {
 		return info, nil
 	}
 	if !errors.Is(err, journal.ErrNotFound) {
-		return info, environmentf("find the latest run: %v", err)
+		return info, command.Environmentf("find the latest run: %v", err)
 	}
-	return info, usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run of another "+
-		"directory (arbiter sessions lists the runs)", c.Place)
+	return info, command.Usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run "+
+		"of another directory (arbiter sessions lists the runs)", c.Place)
 }
 
 // reachedAgent reports whether a run got far enough to be resumed.
@@ -91,11 +92,11 @@ func oneRun(store *journal.Store, prefix string) (journal.Info, error) {
 	var many *journal.AmbiguousError
 	switch {
 	case errors.As(err, &many):
-		return info, usagef("%q fits several runs: %s; give more of the id", prefix, strings.Join(many.Matches, ", "))
+		return info, command.Usagef("%q fits several runs: %s; give more of the id", prefix, strings.Join(many.Matches, ", "))
 	case errors.Is(err, journal.ErrNotFound):
-		return info, usagef("there is no run %q; arbiter sessions lists the runs", prefix)
+		return info, command.Usagef("there is no run %q; arbiter sessions lists the runs", prefix)
 	case err != nil:
-		return info, environmentf("find run %s: %v", prefix, err)
+		return info, command.Environmentf("find run %s: %v", prefix, err)
 	}
 	return info, nil
 }
@@ -126,9 +127,11 @@ func (r *runtimeRun) reopenJournal() error {
 	case errors.As(err, &held):
 		return playedElsewhere(run, held.PID)
 	case errors.As(err, &version), errors.As(err, &state):
-		return environmentf("run %s was written by another version of arbiter: %v; it was left as it is", short(run), err)
+		return command.Environmentf("run %s was written by another version of arbiter: %v; it was left as it is",
+			command.ShortID(run), err)
 	case err != nil:
-		return environmentf("run %s cannot be taken up: %v (its journal was left as it is)", short(run), err)
+		return command.Environmentf("run %s cannot be taken up: %v (its journal was left as it is)", command.ShortID(run),
+			err)
 	}
 	r.journal = book
 	crashpoint.Here("resume.locked")
@@ -158,9 +161,9 @@ func (r *runtimeRun) tellOf(format string, args ...any) {
 
 // resumeState checks that the run can go on, and settles what it goes on with.
 func (r *runtimeRun) resumeState() error {
-	run, s := short(r.choices.Options.Run), r.resumed
+	run, s := command.ShortID(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
-		return usagef("nothing to resume: run %s has no task, or never got as far as an agent", run)
+		return command.Usagef("nothing to resume: run %s has no task, or never got as far as an agent", run)
 	}
 	t, err := r.trustAgain()
 	if err != nil {
@@ -182,7 +185,7 @@ func (r *runtimeRun) resumeState() error {
 	r.choices.resumeSandbox(s.Options)
 	began := cmp.Or(s.Options.Workspace.Isolation, runconfig.IsolationShared)
 	if now := r.choices.Options.Workspace.Isolation; r.choices.given["isolation"] && now != began {
-		return usagef("run %s began with --isolation %s, and goes on with it: leave out --isolation", run, began)
+		return command.Usagef("run %s began with --isolation %s, and goes on with it: leave out --isolation", run, began)
 	}
 	r.choices.Rehearse = r.choices.Options.Rehearsal
 	r.choices.adopt(t)
@@ -203,8 +206,8 @@ func (r *runtimeRun) resumeState() error {
 	if err := r.choices.refuseRoot(o.Rehearsal); err != nil {
 		return err
 	}
-	if _, err := checkDir(o.CWD); err != nil {
-		return usagef("the workspace of run %s cannot be used: %s: %v", run, o.CWD, err)
+	if _, err := command.CheckDir(o.CWD); err != nil {
+		return command.Usagef("the workspace of run %s cannot be used: %s: %v", run, o.CWD, err)
 	}
 	if err := r.placeSessions(); err != nil {
 		return err
@@ -222,7 +225,7 @@ func (r *runtimeRun) resumeState() error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
 	defer cancel()
 	if err := r.journal.Update(ctx, func(m *journal.Meta) { m.Finished, m.Status = false, "" }); err != nil {
-		return environmentf("run %s: %v", run, err)
+		return command.Environmentf("run %s: %v", run, err)
 	}
 	crashpoint.Here("resume.folded")
 	if s.Ending == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -12,7 +13,7 @@ import (
 func (c *choices) resumeOrBegin() error {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
-		return stateDirProblem(err)
+		return command.StateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := store.Latest(c.Place, reachedAgent)
@@ -20,7 +21,7 @@ func (c *choices) resumeOrBegin() error {
 	case errors.Is(err, journal.ErrNotFound):
 		return nil
 	case err != nil:
-		return environmentf("find the latest run: %v", err)
+		return command.Environmentf("find the latest run: %v", err)
 	}
 	c.Resume, c.Session, c.Options.Task = true, info.Run, ""
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
@@ -16,7 +17,7 @@ import (
 func revertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c contract.Revert) error {
 	if branch, err := r.Commit(ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
 		return refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
-			"are as they were", fileName(c.Path), short(info.Run))
+			"are as they were", fileName(c.Path), command.ShortID(info.Run))
 	}
 	err := runfiles.Revert(ctx, r, changes.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
 	var kept *undo.RefusedError
@@ -26,7 +27,7 @@ func revertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c 
 	case errors.Is(err, workspaces.ErrNoSnapshot):
 		return workError(info, err)
 	case err != nil:
-		return environmentf("revert %s: %v", fileName(c.Path), err)
+		return command.Environmentf("revert %s: %v", fileName(c.Path), err)
 	}
 	return nil
 }

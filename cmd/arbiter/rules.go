@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -19,11 +20,11 @@ func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
 	case policy.ModeAllowAll:
 		if !c.Bool("i-accept-the-risk") {
 			return policy.Policy{},
-				usagef("--permissions allow-all lets every agent run anything without asking: add " +
+				command.Usagef("--permissions allow-all lets every agent run anything without asking: add " +
 					"--i-accept-the-risk to confirm")
 		}
 	default:
-		return policy.Policy{}, usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
+		return policy.Policy{}, command.Usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
 	}
 	return rulesOf(o)
 }
@@ -40,7 +41,7 @@ func rulesOf(o runconfig.Options) (policy.Policy, error) {
 		for _, text := range list.rules {
 			rule, err := policy.ParseRule(text)
 			if err != nil {
-				return p, usagef("--%s %v", list.flag, err)
+				return p, command.Usagef("--%s %v", list.flag, err)
 			}
 			*list.to = append(*list.to, rule)
 		}
@@ -89,6 +90,6 @@ func refuseUser(o runconfig.Options, rehearse bool, uid int) error {
 	if uid != 0 || rehearse || policy.Mode(o.Permissions) != policy.ModeAllowAll || o.Sandbox != nil {
 		return nil
 	}
-	return usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another " +
+	return command.Usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another " +
 		"user, add --sandbox on, or use --permissions ask with --allow rules")
 }

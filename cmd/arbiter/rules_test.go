@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -33,9 +34,9 @@ func TestRootMayNotAllowAll(t *testing.T) {
 		if (err != nil) != tt.refused {
 			t.Errorf("%s: %v", name, err)
 		}
-		var e *exitError
+		var e *command.Error
 		if err != nil &&
-			(!errors.As(err, &e) || e.code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
+			(!errors.As(err, &e) || e.Code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

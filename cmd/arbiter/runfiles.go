@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -34,7 +35,7 @@ func (r *runtimeRun) checkIsolation(ctx context.Context) error {
 	}
 	_, err := workspaces.Open(ctx, workspaces.Options{Dir: o.CWD, Run: o.Run})
 	if err != nil {
-		return environmentf("--isolation %s: %v; or use --isolation %s", o.Workspace.Isolation, err,
+		return command.Environmentf("--isolation %s: %v; or use --isolation %s", o.Workspace.Isolation, err,
 			runconfig.IsolationShared)
 	}
 	return nil

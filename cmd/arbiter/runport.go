@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -28,14 +29,14 @@ var _ runport.Runs = runPort{}
 
 // openRunPort is that of the state directory of a command.
 func (e env) openRunPort(c *cli.Context) (runPort, error) {
-	dir, err := stateDir(c.String("state-dir"))
+	dir, err := command.StateDir(c.String("state-dir"))
 	return runPort{e, dir}, err
 }
 
 func (p runPort) open() (*runs, error) {
 	store, err := journal.OpenStore(p.stateDir)
 	if err != nil {
-		return nil, stateDirProblem(err)
+		return nil, command.StateDirProblem(err)
 	}
 	return &runs{store, p.stateDir}, nil
 }
@@ -49,7 +50,7 @@ func (p runPort) List() ([]journal.Info, error) {
 	defer store.Close()
 	list, err := store.List()
 	if err != nil {
-		return nil, environmentf("list the runs: %v", err)
+		return nil, command.Environmentf("list the runs: %v", err)
 	}
 	return list, nil
 }
@@ -85,7 +86,7 @@ func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control
 // Start implements [runport.Runs].
 func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
 	if s.Run != "" && uuid.Validate(s.Run) != nil {
-		return "", usagef("%q is no id for a run: use a UUID", s.Run)
+		return "", command.Usagef("%q is no id for a run: use a UUID", s.Run)
 	}
 	c, err := p.choices(s.Dir, "", s.Args)
 	if err != nil {
@@ -96,7 +97,7 @@ func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
 		return "", err
 	}
 	if c.Options.Task == "" && !c.Rehearse {
-		return "", usagef("there is no task: say what is to be done")
+		return "", command.Usagef("there is no task: say what is to be done")
 	}
 	c.Options.Run = s.Run
 	started, err := startDetached(ctx, c)
@@ -139,7 +140,7 @@ func (p runPort) Log(run string) (*eventlog.Log, error) {
 	}
 	log, err := store.EventLog(info.Run)
 	if err != nil {
-		return nil, environmentf("event log of run %s: %v", short(info.Run), err)
+		return nil, command.Environmentf("event log of run %s: %v", command.ShortID(info.Run), err)
 	}
 	return log, nil
 }
@@ -147,7 +148,7 @@ func (p runPort) Log(run string) (*eventlog.Log, error) {
 // Report implements [runport.Runs].
 func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) error {
 	if !slices.Contains(report.Formats(), report.Format(format)) {
-		return usagef("%q is no format of a report", format)
+		return command.Usagef("%q is no format of a report", format)
 	}
 	store, err := p.open()
 	if err != nil {
@@ -160,7 +161,7 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 	}
 	r, _, err := reportOf(ctx, store, info)
 	if err != nil {
-		return environmentf("report of run %s: %v", short(info.Run), err)
+		return command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}
 	return report.Write(w, r, report.Format(format))
 }
@@ -176,11 +177,11 @@ func (p runPort) choices(dir, run string, args []string) (choices, error) {
 	app.Action = func(ctx *cli.Context) error {
 		for _, name := range notForClients {
 			if ctx.IsSet(name) {
-				return usagef("--%s is no flag for a run that a client begins", name)
+				return command.Usagef("--%s is no flag for a run that a client begins", name)
 			}
 		}
 		if ctx.NArg() > 0 {
-			return usagef("only flags of a run can be given here: leave out %s", ctx.Args().First())
+			return command.Usagef("only flags of a run can be given here: leave out %s", ctx.Args().First())
 		}
 		err := setForClient(ctx, dir, run, p.stateDir)
 		if err == nil {

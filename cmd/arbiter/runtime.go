@@ -21,6 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
@@ -119,11 +120,12 @@ func newRun(c choices) (*runtimeRun, error) {
 		return nil, err
 	}
 	r.journal, err = r.store.Create(journal.Meta{
-		Run: o.Run, CWD: c.Place, Began: time.Now(), Version: version(), Title: title(o.Task), Rehearsal: c.Rehearse,
+		Run: o.Run, CWD: c.Place, Began: time.Now(), Version: command.Version(), Title: command.Title(o.Task),
+		Rehearsal: c.Rehearse,
 	}, r.journalOptions())
 	if err != nil {
 		r.close()
-		return nil, environmentf("journal: %v", err)
+		return nil, command.Environmentf("journal: %v", err)
 	}
 	if err := r.openServices(script); err != nil {
 		r.close()
@@ -157,7 +159,7 @@ func (r *runtimeRun) journalOptions() journal.Options {
 func (r *runtimeRun) openStore() error {
 	var err error
 	if r.store, err = journal.OpenStore(r.choices.StateDir); err != nil {
-		return stateDirProblem(err)
+		return command.StateDirProblem(err)
 	}
 	told := endStrays(r.store)
 	if _, err := r.store.Prune(kept); err != nil {
@@ -187,12 +189,12 @@ func (r *runtimeRun) lockPlace() error {
 	r.place, err = r.store.LockDir(r.choices.Place, r.choices.Options.Run)
 	var held *journal.HeldError
 	if errors.As(err, &held) {
-		return usagef("another run already works in %s (run %s, process %d): open it with arbiter attach, wait for "+
+		return command.Usagef("another run already works in %s (run %s, process %d): open it with arbiter attach, wait for "+
 			"its end, use another directory (--cwd), or add --share-workspace",
-			r.choices.Place, short(held.Run), held.PID)
+			r.choices.Place, command.ShortID(held.Run), held.PID)
 	}
 	if err != nil {
-		return environmentf("lock %s: %v", r.choices.Place, err)
+		return command.Environmentf("lock %s: %v", r.choices.Place, err)
 	}
 	return r.lockWorkspace(r.choices.Place)
 }
@@ -207,7 +209,7 @@ func (r *runtimeRun) lockScratch() error {
 	defer cancel()
 	if err := r.journal.Update(ctx, func(m *journal.Meta) { m.Workspace = dir }); err != nil {
 		r.close()
-		return environmentf("journal: %v", err)
+		return command.Environmentf("journal: %v", err)
 	}
 	return nil
 }
@@ -218,7 +220,7 @@ func (r *runtimeRun) openServices(script *play) error {
 	var err error
 	r.mask = maskerOf(r.choices.Options, r.choices.Hosts)
 	if r.logFile, err = crashlog.OpenLog(r.journal.Dir(), r.mask); err != nil {
-		return environmentf("log: %v", err)
+		return command.Environmentf("log: %v", err)
 	}
 	r.choices.Options.Log = r.logFile.Path()
 	r.log = r.logFile.Logger(r.choices.Debug)
@@ -250,7 +252,8 @@ func (r *runtimeRun) recorded() runconfig.Options {
 
 // newReporter makes a writer of crash reports into the run's directory.
 func (r *runtimeRun) newReporter() *crashlog.Reporter {
-	return crashlog.NewReporter(crashlog.Options{Dir: r.journal.Dir(), Version: version(), Mask: r.mask, Log: r.log})
+	return crashlog.NewReporter(crashlog.Options{Dir: r.journal.Dir(), Version: command.Version(), Mask: r.mask,
+		Log: r.log})
 }
 
 // ready makes the loop of a run, which tells sink, and opens what others reach it by.

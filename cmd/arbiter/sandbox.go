@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -39,7 +40,7 @@ func readSandbox(c *cli.Context) (confinement, error) {
 	switch s.Mode {
 	case sandboxOff, sandboxAuto, sandboxOn:
 	default:
-		return s, usagef("--sandbox %q: use off, auto or on", s.Mode)
+		return s, command.Usagef("--sandbox %q: use off, auto or on", s.Mode)
 	}
 	for _, list := range []struct {
 		flag string
@@ -49,10 +50,10 @@ func readSandbox(c *cli.Context) (confinement, error) {
 		for _, name := range c.StringSlice(list.flag) {
 			path, err := besideHome(name)
 			if err != nil {
-				return s, usagef("--%s %q: %v", list.flag, name, err)
+				return s, command.Usagef("--%s %q: %v", list.flag, name, err)
 			}
 			if _, err := os.Stat(path); err != nil && list.must {
-				return s, usagef("--%s %s: %v; create it first", list.flag, name, withoutPath(err))
+				return s, command.Usagef("--%s %s: %v; create it first", list.flag, name, command.WithoutPath(err))
 			}
 			*list.to = append(*list.to, path)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -34,9 +35,9 @@ func (e env) playScreen(h *host, f *tui.Frontend) error {
 	}
 	switch {
 	case failed != nil && !h.played():
-		return environmentf("%v; use --plain for lines of text, or --json for scripts", failed)
+		return command.Environmentf("%v; use --plain for lines of text, or --json for scripts", failed)
 	case failed != nil:
-		fmt.Fprintln(e.stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
+		fmt.Fprintln(e.Stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
 	}
 	if outcome.Exit == contract.ExitComplete {
 		return nil
@@ -44,7 +45,7 @@ func (e env) playScreen(h *host, f *tui.Frontend) error {
 	if outcome.Exit == contract.ExitInterrupted && h.signal == "" {
 		outcome.Text = "left before it was done"
 	}
-	return &exitError{code: outcome.Exit, text: outcome.Text}
+	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
 }
 
 // lost notes that the terminal has gone: what runs goes on, or is stopped by [host.end].
@@ -82,19 +83,19 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {
-			fmt.Fprintln(e.stderr, "arbiter: a crash report was written to "+path)
+			fmt.Fprintln(e.Stderr, "arbiter: a crash report was written to "+path)
 		}
 	} else {
-		fmt.Fprintf(e.stderr, "%s\n", fault.Stack)
+		fmt.Fprintf(e.Stderr, "%s\n", fault.Stack)
 	}
-	return &exitError{code: contract.ExitBug, text: fault.Error()}
+	return &command.Error{Code: contract.ExitBug, Text: fault.Error()}
 }
 
 // handleSignals ends the run and leaves the face when the terminal goes, or somebody asks
 // for it.
 func (h *host) handleSignals(leave, last func()) (stop func()) {
-	outliveReaders()
-	return handleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
+	command.OutliveReaders()
+	return command.HandleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
 		if l := h.present(); l != nil {
 			l.haltAtOnce()
 		}
@@ -130,7 +131,7 @@ func (h *host) signalled(name string) {
 func (h *host) find(c choices) (string, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
-		return "", stateDirProblem(err)
+		return "", command.StateDirProblem(err)
 	}
 	defer store.Close()
 	info, err := findRun(store, c)

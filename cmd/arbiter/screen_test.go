@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -248,7 +249,7 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 			if len(runs) != 1 {
 				t.Fatalf("runs %v", runs)
 			}
-			if want := "--resume --session " + short(runs[0]); !strings.Contains(after, want) {
+			if want := "--resume --session " + command.ShortID(runs[0]); !strings.Contains(after, want) {
 				t.Errorf("nothing says %q after it:\n%s", want, after)
 			}
 			told, err := contractLines(h.output("replay", runs[0]))

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/notify"
@@ -40,21 +41,21 @@ const (
 // readScreenSettings reads the settings of the screen.
 func readScreenSettings(c *cli.Context) (screenSettings, error) {
 	f := screenSettings{
-		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !speaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
+		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !command.SpeaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
 		Mouse: !c.Bool("no-mouse"), OnHangup: c.String("on-hangup"),
 		Ritual: c.String("ritual"), Sound: c.String("sound"),
 	}
 	if f.Sound != soundOff && f.Sound != soundOn {
-		return f, usagef("--sound %q: use off or on", f.Sound)
+		return f, command.Usagef("--sound %q: use off or on", f.Sound)
 	}
 	if f.Ritual != ritualFull && f.Ritual != ritualScene && f.Ritual != ritualOff {
-		return f, usagef("--ritual %q: use full, scene or off", f.Ritual)
+		return f, command.Usagef("--ritual %q: use full, scene or off", f.Ritual)
 	}
 	if f.OnHangup != hangupLeave && f.OnHangup != hangupStop {
-		return f, usagef("--on-hangup %q: use leave or stop", f.OnHangup)
+		return f, command.Usagef("--on-hangup %q: use leave or stop", f.OnHangup)
 	}
 	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
-		return f, usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
+		return f, command.Usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
 	}
 	f.Notify.Terminal = notify.Detect(os.Getenv)
 	for word := range strings.SplitSeq(c.String("notify"), ",") {
@@ -62,7 +63,7 @@ func readScreenSettings(c *cli.Context) (screenSettings, error) {
 		if webnotify.IsTarget(word) {
 			target, err := webnotify.Parse(word)
 			if err != nil {
-				return f, usagef("--notify %q: %v", word, err)
+				return f, command.Usagef("--notify %q: %v", word, err)
 			}
 			f.Posts = append(f.Posts, target)
 			continue
@@ -76,21 +77,11 @@ func readScreenSettings(c *cli.Context) (screenSettings, error) {
 			f.Notify.Finished = true
 		case "off", "":
 		default:
-			return f, usagef("--notify %q: use bell, desktop, finished, ntfy:URL and webhook:URL, separated by "+
+			return f, command.Usagef("--notify %q: use bell, desktop, finished, ntfy:URL and webhook:URL, separated by "+
 				"commas, or off", word)
 		}
 	}
 	return f, nil
-}
-
-// speaksUTF8 reports whether the locale does.
-func speaksUTF8(getenv func(string) string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := strings.ToLower(getenv(name)); v != "" {
-			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
-		}
-	}
-	return false
 }
 
 // painting is called before each paint of the screen; of tests.
@@ -99,7 +90,7 @@ var painting func()
 // screenCommand is the full screen.
 func (e env) screenCommand(c choices) error {
 	if problem := noScreen(); problem != "" {
-		return usagef("cannot show the screen: %s; use --plain for lines of text, or --json for scripts", problem)
+		return command.Usagef("cannot show the screen: %s; use --plain for lines of text, or --json for scripts", problem)
 	}
 	if _, err := c.readPlay(); err != nil { // what is wrong with a file is said before a screen hides it
 		return err
@@ -139,7 +130,7 @@ func (e env) screenCommand(c choices) error {
 	}
 	f, err := tui.New(options)
 	if err != nil {
-		return environmentf("%v; use --plain for lines of text, or --json for scripts", err)
+		return command.Environmentf("%v; use --plain for lines of text, or --json for scripts", err)
 	}
 	return e.playScreen(h, f)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -29,7 +30,7 @@ such live run or agent, or refused; 5 arbiter does not answer, or stdin cannot b
 			&cli.StringFlag{Name: "to", Usage: "the `AGENT`, such as orch-1 (default: the Arbiter)"},
 			&cli.StringFlag{Name: "strength", Value: contract.Note, Usage: "`note|steer|stop`: for the agent's next " +
 				"turn, into the running turn, or after interrupting it"},
-			jsonFlag(), stateDirFlag(),
+			command.JSONFlag(), stateDirFlag(),
 		},
 		Action: e.send,
 	}
@@ -39,7 +40,7 @@ such live run or agent, or refused; 5 arbiter does not answer, or stdin cannot b
 func (e env) send(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) == 0 || len(args) > 2 {
-		return usagef("send: give one TEXT, in quotes, or - for stdin; before it, a RUN if you like")
+		return command.Usagef("send: give one TEXT, in quotes, or - for stdin; before it, a RUN if you like")
 	}
 	err := oneOf("strength", c.String("strength"), contract.Note, contract.Steer, contract.Stop)
 	if err != nil {
@@ -50,14 +51,14 @@ func (e env) send(c *cli.Context) error {
 		run = args[0]
 	}
 	if text == "-" {
-		raw, err := io.ReadAll(io.LimitReader(e.stdin, maxSent))
+		raw, err := io.ReadAll(io.LimitReader(e.Stdin, maxSent))
 		if err != nil {
-			return environmentf("stdin: %v", err)
+			return command.Environmentf("stdin: %v", err)
 		}
 		text = strings.TrimRight(string(raw), "\r\n")
 	}
 	if strings.TrimSpace(text) == "" {
-		return usagef("send: the TEXT is empty")
+		return command.Usagef("send: the TEXT is empty")
 	}
 	l, err := connect(c, run, nil)
 	if err != nil {

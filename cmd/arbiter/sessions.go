@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -31,29 +32,27 @@ var kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
 
 func stateDirFlag() cli.Flag { return flagOf("state-dir") }
 
-func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
-
 func (e env) sessionCommands() []*cli.Command {
 	return []*cli.Command{
 		{
 			Name: "sessions", Usage: "list, show, delete, export or import runs",
-			Flags: []cli.Flag{stateDirFlag(), jsonFlag(),
+			Flags: []cli.Flag{stateDirFlag(), command.JSONFlag(),
 				&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 			Action: func(c *cli.Context) error {
 				if c.NArg() > 0 {
-					return noSuchCommand(c)
+					return command.NoSuchCommand(c)
 				}
 				return e.listSessions(c)
 			},
 			Subcommands: []*cli.Command{
 				{
 					Name: "ls", Usage: "list runs, the most recent first", Action: e.listSessions,
-					Flags: []cli.Flag{stateDirFlag(), jsonFlag(),
+					Flags: []cli.Flag{stateDirFlag(), command.JSONFlag(),
 						&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 				},
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "RUN",
-					Flags: []cli.Flag{stateDirFlag(), jsonFlag()}, Action: e.showSession,
+					Flags: []cli.Flag{stateDirFlag(), command.JSONFlag()}, Action: e.showSession,
 				},
 				{
 					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
@@ -97,13 +96,13 @@ type runs struct {
 func (r runs) Dir(run string) string { return filepath.Join(r.root, "runs", run) }
 
 func openRuns(c *cli.Context) (*runs, error) {
-	dir, err := stateDir(c.String("state-dir"))
+	dir, err := command.StateDir(c.String("state-dir"))
 	if err != nil {
 		return nil, err
 	}
 	store, err := journal.OpenStore(dir)
 	if err != nil {
-		return nil, stateDirProblem(err)
+		return nil, command.StateDirProblem(err)
 	}
 	return &runs{store, dir}, nil
 }
@@ -168,7 +167,7 @@ func lineOf(i journal.Info) sessionLine {
 
 func (e env) listSessions(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("sessions ls takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("sessions ls takes no argument: leave out %s", c.Args().First())
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -177,46 +176,35 @@ func (e env) listSessions(c *cli.Context) error {
 	defer store.Close()
 	list, err := store.List()
 	if err != nil {
-		return stateDirProblem(err)
+		return command.StateDirProblem(err)
 	}
 	lines := []sessionLine{}
 	here, _ := os.Getwd()
 	for _, info := range list {
-		if !c.Bool("here") || sameDir(info.CWD, here) {
+		if !c.Bool("here") || command.SameDir(info.CWD, here) {
 			lines = append(lines, lineOf(info))
 		}
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(lines)
+		return json.NewEncoder(e.Stdout).Encode(lines)
 	}
 	if len(lines) == 0 {
-		fmt.Fprintln(e.stderr, "No runs yet.")
+		fmt.Fprintln(e.Stderr, "No runs yet.")
 		return nil
 	}
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tLAST ACTIVE\tSIZE\tDIRECTORY\tTASK")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", short(l.Run), l.Status,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", command.ShortID(l.Run), l.Status,
 			l.LastActive.Local().Format("2006-01-02 15:04"), words.Size(l.Bytes), sanitize.Line(l.CWD, 60),
 			sanitize.Line(l.Title, 60))
 	}
 	return w.Flush()
 }
 
-// sameDir compares directories by what they are, not by how they are called.
-func sameDir(a, b string) bool {
-	real := func(p string) string {
-		if r, err := filepath.EvalSymlinks(p); err == nil {
-			return r
-		}
-		return p
-	}
-	return a != "" && real(a) == real(b)
-}
-
 func (e env) removeSessions(c *cli.Context) error {
 	if c.NArg() == 0 {
-		return usagef("sessions rm: give the RUNs to remove; arbiter sessions lists the runs")
+		return command.Usagef("sessions rm: give the RUNs to remove; arbiter sessions lists the runs")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -237,28 +225,28 @@ func (e env) removeSessions(c *cli.Context) error {
 		if !info.Live {
 			said, err := removeLeft(c.Context, store, info)
 			if err != nil {
-				return environmentf("remove run %s: %v", short(run), err)
+				return command.Environmentf("remove run %s: %v", command.ShortID(run), err)
 			}
 			for _, text := range said {
-				fmt.Fprintln(e.stderr, "Run "+short(run)+": "+text)
+				fmt.Fprintln(e.Stderr, "Run "+command.ShortID(run)+": "+text)
 			}
 		}
 		err := store.Remove(run)
 		var held *journal.HeldError
 		if errors.As(err, &held) {
-			return usagef("run %s is still running (process %d): end it first", short(run), held.PID)
+			return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(run), held.PID)
 		}
 		if err != nil {
-			return environmentf("remove run %s: %v", short(run), err)
+			return command.Environmentf("remove run %s: %v", command.ShortID(run), err)
 		}
-		fmt.Fprintln(e.stdout, run)
+		fmt.Fprintln(e.Stdout, run)
 	}
 	gone, err := store.tidy()
 	for _, dir := range gone {
-		fmt.Fprintln(e.stderr, "Removed, too: "+dir)
+		fmt.Fprintln(e.Stderr, "Removed, too: "+dir)
 	}
 	if err != nil {
-		return environmentf("remove what runs had left: %v", err)
+		return command.Environmentf("remove what runs had left: %v", err)
 	}
 	return nil
 }

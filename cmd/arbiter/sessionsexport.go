@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -48,11 +49,11 @@ func (e env) exportSession(c *cli.Context) error {
 	file := c.String("output")
 	switch {
 	case c.NArg() > 1:
-		return usagef("sessions export: give at most one RUN")
+		return command.Usagef("sessions export: give at most one RUN")
 	case c.IsSet("output") && strings.TrimSpace(file) == "":
-		return usagef("--output is empty: name a file, or - for stdout")
-	case file == "-" && onTerminal(bytesOf(e.stdout)):
-		return usagef("an archive is nothing for a terminal: name a file with --output")
+		return command.Usagef("--output is empty: name a file, or - for stdout")
+	case file == "-" && command.OnTerminal(command.Raw(e.Stdout)):
+		return command.Usagef("an archive is nothing for a terminal: name a file with --output")
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -66,10 +67,10 @@ func (e env) exportSession(c *cli.Context) error {
 	kept, err := store.Keep(info.Run)
 	var held *journal.HeldError
 	if errors.As(err, &held) {
-		return usagef("run %s is still running (process %d): end it first", short(info.Run), held.PID)
+		return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(info.Run), held.PID)
 	}
 	if err != nil {
-		return environmentf("export run %s: %v", short(info.Run), err)
+		return command.Environmentf("export run %s: %v", command.ShortID(info.Run), err)
 	}
 	defer kept.Close()
 	manifest, files, err := filesToExport(store, kept)
@@ -78,24 +79,24 @@ func (e env) exportSession(c *cli.Context) error {
 	}
 	temp, err := os.MkdirTemp("", "arbiter-export-*")
 	if err != nil {
-		return environmentf("export run %s: %v", short(info.Run), err)
+		return command.Environmentf("export run %s: %v", command.ShortID(info.Run), err)
 	}
 	defer os.RemoveAll(temp)
 	bundle := filepath.Join(temp, runarchive.Bundle)
 	if manifest.Base, err = packFiles(c.Context, info, bundle); err != nil {
-		return environmentf("export run %s: its files: %v", short(info.Run), err)
+		return command.Environmentf("export run %s: its files: %v", command.ShortID(info.Run), err)
 	}
 	if manifest.Base != "" {
 		files = append(files, runarchive.Local(runarchive.Bundle, bundle))
 	}
 	if file == "" {
-		file = "arbiter-" + short(info.Run) + ".tar.gz"
+		file = "arbiter-" + command.ShortID(info.Run) + ".tar.gz"
 	}
 	if err := e.writeArchive(file, manifest, files); err != nil {
-		return environmentf("export run %s: write %s: %v", short(info.Run), file, withoutPath(err))
+		return command.Environmentf("export run %s: write %s: %v", command.ShortID(info.Run), file, command.WithoutPath(err))
 	}
 	if file != "-" {
-		fmt.Fprintln(e.stdout, file)
+		fmt.Fprintln(e.Stdout, file)
 	}
 	return nil
 }
@@ -103,15 +104,16 @@ func (e env) exportSession(c *cli.Context) error {
 // filesToExport lists what goes into the archive of a run.
 func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runarchive.Source, error) {
 	m := kept.Meta()
-	run := short(m.Run)
-	manifest := runarchive.Manifest{Arbiter: version(), State: supervisor.StateVersion, Run: m.Run, Workspace: m.CWD}
+	run := command.ShortID(m.Run)
+	manifest := runarchive.Manifest{Arbiter: command.Version(), State: supervisor.StateVersion, Run: m.Run,
+		Workspace: m.CWD}
 	state, recovery, err := lastState(store, m.Run)
 	if err != nil {
-		return manifest, nil, environmentf("read run %s: %v", run, err)
+		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
 	}
 	work, err := store.HasWork(m.Run)
 	if err != nil {
-		return manifest, nil, environmentf("read run %s: %v", run, err)
+		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
 	}
 	_, waiting := os.Lstat(filepath.Join(store.Dir(m.Run), runarchive.ProjectsDir))
 	switch {
@@ -133,7 +135,7 @@ func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runa
 	}
 	names, err := kept.Files()
 	if err != nil {
-		return manifest, nil, environmentf("read run %s: %v", run, err)
+		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
 	}
 	var files []runarchive.Source
 	for _, name := range names {
@@ -144,7 +146,7 @@ func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runa
 	for _, a := range state.Agents {
 		found, err := runarchive.Transcripts(config, a.SessionID)
 		if err != nil {
-			return manifest, nil, environmentf("export run %s: the session of %s: %v", run, a.ID, err)
+			return manifest, nil, command.Environmentf("export run %s: the session of %s: %v", run, a.ID, err)
 		}
 		files = append(files, found...)
 	}
@@ -179,7 +181,7 @@ func claudeConfig(o runconfig.Options) string {
 // writeArchive writes an archive that nobody else can read. A file appears as a whole or not at all.
 func (e env) writeArchive(file string, m runarchive.Manifest, files []runarchive.Source) error {
 	if file == "-" {
-		return runarchive.Write(bytesOf(e.stdout), m, files)
+		return runarchive.Write(command.Raw(e.Stdout), m, files)
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return errors.New("it is there, and not a regular file")

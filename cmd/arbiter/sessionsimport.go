@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
@@ -48,17 +49,17 @@ the way; 2 bad usage, no such file; 5 the state directory or files cannot be wri
 func (e env) importSession(c *cli.Context) error {
 	name := c.Args().First()
 	if c.NArg() != 1 || name == "" {
-		return usagef("sessions import: give one FILE, or - for stdin")
+		return command.Usagef("sessions import: give one FILE, or - for stdin")
 	}
-	place, err := workspace(c)
+	place, err := command.Workspace(c)
 	if err != nil {
 		return err
 	}
-	in := e.stdin
+	in := e.Stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return usagef("cannot read %s: %v", name, withoutPath(err))
+			return command.Usagef("cannot read %s: %v", name, command.WithoutPath(err))
 		}
 		defer f.Close()
 		in = f
@@ -84,9 +85,9 @@ func (e env) importSession(c *cli.Context) error {
 		return importError(name, archive.Manifest.Run, err)
 	}
 	if said != "" {
-		fmt.Fprintln(e.stderr, said)
+		fmt.Fprintln(e.Stderr, said)
 	}
-	fmt.Fprintln(e.stdout, archive.Manifest.Run)
+	fmt.Fprintln(e.Stdout, archive.Manifest.Run)
 	return nil
 }
 
@@ -99,21 +100,21 @@ func importError(name, run string, err error) error {
 	var files *filesError
 	switch {
 	case errors.Is(err, syscall.EISDIR):
-		return usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
+		return command.Usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
 	case errors.As(err, &bad):
 		return refused("%s is refused: %s; nothing was imported", name, bad.Reason)
 	case errors.Is(err, journal.ErrExists):
 		return refused("run %s is there already, and is left as it is: go on with it (arbiter --resume --session "+
-			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", short(run))
+			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
 	case errors.As(err, &other), errors.As(err, &damaged):
 		return refused("%s is refused: %v; nothing was imported", name, err)
 	case errors.As(err, &files):
 		return refused("the files of run %s are not written: %v; or use --no-files, if the directory has them already",
-			short(run), files.error)
+			command.ShortID(run), files.error)
 	case errors.As(err, &held):
-		return environmentf("import %s: another import is under way (process %d): try again", name, held.PID)
+		return command.Environmentf("import %s: another import is under way (process %d): try again", name, held.PID)
 	}
-	return environmentf("import %s: %v", name, err)
+	return command.Environmentf("import %s: %v", name, err)
 }
 
 // takeArchive imports a run: all of it, or nothing. It returns what its user should know.
@@ -178,12 +179,12 @@ func (r *runtimeRun) placeSessions() error {
 	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	run := short(r.choices.Options.Run)
+	run := command.ShortID(r.choices.Options.Run)
 	if err := runarchive.Place(from, claudeConfig(r.choices.Options)); err != nil {
-		return environmentf("run %s: the transcripts of its sessions cannot be put in place: %v", run, err)
+		return command.Environmentf("run %s: the transcripts of its sessions cannot be put in place: %v", run, err)
 	}
 	if err := os.RemoveAll(from); err != nil {
-		return environmentf("run %s: %v", run, err)
+		return command.Environmentf("run %s: %v", run, err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -72,14 +73,14 @@ func readSettings(c *cli.Context) (choices, error) {
 	s.Options.Task, err = readTask(c)
 	s.NoInput = s.NoInput || c.String("task") == taskFromStdin && !s.Detach // it was read to its end
 	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
-		err = usagef("there is no task: with --no-input, give --task or a requirements file")
+		err = command.Usagef("there is no task: with --no-input, give --task or a requirements file")
 	}
 	return s, err
 }
 
 // readChoices reads the settings that all commands with a bridge share.
 func readChoices(c *cli.Context) (s choices, err error) {
-	cwd, err := workspace(c)
+	cwd, err := command.Workspace(c)
 	if err != nil {
 		return s, err
 	}
@@ -114,15 +115,15 @@ func readChoices(c *cli.Context) (s choices, err error) {
 	}
 	s.PIDNS = proctree.Mode(c.String("pid-namespace"))
 	if problem := s.contradiction(c); problem != "" {
-		return s, usagef("%s", problem)
+		return s, command.Usagef("%s", problem)
 	}
-	if s.StateDir, err = stateDir(c.String("state-dir")); err != nil {
+	if s.StateDir, err = command.StateDir(c.String("state-dir")); err != nil {
 		return s, err
 	}
 	if s.Sandbox, err = readSandbox(c); err != nil {
 		return s, err
 	}
-	s.Options = runconfig.Options{CWD: cwd, Version: version(), Rehearsal: s.Rehearse}
+	s.Options = runconfig.Options{CWD: cwd, Version: command.Version(), Rehearsal: s.Rehearse}
 	s.adopt(t)
 	if err := s.readHosts(c); err != nil {
 		return s, err
@@ -161,40 +162,6 @@ func (s choices) contradiction(c *cli.Context) string {
 	return ""
 }
 
-func workspace(c *cli.Context) (string, error) {
-	dir := c.String("cwd")
-	if dir == "" && c.IsSet("cwd") {
-		return "", usagef("--cwd is empty") // of a variable that is not set: not the current directory
-	}
-	if dir == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			return "", usagef("the current directory cannot be read (%v): name a workspace with --cwd", err)
-		}
-		dir = wd
-	}
-	abs, err := checkDir(dir)
-	if err != nil {
-		return "", usagef("--cwd %s: %v", dir, err)
-	}
-	return abs, nil
-}
-
-func checkDir(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	info, err := os.Stat(abs)
-	if err != nil {
-		return "", withoutPath(err)
-	}
-	if !info.IsDir() {
-		return "", errors.New("not a directory")
-	}
-	return abs, nil
-}
-
 // taskFromStdin is the value of --task that means: read it there.
 const taskFromStdin = "-"
 
@@ -209,21 +176,22 @@ func readTask(c *cli.Context) (string, error) {
 		from = "stdin"
 	}
 	if c.IsSet("task") && task == "" {
-		return "", usagef("%s is empty: give the text of the task", from)
+		return "", command.Usagef("%s is empty: give the text of the task", from)
 	}
-	if c.NArg() > 1 && !suggestion(c) {
-		if i := slices.IndexFunc(c.Args().Slice(), isFlag); i > 0 {
-			return "", usagef("flags go before the requirements file: %s comes after %s", c.Args().Get(i), c.Args().First())
+	if c.NArg() > 1 && !command.LikeCommand(c) {
+		if i := slices.IndexFunc(c.Args().Slice(), command.IsFlag); i > 0 {
+			return "", command.Usagef("flags go before the requirements file: %s comes after %s", c.Args().Get(i),
+				c.Args().First())
 		}
-		return "", usagef("give one requirements file, not %d: %s", c.NArg(), strings.Join(c.Args().Slice(), " "))
+		return "", command.Usagef("give one requirements file, not %d: %s", c.NArg(), strings.Join(c.Args().Slice(), " "))
 	}
 	if c.NArg() > 0 {
 		path := c.Args().First()
 		if strings.HasPrefix(path, "-") && path != "-" {
-			return "", usagef("flags go before the requirements file: %s", path)
+			return "", command.Usagef("flags go before the requirements file: %s", path)
 		}
 		if _, err := os.Stat(path); err != nil {
-			return "", noSuchWord(c, path)
+			return "", command.NoSuchWord(c, path)
 		}
 		text, err := readRequirements(path)
 		if err != nil {
@@ -242,9 +210,9 @@ func readTask(c *cli.Context) (string, error) {
 func checkTask(task, from string) error {
 	switch {
 	case len(task) > maxTask:
-		return usagef("%v%s", &sizeError{"the task", int64(len(task)), maxTask}, smaller)
+		return command.Usagef("%v%s", &command.SizeError{What: "the task", Size: int64(len(task)), Most: maxTask}, smaller)
 	case !utf8.ValidString(task) || strings.ContainsRune(task, 0):
-		return usagef("%s: the task is not UTF-8 text", from)
+		return command.Usagef("%s: the task is not UTF-8 text", from)
 	}
 	return nil
 }
@@ -252,15 +220,15 @@ func checkTask(task, from string) error {
 // taskOnStdin reads the task from stdin, to its end.
 func taskOnStdin(c *cli.Context) (string, error) {
 	if !c.Bool("json") && !c.Bool("plain") && !c.Bool("detach") {
-		return "", usagef("--task - reads stdin, which the screen needs for keys: add --plain, --json or --detach, " +
+		return "", command.Usagef("--task - reads stdin, which the screen needs for keys: add --plain, --json or --detach, " +
 			"or use --task TEXT")
 	}
 	raw, err := io.ReadAll(io.LimitReader(c.App.Reader, maxTask+1))
 	switch {
 	case err != nil:
-		return "", usagef("--task -: read stdin: %v", err)
+		return "", command.Usagef("--task -: read stdin: %v", err)
 	case len(raw) > maxTask:
-		return "", usagef("the task on stdin has more than %s bytes%s", words.Number(maxTask), smaller)
+		return "", command.Usagef("the task on stdin has more than %s bytes%s", words.Number(maxTask), smaller)
 	}
 	return strings.TrimSpace(string(raw)), nil
 }
@@ -269,47 +237,16 @@ func taskOnStdin(c *cli.Context) (string, error) {
 const smaller = ": put it into files of the workspace and name them"
 
 func readRequirements(path string) (string, error) {
-	raw, err := readFile(path, maxTask)
-	if large := (*sizeError)(nil); errors.As(err, &large) {
-		return "", usagef("%v%s", err, smaller)
+	raw, err := command.ReadFile(path, maxTask)
+	if large := (*command.SizeError)(nil); errors.As(err, &large) {
+		return "", command.Usagef("%v%s", err, smaller)
 	}
 	if err != nil {
-		return "", usagef("cannot read the requirements file %s: %v", path, withoutPath(err))
+		return "", command.Usagef("cannot read the requirements file %s: %v", path, command.WithoutPath(err))
 	}
 	text := strings.TrimSpace(string(raw))
 	if text == "" {
-		return "", usagef("%s: the requirements file is empty", path)
+		return "", command.Usagef("%s: the requirements file is empty", path)
 	}
 	return text, nil
-}
-
-// stateDir resolves and makes the directory of logs: 0700, the user's own.
-func stateDir(flag string) (string, error) {
-	dir, err := statePath(flag)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", environmentf("cannot create the state directory: %v; name another with --state-dir", err)
-	}
-	return dir, nil
-}
-
-// statePath is where that directory is, or would be.
-func statePath(flag string) (string, error) {
-	dir := flag
-	if dir == "" {
-		if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-			dir = filepath.Join(base, "arbiter")
-		} else if home, err := os.UserHomeDir(); err == nil {
-			dir = filepath.Join(home, ".local", "state", "arbiter")
-		} else {
-			return "", environmentf("there is no state directory: set HOME, XDG_STATE_HOME or --state-dir")
-		}
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", environmentf("--state-dir %s: %v", flag, err)
-	}
-	return dir, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -60,7 +61,7 @@ func (a agentReport) condition() string {
 
 func (e env) showSession(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return usagef("sessions show: give one RUN; arbiter sessions lists the runs")
+		return command.Usagef("sessions show: give one RUN; arbiter sessions lists the runs")
 	}
 	store, info, err := openRun(c)
 	if err != nil {
@@ -69,16 +70,16 @@ func (e env) showSession(c *cli.Context) error {
 	defer store.Close()
 	s, recovery, err := lastState(store, info.Run)
 	if err != nil {
-		return environmentf("read run %s: %v", short(info.Run), err)
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
 	log, err := store.EventLog(info.Run)
 	if err != nil {
-		return environmentf("read run %s: %v", short(info.Run), err)
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
 	defer log.Close()
 	ledger, health, err := audit.Ledger(c.Context, log)
 	if err != nil {
-		return environmentf("read run %s: %v", short(info.Run), err)
+		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
 	ledger.Close(&s.Conversation)
 	dir := store.Dir(info.Run)
@@ -103,7 +104,7 @@ func (e env) showSession(c *cli.Context) error {
 		})
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(r)
+		return json.NewEncoder(e.Stdout).Encode(r)
 	}
 	e.printSession(r, store.root)
 	return nil
@@ -111,7 +112,7 @@ func (e env) showSession(c *cli.Context) error {
 
 func (e env) printSession(r sessionReport, state string) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(e.stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
+		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
 	line("run", "%s (%s)", r.Run, r.Status)
 	line("directory", "%s", r.CWD)
@@ -146,6 +147,6 @@ func (e env) printSession(r sessionReport, state string) {
 	line("log", "%s", r.Log)
 	if r.Resumable {
 		// Not cut: half a line cannot be typed.
-		fmt.Fprintf(e.stdout, "%-10s To resume: %s\n", "", sanitize.Line(resumeLine("--json ", r.Run, state), 0))
+		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(resumeLine("--json ", r.Run, state), 0))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
 // sideBridge is a bridge beside any run, its processes owned as a run's are, through which commands put
@@ -36,7 +37,7 @@ func openSideStage(c *choices, log *slog.Logger) (*sideBridge, error) {
 	if script != nil {
 		home, err := os.MkdirTemp("", "arbiter-home-")
 		if err != nil {
-			return nil, environmentf("private home: %v", err)
+			return nil, command.Environmentf("private home: %v", err)
 		}
 		a.dirs = append(a.dirs, home)
 		if a.stage, err = setStage(c, script, home, "", log); err != nil {
@@ -64,7 +65,7 @@ func openSideBridge(ctx context.Context, c *choices, log *slog.Logger) (*sideBri
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, environmentf("%s", failed.Message)
+		return nil, command.Environmentf("%s", failed.Message)
 	}
 	return a, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -46,13 +47,13 @@ func (c choices) readPlay() (*play, error) {
 		err = script.CheckVars(script.Vars()) // nothing else is set: a task only where there is such a variable
 	}
 	if err != nil {
-		return nil, usagef("%v", err)
+		return nil, command.Usagef("%v", err)
 	}
 	p := &play{Scenario: script}
 	for _, text := range script.Allow() {
 		rule, err := policy.ParseRule(text)
 		if err != nil {
-			return nil, usagef("scenario %s: allow: %q: %v", script.Name, text, err)
+			return nil, command.Usagef("scenario %s: allow: %q: %v", script.Name, text, err)
 		}
 		p.allow = append(p.allow, rule)
 	}
@@ -66,7 +67,7 @@ func (c choices) readPlay() (*play, error) {
 func setStage(c *choices, script *play, home string, task string, log *slog.Logger) (*stage, error) {
 	st := &stage{log: log}
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return nil, environmentf("private home: %v", err)
+		return nil, command.Environmentf("private home: %v", err)
 	}
 	if !c.Resume {
 		dir, err := scratch.Make("", scratch.Rehearsal, filepath.Dir(home))
@@ -81,8 +82,8 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 			st.commitFiles(c.Options.CWD, home)
 		}
 		if err != nil {
-			return nil, environmentf("cannot make a scratch workspace in %s: %v; set TMPDIR to a directory that "+
-				"you may write to", os.TempDir(), withoutPath(err))
+			return nil, command.Environmentf("cannot make a scratch workspace in %s: %v; set TMPDIR to a directory that "+
+				"you may write to", os.TempDir(), command.WithoutPath(err))
 		}
 	} else if _, err := os.Stat(filepath.Join(c.Options.CWD, ".git")); err == nil {
 		st.repository = true
@@ -95,7 +96,7 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 	st.server, err = rehearsal.Start(script.Scenario, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
 	if err != nil {
 		st.close()
-		return nil, environmentf("rehearsal: %v", err)
+		return nil, command.Environmentf("rehearsal: %v", err)
 	}
 	if st.claude, err = findPlayer(c); err != nil {
 		st.close()
@@ -104,7 +105,7 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 	st.env = stageEnv(home, st.server)
 	if err := skipFirstStart(home, st.server.Key()); err != nil {
 		st.close()
-		return nil, environmentf("private home: %v", err)
+		return nil, command.Environmentf("private home: %v", err)
 	}
 	c.Policy.CWD, c.Policy.Home = c.Options.CWD, home
 	if c.Resume {
@@ -114,7 +115,7 @@ func setStage(c *choices, script *play, home string, task string, log *slog.Logg
 	if strings.ContainsAny(c.Scenario, "/.") {
 		if c.Options.Script, err = filepath.Abs(c.Scenario); err != nil {
 			st.close()
-			return nil, usagef("--scenario: %v", err)
+			return nil, command.Usagef("--scenario: %v", err)
 		}
 	}
 	c.Policy.Allow = append(c.Policy.Allow, script.allow...)
@@ -155,9 +156,9 @@ func (st *stage) commitFiles(dir, home string) {
 // loadScenario takes a built-in name, or a file.
 func loadScenario(name string) (*rehearsal.Scenario, error) {
 	if strings.ContainsAny(name, "/.") {
-		src, err := readFile(name, maxSource)
+		src, err := command.ReadFile(name, command.MaxSource)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the scenario %s: %w", name, withoutPath(err))
+			return nil, fmt.Errorf("cannot read the scenario %s: %w", name, command.WithoutPath(err))
 		}
 		return rehearsal.Parse(name, src)
 	}
@@ -180,7 +181,7 @@ func findPlayer(c *choices) (bridge.ClaudeSpec, error) {
 	}
 	self, err := standInHome()
 	if err != nil {
-		return bridge.ClaudeSpec{}, environmentf("cannot find arbiter's own program: %v", err)
+		return bridge.ClaudeSpec{}, command.Environmentf("cannot find arbiter's own program: %v", err)
 	}
 	return bridge.ClaudeSpec{Path: self, Args: []string{standInCommand}}, nil
 }

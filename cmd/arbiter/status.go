@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -25,7 +26,7 @@ prints what follows. A kind is question, acceptance, permission, trust or recove
 
 Exit codes: 0 printed; 2 bad usage, no such live run, or refused; 5 arbiter does not answer, or the
 state directory cannot be read.`),
-		Flags:  []cli.Flag{jsonFlag(), stateDirFlag()},
+		Flags:  []cli.Flag{command.JSONFlag(), stateDirFlag()},
 		Action: e.status,
 	}
 }
@@ -33,7 +34,7 @@ state directory cannot be read.`),
 // status is `arbiter status`.
 func (e env) status(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("status: give at most one RUN")
+		return command.Usagef("status: give at most one RUN")
 	}
 	l, err := connect(c, c.Args().First(), nil)
 	if err != nil {
@@ -42,10 +43,10 @@ func (e env) status(c *cli.Context) error {
 	defer l.Close()
 	r, err := liveReportOf(l.info, l.status)
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(r)
+		return json.NewEncoder(e.Stdout).Encode(r)
 	}
 	e.printStatus(r, stateForCommand(l.store.root), time.Now())
 	return nil
@@ -53,7 +54,7 @@ func (e env) status(c *cli.Context) error {
 
 func (e env) printStatus(r liveReport, state string, now time.Time) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(e.stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
+		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
 	line("run", "%s (process %d)", r.Run, r.PID)
 	line("directory", "%s", r.CWD)
@@ -70,6 +71,6 @@ func (e env) printStatus(r liveReport, state string, now time.Time) {
 	}
 	for _, i := range r.Inbox {
 		line("waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
-		fmt.Fprintln(e.stdout, indent(waitingText(i, short(r.Run), state)))
+		fmt.Fprintln(e.Stdout, indent(waitingText(i, command.ShortID(r.Run), state)))
 	}
 }

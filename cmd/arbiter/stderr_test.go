@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"testing"
 	"unicode"
-
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // rude are bytes that no output may have.
@@ -101,23 +99,5 @@ func TestHostileSurroundings(t *testing.T) {
 		_ = next.Run()
 		mannered(t, fmt.Sprintf("arbiter %.60q, stdout", args), stdout.String())
 		mannered(t, fmt.Sprintf("arbiter %.60q, stderr", args), stderr.String())
-	}
-}
-
-// TestTelling: characters that are torn apart come out whole, and none of them is lost.
-func TestTelling(t *testing.T) {
-	const text = `{"a":"日本 é 🔥 ` + "\u009b\u202e\U000e0041" + `"}` + "\n"
-	want := string(contract.AppendSafe(nil, []byte(text)))
-	for size := 1; size < 9; size++ {
-		var b bytes.Buffer
-		w := &jsonSafe{w: &b}
-		for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
-			if n, err := w.Write(rest[:min(size, len(rest))]); err != nil || n != min(size, len(rest)) {
-				t.Fatal(n, err)
-			}
-		}
-		if b.String() != want {
-			t.Errorf("in pieces of %d: %q, want %q", size, b.String(), want)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -21,7 +22,7 @@ Exit codes: 0 the run has ended; 1 the connection was lost before it told how; 2
 live run, or refused; 5 arbiter does not answer (arbiter halt ends its agents all the same); 130,
 143 a signal ended the wait: the run ends all the same.`),
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "now", Usage: "do not let running turns end"},
-			jsonFlag(), stateDirFlag()},
+			command.JSONFlag(), stateDirFlag()},
 		Action: e.stop,
 	}
 }
@@ -29,9 +30,9 @@ live run, or refused; 5 arbiter does not answer (arbiter halt ends its agents al
 // stop is `arbiter stop`.
 func (e env) stop(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("stop: give at most one RUN")
+		return command.Usagef("stop: give at most one RUN")
 	}
-	ctx, done := interruptible(c.Context, false)
+	ctx, done := command.Interruptible(c.Context, false)
 	defer done()
 	l, err := connect(c, c.Args().First(), nil)
 	if err != nil {
@@ -39,21 +40,21 @@ func (e env) stop(c *cli.Context) error {
 	}
 	defer l.Close()
 	end, err := l.stop(ctx, c.Bool("now"))
-	run := short(l.info.Run)
+	run := command.ShortID(l.info.Run)
 	switch {
 	case ctx.Err() != nil:
-		return bySignal(ctx, "run "+run+" is being stopped; arbiter ps shows whether it still lives")
+		return command.BySignal(ctx, "run "+run+" is being stopped; arbiter ps shows whether it still lives")
 	case err != nil:
 		return notConnected(l.info, err)
 	case end == nil:
-		return &exitError{code: contract.ExitFailed, text: "run " + run + " has ended, and did not tell how"}
+		return &command.Error{Code: contract.ExitFailed, Text: "run " + run + " has ended, and did not tell how"}
 	}
 	s := stopped{Run: l.info.Run, Exit: end.Exit, Text: end.Text}
 	if info, err := l.store.Find(l.info.Run); err == nil && lineOf(info).Resumable && info.Unfinished {
 		s.Resume = resumeLine("", l.info.Run, l.store.root)
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(s)
+		return json.NewEncoder(e.Stdout).Encode(s)
 	}
 	e.tellStopped(s, end.Unfinished)
 	return nil

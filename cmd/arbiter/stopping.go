@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -21,15 +22,15 @@ type stopped struct {
 // tellStopped says how the run ended.
 func (e env) tellStopped(s stopped, unfinished []string) {
 	for _, what := range unfinished {
-		fmt.Fprintln(e.stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}
 	text := s.Text
 	if s.Exit == int(contract.ExitComplete) {
 		text = "complete"
 	}
-	fmt.Fprintf(e.stderr, "Run %s has ended: %s\n", short(s.Run), sanitize.Line(text, 1000))
+	fmt.Fprintf(e.Stderr, "Run %s has ended: %s\n", command.ShortID(s.Run), sanitize.Line(text, 1000))
 	if s.Resume != "" {
-		fmt.Fprintln(e.stderr, "To resume: "+s.Resume)
+		fmt.Fprintln(e.Stderr, "To resume: "+s.Resume)
 	}
 }
 

@@ -48,6 +48,6 @@ func over(store *journal.Store) func(run string) bool {
 // reportStrays does so for a command.
 func (e env) reportStrays(store *journal.Store) {
 	if told := endStrays(store); told != "" {
-		fmt.Fprintln(e.stderr, "arbiter: "+told)
+		fmt.Fprintln(e.Stderr, "arbiter: "+told)
 	}
 }

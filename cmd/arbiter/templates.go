@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
@@ -48,7 +49,7 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 		return nil
 	}
 	if err != nil {
-		return usagef("prompt templates: %v", err)
+		return command.Usagef("prompt templates: %v", err)
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -58,11 +59,11 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 		path := filepath.Join(dir, name)
 		text, err := readTemplate(path, flag)
 		if err != nil {
-			return usagef("%s: %v", path, err)
+			return command.Usagef("%s: %v", path, err)
 		}
 		// Each alone, so that the error names this file.
 		if _, err := prompts.NewSet(map[string]string{name: text}); err != nil {
-			return usagef("%s: %v", path, err)
+			return command.Usagef("%s: %v", path, err)
 		}
 		found[name] = text
 	}
@@ -106,12 +107,12 @@ func readTemplate(path string, flag int) (string, error) {
 // printTemplate prints a built-in template, to start one's own from.
 func (e env) printTemplate(c *cli.Context) error {
 	if c.NArg() > 0 || c.IsSet("explain") || c.IsSet("number") || c.IsSet("at") || c.IsSet("input") {
-		return usagef("decide --template takes no other flag and no argument")
+		return command.Usagef("decide --template takes no other flag and no argument")
 	}
 	text, ok := prompts.Source(c.String("template"))
 	if !ok {
-		return usagef("--template %q: use one of %s", c.String("template"), strings.Join(prompts.Names(), ", "))
+		return command.Usagef("--template %q: use one of %s", c.String("template"), strings.Join(prompts.Names(), ", "))
 	}
-	_, err := io.WriteString(e.stdout, text)
+	_, err := io.WriteString(e.Stdout, text)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -60,13 +61,13 @@ type trustReport struct {
 
 func (e env) trust(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("trust takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
+		return command.Usagef("trust takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
 	}
 	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) ||
 		c.Bool("show") && c.Bool("yes") {
-		return usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")
+		return command.Usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")
 	}
-	place, err := workspace(c)
+	place, err := command.Workspace(c)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (e env) trust(c *cli.Context) error {
 		return err
 	}
 	if t.Listing.CWD == "" {
-		return environmentf("%s", t.Problem)
+		return command.Environmentf("%s", t.Problem)
 	}
 	if c.Bool("json") {
 		return e.trustJSON(t)
@@ -86,7 +87,7 @@ func (e env) trust(c *cli.Context) error {
 	e.listTrust(t)
 	switch {
 	case c.Bool("show") && !t.Trusted:
-		return &exitError{code: contract.ExitFailed}
+		return &command.Error{Code: contract.ExitFailed}
 	case c.Bool("show"), t.Trusted:
 		return nil
 	}
@@ -106,33 +107,33 @@ func (e env) recordTrust(c *cli.Context, place string, t trustState) error {
 	}
 	store, err := openTrust(c.String("state-dir"))
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	by := "arbiter trust"
 	if c.Bool("yes") {
 		by += " --yes"
 	}
 	if err := store.Trust(place, t.Listing, by, time.Now()); err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
-	fmt.Fprintln(e.stdout, "Trusted, as it is now.")
+	fmt.Fprintln(e.Stdout, "Trusted, as it is now.")
 	return nil
 }
 
 func (e env) revoke(state, place string) error {
 	store, err := openTrust(state)
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	was, err := store.Revoke(place)
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	if !was {
-		fmt.Fprintln(e.stdout, "This workspace was not trusted.")
+		fmt.Fprintln(e.Stdout, "This workspace was not trusted.")
 		return nil
 	}
-	fmt.Fprintln(e.stdout, "This workspace is not trusted any more.")
+	fmt.Fprintln(e.Stdout, "This workspace is not trusted any more.")
 	return nil
 }
 
@@ -146,9 +147,9 @@ func (e env) trustJSON(t trustState) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(e.stdout, escaped(string(raw)))
+	fmt.Fprintln(e.Stdout, escaped(string(raw)))
 	if !t.Trusted {
-		return &exitError{code: contract.ExitFailed}
+		return &command.Error{Code: contract.ExitFailed}
 	}
 	return nil
 }
@@ -172,19 +173,19 @@ func escaped(s string) string {
 
 // listTrust prints what is there, file by file. No text in it is trusted.
 func (e env) listTrust(t trustState) {
-	fmt.Fprintln(e.stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
+	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
 	for _, line := range trustLines(t) {
-		fmt.Fprintln(e.stdout, line)
+		fmt.Fprintln(e.Stdout, line)
 	}
 	switch {
 	case t.Problem != "":
-		fmt.Fprintln(e.stdout, "Not trusted: "+sanitize.Line(t.Problem, 400))
+		fmt.Fprintln(e.Stdout, "Not trusted: "+sanitize.Line(t.Problem, 400))
 	case t.Trusted:
-		fmt.Fprintln(e.stdout, "Trusted, as it is now.")
+		fmt.Fprintln(e.Stdout, "Trusted, as it is now.")
 	case t.Recorded:
-		fmt.Fprintln(e.stdout, "Not trusted: it was trusted once, and has changed since.")
+		fmt.Fprintln(e.Stdout, "Not trusted: it was trusted once, and has changed since.")
 	default:
-		fmt.Fprintln(e.stdout, "Not trusted.")
+		fmt.Fprintln(e.Stdout, "Not trusted.")
 	}
 }
 
@@ -227,18 +228,18 @@ func trustLines(t trustState) []string {
 
 // confirmTrust asks on the terminal.
 func (e env) confirmTrust() error {
-	in, ok := e.stdin.(*os.File)
+	in, ok := e.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
+		return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
 	}
-	fmt.Fprint(e.stdout, "Load all of this, and let it run? [y/N] ")
+	fmt.Fprint(e.Stdout, "Load all of this, and let it run? [y/N] ")
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && answer == "" {
-		fmt.Fprintln(e.stdout)
+		fmt.Fprintln(e.Stdout)
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return nil
 	}
-	return &exitError{code: contract.ExitFailed, text: "not trusted"}
+	return &command.Error{Code: contract.ExitFailed, Text: "not trusted"}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
@@ -54,7 +55,7 @@ func trustIn(place, state string, flag bool) (trustState, error) {
 	var err error
 	if t.Listing, err = trust.Inventory(place, ownConfiguration()...); err != nil {
 		if flag {
-			return t, environmentf("--trust: %v", err)
+			return t, command.Environmentf("--trust: %v", err)
 		}
 		t.Problem = err.Error()
 		return t, nil
@@ -80,7 +81,7 @@ func trustIn(place, state string, flag bool) (trustState, error) {
 }
 
 func openTrust(state string) (trust.Store, error) {
-	dir, err := stateDir(state)
+	dir, err := command.StateDir(state)
 	if err != nil {
 		return trust.Store{}, err
 	}
@@ -150,10 +151,10 @@ func (t trustState) unchanged(place string) error {
 	}
 	now, err := trust.Inventory(place, ownConfiguration()...)
 	if err != nil {
-		return environmentf("%v", err)
+		return command.Environmentf("%v", err)
 	}
 	if now.Hash != t.Listing.Hash {
-		return environmentf("the workspace's own settings changed while they were read (%s): start again",
+		return command.Environmentf("the workspace's own settings changed while they were read (%s): start again",
 			trust.Summary(trust.Diff(t.Listing, now), toldChanges))
 	}
 	return nil

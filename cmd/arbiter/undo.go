@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -40,7 +41,7 @@ var undone = map[workspaces.Status][2]string{
 
 func (e env) undo(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("undo: give at most one RUN")
+		return command.Usagef("undo: give at most one RUN")
 	}
 	r, info, err := openWork(c, c.Args().First())
 	if err != nil {
@@ -54,12 +55,12 @@ func (e env) undo(c *cli.Context) error {
 	}
 	if path := c.String("file"); path != "" {
 		if dry {
-			return usagef("--dry-run and --file exclude each other: arbiter diff shows what --file reverts")
+			return command.Usagef("--dry-run and --file exclude each other: arbiter diff shows what --file reverts")
 		}
 		if err := revertChange(c.Context, r, info, contract.Revert{Path: path}); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(e.stdout, "reverted %s\n", fileName(path))
+		_, err := fmt.Fprintf(e.Stdout, "reverted %s\n", fileName(path))
 		return err
 	}
 	span, err := r.Work(c.Context)
@@ -68,15 +69,15 @@ func (e env) undo(c *cli.Context) error {
 	}
 	result, err := undo.Run(c.Context, r, span.From, span.To, dry)
 	if err != nil {
-		return environmentf("undo run %s: %v", short(info.Run), err)
+		return command.Environmentf("undo run %s: %v", command.ShortID(info.Run), err)
 	}
 	for _, f := range result.Reverted {
-		fmt.Fprintf(e.stdout, "%s %s\n", undone[f.Status][tense], fileName(f.Path))
+		fmt.Fprintf(e.Stdout, "%s %s\n", undone[f.Status][tense], fileName(f.Path))
 	}
 	for _, k := range result.Kept {
-		fmt.Fprintf(e.stdout, "kept %s: %s\n", fileName(k.Path), k.Reason)
+		fmt.Fprintf(e.Stdout, "kept %s: %s\n", fileName(k.Path), k.Reason)
 	}
-	fmt.Fprintf(e.stderr, "%s of run %s, %d kept.\n", words.Count(len(result.Reverted), "file"), short(info.Run),
+	fmt.Fprintf(e.Stderr, "%s of run %s, %d kept.\n", words.Count(len(result.Reverted), "file"), command.ShortID(info.Run),
 		len(result.Kept))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -33,7 +34,7 @@ cost_usd and usage.
 
 Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state directory cannot be read.`),
 		Flags: []cli.Flag{
-			stateDirFlag(), jsonFlag(),
+			stateDirFlag(), command.JSONFlag(),
 			&cli.StringFlag{Name: "by", Value: string(spending.Day), Usage: "`day|run|agent|model`: what to sum up by"},
 		},
 		Action: e.usage,
@@ -44,9 +45,9 @@ func (e env) usage(c *cli.Context) error {
 	by := spending.By(c.String("by"))
 	switch {
 	case c.NArg() > 0:
-		return usagef("usage takes no argument: leave out %s", c.Args().First())
+		return command.Usagef("usage takes no argument: leave out %s", c.Args().First())
 	case !slices.Contains(spending.Ways(), by):
-		return usagef("--by %s: use day, run, agent or model", by)
+		return command.Usagef("--by %s: use day, run, agent or model", by)
 	}
 	store, err := openRuns(c)
 	if err != nil {
@@ -59,20 +60,20 @@ func (e env) usage(c *cli.Context) error {
 	}
 	rows, total := sum.Rows()
 	if c.Bool("json") {
-		return json.NewEncoder(e.stdout).Encode(rows)
+		return json.NewEncoder(e.Stdout).Encode(rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(e.stderr, "No run has cost anything yet.")
+		fmt.Fprintln(e.Stderr, "No run has cost anything yet.")
 		return nil
 	}
-	return writeUsage(e.stdout, by, rows, total)
+	return writeUsage(e.Stdout, by, rows, total)
 }
 
 // sumUp reads the events of all runs. One that cannot be read is left out, and that is said.
 func (e env) sumUp(ctx context.Context, store *runs, by spending.By) (*spending.Sum, error) {
 	list, err := store.List()
 	if err != nil {
-		return nil, stateDirProblem(err)
+		return nil, command.StateDirProblem(err)
 	}
 	sum := spending.New(by, time.Local)
 	for _, info := range list {
@@ -94,7 +95,7 @@ func (e env) sumUp(ctx context.Context, store *runs, by spending.By) (*spending.
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			fmt.Fprintf(e.stderr, "arbiter: run %s is not counted whole: %v\n", short(info.Run),
+			fmt.Fprintf(e.Stderr, "arbiter: run %s is not counted whole: %v\n", command.ShortID(info.Run),
 				sanitize.Line(err.Error(), 300))
 		}
 	}
@@ -112,7 +113,7 @@ func writeUsage(to io.Writer, by spending.By, rows []spending.Row, total spendin
 	for _, r := range rows {
 		name := r.Day + r.Model
 		if r.Run != "" {
-			name = strings.TrimSpace(short(r.Run) + " " + r.Agent)
+			name = strings.TrimSpace(command.ShortID(r.Run) + " " + r.Agent)
 		}
 		line(name, r)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -45,7 +46,7 @@ func TestUsage(t *testing.T) {
 					t.Errorf("by %s: $%v, the run says $%v", by, usd, result.CostUSD)
 				}
 			}
-			if text := ask("--by", "agent"); !strings.Contains(text, short(run)+" orch-1") ||
+			if text := ask("--by", "agent"); !strings.Contains(text, command.ShortID(run)+" orch-1") ||
 				!strings.Contains(text, "total") {
 				t.Errorf("printed\n%s", text)
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 )
 
@@ -23,24 +23,24 @@ func usageProblem(c *cli.Context, err error, _ bool) error {
 	}
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		meant := manual.Meant("--"+name, slices.Sorted(maps.Keys(known)))
-		return usagef("unknown flag %s%s", dashed(name), strings.TrimSuffix("; "+meant, "; "))
+		return command.Usagef("unknown flag %s%s", dashed(name), strings.TrimSuffix("; "+meant, "; "))
 	}
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
-		return usagef("--%s needs a value: %s", name, known["--"+name].Value)
+		return command.Usagef("--%s needs a value: %s", name, known["--"+name].Value)
 	}
 	if m := badVariable().FindStringSubmatch(text); m != nil {
-		return usagef("$%s %q: use %s", m[2], m[1], wanted(c.Command.Flags, m[3]))
+		return command.Usagef("$%s %q: use %s", m[2], m[1], wanted(c.Command.Flags, m[3]))
 	}
 	text, unread := strings.CutSuffix(text, ": parse error") // of what kind the flag is, it does not say
 	text, name, _ := strings.Cut(strings.Replace(text, " for -", " for flag -", 1), " for flag -")
 	if name, twice := strings.CutSuffix(name, ": "+errGivenTwice.Error()); twice {
-		return usagef("--%s is given twice: give it once, or put a long task into a requirements file", name)
+		return command.Usagef("--%s is given twice: give it once, or put a long task into a requirements file", name)
 	}
 	value, quoted := strings.CutPrefix(strings.Replace(text, " boolean", "", 1), "invalid value ")
 	if !unread || !quoted {
-		return usagef("%v", err)
+		return command.Usagef("%v", err)
 	}
-	return usagef("--%s %s: use %s", name, value, wanted(c.Command.Flags, name))
+	return command.Usagef("--%s %s: use %s", name, value, wanted(c.Command.Flags, name))
 }
 
 // badVariable is how the parser refuses an environment variable.
@@ -72,42 +72,4 @@ func dashed(name string) string {
 		return "-" + name
 	}
 	return "--" + name
-}
-
-// suggestion reports whether the first of several arguments looks like a command that is none,
-// rather than like a file.
-func suggestion(c *cli.Context) bool {
-	word := c.Args().First()
-	_, err := os.Stat(word)
-	return err != nil && !strings.ContainsAny(word, "./") && !strings.HasPrefix(word, "-")
-}
-
-// noSuchWord refuses a first argument that is no file: more likely it was to be a command,
-// a flag, or a task.
-func noSuchWord(c *cli.Context, word string) error {
-	var known []string
-	for _, cmd := range manual.Of(c.App).Commands {
-		known = append(known, cmd.Name)
-	}
-	meant := manual.Meant(word, known)
-	if slices.ContainsFunc(c.App.Flags, func(f cli.Flag) bool { return f.Names()[0] == word }) {
-		meant = "did you mean --" + word + "?"
-	}
-	if meant != "" {
-		return usagef("%q is neither a command nor a requirements file; %s", word, meant)
-	}
-	return usagef("%q is neither a command nor a requirements file: a task needs --task", word)
-}
-
-// noSuchCommand refuses a word behind a command that has commands of its own.
-func noSuchCommand(c *cli.Context) error {
-	var known []string
-	for _, sub := range c.Command.Subcommands {
-		known = append(known, sub.Name)
-	}
-	text := "use one of " + strings.Join(known, ", ")
-	if meant := manual.Meant(c.Args().First(), known); meant != "" {
-		text = meant
-	}
-	return usagef("%s has no command %q: %s", c.Command.Name, c.Args().First(), text)
 }

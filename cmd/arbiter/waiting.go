@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
@@ -22,7 +23,7 @@ func inboxOf(st control.Status) ([]inbox.Item, error) {
 		if len(i.Request) > 0 {
 			item.Request = new(contract.PermissionRequest)
 			if err := json.Unmarshal(i.Request, item.Request); err != nil {
-				return nil, fmt.Errorf("read what waits in run %s: %w", short(st.Run), err)
+				return nil, fmt.Errorf("read what waits in run %s: %w", command.ShortID(st.Run), err)
 			}
 		}
 		list = append(list, item)

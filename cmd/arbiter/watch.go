@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -34,31 +35,31 @@ on.`),
 // watch is `arbiter watch`.
 func (e env) watch(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("watch: give at most one RUN")
+		return command.Usagef("watch: give at most one RUN")
 	}
 	if c.Int64("since") < -1 {
-		return usagef("--since %d: use the seq of an event, 0 for all, or -1 for those from now on", c.Int64("since"))
+		return command.Usagef("--since %d: use the seq of an event, 0 for all, or -1 for those from now on", c.Int64("since"))
 	}
-	outliveReaders()
-	ctx, stop := interruptible(c.Context, false)
+	command.OutliveReaders()
+	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	l, err := connect(c, c.Args().First(), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { l.Close() }() // the last one
-	f := follower{out: e.stdout, errs: e.stderr, since: c.Int64("since")}
+	f := follower{out: e.Stdout, errs: e.Stderr, since: c.Int64("since")}
 	for {
 		end, err := f.follow(ctx, l)
 		switch {
 		case ctx.Err() != nil:
-			return bySignal(ctx, "")
+			return command.BySignal(ctx, "")
 		case f.failed != nil:
-			return &exitError{code: contract.ExitFailed, text: "stdout: " + f.failed.Error()}
+			return &command.Error{Code: contract.ExitFailed, Text: "stdout: " + f.failed.Error()}
 		case end != nil && end.Exit == int(contract.ExitComplete):
 			return nil
 		case end != nil:
-			return &exitError{code: contract.Exit(end.Exit), text: "the run ended: " + end.Text}
+			return &command.Error{Code: contract.Exit(end.Exit), Text: "the run ended: " + end.Text}
 		case err != nil:
 			return notConnected(l.info, err)
 		}

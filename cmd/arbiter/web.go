@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webpage"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -43,7 +44,7 @@ or the port cannot be opened; 130, 143 a signal ended it: the run goes on.`),
 // web is `arbiter web`.
 func (e env) web(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usagef("web: give at most one RUN")
+		return command.Usagef("web: give at most one RUN")
 	}
 	port, err := e.openRunPort(c)
 	if err != nil {
@@ -59,30 +60,30 @@ func (e env) web(c *cli.Context) error {
 	var network *os.SyscallError
 	switch {
 	case errors.Is(err, webpage.ErrNotLoopback):
-		return usagef("--listen %s: %v; use 127.0.0.1, or add --public", c.String("listen"), err)
+		return command.Usagef("--listen %s: %v; use 127.0.0.1, or add --public", c.String("listen"), err)
 	case errors.As(err, &network):
-		return environmentf("listen at %s: %v", c.String("listen"), err)
+		return command.Environmentf("listen at %s: %v", c.String("listen"), err)
 	case err != nil:
-		return usagef("%v", err)
+		return command.Usagef("%v", err)
 	}
-	ctx, stop := interruptible(c.Context, false)
+	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	if c.Bool("public") {
-		fmt.Fprintln(e.stderr, "Warning: --public encrypts nothing: anyone who can read the traffic can answer for you.")
+		fmt.Fprintln(e.Stderr, "Warning: --public encrypts nothing: anyone who can read the traffic can answer for you.")
 	}
-	fmt.Fprintf(e.stderr, "Run %s: %s\n", short(info.Run), sanitize.Line(info.Title, 100))
-	fmt.Fprintln(e.stderr, "Open the link in your browser. It works once. Ctrl+C ends the page, not the run.")
-	if _, err := fmt.Fprintln(e.stdout, server.Link()); err != nil {
+	fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(info.Run), sanitize.Line(info.Title, 100))
+	fmt.Fprintln(e.Stderr, "Open the link in your browser. It works once. Ctrl+C ends the page, not the run.")
+	if _, err := fmt.Fprintln(e.Stdout, server.Link()); err != nil {
 		_ = server.Close() // nobody has the link
-		return environmentf("stdout: %v", err)
+		return command.Environmentf("stdout: %v", err)
 	}
 	for _, name := range c.StringSlice("host") {
-		fmt.Fprintf(e.stderr, "Over a proxy, as another browser: %s\n", server.LinkAt(name))
+		fmt.Fprintf(e.Stderr, "Over a proxy, as another browser: %s\n", server.LinkAt(name))
 	}
 	if err := server.Serve(ctx); err != nil {
-		return environmentf("serve the page: %v", err)
+		return command.Environmentf("serve the page: %v", err)
 	}
-	return bySignal(ctx, "")
+	return command.BySignal(ctx, "")
 }
 
 // shown is the run that is named, live or not; without a name, the live one of this directory.

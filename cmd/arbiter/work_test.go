@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -125,7 +126,7 @@ func TestWorkOnABranch(t *testing.T) {
 	w.Git("checkout", "-q", "a")
 	w.says("--message is empty", contract.ExitUsage, "land", "--message", " ")
 	out, _ := w.arbiter(contract.ExitComplete, "land", "--squash", "--message", "All of it")
-	if out != "trunk is now "+short(w.Git("rev-parse", "trunk"))+"\n" ||
+	if out != "trunk is now "+command.ShortID(w.Git("rev-parse", "trunk"))+"\n" ||
 		w.Git("log", "-1", "--format=%s %an", "trunk") != "All of it A" {
 		t.Errorf("%q; %s", out, w.Git("log", "-1", "trunk"))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -32,10 +33,11 @@ func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, erro
 	}
 	r, err := workOf(c.Context, info)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, info, environmentf("the directory of run %s: %v", short(info.Run), withoutPath(err))
+		return nil, info, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run),
+			command.WithoutPath(err))
 	}
 	if err != nil {
-		return nil, info, environmentf("%s: %v", workDir(info), err)
+		return nil, info, command.Environmentf("%s: %v", workDir(info), err)
 	}
 	return r, info, nil
 }
@@ -47,11 +49,11 @@ func namedOrLatest(store *runs, name string) (journal.Info, error) {
 	}
 	place, err := os.Getwd()
 	if err != nil {
-		return journal.Info{}, environmentf("the current directory cannot be read: %v", err)
+		return journal.Info{}, command.Environmentf("the current directory cannot be read: %v", err)
 	}
 	info, err := store.Latest(place, nil)
 	if errors.Is(err, journal.ErrNotFound) {
-		err = usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
+		err = command.Usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
 	}
 	return info, err
 }
@@ -73,15 +75,15 @@ func workError(info journal.Info, err error) error {
 	if errors.Is(err, workspaces.ErrNoSnapshot) {
 		return refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
 			"were removed",
-			short(info.Run), info.CWD)
+			command.ShortID(info.Run), info.CWD)
 	}
-	return environmentf("run %s: %v", short(info.Run), err)
+	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
 }
 
 // printFiles prints text of files as it is; on a terminal, without control characters.
 func printFiles(w io.Writer, text string) error {
-	w = bytesOf(w)
-	if onTerminal(w) {
+	w = command.Raw(w)
+	if command.OnTerminal(w) {
 		text = sanitize.Text(text)
 	}
 	_, err := io.WriteString(w, text)

@@ -78,7 +78,7 @@ func TestImports(t *testing.T) {
 func checkForbidden(t *testing.T, p pkg) {
 	t.Helper()
 	for _, r := range forbidden {
-		if !match(r.from, p.ImportPath) {
+		if !match(r.from, p.ImportPath) || matchAny(r.not, p.ImportPath) {
 			continue
 		}
 		imports := p.Deps

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ func TestReadFile(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Repeat([]byte("A"), 3000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := readFile(path, 3000); err != nil || len(raw) != 3000 {
+	if raw, err := ReadFile(path, 3000); err != nil || len(raw) != 3000 {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}
-	if _, err := readFile(path, 2999); err == nil ||
+	if _, err := ReadFile(path, 2999); err == nil ||
 		!strings.Contains(err.Error(), "task.md has 3,000 bytes, at most 2,999 are read") {
 		t.Error(err)
 	}
-	if _, err := readFile(path+"x", 1); !os.IsNotExist(err) {
+	if _, err := ReadFile(path+"x", 1); !os.IsNotExist(err) {
 		t.Error(err)
 	}
 }

@@ -1,8 +1,9 @@
-package main
+package command
 
 import (
 	"io"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -11,12 +12,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// stderrWriter is stderr: whatever is quoted on it, a path, an argument, a word of Claude's, a
+// Stderr writes to stderr: whatever is quoted on it, a path, an argument, a word of Claude's, a
 // terminal acts on none of it, and no secret stays there. A write is whole lines.
-type stderrWriter struct{ w io.Writer }
+type Stderr struct{ W io.Writer }
 
-func (p stderrWriter) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(p.w, sanitize.Text(sanitize.Redact(string(text)))); err != nil {
+func (p Stderr) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(p.W, sanitize.Text(sanitize.Redact(string(text)))); err != nil {
 		return 0, err
 	}
 	return len(text), nil
@@ -52,22 +53,32 @@ func (t *jsonSafe) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// bytesOf is stdout as it was before withSafeOutput, for what is no JSON.
-func bytesOf(w io.Writer) io.Writer {
+// Raw is stdout as it was before withSafeOutput, for what is no JSON.
+func Raw(w io.Writer) io.Writer {
 	if safe, ok := w.(*jsonSafe); ok {
 		return safe.w
 	}
 	return w
 }
 
-// onTerminal reports whether what is written is seen at once.
-func onTerminal(w io.Writer) bool {
+// OnTerminal reports whether what is written is seen at once.
+func OnTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// withSafeOutput is e for such a command.
-func (e env) withSafeOutput() env {
-	e.stdout = &jsonSafe{w: e.stdout}
+// WithSafeOutput is e for such a command.
+func (e Env) WithSafeOutput() Env {
+	e.Stdout = &jsonSafe{w: e.Stdout}
 	return e
+}
+
+// SpeaksUTF8 reports whether the locale does.
+func SpeaksUTF8(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(getenv(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"errors"
@@ -8,10 +8,10 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-// writeOutput writes a file that the user names. A regular file, or one that is not there yet, appears as a whole or
+// WriteOutput writes a file that the user names. A regular file, or one that is not there yet, appears as a whole or
 // stays as it was, and keeps its permissions; links are followed. What is no regular file, such as a pipe, is written
 // to.
-func writeOutput(path string, data []byte) error {
+func WriteOutput(path string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -23,7 +23,7 @@ func writeOutput(path string, data []byte) error {
 	case info.IsDir():
 		return &os.PathError{Op: "write", Path: path, Err: errors.New("it is a directory")}
 	case !info.Mode().IsRegular():
-		return appendTo(path, data)
+		return AppendTo(path, data)
 	}
 	return statedir.WriteWhole(path, 0o644, func(f *os.File) error {
 		if info != nil {
@@ -36,8 +36,8 @@ func writeOutput(path string, data []byte) error {
 	})
 }
 
-// appendTo writes to the end of a file that others write to, too.
-func appendTo(path string, data []byte) error {
+// AppendTo writes to the end of a file that others write to, too.
+func AppendTo(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
 		return err

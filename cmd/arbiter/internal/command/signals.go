@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 // signalNames are those of the signals that end a run.
 var signalNames = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
 
-// handleSignals hands signals on, by their names (INT, TERM, HUP) and their number: the first
+// HandleSignals hands signals on, by their names (INT, TERM, HUP) and their number: the first
 // asks for an orderly end, the second for a fast one, the third does not ask. One that heed
 // says was meant for somebody else does not count. QUIT, which is Ctrl+\ in a terminal that
 // is not ours at the moment, halts; halt does not block. Without one it does what it does.
 // Last, if any, is called before the end at the third. Who started us may have had us ignore
 // some (nohup, a script that puts us behind itself): those stay ignored.
-func handleSignals(heed func(name string, n int) bool, halt, last func()) (stop func()) {
+func HandleSignals(heed func(name string, n int) bool, halt, last func()) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) {
@@ -64,9 +64,9 @@ func handleSignals(heed func(name string, n int) bool, halt, last func()) (stop 
 	}
 }
 
-// outliveReaders has a reader that has gone show as an error of the write, not as our
+// OutliveReaders has a reader that has gone show as an error of the write, not as our
 // death. The signal is caught, not ignored: what is ignored, every child ignores, too.
-func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // codeOf is what a program ends with that a signal of that name ended.
 func codeOf(name string) contract.Exit {
@@ -76,26 +76,26 @@ func codeOf(name string) contract.Exit {
 	return contract.ExitTerminated
 }
 
-// interruptible ends ctx at the first signal, QUIT included if it is asked for (Ctrl+\ is a
+// Interruptible ends ctx at the first signal, QUIT included if it is asked for (Ctrl+\ is a
 // slip beside Ctrl+]); its cause is the exit. A third signal does not wait.
-func interruptible(ctx context.Context, quit bool) (context.Context, func()) {
+func Interruptible(ctx context.Context, quit bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func(name string, _ int) bool {
-		cancel(&exitError{code: codeOf(name), text: "stopped"})
+		cancel(&Error{Code: codeOf(name), Text: "stopped"})
 		return true
 	}
 	var halt func()
 	if quit {
 		halt = func() { end("INT", 0) }
 	}
-	stop := handleSignals(end, halt, nil)
+	stop := HandleSignals(end, halt, nil)
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// bySignal ends the program as a signal has it.
-func bySignal(ctx context.Context, text string) error {
-	if e, ok := errors.AsType[*exitError](context.Cause(ctx)); ok {
-		return &exitError{code: e.code, text: text}
+// BySignal ends the program as a signal has it.
+func BySignal(ctx context.Context, text string) error {
+	if e, ok := errors.AsType[*Error](context.Cause(ctx)); ok {
+		return &Error{Code: e.Code, Text: text}
 	}
-	return &exitError{code: contract.ExitFailed, text: text}
+	return &Error{Code: contract.ExitFailed, Text: text}
 }

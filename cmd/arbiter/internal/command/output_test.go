@@ -1,0 +1,26 @@
+package command
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// TestTelling: characters that are torn apart come out whole, and none of them is lost.
+func TestTelling(t *testing.T) {
+	const text = `{"a":"日本 é 🔥 ` + "\u009b\u202e\U000e0041" + `"}` + "\n"
+	want := string(contract.AppendSafe(nil, []byte(text)))
+	for size := 1; size < 9; size++ {
+		var b bytes.Buffer
+		w := &jsonSafe{w: &b}
+		for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
+			if n, err := w.Write(rest[:min(size, len(rest))]); err != nil || n != min(size, len(rest)) {
+				t.Fatal(n, err)
+			}
+		}
+		if b.String() != want {
+			t.Errorf("in pieces of %d: %q, want %q", size, b.String(), want)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Workspace is the absolute path of the workspace that --cwd names, else of the current directory.
+func Workspace(c *cli.Context) (string, error) {
+	dir := c.String("cwd")
+	if dir == "" && c.IsSet("cwd") {
+		return "", Usagef("--cwd is empty") // of a variable that is not set: not the current directory
+	}
+	if dir == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return "", Usagef("the current directory cannot be read (%v): name a workspace with --cwd", err)
+		}
+		dir = wd
+	}
+	abs, err := CheckDir(dir)
+	if err != nil {
+		return "", Usagef("--cwd %s: %v", dir, err)
+	}
+	return abs, nil
+}
+
+// CheckDir returns the absolute path of a directory that exists. Its errors do not name the path.
+func CheckDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return "", WithoutPath(err)
+	}
+	if !info.IsDir() {
+		return "", errors.New("not a directory")
+	}
+	return abs, nil
+}
+
+// StateDir resolves and makes the directory of logs: 0700, the user's own.
+func StateDir(flag string) (string, error) {
+	dir, err := StatePath(flag)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", Environmentf("cannot create the state directory: %v; name another with --state-dir", err)
+	}
+	return dir, nil
+}
+
+// StatePath is where that directory is, or would be.
+func StatePath(flag string) (string, error) {
+	dir := flag
+	if dir == "" {
+		if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+			dir = filepath.Join(base, "arbiter")
+		} else if home, err := os.UserHomeDir(); err == nil {
+			dir = filepath.Join(home, ".local", "state", "arbiter")
+		} else {
+			return "", Environmentf("there is no state directory: set HOME, XDG_STATE_HOME or --state-dir")
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", Environmentf("--state-dir %s: %v", flag, err)
+	}
+	return dir, nil
+}
+
+// JSONFlag is the flag --json of commands that print something.
+func JSONFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
+
+// SameDir compares directories by what they are, not by how they are called.
+func SameDir(a, b string) bool {
+	real := func(p string) string {
+		if r, err := filepath.EvalSymlinks(p); err == nil {
+			return r
+		}
+		return p
+	}
+	return a != "" && real(a) == real(b)
+}
