@@ -97,9 +97,7 @@ func (st *step) happenedLate(e bridge.Event) {
 	case bridge.Delivered:
 		st.mail().Delivered(b.MessageID)
 	case bridge.Turn:
-		st.bill(a, b)
-		st.emit(e.ID, contract.Turn{Usage: b.Usage, CostUSD: b.CostUSD, Models: modelCosts(b), Outcome: b.Outcome,
-			MessageIDs: st.Conversation.PublicIDs(b.MessageIDs)})
+		st.costs().TurnEnded(a, b)
 	case bridge.Done:
 		if a.Status == roster.Ended {
 			return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -61,7 +62,10 @@ func (st *step) take(f input.Body) {
 	case input.NotSpawned:
 		st.notSpawned(f)
 	case input.TrustRecorded:
-		st.trustRecorded(f)
+		if f.Failed != "" { // the run goes on with it all the same
+			st.emit(contract.Supervisor, contract.Notice{Text: "that the workspace is trusted counts for this run only: " +
+				f.Failed})
+		}
 	case input.NotSent:
 		if reason := st.mail().NotSent(f); reason != "" {
 			st.processes().Relaunch(f.Agent.ID, restart.Hung, reason)
@@ -101,7 +105,8 @@ func (st *step) take(f input.Body) {
 	case input.Decided:
 		st.decided(f)
 	case input.DaySpent:
-		st.daySpent(f)
+		st.Budget.Day.Read(f.Day, f.OthersUSD, f.OwnUSD, st.Spent())
+		st.costs().TellSharedLevels()
 	case input.WokeFromSleep:
 		st.processes().WokeFromSleep(f)
 	case input.CallDecided:
@@ -195,7 +200,7 @@ func (st *step) happened(e bridge.Event) {
 		}
 		st.relay(e)
 	case bridge.Spent:
-		st.spending(e.ID, b)
+		st.costs().Spends(e.ID, b)
 	case bridge.Quota:
 		st.Budget.Quota(&st.out, b)
 	case bridge.Tasks:
@@ -257,7 +262,7 @@ func (st *step) rang(key string) {
 	case handoverPrefix:
 		st.handoverLate(of)
 	case process.WorkLimitPrefix:
-		st.workLimitRang(of)
+		st.costs().WorkTimeOver(of)
 	case process.RestartPrefix:
 		if host, ok := lifecycle.TimerHost(of); ok {
 			st.Lifecycle.Due(&st.out, host)

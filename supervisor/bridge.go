@@ -61,7 +61,7 @@ func (st *step) lostWithBridge(a *roster.Agent) {
 	case a.Alive() && a.Status != roster.Down:
 		a.Status, a.Since, a.CurrentTool = roster.Down, st.at, ""
 		lifecycle.MarkCut(a)
-		st.chargeEndedTurn(a)
+		st.account().ChargeLost(a)
 		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
 		st.Permission.TurnOver(&st.out, a.ID)
 	}

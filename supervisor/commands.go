@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
@@ -77,7 +76,7 @@ func (st *step) commanded(c contract.Command) {
 		case settings.Policy:
 			st.Permission.PolicyChanged(&st.out)
 		case settings.Costs:
-			st.tellSharedLevels()
+			st.costs().TellSharedLevels()
 		case settings.Model:
 			st.configureModel(c.Ref, b)
 		}
@@ -139,7 +138,16 @@ func (st *step) killCommand(ref, id string) {
 
 // choose takes one of the options last offered.
 func (st *step) choose(ref, option string) {
-	if st.chooseAboutTrust(ref, option) || st.chooseHost(ref, option) || st.chooseAboutLimit(ref, option) {
+	switch {
+	case !slices.Contains(st.Lifecycle.TrustQuestion.Choices(), option):
+		if st.chooseHost(ref, option) || st.chooseAboutLimit(ref, option) {
+			return
+		}
+	case option == "cancel":
+		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
+		return
+	default:
+		st.processes().ChooseTrust(ref, option)
 		return
 	}
 	arbiter, _ := st.Agent(contract.Arbiter)
@@ -168,31 +176,4 @@ func (st *step) choose(ref, option string) {
 	if taken {
 		st.Question.Recovery = question.Recovery{}
 	}
-}
-
-// chooseAboutTrust takes what the human chose about the workspace, and reports whether the
-// option was one of these. It stands open whatever else was offered since.
-func (st *step) chooseAboutTrust(ref, option string) bool {
-	d := st.Lifecycle.TrustQuestion
-	if d == nil || !slices.Contains(st.TrustOptions(), option) {
-		return false
-	}
-	switch option {
-	case chooseTrust:
-		if d.Host == lifecycle.Here {
-			st.out.Accept(ref, "the workspace is trusted as it is now")
-			st.Options.TrustHash = d.Hash
-		} else {
-			st.out.Accept(ref, "what agents on host "+d.Host+" bring along is trusted as it is now")
-			st.Lifecycle.Trust(d.Host, d.Hash)
-		}
-		st.do(effect.PinTrust{Host: d.Host, Hash: d.Hash})
-		st.decidedTrust()
-	case chooseWithout:
-		st.out.Accept(ref, "the workspace's own settings are not loaded any more")
-		st.goWithout(d.Host, "the human chose so")
-	default:
-		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
-	}
-	return true
 }

@@ -72,7 +72,7 @@ func (st *step) answered(f input.Decided) {
 // overtaken by a ruling, decides nothing.
 func (st *step) decided(f input.Decided) {
 	st.answered(f)
-	st.tellSharedLevels()
+	st.costs().TellSharedLevels()
 	p := st.Rulings.DeciderRequest
 	if p == nil || f.Serial != p.Serial {
 		return

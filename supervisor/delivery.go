@@ -13,7 +13,7 @@ func (st *step) pump() {
 	if st.Paused || st.budgetHolds() {
 		return
 	}
-	room := st.Budget.Room(st.limits(), st.Spent()) - st.busyCount()
+	room := st.account().Room() - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
 		if m.Sent || st.Conversation.Held && conversation.BetweenAgents(m.From, m.Kind) ||

@@ -8,9 +8,9 @@
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
 // Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings, renewal,
-// question, permission, budget, changes, lifecycle, process, takeover. Others answer from them: sender (who an input is
-// from), agentconfig (what a process is started with), toolset and settings. What is here coordinates them, and reads
-// like the story of what happens. No file uses one that stands above it:
+// question, permission, budget, costs, changes, lifecycle, process, summons, takeover. Others answer from them: sender
+// (who an input is from), agentconfig (what a process is started with), toolset and settings. What is here coordinates
+// them, and reads like the story of what happens. No file uses one that stands above it:
 //
 //	fold                          a history that is applied again, input by input
 //	apply, resume, begin          what each input and each timer leads to; a run that is taken up again, or begins
@@ -28,19 +28,18 @@
 //	renewal, snapshots            the Arbiter's renewal; the files that agents changed
 //	reverts                       changes that a human takes back
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
-//	human, distrust               questions to the human; a workspace that changed
-//	spending                      costs that are told, and limits and reserves that are reached
+//	human                         questions to the human
+//	spending                      limits of costs and reserves that are reached
 //	ending, phase                 the end of a run, the task machine
 //	delivery                      messages that can be sent
 //	result, succession, checks    what a run came to, what a successor reads, the checks of a document
 //	work, plan, criteria          the executions of the task, its plan, its acceptance criteria
-//	config, limits                what agents are started with, what they may cost
-//	contexts                      what packages of parts need in a step
+//	config                        what agents are started with
 //	permissions                   who may do what
 //	snapshot                      a state in the journal
-//	questions, placement          what the human is asked, question by question; the hosts that Orchestrators live on
-//	standing, timers              questions about the whole state, names of timers
-//	step, state                   one application of an input; what a run knows
+//	questions                     what the human is asked, question by question
+//	standing                      questions about the whole state, and what packages of parts need in a step
+//	step, state                   one application of an input, and its timers; what a run knows
 //
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits
 // `result` when they are gone.

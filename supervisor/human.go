@@ -58,7 +58,7 @@ func (st *step) answerAlone() {
 func (st *step) inputEnded() {
 	st.HumanPresent = false
 	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
-	st.trustAlone()
+	st.processes().NobodyTrusts()
 	arbiter, _ := st.Agent(contract.Arbiter)
 	switch {
 	case arbiter.Status == roster.Parked && st.Rulings.FallbackReason == "":

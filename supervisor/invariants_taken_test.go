@@ -147,9 +147,9 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case k == 0:
 			step([]input.Body{
 				input.BridgeLost{}, input.BridgeLost{Halted: true}, input.Command{Channel: input.ChannelStdin,
-					Command: contract.Command{Body: contract.Choose{Option: chooseTrust}}},
+					Command: contract.Command{Body: contract.Choose{Option: lifecycle.ChooseTrust}}},
 				input.Command{Channel: input.ChannelStdin,
-					Command: contract.Command{Body: contract.Choose{Option: chooseWithout}}},
+					Command: contract.Command{Body: contract.Choose{Option: lifecycle.ChooseWithout}}},
 			}[r.IntN(4)])
 		case k == 2 && r.IntN(4) == 0:
 			step(input.Resumed{Options: p.s.Options}) // arbiter itself was killed
@@ -195,7 +195,7 @@ func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input
 		command(contract.Continue{})
 	}
 	if p.s.Lifecycle.TrustQuestion != nil {
-		command(contract.Choose{Option: chooseWithout})
+		command(contract.Choose{Option: lifecycle.ChooseWithout})
 	}
 	for range 30 {
 		if !p.s.Lifecycle.IsUp(lifecycle.Here) {

@@ -173,7 +173,7 @@ func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Body {
 	case 5, 6:
 		return command(contract.Continue{})
 	case 7:
-		return command(contract.Choose{Option: []string{chooseTrust, chooseWithout, chooseTrust, "cancel"}[r.IntN(4)]})
+		return command(contract.Choose{Option: []string{lifecycle.ChooseTrust, lifecycle.ChooseWithout, lifecycle.ChooseTrust, "cancel"}[r.IntN(4)]})
 	case 8:
 		return input.PTYOpened{Agent: ref, Failed: []string{"", "m"}[r.IntN(2)]}
 	case 9:

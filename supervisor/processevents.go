@@ -51,7 +51,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	}
 	asked := a.Status == roster.Stopping
 	if f.Category == bridge.CatTrust && !asked {
-		st.distrusted(a.ID, f)
+		st.processes().Distrusted(a.ID, f, st.HumanPresent)
 		return
 	}
 	message := f.Message
@@ -103,7 +103,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	a.Status, a.Since, a.CurrentTool = roster.Ended, st.at, ""
 	lifecycle.MarkCut(a)
-	st.chargeEndedTurn(a)
+	st.account().ChargeLost(a)
 	if asked {
 		a.Turn = nil
 	}

@@ -5,12 +5,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 )
 
-// What can be chosen about a workspace that is not trusted, besides cancel.
-const (
-	chooseTrust   = "trust"
-	chooseWithout = "without"
-)
-
 // OpenQuestion is what a human was asked and has not answered; nil if there is none.
 func (s *State) OpenQuestion() *question.Question {
 	if s.Ending != nil {
@@ -30,17 +24,6 @@ func (s *State) OpenRequests() []permission.Request {
 		return s.Ending.Requests
 	}
 	return s.Permission.All()
-}
-
-// TrustOptions are what can be chosen about a workspace that waits for the human's trust; nil: none does.
-func (s *State) TrustOptions() []string {
-	switch {
-	case s.Lifecycle.TrustQuestion == nil:
-		return nil
-	case s.Lifecycle.TrustQuestion.Hash == "":
-		return []string{chooseWithout, "cancel"}
-	}
-	return []string{chooseTrust, chooseWithout, "cancel"}
 }
 
 // ParkedOptions are what can be chosen about an Arbiter that is parked.

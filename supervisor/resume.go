@@ -6,9 +6,11 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/costs"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/settings"
@@ -67,7 +69,7 @@ func (st *step) resumed(f input.Resumed) {
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
 		a.Stopped = false
-		st.chargeEndedTurn(a)
+		st.account().ChargeLost(a)
 	}
 	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked are gone, too
 	st.Renewal.ShortInRow = 0                                          // the limits may be others
@@ -81,7 +83,7 @@ func (st *step) resumed(f input.Resumed) {
 		st.emit(contract.Supervisor, contract.Notice{Text: "the run is still paused by a human: nothing is sent before " +
 			"it is continued (`/continue`; the command continue)"})
 	}
-	st.tellDistrust(f.Distrust)
+	process.TellDistrust(&st.out, f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and none is needed
 		// The human who resumes it was perhaps not there when it ended.
 		st.sayAgain()
@@ -161,10 +163,10 @@ func (s *State) resumePhase() machine.State {
 // outOfBounds ends a run again whose limit still stands.
 func (st *step) outOfBounds() bool {
 	o := st.Options
-	l, spent := st.Budget.Reached(st.limits(), st.Spent())
+	l, spent := st.account().Reached()
 	switch {
 	case spent && !st.HumanPresent: // else the human is asked
-		st.costLimitReached(l)
+		st.limitReached(costs.ReachedText(l))
 	case st.resetIsTooFar():
 		st.limitReached(st.Budget.ReserveText(o.QuotaReserve) + "; continue then, or lower --quota-reserve")
 	case o.Timeout > 0 && st.Budget.Runtime.Earlier >= o.Timeout:

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/summons"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -67,7 +68,7 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 		if from == contract.Supervisor {
 			st.releaseFinished()
 		}
-		problem := st.summon(summons{brief: v.Message, mode: v.Mode, by: from})
+		problem := st.summon(summons.Request{Brief: v.Message, Mode: v.Mode, By: from})
 		if problem == "" || st.Ending != nil {
 			break
 		}
@@ -115,9 +116,9 @@ func (st *step) succession(v verdict.Arbiter) {
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " +
 		st.Handoff.NextPredecessor() + "; the supervisor summons one"})
-	next := summons{
-		brief:       "Take up the work that is handed to you below, where it was left.",
-		successorOf: st.Handoff.NextPredecessor(), by: contract.Supervisor,
+	next := summons.Request{
+		Brief:       "Take up the work that is handed to you below, where it was left.",
+		SuccessorOf: st.Handoff.NextPredecessor(), By: contract.Supervisor,
 	}
 	if problem := st.summon(next); problem != "" && st.Ending == nil {
 		st.ask("No successor could be summoned: " + problem)

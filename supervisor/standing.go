@@ -4,13 +4,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/costs"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
+	"github.com/arbiter-cli/arbiter/supervisor/summons"
 )
 
 // awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else
@@ -55,4 +61,61 @@ func (s *State) Record() decision.Record {
 // Senders says who an input is from.
 func (s *State) Senders() sender.Run {
 	return sender.Run{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
+}
+
+// account is what the run has spent, and what it may spend.
+func (s *State) account() costs.Account {
+	return costs.Account{Options: &s.Options, Roster: &s.Roster, Budget: &s.Budget}
+}
+
+// Spent returns what the run has cost, the turns under way included.
+func (s *State) Spent() float64 { return s.account().Spent() }
+
+// Used returns what the run has used, the turns under way included.
+func (s *State) Used() bridge.Usage { return s.account().Used() }
+
+// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns go on to their end without.
+func (s *State) NoNewSubagent() string { return s.account().NoNewSubagent() }
+
+// limits are the limits of the run, as its budget is judged by.
+func (s *State) limits() budget.Limits { return s.account().Limits() }
+
+// budgetHolds reports whether nothing is sent, because of a usage window's reserve or a limit of costs.
+func (s *State) budgetHolds() bool { return s.account().Holds() }
+
+// anyBusy reports whether a turn runs.
+func (s *State) anyBusy() bool { return s.busyCount() > 0 }
+
+// busyCount counts the turns that run.
+func (s *State) busyCount() (n int) {
+	for _, a := range s.Agents {
+		if a.Status == roster.Busy {
+			n++
+		}
+	}
+	return n
+}
+
+// hosts are the hosts of the run, and who lives on them.
+func (s *State) hosts() summons.Hosts {
+	return summons.Hosts{Options: &s.Options, Roster: &s.Roster, Lifecycle: &s.Lifecycle}
+}
+
+// What parts of the state that have packages of their own need in a step.
+
+// mail returns what delivers messages in this step. It is up to date for one call only.
+func (st *step) mail() *delivery.Context {
+	return &delivery.Context{Standing: st.standing(), Rulings: &st.Rulings, Out: &st.out, Senders: st.Senders(),
+		Closed: st.Ending != nil, QuestionOpen: st.Question.Open != nil}
+}
+
+// costs returns what charges agents and tells of limits in this step. It is up to date for one call only.
+func (st *step) costs() *costs.Context { return &costs.Context{Account: st.account(), Mail: st.mail()} }
+
+// processes returns what starts, stops and watches processes in this step. It is up to date for one call only.
+func (st *step) processes() *process.Context {
+	return &process.Context{
+		Context: st.mail(), Lifecycle: &st.Lifecycle, Permission: &st.Permission, Question: &st.Question,
+		Renewal: &st.Renewal, Budget: &st.Budget, Halted: st.Halted, Ordered: st.ordered, Channel: st.channel,
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/summons"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -101,7 +102,7 @@ func (st *step) forceAgent(ref, mode string) {
 		st.out.Reject(ref, "there is no task yet: send a message first")
 		return
 	}
-	if problem := st.summon(summons{brief: st.Task.Text, mode: mode, by: contract.Human}); problem != "" {
+	if problem := st.summon(summons.Request{Brief: st.Task.Text, Mode: mode, By: contract.Human}); problem != "" {
 		st.out.Reject(ref, "%s", problem)
 		return
 	}

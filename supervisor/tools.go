@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
+	"github.com/arbiter-cli/arbiter/supervisor/summons"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -106,9 +107,9 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 	if st.nothingWanted() {
 		return "", errors.New("there is no task: the human reset it; ask them what is wanted, with ADDRESS_HUMAN")
 	}
-	if problem := st.summon(summons{
-		brief: in.Prompt, mode: in.Mode, successorOf: in.SuccessorOf, by: contract.Arbiter, isolated: in.Isolated,
-		host: in.Host,
+	if problem := st.summon(summons.Request{
+		Brief: in.Prompt, Mode: in.Mode, SuccessorOf: in.SuccessorOf, By: contract.Arbiter, Isolated: in.Isolated,
+		Host: in.Host,
 	}); problem != "" {
 		if st.Ending == nil {
 			st.exchange() // as with a verdict: it must not go on like that without an end
@@ -122,7 +123,7 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 	}
 	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
 	if a.Host != lifecycle.Here {
-		text += st.hostText(a.Host)
+		text += st.hosts().Text(a.Host)
 	}
 	if st.Options.Workspace.Enabled() && a.Isolation == "" && st.LivingCount() > 1 {
 		text += " It shares the directory with the others: with isolated an Orchestrator gets one of its own."

@@ -23,10 +23,8 @@ import (
 // what the turn came to.
 func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.Edit(id)
-	st.bill(a, t)
+	st.costs().TurnEnded(a, t)
 	task.Worked(a, t)
-	st.emit(id, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Models: modelCosts(t), Outcome: t.Outcome,
-		MessageIDs: st.Conversation.PublicIDs(t.MessageIDs)})
 	switch {
 	case t.Outcome == bridge.TurnLost:
 		return // the process is gone; its `done` follows, and its transcript tells what it had seen
@@ -75,18 +73,18 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	st.mail().AwaitNextTurn(a)
 	st.Permission.TurnOver(&st.out, id)
-	st.tellLevels(id)
+	st.costs().TellLevels(id)
 	if !a.Alive() {
 		return // it is being let go; its last word has no reader
 	}
 	switch t.Outcome {
 	case bridge.TurnDone:
 		a.Troubles, a.APIFailures = 0, 0
-		st.countTurn(id)
+		st.costs().CountTurn(id)
 		st.routeVerdict(id, t)
 	case bridge.TurnInterrupted:
 		if stopped {
-			st.resumeStopped(id)
+			st.costs().ResumeStopped(id)
 			return
 		}
 		st.interrupted(id)

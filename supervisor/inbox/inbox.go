@@ -103,7 +103,7 @@ func choices(s *supervisor.State) []Item {
 			text = "What the workspace brings along cannot be read. No agent starts until you have chosen."
 		}
 		list = append(list, Item{
-			ID: "trust", Kind: Trust, Agent: contract.Supervisor, Text: text, Since: q.At, Choices: s.TrustOptions(),
+			ID: "trust", Kind: Trust, Agent: contract.Supervisor, Text: text, Since: q.At, Choices: q.Choices(),
 		})
 	}
 	if options := s.LimitOptions(); options != nil {

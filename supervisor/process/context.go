@@ -21,10 +21,9 @@ type Context struct {
 	Renewal    *renewal.State
 	Budget     *budget.State
 
-	Halted       bool     // the human stopped everything: no process starts
-	Ordered      bool     // the input is a command of the human
-	Channel      string   // of that command
-	TrustOptions []string // what can be chosen about a workspace that changed
+	Halted  bool   // the human stopped everything: no process starts
+	Ordered bool   // the input is a command of the human
+	Channel string // of that command
 
 	// TimeIsOver is set when a takeover ends in a run whose time limit has passed: the step ends the run.
 	TimeIsOver bool

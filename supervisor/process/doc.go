@@ -2,8 +2,8 @@
 //
 // A process run is one process of an agent, named by its generation. [Context.Add] and [Context.Restart] start one,
 // [Context.Relaunch] ends one so that another follows, [Context.Release] ends an agent for good. [Context.Probed]
-// judges
-// signs of life. In a takeover ([Context.Attach] to [Context.Detach]) the session of an agent is open in a human's
+// judges signs of life. [Context.Distrusted] keeps agents down whose workspace is not as the human trusted it. In a
+// takeover ([Context.Attach] to [Context.Detach]) the session of an agent is open in a human's
 // terminal; what the human did there is read and reported when it is given back.
 //
 // The package changes the parts of the state that a [Context] points to, and collects effects. Which class of failure

@@ -48,7 +48,7 @@ func (c *Context) cannotTakeOver(a *roster.Agent, id string) string {
 		return "everything is halted: continue first"
 	case c.Lifecycle.AwaitsTrust(a.Host):
 		return "no process is started before you have looked at what changed in the workspace: choose " +
-			strings.Join(c.TrustOptions, ", ")
+			strings.Join(c.Lifecycle.TrustQuestion.Choices(), ", ")
 	case !c.Lifecycle.IsUp(a.Host):
 		return "there is no bridge at the moment: try again"
 	case a.Role == roster.RoleArbiter && c.Renewal.Stage == renewal.Given:

@@ -1,4 +1,4 @@
-package supervisor
+package summons
 
 import (
 	"cmp"
@@ -12,27 +12,32 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Where Orchestrators live.
+// Hosts are the hosts of a run, and who lives on them.
+type Hosts struct {
+	Options   *runconfig.Options
+	Roster    *roster.Roster
+	Lifecycle *lifecycle.State
+}
 
-// placement is where a new Orchestrator is to live: a host or a pool as it was named; empty: where there is room. The
+// Place is where a new Orchestrator is to live: a host or a pool as it was named; empty: where there is room. The
 // second result says why it cannot live there.
-func (s *State) placement(named string) (host, problem string) {
-	if named == "" && len(s.Options.Hosts) == 0 || named == runconfig.Here {
+func (h Hosts) Place(named string) (host, problem string) {
+	if named == "" && len(h.Options.Hosts) == 0 || named == runconfig.Here {
 		return lifecycle.Here, ""
 	}
-	hosts, problem := s.candidates(named)
+	hosts, problem := h.candidates(named)
 	if problem != "" {
 		return "", problem
 	}
 	var parked, full []string
 	free := map[string]int{}
-	hosts = slices.DeleteFunc(hosts, func(h runconfig.Host) bool {
-		free[h.Name] = h.Slots - s.livingOn(h.Name)
+	hosts = slices.DeleteFunc(hosts, func(x runconfig.Host) bool {
+		free[x.Name] = x.Slots - h.livingOn(x.Name)
 		switch {
-		case s.Lifecycle.Bridge(h.Name).Parked:
-			parked = append(parked, h.Name+" ("+s.Lifecycle.Bridge(h.Name).Reason+")")
-		case free[h.Name] <= 0:
-			full = append(full, fmt.Sprintf("%s (%s)", h.Name, words.Count(h.Slots, "slot")))
+		case h.Lifecycle.Bridge(x.Name).Parked:
+			parked = append(parked, x.Name+" ("+h.Lifecycle.Bridge(x.Name).Reason+")")
+		case free[x.Name] <= 0:
+			full = append(full, fmt.Sprintf("%s (%s)", x.Name, words.Count(x.Slots, "slot")))
 		default:
 			return false
 		}
@@ -41,15 +46,15 @@ func (s *State) placement(named string) (host, problem string) {
 	if len(hosts) > 0 {
 		// The first of those with the most room, and one that was lost only if there is no other.
 		best := slices.MinFunc(hosts, func(a, b runconfig.Host) int {
-			return cmp.Or(cmp.Compare(s.lostRank(a.Name), s.lostRank(b.Name)), cmp.Compare(free[b.Name], free[a.Name]))
+			return cmp.Or(cmp.Compare(h.lostRank(a.Name), h.lostRank(b.Name)), cmp.Compare(free[b.Name], free[a.Name]))
 		})
-		if !s.Options.Workspace.Enabled() {
+		if !h.Options.Workspace.Enabled() {
 			return "", "There is no Git repository with a commit here, so nothing can be brought to host " + best.Name +
 				" and back: name the host here."
 		}
 		return best.Name, ""
 	}
-	if named == "" && s.Options.HereToo {
+	if named == "" && h.Options.HereToo {
 		return lifecycle.Here, ""
 	}
 	problem = "No host has a free slot."
@@ -59,37 +64,37 @@ func (s *State) placement(named string) (host, problem string) {
 	if len(parked) > 0 {
 		problem += " Cannot be used before the human has seen to it: " + strings.Join(parked, ", ") + "."
 	}
-	return "", problem + " Release an Orchestrator there, or name another host: " + s.placesText() + "."
+	return "", problem + " Release an Orchestrator there, or name another host: " + h.names() + "."
 }
 
 // candidates are the hosts that a name stands for.
-func (s *State) candidates(named string) (hosts []runconfig.Host, problem string) {
+func (h Hosts) candidates(named string) (hosts []runconfig.Host, problem string) {
 	wanted := func(host string) bool { return named == "" || host == named }
-	if i := slices.IndexFunc(s.Options.Pools, func(p runconfig.Pool) bool { return p.Name == named }); i >= 0 {
-		wanted = func(host string) bool { return slices.Contains(s.Options.Pools[i].Hosts, host) }
+	if i := slices.IndexFunc(h.Options.Pools, func(p runconfig.Pool) bool { return p.Name == named }); i >= 0 {
+		wanted = func(host string) bool { return slices.Contains(h.Options.Pools[i].Hosts, host) }
 	}
-	for _, h := range s.Options.Hosts {
-		if wanted(h.Name) {
-			hosts = append(hosts, h)
+	for _, x := range h.Options.Hosts {
+		if wanted(x.Name) {
+			hosts = append(hosts, x)
 		}
 	}
 	if len(hosts) == 0 {
-		return nil, fmt.Sprintf("There is no host or pool %q in this run. There are: %s.", named, s.placesText())
+		return nil, fmt.Sprintf("There is no host or pool %q in this run. There are: %s.", named, h.names())
 	}
 	return hosts, ""
 }
 
 // lostRank is higher for a host whose bridge was lost.
-func (s *State) lostRank(host string) int {
-	if s.Lifecycle.Bridge(host).Status == lifecycle.StatusLost {
+func (h Hosts) lostRank(host string) int {
+	if h.Lifecycle.Bridge(host).Status == lifecycle.StatusLost {
 		return 1
 	}
 	return 0
 }
 
 // livingOn counts the Orchestrators that hold a slot of a host.
-func (s *State) livingOn(host string) (n int) {
-	for _, a := range s.Agents {
+func (h Hosts) livingOn(host string) (n int) {
+	for _, a := range h.Roster.Agents {
 		if a.Role == roster.RoleOrchestrator && a.Host == host && a.Alive() && a.Standing != roster.HandedOff {
 			n++
 		}
@@ -97,16 +102,25 @@ func (s *State) livingOn(host string) (n int) {
 	return n
 }
 
-// placesText names the hosts and pools that an Orchestrator can be summoned on.
-func (s *State) placesText() string {
+// names lists the hosts and pools that an Orchestrator can be summoned on.
+func (h Hosts) names() string {
 	names := []string{runconfig.Here}
-	for _, h := range s.Options.Hosts {
-		names = append(names, h.Name)
+	for _, x := range h.Options.Hosts {
+		names = append(names, x.Name)
 	}
-	for _, p := range s.Options.Pools {
+	for _, p := range h.Options.Pools {
 		names = append(names, p.Name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Text tells the Arbiter where a new Orchestrator lives, and what it waits for.
+func (h Hosts) Text(host string) string {
+	text := " It lives on host " + host + ", in a directory of its own."
+	if b := h.Lifecycle.Bridge(host); !b.Up {
+		text += fmt.Sprintf(" That host is %s (%s): it begins when the host is up.", b.Status, b.Reason)
+	}
+	return text
 }
 
 // movedText tells a successor what it does not find that works on another host than its predecessor; empty: it works
@@ -122,12 +136,3 @@ func movedText(old *roster.Agent, host string) string {
 
 // hostName is a host as people write it.
 func hostName(host string) string { return cmp.Or(host, runconfig.Here) }
-
-// hostText tells the Arbiter where a new Orchestrator lives, and what it waits for.
-func (s *State) hostText(host string) string {
-	text := " It lives on host " + host + ", in a directory of its own."
-	if b := s.Lifecycle.Bridge(host); !b.Up {
-		text += fmt.Sprintf(" That host is %s (%s): it begins when the host is up.", b.Status, b.Reason)
-	}
-	return text
-}

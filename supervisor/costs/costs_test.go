@@ -1,0 +1,108 @@
+package costs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+)
+
+// working is a run with two Orchestrators at work, whose turns have cost a dollar and two.
+func working(o runconfig.Options) *Context {
+	r, options := &roster.Roster{}, o.WithDefaults()
+	for i, usd := range []float64{1, 2} {
+		a := roster.Agent{AgentIdentity: roster.AgentIdentity{
+			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}, Role: roster.RoleOrchestrator,
+			Name: roster.OrchestratorName(i + 1)}}
+		a.Status, a.Turn, a.Live.CostUSD = roster.Busy, []string{"m"}, usd
+		r.Add(&a)
+	}
+	mail := &delivery.Context{
+		Standing: rulings.Standing{Options: &options, Task: &task.State{}, Roster: r,
+			Conversation: &conversation.State{}, Handoff: &handoff.State{}},
+		Rulings: &rulings.State{}, Out: &effect.Collector{Now: time.Unix(1, 0)},
+	}
+	return &Context{Account: Account{Options: &options, Roster: r, Budget: &budget.State{}}, Mail: mail}
+}
+
+// TestTurnEnded: what a running turn has cost counts until it ends, and once after that.
+func TestTurnEnded(t *testing.T) {
+	c := working(runconfig.Options{})
+	if got := c.Spent(); got != 3 {
+		t.Errorf("spent $%g while turns run, want 3", got)
+	}
+	c.TurnEnded(c.Roster.Edit("orch-1"), bridge.Turn{CostUSD: 1.5})
+	c.ChargeLost(c.Roster.Edit("orch-2"))
+	if got := c.Spent(); got != 3.5 || c.Budget.CostUSD != 3.5 {
+		t.Errorf("spent $%g, of turns that ended $%g, want 3.5", got, c.Budget.CostUSD)
+	}
+}
+
+// TestLevelsOfAnAgent: a level is told once, and the Arbiter reads of the first.
+func TestLevelsOfAnAgent(t *testing.T) {
+	c := working(runconfig.Options{MaxCostPerAgent: 2.2})
+	for range 2 {
+		c.TellLevels("orch-2")
+	}
+	var levels []string
+	for _, e := range c.Mail.Out.Effects() {
+		if emit, ok := e.(effect.Emit); ok {
+			if b, ok := emit.Event.Body.(contract.Budget); ok {
+				levels = append(levels, b.Scope+" "+b.Level)
+			}
+		}
+	}
+	log := c.Mail.Conversation.WorkLog
+	if !slices.Equal(levels, []string{"agent warn"}) || len(log) != 1 ||
+		!strings.Contains(log[0].Text, "has cost $2.0000") {
+		t.Errorf("told %v, logged %+v", levels, log)
+	}
+}
+
+// TestLimitSpent: a limit that is spent holds messages back until it is raised.
+func TestLimitSpent(t *testing.T) {
+	c := working(runconfig.Options{MaxCostUSD: 2.5})
+	if !c.Holds() || c.NoNewSubagent() == "" || !strings.Contains(c.Question(), ChooseRaise) {
+		t.Errorf("holds %v, subagents: %q, asks %q", c.Holds(), c.NoNewSubagent(), c.Question())
+	}
+	if raised := c.Raise(); c.Holds() || !strings.HasPrefix(raised, "--max-cost $") {
+		t.Errorf("raised %q, holds %v", raised, c.Holds())
+	}
+}
+
+// TestStopTurns: of turns for which too little is left, the one that has cost most goes on.
+func TestStopTurns(t *testing.T) {
+	c := working(runconfig.Options{MaxCostUSD: 3.1})
+	c.Budget.StepUSD = 1
+	c.StopTurns(c.Mail.Out)
+	first, _ := c.Roster.Agent("orch-1")
+	second, _ := c.Roster.Agent("orch-2")
+	if !first.Stopped || second.Stopped {
+		t.Errorf("stopped: orch-1 %v, orch-2 %v", first.Stopped, second.Stopped)
+	}
+}
+
+// TestCountTurn: the last turn that a mode allows has its agent hand off.
+func TestCountTurn(t *testing.T) {
+	c := working(runconfig.Options{MaxCostPerAgent: 1})
+	c.Roster.Edit("orch-1").CostUSD = 1
+	c.CountTurn("orch-1")
+	c.CountTurn("orch-2")
+	first, _ := c.Roster.Agent("orch-1")
+	second, _ := c.Roster.Agent("orch-2")
+	if first.ReachedLimit == "" || second.ReachedLimit != "" || first.Turns != 1 {
+		t.Errorf("limits %q and %q after %d turns", first.ReachedLimit, second.ReachedLimit, first.Turns)
+	}
+}

@@ -1,0 +1,176 @@
+package costs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// Context is what a step charges agents with, and tells of their limits. It is made for one use within a step, which
+// owns all that it points to.
+type Context struct {
+	Account
+	Mail *delivery.Context
+}
+
+// TurnEnded charges a turn that ended.
+func (c *Context) TurnEnded(a *roster.Agent, t bridge.Turn) {
+	c.charge(a, t)
+	var models []contract.ModelCost
+	for _, m := range t.Models {
+		m.CostUSD = contract.RoundUSD(m.CostUSD)
+		models = append(models, contract.ModelCost(m))
+	}
+	c.Mail.Out.Emit(a.ID, contract.Turn{Usage: t.Usage, CostUSD: t.CostUSD, Models: models, Outcome: t.Outcome,
+		MessageIDs: c.Mail.Conversation.PublicIDs(t.MessageIDs)})
+}
+
+// Spends takes what a running turn has cost so far. All agents share the limit of the run.
+func (c *Context) Spends(id string, b bridge.Spent) {
+	a := c.Roster.Edit(id)
+	if len(a.Turn) == 0 {
+		return // the end of its turn has told it
+	}
+	c.observe(a, b.CostUSD)
+	a.Live = b
+	c.Mail.Out.Emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: c.Spent()})
+	c.TellLevels(id)
+}
+
+// TellLevels tells when an agent, or all together, have spent so much of a limit that it matters. The Arbiter reads of
+// it with its next message: it is told before an agent stops, and summons nobody it cannot pay.
+func (c *Context) TellLevels(id string) {
+	a := c.Roster.Edit(id)
+	limit := c.ofAgent(a)
+	if level := budget.Level(a.Spent(), limit); level != a.Level {
+		if a.Level = level; level != "" {
+			c.Mail.Out.Emit(id, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit,
+				Level: level, Rehearsal: c.Options.Rehearsal})
+		}
+		if level == budget.LevelWarn {
+			c.log(fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may cost. It is told to hand off when they "+
+				"are spent.", a.Name, id, a.Spent(), limit))
+		}
+	}
+	c.TellSharedLevels()
+}
+
+// TellSharedLevels tells when a limit of the run, or of the day, is nearly or all spent.
+func (c *Context) TellSharedLevels() {
+	for _, l := range c.Budget.TellLevels(c.Mail.Out, c.Limits(), c.Spent()) {
+		if len(c.Roster.Agents) > 0 {
+			c.log(l.Text() + " Bring the task to an end, or to a point where another run can go on: no further " +
+				"Orchestrator starts, and at 100 % nothing more is sent.")
+		}
+	}
+}
+
+// CountTurn counts a turn of an Orchestrator against the limits of its mode.
+func (c *Context) CountTurn(id string) {
+	a := c.Roster.Edit(id)
+	if a.Role != roster.RoleOrchestrator {
+		return
+	}
+	a.Turns++
+	if a.ReachedLimit != "" {
+		return
+	}
+	mode, _ := c.Options.ModeNamed(a.Mode) // one without a mode has no limits of it
+	why := lifecycle.ReachedLimit(a, mode.Limits)
+	if limit := c.Options.MaxCostPerAgent; why == "" && budget.Level(a.CostUSD, limit) == budget.LevelLimit {
+		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
+	}
+	if why != "" {
+		c.limitAgent(a, why)
+	}
+}
+
+// limitAgent has an Orchestrator hand off because a limit is reached.
+func (c *Context) limitAgent(a *roster.Agent, why string) {
+	a.ReachedLimit = why
+	c.log(fmt.Sprintf("%s (%s) has reached a limit: %s. It is told to hand off.", a.Name, a.ID, why))
+}
+
+// WorkTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is about nothing but its
+// hand-off.
+func (c *Context) WorkTimeOver(id string) {
+	a, ok := c.Roster.Agent(id)
+	if !ok || !a.Alive() || a.Takeover != nil || a.ReachedLimit != "" || a.Standing == roster.Finished ||
+		a.Standing == roster.HandedOff {
+		return
+	}
+	mode, _ := c.Options.ModeNamed(a.Mode)
+	c.limitAgent(c.Roster.Edit(id), fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
+	if a.Status == roster.Busy {
+		c.Mail.Out.Do(effect.Interrupt{Agent: a.AgentRef})
+	}
+}
+
+// ResumeStopped has an agent take up a turn that was stopped because little was left of a limit.
+func (c *Context) ResumeStopped(id string) {
+	c.Mail.Tell(id, conversation.KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
+		"for several turns at once. Take up the last message again where you left it.")
+}
+
+// Raise raises the limits of costs that are spent, and names them.
+func (c *Context) Raise() string {
+	var raised []string
+	for _, l := range c.spentLimits() {
+		to := l.Raised()
+		switch l.Scope {
+		case contract.ScopeWholeRun:
+			c.Options.MaxCostUSD = to
+		case contract.ScopeDay:
+			c.Options.MaxCostPerDay = to
+		}
+		c.TellSharedLevels()
+		raised = append(raised, fmt.Sprintf("%s $%.2f", l.Flag(), to))
+	}
+	return strings.Join(raised, " and ")
+}
+
+func (c *Context) log(text string) { c.Mail.Log(contract.Supervisor, conversation.KindNotice, text) }
+
+// StopTurns stops the turns for which too little is left, those that have cost least first. Their agents take them up
+// again when there is room.
+func (a Account) StopTurns(out *effect.Collector) {
+	var running []*roster.Agent
+	for _, agent := range a.Roster.Agents {
+		if agent.Status == roster.Busy && !agent.Stopped {
+			running = append(running, agent)
+		}
+	}
+	room := max(a.Room(), 1)
+	if len(running) <= room {
+		return
+	}
+	slices.SortStableFunc(running, func(a, b *roster.Agent) int { return cmp.Compare(b.Live.CostUSD, a.Live.CostUSD) })
+	var names []string
+	for _, agent := range running[room:] {
+		names = append(names, agent.ID)
+		a.Roster.Edit(agent.ID).Stopped = true
+		out.Do(effect.Interrupt{Agent: agent.AgentRef})
+	}
+	out.Emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("too little is left of the limit of costs for %d "+
+		"turns at once: the turn of %s is stopped, and goes on when there is room", len(running),
+		strings.Join(names, ", "))})
+}
+
+// GoOn closes the question about a limit that is not spent any more.
+func (a Account) GoOn(out *effect.Collector) {
+	if !a.Budget.AskedAt.IsZero() {
+		a.Budget.AskedAt = time.Time{}
+		out.Emit(contract.Supervisor, contract.Notice{Text: "the run goes on: its limit of costs is no longer spent"})
+	}
+}

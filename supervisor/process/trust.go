@@ -1,0 +1,116 @@
+package process
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// nobodyLooks is why a run goes on without the workspace's settings where no human is present.
+const nobodyLooks = "nobody is present to look at it"
+
+// Distrusted keeps an agent down whose workspace is not as it was trusted, until the human
+// has looked at it. Where nobody can, the run goes on without the workspace's settings.
+func (c *Context) Distrusted(id string, f input.NotSpawned, humanPresent bool) {
+	a := c.Roster.Edit(id)
+	a.Status, a.Since, a.CurrentTool, a.ToolCall = roster.Down, c.Out.Now, "", nil
+	a.Watch, a.Backoff = roster.Watch{}, nil
+	c.FailTakeover(a, f.Message)
+	a.NewSession = a.NewSession || a.Generation == 1 // there is no session yet
+	c.Out.Emit(id, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
+	asked := c.Lifecycle.TrustQuestion
+	switch {
+	case !c.trusts(a.Host) || f.Trust != "" && f.Trust == c.trusted(a.Host):
+		c.Restart(id) // it was decided while it started
+	case asked != nil && asked.Host == a.Host && asked.Hash == f.Trust:
+	case asked != nil && asked.Host != a.Host && a.Host != lifecycle.Here: // it is asked when that is answered
+	case !humanPresent:
+		c.Question.Recovery.Fail(c.Out, contract.Supervisor, bridge.CatTrust, f.Message, []string{})
+		c.goWithout(a.Host, nobodyLooks)
+	default:
+		q := &lifecycle.TrustQuestion{Host: a.Host, Hash: f.Trust, At: c.Out.Now}
+		c.Lifecycle.TrustQuestion = q
+		c.Question.Recovery.Fail(c.Out, contract.Supervisor, bridge.CatTrust, f.Message, q.Choices())
+	}
+}
+
+// trusts reports whether agents on a host start with the workspace's own settings.
+func (c *Context) trusts(host string) bool {
+	return c.Options.Trusted && !c.Lifecycle.Bridge(host).Untrusted
+}
+
+// trusted is the hash of what the human trusts on a host.
+func (c *Context) trusted(host string) string {
+	if host == lifecycle.Here {
+		return c.Options.TrustHash
+	}
+	return c.Lifecycle.Bridge(host).TrustHash
+}
+
+// ChooseTrust takes what the human chose about the workspace; cancel is not done here. It stands open whatever else was
+// offered since.
+func (c *Context) ChooseTrust(ref, option string) {
+	q := c.Lifecycle.TrustQuestion
+	switch option {
+	case lifecycle.ChooseTrust:
+		if q.Host == lifecycle.Here {
+			c.Out.Accept(ref, "the workspace is trusted as it is now")
+			c.Options.TrustHash = q.Hash
+		} else {
+			c.Out.Accept(ref, "what agents on host "+q.Host+" bring along is trusted as it is now")
+			c.Lifecycle.Trust(q.Host, q.Hash)
+		}
+		c.Out.Do(effect.PinTrust{Host: q.Host, Hash: q.Hash})
+		c.trustDecided()
+	case lifecycle.ChooseWithout:
+		c.Out.Accept(ref, "the workspace's own settings are not loaded any more")
+		c.goWithout(q.Host, "the human chose so")
+	}
+}
+
+// NobodyTrusts decides what nobody can look at any more.
+func (c *Context) NobodyTrusts() {
+	if q := c.Lifecycle.TrustQuestion; q != nil {
+		c.goWithout(q.Host, nobodyLooks)
+	}
+}
+
+// goWithout goes on without the workspace's own settings: on another host until this process of arbiter ends, here
+// and everywhere for the rest of the run.
+func (c *Context) goWithout(host, why string) {
+	where := ""
+	if host == lifecycle.Here {
+		c.Options.Trusted, c.Options.TrustHash = false, ""
+	} else {
+		c.Lifecycle.Distrust(host)
+		where = " on host " + host
+	}
+	c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the workspace's own settings, hooks, agents and MCP servers " +
+		"are not loaded" + where + " from here on: " + why})
+	c.trustDecided()
+}
+
+// trustDecided starts those who waited for it.
+func (c *Context) trustDecided() {
+	if slices.Contains(c.Question.Recovery.Options, lifecycle.ChooseWithout) {
+		c.Question.Recovery = question.Recovery{}
+	}
+	c.Lifecycle.TrustQuestion = nil
+	c.RestartAll()
+}
+
+// TellDistrust says that a process run of arbiter begins without what the workspace brings along, although it was
+// trusted once.
+func TellDistrust(out *effect.Collector, text string) {
+	if text == "" {
+		return
+	}
+	out.Emit(contract.Supervisor, contract.Error{Category: bridge.CatTrust, Message: text, RecoveryOptions: []string{}})
+	out.Emit(contract.Supervisor, contract.Notice{Text: "the run goes on without the workspace's own settings"})
+}

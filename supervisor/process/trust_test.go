@@ -1,0 +1,44 @@
+package process
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// changed is a run whose Orchestrator did not start, because the workspace is not as it was trusted.
+func changed(humanPresent bool) *Context {
+	c := one(roster.Starting)
+	c.Options.Trusted, c.Options.TrustHash = true, "old"
+	c.Distrusted("orch-1", input.NotSpawned{Category: bridge.CatTrust, Message: "it changed", Trust: "new"}, humanPresent)
+	return c
+}
+
+// TestDistrusted: nobody starts before the human has looked at what changed; what they trust then is pinned.
+func TestDistrusted(t *testing.T) {
+	c := changed(true)
+	if q := c.Lifecycle.TrustQuestion; !slices.Contains(q.Choices(), lifecycle.ChooseTrust) ||
+		!c.Lifecycle.AwaitsTrust("") {
+		t.Fatalf("asked %+v", q)
+	}
+	c.ChooseTrust("ref", lifecycle.ChooseTrust)
+	if pinned := did[effect.PinTrust](c); len(pinned) != 1 || pinned[0].Hash != "new" || !c.Options.Trusted {
+		t.Errorf("pinned %+v, trusted %v", pinned, c.Options.Trusted)
+	}
+	if c.Lifecycle.AwaitsTrust("") {
+		t.Error("it still waits for an answer")
+	}
+}
+
+// TestDistrustedAlone: where nobody can look, the run goes on without the workspace's settings.
+func TestDistrustedAlone(t *testing.T) {
+	c := changed(false)
+	if c.Options.Trusted || c.Options.TrustHash != "" || c.Lifecycle.TrustQuestion != nil {
+		t.Errorf("trusted %v (%q), asked %+v", c.Options.Trusted, c.Options.TrustHash, c.Lifecycle.TrustQuestion)
+	}
+}

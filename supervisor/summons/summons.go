@@ -1,0 +1,145 @@
+package summons
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/costs"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Request says what Orchestrator is wanted.
+type Request struct {
+	Brief, Mode string
+	SuccessorOf string // empty: of the author of the document that waits for a successor, if one does
+	By          string // who wants it
+	Isolated    bool   // in a directory of its own
+	Host        string // or pool that it is to live on; empty: where there is room
+}
+
+// Plan is a request that may be carried out.
+type Plan struct {
+	Request
+	old roster.Agent // whom it succeeds, if anybody
+}
+
+// Check says why an Orchestrator cannot be summoned, or how it will be.
+func Check(c *process.Context, in Request) (p Plan, problem string) {
+	_, known := c.Options.ModeNamed(in.Mode)
+	p = Plan{Request: in}
+	p.SuccessorOf = cmp.Or(in.SuccessorOf, c.Handoff.NextPredecessor())
+	p.old, problem = predecessor(c.Roster, p.SuccessorOf)
+	switch {
+	case strings.TrimSpace(in.Brief) == "":
+		return p, "An Orchestrator needs a brief: what is wanted, where, and how it will be judged."
+	case in.Mode != "" && !known:
+		return p, fmt.Sprintf("There is no mode %q. Modes: %s.", in.Mode, strings.Join(c.Options.ModeNames(), ", "))
+	case problem != "":
+		return p, problem
+	case in.Isolated && !c.Options.Workspace.Enabled():
+		return p, "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: " +
+			"leave out isolated."
+	case c.Roster.LivingCount() >= c.Options.MaxOrchestrators:
+		return p, fmt.Sprintf("%s alive already, which is the most (%s). Release one first.",
+			words.Count(c.Roster.LivingCount(), "Orchestrator"), c.Roster.LivingText())
+	}
+	hosts := Hosts{Options: c.Options, Roster: c.Roster, Lifecycle: c.Lifecycle}
+	if p.Host, problem = hosts.Place(in.Host); problem != "" {
+		return p, problem
+	}
+	spent := costs.Account{Options: c.Options, Roster: c.Roster, Budget: c.Budget}
+	problem = c.Budget.NoNewAgent(c.Out, spent.Limits(), spent.Spent())
+	if p.SuccessorOf != "" { // a successor only takes a place
+		problem = ""
+	}
+	return p, problem
+}
+
+// predecessor is the agent that an Orchestrator succeeds, if any.
+func predecessor(r *roster.Roster, id string) (old roster.Agent, problem string) {
+	if id == "" {
+		return old, ""
+	}
+	old, ok := r.Agent(id)
+	switch {
+	case !ok || old.Role != roster.RoleOrchestrator:
+		return old, fmt.Sprintf("successor_of names no Orchestrator: %q.", id)
+	case old.Forgotten:
+		return old, fmt.Sprintf("%s is gone too long: its document is not at hand any more. Put what matters into "+
+			"the brief.", id)
+	}
+	return old, ""
+}
+
+// Summon starts an Orchestrator, and posts its brief with the document of its predecessor. It returns its id.
+func Summon(c *process.Context, p Plan) string {
+	c.Roster.Summoned++
+	a := roster.Agent{
+		AgentIdentity: roster.AgentIdentity{
+			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(c.Roster.Summoned), Generation: 1},
+			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(c.Roster.Summoned), Mode: p.Mode,
+			Predecessor: p.SuccessorOf, Brief: p.Brief,
+			Isolation: c.Options.IsolationOf(p.Isolated || p.old.Isolation != "" || p.Host != lifecycle.Here),
+			Host:      p.Host,
+		},
+		AgentWork: roster.AgentWork{Standing: roster.Working},
+	}
+	if ruler := *c.Roster.Agents[0]; len(ruler.InterruptedTurn) > 0 {
+		a.SummonedIn = ruler.InterruptedTurn[0]
+	} else if len(ruler.Turn) > 0 {
+		a.SummonedIn = ruler.Turn[0]
+	}
+	warnOfOthers := ""
+	if a.Isolation == "" {
+		warnOfOthers = c.Roster.SharingText(a.ID)
+	}
+	c.Add(a, p.Brief)
+	text, attached := p.Brief, []conversation.Attached(nil)
+	if p.old.Document != nil {
+		text, attached = handoff.ForSuccessor(p.Brief, &p.old)
+		left := handoff.Handover{Document: p.old.Document, Receipts: p.old.Receipts, Why: p.old.GeneratedWhy}
+		c.Out.Emit(p.old.ID, left.Event(p.old.ID, a.ID))
+	}
+	c.Handoff.LeaveSuccessorQueue(p.SuccessorOf)
+	images := c.Task.Images
+	if p.By == contract.Arbiter { // it has seen them, and says in the brief what matters of them
+		images = nil
+	}
+	c.Post(conversation.Mail{From: p.By, To: a.ID, Kind: conversation.KindBrief,
+		Text: text + movedText(&p.old, p.Host) + warnOfOthers, Attached: attached, Images: images})
+	return a.ID
+}
+
+// Forget drops what those left that were gone long before the last ones, and in the end themselves: every search and
+// every snapshot goes through all agents.
+func Forget(r *roster.Roster, h *handoff.State, files *changes.State) {
+	gone, keep := 0, make([]*roster.Agent, 0, len(r.Agents))
+	for i := len(r.Agents) - 1; i >= 0; i-- {
+		a := r.Agents[i]
+		if a.Role == roster.RoleOrchestrator && a.Gone() && !h.AwaitsSuccessor(a.ID) && !h.IsHandingOver(a.ID) {
+			if gone++; gone > roster.RecordsKept {
+				h.RemoveFromSuccessorQueue(a.ID) // the next one summoned would be refused its document
+			}
+			switch {
+			case gone > roster.NamesKept:
+				continue
+			case gone > roster.RecordsKept && !a.Forgotten:
+				files.Forget(a.ID)
+				a = a.WithoutRecords()
+			}
+		}
+		keep = append(keep, a)
+	}
+	slices.Reverse(keep)
+	r.Agents = keep
+}

@@ -1,0 +1,134 @@
+package summons
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/budget"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/sender"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// run is a run with an Arbiter that is ready.
+func run(o runconfig.Options) *process.Context {
+	o.Run, o.Delimiter = "run", "d"
+	options, r, h := o.WithDefaults(), &roster.Roster{}, &handoff.State{}
+	r.Add(&roster.Agent{
+		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
+			Role: roster.RoleArbiter, Name: "The Arbiter"},
+		AgentProcess: roster.AgentProcess{Status: roster.Ready},
+	})
+	c := &process.Context{
+		Context: &delivery.Context{
+			Standing: rulings.Standing{Options: &options, Task: &task.State{}, Roster: r,
+				Conversation: &conversation.State{}, Handoff: h},
+			Rulings: &rulings.State{}, Out: &effect.Collector{Now: time.Unix(1, 0)}, Senders: sender.Run{Roster: r, Handoff: h},
+		},
+		Lifecycle: &lifecycle.State{}, Budget: &budget.State{},
+	}
+	c.Lifecycle.Start(bridge.ClaudeInfo{})
+	return c
+}
+
+// TestPlace: a named host is taken if it has room; of several the one with the most room.
+func TestPlace(t *testing.T) {
+	c := run(runconfig.Options{
+		Hosts:     []runconfig.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 3}},
+		Pools:     []runconfig.Pool{{Name: "small", Hosts: []string{"a"}}},
+		Workspace: runconfig.Workspace{Base: "abc"},
+	})
+	hosts := Hosts{Options: c.Options, Roster: c.Roster, Lifecycle: c.Lifecycle}
+	for named, want := range map[string]string{"": "b", "a": "a", "small": "a", runconfig.Here: lifecycle.Here} {
+		if got, problem := hosts.Place(named); got != want || problem != "" {
+			t.Errorf("%q: placed on %q (%s), want %q", named, got, problem, want)
+		}
+	}
+	if _, problem := hosts.Place("c"); !strings.Contains(problem, "no host or pool") {
+		t.Errorf("an unknown host: %q", problem)
+	}
+	c.Roster.Add(&roster.Agent{AgentIdentity: roster.AgentIdentity{
+		AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: roster.RoleOrchestrator, Host: "a"}})
+	if _, problem := hosts.Place("a"); !strings.Contains(problem, "Full: a (1 slot)") {
+		t.Errorf("a full host: %q", problem)
+	}
+}
+
+// TestCheck: what is missing is said before anything is made.
+func TestCheck(t *testing.T) {
+	for want, in := range map[string]Request{
+		"needs a brief":         {Brief: " "},
+		"no mode":               {Brief: "do it", Mode: "nobody"},
+		"names no Orchestrator": {Brief: "do it", SuccessorOf: "orch-7"},
+		"no Git repository":     {Brief: "do it", Isolated: true},
+	} {
+		c := run(runconfig.Options{})
+		if _, problem := Check(c, in); !strings.Contains(problem, want) {
+			t.Errorf("%+v: %q, want %q", in, problem, want)
+		}
+		if n := len(c.Out.Effects()); n != 0 || c.Roster.Summoned != 0 {
+			t.Errorf("%+v: %d effects, %d summoned", in, n, c.Roster.Summoned)
+		}
+	}
+}
+
+// TestSummon: an Orchestrator starts with its brief, and takes over what waits for a successor.
+func TestSummon(t *testing.T) {
+	c := run(runconfig.Options{})
+	old := roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+		Role: roster.RoleOrchestrator, Name: "Orchestrator I"}}
+	old.Status, old.Standing, old.Document = roster.Ready, roster.HandedOff, &verdict.Document{}
+	c.Roster.Add(&old)
+	c.Roster.Summoned, c.Handoff.SuccessorQueue = 1, []string{"orch-1"}
+	plan, problem := Check(c, Request{Brief: "go on", By: contract.Arbiter})
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	id := Summon(c, plan)
+	a, ok := c.Roster.Agent(id)
+	if !ok || id != "orch-2" || a.Predecessor != "orch-1" || a.Status != roster.Starting {
+		t.Errorf("summoned %s: %+v", id, a)
+	}
+	mail := c.Conversation.Mail
+	if len(mail) != 1 || mail[0].To != id || mail[0].Kind != conversation.KindBrief || len(mail[0].Attached) == 0 {
+		t.Errorf("it gets %+v", mail)
+	}
+	if len(c.Handoff.SuccessorQueue) != 0 {
+		t.Errorf("%v still wait for a successor", c.Handoff.SuccessorQueue)
+	}
+}
+
+// TestForget: of agents that are gone the last ones keep their records, some more their names.
+func TestForget(t *testing.T) {
+	r := &roster.Roster{}
+	for i := range roster.NamesKept + 2 {
+		r.Add(&roster.Agent{
+			AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1)},
+				Role: roster.RoleOrchestrator},
+			AgentProcess: roster.AgentProcess{Status: roster.Ended, Dismissed: true},
+		})
+	}
+	Forget(r, &handoff.State{}, &changes.State{})
+	records := 0
+	for _, a := range r.Agents {
+		if !a.Forgotten {
+			records++
+		}
+	}
+	if len(r.Agents) != roster.NamesKept || records != roster.RecordsKept || r.Agents[0].ID != "orch-3" {
+		t.Errorf("kept %d, %d with records, the first is %s", len(r.Agents), records, r.Agents[0].ID)
+	}
+}
