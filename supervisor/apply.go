@@ -9,13 +9,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/succession"
 )
 
 // Apply folds one input into the state and says what is to be done about it. It
@@ -91,7 +94,7 @@ func (st *step) take(f input.Body) {
 	case input.Checked:
 		st.checked(f)
 	case input.Inspected:
-		st.surveyed(f)
+		st.inspected(f)
 	case input.Merged:
 		st.merged(f)
 	case input.SnapshotTaken:
@@ -179,11 +182,13 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Done:
 		st.ended(e.ID, b)
 	case bridge.Context:
-		st.measured(e, b)
+		st.relay(e)
+		succession.Measured(st.processes(), e.ID, b)
 	case bridge.ContextWarning:
 		st.Edit(e.ID).NotifyingLevel = b.Level
 	case bridge.Compact:
-		st.compacted(e, b)
+		st.relay(e)
+		succession.Compacted(st.processes(), e.ID, b)
 	case bridge.ToolUse:
 		if a.Role == roster.RoleOrchestrator && a.Isolation == "" && policy.MayWrite(b.Tool) { // the Arbiter only reads
 			st.Changes.Acts(a.ID)
@@ -204,7 +209,7 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Quota:
 		st.Budget.Quota(&st.out, b)
 	case bridge.Tasks:
-		st.tasksChanged(e.ID, b)
+		planning.Follow(st.processes(), e.ID, b)
 	case bridge.Retry:
 		if a.Status == roster.Busy {
 			st.processes().BackOff(st.Edit(e.ID), lifecycle.RetryCategory(b), b.Attempt,
@@ -259,7 +264,7 @@ func (st *step) rang(key string) {
 		if id, reason := st.mail().ProofOverdue(of); reason != "" {
 			st.processes().Relaunch(id, restart.Hung, reason)
 		}
-	case handoverPrefix:
+	case handoff.TimerPrefix:
 		st.handoverLate(of)
 	case process.WorkLimitPrefix:
 		st.costs().WorkTimeOver(of)
@@ -290,7 +295,7 @@ func (st *step) rangFor(kind string, a *roster.Agent) {
 		st.Edit(a.ID).Backoff = nil
 		st.processes().Restart(a.ID) // if it is down
 	case process.CompactionBlockedPrefix:
-		st.interruptForContext(a)
+		succession.Interrupt(st.processes(), a)
 	case process.RetryPrefix:
 		st.Edit(a.ID).Backoff = nil
 		st.retryNow(a)

@@ -8,19 +8,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // Bridges: what is lost with one, and how another takes its place.
-
-// livesOn selects the agents of a host.
-func livesOn(host string) func(*roster.Agent) bool {
-	return func(a *roster.Agent) bool { return a.Host == host }
-}
 
 // bridgeLost: every agent of the host went with it. Another bridge is started, and they come back.
 func (st *step) bridgeLost(f input.BridgeLost) {
@@ -30,18 +23,11 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	if !st.Lifecycle.Lost(&st.out, f.Host, f.Message, f.Until) {
 		return
 	}
-	st.Handoff.WaitingQuestions = slices.DeleteFunc(slices.Clone(st.Handoff.WaitingQuestions),
-		func(q handoff.Asked) bool { return st.hostOf(q.By) == f.Host })
 	if !f.Halted {
 		st.Lifecycle.Crashes++
 	}
-	st.processes().LoseTakeovers(f.Host)
-	for i := range st.Agents {
-		if st.Agents[i].Host == f.Host {
-			st.lostWithBridge(st.Edit(st.Agents[i].ID))
-		}
-	}
-	st.loseChecksOn(f.Host)
+	st.processes().BridgeLost(f.Host)
+	st.documents().LoseOn(f.Host)
 	if f.Halted {
 		st.Lifecycle.Reopen(&st.out, f.Host)
 		return
@@ -49,28 +35,10 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	st.openBridge(f.Host, f.Message)
 }
 
-// lostWithBridge notes that the process of an agent ended with its bridge.
-func (st *step) lostWithBridge(a *roster.Agent) {
-	a.Backoff = nil // the bridge is waited for
-	switch {
-	case a.Status == roster.InHand: // what was done is read with the next bridge
-	case a.Status == roster.Stopping:
-		a.Status, a.Since = roster.Ended, st.at
-		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
-		st.mail().Drop(a.ID)
-	case a.Alive() && a.Status != roster.Down:
-		a.Status, a.Since, a.CurrentTool = roster.Down, st.at, ""
-		lifecycle.MarkCut(a)
-		st.account().ChargeLost(a)
-		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
-		st.Permission.TurnOver(&st.out, a.ID)
-	}
-}
-
 // openBridge starts another bridge in a while. That of this host gives the run up in the end, that of another is
 // parked.
 func (st *step) openBridge(host, reason string) {
-	if host != lifecycle.Here && !st.needsHost(host) {
+	if host != lifecycle.Here && !st.Needs(host) {
 		st.Lifecycle.Leave(&st.out, host)
 		return
 	}
@@ -96,14 +64,13 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		st.openBridge(f.Host, "it ended at once")
 		return
 	}
-	if f.Host != lifecycle.Here && !st.needsHost(f.Host) {
+	if f.Host != lifecycle.Here && !st.Needs(f.Host) {
 		st.do(effect.DropBridge{Host: f.Host}) // nobody waits for it any more
 		return
 	}
 	lifecycle.TellSwept(&st.out, f.Swept)
-	st.processes().RereadTakeovers(livesOn(f.Host), "the bridge was lost")
-	st.processes().RestartWhere(livesOn(f.Host))
-	st.loseChecksOn(f.Host) // those that were begun while there was none
+	st.processes().BridgeBack(f.Host)
+	st.documents().LoseOn(f.Host) // those that were begun while there was none
 	if f.Host == lifecycle.Here {
 		st.goOn()
 	} else {
@@ -124,49 +91,19 @@ func (st *step) bridgeFailed(f input.BridgeFailed) {
 	}
 }
 
-// loseChecksOn ends the checks and surveys that run on a host: they run again with its next bridge.
-func (st *step) loseChecksOn(host string) {
-	for _, h := range slices.Clone(st.Handoff.Documents) {
-		if st.placeOf(&h) == host {
-			st.loseCheck(&h)
-		}
-	}
-}
-
 // goOnThere takes up again what is to be done on a host on each document's way.
 func (st *step) goOnThere(host string) {
 	for _, h := range slices.Clone(st.Handoff.Documents) {
-		if st.placeOf(&h) == host && st.advance(h.Serial) {
-			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})
+		if h.NextHost(&st.Roster) == host {
+			st.goOnWith(h)
 		}
 	}
-}
-
-// placeOf is the host that the next thing on a document's way happens on.
-func (s *State) placeOf(h *handoff.Handover) string {
-	if h.Document == nil {
-		return s.hostOf(h.Agent.ID)
-	}
-	return h.Host(&s.Roster)
-}
-
-// hostOf is the host that an agent lives on.
-func (s *State) hostOf(id string) string {
-	a, _ := s.Agent(id)
-	return a.Host
-}
-
-// needsHost reports whether an agent lives on a host, or is to.
-func (s *State) needsHost(host string) bool {
-	return slices.ContainsFunc(s.Agents, func(a *roster.Agent) bool {
-		return a.Host == host && a.Status != roster.Ended && a.Status != roster.Parked
-	})
 }
 
 // parkHost gives a host up until a human says so. Where nobody can, its agents are gone.
 func (st *step) parkHost(host string, c bridge.Category, reason string) {
 	st.Lifecycle.Park(&st.out, host, reason)
-	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{retryHost(host)})
+	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{lifecycle.RetryOption(host)})
 	var there []string
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
@@ -195,22 +132,4 @@ func (st *step) loseWithHost(id, host, reason string) {
 	a := st.Edit(id)
 	a.Status, a.Since = roster.Ended, st.at
 	st.reportLostAgent(id, "lived on host "+host+", which cannot be used: "+reason)
-}
-
-// retryHost is the recovery option of a parked host.
-func retryHost(host string) string { return "retry host " + host }
-
-// chooseHost takes the option to try a parked host again, and reports whether it was one.
-func (st *step) chooseHost(ref, option string) bool {
-	i := slices.IndexFunc(st.Lifecycle.Parked(), func(host string) bool { return retryHost(host) == option })
-	if i < 0 {
-		return false
-	}
-	host := st.Lifecycle.Parked()[i]
-	st.out.Accept(ref, "host "+host+" is tried again")
-	if slices.Contains(st.Question.Recovery.Options, option) {
-		st.Question.Recovery = question.Recovery{}
-	}
-	st.Lifecycle.Unpark(&st.out, host)
-	return true
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -78,7 +79,8 @@ func (st *step) carryOut(p *rulings.Request, d decider.Decision) {
 	}
 	st.mail().MoveDecided(p, d)
 	if !d.Aside {
-		defer st.assign(&v, len(p.Select.OpenPoints) > 0)
+		open := len(p.Select.OpenPoints) > 0
+		defer func() { planning.Assign(st.processes(), &v, open) }()
 	}
 	st.carry(v, rulings.By{Source: d.Source, Point: p.Point, CostUSD: d.Usage.CostUSD, Warnings: d.Warnings})
 }

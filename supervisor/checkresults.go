@@ -1,112 +1,68 @@
 package supervisor
 
 import (
-	"slices"
 	"strconv"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // checked takes what came of a check.
 func (st *step) checked(f input.Checked) {
-	h := st.Handoff.Edit(f.Serial)
-	if h == nil || h.Document == nil || f.Number > h.ChecksOf(st.Options.CheckTimeout) ||
-		f.Number != len(h.Receipts)+1 || f.Request != "" &&
-		f.Request != h.Request {
-		return // its time was over, or it is run again
-	}
-	st.withdrawCheck(h.Request, "the check is over")
-	check := h.Document.Checks[f.Number-1]
-	r := handoff.Receipt(check, f.Result, f.Failed)
-	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
-	if h.Kind == handoff.KindAccept {
-		st.criterionChecked(f.Result, f.Failed)
+	if st.documents().Checked(f) {
 		st.advance(f.Serial)
-		return
 	}
-	e := contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handoff.KindRepeated}
-	if p, ok := st.Handoff.Proof(check); ok && e.Again && r.Result == verdict.CheckFailed {
-		if by := p.LastChange(&st.Changes).Agent; by != "" {
-			e.Agents = []string{by}
-		}
-	}
-	st.emit(h.Author(&st.Roster, f.Number-1).ID, e)
-	st.advance(f.Serial)
 }
 
-// surveyed takes what was seen of an agent that can no longer speak.
-func (st *step) surveyed(f input.Inspected) {
+// inspected takes what was seen of an agent that can no longer speak, or that a human had.
+func (st *step) inspected(f input.Inspected) {
 	var taken bool
 	st.takeover(func(c *process.Context) { taken = c.TakeoverInspected(f) })
-	if taken {
-		return
+	if !taken && st.documents().Inspected(f) {
+		st.advance(f.Serial)
 	}
-	h := st.Handoff.Edit(f.Serial)
-	if h == nil || h.Document != nil {
-		return
-	}
-	a, _ := st.Agent(h.Agent.ID)
-	if f.Failed != "" {
-		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
-	}
-	h.Document = handoff.Generate(handoff.Source{
-		Agent: a, Why: h.Why, Seen: f.Result, Plan: st.Task.Plan, Recent: st.Conversation.RecentMessages,
-		Name: st.DisplayName,
-	})
-	st.advance(f.Serial)
 }
 
-// handoverLate ends a document's way whose time is over: what was not done is said
-// to be so.
+// handoverLate ends a document's way whose time is over.
 func (st *step) handoverLate(of string) {
 	serial, _ := strconv.Atoi(of) // serials count from 1
-	late := st.Handoff.Edit(serial)
-	switch {
-	case late == nil:
-	case late.Document == nil:
-		st.surveyed(input.Inspected{Serial: serial, Failed: "nothing was found out in time"})
-	case st.Halted: // its time begins anew
-	default:
-		for n := len(late.Receipts); n < late.ChecksOf(st.Options.CheckTimeout); n++ {
-			late.Receipts = append(slices.Clip(late.Receipts),
-				handoff.Receipt(late.Document.Checks[n], bridge.CheckResult{}, "out of time"))
-		}
-		st.dropCheck(late.Request, "the check is out of time")
-		if late.MustMerge(&st.Roster) {
-			st.Handoff.Merges.Drop(&st.out, serial)
-			late.Merged = &isolation.Outcome{Document: serial, Agent: late.Agent.ID, Why: "the merge is out of time"}
-		}
+	if st.documents().OutOfTime(serial) {
 		st.advance(serial)
 	}
 }
 
-// goOn takes up what an earlier process had begun on each document's way.
-func (st *step) goOn() {
-	st.judgeAnew() // the files may have changed meanwhile
-	st.Handoff.Merges.Again(&st.out)
-	st.repeatRecorded()
-	for _, h := range slices.Clone(st.Handoff.Documents) {
-		if st.advance(h.Serial) {
-			st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})
+// merged takes what came of a merge: the document's checks run again on the merged files, or its author merges.
+func (st *step) merged(f input.Merged) {
+	o, ok := st.Handoff.Merges.Merged(&st.out, isolation.Merged(f))
+	if f.Status == isolation.StatusMerged {
+		st.Changes.Merged(o.Agent, f.Files, !st.Options.Workspace.Isolated())
+	}
+	if !ok {
+		return
+	}
+	h := st.Handoff.Edit(o.Document)
+	switch {
+	case h == nil: // it is not wanted any more
+	case o.Back != "":
+		st.Handoff.Remove(o.Document)
+		st.out.StopTimer(handoff.TimerKey(o.Document))
+		a, _ := st.Agent(o.Agent)
+		if !a.Alive() { // its successor, or the Arbiter, merges
+			o.Back, o.Why = "", "its work conflicts with that of others, and it is gone: have a successor merge it"
+			h.Merged = &o
+			st.handedOver(*h)
+			return
 		}
-	}
-}
-
-// judgeAnew judges the COMPLETE at hand once more, in another process: the files may be others.
-func (st *step) judgeAnew() {
-	dropped := st.Handoff.RemoveWhere(func(h *handoff.Handover) bool { return h.Kind == handoff.KindAccept })
-	for _, h := range dropped {
-		st.out.StopTimer(handoverKey(h.Serial))
-		st.dropCheck(h.Request, "the acceptance criteria are judged anew")
-	}
-	if len(dropped) > 0 && st.Handoff.Completing != nil {
-		st.judge()
+		st.executing()
+		st.address(contract.Supervisor, o.Agent, o.Back, false)
+	default:
+		h.Merged = &o
+		if o.Merged {
+			h.Receipts = nil // those of the merged files count
+		}
+		st.goOnWith(*h) // its checks run once more, and have as long as the first time
 	}
 }

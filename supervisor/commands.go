@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -62,7 +63,7 @@ func (st *step) commanded(c contract.Command) {
 			return
 		}
 		st.out.Accept(c.Ref, "plan set")
-		st.setPlan(b.Steps)
+		planning.Set(st.processes(), b.Steps)
 		st.mail().Tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
 		st.setAcceptance(c.Ref, b)
@@ -140,7 +141,7 @@ func (st *step) killCommand(ref, id string) {
 func (st *step) choose(ref, option string) {
 	switch {
 	case !slices.Contains(st.Lifecycle.TrustQuestion.Choices(), option):
-		if st.chooseHost(ref, option) || st.chooseAboutLimit(ref, option) {
+		if st.processes().RetryHost(ref, option) || st.chooseAboutLimit(ref, option) {
 			return
 		}
 	case option == "cancel":

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
@@ -18,13 +19,13 @@ import (
 // maxSentBack is how often a COMPLETE of one task goes back for its checks.
 const maxSentBack = 3
 
-// dropRepetition ends a repetition that another COMPLETE, or a reset, makes void.
-func (st *step) dropRepetition() {
-	st.Handoff.Completing = nil
-	st.Task.Acceptance.Drop()
-	for _, h := range st.Handoff.RemoveWhere((*handoff.Handover).Completes) {
-		st.out.StopTimer(handoverKey(h.Serial))
-		st.dropCheck(h.Request, "the checks are not repeated any more")
+// acceptFromOptions sets the criteria that the run is started with.
+func (st *step) acceptFromOptions() {
+	for _, command := range st.Options.Accept {
+		err := st.Task.Acceptance.HumanAdds(acceptance.Given{Command: command}, acceptance.FromFlag)
+		if err != nil { // the flags were checked; a run of another version may have had other bounds
+			st.emit(contract.Supervisor, contract.Notice{Text: "an acceptance criterion is left out: " + err.Error()})
+		}
 	}
 }
 

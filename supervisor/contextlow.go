@@ -2,85 +2,22 @@ package supervisor
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-const (
-	// maxDemands is how often an Orchestrator is asked to hand off before the
-	// supervisor does it in its place.
-	maxDemands = 3
-	// compactionPatience is how long a turn may go on whose compaction was prevented.
-	compactionPatience = 5 * time.Minute
-)
-
-// measured takes a reading of an agent's context. Each level is reported once, and
-// again only after a compaction has brought the context below the first.
-func (st *step) measured(e bridge.Event, c bridge.Context) {
-	a := st.Edit(e.ID)
-	a.Context = c
-	st.relay(e)
-	level := lifecycle.ContextLevel(c, st.Options.ContextWarn, st.Options.ContextCritical)
-	if level == a.WarnedLevel || level == roster.LevelWarn && a.WarnedLevel == roster.LevelCritical {
-		return
-	}
-	a.WarnedLevel = level
-	if level != "" {
-		st.emit(e.ID, contract.ContextWarning{Pct: c.Pct, Level: level})
-	}
-}
-
-// compacted takes a compaction that happened, or was prevented at the last moment.
-func (st *step) compacted(e bridge.Event, c bridge.Compact) {
-	st.relay(e)
-	a := st.Edit(e.ID)
-	if c.Blocked {
-		if a.CompactionBlocked {
-			return
-		}
-		a.CompactionBlocked = true
-		st.do(effect.SetTimer{Key: process.CompactionBlockedKey(a.AgentRef), After: compactionPatience})
-		st.mail().Log(contract.Supervisor, conversation.KindNotice,
-			fmt.Sprintf("The context of %s (%s) is full. Its compaction was prevented; it is told to hand off.", a.Name,
-				a.ID))
-		return
-	}
-	a.Compactions++
-	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
-	st.do(effect.SetTimer{Key: process.CompactionBlockedKey(a.AgentRef)})
-	if a.Role == roster.RoleArbiter && a.Status != roster.Busy && a.Troubles == 0 {
-		st.processes().CallOffRenewal() // one that is at it gives its document all the same
-	}
-	st.mail().Log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, "+
-		"%d "+
-		"tokens before). "+
-		"What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, c.Trigger, c.PreTokens))
-}
-
-// interruptForContext stops a turn that goes on although it was told to hand off, so that the next one
-// can be about nothing else.
-func (st *step) interruptForContext(a *roster.Agent) {
-	if a.CompactionBlocked && a.Status == roster.Busy {
-		st.Edit(a.ID).Interrupting = true
-		st.do(effect.Interrupt{Agent: a.AgentRef})
-	}
-}
-
-// interruptedForContext reports whether a turn of the Arbiter's was stopped by interruptForContext before it ruled
-// on a message.
-func (s *State) interruptedForContext(a *roster.Agent, t bridge.Turn) bool {
-	return a.Interrupting && t.Outcome == bridge.TurnInterrupted && s.Renewal.Stage == renewal.None
-}
+// maxDemands is how often an Orchestrator is asked to hand off before the
+// supervisor does it in its place.
+const maxDemands = 3
 
 // askForHandOff asks an Orchestrator for its document when its context is at its end and it
 // gave another verdict. It reports whether it did: the supervisor hands off in place of one
@@ -106,12 +43,6 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 		st.mail().Tell(id, conversation.KindRelief, "Your report is in the work log. Hand off now.")
 	}
 	return true
-}
-
-// exhausts reports whether a turn shows that its agent can speak no more.
-func exhausts(t bridge.Turn) bool {
-	return t.Outcome == bridge.TurnFailed && (t.Category == bridge.CatPromptTooLong ||
-		t.Category == bridge.CatCompaction)
 }
 
 // exhausted handles a turn that failed because the context is full, or refills as
@@ -144,4 +75,48 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	st.Permission.TurnOver(&st.out, id)
 	st.fail(id, c, a.Name+" is parked: "+why, lifecycle.RecoveryOptions(c, roster.RoleOrchestrator))
 	st.reportLostAgent(id, "is parked: "+why)
+}
+
+// setAside keeps a message that the Arbiter could not read from its successors, which could
+// not either. Of a large one they receive the beginning. The human is notified.
+func (st *step) setAside(m conversation.Mail) {
+	size, whose := words.Size(int64(len(m.Text))), st.DisplayName(m.From)
+	st.Renewal.GeneratedInRow = 0 // the next one has something else to read
+	if m.Kind == conversation.KindTask {
+		st.dropTask(m)
+		return
+	}
+	cut := len(m.Content) > 2*delivery.BeginningKept
+	what := "was set aside"
+	if cut {
+		what = "was cut: its beginning goes to the next Arbiter"
+	}
+	st.fail(contract.Arbiter, bridge.CatPromptTooLong,
+		fmt.Sprintf("the %s of %s (message %s, %s) was too large to be read and %s", m.Kind, whose, m.ID, size, what),
+		[]string{"say it in fewer words, or " + contract.SmallerText})
+	if !cut {
+		st.Conversation.EndTurn(m.Wire)
+		st.mail().Quote(m.ID, "(set aside: the model refused it as too long)")
+		st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
+			"refused it as too long. It was set aside, and the human was told. "+
+			"Judge without it, or ask for it in fewer words.", m.Kind, whose))
+		return
+	}
+	st.mail().Shorten(m)
+}
+
+// dropTask gives a task up that no Arbiter can read, and asks for another.
+func (st *step) dropTask(m conversation.Mail) {
+	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))),
+		contract.SmallerText)
+	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{contract.SmallerText})
+	st.Conversation.EndTurn(m.Wire)
+	st.mail().Quote(m.ID, "(set aside: the task was too large to be read)")
+	st.fire(machine.Reset, occasion{})
+	st.Task.Text, st.Question.Open = "", nil
+	if !st.HumanPresent {
+		st.end(contract.StatusNeedsInput, text, contract.ExitNeedsInput, machine.GiveUp)
+		return
+	}
+	st.ask(text)
 }

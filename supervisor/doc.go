@@ -8,33 +8,30 @@
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
 // Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings, renewal,
-// question, permission, budget, costs, changes, lifecycle, process, summons, takeover. Others answer from them: sender
-// (who an input is from), agentconfig (what a process is started with), toolset and settings. What is here coordinates
-// them, and reads like the story of what happens. No file uses one that stands above it:
+// question, permission, budget, changes, lifecycle, takeover. Packages that change several of them are process,
+// documents, planning, summons, costs and succession. Others answer from them: sender (who an input is from),
+// agentconfig (what a process is started with), toolset and settings. What is here coordinates them, and reads like the
+// story of what happens. No file uses one that stands above it:
 //
 //	fold                          a history that is applied again, input by input
 //	apply, resume, begin          what each input and each timer leads to; a run that is taken up again, or begins
-//	commands, taskcommands, say   what a human commands: the run, the task; their messages to agents
+//	commands, taskcommands, say   what a human commands: the run, the task; messages to agents, from humans and queued
 //	configure, afterend           a setting that changes; inputs that come while a run ends
 //	tools                         calls of our own tools
 //	processevents, bridge         a process that started or ended, the bridge that processes run behind
-//	merges                        the work of agents with directories of their own, when it is merged or in conflict
-//	turns, oversized              the end of an agent's turn and its verdict; messages that are too large for it
+//	checkresults                  results of checks, inspections and merges
+//	turns                         the end of an agent's turn and its verdict
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
 //	route, checkruling            where a verdict leads, and whether a ruling can be followed
 //	restarts, halt                what comes back after a failure, and what stays down until a human says so
-//	contextlow, failures, summon  a context that is nearly full, an agent that cannot go on, another Orchestrator
-//	checkresults                  results of checks
+//	contextlow, failures, summon  a context that is full, an agent that cannot go on, another Orchestrator
 //	renewal, snapshots            the Arbiter's renewal; the files that agents changed
 //	reverts                       changes that a human takes back
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human                         questions to the human
 //	spending                      limits of costs and reserves that are reached
 //	ending, phase                 the end of a run, the task machine
-//	delivery                      messages that can be sent
-//	result, succession, checks    what a run came to, what a successor reads, the checks of a document
-//	work, plan, criteria          the executions of the task, its plan, its acceptance criteria
-//	config                        what agents are started with
+//	result                        what a run came to
 //	permissions                   who may do what
 //	snapshot                      a state in the journal
 //	questions                     what the human is asked, question by question

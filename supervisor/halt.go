@@ -9,13 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
-
-// classHalt is why an agent's process is ended when everything is: another follows when
-// the human says so.
-const classHalt restart.Class = "halted"
 
 // halt stops every agent at once, and holds everything until `continue`. An agent at
 // work goes on then, on its own session, and learns that its turn was cut off.
@@ -33,7 +28,7 @@ func (st *step) halt(ref string) {
 // holdAll ends every process, and says how many.
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.loseChecks()                 // they are run again
+	st.documents().LoseAll()        // they are run again
 	st.Rulings.DeciderRequest = nil // and it is asked again
 	st.do(effect.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
@@ -45,7 +40,7 @@ func (st *step) holdAll() int {
 			st.takeover(func(c *process.Context) { n += c.HaltTakeover(a) })
 		case a.Up():
 			a.Status, a.Since = roster.Restarting, st.at
-			a.RestartClass, a.RestartCause = classHalt, "the human stopped everything"
+			a.RestartClass, a.RestartCause = process.ClassHalt, "the human stopped everything"
 			fallthrough
 		case a.Status == roster.Stopping, a.Status == roster.Restarting:
 			st.do(effect.Kill{Agent: a.AgentRef, Now: true})
@@ -81,13 +76,4 @@ func (st *step) carryOn(ref string) {
 		st.processes().Restart(st.Agents[i].ID) // those that are down
 	}
 	st.goOn()
-}
-
-// stayDown keeps an agent down whose process has gone, until a human says `continue`.
-func (st *step) stayDown(id string) {
-	a := st.Edit(id)
-	a.Status, a.Since, a.CurrentTool, a.Watch, a.Backoff = roster.Down, st.at, "", roster.Watch{}, nil
-	if !st.Halted { // it was said meanwhile
-		st.processes().Restart(id)
-	}
 }

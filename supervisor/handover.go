@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
@@ -10,67 +11,32 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/succession"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // handOver begins the way of a document.
 func (st *step) handOver(h handoff.Handover) {
-	h.Serial = st.Handoff.Add(h)
-	if a := st.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
-		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
-	}
+	h.Serial = st.documents().Begin(h)
+	st.goOnWith(h)
+}
+
+// goOnWith goes on with the way of a document, which has its time from now on.
+func (st *step) goOnWith(h handoff.Handover) {
+	patience := h.Patience()
 	if st.advance(h.Serial) {
-		st.do(effect.SetTimer{Key: handoverKey(h.Serial), After: h.Patience()})
+		st.do(effect.SetTimer{Key: handoff.TimerKey(h.Serial), After: patience})
 	}
 }
 
-// advance does the next thing on a document's way, and reports whether it is still
-// under way: a survey to draw it up from, a check, or its delivery.
+// advance does the next thing on a document's way, and reports whether it is still under way.
 func (st *step) advance(serial int) bool {
-	h := st.Handoff.Edit(serial)
-	switch {
-	case h == nil:
-		return false
-	case h.Document == nil:
-		a, _ := st.Agent(h.Agent.ID)
-		dir := st.Dirs().Of(a.ID)
-		st.do(effect.Survey{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
-			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.Dirs().Sandbox(dir),
-		}})
-		return true
-	case len(h.Receipts) < h.ChecksOf(st.Options.CheckTimeout) && st.Halted:
-		return true // until the human says so
-	case len(h.Receipts) < h.ChecksOf(st.Options.CheckTimeout):
-		h.Request = st.mail().NewID()
-		if a, ok := st.Agent(h.Agent.ID); ok {
-			h.Agent = a.AgentRef // it may have been started again
-		}
-		n, dir := len(h.Receipts), h.Dir(st.Dirs())
-		st.do(effect.RunCheck{
-			Serial: serial, Number: n + 1, Host: h.Host(&st.Roster), Agent: h.Author(&st.Roster, n), Request: h.Request,
-			Again:     h.Kind == handoff.KindRepeated,
-			Criterion: h.Kind == handoff.KindAccept,
-			Permitted: h.Kind == handoff.KindAccept && st.Task.Acceptance.IsHumansCommand(),
-			Params: bridge.CheckParams{
-				Command: h.Document.Checks[n].Command, CWD: dir,
-				TimeoutMS: int(h.Timeout(st.Options.CheckTimeout).Milliseconds()), Env: st.Options.Env,
-				Sandbox: st.Dirs().Sandbox(dir),
-			},
-		})
-		return true
-	case h.MustMerge(&st.Roster) && st.Halted:
-		return true
-	case h.MustMerge(&st.Roster):
-		st.Handoff.Merges.Ask(&st.out, serial, h.Agent.ID)
-		return true
-	case st.Handoff.Overtakes(h):
-		return true // what its author said first is heard first
+	done, underWay := st.documents().Next(serial)
+	if done == nil {
+		return underWay
 	}
-	done := *h
-	st.Handoff.Remove(serial)
-	st.handedOver(done)
+	st.handedOver(*done)
 	if next := st.Handoff.Ready(done.Agent.ID, st.Options.CheckTimeout); next != 0 {
 		st.advance(next)
 	}
@@ -79,11 +45,11 @@ func (st *step) advance(serial int) bool {
 
 // handedOver delivers a document.
 func (st *step) handedOver(h handoff.Handover) {
-	st.do(effect.SetTimer{Key: handoverKey(h.Serial)})
+	st.out.StopTimer(handoff.TimerKey(h.Serial))
 	id := h.Agent.ID
 	switch h.Kind {
 	case handoff.KindRenewal:
-		st.renewed(h)
+		succession.Renew(st.processes(), h)
 		return
 	case handoff.KindRepeated:
 		st.repeated(h)
@@ -91,21 +57,8 @@ func (st *step) handedOver(h handoff.Handover) {
 	case handoff.KindAccept:
 		st.criteriaFinished()
 		return
-	case handoff.KindDone, handoff.KindHandoff:
-		a, _ := st.Agent(id)
-		st.Handoff.Prove(h, task.ModeOf(&a), h.Files(st.Dirs()))
-		st.Task.Acceptance.HandedOver()
 	}
-	if a := st.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
-		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
-	}
-	if h.Kind == handoff.KindDone || h.Kind == handoff.KindHandoff {
-		st.settleWork(h)
-		a, _ := st.Agent(id)
-		if steps := st.Task.PlanFrom(&a, h.Document, &st.Options); len(steps) > 0 {
-			st.setPlan(steps)
-		}
-	}
+	st.documents().Record(h)
 	text, attached := handoff.ForArbiter(h)
 	switch h.Kind {
 	case handoff.KindDone:
@@ -141,7 +94,7 @@ func (st *step) handedOver(h handoff.Handover) {
 
 // complete ends the run as a COMPLETE says, once its checks have been repeated.
 func (st *step) complete(v verdict.Arbiter) {
-	st.dropRepetition()
+	st.documents().DropRepetition()
 	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.Question.Text(), Waits: true}
 	st.repeatRecorded()
 }
@@ -200,7 +153,7 @@ func (st *step) setAcceptance(ref string, c contract.SetAcceptance) {
 	}
 	st.out.Accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(st.Task.Acceptance.Criteria)))
 	if st.Handoff.Completing != nil { // the Arbiter rules again when it has read the criteria
-		st.dropRepetition()
+		st.documents().DropRepetition()
 		st.emit(contract.Supervisor, contract.Notice{
 			Text: "COMPLETE did not take effect: the human changed the acceptance criteria.",
 		})
@@ -259,7 +212,7 @@ func (st *step) criteriaFinished() {
 		return
 	}
 	for len(st.Task.Acceptance.Pending()) > 0 {
-		st.criterionChecked(bridge.CheckResult{}, "out of time")
+		st.documents().CriterionChecked(bridge.CheckResult{}, "out of time")
 	}
 	o, judged := st.Task.Acceptance.Judge()
 	if !judged { // the criteria were changed meanwhile
@@ -282,5 +235,17 @@ func (st *step) criteriaFinished() {
 	default:
 		st.Handoff.Completing = nil
 		st.leaveToHuman(o.Text)
+	}
+}
+
+// goOn takes up what an earlier process had begun on each document's way.
+func (st *step) goOn() {
+	if st.documents().DropCriteria() && st.Handoff.Completing != nil {
+		st.judge() // the files may have changed meanwhile
+	}
+	st.Handoff.Merges.Again(&st.out)
+	st.repeatRecorded()
+	for _, h := range slices.Clone(st.Handoff.Documents) {
+		st.goOnWith(h)
 	}
 }

@@ -150,7 +150,7 @@ func TestChecksAreBounded(t *testing.T) {
 		if len(p.s.Permission.Open) != 1 {
 			t.Fatal("the check was not asked for")
 		}
-		p.do(input.Timer{Key: handoverKey(c.Serial)})
+		p.do(input.Timer{Key: handoff.TimerKey(c.Serial)})
 		if len(p.s.Permission.Open) != 0 {
 			t.Error("its permission is still asked")
 		}
@@ -282,7 +282,7 @@ func TestSurveyThatNeverComes(t *testing.T) {
 	if len(s) != 2 {
 		t.Fatalf("%d surveys over a lost bridge", len(s))
 	}
-	p.do(input.Timer{Key: handoverKey(s[0].Serial)})
+	p.do(input.Timer{Key: handoff.TimerKey(s[0].Serial)})
 	p.contains("the record", lastMail(p, "arbiter"), "build the bridge", "Not seen: nothing was found out in time")
 }
 

@@ -119,7 +119,7 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	first := effects[effect.RunCheck](p)[0]
 	p.out = nil
 	p.command(contract.Halt{})
-	p.do(input.Timer{Key: handoverKey(first.Serial)})
+	p.do(input.Timer{Key: handoff.TimerKey(first.Serial)})
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: first.Request, Failed: "not permitted"})
 	p.happen("arbiter", bridge.Done{})
 	p.happen("orch-1", bridge.Done{})
@@ -131,7 +131,7 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	}
 	p.command(contract.Continue{})
 	again := effects[effect.RunCheck](p)
-	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, handoverKey(first.Serial)) != handoff.HandoverPatience {
+	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, handoff.TimerKey(first.Serial)) != handoff.HandoverPatience {
 		t.Fatalf("%+v", again)
 	}
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})

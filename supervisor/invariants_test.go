@@ -365,7 +365,7 @@ func randomProgress(r *rand.Rand, h handoff.Handover) input.Body {
 	failed := []string{"", "denied"}[r.IntN(2)]
 	switch r.IntN(8) {
 	case 0:
-		return input.Timer{Key: handoverKey(h.Serial)}
+		return input.Timer{Key: handoff.TimerKey(h.Serial)}
 	case 1:
 		return input.Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
 	}

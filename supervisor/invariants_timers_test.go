@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
@@ -97,7 +98,7 @@ func (l alarms) check(t *testing.T, s *State) {
 		if s.Halted || s.Handoff.Overtakes(&h) {
 			continue // an earlier one of the same author has a timer
 		}
-		if !l[handoverKey(h.Serial)] {
+		if !l[handoff.TimerKey(h.Serial)] {
 			t.Fatalf("document %d of %s waits without a limit", h.Serial, h.Agent.ID)
 		}
 	}
@@ -134,7 +135,7 @@ func hostFact(r *rand.Rand, s *State) input.Body {
 	switch {
 	case b.Parked:
 		return input.Command{Channel: input.ChannelStdin,
-			Command: contract.Command{Ref: "r", Body: contract.Choose{Option: retryHost(host)}}}
+			Command: contract.Command{Ref: "r", Body: contract.Choose{Option: lifecycle.RetryOption(host)}}}
 	case b.Up:
 		return input.BridgeLost{Host: host, Message: "m"}
 	case r.IntN(3) == 0:

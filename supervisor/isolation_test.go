@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -69,7 +70,7 @@ func TestIsolatedWork(t *testing.T) {
 	p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h", Files: []string{"parser.go"}})
 	renewed := slices.ContainsFunc(p.out[before:], func(e effect.Effect) bool {
 		timer, ok := e.(effect.SetTimer)
-		return ok && timer.Key == handoverKey(p.s.Handoff.Documents[0].Serial) && timer.After > 0
+		return ok && timer.Key == handoff.TimerKey(p.s.Handoff.Documents[0].Serial) && timer.After > 0
 	})
 	if !renewed {
 		t.Error("the checks of the merged files share the time of the first ones")
@@ -143,7 +144,7 @@ func TestMergeOverACrash(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	p.do(input.Timer{Key: handoverKey(p.s.Handoff.Documents[0].Serial)})
+	p.do(input.Timer{Key: handoff.TimerKey(p.s.Handoff.Documents[0].Serial)})
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is NOT merged: the merge is out of time")
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -71,7 +72,7 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	case machine.Correct: // the correction names the fault, and is sent where it was found
 	case machine.FallBack: // the rules' ruling follows as a trigger of its own
 	case machine.SkipTheStep:
-		st.skip(st.Task.StepToSkip(&st.Roster, o.agent))
+		planning.Skip(st.processes(), st.Task.StepToSkip(&st.Roster, o.agent))
 	case machine.CleanUp:
 		st.cleanUp()
 	case machine.StopAgents:

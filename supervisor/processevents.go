@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
@@ -26,14 +27,14 @@ func (st *step) spawned(f input.Spawned) {
 		return
 	}
 	a.Status, a.Since = roster.Ready, st.at
-	st.placed(a, f.Own)
+	st.processes().Placed(a, f.Own)
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
 	}
 	st.processes().Watch(a, st.Options.ProbeEvery())
 	st.mail().PutAsked(a.ID)
 	if len(st.Task.Plan) > 0 {
-		st.remind(a) // the plan may have changed since its start was begun
+		planning.Remind(st.processes(), a) // the plan may have changed since its start was begun
 	}
 	if a.Generation > 1 {
 		st.reconcile(a.ID, f.Result)

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -18,44 +17,19 @@ import (
 // fell handles the end of a process that nobody wanted to end: it comes back, with
 // what it knew, or is parked.
 func (st *step) fell(id string, class restart.Class, reason string) {
-	a := st.Edit(id)
-	if class == process.ClassTakeover {
-		st.takeover(func(c *process.Context) { c.EndedForTakeover(id) })
-		return
+	var parked string
+	var park bool
+	st.takeover(func(c *process.Context) { parked, park = c.Lost(id, class, reason) })
+	if park {
+		st.park(id, class, parked)
 	}
-	if class == classHalt {
-		st.stayDown(id)
-		return
-	}
-	if class == classRenewal {
-		a.Status, a.Since, a.Watch = roster.Down, st.at, roster.Watch{}
-		st.processes().Restart(id)
-		return
-	}
-	d := st.processes().Decide(id, a.Generation, class, reason, time.Time{})
-	a.Since, a.CurrentTool, a.Watch, a.Backoff = st.at, "", roster.Watch{}, nil
-	if !d.Starts() {
-		st.park(id, class, d.Reason)
-		return
-	}
-	a.Status = roster.Down
-	if d.Action == restart.Fresh {
-		a.NewSession = true
-	}
-	st.emit(id, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: d.Reason})
-	if d.Delay <= 0 {
-		st.processes().Restart(id)
-		return
-	}
-	st.processes().BackOff(a, cmp.Or(lifecycle.Categories[class], bridge.CatCrash), d.Attempt, d.Delay)
-	st.do(effect.SetTimer{Key: process.RestartKey(a.AgentRef), After: d.Delay})
 }
 
 // unpark brings a parked agent back on a human's word.
 func (st *step) unpark(id string) {
 	a := st.Edit(id)
 	a.Status, a.Since, a.Dismissed = roster.Down, st.at, false
-	st.cancelSuccession(id)
+	st.documents().CancelSuccession(id)
 	if a.Role == roster.RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
 		if st.Conversation.Held && !st.Question.Undecided() { // the human who brings it back has spoken

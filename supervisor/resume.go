@@ -57,7 +57,7 @@ func (st *step) resumed(f input.Resumed) {
 	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, settings.SameRules(&st.Options, &f.Options)
 	st.Options = f.Options
 	st.Lifecycle.Resume(f.Claude, st.at, st.Options.Lease, f.Fenced)
-	st.keepModes(modes)
+	st.processes().KeepModes(modes)
 	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
 		st.acceptFromOptions()
 	}
@@ -137,7 +137,7 @@ func (st *step) sayAgain() {
 // the Orchestrators are gone.
 func (st *step) prepareNextTask() {
 	st.Task.Text, st.Handoff.SuccessorQueue, st.Question.Open = "", nil, nil
-	st.forgetHandovers()
+	st.documents().Forget()
 	st.Handoff.ForgetProofs()
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && !a.Dismissed {

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
@@ -181,7 +182,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		a.Standing = roster.HandedOff
 		st.fire(machine.AgentComplete, occasion{agent: id, output: v.Message})
 	case verdict.KindQuestion:
-		stumble = st.stumbled(id, v.Message)
+		stumble = planning.Stumbled(st.processes(), id, v.Message)
 	}
 	a = st.Edit(id)
 	if st.pendingFor(id) {

@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agentconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/costs"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/delivery"
+	"github.com/arbiter-cli/arbiter/supervisor/documents"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -41,6 +43,17 @@ func (s *State) pendingFor(id string) bool {
 
 // awaitsRuling reports whether a document is on its way to the Arbiter, or lies unread before it.
 func (s *State) awaitsRuling() bool { return s.Conversation.DocumentWaits() || s.Handoff.IsDue() }
+
+// Configuration is what the process of each agent is started with.
+func (s *State) Configuration() agentconfig.Run {
+	return agentconfig.Run{Dirs: s.Dirs(), Task: s.Task.Text, Plan: s.Task.Plan, Spent: s.Spent(),
+		Untrusted: s.Lifecycle.Untrusted()}
+}
+
+// Dirs says where the agents work.
+func (s *State) Dirs() roster.Dirs {
+	return s.Lifecycle.Dirs(&s.Options, &s.Roster)
+}
 
 // standing is where the run stands, for decisions.
 func (st *step) standing() rulings.Standing { return st.standingAfter(st.elapsed()) }
@@ -107,6 +120,11 @@ func (s *State) hosts() summons.Hosts {
 func (st *step) mail() *delivery.Context {
 	return &delivery.Context{Standing: st.standing(), Rulings: &st.Rulings, Out: &st.out, Senders: st.Senders(),
 		Closed: st.Ending != nil, QuestionOpen: st.Question.Open != nil}
+}
+
+// documents returns what takes documents along their way in this step. It is up to date for one call only.
+func (st *step) documents() *documents.Context {
+	return &documents.Context{Context: st.processes(), Changes: &st.Changes}
 }
 
 // costs returns what charges agents and tells of limits in this step. It is up to date for one call only.

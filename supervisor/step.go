@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -93,12 +92,7 @@ func (st *step) elapsed() time.Duration { return st.Budget.Runtime.Elapsed(st.at
 
 // A timer's key says what it is for and whom or what it is about. It is recorded when it
 // rings, so that these names stay as they are. What is about a process names its generation.
-const (
-	timeoutKey     = "timeout" // the time of the run
-	handoverPrefix = "handover/"
-)
-
-func handoverKey(serial int) string { return fmt.Sprint(handoverPrefix, serial) }
+const timeoutKey = "timeout" // the time of the run
 
 // takenGrace is how often a run whose time is over looks whether a human still has a session.
 const takenGrace = time.Minute

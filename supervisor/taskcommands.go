@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/summons"
@@ -60,11 +61,11 @@ func (st *step) reset(ref string) {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text, st.Task.Images = nil, nil, "", nil
-	st.forgetHandovers()
+	st.documents().Forget()
 	st.Handoff.ForgetProofs()
 	st.Rulings.Ledger = nil // what was ruled was about another task
 	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
-	st.setPlan([]contract.Step{})
+	planning.Set(st.processes(), []contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, occasion{})
 	st.mail().TakeBack(func(m conversation.Mail) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
@@ -95,7 +96,7 @@ func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
 	if problem != nil {
 		return "", problem
 	}
-	st.setPlan(steps)
+	planning.Set(st.processes(), steps)
 	return "The plan:\n" + task.PlanText(steps), nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
+	"github.com/arbiter-cli/arbiter/supervisor/succession"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -45,13 +46,13 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		}
 		st.mail().Delivered(m)
 		read, ok := st.Conversation.InTurnAs(m)
-		if ok && unreadable(a, t, read) {
+		if ok && delivery.Unreadable(a, t, read) {
 			st.setAside(read)
 			a = st.Edit(id)
 			continue
 		}
 		st.interjected = st.interjected || ok && read.Kind == conversation.KindInterjection
-		if a.Role == roster.RoleArbiter && (exhausts(t) || st.interruptedForContext(a, t)) {
+		if succession.Unruled(st.processes(), a, t) {
 			st.mail().Requeue(m) // its successor rules on it
 			continue
 		}

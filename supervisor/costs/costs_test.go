@@ -1,40 +1,26 @@
-package costs
+package costs_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
+	"github.com/arbiter-cli/arbiter/supervisor/costs"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/parttest"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // working is a run with two Orchestrators at work, whose turns have cost a dollar and two.
-func working(o runconfig.Options) *Context {
-	r, options := &roster.Roster{}, o.WithDefaults()
-	for i, usd := range []float64{1, 2} {
-		a := roster.Agent{AgentIdentity: roster.AgentIdentity{
-			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}, Role: roster.RoleOrchestrator,
-			Name: roster.OrchestratorName(i + 1)}}
-		a.Status, a.Turn, a.Live.CostUSD = roster.Busy, []string{"m"}, usd
-		r.Add(&a)
+func working(o runconfig.Options) *costs.Context {
+	c := parttest.Run(o)
+	for _, usd := range []float64{1, 2} {
+		a := parttest.Orchestrator(c)
+		a.Turn, a.Live.CostUSD = []string{"m"}, usd
 	}
-	mail := &delivery.Context{
-		Standing: rulings.Standing{Options: &options, Task: &task.State{}, Roster: r,
-			Conversation: &conversation.State{}, Handoff: &handoff.State{}},
-		Rulings: &rulings.State{}, Out: &effect.Collector{Now: time.Unix(1, 0)},
-	}
-	return &Context{Account: Account{Options: &options, Roster: r, Budget: &budget.State{}}, Mail: mail}
+	return &costs.Context{Account: costs.Account{Options: c.Options, Roster: c.Roster, Budget: c.Budget}, Mail: c.Context}
 }
 
 // TestTurnEnded: what a running turn has cost counts until it ends, and once after that.
@@ -74,7 +60,7 @@ func TestLevelsOfAnAgent(t *testing.T) {
 // TestLimitSpent: a limit that is spent holds messages back until it is raised.
 func TestLimitSpent(t *testing.T) {
 	c := working(runconfig.Options{MaxCostUSD: 2.5})
-	if !c.Holds() || c.NoNewSubagent() == "" || !strings.Contains(c.Question(), ChooseRaise) {
+	if !c.Holds() || c.NoNewSubagent() == "" || !strings.Contains(c.Question(), costs.ChooseRaise) {
 		t.Errorf("holds %v, subagents: %q, asks %q", c.Holds(), c.NoNewSubagent(), c.Question())
 	}
 	if raised := c.Raise(); c.Holds() || !strings.HasPrefix(raised, "--max-cost $") {

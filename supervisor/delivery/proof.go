@@ -114,3 +114,12 @@ func MaybeUnanswered(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
 	return a.Role == roster.RoleOrchestrator && t.Outcome == bridge.TurnFailed && t.Category != bridge.CatVerdict &&
 		(!ModelAnswered(t) || m.Strength == contract.Steer)
 }
+
+// Unreadable reports whether a turn failed because its message was too large: the model said
+// nothing before the prompt was too long, and there had been room in its context.
+func Unreadable(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
+	ours := m.From == contract.Supervisor && m.OfSession() || m.Kind == conversation.KindTask &&
+		len(m.Content) < BeginningKept
+	return a.Role == roster.RoleArbiter && t.Outcome == bridge.TurnFailed && t.Category == bridge.CatPromptTooLong &&
+		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.ContextLow() && !ours
+}

@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -115,6 +116,12 @@ func (h *Handover) Patience() time.Duration {
 	return HandoverPatience * time.Duration(1+len(h.Document.Checks)/MaxChecks)
 }
 
+// TimerPrefix begins the key of the timer for a document's way; its serial follows.
+const TimerPrefix = "handover/"
+
+// TimerKey is the key of the timer for a document's way.
+func TimerKey(serial int) string { return fmt.Sprint(TimerPrefix, serial) }
+
 const (
 	// MaxChecks of one document are run; a hand-off must not become a test plan.
 	MaxChecks = 10
@@ -137,8 +144,15 @@ func (h *Handover) Host(r *roster.Roster) string {
 	if h.Completes() || h.Merged != nil && h.Merged.Merged {
 		return ""
 	}
-	a, _ := r.Agent(h.Agent.ID)
-	return a.Host
+	return r.HostOf(h.Agent.ID)
+}
+
+// NextHost is the host that the next thing on a document's way happens on.
+func (h *Handover) NextHost(r *roster.Roster) string {
+	if h.Document == nil {
+		return r.HostOf(h.Agent.ID)
+	}
+	return h.Host(r)
 }
 
 // MustMerge reports whether a document waits for its author's work to be merged.

@@ -205,6 +205,9 @@ func (s *State) Park(c *effect.Collector, host, reason string) {
 	c.StopTimer(TimerKey(host))
 }
 
+// RetryOption is the recovery option of a parked host.
+func RetryOption(host string) string { return "retry host " + host }
+
 // Unpark has a parked host tried again. It reports false for one that is not parked. Emits: host. Effects: OpenBridge.
 func (s *State) Unpark(c *effect.Collector, host string) bool {
 	if !s.Bridge(host).Parked {

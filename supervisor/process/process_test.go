@@ -103,3 +103,37 @@ func TestRelease(t *testing.T) {
 		}
 	}
 }
+
+// TestLost: a process that failed comes back; one that was halted stays down until the human says so.
+func TestLost(t *testing.T) {
+	c := one(roster.Ended)
+	if why, park := c.Lost("orch-1", restart.Crash, "it crashed"); park {
+		t.Errorf("it is parked: %s", why)
+	}
+	if a, _ := c.Roster.Agent("orch-1"); a.Status != roster.Down && a.Status != roster.Starting {
+		t.Errorf("it is %s", a.Status)
+	}
+	c = one(roster.Restarting)
+	c.Halted = true
+	c.Lost("orch-1", ClassHalt, "the human stopped everything")
+	if a, _ := c.Roster.Agent("orch-1"); a.Status != roster.Down || len(c.Lifecycle.Restarts) != 0 {
+		t.Errorf("it is %s, counted are %+v", a.Status, c.Lifecycle.Restarts)
+	}
+}
+
+// TestBridgeLost: the processes of a host end with its bridge, and start again with the next one.
+func TestBridgeLost(t *testing.T) {
+	c := one(roster.Busy)
+	c.BridgeLost("elsewhere")
+	if a, _ := c.Roster.Agent("orch-1"); a.Status != roster.Busy {
+		t.Errorf("with the bridge of another host it is %s", a.Status)
+	}
+	c.BridgeLost(lifecycle.Here)
+	if a, _ := c.Roster.Agent("orch-1"); a.Status != roster.Down {
+		t.Errorf("with its bridge it is %s", a.Status)
+	}
+	c.BridgeBack(lifecycle.Here)
+	if timers := did[effect.SetTimer](c); len(timers) != 1 || timers[0].Key != RestartPrefix+"orch-1/1" {
+		t.Errorf("timers %+v", timers)
+	}
+}

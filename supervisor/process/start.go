@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -152,6 +153,35 @@ func (c *Context) CallOffRenewal() {
 	}
 	c.TakeBack(demand)
 	c.Conversation.InTurn = slices.DeleteFunc(slices.Clone(c.Conversation.InTurn), demand)
+}
+
+// KeepModes holds on to modes whose files are gone, while somebody lives under them: an
+// agent without its mode would have tools that it was denied.
+func (c *Context) KeepModes(old []agents.Agent) {
+	for i := range c.Roster.Agents {
+		a := c.Roster.Agents[i]
+		if _, known := c.Options.ModeNamed(a.Mode); known || a.Mode == "" || a.Dismissed {
+			continue
+		}
+		for _, m := range old {
+			if m.Name == a.Mode {
+				c.Options.Modes = append(slices.Clip(c.Options.Modes), m)
+				c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " is gone; " +
+					a.Name + " goes on as it was"})
+			}
+		}
+	}
+}
+
+// Placed notes the directory that an agent got.
+func (c *Context) Placed(a *roster.Agent, own runconfig.Worktree) {
+	if own.Branch == "" || a.Own == own {
+		return
+	}
+	a.Own = own
+	c.Out.Emit(a.ID, contract.Workspace{
+		Dir: c.Dirs().Own(a.ID), Branch: own.Branch, Base: own.Base, Isolation: own.Isolation,
+	})
 }
 
 // recallChars bounds the account of a lost session for the one that follows it.

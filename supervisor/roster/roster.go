@@ -52,6 +52,19 @@ func (r *Roster) Agent(id string) (Agent, bool) {
 	return *r.Agents[i], true
 }
 
+// HostOf is the host that an agent lives on.
+func (r *Roster) HostOf(id string) string {
+	a, _ := r.Agent(id)
+	return a.Host
+}
+
+// Needs reports whether an agent lives on a host, or is to.
+func (r *Roster) Needs(host string) bool {
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
+		return a.Host == host && a.Status != Ended && a.Status != Parked
+	})
+}
+
 // AnyWorks reports whether an Orchestrator has something to do.
 func (r *Roster) AnyWorks() bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Works() })

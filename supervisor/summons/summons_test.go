@@ -3,50 +3,22 @@ package summons
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/parttest"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/sender"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// run is a run with an Arbiter that is ready.
-func run(o runconfig.Options) *process.Context {
-	o.Run, o.Delimiter = "run", "d"
-	options, r, h := o.WithDefaults(), &roster.Roster{}, &handoff.State{}
-	r.Add(&roster.Agent{
-		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
-			Role: roster.RoleArbiter, Name: "The Arbiter"},
-		AgentProcess: roster.AgentProcess{Status: roster.Ready},
-	})
-	c := &process.Context{
-		Context: &delivery.Context{
-			Standing: rulings.Standing{Options: &options, Task: &task.State{}, Roster: r,
-				Conversation: &conversation.State{}, Handoff: h},
-			Rulings: &rulings.State{}, Out: &effect.Collector{Now: time.Unix(1, 0)}, Senders: sender.Run{Roster: r, Handoff: h},
-		},
-		Lifecycle: &lifecycle.State{}, Budget: &budget.State{},
-	}
-	c.Lifecycle.Start(bridge.ClaudeInfo{})
-	return c
-}
-
 // TestPlace: a named host is taken if it has room; of several the one with the most room.
 func TestPlace(t *testing.T) {
-	c := run(runconfig.Options{
+	c := parttest.Run(runconfig.Options{
 		Hosts:     []runconfig.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 3}},
 		Pools:     []runconfig.Pool{{Name: "small", Hosts: []string{"a"}}},
 		Workspace: runconfig.Workspace{Base: "abc"},
@@ -60,8 +32,7 @@ func TestPlace(t *testing.T) {
 	if _, problem := hosts.Place("c"); !strings.Contains(problem, "no host or pool") {
 		t.Errorf("an unknown host: %q", problem)
 	}
-	c.Roster.Add(&roster.Agent{AgentIdentity: roster.AgentIdentity{
-		AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: roster.RoleOrchestrator, Host: "a"}})
+	parttest.Orchestrator(c).Host = "a"
 	if _, problem := hosts.Place("a"); !strings.Contains(problem, "Full: a (1 slot)") {
 		t.Errorf("a full host: %q", problem)
 	}
@@ -75,7 +46,7 @@ func TestCheck(t *testing.T) {
 		"names no Orchestrator": {Brief: "do it", SuccessorOf: "orch-7"},
 		"no Git repository":     {Brief: "do it", Isolated: true},
 	} {
-		c := run(runconfig.Options{})
+		c := parttest.Run(runconfig.Options{})
 		if _, problem := Check(c, in); !strings.Contains(problem, want) {
 			t.Errorf("%+v: %q, want %q", in, problem, want)
 		}
@@ -87,12 +58,10 @@ func TestCheck(t *testing.T) {
 
 // TestSummon: an Orchestrator starts with its brief, and takes over what waits for a successor.
 func TestSummon(t *testing.T) {
-	c := run(runconfig.Options{})
-	old := roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
-		Role: roster.RoleOrchestrator, Name: "Orchestrator I"}}
-	old.Status, old.Standing, old.Document = roster.Ready, roster.HandedOff, &verdict.Document{}
-	c.Roster.Add(&old)
-	c.Roster.Summoned, c.Handoff.SuccessorQueue = 1, []string{"orch-1"}
+	c := parttest.Run(runconfig.Options{})
+	old := parttest.Orchestrator(c)
+	old.Standing, old.Document = roster.HandedOff, &verdict.Document{}
+	c.Handoff.SuccessorQueue = []string{old.ID}
 	plan, problem := Check(c, Request{Brief: "go on", By: contract.Arbiter})
 	if problem != "" {
 		t.Fatal(problem)

@@ -1,0 +1,126 @@
+package documents
+
+import (
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/parttest"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// handingOff is a run whose Orchestrator hands a document over, with two checks; or none, to have it generated.
+func handingOff(t *testing.T, document bool) (*Context, int) {
+	t.Helper()
+	c := &Context{Context: parttest.Run(runconfig.Options{CheckTimeout: time.Minute}), Changes: &changes.State{}}
+	a := parttest.Orchestrator(c.Context)
+	h := handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindHandoff}
+	if document {
+		h.Document = &verdict.Document{Checks: []verdict.Check{{Command: "true"}, {Command: "make"}}}
+	}
+	serial := c.Begin(h)
+	if _, underWay := c.Next(serial); !underWay {
+		t.Fatal("it is at its end already")
+	}
+	return c, serial
+}
+
+// checked answers the check that was asked for last.
+func checked(c *Context, exit int) bool {
+	asked := parttest.Did[effect.RunCheck](c.Context)
+	last := asked[len(asked)-1]
+	return c.Checked(input.Checked{Serial: last.Serial, Number: last.Number, Request: last.Request,
+		Result: bridge.CheckResult{Exit: exit}})
+}
+
+// TestWay: a document's checks run one after the other; then it is at its end, once, with their receipts.
+func TestWay(t *testing.T) {
+	c, serial := handingOff(t, true)
+	for n := range 2 {
+		if asked := parttest.Did[effect.RunCheck](c.Context); len(asked) != n+1 || asked[n].Number != n+1 {
+			t.Fatalf("after %d checks: asked for %+v", n, asked)
+		}
+		if !checked(c, n) || checked(c, n) {
+			t.Fatal("a result is not taken exactly once")
+		}
+		done, underWay := c.Next(serial)
+		if underWay != (n == 0) || (done == nil) != underWay {
+			t.Fatalf("after %d checks: under way %v, at its end %+v", n+1, underWay, done)
+		}
+		if done != nil && (len(done.Receipts) != 2 || done.Receipts[1].Result != verdict.CheckFailed) {
+			t.Errorf("receipts %+v", done.Receipts)
+		}
+	}
+	if done, underWay := c.Next(serial); done != nil || underWay {
+		t.Error("it is still under way")
+	}
+	if n := len(parttest.Told[contract.Check](c.Context)); n != 2 {
+		t.Errorf("%d checks were told", n)
+	}
+}
+
+// TestGenerated: a document that its author cannot write is generated from what an inspection shows.
+func TestGenerated(t *testing.T) {
+	c, serial := handingOff(t, false)
+	asked := parttest.Did[effect.Survey](c.Context)
+	if len(asked) != 1 || asked[0].Serial != serial {
+		t.Fatalf("asked for %+v", asked)
+	}
+	if !c.Inspected(input.Inspected{Serial: serial}) || c.Handoff.Edit(serial).Document == nil {
+		t.Error("no document was generated")
+	}
+}
+
+// TestLostCheck: a check that was lost with its bridge is asked for again, and a late answer to it is not taken.
+func TestLostCheck(t *testing.T) {
+	c, serial := handingOff(t, true)
+	c.LoseOn("elsewhere")
+	if n := len(parttest.Did[effect.Drop](c.Context)); n != 0 {
+		t.Errorf("%d checks of this host went with another", n)
+	}
+	first := parttest.Did[effect.RunCheck](c.Context)[0]
+	c.LoseAll()
+	c.Next(serial)
+	if c.Checked(input.Checked{Serial: serial, Number: 1, Request: first.Request}) {
+		t.Error("the answer to the lost check is taken")
+	}
+	if !checked(c, 0) {
+		t.Error("the answer to the other one is not")
+	}
+}
+
+// TestOutOfTime: what was not done in time is said to be so.
+func TestOutOfTime(t *testing.T) {
+	c, serial := handingOff(t, true)
+	c.Halted = true
+	if c.OutOfTime(serial) {
+		t.Error("it is out of time in a run that is halted")
+	}
+	c.Halted = false
+	if !c.OutOfTime(serial) {
+		t.Fatal("it does not go on")
+	}
+	if done, _ := c.Next(serial); done == nil || len(done.Receipts) != 2 {
+		t.Errorf("at its end: %+v", done)
+	}
+}
+
+// TestForget: what is not wanted any more leaves its way, but for the Arbiter's own document.
+func TestForget(t *testing.T) {
+	c, _ := handingOff(t, true)
+	renewed := c.Begin(handoff.Handover{Agent: c.Roster.Agents[0].AgentRef, Kind: handoff.KindRenewal,
+		Document: &verdict.Document{}})
+	c.Forget()
+	if left := c.Handoff.Documents; len(left) != 1 || left[0].Serial != renewed {
+		t.Errorf("left are %+v", left)
+	}
+	if n := len(parttest.Did[effect.Drop](c.Context)); n != 1 {
+		t.Errorf("%d checks were dropped", n)
+	}
+}

@@ -1,0 +1,98 @@
+package documents
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// Checked takes what came of a check, and reports whether its document goes on.
+func (c *Context) Checked(f input.Checked) bool {
+	h := c.Handoff.Edit(f.Serial)
+	if h == nil || h.Document == nil || f.Number > h.ChecksOf(c.Options.CheckTimeout) ||
+		f.Number != len(h.Receipts)+1 || f.Request != "" && f.Request != h.Request {
+		return false // its time was over, or it is run again
+	}
+	c.Permission.CheckOver(c.Out, h.Request, "the check is over")
+	check := h.Document.Checks[f.Number-1]
+	r := handoff.Receipt(check, f.Result, f.Failed)
+	h.Receipts, h.Request = append(slices.Clip(h.Receipts), r), ""
+	if h.Kind == handoff.KindAccept {
+		c.CriterionChecked(f.Result, f.Failed)
+		return true
+	}
+	e := contract.Check{Number: f.Number, Of: len(h.Document.Checks), Receipt: r, Again: h.Kind == handoff.KindRepeated}
+	if p, ok := c.Handoff.Proof(check); ok && e.Again && r.Result == verdict.CheckFailed {
+		if by := p.LastChange(c.Changes).Agent; by != "" {
+			e.Agents = []string{by}
+		}
+	}
+	c.Out.Emit(h.Author(c.Roster, f.Number-1).ID, e)
+	return true
+}
+
+// CriterionChecked takes what came of the command of the next acceptance criterion.
+func (c *Context) CriterionChecked(r bridge.CheckResult, failed string) {
+	pending := c.Task.Acceptance.Pending()
+	if len(pending) == 0 {
+		return
+	}
+	switch {
+	case failed != "":
+	case r.TimedOut:
+		failed = "out of time"
+	case r.Signal != "":
+		failed = "ended by signal " + r.Signal
+	}
+	c.Task.Acceptance.Finish(pending[0], acceptance.Finding{
+		Exit: r.Exit, SHA256: r.SHA256, Output: r.Output, Tree: pending[0].Tree, Failed: failed,
+	})
+}
+
+// Inspected generates the document of an agent that can no longer write it, from what was seen. It reports whether the
+// document goes on.
+func (c *Context) Inspected(f input.Inspected) bool {
+	h := c.Handoff.Edit(f.Serial)
+	if h == nil || h.Document != nil {
+		return false
+	}
+	a, _ := c.Roster.Agent(h.Agent.ID)
+	if f.Failed != "" {
+		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
+	}
+	h.Document = handoff.Generate(handoff.Source{
+		Agent: a, Why: h.Why, Seen: f.Result, Plan: c.Task.Plan, Recent: c.Conversation.RecentMessages,
+		Name: c.Roster.DisplayName,
+	})
+	return true
+}
+
+// OutOfTime ends what is under way for a document whose time is over: what was not done is said to be so. It reports
+// whether the document goes on.
+func (c *Context) OutOfTime(serial int) bool {
+	h := c.Handoff.Edit(serial)
+	switch {
+	case h == nil:
+		return false
+	case h.Document == nil:
+		return c.Inspected(input.Inspected{Serial: serial, Failed: "nothing was found out in time"})
+	case c.Halted: // its time begins anew
+		return false
+	}
+	for n := len(h.Receipts); n < h.ChecksOf(c.Options.CheckTimeout); n++ {
+		h.Receipts = append(slices.Clip(h.Receipts),
+			handoff.Receipt(h.Document.Checks[n], bridge.CheckResult{}, "out of time"))
+	}
+	c.dropCheck(h.Request, "the check is out of time")
+	if h.MustMerge(c.Roster) {
+		c.Handoff.Merges.Drop(c.Out, serial)
+		h.Merged = &isolation.Outcome{Document: serial, Agent: h.Agent.ID, Why: "the merge is out of time"}
+	}
+	return true
+}

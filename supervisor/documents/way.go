@@ -1,0 +1,159 @@
+package documents
+
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/task"
+)
+
+// Context is what a step takes documents along their way with. It is made for one use within a step, which owns all
+// that it points to.
+type Context struct {
+	*process.Context
+	Changes *changes.State
+}
+
+// Begin puts a document on its way, and returns its serial.
+func (c *Context) Begin(h handoff.Handover) int {
+	h.Serial = c.Handoff.Add(h)
+	if a := c.Roster.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
+		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
+	}
+	return h.Serial
+}
+
+// Next does the next thing on a document's way. It returns the document where it has come to the end of it, and takes
+// it off.
+func (c *Context) Next(serial int) (done *handoff.Handover, underWay bool) {
+	h := c.Handoff.Edit(serial)
+	timeout := c.Options.CheckTimeout
+	switch {
+	case h == nil:
+		return nil, false
+	case h.Document == nil:
+		a, _ := c.Roster.Agent(h.Agent.ID)
+		dir := c.Dirs().Of(a.ID)
+		c.Out.Do(effect.Survey{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
+			SessionID: a.SessionID, CWD: dir, Env: c.Options.Env, Sandbox: c.Dirs().Sandbox(dir),
+		}})
+	case len(h.Receipts) < h.ChecksOf(timeout) && c.Halted: // until the human says so
+	case len(h.Receipts) < h.ChecksOf(timeout):
+		c.runCheck(h)
+	case h.MustMerge(c.Roster) && c.Halted:
+	case h.MustMerge(c.Roster):
+		c.Handoff.Merges.Ask(c.Out, serial, h.Agent.ID)
+	case c.Handoff.Overtakes(h): // what its author said first is heard first
+	default:
+		ended := *h
+		c.Handoff.Remove(serial)
+		return &ended, false
+	}
+	return nil, true
+}
+
+// runCheck runs the next check of a document.
+func (c *Context) runCheck(h *handoff.Handover) {
+	h.Request = c.NewID()
+	if a, ok := c.Roster.Agent(h.Agent.ID); ok {
+		h.Agent = a.AgentRef // it may have been started again
+	}
+	n, dir := len(h.Receipts), h.Dir(c.Dirs())
+	c.Out.Do(effect.RunCheck{
+		Serial: h.Serial, Number: n + 1, Host: h.Host(c.Roster), Agent: h.Author(c.Roster, n), Request: h.Request,
+		Again:     h.Kind == handoff.KindRepeated,
+		Criterion: h.Kind == handoff.KindAccept,
+		Permitted: h.Kind == handoff.KindAccept && c.Task.Acceptance.IsHumansCommand(),
+		Params: bridge.CheckParams{
+			Command: h.Document.Checks[n].Command, CWD: dir,
+			TimeoutMS: int(h.Timeout(c.Options.CheckTimeout).Milliseconds()), Env: c.Options.Env,
+			Sandbox: c.Dirs().Sandbox(dir),
+		},
+	})
+}
+
+// Record keeps what a document and its checks say about the work of its author.
+func (c *Context) Record(h handoff.Handover) {
+	id, byAuthor := h.Agent.ID, h.Kind == handoff.KindDone || h.Kind == handoff.KindHandoff
+	if byAuthor {
+		a, _ := c.Roster.Agent(id)
+		c.Handoff.Prove(h, task.ModeOf(&a), h.Files(c.Dirs()))
+		c.Task.Acceptance.HandedOver()
+	}
+	if a := c.Roster.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
+		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
+	}
+	if byAuthor {
+		planning.Settle(c.Context, h)
+	}
+}
+
+// Forget drops all documents under way but the Arbiter's own, which is renewed all the same.
+func (c *Context) Forget() {
+	c.Handoff.Completing = nil
+	c.remove("the document is not wanted any more",
+		func(h *handoff.Handover) bool { return h.Kind != handoff.KindRenewal })
+}
+
+// DropRepetition ends a repetition that another COMPLETE, or a reset, makes void.
+func (c *Context) DropRepetition() {
+	c.Handoff.Completing = nil
+	c.Task.Acceptance.Drop()
+	c.remove("the checks are not repeated any more", (*handoff.Handover).Completes)
+}
+
+// DropCriteria ends the judging of acceptance criteria, and reports whether they were being judged.
+func (c *Context) DropCriteria() bool {
+	dropped := c.remove("the acceptance criteria are judged anew",
+		func(h *handoff.Handover) bool { return h.Kind == handoff.KindAccept })
+	return len(dropped) > 0
+}
+
+// remove takes documents off their way.
+func (c *Context) remove(why string, unwanted func(*handoff.Handover) bool) []handoff.Handover {
+	removed := c.Handoff.RemoveWhere(unwanted)
+	for _, h := range removed {
+		c.Out.StopTimer(handoff.TimerKey(h.Serial))
+		c.dropCheck(h.Request, why)
+		c.Handoff.Merges.Drop(c.Out, h.Serial)
+	}
+	return removed
+}
+
+// CancelSuccession: one that was given up comes back, and nobody succeeds it.
+func (c *Context) CancelSuccession(id string) {
+	for _, serial := range c.Handoff.CancelSuccession(id) {
+		c.Out.StopTimer(handoff.TimerKey(serial))
+	}
+}
+
+// LoseAll ends the checks under way: they are lost with their bridge, and run again with the next one.
+func (c *Context) LoseAll() { c.loseWhere(func(*handoff.Handover) bool { return true }) }
+
+// LoseOn ends those that run on a host.
+func (c *Context) LoseOn(host string) {
+	c.loseWhere(func(h *handoff.Handover) bool { return h.NextHost(c.Roster) == host })
+}
+
+func (c *Context) loseWhere(lost func(*handoff.Handover) bool) {
+	for _, h := range slices.Clone(c.Handoff.Documents) {
+		if lost(&h) {
+			c.dropCheck(h.Request, "the check is run again")
+			c.Handoff.Edit(h.Serial).Request = ""
+		}
+	}
+}
+
+// dropCheck ends a check that is not awaited longer.
+func (c *Context) dropCheck(request, why string) {
+	if request != "" {
+		c.Permission.CheckOver(c.Out, request, why)
+		c.Out.Do(effect.Drop{Request: request})
+	}
+}

@@ -1,0 +1,44 @@
+package succession
+
+import (
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// Renew ends the Arbiter's process so that its successor's is started: another
+// session, under the same id, in the next generation.
+func Renew(c *process.Context, h handoff.Handover) {
+	a := c.Roster.Edit(contract.Arbiter)
+	c.Out.Emit(a.ID, h.Event(a.ID, a.ID))
+	a.HandoffBrief = renewal.Brief(renewal.Legacy{
+		Document: handoff.DocumentText(h.Document, h.Receipts, h.Why), Task: c.Task, Roster: c.Roster,
+		Question: c.Question.Text(), Ledger: c.Rulings.LedgerText(), Talk: c.Conversation,
+	})
+	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // should its successor's history be lost
+	a.NewSession, a.HasHistory = true, false
+	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
+	c.Renewal.Renew()
+	forSuccessor(c)
+	if a.Up() {
+		a.Status, a.Since = roster.Restarting, c.Out.Now
+		a.RestartClass, a.RestartCause = process.ClassRenewal, "its context was at its end"
+		c.Permission.TurnOver(c.Out, a.ID)
+		c.Out.Do(effect.Kill{Agent: a.AgentRef})
+	}
+}
+
+// forSuccessor makes what waits for the Arbiter fit for another session: what was about
+// the old one is left out, and so is what that one inherited.
+func forSuccessor(c *process.Context) {
+	unruled := c.Conversation.ForSuccessor()
+	c.TakeBack(func(m conversation.Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
+	if unruled {
+		c.Tell(contract.Arbiter, conversation.KindNotice, "The Arbiter before you ended before it had ruled on what "+
+			"was said to it last. Look what that was, and rule how it goes on.")
+	}
+}

@@ -1,0 +1,74 @@
+package succession
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/parttest"
+	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// TestMeasured: each level is told once, until a compaction.
+func TestMeasured(t *testing.T) {
+	c := parttest.Run(runconfig.Options{ContextWarn: 70, ContextCritical: 85})
+	id := parttest.Orchestrator(c).ID
+	for _, pct := range []float64{50, 71, 72, 86, 75} {
+		Measured(c, id, bridge.Context{Pct: pct, Window: 1000})
+	}
+	Compacted(c, id, bridge.Compact{Trigger: "auto"})
+	Measured(c, id, bridge.Context{Pct: 71, Window: 1000})
+	var levels []string
+	for _, w := range parttest.Told[contract.ContextWarning](c) {
+		levels = append(levels, w.Level)
+	}
+	if want := []string{roster.LevelWarn, roster.LevelCritical, roster.LevelWarn}; !slices.Equal(levels, want) {
+		t.Errorf("told %v, want %v", levels, want)
+	}
+}
+
+// TestInterrupt: a turn is stopped only if its compaction was prevented.
+func TestInterrupt(t *testing.T) {
+	c := parttest.Run(runconfig.Options{})
+	a := parttest.Orchestrator(c)
+	Interrupt(c, a)
+	if n := len(parttest.Did[effect.Interrupt](c)); n != 0 {
+		t.Errorf("%d turns were stopped without a reason", n)
+	}
+	Compacted(c, a.ID, bridge.Compact{Blocked: true})
+	Interrupt(c, c.Roster.Edit(a.ID))
+	if n := len(parttest.Did[effect.Interrupt](c)); n != 1 || !c.Roster.Edit(a.ID).Interrupting {
+		t.Errorf("%d turns were stopped", n)
+	}
+}
+
+// TestRenew: the Arbiter's process ends for its successor's, which reads the document and a new session's mail.
+func TestRenew(t *testing.T) {
+	c := parttest.Run(runconfig.Options{})
+	c.Tell(contract.Arbiter, conversation.KindCorrection, "Give your verdict again.")
+	a := c.Roster.Edit(contract.Arbiter)
+	a.Corrections, a.HasHistory = 2, true
+	Renew(c, handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal,
+		Document: &verdict.Document{KeyContext: "the parser is half done"}})
+	a = c.Roster.Edit(contract.Arbiter)
+	if !a.NewSession || a.HasHistory || a.Corrections != 0 || a.Status != roster.Restarting ||
+		a.RestartClass != process.ClassRenewal || len(parttest.Did[effect.Kill](c)) != 1 {
+		t.Errorf("the Arbiter is %+v", a)
+	}
+	if !strings.Contains(a.HandoffBrief, "the parser is half done") {
+		t.Errorf("its successor reads %q", a.HandoffBrief)
+	}
+	for _, m := range c.Conversation.Mail {
+		if m.Kind == conversation.KindCorrection {
+			t.Errorf("its successor is corrected: %+v", m)
+		}
+	}
+}
