@@ -279,8 +279,10 @@ func (d *app) pace() time.Duration {
 	if d.shell.running() && (next == 0 || next > time.Second) {
 		next = time.Second // its time goes on
 	}
-	if g := d.dialogs.asking(); g != nil && !g.ask.Armed(now()) && (next == 0 || next > snapshot.MotionFrame) {
-		next = snapshot.MotionFrame // its choices light up
+	if g := d.dialogs.asking(); g != nil {
+		if left := g.ask.ArmedIn(now()); left > 0 && (next == 0 || left < next) {
+			next = left // its choices light up
+		}
 	}
 	return next
 }

@@ -56,6 +56,9 @@ func (a *Ask) SetLook(look *render.Look) { a.look, a.width = look, -1 }
 // it, so that each refused key begins the moment anew.
 func (a *Ask) Arm(at time.Time) { a.armed = at.Add(deaf) }
 
+// ArmedIn is how long it takes until a decision is taken; 0: one is taken now.
+func (a *Ask) ArmedIn(now time.Time) time.Duration { return max(a.armed.Sub(now), 0) }
+
 // Armed reports whether a decision is taken now.
 func (a *Ask) Armed(now time.Time) bool { return !now.Before(a.armed) }
 
