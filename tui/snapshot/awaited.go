@@ -69,8 +69,8 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 	return time.Second
 }
 
-// MotionFrame is the time between two frames of the quiet animation. A whole frame of 200 by 50 cells costs about 4 ms of
-// a processor: at two a second, with the figures, a screen that only waits stays below 1 % of one.
+// MotionFrame is the time between two frames of the quiet animation. A frame of 200 by 50 cells costs about 4 ms of a
+// processor: at two a second, with the figures, a screen that only waits stays below 1 % of one.
 const MotionFrame = 500 * time.Millisecond
 
 // countdown says how soon the next attempt is.
