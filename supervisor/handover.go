@@ -49,7 +49,7 @@ func (st *step) handedOver(h handoff.Handover) {
 	id := h.Agent.ID
 	switch h.Kind {
 	case handoff.KindRenewal:
-		succession.Renew(st.processes(), h)
+		succession.Renew(st.processes(), h, st.RenewalBrief(h))
 		return
 	case handoff.KindRepeated:
 		st.repeated(h)

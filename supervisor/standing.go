@@ -13,8 +13,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/documents"
+	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
@@ -53,6 +55,14 @@ func (s *State) Configuration() agentconfig.Run {
 // Dirs says where the agents work.
 func (s *State) Dirs() roster.Dirs {
 	return s.Lifecycle.Dirs(&s.Options, &s.Roster)
+}
+
+// RenewalBrief is what an Arbiter receives with the first message it reads.
+func (s *State) RenewalBrief(h handoff.Handover) string {
+	return renewal.Brief(renewal.Legacy{
+		Document: handoff.DocumentText(h.Document, h.Receipts, h.Why), Task: &s.Task, Roster: &s.Roster,
+		Question: s.Question.Text(), Ledger: s.Rulings.LedgerText(), Talk: &s.Conversation,
+	})
 }
 
 // standing is where the run stands, for decisions.

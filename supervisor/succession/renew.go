@@ -6,19 +6,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // Renew ends the Arbiter's process so that its successor's is started: another
-// session, under the same id, in the next generation.
-func Renew(c *process.Context, h handoff.Handover) {
+// session, under the same id, in the next generation. It reads the brief with its first message.
+func Renew(c *process.Context, h handoff.Handover, brief string) {
 	a := c.Roster.Edit(contract.Arbiter)
 	c.Out.Emit(a.ID, h.Event(a.ID, a.ID))
-	a.HandoffBrief = renewal.Brief(renewal.Legacy{
-		Document: handoff.DocumentText(h.Document, h.Receipts, h.Why), Task: c.Task, Roster: c.Roster,
-		Question: c.Question.Text(), Ledger: c.Rulings.LedgerText(), Talk: c.Conversation,
-	})
+	a.HandoffBrief = brief
 	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // should its successor's history be lost
 	a.NewSession, a.HasHistory = true, false
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0

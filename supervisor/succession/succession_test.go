@@ -2,7 +2,6 @@ package succession
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -56,14 +55,14 @@ func TestRenew(t *testing.T) {
 	c.Tell(contract.Arbiter, conversation.KindCorrection, "Give your verdict again.")
 	a := c.Roster.Edit(contract.Arbiter)
 	a.Corrections, a.HasHistory = 2, true
-	Renew(c, handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal,
-		Document: &verdict.Document{KeyContext: "the parser is half done"}})
+	Renew(c, handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Document: &verdict.Document{}},
+		"the parser is half done")
 	a = c.Roster.Edit(contract.Arbiter)
 	if !a.NewSession || a.HasHistory || a.Corrections != 0 || a.Status != roster.Restarting ||
 		a.RestartClass != process.ClassRenewal || len(parttest.Did[effect.Kill](c)) != 1 {
 		t.Errorf("the Arbiter is %+v", a)
 	}
-	if !strings.Contains(a.HandoffBrief, "the parser is half done") {
+	if a.HandoffBrief != "the parser is half done" {
 		t.Errorf("its successor reads %q", a.HandoffBrief)
 	}
 	for _, m := range c.Conversation.Mail {
