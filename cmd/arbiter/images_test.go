@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"image"
 	"image/png"
 	"os"
@@ -66,6 +67,21 @@ func TestAnImageReachesTheModel(t *testing.T) {
 			s.gone()
 			if err := os.Remove(filepath.Join(work, "loom.png")); err != nil {
 				t.Fatal(err)
+			}
+			if !p.real { // they travel with the run
+				archive := filepath.Join(t.TempDir(), "run.tar.gz")
+				s.output(0, "sessions", "export", s.run(), "--output", archive)
+				there := s.elsewhere(work)
+				there.output(0, "sessions", "import", archive)
+				out, _ := there.output(0, "sessions", "show", "--json", s.run())
+				var shown struct{ Log string }
+				if err := json.Unmarshal([]byte(out), &shown); err != nil {
+					t.Fatal(err)
+				}
+				got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), imagesDir, said.Images[0].SHA256))
+				if err != nil || !bytes.Equal(got, picture) {
+					t.Errorf("the imported image: %v, %d bytes", err, len(got))
+				}
 			}
 			next := s.again(append([]string{"--resume"}, s.cmd.Args[1:]...)...)
 			next.send(contract.Continue{})

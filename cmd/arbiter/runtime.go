@@ -277,7 +277,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Record(r.journal)
 	loop.Tells(audit.Told)
 	loop.Redact(r.mask)
-	store := images.NewStore(filepath.Join(r.journal.Dir(), "images"), r.choices.Options.CWD)
+	store := images.NewStore(filepath.Join(r.journal.Dir(), imagesDir), r.choices.Options.CWD)
 	loop.Images(store)
 	loop.Decider(r.decides)
 	r.useGrants(loop)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,9 +29,9 @@ func (e env) exportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a run to an archive, to go on with it elsewhere", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
-Without RUN it is the last run in this directory. The archive has the journal of the run, the transcripts of its
-sessions and, in a Git repository, the files that differ from the last commit before the run, for arbiter sessions
-import. Transcripts are as Claude Code wrote them, secrets included: anyone with the archive can read them, and can go
+Without RUN it is the last run in this directory. The archive has the journal of the run, the images of its
+messages, the transcripts of its sessions and, in a Git repository, the files that differ from the last commit before
+the run, for arbiter sessions import. Transcripts are as Claude Code wrote them, secrets included: anyone with the archive can read them, and can go
 on with the run.
 
   arbiter sessions export --output run.tar.gz
@@ -142,6 +144,11 @@ func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runa
 		files = append(files, runarchive.Source{Path: runarchive.RunDir + "/" + name,
 			Open: func() (io.ReadCloser, int64, error) { return kept.Open(name) }})
 	}
+	shown, err := imagesOf(store.Dir(m.Run))
+	if err != nil {
+		return manifest, nil, command.Environmentf("read the images of run %s: %v", run, command.WithoutPath(err))
+	}
+	files = append(files, shown...)
 	config := claudeConfig(state.Options)
 	for _, a := range state.Agents {
 		found, err := runarchive.Transcripts(config, a.SessionID)
@@ -151,6 +158,26 @@ func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runa
 		files = append(files, found...)
 	}
 	return manifest, files, nil
+}
+
+// imagesDir is the directory in a run's own that holds the images of its messages.
+const imagesDir = "images"
+
+// imagesOf lists the images of a run's messages, without files that were never renamed into place. Keep the run locked
+// meanwhile.
+func imagesOf(dir string) ([]runarchive.Source, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, imagesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var files []runarchive.Source
+	for _, e := range entries {
+		if e.Type().IsRegular() && !strings.Contains(e.Name(), ".") {
+			files = append(files, runarchive.Local(path.Join(runarchive.RunDir, imagesDir, e.Name()),
+				filepath.Join(dir, imagesDir, e.Name())))
+		}
+	}
+	return files, err
 }
 
 // packFiles writes the files of a run to a Git bundle, and returns the commit that it builds on; empty: the run

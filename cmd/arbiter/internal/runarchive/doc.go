@@ -7,6 +7,7 @@
 //
 //	manifest.json                                     what is in the archive: sizes and SHA-256
 //	run/meta.json, run/journal-000007, run/events.ndjson
+//	run/images/SHA256
 //	projects/PROJECT/SESSION.jsonl                    transcripts, as Claude Code names them
 //	projects/PROJECT/SESSION/{subagents,tool-results}/FILE
 //	repository.bundle                                 the run's files, as a Git bundle

@@ -75,7 +75,7 @@ const (
 var (
 	runID = form(uuid)
 	known = form(`(?:` + regexp.QuoteMeta(Bundle) + `|` +
-		RunDir + `/(?:meta\.json|events\.ndjson|journal-[0-9]{6,9})|` +
+		RunDir + `/(?:meta\.json|events\.ndjson|journal-[0-9]{6,9}|images/[0-9a-f]{64})|` +
 		ProjectsDir + `/` + project + `/` + uuid + `(?:\.jsonl|/` + besideDir + `/` + fileName + `))`)
 	projectName = form(project)
 	plainName   = form(fileName)

@@ -163,7 +163,8 @@ func TestHostileArchives(t *testing.T) {
 	for _, path := range []string{"../x", "/etc/passwd", "run/../x", "run/lock", "run/home/x", "projects/../x.jsonl",
 		"projects/p/../" + session + ".jsonl", "projects/.p/" + session + ".jsonl", script + "/other/x",
 		script + "/subagents/../x", script + "/subagents/.x", script + "/subagents/a/b", "projects/p/x.jsonl",
-		"run/journal-1", "run/meta.json\n", "RUN/meta.json", "projects/p\\q/" + session + ".jsonl", ""} {
+		"run/journal-1",
+		"run/images/x", "run/images/" + strings.Repeat("a", 64) + ".tmp", "run/meta.json\n", "RUN/meta.json", "projects/p\\q/" + session + ".jsonl", ""} {
 		refused(path, plain(with(file(path, "x"))), "unknown file")
 	}
 	refused("twice", plain(with(file("run/meta.json", "m"))), "twice")
