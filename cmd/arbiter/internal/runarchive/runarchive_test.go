@@ -164,7 +164,8 @@ func TestHostileArchives(t *testing.T) {
 		"projects/p/../" + session + ".jsonl", "projects/.p/" + session + ".jsonl", script + "/other/x",
 		script + "/subagents/../x", script + "/subagents/.x", script + "/subagents/a/b", "projects/p/x.jsonl",
 		"run/journal-1",
-		"run/images/x", "run/images/" + strings.Repeat("a", 64) + ".tmp", "run/meta.json\n", "RUN/meta.json", "projects/p\\q/" + session + ".jsonl", ""} {
+		"run/images/x", "run/images/" + strings.Repeat("a", 64) + ".tmp", "run/meta.json\n",
+		"RUN/meta.json", "projects/p\\q/" + session + ".jsonl", ""} {
 		refused(path, plain(with(file(path, "x"))), "unknown file")
 	}
 	refused("twice", plain(with(file("run/meta.json", "m"))), "twice")
