@@ -54,7 +54,7 @@ func (c *conversation) endLease() { c.leasing.end() }
 
 func (c *conversation) isRemote() bool { return c.leasing.current() != nil }
 
-// InstallCommand is how the program of a version is installed; empty if it cannot be told.
+// InstallCommand is how the program of a version is installed; empty if it cannot be determined.
 func InstallCommand(version string) string {
 	const program = "go install github.com/arbiter-cli/arbiter/cmd/arbiter@"
 	switch commit, devel := strings.CutPrefix(version, "devel-"); {

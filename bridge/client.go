@@ -19,7 +19,7 @@ type Handler interface {
 	Event(Event)
 	// ToolCall runs one of our tools. An error is what the model reads as the
 	// tool's failure. It may call the client's methods, and must return when ctx
-	// ends: nobody waits for the answer then.
+	// ends: nothing waits for the answer then.
 	ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error)
 	// Permission decides; an error is a deny. It must return when ctx ends.
 	Permission(ctx context.Context, p PermissionParams) (PermissionResult, error)

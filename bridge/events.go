@@ -92,7 +92,7 @@ type Context struct {
 	Source string `json:"source,omitempty"`
 }
 
-// ContextWarning says that the agent's model was told of a level (warn, critical).
+// ContextWarning says that the agent's model was notified of a level (warn, critical).
 type ContextWarning struct {
 	Pct   float64 `json:"pct"`
 	Level string  `json:"level"`

@@ -163,7 +163,7 @@ func (p *peer) cause() error {
 	}
 }
 
-// abandon tells the other end that nobody waits for the answer any more, and
+// abandon tells the other end that nothing waits for the answer any more, and
 // frees the call's entry in jsonrpc2. v0.2.3 has no way to do that (a call given
 // up stays in its map until the connection ends), except an answer: so we answer
 // it ourselves. The real answer, if it still comes, finds no call and is dropped.

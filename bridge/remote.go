@@ -14,7 +14,7 @@ type RemoteParams struct {
 	PassEnv map[string]string `json:"pass_env,omitempty"`
 }
 
-// RemoteInfo is what a remote bridge tells of its host.
+// RemoteInfo is what a remote bridge reports about its host.
 type RemoteInfo struct {
 	Hostname string `json:"hostname"`
 	OS       string `json:"os"`

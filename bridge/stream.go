@@ -90,7 +90,7 @@ func (s *stream) start() {
 	go s.out.run()
 }
 
-// fail makes the next ReadObject return cause, upon which jsonrpc2 closes us. It
+// fail makes the next ReadObject return cause, on which jsonrpc2 closes us. It
 // never blocks and only its first call counts.
 func (s *stream) fail(cause error) {
 	s.failOnce.Do(func() {
@@ -160,7 +160,7 @@ func (s *stream) sort(line []byte) {
 		s.skip(line, err.Error())
 	case env.answer() && env.Method == nil:
 		if _, err := jsonl.String(env.ID); err != nil {
-			s.skip(line, "an answer without a string id is nobody's")
+			s.skip(line, "an answer without a string id belongs to no request")
 			return
 		}
 		s.hand(line)

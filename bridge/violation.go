@@ -106,7 +106,7 @@ func (w *window) take(id string) bool {
 	return true
 }
 
-// Bounds of what a remote bridge tells of itself.
+// Bounds of what a remote bridge reports about itself.
 const maxTold = 4096
 
 // honest checks what a remote bridge answered: a program that did not understand what it was asked for, or says so
@@ -146,7 +146,7 @@ func (r InitializeResult) honest(p InitializeParams) error {
 	for _, text := range []string{info.Hostname, info.OS, info.Arch, info.Namespace, info.SandboxReason, r.Version,
 		r.Claude.Version, r.Claude.Path} {
 		if len(text) > maxTold {
-			return violation("it tells too much of itself: %.100q …", text)
+			return violation("its description of itself is too long: %.100q …", text)
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func afterTool(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect)
 	return b.answer(), s, b.effects
 }
 
-// again reports whether a level that was told is due to be told again.
+// again reports whether a level that was reported is due to be told again.
 func again(l Level, r Reading, s Spent) bool {
 	switch {
 	case s.Pressing:

@@ -1,5 +1,5 @@
 // Package hooks is what an agent's hooks answer: pure policy. An event of the
-// CLI, a reading of the context and what was told before go in; the answer, what
+// CLI, a reading of the context and what was reported before go in; the answer, what
 // has been told by now, and what to report come out:
 //
 //	in, err := hooks.Parse(raw)

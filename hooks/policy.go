@@ -74,9 +74,9 @@ func (p Policy) level(r Reading) Level {
 
 // The rules by which a level is reported again.
 const (
-	warnPoints     = 5  // points more since it was told
+	warnPoints     = 5  // points more since it was reported
 	criticalPoints = 1  // points more, and
-	criticalCalls  = 10 // calls of the main thread since it was told
+	criticalCalls  = 10 // calls of the main thread since it was reported
 )
 
 // MaxBlocks is how many compactions are held back in one turn. The CLI asks again
@@ -87,8 +87,8 @@ const MaxBlocks = 25
 // Spent is what a session was told since its last compaction. It is a value; the
 // zero value is that of a new session.
 type Spent struct {
-	Level Level   // the highest that was told
-	Pct   float64 // when it was told last; 0: not known
+	Level Level   // the highest that was reported
+	Pct   float64 // when it was reported last; 0: not known
 	Calls int     // of the main thread since then
 
 	Blocks   int  // compactions held back in this turn
@@ -100,7 +100,7 @@ type Spent struct {
 	seen    half   // of the last compaction
 }
 
-// SpentLevel is what a session has spent whose earlier process was told of a level:
+// SpentLevel is what a session has spent whose earlier process was notified of a level:
 // warn, critical, or anything else for none.
 func SpentLevel(level string) Spent {
 	switch l := Level(level); l {

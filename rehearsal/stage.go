@@ -144,7 +144,7 @@ func (s *stage) roleOf(c *call) Role {
 	return c.role
 }
 
-// partFor finds or casts the part of a conversation. A subagent is told from
+// partFor finds or casts the part of a conversation. A subagent is distinguished from
 // others of its session by its id, else by what it was first asked.
 func (s *stage) partFor(c *call, role Role) *part {
 	key := c.session + "/" + string(role)

@@ -28,7 +28,7 @@ func (st *step) abandonDecision(why string) {
 	}
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
 	st.Conversation.Held = true
-	st.ask("Nobody decides any more: " + why + ". Speak, and the Arbiter is asked.")
+	st.ask("The decider no longer decides: " + why + ". Send a message, and the Arbiter decides.")
 }
 
 // carryOut does what was decided in the Arbiter's place.

@@ -110,7 +110,7 @@ func (st *step) leaveToHuman(why string) {
 	}
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
 	st.Conversation.Held = true
-	st.question(question.Part{Kind: question.KindAcceptance, Text: why + "\nSpeak, and the Arbiter is asked."})
+	st.question(question.Part{Kind: question.KindAcceptance, Text: why + "\nSend a message, and the Arbiter decides."})
 }
 
 // concludeRuling ends the run with the COMPLETE at hand.

@@ -136,8 +136,9 @@ func (st *step) answerInFallback() bool {
 // letContinue has an Orchestrator that asked continue by its own judgement, a few times in a row.
 func (st *step) letContinue(a *roster.Agent) {
 	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
-		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and nobody rules", st.recoveryOf(a, bridge.CatVerdict, ""))
-		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and there was nobody to rule")
+		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and the Arbiter does not answer",
+			st.recoveryOf(a, bridge.CatVerdict, ""))
+		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and the Arbiter could not answer")
 		return
 	}
 	st.Rulings.ArbiterRequest = nil // that was put to the Arbiter

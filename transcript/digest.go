@@ -32,7 +32,7 @@ func (l DigestLimits) orDefaults() DigestLimits {
 	return l
 }
 
-// Digest is what can be told of a session from outside, when it can no longer
+// Digest is what can be said about a session from outside, when it can no longer
 // speak for itself. It is bounded by its limits.
 type Digest struct {
 	Said     []string  // the last texts of the main thread, oldest first

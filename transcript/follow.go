@@ -97,7 +97,7 @@ type looker struct {
 	generation int
 	awaited    bool // there was no file at first
 	lines      jsonl.Splitter
-	trouble    string // what was told last
+	trouble    string // what was reported last
 }
 
 func (l *looker) look(ctx context.Context) {
@@ -111,7 +111,7 @@ func (l *looker) look(ctx context.Context) {
 	}
 }
 
-// tell tells of trouble that was not told, and of its end.
+// tell reports new trouble, and its end.
 func (l *looker) tell(trouble error) {
 	reason := ""
 	if trouble != nil {

@@ -256,7 +256,7 @@ func (x index) drop(path string, t *Watch) {
 	}
 }
 
-// above is the directory to watch besides dir, to see dir go. Its own watch tells of
+// above is the directory to watch besides dir, to see dir go. Its own watch reports
 // that only when the last file in it has been closed, which a follower of a file that
 // was removed does not do (observed with Linux 6.18: IN_DELETE_SELF waits for
 // the inode to go). Other systems tell at once, and a watch costs them more.

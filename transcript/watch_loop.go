@@ -208,7 +208,7 @@ func (l *watchLoop) forget(dir string) {
 	}
 }
 
-// tidy forgets directories that nobody needs.
+// tidy forgets directories that nothing needs.
 func (l *watchLoop) tidy() {
 	for dir := range l.dirs {
 		l.w.mu.Lock()
@@ -220,7 +220,7 @@ func (l *watchLoop) tidy() {
 	}
 }
 
-// report tells of trouble once, and of its end.
+// report reports trouble once, and its end.
 func (l *watchLoop) report() {
 	err := l.opening
 	for dir, d := range l.dirs {

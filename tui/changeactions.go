@@ -55,7 +55,7 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 		becomes = name + " is removed, and " + sanitize.Line(f.Old, 0) + " is there again as it was when the run began."
 	}
 	head := []render.Line{render.Of(render.Base, becomes), render.Of(render.Dim,
-		"It stays as it is if somebody has modified it since. The agents are told.")}
+		"It stays as it is if somebody has modified it since. The agents are notified.")}
 	c.d.dialogs.show(pages.AskData{
 		Title: "Revert?", Tone: render.Danger, Head: head,
 		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "Keep it"},

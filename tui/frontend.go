@@ -61,7 +61,7 @@ type Frontend struct {
 	quit      chan struct{}      // closed when somebody wants to leave
 	once      sync.Once
 
-	partial  bool           // the book has only the end of what was told; of tview's loop
+	partial  bool           // the book has only the end of what was reported; of tview's loop
 	indexing sync.WaitGroup // until all that was told in earlier process runs can be read
 	older    []io.Closer    // books and logs that somebody may still read from
 

@@ -237,7 +237,7 @@ func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	switch f.Permissions {
 	case "":
 	case snapshot.AllowAll:
-		add("permissions", "everything is allowed, and nobody is asked", render.Danger)
+		add("permissions", "everything is allowed without asking", render.Danger)
 	default:
 		add("permissions", f.Permissions, render.Base)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// logbook is every event, one line each or as it was told.
+// logbook is every event, one line each or as it was reported.
 type logbook struct {
 	d      *app
 	view   *reader

@@ -232,7 +232,7 @@ func TestWhoCannotBegin(t *testing.T) {
 		h.found.Login = LoginNo
 		h.login = func() error { h.mu.Lock(); defer h.mu.Unlock(); h.found.Login = LoginYes; return nil }
 	}, func(s *scene) {
-		s.Expect("nobody is logged in", "Log in", "Rehearse")
+		s.Expect("not logged in", "Log in", "Rehearse")
 		s.Press("l")
 		s.Settle()
 		s.Expect("Speak, mortal.", "weaver@loom.example")
@@ -291,7 +291,7 @@ func TestResume(t *testing.T) {
 	play(t, 90, 30, func(o *Options, h *theatre) { past(o, h); h.found.Login = LoginNo }, func(s *scene) {
 		s.Settle()
 		s.Expect("What was asked long ago", "THE WEAVING")
-		s.ExpectNot("nobody is logged in")
+		s.ExpectNot("not logged in")
 	})
 }
 

@@ -115,8 +115,8 @@ var errThere = errors.New("there")
 // behind is how many events may be left to take over while the loop waits.
 const behind = 100
 
-// index makes the book of all that was told, in the background, and has it take the place of
-// the present one, which has the recent events and what was told since.
+// index makes the book of all that was reported, in the background, and has it take the place of
+// the present one, which has the recent events and what was reported since.
 func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End) {
 	var book *history.Store // the present one
 	if !f.now(ctx, func() { book = f.history }) {
@@ -175,7 +175,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	}
 }
 
-// unread tells that the beginning of what was told cannot be scrolled back to.
+// unread tells that the beginning of what was reported cannot be scrolled back to.
 func (f *Frontend) unread(err error) {
 	if f.ctx.Err() == nil {
 		f.post(func() {

@@ -257,7 +257,7 @@ func (q *permissions) actionLines(p *permission.Request, width int) []render.Lin
 func (q *permissions) permitCommand(c editor.Command) bool {
 	waiting := q.requests()
 	if len(waiting) == 0 {
-		q.d.flash("Nobody asks leave.")
+		q.d.flash("No permission request is open.")
 		return false
 	}
 	request := &waiting[0]
@@ -277,7 +277,7 @@ func (q *permissions) refusing() bool { return q.d.session.state != nil && q.ask
 
 // askAllowAll has the risk accepted before everything is allowed.
 func (q *permissions) askAllowAll(c contract.Configure) bool {
-	text := "Every agent may then run anything, and nobody is asked. What you deny stays denied."
+	text := "Every agent may then run anything without asking. What you deny stays denied."
 	if q.d.session.state != nil && q.d.session.state.Options.Sandbox == nil {
 		text += " No sandbox confines them: they can do all that you can do on this machine."
 	}
@@ -305,7 +305,7 @@ func (q *permissions) ruleCandidates() []editor.Candidate {
 func (q *permissions) judgeNext() {
 	waiting := q.requests()
 	if len(waiting) == 0 {
-		q.d.flash("Nobody asks leave.")
+		q.d.flash("No permission request is open.")
 		return
 	}
 	q.dismissed = nil

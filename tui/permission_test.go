@@ -301,7 +301,7 @@ func TestPermissionsAreChanged(t *testing.T) {
 		}
 		for typed, shown := range map[string]string{
 			"/allow Bahs": "No tool has the name", "/ask Bash(": "parenthesis is missing",
-			"/deny not that": "Nobody asks leave", "/allow": "Nobody asks leave",
+			"/deny not that": "No permission request is open", "/allow": "No permission request is open",
 		} {
 			s.Type(typed + "\n")
 			s.Settle()
@@ -311,7 +311,7 @@ func TestPermissionsAreChanged(t *testing.T) {
 		before := s.host.present().took()
 		s.Type("/permissions allow-all\n")
 		s.Settle()
-		s.Expect("Allow everything?", "sandbox confines them")
+		s.Expect("Allow everything?", "without asking", "confines them")
 		s.Press("Enter")
 		s.Settle()
 		if got := s.host.present().took(); !cmp.Equal(got, before) {

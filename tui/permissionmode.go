@@ -16,7 +16,7 @@ var modeCycle = []policy.Mode{policy.ModeAsk, policy.ModeAcceptEdits, policy.Mod
 var modeMeans = map[policy.Mode]string{
 	policy.ModeAsk:         "you are asked",
 	policy.ModeAcceptEdits: "edits in the workspace are allowed, you are asked for the rest",
-	policy.ModeRules:       "what no rule allows is denied, nobody is asked",
+	policy.ModeRules:       "what no rule allows is denied without asking",
 }
 
 // mode is the permission mode that was asked for last, or that of the run; empty: there is no run.

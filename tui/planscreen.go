@@ -239,7 +239,7 @@ func (p *planScreen) chooseMode(at int) {
 	was := slash.NewDraft(p.d.plan.draft.Steps())
 	items := append([]editor.Item{{Text: "(any)", Note: "the decider chooses", Value: ""}},
 		modeItems(p.d.session.state)...)
-	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run knows no modes.", items, func(v any) {
+	p.d.choose("The mode for step "+fmt.Sprint(at+1), "This run has no modes.", items, func(v any) {
 		if at := p.place(was, at, false); at >= 0 {
 			p.d.plan.draft.SetMode(at, v.(string))
 		}

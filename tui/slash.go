@@ -252,7 +252,7 @@ func (cs *commands) chooseSummon() {
 		cs.d.flash("There is no run. Speak, and one begins.")
 		return
 	}
-	cs.d.choose("Summon", "This run knows no modes.", modeItems(cs.d.session.state),
+	cs.d.choose("Summon", "This run has no modes.", modeItems(cs.d.session.state),
 		func(v any) { cs.d.session.send(contract.ForceAgent{Mode: v.(string)}) })
 }
 

@@ -67,7 +67,7 @@ func List(env map[string]string) []string {
 }
 
 // ConfigDir is where a CLI with this environment and working directory keeps its
-// sessions; empty if that cannot be told.
+// sessions; empty if that cannot be determined.
 func ConfigDir(env []string, cwd string) string {
 	if dir := Lookup(env, "CLAUDE_CONFIG_DIR"); dir != "" {
 		if !filepath.IsAbs(dir) {

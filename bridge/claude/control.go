@@ -218,7 +218,7 @@ func (a *asks) serve(ctx context.Context, id string, answer func(context.Context
 		defer a.cancel(id)
 		payload, err := answer(ctx)
 		if ctx.Err() != nil {
-			return // nobody reads it: the CLI ignores late answers
+			return // nothing reads it: the CLI ignores late answers
 		}
 		body := answerBody{Subtype: "success", RequestID: id, Response: payload}
 		if err != nil {

@@ -26,7 +26,7 @@ type follower struct {
 	fresh []development // of the look under way
 }
 
-// development is one thing that a transcript tells of the context: a message, or,
+// development is one thing that a transcript reports about the context: a message, or,
 // if it has an id, a compaction.
 type development struct {
 	sample     transcript.Sample

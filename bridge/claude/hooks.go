@@ -80,7 +80,7 @@ func (d *adviser) remind(text string) {
 }
 
 // hooked sorts a hook_callback, by the callback that it names or, whatever it names, by its
-// event. It says false where nobody serves it.
+// event. It says false where nothing serves it.
 func (r *reader) hooked(f controlRequest) bool {
 	a := r.a
 	in, _ := split(f.Request["input"]) // one that is no object has no members

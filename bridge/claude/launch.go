@@ -18,7 +18,7 @@ import (
 // into `initialize`, which has the same effect (observed with CLI 2.1.329).
 const argLimit = 96 << 10
 
-// offForAll are tools that start turns by themselves, talk to other sessions or
+// offForAll are tools that start turns on their own, talk to other sessions or
 // need a terminal. AskUserQuestion is not among them: it is denied when it is
 // called, with words that say where to ask instead. Names a CLI does not know
 // are ignored by it.

@@ -36,7 +36,7 @@ type reader struct {
 	asking      consulting
 	costAccount costAccount
 	spending    spending
-	quotas      map[string]bridge.Quota // as they were told last
+	quotas      map[string]bridge.Quota // as they were reported last
 	calls       *toolCalls
 	tasks       taskList
 	blocked     bool // a compaction is being kept from happening: the CLI will say that it failed

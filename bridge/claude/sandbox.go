@@ -19,7 +19,7 @@ var _ bridge.Sandboxer = (*Launcher)(nil)
 // ToolShell names the program that the CLI's tools, hooks and MCP servers are started
 // by, which keeps what the CLI logs in with out of their environment
 // ([sandbox.ToolShell]); and the program that becomes a probe with that argument.
-// Without it neither is to be had.
+// Without it neither is available.
 func (l *Launcher) ToolShell(self string) { l.self = self }
 
 // environ is the environment of a CLI of this launcher's. What the user has set for the

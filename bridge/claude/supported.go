@@ -60,7 +60,7 @@ func supported(path string, v version) error {
 	return nil
 }
 
-// Untested is what to tell of a CLI that is newer than any the driver was tested with;
+// Untested is what to say about a CLI that is newer than any the driver was tested with;
 // empty for others. It is driven all the same.
 func Untested(v string) string {
 	if parts := strings.Split(v, "."); len(parts) != 3 || !numbers(strings.Split(newest, ".")).before(numbers(parts)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Bounds of what a turn tells of a tool that failed, in bytes.
+// Bounds of what a turn reports about a tool that failed, in bytes.
 const (
 	maxAttempted = 500
 	maxCommand   = 1000

@@ -140,7 +140,7 @@ func notified[T any](c *Client, req *jsonrpc2.Request) {
 	}
 	var part T
 	if err := json.Unmarshal(*req.Params, &part); err != nil {
-		_ = c.conn.Close() // watch tells of it
+		_ = c.conn.Close() // watch reports it
 		return
 	}
 	(*hear)(part)
@@ -247,7 +247,7 @@ func (c *Client) Write(p []byte) (int, error) {
 
 // Resize tells the terminal's size.
 func (c *Client) Resize(cols, rows int) {
-	// Read tells of a connection that has ended
+	// Read reports a connection that has ended
 	_ = c.conn.Notify(context.Background(), MethodResize, Size{Cols: cols, Rows: rows})
 }
 

@@ -17,7 +17,7 @@ func credentialsOf(fd int) (credentials, error) {
 	return credentials{int(x.Uid), pid}, nil
 }
 
-// lives cannot be told: there is no handle to hold a process by.
+// lives cannot be determined: there is no handle to hold a process by.
 func (credentials) lives() bool { return true }
 
 func (credentials) release() {}

@@ -99,7 +99,7 @@ func (s *stream) WriteObject(v any) error {
 // Close implements io.Closer.
 func (s *stream) Close() error { return s.conn.Close() }
 
-// quiet takes jsonrpc2's own remarks, which are on answers nobody waits for.
+// quiet takes jsonrpc2's own remarks, which are on answers nothing waits for.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}

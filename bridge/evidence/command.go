@@ -22,7 +22,7 @@ import (
 // How a command is ended.
 const (
 	termGrace   = time.Second            // after TERM at the time limit
-	cancelGrace = 300 * time.Millisecond // after TERM when nobody waits any more
+	cancelGrace = 300 * time.Millisecond // after TERM when nothing waits any more
 	killTimeout = 5 * time.Second        // until nothing is left
 	tailGrace   = 300 * time.Millisecond // for what is still in the pipe then
 	// Descendants are noted at growing intervals, so that those are known that clear
@@ -86,7 +86,7 @@ func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.Sandb
 }
 
 // drain reads r to its end, or until its deadline. It reads on when the sink has
-// had enough: a writer that nobody reads would never end.
+// had enough: a writer that nothing reads would never end.
 func drain(r io.Reader, sink io.Writer) {
 	buf := make([]byte, readSize)
 	for {

@@ -175,8 +175,8 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 				k.sweep()
 				<-k.exited
 				k.sweep()
-				return 1, errors.New("the bridge was out of reach of its client for longer than the lease, and did not end " +
-					"by itself: it was killed with all that it started")
+				return 1, errors.New("the bridge was out of reach of its client for longer than the lease, and did not end: " +
+					"it was killed with all that it started")
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func processes() map[int]proc {
 }
 
 // lastPID is the last pid that was given in our namespace, to a process or a
-// thread; 0 if that is not to be had.
+// thread; 0 if that is not available.
 func lastPID() int {
 	load, err := readSmall("/proc/loadavg")
 	if err != nil {

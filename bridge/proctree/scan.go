@@ -34,7 +34,7 @@ var scans struct {
 
 type sharedScan struct {
 	done chan struct{}
-	seen snapshot // nobody changes it once done is closed
+	seen snapshot // nothing changes it once done is closed
 }
 
 // sharedScanFully returns a watch that began after the call.

@@ -103,7 +103,7 @@ func (m *modes) control(params string, final byte) {
 	}
 }
 
-// set follows a private mode. Two are on in a terminal that was told nothing: lines
+// set follows a private mode. Two are on in a terminal that received nothing: lines
 // wrap, and the cursor is seen.
 func (m *modes) set(mode int, on bool) {
 	list := &m.on

@@ -121,7 +121,7 @@ func (l Proxy) end(child *proctree.Child) {
 	_, _ = child.Kill(ctx) // status says -1 of one that is still there
 }
 
-// endSilently ends a child that nobody listens to.
+// endSilently ends a child that nothing listens to.
 func (l Proxy) endSilently(child *proctree.Child) int {
 	l.end(child)
 	return status(child)

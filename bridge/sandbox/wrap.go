@@ -146,7 +146,7 @@ func (m mounts) sane(workspace, home string, closed []string, cfg bridge.Sandbox
 	}
 	reached := slices.ContainsFunc(cfg.Reach, isReal)
 	if v := m.above(real); (v == hidden || v == secret) && !reached || slices.ContainsFunc(closed, isReal) {
-		return fmt.Errorf("the workspace %s lies in what is hidden from agents", workspace)
+		return fmt.Errorf("the workspace %s is in a directory that is hidden from agents", workspace)
 	}
 	if v := m[real].view; v != writable && !(v == shown && reached) {
 		return fmt.Errorf("the workspace %s is to be hidden", workspace)
@@ -157,7 +157,7 @@ func (m mounts) sane(workspace, home string, closed []string, cfg bridge.Sandbox
 	}
 	for _, path := range m.paths(writable, shown) {
 		if under(tool, path) {
-			return fmt.Errorf("%s lies in %s, where agents can write: it is not to be trusted", cfg.Program, path)
+			return fmt.Errorf("%s is in %s, where agents can write: it cannot be trusted", cfg.Program, path)
 		}
 	}
 	return nil

@@ -239,7 +239,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	// Rules read no prompt: what the templates would make is said to be just that.
 	r = newJournal(t, byRules(t, "Weave"))
 	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "1", r.id); !strings.Contains(out,
-		"prompt, by the templates found now (nobody read it for this decision)") {
+		"prompt, by the templates found now (it was not read for this decision)") {
 		t.Errorf("by rules:\n%s", out)
 	}
 }

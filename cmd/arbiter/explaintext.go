@@ -155,7 +155,7 @@ func printExplained(w io.Writer, x explanation) {
 		}
 		made := "by the templates found now"
 		if x.Decision != nil {
-			made += " (nobody read it for this decision)"
+			made += " (it was not read for this decision)"
 		}
 		block("system prompt, "+made, r.System)
 		block("prompt, "+made, r.Prompt)

@@ -45,7 +45,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		}
 		return out.String()
 	}
-	try(contract.ExitComplete, "in run d4a65516 (arbiter logs d4a65516 --audit --state-dir "+state+" tells")
+	try(contract.ExitComplete, "in run d4a65516 (arbiter logs d4a65516 --audit --state-dir "+state+" shows")
 	var r grantsReport
 	if err := json.Unmarshal([]byte(try(contract.ExitComplete, "", "ls", "--json")), &r); err != nil ||
 		len(r.Grants) != 3 || r.Grants[2].Action != action {

@@ -153,7 +153,7 @@ func (g grantLine) origin(named string) string {
 		return ""
 	}
 	run := sanitize.Line(command.ShortID(g.Run), 40)
-	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s tells what was asked)", run, sanitize.Line(named, 0))
+	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)", run, sanitize.Line(named, 0))
 }
 
 func (e env) removeGrants(c *cli.Context) error {

@@ -183,7 +183,7 @@ func init() { // not at once: help leads back to it
 		"focus": played(plainFocus),
 		"logbook": played(func(l *session, _ editor.Command) string {
 			run := command.ShortID(l.ID()) + l.stateFlag
-			return "In another terminal, arbiter logs -f " + run + " tells the run with its times, and arbiter watch " + run +
+			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
 		"timeline": played(func(l *session, _ editor.Command) string { return timesOf(l) }),

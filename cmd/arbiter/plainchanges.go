@@ -86,7 +86,7 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%s, +%d -%d. /changes PATH tells what has changed in one.", words.Count(len(changed), "file"), added,
+	fmt.Fprintf(&b, "%s, +%d -%d. /changes PATH shows what has changed in one.", words.Count(len(changed), "file"), added,
 		deleted)
 	return b.String()
 }

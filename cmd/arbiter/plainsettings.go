@@ -44,7 +44,7 @@ func plainSettings(p plainHost, _ *session, _ *supervisor.State, c editor.Comman
 		fmt.Fprintf(&b, "%s: %s (%s)\n", s.Name, sanitize.Line(s.Value, 200), sanitize.Line(from, 200))
 	}
 	return b.String() + "Your configuration file is " + sanitize.Line(file, 400) +
-		". /settings NAME tells what one means, /settings NAME VALUE changes it there, /settings NAME default removes it."
+		". /settings NAME explains one, /settings NAME VALUE changes it there, /settings NAME default removes it."
 }
 
 // settingText tells all of a setting.

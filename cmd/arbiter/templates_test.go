@@ -28,7 +28,7 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 	r := newJournal(t, byRules(t, "Weave on"))
 	prompt := func(args ...string) string {
 		out, _ := r.arbiter(contract.ExitComplete, append([]string{"decide", "--number", "1", r.id}, args...)...)
-		_, after, _ := strings.Cut(out, "\nprompt, by the templates found now (nobody read it for this decision):\n")
+		_, after, _ := strings.Cut(out, "\nprompt, by the templates found now (it was not read for this decision):\n")
 		return strings.TrimSpace(after)
 	}
 	builtin := prompt()

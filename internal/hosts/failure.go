@@ -43,7 +43,7 @@ var failures = []struct {
 	{"image not known", Failure{"pull or build the image first", true}},
 	{"no such image", Failure{"pull or build the image first", true}},
 	{"(NotFound)", Failure{"Kubernetes has no such pod: kubectl get pods lists them", true}},
-	{"container not found", Failure{"the pod has no such container, or it has ended: kubectl describe pod tells", true}},
+	{"container not found", Failure{"the pod has no such container, or it has ended: see kubectl describe pod", true}},
 	{"must be logged in to the server", Failure{"log in to the cluster", true}},
 	{"(Forbidden)", Failure{"your account of the cluster must not do this", true}},
 	{"Could not resolve hostname", Failure{"check the host's name and your network", false}},

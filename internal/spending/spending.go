@@ -63,7 +63,7 @@ func (s *Sum) Begin(run string) {
 	clear(s.live)
 }
 
-// wanted are the events that tell of costs, or that a running turn was lost.
+// wanted are the events that report costs, or that a running turn was lost.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "cost": true, "turn": true, "decision": true, "done": true, "result": true,
 }

@@ -16,7 +16,7 @@ func Decode(b []byte, version int, into any) error {
 		return fmt.Errorf("it is no JSON object (%w)", err)
 	}
 	if head.V == nil || *head.V != version {
-		return fmt.Errorf("it is not of version %d, the one that this arbiter knows", version)
+		return fmt.Errorf("it does not have version %d, the one that this arbiter reads", version)
 	}
 	return DecodeStrict(b, into)
 }

@@ -184,7 +184,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Unknown reports a key that nobody reads: a misspelt field must not be silence.
+// Unknown reports a key that nothing reads: a misspelt field must not be silence.
 func (f Field) Unknown() { f.Errorf("unknown field %q", f.Key) }
 
 // Items lists a list; what is its name in a problem.

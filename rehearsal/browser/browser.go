@@ -100,7 +100,7 @@ func (b *Browser) Close() {
 	_ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) // its children may be late
 	_ = b.cmd.Wait()                                      // it was killed
 	<-b.read
-	_ = b.out.Close() // nobody reads it
+	_ = b.out.Close() // nothing reads it
 }
 
 // listen takes what the browser says, until it ends.

@@ -30,7 +30,7 @@
 // [Main] runs the turns, one after the other, on its own goroutine. Beside it: the reader of
 // stdin, which answers control requests and fills the inbox and must never wait for a turn; the
 // signal watcher; the writer of stdout behind an unbounded queue, because the CLI keeps working
-// while nobody reads it; handshakes with MCP servers, and control requests that take time.
+// while nothing reads it; handshakes with MCP servers, and control requests that take time.
 // Inside a turn the Agent calls of an answer run side by side. Each goroutine is waited for by
 // what started it, except the reader: a read from stdin cannot be cut short, it ends with the
 // process.

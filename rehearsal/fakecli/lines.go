@@ -40,7 +40,7 @@ func nullable(s string) any {
 }
 
 // lineWriter writes lines in order, from its own goroutine. The queue is unbounded on
-// purpose: the CLI keeps working and buffers in memory while nobody reads its stdout
+// purpose: the CLI keeps working and buffers in memory while nothing reads its stdout
 // (observed with CLI 2.1.329), so nothing here may block.
 type lineWriter struct {
 	w     io.Writer

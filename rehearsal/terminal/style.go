@@ -68,7 +68,7 @@ type Style struct {
 	Blink, Reverse, Conceal, Strikeout bool
 }
 
-// Plain is the style of a terminal that was told nothing.
+// Plain is the style of a terminal that received no style.
 var Plain = Style{Fg: Default, Bg: Default}
 
 // String names what differs from [Plain]: "fg=2 bg=#102030 bold".

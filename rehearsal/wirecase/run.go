@@ -81,7 +81,7 @@ type host struct {
 	stderr bytes.Buffer
 	errEnd sync.WaitGroup
 	exited bool
-	stop   chan struct{} // closed when nobody reads frames any more
+	stop   chan struct{} // closed when nothing reads frames any more
 }
 
 // HeedSignals sees that our children ignore no signal, though the tests may have been

@@ -57,7 +57,7 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 		return r.beginAnew(l)
 	}
 	r.f.failedResumes++
-	r.fail("nobody struck, and the run ended with %d\n%s", code, l.dump())
+	r.fail("the run was not killed, and ended with %d\n%s", code, l.dump())
 	return false
 }
 

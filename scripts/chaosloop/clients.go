@@ -24,7 +24,7 @@ type clients struct {
 	sender   *exec.Cmd
 	token    string // of what that says
 	hung     []*exec.Cmd
-	pipes    []io.Closer // that nobody reads
+	pipes    []io.Closer // that nothing reads
 	conns    []net.Conn
 }
 
@@ -91,7 +91,7 @@ func signal(cmd *exec.Cmd, s syscall.Signal) {
 	}
 }
 
-// disconnect ends the clients of a life that has ended. The follower and the sender end by themselves.
+// disconnect ends the clients of a life that has ended. The follower and the sender end on their own.
 func (l *processRun) disconnect() {
 	c := l.clients
 	if c == nil {

@@ -19,7 +19,7 @@ type figures struct {
 	lost, doubled, orphans, twice      int
 	failedResumes, untrue, wrong, late int
 	unkept, undelivered, usurped       int // receipts and events, documents, chairs of the Arbiter
-	clients, followed, otherwise       int // clients, lines that they saw, and stories that were told otherwise
+	clients, followed, otherwise       int // clients, lines that they saw, and stories that were reported otherwise
 	failed                             int // rounds
 	checks, documents, returned        int // of documents: on their way, and of those without a reader
 	renewals, lostHistories            int // of the Arbiter

@@ -136,7 +136,7 @@ func nextOf(later []contract.Line, author string) contract.Body {
 
 // checkReceipts: the checks of a document come one after the other, each once, however
 // often somebody is killed; the last one is followed by the document, and where it
-// arrives, it has the receipts that were told. One author may have two on their way:
+// arrives, it has the receipts that were reported. One author may have two on their way:
 // then the second waits for the first. Before the task is complete those of all documents
 // come once more, one after the other.
 func (r *round) checkReceipts(books []contract.Line) {

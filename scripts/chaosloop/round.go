@@ -111,7 +111,7 @@ func (r *round) play() {
 	}
 }
 
-// report tells of a round that failed, and tidies up after one that did not.
+// report reports a round that failed, and tidies up after one that did not.
 func (r *round) report() {
 	if len(r.problems) > 0 {
 		tried := ""

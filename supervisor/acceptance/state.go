@@ -167,7 +167,7 @@ func (s *State) Failing() []Result {
 func (s *State) Answered() { s.Rejections = 0 }
 
 // AskHow returns, once for each list of criteria, what an Arbiter reads that completes while criteria have no
-// command; empty: there is none, or it was told.
+// command; empty: there is none, or it was reported.
 func (s *State) AskHow() string {
 	var open []string
 	for i, c := range s.Criteria {

@@ -66,8 +66,8 @@ func (s *Subagents) wait(at time.Time) time.Duration {
 
 func subagents(n int) string { return words.Count(n, "subagent") }
 
-// Take takes in what a bridge tells of an agent: the end of a subagent, the result of the call for it, or the end of
-// the turn, which no subagent outlives.
+// Take takes in what a bridge reports about an agent: the end of a subagent, the result of the call for it, or the
+// end of the turn, which no subagent outlives.
 func (s *Subagents) Take(e bridge.Event) {
 	switch b := e.Body.(type) {
 	case bridge.SubagentStop:

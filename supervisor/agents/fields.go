@@ -45,7 +45,7 @@ var unused = map[string]string{
 	"requiredMcpTools": "",
 }
 
-// fields reads the values, and tells of those that are missing, given twice, or not known.
+// fields reads the values, and reports those that are missing, given twice, or not known.
 func (r *reader) fields(list []yamldoc.Field) {
 	given := map[string]yamldoc.Field{}
 	for _, f := range list {
@@ -72,7 +72,7 @@ func (r *reader) fields(list []yamldoc.Field) {
 	r.others(given)
 }
 
-// others tells of the fields that nothing is done with.
+// others reports the fields that nothing is done with.
 func (r *reader) others(given map[string]yamldoc.Field) {
 	for name, f := range given {
 		line := f.KeyLine
@@ -85,7 +85,7 @@ func (r *reader) others(given map[string]yamldoc.Field) {
 		case near != "":
 			r.problem(line, clip(name), "no such field: write %s", near)
 		default:
-			r.warn(line, clip(name), "no such field, neither of arbiter nor of Claude Code as far as arbiter knows")
+			r.warn(line, clip(name), "unknown field: neither arbiter nor Claude Code has one of this name")
 		}
 	}
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
@@ -178,7 +178,7 @@ func (r *reader) model(line int, v yamldoc.Value) {
 		r.problem(line, "model", "%s is no model's name: want sonnet, opus, haiku, inherit or a full id", clip(model))
 		return
 	case !slices.Contains(families, plain) && !strings.ContainsAny(plain, "-.:/"):
-		r.warn(line, "model", "%s is no model that arbiter knows: sonnet, opus, haiku, inherit or a full id",
+		r.warn(line, "model", "%s is not a known model: use sonnet, opus, haiku, inherit or a full id",
 			clip(model))
 	}
 	r.agent.Model = model

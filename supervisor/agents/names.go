@@ -106,7 +106,7 @@ func mixed(name string) bool {
 	return latin && other
 }
 
-// hidden tells of text that a person who reads the file does not see, or sees in
+// hidden reports text that a person who reads the file does not see, or sees in
 // another order. line is where the text begins.
 func (r *reader) hidden(text string, line int, field string) {
 	before := rune(0)

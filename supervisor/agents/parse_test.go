@@ -96,7 +96,7 @@ func TestReadProblems(t *testing.T) {
 		"tools open":   {file("tools: Bash(git *"), `x.md:4: tools: "Bash(git *": the closing parenthesis is missing`},
 		"tools blanks": {file("tools: Read Bash"), `x.md:4: tools: "Read Bash": "Read Bash" is no tool's name`},
 		"tool unknown": {file("tools: Read, Reed"),
-			`?x.md:4: tools: "Reed" is no tool that arbiter knows; an MCP server's are called mcp__server__tool`},
+			`?x.md:4: tools: "Reed" is not a known tool; those of an MCP server are called mcp__server__tool`},
 		"agent types": {file("tools: Agent(a, b)"),
 			`x.md:4: tools: "Agent(a, b)": name each type of subagent in an entry of its own`},
 		"all denied": {file(`disallowedTools: "*"`),
@@ -105,7 +105,7 @@ func TestReadProblems(t *testing.T) {
 			`x.md:4: "disallowed-tools": no such field: write disallowedTools`},
 		"not used": {file("color: red", "permissionMode: bypassPermissions", "shape: round"), "?x.md:4: color: not used by " +
 			"arbiter\n?x.md:5: permissionMode: not used by arbiter: arbiter's own policy decides what may run\n?x.md:6: " +
-			"\"shape\": no such field, neither of arbiter nor of Claude Code as far as arbiter knows"},
+			"\"shape\": unknown field: neither arbiter nor Claude Code has one of this name"},
 		"alias": {"---\nname: x\ndescription: &a d\nmodel: *a\n---\nDo it.", "x.md:3: description: anchors, aliases and " +
 			"tags are not read: write the value out\n" +
 			"x.md:4: model: anchors, aliases and tags are not read: write the value out"},
@@ -126,7 +126,7 @@ func TestReadProblems(t *testing.T) {
 		"no prompt": {"---\nname: x\ndescription: d\n---\n",
 			"?x.md: nothing follows the front matter: the agent has no instructions"},
 		"model": {file("model: gibberish"),
-			`?x.md:4: model: "gibberish" is no model that arbiter knows: sonnet, opus, haiku, inherit or a full id`},
+			`?x.md:4: model: "gibberish" is not a known model: use sonnet, opus, haiku, inherit or a full id`},
 		"model flag": {file("model: --x"),
 			`x.md:4: model: "--x" is no model's name: want sonnet, opus, haiku, inherit or a full id`},
 	} {

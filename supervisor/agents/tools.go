@@ -76,7 +76,7 @@ func (r *reader) checkTool(line int, field, text string) {
 	case isAgent(rule.Tool()) && strings.Contains(text, ","):
 		r.problem(line, field, "%s: name each type of subagent in an entry of its own", clip(text))
 	case !rule.Known():
-		r.warn(line, field, "%s is no tool that arbiter knows; an MCP server's are called mcp__server__tool",
+		r.warn(line, field, "%s is not a known tool; those of an MCP server are called mcp__server__tool",
 			clip(rule.Tool()))
 	}
 }

@@ -105,7 +105,7 @@ func (t *tree) walk(path string, info fs.FileInfo, down int) {
 	}
 	t.seen = append(t.seen, info)
 	if down > maxDown {
-		t.problem(path, "lies more than %d directories deep and is not looked into", maxDown)
+		t.problem(path, "is more than %d directories deep and was not read", maxDown)
 		return
 	}
 	f, err := t.open(path)

@@ -208,7 +208,7 @@ func entriesOfEffect(e effect.Effect, after *supervisor.State) (d entries) {
 	return d
 }
 
-// entriesOfEvent are what the frontends were told, where nothing else says it.
+// entriesOfEvent are what the frontends receive, where nothing else says it.
 func entriesOfEvent(e contract.Event) (d entries) {
 	switch b := e.Body.(type) {
 	case contract.Message:

@@ -36,7 +36,7 @@ func Ledger(ctx context.Context, log *eventlog.Log) (ledger conversation.Message
 	return ledger, h, err
 }
 
-// ledgerRecord takes up what a record tells of messages.
+// ledgerRecord takes up what a record reports about messages.
 func ledgerRecord(ledger *conversation.Messages, e eventlog.Entry) error {
 	r, err := DecodeRecord(e)
 	if err != nil {

@@ -105,7 +105,7 @@ func (a *Chain) head(what string, fields map[string]any) error {
 	case what != "audit" || a.Run == "":
 		return errors.New("it is not the beginning of an audit")
 	case fmt.Sprint(detail["v"]) != fmt.Sprint(version):
-		return fmt.Errorf("the audit has format %v, this arbiter knows %d", detail["v"], version)
+		return fmt.Errorf("the audit has format %v; this arbiter reads format %d", detail["v"], version)
 	}
 	return nil
 }

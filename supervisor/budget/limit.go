@@ -157,7 +157,7 @@ type Day struct {
 	Date      string  // of the user's time zone
 	OthersUSD float64 // by the other runs
 	BaseUSD   float64 // what this run had cost when the day began
-	Level     string  `json:",omitempty"` // that was told last
+	Level     string  `json:",omitempty"` // that was reported last
 }
 
 // Read takes in what the other runs have cost on a date, and on a new date what this run had cost of it by then; spent

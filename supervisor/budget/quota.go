@@ -50,7 +50,7 @@ func (s *State) put(i int, w Window) {
 	s.Windows[i] = w
 }
 
-// Warn reports whether a window that is nearly used up is to be told of, which is once until it resets.
+// Warn reports whether a window that is nearly used up is to be reported, which is once until it resets.
 func (s *State) Warn(name string) bool {
 	i := slices.IndexFunc(s.Windows, func(w Window) bool { return w.Name == name })
 	if i < 0 || s.Windows[i].Warned || s.Windows[i].UsedPct < WarnPct {
@@ -108,7 +108,7 @@ const (
 )
 
 // Forecast returns how long after the reading the window is used up at the pace so far. It reports false if that is not
-// before the reset, or cannot be told yet.
+// before the reset, or cannot be determined yet.
 func (w Window) Forecast() (left time.Duration, ok bool) {
 	span, used := w.At.Sub(w.FirstAt), w.UsedPct-w.FirstPct
 	if span < leastSpan || used < leastUse {

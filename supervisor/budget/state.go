@@ -15,7 +15,7 @@ import (
 type State struct {
 	CostUSD   float64      // of the turns that are over
 	Usage     bridge.Usage // of the turns that are over
-	Level     string       `json:",omitempty"` // of the run's limit of costs that was told last
+	Level     string       `json:",omitempty"` // of the run's limit of costs that was reported last
 	Day       Day          `json:",omitzero"`
 	Windows   []Window     `json:",omitempty"` // by name
 	HeldUntil time.Time    `json:",omitzero"`  // nothing is sent before: the reserve of a window is reached

@@ -19,7 +19,7 @@ type Outcome struct {
 }
 
 // Recorded takes a snapshot's result. It emits `changes` and `overlap`, and asks for the next snapshot that is wanted.
-// A result that nobody waits for is dropped.
+// A result that nothing waits for is dropped.
 func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorded) Outcome {
 	if len(s.Queue) == 0 || s.Queue[0].Request != r.Serial {
 		return Outcome{}

@@ -23,7 +23,7 @@ const (
 	maxFiles  = 4000 // whose authors are known; of further files overlaps are not noticed
 	MaxPaths  = 2000 // of one Recorded
 	MaxLeft   = 20   // of one Recorded
-	maxLeft   = 200  // that are told
+	maxLeft   = 200  // that are reported
 	maxShown  = 200  // of one event
 	maxQueued = 64   // turns that wait for a snapshot; further ones share the last
 )

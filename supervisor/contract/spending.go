@@ -10,7 +10,7 @@ type (
 		LimitUSD float64 `json:"limit_usd" jsonschema:"The limit in US dollars."`
 		Level    string  `json:"level" jsonschema:"warn: 80 % are spent; limit: all is."`
 		// Rehearsal says that nobody pays what is spent.
-		Rehearsal bool `json:"rehearsal,omitempty" jsonschema:"Nobody pays what is spent: a scripted model plays."`
+		Rehearsal bool `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
 	}
 	// Quota is how much of a usage window of the account's plan is used up.
 	Quota struct {

@@ -151,7 +151,7 @@ func (s *State) EndTurn(wire string) {
 	}
 }
 
-// Unsend puts a message back that the agent did not take up, and reports whether it was on its way: then nobody waits
+// Unsend puts a message back that the agent did not take up, and reports whether it was on its way: then nothing waits
 // for a proof of it any more.
 func (s *State) Unsend(wire string) bool {
 	i := onWire(s.Mail, wire)

@@ -34,7 +34,7 @@ type DirStore struct {
 	max  int
 	warn func(error)
 
-	mu    sync.Mutex // guards count; the files are safe by themselves
+	mu    sync.Mutex // guards count; the files are safe on their own
 	count int        // entries at the last look, and those written since
 }
 

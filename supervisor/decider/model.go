@@ -137,7 +137,7 @@ func (m Model) ask(ctx context.Context, q Question, book *Decision) (Answer, err
 		}
 		pause := max(wait, retryAfter(err))
 		if pause > maxPause {
-			return Answer{}, fmt.Errorf("decider: asking the model: %w (it wants to be asked again after %v, and no "+
+			return Answer{}, fmt.Errorf("decider: asking the model: %w (it may be asked again after %v, and no "+
 				"more than %v is waited)", err, pause.Round(time.Second), maxPause)
 		}
 		book.Warnings = append(book.Warnings, fmt.Sprintf("the model was asked again after %v: %v", pause, err))

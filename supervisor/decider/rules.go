@@ -11,7 +11,7 @@ import (
 var errNoAgents = errors.New("decider: there is no agent to choose")
 
 // Rules decide deterministically: the same input always comes to the same decision. They
-// lead a task to its end by themselves (planner, developer, tester, reviewer), and an end
+// lead a task to its end on their own (planner, developer, tester, reviewer), and an end
 // there is: see [maxStretches].
 type Rules struct{}
 

@@ -24,7 +24,7 @@ const (
 const mark = "…"
 
 // Cut shortens a text to at most so many runes: its beginning, to the end of a word, a
-// mark, and below it the lines that tell of errors, files and steps, as far as they have
+// mark, and below it the lines that report errors, files and steps, as far as they have
 // room in two fifths of the whole. Of the errors the last ones count most, and all
 // lines keep their order. What is not UTF-8 is replaced. A text that is short enough is
 // returned as it is, but for space around it.

@@ -4,7 +4,7 @@
 //
 // [Select] and [Evaluate] build the two inputs; their Key names the situation for a cache.
 // [History] holds what a task's executions were, bounded; [Cut] shortens texts and keeps
-// what tells of errors, files and steps; [RecoveryOptions] says what can be done about an
+// what reports errors, files and steps; [RecoveryOptions] says what can be done about an
 // error. Where SPEC-0006 contradicts itself, the comment at the place says what holds.
 //
 // No goroutines: all of it are values that are never changed once they are made.

@@ -88,7 +88,7 @@ func (c *Context) MoveDecided(p *rulings.Request, d decider.Decision) {
 		return c.Rulings.Withholds(c.Options, c.Task, m) && (m.Kind == conversation.KindTask ||
 			m.EndsExecution() && m.From == p.About || moves && m.Kind == verdict.KindDone && slices.Contains(p.Heard, m.ID))
 	})
-	// The `decision` event tells everybody else.
+	// The `decision` event notifies everyone else.
 	c.Conversation.AddEntry(conversation.Entry{
 		ID: c.NewID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: c.Out.Now, Quiet: true,
 		Text: fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode),

@@ -43,7 +43,7 @@ type Part struct {
 }
 
 // NewDelimiter makes a delimiter of 80 random bits. It panics when there is no
-// randomness, since no message could be told from its imitation then.
+// randomness, since no message could be distinguished from its imitation then.
 func NewDelimiter(rand io.Reader) string {
 	var bits [10]byte
 	if _, err := io.ReadFull(rand, bits[:]); err != nil {

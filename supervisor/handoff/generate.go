@@ -18,7 +18,7 @@ import (
 const (
 	recordSaid  = 6_000  // bytes of an agent's last texts
 	recordBrief = 12_000 // of its brief
-	recordTold  = 6_000  // of what it was told since
+	recordTold  = 6_000  // of what it received since
 	recordFiles = 200
 )
 

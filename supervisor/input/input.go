@@ -89,7 +89,7 @@ type (
 		Category bridge.Category
 		Message  string
 		Stderr   string
-		// Trust is, of CatTrust, the hash of the workspace as it is now; empty: it cannot be told.
+		// Trust is, of CatTrust, the hash of the workspace as it is now; empty: it cannot be determined.
 		Trust string `json:",omitempty"`
 	}
 	// TrustRecorded ends a PinTrust effect. Failed says why nothing was recorded.
@@ -118,7 +118,7 @@ type (
 		Action string `json:",omitempty"`
 		// Suggestions are rules that would cover it.
 		Suggestions []string `json:",omitempty"`
-		// Told says that the same call was told of when it was judged.
+		// Told says that the same call was reported when it was judged.
 		Told bool `json:",omitempty"`
 		// Changes is the State.Permission.Changes that the rules were looked up with.
 		Changes int `json:",omitempty"`
@@ -227,7 +227,7 @@ type (
 	WokeFromSleep struct{ Slept time.Duration }
 	// JournalFull says that nothing more can be recorded.
 	JournalFull struct{ Message string }
-	// OutputLost says that nobody reads the events any more.
+	// OutputLost says that nothing reads the events any more.
 	OutputLost struct{ Message string }
 )
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Origin is who a record is from. It is made from the pipe an input came by and from the
-// state, and from nothing that an input tells of itself: what an agent writes cannot
+// state, and from nothing that an input reports about itself: what an agent writes cannot
 // change it.
 type Origin struct {
 	By      string // an agent's id, human, supervisor; unknown

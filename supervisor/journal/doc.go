@@ -7,7 +7,7 @@
 //	<state>/runs/<run>/lock            held by the process that writes to the run
 //	<state>/runs/<run>/meta.json       what the run is, for lists
 //	<state>/runs/<run>/journal-000007  a segment: a snapshot of its state, and the inputs since
-//	<state>/runs/<run>/events.ndjson   the event log: all that its frontends were told (package eventlog)
+//	<state>/runs/<run>/events.ndjson   the event log: all events that the frontends received (package eventlog)
 //	<state>/runs/<run>/damaged-1       copies of damage, for people
 //	<state>/runs/.import-<random>      a run that is being imported, which nobody sees ([Store.Stage])
 //	<state>/dirs/<hash>.lock           one writer per working directory

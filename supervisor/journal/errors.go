@@ -86,9 +86,9 @@ func (e *VersionError) Newer() bool { return e.Found > e.Known }
 
 func (e *VersionError) Error() string {
 	if e.Newer() {
-		return fmt.Sprintf("%s has format %d of a newer release, this one knows %d", e.File, e.Found, e.Known)
+		return fmt.Sprintf("%s has format %d of a newer release; this one reads format %d", e.File, e.Found, e.Known)
 	}
-	return fmt.Sprintf("%s has format %d of an older release, this one knows only %d", e.File, e.Found, e.Known)
+	return fmt.Sprintf("%s has format %d of an older release; this one reads only format %d", e.File, e.Found, e.Known)
 }
 
 // ForeignError refuses a file that is not a journal of this run. The file was

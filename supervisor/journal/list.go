@@ -27,7 +27,7 @@ type Info struct {
 	Problem string // what is wrong, if anything is
 }
 
-// List tells of all runs, the last active first. A run that cannot be read is in it
+// List reports all runs, the last active first. A run that cannot be read is in it
 // with what is known.
 func (s *Store) List() ([]Info, error) {
 	names, err := s.runs.Names()

@@ -112,7 +112,7 @@ func (w *writer) fill() bool {
 	return true
 }
 
-// step does what is in hand: inputs first, then what was told, then the snapshot.
+// step does what is in hand: inputs first, then what was reported, then the snapshot.
 func (w *writer) step() error {
 	if w.batch != nil {
 		if err := w.commit(); err != nil {
@@ -275,7 +275,7 @@ func (w *writer) moveOn() error {
 	return nil
 }
 
-// acknowledge tells everybody that the batch is durable.
+// acknowledge notifies everyone that the batch is durable.
 func (w *writer) acknowledge() {
 	grown := len(w.batch)
 	w.seg.end += int64(grown)
@@ -324,7 +324,7 @@ func (w *writer) save(m Meta) error {
 	return nil
 }
 
-// leave notes how far the run has come, in a segment that nobody else wrote to.
+// leave notes how far the run has come, in a segment that nothing else wrote to.
 func (w *writer) leave() (err error) {
 	if !w.seg.spent {
 		if err = w.alone(); err != nil {

@@ -40,7 +40,7 @@ type Status string
 // The statuses of hosts.
 const (
 	StatusUp      Status = contract.HostUp
-	StatusDown    Status = contract.HostDown    // it is not tried: nobody needs it, or it is parked
+	StatusDown    Status = contract.HostDown    // it is not tried: nothing needs it, or it is parked
 	StatusLost    Status = contract.HostLost    // its agents are down, and another bridge follows
 	StatusWaiting Status = contract.HostWaiting // a bridge is being started, which may take as long as a queue takes
 )
@@ -104,7 +104,7 @@ func (s *State) edit(host string) *Bridge {
 	return &s.Bridges[i]
 }
 
-// tell notes where another host stands, and tells of a change. Emits: host.
+// tell notes where another host stands, and reports a change. Emits: host.
 func (b *Bridge) tell(c *effect.Collector, status Status, reason string) {
 	if b.Host == Here || b.Status == status && b.Reason == reason {
 		return
@@ -221,7 +221,7 @@ func (s *State) Unpark(c *effect.Collector, host string) bool {
 	return true
 }
 
-// Leave has a host be left alone that nobody needs any more. Emits: host.
+// Leave has a host be left alone that nothing needs any more. Emits: host.
 func (s *State) Leave(c *effect.Collector, host string) {
 	s.edit(host).tell(c, StatusDown, "")
 	c.StopTimer(TimerKey(host))
@@ -268,7 +268,7 @@ func (s *State) Answered(host string) {
 	}
 }
 
-// TellSwept tells of processes that a lost bridge had left and that were ended. Emits: notice.
+// TellSwept reports processes that a lost bridge had left and that were ended. Emits: notice.
 func TellSwept(c *effect.Collector, n int) {
 	if n > 0 {
 		c.Emit(contract.Supervisor, contract.Notice{Text: "ended what the lost bridge left behind: " +

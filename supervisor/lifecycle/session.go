@@ -20,7 +20,7 @@ func OtherSession(a *roster.Agent, session string) string {
 	return fmt.Sprintf("its process speaks for session %.100q, and not for %s", session, a.SessionID)
 }
 
-// Disown tells of such a process.
+// Disown reports such a process.
 func Disown(c *effect.Collector, a *roster.Agent, why string) {
 	c.Emit(a.ID, contract.Error{Category: bridge.CatProtocol, Message: a.Name + ": " + why,
 		RecoveryOptions: []string{}})

@@ -49,7 +49,7 @@ const (
 	AgentComplete   Trigger = "AGENT_COMPLETE" // one is done, or hands off
 	AgentError      Trigger = "AGENT_ERROR"    // one broke
 	Decision        Trigger = "ARBITER_DECISION"
-	ArbiterError    Trigger = "ARBITER_ERROR" // no valid decision was to be had
+	ArbiterError    Trigger = "ARBITER_ERROR" // no valid decision was available
 	ForceAgent      Trigger = "FORCE_AGENT"
 	SkipStep        Trigger = "SKIP_STEP"
 	Retry           Trigger = "RETRY"

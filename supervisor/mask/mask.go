@@ -129,7 +129,7 @@ func mapping(v reflect.Value, f func(string) string) (out reflect.Value, changed
 	return out, changed
 }
 
-// maskJSON masks what is in a JSON text. As it is written, so that names tell of their
+// maskJSON masks what is in a JSON text. As it is written, so that names identify their
 // values; before that string by string, where escapes may hide letters or stand within a
 // secret, and where the text as it is written would be no JSON any more.
 func maskJSON(raw []byte, f func(string) string) []byte {

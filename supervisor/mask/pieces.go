@@ -18,7 +18,7 @@ type Pieces struct {
 type piece struct {
 	ref     bridge.AgentRef
 	verdict bool
-	told    string // the end of what was told, as it came
+	told    string // the end of what was reported, as it came
 	waits   string
 }
 
@@ -78,7 +78,7 @@ func (t *piece) next(text string, f func(string) string) string {
 	}
 	shown, ok := strings.CutPrefix(after, before)
 	if !ok {
-		return "" // what was told begins a secret that goes on
+		return "" // what was reported begins a secret that goes on
 	}
 	return shown
 }

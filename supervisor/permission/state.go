@@ -59,7 +59,7 @@ func (Reconsider) Effect() {}
 // Effect implements [effect.Effect].
 func (Remember) Effect() {}
 
-// TimerPrefix begins the key of the timer that denies a request which nobody answers; the request's id follows.
+// TimerPrefix begins the key of the timer that denies a request without an answer; the request's id follows.
 const TimerPrefix = "permit/"
 
 // Find returns the request of that id which is open or unclaimed.
@@ -83,7 +83,7 @@ func (s *State) Awaits(agent string) bool {
 }
 
 // Asked answers a request by what was found out, or has it wait for the human. Changes is the State.Changes that the
-// finding was made with; told says that the frontends were told of the same call already.
+// finding was made with; told says that the same call was reported to the frontends already.
 func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, told bool, h Human) {
 	if slices.Contains(s.Denied, r.Key()) {
 		f = Finding{Behavior: bridge.Deny, By: contract.Human, Reason: "the human denied it for this run"}

@@ -84,7 +84,7 @@ func (p *Policy) decide(q *query) Decision {
 		return Decision{Behavior: Allow, By: ByMode, Reason: "never asked for"}
 	}
 	if rule, ok := q.firstAsked(); ok {
-		return p.ask(ByRule, rule, "the rule "+rule+" wants it asked for")
+		return p.ask(ByRule, rule, "the rule "+rule+" asks about it")
 	}
 	if rule, why := q.inDoubt(); why != "" {
 		return p.ask(ByRule, rule, "the rule "+rule+" might be about it, because "+why)

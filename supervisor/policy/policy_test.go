@@ -115,7 +115,7 @@ func TestOrder(t *testing.T) {
 		{Request{Tool: "Bash", Input: bashInput("git push")},
 			Decision{Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
 		{Request{Tool: "Bash", Input: bashInput("git log")},
-			Decision{Ask, ByRule, "Bash(git *)", "the rule Bash(git *) wants it asked for"}},
+			Decision{Ask, ByRule, "Bash(git *)", "the rule Bash(git *) asks about it"}},
 		{Request{Tool: "Bash", Input: bashInput("ls | cat; ls")},
 			Decision{Allow, ByRule, "Bash(ls *), Bash(cat *)", "the rule Bash(ls *), Bash(cat *) allows it"}},
 		{Request{Tool: "Bash", Input: bashInput("make")}, Decision{Ask, ByMode, "", "no rule allows Bash"}},
@@ -128,7 +128,7 @@ func TestOrder(t *testing.T) {
 	}
 	p.Mode = ModeRules
 	want := Decision{Deny, ByRule, "Bash(git *)",
-		"the rule Bash(git *) wants it asked for, and nothing is asked in this mode"}
+		"the rule Bash(git *) asks about it, and nothing is asked in this mode"}
 	if diff := cmp.Diff(want, p.Decide(tests[1].request)); diff != "" {
 		t.Errorf("nobody is asked in this mode (-want +got):\n%s", diff)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // nobodyLooks is why a run goes on without the workspace's settings where no human is present.
-const nobodyLooks = "nobody is present to look at it"
+const nobodyLooks = "no human is present to look at it"
 
 // Distrusted keeps an agent down whose workspace is not as it was trusted, until the human
 // has looked at it. Where nobody can, the run goes on without the workspace's settings.

@@ -68,7 +68,7 @@ type AgentTakeover struct {
 type AgentSpending struct {
 	CostUSD float64
 	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
-	Level   string       `json:",omitempty"` // of its limit of costs that was told last
+	Level   string       `json:",omitempty"` // of its limit of costs that was reported last
 	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a limit of costs
 }
 

@@ -53,8 +53,8 @@ type Watch struct {
 	At      time.Time // of Last; zero: none yet
 	Quiet   int       // looks in a row without any sign of life
 	Hung    bool      // so many that somebody was told
-	Stopped bool      // its process is stopped, and that was told
-	Silent  bool      `json:",omitempty"` // it has been quiet for long, and that was told
+	Stopped bool      // its process is stopped, and that was reported
+	Silent  bool      `json:",omitempty"` // it has been quiet for long, and that was reported
 	Warned  []string  // the resources that were warned of
 	Spared  time.Time // nothing is concluded before: the machine slept
 }

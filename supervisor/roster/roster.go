@@ -167,7 +167,7 @@ func (r *Roster) Shown() ([]*Agent, int) {
 	return list, others
 }
 
-// OthersText tells of those that shown leaves out.
+// OthersText reports those that shown leaves out.
 func OthersText(n int) string {
 	if n == 0 {
 		return ""

@@ -72,7 +72,7 @@ type AgentContext struct {
 	CompactionBlocked bool   // a compaction was prevented: there is no room left
 	Interrupting      bool   // its turn is being stopped for that
 	Compactions       int
-	HandoffDemands    int // how often it was told to hand off
+	HandoffDemands    int // how often it was instructed to hand off
 }
 
 // Levels of a context_warning.

@@ -21,7 +21,7 @@ type requests[R any] struct {
 }
 
 // answer hands r to the caller that waits under a name, if it still does. The channel has
-// room for it, so nobody blocks.
+// room for it, so nothing blocks.
 func (q *requests[R]) answer(name string, r R) {
 	if ch := q.expect(name, nil); ch != nil {
 		ch <- r

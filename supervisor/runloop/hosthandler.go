@@ -60,7 +60,7 @@ func (h hostHandler) Permission(ctx context.Context, p bridge.PermissionParams) 
 // says is on its way into the journal first; where that takes nothing, it is a deny.
 func (h hostHandler) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	if why := h.l.livesElsewhere(p.ID, h.host); why != "" {
-		h.l.putFrom(h.host, input.CallDecided{Params: p, Behavior: bridge.Deny, Reason: why}) // which tells of it
+		h.l.putFrom(h.host, input.CallDecided{Params: p, Behavior: bridge.Deny, Reason: why}) // which reports it
 		return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(why)}, nil
 	}
 	return h.l.judge(ctx, p)

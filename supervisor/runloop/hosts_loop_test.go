@@ -106,7 +106,7 @@ func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
 		}
 		told := 0
 		for _, e := range hearing[contract.Error](n) {
-			if strings.Contains(e.Message, "it lives on host here, and host box spoke in its name") {
+			if strings.Contains(e.Message, "it runs on host here, but the input came from host box") {
 				told++
 			}
 		}

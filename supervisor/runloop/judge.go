@@ -108,7 +108,7 @@ func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 	case s.Halted:
 		return deny(contract.ByHalt, "the human stopped everything")
 	case !ok:
-		return deny(contract.ByShutdown, "nobody knows the agent "+ref.ID)
+		return deny(contract.ByShutdown, "there is no agent "+ref.ID)
 	case a.Generation != ref.Generation || !a.Up():
 		return deny(contract.ByShutdown, "the agent is ending")
 	}

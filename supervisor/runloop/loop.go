@@ -56,7 +56,7 @@ type Opener func(ctx context.Context, host string) (Opened, *input.BridgeFailed)
 // into it; everybody else puts inputs in and reads snapshots.
 //
 // What an input leads to is done when the journal holds it on disk, and not before:
-// what was done can then always be told from what was recorded.
+// what was done can then always be derived from what was recorded.
 type Loop struct {
 	decider decider.Decider // nil: the Arbiter's session decides
 
@@ -107,7 +107,7 @@ type Loop struct {
 	grants Grants // nil: nothing is kept for later runs
 	fault  *Fault
 
-	unknowns map[string]bool // agents that a human was told of
+	unknowns map[string]bool // agents that a human was notified of
 
 	images Images // nil: messages have none
 

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Journal is where a loop records its inputs, and what its frontends are told. None of its
+// Journal is where a loop records its inputs, and what the frontends receive. None of its
 // methods touches the disk. *journal.Run is one.
 type Journal interface {
 	// Append buffers a record and returns its number.
@@ -53,7 +53,7 @@ type outbox struct {
 	bytes   int    // of them
 	telling supervisor.Telling
 	undone  []undone
-	told    *string // the trouble that was told
+	told    *string // the trouble that was reported
 	closed  bool    // nothing is recorded any more
 	givenUp bool    // and nothing is waited for
 	dropped bool    // that narration is not kept any more was told

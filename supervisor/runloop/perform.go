@@ -52,7 +52,7 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial),
 			func(ctx context.Context) { l.decide(ctx, input.Decided(e.Question)) })
 	case effect.Note:
-		// Recorded as it is, behind what it follows from, in order; nobody waits for it.
+		// Recorded as it is, behind what it follows from, in order; nothing waits for it.
 		l.lane(noteLane).push(l, func() {
 			crashpoint.Here("loop.note")
 			l.Put(input.Decided(e.Decision))

@@ -43,7 +43,7 @@ func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
 		}
 		told := 0
 		for _, e := range n.events {
-			if b, ok := e.Body.(contract.Error); ok && strings.Contains(b.Message, "is not heard") {
+			if b, ok := e.Body.(contract.Error); ok && strings.Contains(b.Message, "was dropped") {
 				told++
 			}
 		}

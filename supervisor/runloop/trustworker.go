@@ -13,8 +13,8 @@ import (
 // these were looked at.
 
 // Gate reports whether an agent may be started in the workspace as it is now. An [*Untrusted] says that it is not as it
-// was trusted any more; any other error, that it cannot be told. It is called right before each start of an agent that
-// loads the workspace's own settings, on a worker.
+// was trusted any more; any other error, that it cannot be determined. It is called right before each start of an
+// agent that loads the workspace's own settings, on a worker.
 type Gate func(ctx context.Context, p bridge.SpawnParams, trusted Pinned) error
 
 // Pinned is what the human trusts, by hashes.

@@ -33,7 +33,7 @@ func (l *Loop) unknown(in input.Input) bool {
 		l.unknowns[key] = true
 		l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 			Category: bridge.CatProtocol,
-			Message: fmt.Sprintf("something speaks as %.100q, generation %d, and is not heard: %s", ref.ID,
+			Message: fmt.Sprintf("an input that claims to be from %.100q, generation %d, was dropped: %s", ref.ID,
 				ref.Generation, why),
 			RecoveryOptions: []string{},
 		}})

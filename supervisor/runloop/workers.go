@@ -185,7 +185,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 		answer, err := l.permission(ctx, lifecycle.Here, asked, checkCall(asked, input))
 		switch {
 		case err != nil:
-			f.Failed = "nobody could decide whether it may run: " + err.Error()
+			f.Failed = "it could not be decided whether it may run: " + err.Error()
 			return
 		case answer.Behavior != bridge.Allow:
 			f.Failed = "not permitted"

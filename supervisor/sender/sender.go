@@ -42,7 +42,7 @@ func (s Run) LivesElsewhere(agent, host string) string {
 	if !ok || a.Host == host {
 		return ""
 	}
-	return fmt.Sprintf("it lives on host %s, and host %s spoke in its name", cmp.Or(a.Host, runconfig.Here),
+	return fmt.Sprintf("it runs on host %s, but the input came from host %s", cmp.Or(a.Host, runconfig.Here),
 		cmp.Or(host, runconfig.Here))
 }
 

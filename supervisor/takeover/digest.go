@@ -18,7 +18,7 @@ const (
 	filesNamed = 40
 )
 
-// Digest is what the supervisor tells of a takeover that is over.
+// Digest is what the supervisor reports about a takeover that is over.
 type Digest struct {
 	Changes bridge.Changes
 	Finding string // for the Arbiter: the supervisor's word

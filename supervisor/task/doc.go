@@ -4,6 +4,6 @@
 // end. It is kept with the agent while it is under way (roster.Work), and in [State.History] afterwards, which deciders
 // are shown. The counters of failures and iterations hold for one task: [State.Begin] sets them to zero.
 //
-// Agents are given as pointers that the caller may write to. The package emits nothing: package supervisor tells of
+// Agents are given as pointers that the caller may write to. The package emits nothing: package supervisor reports
 // plans and failures, and moves the task machine (package machine).
 package task

@@ -69,7 +69,7 @@ func (s Status) Text() string {
 	return b.String()
 }
 
-// taskText is what `status` tells of the task as the machine sees it.
+// taskText is what `status` reports about the task as the machine sees it.
 func (s Status) taskText() string {
 	most := func(n int) string {
 		if n == 0 {

@@ -97,7 +97,7 @@ func (s Store) Record(cwd string) (Record, bool, error) {
 	switch {
 	case err != nil:
 	case r.Version != recordVersion:
-		err = fmt.Errorf("it has version %d, this arbiter knows %d", r.Version, recordVersion)
+		err = fmt.Errorf("it has version %d; this arbiter reads version %d", r.Version, recordVersion)
 	case !r.of(s, abs):
 		err = errors.New("it is another workspace's")
 	case r.Listing.Hash != hashOf(r.Listing.Items):

@@ -25,7 +25,7 @@ const (
 	CheckPassed  = "passed"
 	CheckFailed  = "failed"
 	CheckUnrun   = "unrun"   // denied, out of time, or it could not be started
-	CheckUnclear = "unclear" // it ran, and what was expected cannot be told from what was kept
+	CheckUnclear = "unclear" // it ran, and what was expected cannot be determined from what was kept
 )
 
 // Proofs of a claim. The author's own word makes none.

@@ -124,7 +124,7 @@ func looksLikeRule(text string) bool {
 // permissionModes are those of a run, and what each means.
 var permissionModes = []Candidate{
 	{Text: "ask", Note: "you are asked for what Claude Code itself would ask for"},
-	{Text: "rules", Note: "nobody is asked: what no rule allows is denied"},
+	{Text: "rules", Note: "what no rule allows is denied without asking"},
 	{Text: "accept-edits", Note: "as ask, but edits inside of the workspace are allowed"},
 	{Text: "allow-all", Note: "everything is allowed"},
 }

@@ -17,7 +17,7 @@ type Member = jsonl.Member
 const maxMembers = 64
 
 // Members splits an input into its members. Sound is false if it is no object, has too many
-// members, or one of them twice, so that it cannot be told which of the two will count.
+// members, or one of them twice, so that it cannot be determined which of the two will count.
 func Members(raw []byte) (list []Member, sound bool) {
 	list, err := jsonl.Members(raw)
 	if err != nil || len(list) > maxMembers {

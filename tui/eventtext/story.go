@@ -22,7 +22,7 @@ type Story struct {
 	dir     string // the run works in
 	calls   []work // that were not told yet, by agent, in the order of their first
 	plan    []contract.Step
-	retried map[string]bool // agents that wait for the API, and that it was told of
+	retried map[string]bool // agents that wait for the API, and were reported
 }
 
 // work is what an agent has done since it was last told.

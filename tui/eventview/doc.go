@@ -1,4 +1,4 @@
-// Package eventview turns what was told of a run into lines to draw: the conversation
+// Package eventview turns what was reported of a run into lines to draw: the conversation
 // ([Talk]), what one agent does ([Stream]), the logbook ([Log]), text that is still
 // arriving ([Live]). Its words are those of package eventtext.
 //

@@ -42,7 +42,7 @@ func (k *Subagents) Add(e contract.Event) {
 	k.next = (k.next + 1) % maxSubagents
 }
 
-// Become takes over what another one knows. Nobody adds to that one any more.
+// Become takes over what another one knows. Nothing adds to that one any more.
 func (k *Subagents) Become(other *Subagents) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

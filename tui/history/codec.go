@@ -25,7 +25,7 @@ var prose = map[string]bool{
 	"Expect": true, "Output": true, "Claim": true,
 }
 
-// identifying are the fields that nobody reads, and no search finds.
+// identifying are the fields that nothing reads, and no search finds.
 var identifying = map[string]bool{
 	"Session": true, "SessionID": true, "MessageID": true, "MessageIDs": true, "ToolUse": true, "Subagent": true,
 	"Request": true, "Question": true, "Ref": true, "SHA256": true, "Action": true,

@@ -24,7 +24,7 @@ func inTalk(e contract.Event) bool {
 	case contract.Message:
 		return b.From != contract.Supervisor || b.Kind != continues
 	case contract.Spawn:
-		return !b.Resumed // the same agent, of whom it was told why it came back
+		return !b.Resumed // the same agent, of whom it was reported why it came back
 	case contract.Retry:
 		return b.Attempt >= patience
 	case contract.Done:

@@ -59,7 +59,7 @@ func (c *Store) Past(log *eventlog.Log, from eventlog.Position) bool {
 	return true
 }
 
-// follower finds in the log of a run where what was told now stands there.
+// follower finds in the log of a run where what was reported now stands there.
 type follower struct {
 	at      eventlog.Position // in the log: what is before was looked at
 	next    int               // the first entry that can be found there, for those before it come earlier

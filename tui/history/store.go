@@ -34,7 +34,7 @@ const (
 	maxAgents  = 4096
 )
 
-// Store is all that was told.
+// Store is all that was reported.
 type Store struct {
 	disk    disk
 	health  *health

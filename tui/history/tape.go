@@ -19,7 +19,7 @@ var errGone = errors.New("it could not be kept")
 // memory, and, but for what is pending, all of it in a file. One goroutine appends
 // and rewrites; any reads.
 //
-// The writer reads the ring, end and flushed without the lock, for nobody else changes
+// The writer reads the ring, end and flushed without the lock, for nothing else changes
 // them; it takes the lock to change them. Readers take it to read them.
 type tape struct {
 	disk   file // nil: there is none

@@ -18,7 +18,7 @@ type Item struct {
 	Age   string                        // "for 5 min"
 	Head  []render.Line                 // who wants what exactly, and why
 	Body  func(width int) []render.Line // all of it
-	Note  string                        // what happens if nobody answers
+	Note  string                        // what happens without an answer
 	Ways  []Way                         // of trust and recovery: what can be chosen
 	Rules []Rule                        // of a permission request: those that cover it, narrow ones first
 }

@@ -199,7 +199,7 @@ func (f *FirstRun) body(w int) (lines []render.Line) {
 		say(render.Title, "I do not know you yet.")
 		gap()
 		say(render.Base,
-			version+" is here, but nobody is logged in. Log in with your Claude account, or set ANTHROPIC_API_KEY "+
+			version+" is installed, but you are not logged in. Log in with your Claude account, or set ANTHROPIC_API_KEY "+
 				"and start again.")
 	case OddClaude:
 		say(render.Title, "This voice does not answer.")

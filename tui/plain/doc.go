@@ -6,7 +6,7 @@
 // [Frontend.Run] owns all state and never blocks. Three goroutines help it: one reads the
 // input, one carries out in order what may take time (it begins the run and hands commands
 // in), and one writes the output. Events come in through a mailbox whose sink does not block,
-// and text waits in a bounded queue, so that neither a flood nor an output that nobody reads
+// and text waits in a bounded queue, so that neither a flood nor an output that nothing reads
 // holds the run. Both drop the least important first, and say so.
 //
 // When the run is over, the rest of the text is written, for as long as the grace lasts, and

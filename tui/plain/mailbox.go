@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// maxMail is how many events wait to be put into words. What nobody waits for is
+// maxMail is how many events wait to be put into words. What nothing waits for is
 // dropped when there are more.
 const maxMail = 4096
 

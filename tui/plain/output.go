@@ -118,7 +118,7 @@ func (m *outputWriter) close(wait time.Duration) error {
 	select {
 	case <-m.gone:
 	case <-timer.C:
-		return errors.New("write the last words: nobody reads the output")
+		return errors.New("write the last lines: nobody reads the output")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

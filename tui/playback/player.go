@@ -15,7 +15,7 @@ import (
 // Speeds are how many times as fast as it happened a run can be played.
 var speeds = []int{1, 2, 8, 64}
 
-// longestPause bounds how long one waits for the next event, at any speed: nobody watches a night go by.
+// longestPause bounds how long one waits for the next event, at any speed: a night is not watched in full.
 const longestPause = 2 * time.Second
 
 // step is how far one jump goes, at the speed 1.
@@ -25,7 +25,7 @@ const step = 10 * time.Second
 type Stage interface {
 	// Tell tells an event. It waits while there is no room.
 	Tell(ctx context.Context, at time.Time, e contract.Event) bool
-	// Forget has all that was told forgotten.
+	// Forget has all that was reported forgotten.
 	Forget(ctx context.Context) bool
 }
 
@@ -33,7 +33,7 @@ type Stage interface {
 type Status struct {
 	Speed  int
 	Paused bool
-	Ended  bool      // all was told
+	Ended  bool      // all was reported
 	At     time.Time // of the run
 	Err    error     // why the log cannot be read further
 }
@@ -54,9 +54,9 @@ type Player struct {
 	at     time.Time // of the run, at the time since
 	since  time.Time
 	next   time.Time // of the event that comes next
-	last   time.Time // of the event that was told last
+	last   time.Time // of the event that was reported last
 	target time.Time // events before it are told at once
-	rewind bool      // the target lies before what was told
+	rewind bool      // the target lies before what was reported
 }
 
 // New makes a player of a run's log, which stays the caller's. It does not play yet.
@@ -70,7 +70,7 @@ func (p *Player) ID() string { return p.run }
 // Changed has a value when the status or the state is another one than before.
 func (p *Player) Changed() <-chan struct{} { return p.changed }
 
-// Snapshot is the state of the run as it was told. It is not changed.
+// Snapshot is the state of the run as it was reported. It is not changed.
 func (p *Player) Snapshot() *supervisor.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -150,7 +150,7 @@ func (d *Draft) gone(plan []contract.Step, partner []int) {
 	}
 }
 
-// rebased is a step of the draft upon the run's new plan; false: the run has dropped
+// rebased is a step of the draft on the run's new plan; false: the run has dropped
 // it, and the person had not touched it.
 func (d *Draft) rebased(s drafted, plan []contract.Step, partner []int, taken []bool) (drafted, bool) {
 	t := -1

@@ -32,7 +32,7 @@ func Agents(s *supervisor.State) string {
 		b.WriteString("\n")
 	}
 	if b.Len() == 0 {
-		return "This run knows no modes."
+		return "This run has no modes."
 	}
 	return b.String()
 }

@@ -74,7 +74,7 @@ func Models(s *supervisor.State, used []contract.ModelCost) []ModelInfo {
 	return list
 }
 
-// About tells of a model in a line: price, window, and what it cost in this run.
+// About describes a model in a line: price, window, and what it cost in this run.
 func (m ModelInfo) About() string {
 	var parts []string
 	price := "price unknown"

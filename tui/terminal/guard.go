@@ -16,7 +16,7 @@ const maxPaste = 64 << 20
 const maxColumns, maxRows = 2000, 600
 
 // pastedMark is what the screen's library is given in place of what was pasted: it
-// tells of no paste that is empty.
+// reports no paste that is empty.
 const pastedMark = "."
 
 var (

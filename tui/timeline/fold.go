@@ -44,7 +44,7 @@ type key struct {
 	id   string
 }
 
-// Become takes over what another one has. Nobody adds to that one any more.
+// Become takes over what another one has. Nothing adds to that one any more.
 func (t *Timeline) Become(other *Timeline) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

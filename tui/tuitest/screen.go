@@ -16,7 +16,7 @@ type Screen struct {
 
 	paints atomic.Int64
 	bells  atomic.Int64
-	given  atomic.Bool // up, by Fini: nobody takes events
+	given  atomic.Bool // up, by Fini: nothing takes events
 
 	// mu makes reading what was painted, the title and the clipboard safe while the
 	// program goes on: the simulation hands out what it draws into.

@@ -60,7 +60,7 @@ func (r *Relay) set(change func()) {
 	r.mu.Unlock()
 }
 
-// Hole lets nothing through any more, and tells nobody: a network that swallows packets.
+// Hole lets nothing through any more, and notifies no one: a network that swallows packets.
 func (r *Relay) Hole() { r.set(func() { r.hole = true }) }
 
 // Holed reports whether it lets nothing through.

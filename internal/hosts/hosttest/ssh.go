@@ -89,7 +89,7 @@ func (s *SSH) Run(line string) string {
 	return must(s.t, s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], line)...)
 }
 
-// FreePort is a port of loopback that nobody listens on now.
+// FreePort is a port of loopback that nothing listens on now.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

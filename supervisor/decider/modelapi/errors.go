@@ -146,7 +146,7 @@ func (c *Client) refusal(res *http.Response, body []byte) error {
 	case code == http.StatusRequestEntityTooLarge:
 		e.kind, e.hint = refusedKind, "the question is too large for this server or model"
 	case code == http.StatusProxyAuthRequired:
-		e.kind, e.hint = hopelessKind, "the proxy wants a login: check HTTPS_PROXY"
+		e.kind, e.hint = hopelessKind, "the proxy requires a login: check HTTPS_PROXY"
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code == http.StatusConflict,
 		code == http.StatusTooEarly, code >= 500 && code != http.StatusNotImplemented:
 	default:

@@ -1,5 +1,5 @@
 // Package eventlog is the format of events.ndjson, the file in a run's directory that
-// holds all that the run's frontends were told, and its reader. The file is only ever
+// holds all events that the frontends received, and its reader. The file is only ever
 // added to. What replays a run, audits it, explains its decisions, searches it or scrolls
 // back in it reads this file, and needs neither the journal nor the rules of play.
 //

@@ -87,7 +87,7 @@ func Known(words []Word) bool {
 	return !slices.ContainsFunc(words, func(w Word) bool { return !w.Known() })
 }
 
-// Bounds on what is read. What is larger is Broken, so that nobody waits for it.
+// Bounds on what is read. What is larger is Broken, so that nothing waits for it.
 const (
 	maxSource   = 64 << 10
 	maxNesting  = 1000

@@ -67,7 +67,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	return nil
 }
 
-// quiet takes jsonrpc2's own remarks, which are on answers nobody waits for.
+// quiet takes jsonrpc2's own remarks, which are on answers nothing waits for.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}

@@ -38,7 +38,7 @@ type mapper struct {
 	asked map[string]toolCall
 	told  map[string]string // questions: what was asked last under an id
 	spent money
-	ended *contract.Result // if the last thing that was told is the run's end
+	ended *contract.Result // if the last thing that was reported is the run's end
 	login bool             // the last trouble was that Claude is not logged in
 	// rehearsal says that a scripted model plays. The protocol cannot mark a cost that nobody pays: none is shown.
 	rehearsal bool

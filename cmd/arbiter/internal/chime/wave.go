@@ -12,7 +12,7 @@ const rate = 22050
 // note is a tone that begins at a time and fades away. Times are in seconds, the frequency in hertz.
 type note struct{ at, frequency, length float64 }
 
-// cues are the sounds: two rising notes ask, three make a chord of what is done, two falling ones tell of a failure.
+// cues are the sounds: two rising notes ask, three make a chord of what is done, two falling ones report a failure.
 var cues = [...][]note{
 	Asked:  {{0, 587.33, 0.5}, {0.16, 880, 0.7}},
 	Done:   {{0, 392, 0.9}, {0.12, 493.88, 0.9}, {0.24, 587.33, 1.1}},

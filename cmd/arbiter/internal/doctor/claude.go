@@ -18,7 +18,7 @@ func checkClaude(s Surroundings) []Finding {
 		l.add("claude", Fail, c.Problem, "export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
 		return l.all
 	case c.Missing && len(c.Elsewhere) > 0:
-		l.add("claude", Fail, "it is not on PATH, but lies in "+c.Elsewhere[0],
+		l.add("claude", Fail, "it is not on PATH, but is installed in "+c.Elsewhere[0],
 			"export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
 		return l.all
 	case c.Missing:

@@ -62,7 +62,7 @@ func TestFindings(t *testing.T) {
 		"claude beside PATH": {func(s *Surroundings) {
 			s.Claude, s.Login = Claude{Missing: true, Problem: "not found",
 				Elsewhere: []string{"/home/u/my apps/claude"}}, Login{}
-		}, AreaClaude, "claude", Fail, "lies in /home/u/my apps/claude",
+		}, AreaClaude, "claude", Fail, "is installed in /home/u/my apps/claude",
 			`^export ARBITER_CLAUDE='/home/u/my apps/claude'$`},
 		"the claude that was named": {func(s *Surroundings) {
 			s.Claude, s.Login = Claude{Missing: true, Named: "./none", Problem: "find ./none",
@@ -173,7 +173,7 @@ func TestFindings(t *testing.T) {
 			"clipboard", Warn, "external", "tmux set-option -s set-clipboard on"},
 		"silent tmux": {env("TMUX=x"), AreaTerminal, "clipboard", Warn, "does not say", "tmux set-option"},
 		"screen":      {env("STY=x"), AreaTerminal, "clipboard", Warn, "screen", "tmux"},
-		"Apple's":     {env("TERM_PROGRAM=Apple_Terminal"), AreaTerminal, "clipboard", Note, "no OSC 52", ""},
+		"Apple's":     {env("TERM_PROGRAM=Apple_Terminal"), AreaTerminal, "clipboard", Note, "not support OSC 52", ""},
 		"few watches": {func(s *Surroundings) { s.Limits.Watches = 100 }, AreaMachine, "inotify", Warn, "100 watches",
 			"sysctl fs.inotify.max_user_watches"},
 		"few inotify": {func(s *Surroundings) { s.Limits.Instances = 8 }, AreaMachine, "inotify", Warn, "8 instances",

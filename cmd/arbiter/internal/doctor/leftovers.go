@@ -46,10 +46,10 @@ func checkLeftovers(s Surroundings) []Finding {
 	return l.all
 }
 
-// shown are those runs that are told one by one.
+// shown are those runs that are reported one by one.
 func shown(runs []Run) []Run { return runs[:min(len(runs), 3)] }
 
-// scratch tells of scratch directories by their kind.
+// scratch reports scratch directories by their kind.
 func (l *list) scratch(all []Scratch) {
 	var kinds []string
 	paths := map[string][]string{}

@@ -32,7 +32,7 @@ type Claude struct {
 	Named    string // by a flag, a variable or the configuration; empty: claude on PATH
 	Path     string
 	Version  string
-	Untested string // what there is to tell of the version; empty: it is tested
+	Untested string // what there is to report about the version; empty: it is tested
 	StandIn  bool
 	Missing  bool   // there is none
 	Problem  string // why it cannot be driven

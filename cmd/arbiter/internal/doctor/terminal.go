@@ -54,7 +54,7 @@ func (l *list) clipboard(s Surroundings) {
 	case s.Getenv("STY") != "":
 		l.add("clipboard", Warn, "screen hands on neither copied text nor notifications", "tmux new-session arbiter")
 	case s.Getenv("TERM_PROGRAM") == "Apple_Terminal":
-		l.add("clipboard", Note, "this terminal knows no OSC 52: what is copied stays in arbiter", "")
+		l.add("clipboard", Note, "this terminal does not support OSC 52: what is copied stays in arbiter", "")
 	default:
 		l.add("clipboard", OK, "OSC 52, where the terminal allows it", "")
 	}

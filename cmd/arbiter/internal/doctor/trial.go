@@ -155,13 +155,14 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	t.hold(ctx, canJudge, ear.noted(ear.judged, wordAsked) && ear.noted(ear.judged, wordDenied), "no callback came")
 	t.hold(ctx, canAsk, ear.noted(ear.asked, wordAsked) && t.made(wordAsked),
 		"it was not asked for, or did not run when permitted")
-	t.hold(ctx, canDeny, !t.made(wordDenied) && ear.noted(ear.judged, wordDenied), "it ran, or nobody was asked")
+	t.hold(ctx, canDeny, !t.made(wordDenied) && ear.noted(ear.judged, wordDenied),
+		"it ran, or permission was not asked for")
 	t.hold(ctx, canWarn, ear.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
 		"no callback came")
 	t.hold(ctx, canContext, ear.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })),
 		"the figure was another")
 	t.hold(ctx, canDelegate, ear.saw(ref, is[bridge.SubagentStart](nil)) && ear.saw(ref, is[bridge.SubagentStop](nil)),
-		"nothing was told of it")
+		"it was not reported")
 	if ended != nil {
 		t.put(ctx, canRule, fmt.Errorf("the turn did not end: %w", ended))
 		return

@@ -83,7 +83,7 @@ func shown(list []cli.Flag) []cli.Flag {
 	})
 }
 
-// Flag is what is to be told of a flag.
+// Flag is what the manual says about a flag.
 type Flag struct {
 	Name     string
 	Value    string // what it takes: RUN, DIR, on|auto|off; empty: nothing

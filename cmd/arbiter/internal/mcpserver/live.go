@@ -20,7 +20,7 @@ const (
 	takes = 15 * time.Second
 	// looks is the time after which a waiter looks again although it heard nothing.
 	looks = 2 * time.Second
-	// formStays is how long a form is shown that nobody answers.
+	// formStays is how long a form without an answer is shown.
 	formStays = 10 * time.Minute
 	// newest is the first version of the protocol in which a server asks by the result of a call, not by a request.
 	newest = "2026-07-28"

@@ -18,7 +18,7 @@ type news struct {
 	line   func(contract.Event) string
 	from   eventlog.Position
 	cursor uint64    // the number of the last line that was read
-	at     time.Time // until when a model was told what waits; zero: it was told nothing, or by an earlier process
+	at     time.Time // until when a model was told what waits; zero: it was not notified, or by an earlier process
 	lines  []string
 	more   bool
 	last   int // only the last lines are wanted, so many; 0: all behind the cursor

@@ -15,7 +15,7 @@ import (
 // pollMS is how often a client should ask, in milliseconds.
 const pollMS = 1000
 
-// task is a run as MCP tells of a task.
+// task is a run as MCP reports a task.
 type task struct {
 	mcp.ResultBase
 	ResultType string              `json:"resultType"`

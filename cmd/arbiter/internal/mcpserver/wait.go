@@ -93,7 +93,7 @@ func (w *waiter) attend(ctx context.Context, l *live, until time.Time) (res *mcp
 		return nil, v, false, err
 	}
 	for {
-		// The news first: what they tell of is then in the inbox, if it still waits.
+		// The news first: what they report is then in the inbox, if it still waits.
 		if err := w.news.read(ctx); err != nil {
 			return nil, v, false, err
 		}

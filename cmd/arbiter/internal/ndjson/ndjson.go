@@ -124,7 +124,7 @@ func (l *Writer) lost(err error) {
 }
 
 // ErrStuck is what Close says of a reader that takes nothing.
-var errStuck = errors.New("nobody read the last events in time")
+var errStuck = errors.New("the last events were not read in time")
 
 // Close writes what is left, within a time, and reports whether all of it went
 // out. A writer that is stuck in a write stays behind: only the end of the

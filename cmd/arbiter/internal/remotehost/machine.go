@@ -1,5 +1,5 @@
-// Package remotehost is the host of a remote bridge: what it tells of itself, its file system, and the directories of
-// Orchestrators that work there.
+// Package remotehost is the host of a remote bridge: what it reports about itself, its file system, and the
+// directories of Orchestrators that work there.
 //
 // Base commits are pushed to a repository of the host's directory, the cache, whose own work tree stays empty. The
 // directories of Orchestrators are worktrees or clones of it, in a directory of the run: DIR/RUN8/orch-N.

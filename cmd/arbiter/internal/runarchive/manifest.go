@@ -93,7 +93,7 @@ func decodeManifest(b []byte) (Manifest, error) {
 		return m, wrong("its manifest cannot be read: %v", err)
 	}
 	if head.V != Version {
-		return m, wrong("it has format %d, and this arbiter knows format %d", head.V, Version)
+		return m, wrong("it has format %d, and this arbiter reads format %d", head.V, Version)
 	}
 	if err := statedir.DecodeStrict(b, &m); err != nil {
 		return m, wrong("its manifest cannot be read: %v", err)

@@ -33,7 +33,7 @@ type Runs interface {
 	Start(ctx context.Context, s Start) (run string, err error)
 	// Resume continues a run, which goes on without the caller. It does nothing to a live run.
 	Resume(ctx context.Context, run string, args []string) error
-	// Log opens the event log of a run: all that its frontends were told. The caller closes it.
+	// Log opens the event log of a run: all events that the frontends received. The caller closes it.
 	Log(run string) (*eventlog.Log, error)
 	// Report writes a report of a run in one of the formats of arbiter report.
 	Report(ctx context.Context, run, format string, w io.Writer) error

@@ -4,6 +4,6 @@
 // A notification says who waits for what kind of answer in which run. It holds nothing that an agent wrote: no
 // question, command, file or code. Its only text is the title of the task, which the human wrote, with secrets masked.
 //
-// A [Notifier] owns one goroutine, which posts one notification after the other. Nobody waits for it: what does not fit
-// into its queue is left out, and [Notifier.Close] gives it a bounded time to end.
+// A [Notifier] owns one goroutine, which posts one notification after the other. Nothing waits for it: what does not
+// fit into its queue is left out, and [Notifier.Close] gives it a bounded time to end.
 package webnotify

@@ -36,7 +36,7 @@ type Notifier struct {
 	cancel  context.CancelFunc
 
 	mu     sync.Mutex
-	known  map[string]bool // what waits, as far as it was told
+	known  map[string]bool // what waits, as far as it was reported
 	closed bool
 }
 
