@@ -13,7 +13,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// fakeCollector says what it was asked, or what it is told to.
+// fakeCollector says what it was asked, or what it is set to say.
 type fakeCollector struct {
 	check func(ctx context.Context, of Owner, p CheckParams) (CheckResult, error)
 }
@@ -147,7 +147,7 @@ func TestCheckEndsWithItsCaller(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		<-ended
-		synctest.Wait() // its answer, which nobody waits for, is on its way
+		synctest.Wait() // its answer, which nothing waits for, is on its way
 	})
 }
 

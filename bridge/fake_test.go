@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// fakeLauncher is a scripted one. Its agents do nothing by themselves; a test
+// fakeLauncher is a scripted one. Its agents do nothing on their own; a test
 // speaks for them.
 type fakeLauncher struct {
 	detect func(context.Context, ClaudeSpec) (ClaudeInfo, error)

@@ -227,7 +227,7 @@ func TestProcessEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Serve must get out of a read of stdin that would never return by itself.
+// Serve must get out of a read of stdin that would never return on its own.
 func TestServeOverStdioEndsByTERM(t *testing.T) {
 	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
 	lines.await(t, "serving")
@@ -246,7 +246,7 @@ func TestServeOverStdioEndsByTERM(t *testing.T) {
 	}
 }
 
-// A pipe that nobody reads fills at 64 KiB, and the child stands still.
+// A pipe that nothing reads fills at 64 KiB, and the child stands still.
 func TestProcessStderrIsDrainedAndBounded(t *testing.T) {
 	c, lines, _ := startChild(t, t.Context(), "flood", &recorder{})
 	line := lines.await(t, "cut=true")

@@ -17,7 +17,7 @@ func remoteParams() InitializeParams {
 		Remote: &RemoteParams{Version: "test", LeaseMS: 60_000}}
 }
 
-// TestRemoteBridge tells of its host, and passes variables to agents, terminals and queries, not to checks.
+// TestRemoteBridge reports its host, and passes variables to agents, terminals and queries, not to checks.
 func TestRemoteBridge(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRemoteRig(t, time.Minute, &recorder{})
@@ -177,7 +177,7 @@ func TestHostilePeer(t *testing.T) {
 	}
 }
 
-// TestLyingInitialize: what a host tells of itself is not believed where it matters.
+// TestLyingInitialize: what a host reports about itself is not believed where it matters.
 func TestLyingInitialize(t *testing.T) {
 	for name, lie := range map[string]func(*InitializeResult){
 		"no remote":            func(r *InitializeResult) { r.Remote = nil },

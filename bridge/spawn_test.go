@@ -58,7 +58,7 @@ func TestKillDuringStart(t *testing.T) {
 }
 
 // A launcher that is ready in the moment of the kill has made an agent that
-// nobody waits for.
+// nothing waits for.
 func TestKillAsStartSucceeds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := &fakeLauncher{}

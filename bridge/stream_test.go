@@ -115,7 +115,7 @@ func TestNullIDCompletesNoCall(t *testing.T) {
 
 func TestPeerThatReadsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		near, far := net.Pipe() // nobody reads near's end
+		near, far := net.Pipe() // nothing reads near's end
 		l := &fakeLauncher{}
 		served := make(chan error, 1)
 		go func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// fakeTerminal is one whose program does nothing by itself.
+// fakeTerminal is one whose program does nothing on its own.
 type fakeTerminal struct {
 	host Host
 	p    PTYOpenParams
@@ -191,7 +191,7 @@ func TestTerminalParametersAreChecked(t *testing.T) {
 	})
 }
 
-// TestWriteEndsWithWhoTypes: one that nobody reads ends with its caller.
+// TestWriteEndsWithWhoTypes: one that nothing reads ends with its caller.
 func TestWriteEndsWithWhoTypes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})

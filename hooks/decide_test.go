@@ -195,7 +195,7 @@ func TestCompactionIsHeldBack(t *testing.T) {
 	s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: 1})
 }
 
-// A compaction that comes below the levels, or with no reading at all, is told of
+// A compaction that comes below the levels, or with no reading at all, is reported
 // all the same.
 func TestHeldBackWithoutAReading(t *testing.T) {
 	s := newSession(t)
@@ -247,7 +247,7 @@ func TestLevelsComeBackAfterACompaction(t *testing.T) {
 }
 
 // The reminder comes with the first event that can carry it, once for each
-// compaction, whichever of the two events tells of it, and in whichever order.
+// compaction, whichever of the two events reports it, and in whichever order.
 func TestReminderIsToldOnce(t *testing.T) {
 	for name, after := range map[string][]Input{
 		"as the CLI does": {start, post},

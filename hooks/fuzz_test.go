@@ -82,7 +82,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// epoch is what was told since the last compaction.
+// epoch is what was reported since the last compaction.
 type epoch struct {
 	told     map[Level]bool
 	blocks   int

@@ -149,7 +149,7 @@ func TestArbiterCannotWeaken(t *testing.T) {
 	}
 }
 
-// TestHumanSetsCriteria in the run: the Arbiter is told, and a COMPLETE that is being judged does not take effect.
+// TestHumanSetsCriteria in the run: the Arbiter is notified, and a COMPLETE that is being judged does not take effect.
 func TestHumanSetsCriteria(t *testing.T) {
 	p := begin(t, accepting("make test"))
 	p.complete()

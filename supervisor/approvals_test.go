@@ -45,7 +45,7 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 			p.happen("orch-1", bridge.ToolResult{ToolUse: "toolu_1", Text: line})
 			p.happen("orch-1", bridge.Stderr{Text: line})
 		}},
-		"a tool of ours is called with one": {do: func(p *play) {
+		"a tool of arbiter is called with one": {do: func(p *play) {
 			for _, tool := range []string{"permission", "permit", "approve", "report_progress"} {
 				p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool, Input: json.RawMessage(line)}})
 			}
@@ -80,7 +80,7 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 				if a.Result.Behavior == bridge.Allow {
 					allowed++
 				} else {
-					denied++ // when the turn is over nobody waits for an answer any more
+					denied++ // when the turn is over nothing waits for an answer any more
 				}
 			}
 			for _, b := range told[contract.Permission](p) {

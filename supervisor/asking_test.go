@@ -45,7 +45,7 @@ func (p *play) stillAsks(asks string) {
 	}
 }
 
-// TestAQuestionIsOpenWhoeverWorks: it is told as one, and stays open until it is answered.
+// TestAQuestionIsOpenWhoeverWorks: it is reported as one, and stays open until it is answered.
 func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 	babbles := func(p *play) {
 		for range 1 + maxCorrections {
@@ -119,7 +119,7 @@ func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 	}
 }
 
-// TestAQuestionThatNobodyWaitsWith: the Arbiter is told once that it completes over its own,
+// TestAQuestionThatNobodyWaitsWith: the Arbiter is notified once that it completes over its own,
 // and the human that it did.
 func TestAQuestionThatNobodyWaitsWith(t *testing.T) {
 	p := begin(t, nil)
@@ -159,7 +159,7 @@ func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "It may go.", "to", asks))
 		}
 	}
-	p.contains("what it is told", p.sentTo(asks), "It may go.")
+	p.contains("what it receives", p.sentTo(asks), "It may go.")
 	p.folds()
 }
 
@@ -240,7 +240,7 @@ func TestCompleteWaitsForTheHumansWords(t *testing.T) {
 			t.Fatalf("%s: the run ended: %+v", strength, p.s.Ending)
 		}
 		p.contains(strength, p.lastSent("arbiter"), "And a test, please.")
-		p.contains("what is told", last[contract.Notice](p).Text, "COMPLETE")
+		p.contains("the notice", last[contract.Notice](p).Text, "COMPLETE")
 		p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
 		if r, _ := p.finished(); r.Status != contract.StatusComplete {
 			t.Errorf("result %+v", r)

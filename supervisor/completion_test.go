@@ -114,7 +114,7 @@ func TestWhatNoLongerHoldsGoesBack(t *testing.T) {
 		if strings.Contains(p.lastSent("arbiter"), "make printer") {
 			t.Errorf("it is told of what holds:\n%s", p.lastSent("arbiter"))
 		}
-		p.contains("what faces are told", last[contract.Notice](p).Text, "orch-1: `make parser`")
+		p.contains("what frontends receive", last[contract.Notice](p).Text, "orch-1: `make parser`")
 		want, failing := contract.Checks{Passed: 2}, map[string]bool{}
 		if mended {
 			p.verdict("arbiter", ruling("CONTINUE", "Mend the parser.", "to", "orch-1"))

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAnHeirsHistoryIsLost: what its predecessor left was told to the session that is
-// gone, and is told again.
+// gone, and is reported again.
 func TestAnHeirsHistoryIsLost(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

@@ -38,7 +38,7 @@ func TestThoseLongGone(t *testing.T) {
 	p.verdict(again, report("handoff", "I am full.", true))
 	leave(again)
 	for range roster.NamesKept + 20 {
-		p.s.Handoff.SuccessorQueue = []string{again} // nobody takes it up
+		p.s.Handoff.SuccessorQueue = []string{again} // nothing takes it up
 		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Summoned))); a.IsError {
 			t.Fatal(a.Text)
 		}

@@ -69,7 +69,7 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// TestHaltAndContinueInOneBreath: whoever is still being ended comes back when it has.
+// TestHaltAndContinueInOneBreath: anyone who is still being ended comes back when it has.
 func TestHaltAndContinueInOneBreath(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})

@@ -204,7 +204,7 @@ var traces = bridge.InspectResult{
 	Git:      &bridge.GitState{Branch: "main", Head: "0123456789abcdef", Commits: []string{"0123456 half"}, Status: []string{" M a.go"}, Stat: " a.go | 2 +-"},
 }
 
-// TestRecords: whoever can speak no more is spoken for, and it is marked.
+// TestRecords: an agent that cannot write its hand-off gets a generated one, which is marked.
 func TestRecords(t *testing.T) {
 	common := []string{"could not hand off itself", "It is nobody's word", "build the bridge", "I nearly have it.", "go test ./... (failed)", "git commit (unknown, by a subagent)",
 		"branch main at 0123456789ab", "0123456 half", " M a.go", "/w/a.go", "it reported: half of it stands — UNVERIFIED"}
@@ -212,7 +212,7 @@ func TestRecords(t *testing.T) {
 		name   string
 		end    func(p *play, id string)
 		reader func(p *play) string
-		passes bool // to the next one summoned, by itself
+		passes bool // to the next one summoned, on its own
 		want   []string
 	}{
 		{"killed by the human", func(p *play, id string) { p.command(contract.Kill{ID: id}) },
@@ -242,7 +242,7 @@ func TestRecords(t *testing.T) {
 			p.survey(traces)
 			p.contains("the record", c.reader(p), append(common, c.want...)...)
 			if got := p.s.Handoff.NextPredecessor() == one; got != c.passes {
-				t.Errorf("passed on by itself: %v", got)
+				t.Errorf("passed on unasked: %v", got)
 			}
 			input := `{"prompt":"go on"}`
 			if !c.passes {
@@ -339,7 +339,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	t.Error("the question waits for one that is gone")
 }
 
-// TestCompletingOverFailedChecks: the Arbiter is told once, and the result says it.
+// TestCompletingOverFailedChecks: the Arbiter is notified once, and the result says it.
 func TestCompletingOverFailedChecks(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

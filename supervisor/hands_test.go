@@ -47,7 +47,7 @@ func TestABriefIsEdited(t *testing.T) {
 		t.Errorf("%q", a.Brief)
 	}
 	p.spawned("orch-1")
-	p.contains("what it is told", p.lastSent("orch-1"), "Test it twice")
+	p.contains("what it receives", p.lastSent("orch-1"), "Test it twice")
 }
 
 // TestTheTaskIsEditedWhileItIsDecidedOn: the answer about the old words is late.
@@ -227,7 +227,7 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	}
 }
 
-// TestAWayOutOfATerminalThatIsNotClosed: whoever asks again is heard.
+// TestAWayOutOfATerminalThatIsNotClosed: anyone who asks again is heard.
 func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)

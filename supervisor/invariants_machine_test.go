@@ -75,7 +75,7 @@ func isRow(from machine.State, on machine.Trigger, to machine.State) bool {
 	})
 }
 
-// checkNumbers: decisions are told and recorded in order, each under a number of its own.
+// checkNumbers: decisions are reported and recorded in order, each under a number of its own.
 func checkNumbers(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	said, kept := before.Rulings.Decisions, before.Rulings.Decisions

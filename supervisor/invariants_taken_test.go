@@ -100,7 +100,7 @@ func takenFact(r *rand.Rand, a roster.Agent) input.Body {
 }
 
 // TestASessionIsInOnePlace plays runs in which processes end only when they were asked
-// to, or by themselves, and much is taken over.
+// to, or on their own, and much is taken over.
 func TestASessionIsInOnePlace(t *testing.T) {
 	taken, runs := 0, often(30, 150)
 	for seed := range runs {

@@ -128,7 +128,7 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 	}
 }
 
-// stalled reports whether nothing will ever happen by itself.
+// stalled reports whether nothing will ever happen on its own.
 func stalled(s *State) bool {
 	if s.budgetHolds() {
 		return false

@@ -20,7 +20,7 @@ import (
 )
 
 // alarms are the timers that are set, and the answers that are awaited of the bridge, as
-// the effects so far tell of them.
+// the effects so far report them.
 type alarms map[string]bool
 
 func opening(host string) string { return "opening a bridge " + host }
@@ -56,7 +56,7 @@ func (l alarms) follow(f input.Body, out []effect.Effect) {
 }
 
 // check: what waits for a timer has one. An agent that is down is brought back by its
-// timer, or by whoever holds it back.
+// timer, or by anyone who holds it back.
 func (l alarms) check(t *testing.T, s *State) {
 	t.Helper()
 	if s.Ending != nil || len(s.Agents) == 0 {

@@ -32,7 +32,7 @@ func TestJudgedIsTold(t *testing.T) {
 	}
 	for _, quiet := range [][2]string{{"allow", "mode"}, {"ask", "rule"}, {"ask", "mode"}} {
 		if list := say(quiet[0], quiet[1]); len(list) != 0 {
-			t.Errorf("%v is told: %+v", quiet, list)
+			t.Errorf("%v is reported: %+v", quiet, list)
 		}
 	}
 	want := contract.Permission{Request: "judge-toolu_1", Behavior: "deny", By: "rule", Tool: "Bash", Rule: "Bash", Action: "abc", Reason: "why", Subagent: "a0b8"}
@@ -69,7 +69,7 @@ func TestNoAgentBypasses(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersARequest: what is asked for is denied where nobody answers, or is there to answer.
+// TestNobodyAnswersARequest: a request is denied if no human answers, or none is present.
 func TestNobodyAnswersARequest(t *testing.T) {
 	for _, tool := range []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other__x", "Telepathy", "EnterWorktree"} {
 		for _, present := range []bool{true, false} {

@@ -76,7 +76,7 @@ func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {
 			p.repeat(map[string]bool{"make parser": true})
 			heard := p.lastSent("arbiter")
 			if !strings.Contains(heard, c.want) || c.want == "" && strings.Contains(heard, "was the last") {
-				t.Errorf("the Arbiter is told %q", heard)
+				t.Errorf("the Arbiter is given %q", heard)
 			}
 			var event contract.Check
 			for _, e := range told[contract.Check](p) {
@@ -122,7 +122,7 @@ func TestABrokenCheckNamesWhoseWorkWasMerged(t *testing.T) {
 	p.recorded("sub/parser.go")
 	p.recorded("sub/parser.go")
 	p.repeat(map[string]bool{"make orch-2": true})
-	p.contains("what the Arbiter is told", p.lastSent("arbiter"), "orch-2: `make orch-2`",
+	p.contains("what the Arbiter receives", p.lastSent("arbiter"), "orch-2: `make orch-2`",
 		"orch-1 was the last to change its files (sub/parser.go)")
 	p.folds()
 }

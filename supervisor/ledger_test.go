@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// ledger is what a play's history tells of its messages, by their text.
+// ledger is what a play's history reports about its messages, by their text.
 func (p *play) ledger() map[string]conversation.MessageRecord {
 	p.t.Helper()
 	var fold Fold

@@ -92,7 +92,7 @@ func allWays() []string {
 
 // TestModelOutput has each role say each text of the corpus in each of its ways. Whatever
 // it is, the run goes on as if it were a plain text, and what a model reads of it stands in
-// the envelope of whoever said it.
+// the envelope of its sender.
 func TestModelOutput(t *testing.T) {
 	b, names := &teller{spoofed(t), map[string]*play{}}, allWays()
 	if b.base.s.Options.Delimiter != corpus.Delimiter {

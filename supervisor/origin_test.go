@@ -222,7 +222,7 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 }
 
 // TestApprovalsNameTheirAction: what the loop records of an answer names what it is about,
-// also if whoever gave it named only the request.
+// also if the command named only the request.
 func TestApprovalsNameTheirAction(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")

@@ -166,7 +166,7 @@ func TestWhatIsWantedAfterAReset(t *testing.T) {
 	p.folds()
 }
 
-// TestAnOverrideAnswersAQuestion: nobody waits for the human who has just ruled.
+// TestAnOverrideAnswersAQuestion: nothing waits for the human who has just ruled.
 func TestAnOverrideAnswersAQuestion(t *testing.T) {
 	for _, body := range []contract.CommandBody{contract.RetryLast{}, contract.ForceAgent{Mode: "reviewer"}, contract.Choose{Option: "fallback"}} {
 		p := begin(t, nil)

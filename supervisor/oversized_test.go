@@ -12,7 +12,7 @@ import (
 )
 
 // TestUnreadableMessage: what the Arbiter's model refuses as too long is given to no
-// successor again. The human is told, and the run goes on.
+// successor again. The human is notified, and the run goes on.
 func TestUnreadableMessage(t *testing.T) {
 	large := "BEGINNING " + strings.Repeat("long ", 150_000) + "END"
 	for name, c := range map[string]struct {
@@ -40,7 +40,7 @@ func TestUnreadableMessage(t *testing.T) {
 			}
 			e := last[contract.Error](p)
 			if e.Category != bridge.CatPromptTooLong || !strings.Contains(e.Message, "too large to be read") || len(e.RecoveryOptions) != 1 {
-				t.Errorf("the human is told %+v", e)
+				t.Errorf("the human is given %+v", e)
 			}
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			if p.s.Ending != nil {

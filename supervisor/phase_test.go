@@ -144,7 +144,7 @@ func TestWhatIsLeftHalfDone(t *testing.T) {
 	p.contains("what is half done", r.HalfDone[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s", "step 1 of the plan: install")
 }
 
-// TestWhatAnEndLeftHalfDone: what an agent was at when its process ended is told of until it
+// TestWhatAnEndLeftHalfDone: what an agent was at when its process ended is reported until it
 // does another thing, whatever ended it.
 func TestWhatAnEndLeftHalfDone(t *testing.T) {
 	const at = "was at Bash `npm install` when its process ended"

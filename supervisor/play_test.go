@@ -64,7 +64,7 @@ func (p *play) do(f input.Body) []effect.Effect {
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
 	// All steps of a long play would take most of its time, and so would all of the many plays: which
-	// of them do it is told by their states.
+	// of them do it is shown by their states.
 	if n := len(p.in); (n < 200 || n%16 == 0) && int(crc32.ChecksumIEEE([]byte(after)))%often(4, 1) == 0 {
 		goesOnTheSame(p.t, before, input.Input{At: p.at, Body: f}, after, out)
 	}
@@ -164,7 +164,7 @@ func (p *play) summon(brief string) string {
 	return id
 }
 
-// command gives a human's command and says whether it was accepted.
+// command gives a human's command and reports whether it was accepted.
 func (p *play) command(b contract.CommandBody) (bool, string) {
 	p.t.Helper()
 	for _, e := range p.do(p.s.ExactInput(input.Command{Channel: input.ChannelStdin,

@@ -206,7 +206,7 @@ func TestReportsTravelOnce(t *testing.T) {
 	}
 }
 
-// TestACrashDuringTheNotice: the process that was told to look dies, too.
+// TestACrashDuringTheNotice: the process that was instructed to look dies, too.
 func TestACrashDuringTheNotice(t *testing.T) {
 	p, id, _ := openTurn(t, roster.RoleOrchestrator)
 	p.rebirth(id, bridge.DeliveryBegun)

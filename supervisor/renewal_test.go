@@ -82,7 +82,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 	p.contains("its first message", p.lastSent("arbiter"), "inheritance", "You are the Arbiter now", "the port is 8080", "[active] lay the stones",
 		"ADDRESS_ORCHESTRATOR orch-1: because", "orch-1, Orchestrator I: working", "Which port?", "kind: message", "Make it blue.")
 	if strings.Contains(p.lastSent("arbiter"), "Your session's history is lost") {
-		t.Error("it is told that something was lost")
+		t.Error("it is notified that something was lost")
 	}
 
 	// What it rules counts; the numbering goes on; the second renewal knows of the first.
@@ -287,7 +287,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "did not hand off when it was told to", "I nearly have it.")
 }
 
-// TestCompactions: one that was prevented makes the hand-off due, one that happened is told.
+// TestCompactions: one that was prevented makes the hand-off due, one that happened is reported.
 func TestCompactions(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -303,7 +303,7 @@ func TestCompactions(t *testing.T) {
 		t.Fatalf("%d interrupts", n)
 	}
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
-	p.contains("it is told", p.lastSent(one), "kind: relief", "you went on", "kind handoff")
+	p.contains("its message", p.lastSent(one), "kind: relief", "you went on", "kind handoff")
 	p.verdict(one, report("handoff", "here", true))
 	p.contains("the Arbiter", p.lastSent("arbiter"), "compaction was prevented", "the second half")
 
@@ -323,7 +323,7 @@ func TestCompactions(t *testing.T) {
 	}
 }
 
-// TestRemindersFollowThePlan: what an agent is told after a compaction is never stale.
+// TestRemindersFollowThePlan: what an agent receives after a compaction is never stale.
 func TestRemindersFollowThePlan(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build the bridge")
@@ -351,7 +351,7 @@ func TestRemindersFollowThePlan(t *testing.T) {
 	p.crash(one, 1)
 	spawns = effects[effect.Spawn](p)
 	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "warn" {
-		t.Errorf("a level is told twice over a restart: %+v", h)
+		t.Errorf("a level is reported twice over a restart: %+v", h)
 	}
 }
 

@@ -83,11 +83,11 @@ func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 	p := begin(t, nil)
 	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Weave", Status: contract.StepPending, Mode: "developer"}, {Text: "Rest", Status: contract.StepPending}}})
 	if m := last[contract.Message](p); !strings.Contains(m.Text, "1. [pending] Weave (for developer)\n2. [pending] Rest\n") {
-		t.Errorf("the Arbiter is told %q", m.Text)
+		t.Errorf("the Arbiter is given %q", m.Text)
 	}
 }
 
-// TestWhatBecomesOfWordsWithoutAVerdict is told as it is: an Orchestrator's go to the Arbiter.
+// TestWhatBecomesOfWordsWithoutAVerdict is reported as it is: an Orchestrator's go to the Arbiter.
 func TestWhatBecomesOfWordsWithoutAVerdict(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("one")

@@ -91,7 +91,7 @@ func TestACrashLoopIsParked(t *testing.T) {
 			if id == "arbiter" {
 				// The rules go on in its place, and the human may bring it back.
 				if n := last[contract.Notice](p); !strings.Contains(n.Text, "goes on by the rules") || !strings.Contains(p.s.Rulings.FallbackReason, "parked") {
-					t.Errorf("the human was told %q; fallback mode %q", n.Text, p.s.Rulings.FallbackReason)
+					t.Errorf("the human was given %q; fallback mode %q", n.Text, p.s.Rulings.FallbackReason)
 				}
 				if !slices.Contains(e.RecoveryOptions, "cancel") {
 					t.Errorf("error %+v", e)
@@ -118,7 +118,7 @@ func TestAParkedAgentComesBackOnAWord(t *testing.T) {
 			t.Fatalf("%s: %s", name, why)
 		}
 		p.comes("arbiter", bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
-		p.contains("it is told", p.lastSent("arbiter"), "in the middle of your last turn")
+		p.contains("its message", p.lastSent("arbiter"), "in the middle of your last turn")
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Here again."))
 		p.folds()
 	}
@@ -326,7 +326,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 }
 
 // TestAStartThatFailedForWantOfMeans is tried again, as a crash; one that fails for
-// another reason is told.
+// another reason is reported.
 func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 	for message, again := range map[string]bool{
 		"fork/exec claude: resource temporarily unavailable": true,
@@ -348,7 +348,7 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 	}
 }
 
-// TestClassesHaveCategories: no class of ends is told as another by mistake.
+// TestClassesHaveCategories: no class of ends is reported as another by mistake.
 func TestClassesHaveCategories(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "restart/policy.go", nil, parser.SkipObjectResolution)
 	if err != nil {

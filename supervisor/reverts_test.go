@@ -63,7 +63,7 @@ func TestRevertIsToldToTheAgents(t *testing.T) {
 		t.Errorf("told by a message: %t, %t, %t", told(one), told(two), told(contract.Arbiter))
 	}
 	if a := p.agent(two); !strings.Contains(a.ReturnNotice, "The human reverted a.go") {
-		t.Errorf("%s is told %q with its next message", two, a.ReturnNotice)
+		t.Errorf("%s receives %q with its next message", two, a.ReturnNotice)
 	}
 	if n := len(p.s.Conversation.WorkLog); n != 1 {
 		t.Errorf("%d entries in the work log", n)

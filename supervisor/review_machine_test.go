@@ -335,7 +335,7 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.folds()
 }
 
-// TestNumbersOfDecisions: each is told and recorded under the same one, whoever decides.
+// TestNumbersOfDecisions: each is reported and recorded under the same one, whoever decides.
 func TestNumbersOfDecisions(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.ForceAgent{Mode: "planner"})

@@ -35,7 +35,7 @@ func lasting(kind, text string, checks ...string) map[string]any {
 }
 
 // TestRenewalThatNobodyAnswered: a run may end in the very turn that a renewal was
-// asked for in. Whoever takes it up finds an Arbiter that can be spoken to.
+// asked for in. Anyone who takes it up finds an Arbiter that can be spoken to.
 func TestRenewalThatNobodyAnswered(t *testing.T) {
 	asked := func(t *testing.T, change func(*runconfig.Options)) *play {
 		p := begin(t, change)
@@ -365,7 +365,7 @@ func TestResetDuringARenewal(t *testing.T) {
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "The human reset the task")
 }
 
-// TestTheLastWordOfOneThatIsSpent is kept, as are those that it was told last.
+// TestTheLastWordOfOneThatIsSpent is kept, as are those that it received last.
 func TestTheLastWordOfOneThatIsSpent(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

@@ -42,7 +42,7 @@ func TestWholeDialogue(t *testing.T) {
 	p.verdict(one, report("progress", "half is there", false))
 	p.contains("continue", p.lastSent(one), "kind: continue", "from: supervisor")
 	if strings.Contains(p.lastSent("arbiter"), "half is there") {
-		t.Error("a report that expects no answer was sent by itself")
+		t.Error("a report that expects no answer was sent on its own")
 	}
 	p.verdict(one, report("handoff", "my context thins", true))
 	p.contains("the hand-off", p.lastSent("arbiter"), "work log", "half is there", "my context thins", "the second half")

@@ -78,7 +78,7 @@ func TestWhatNobodyRefused(t *testing.T) {
 	}
 }
 
-// TestWhoeverIsLetGoEnds: the end of an agent is told when it is let go, also where its own
+// TestWhoeverIsLetGoEnds: the end of an agent is reported when it is let go, also where its own
 // process had ended before: for a takeover, or by a crash.
 func TestWhoeverIsLetGoEnds(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -110,7 +110,7 @@ func TestWhoWaitsInLine(t *testing.T) {
 			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
 			p.ends(id)
 		}
-		spare := p.summon("the first") // whose document nobody waits for
+		spare := p.summon("the first") // whose document nothing waits for
 		leave(spare)
 		another := func() string { // in its place
 			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {

@@ -19,7 +19,7 @@ import (
 // cents are dollars without the noise of adding.
 func cents(usd float64) int { return int(math.Round(usd * 100)) }
 
-// TestCostOfARunningTurn is told and counted while it runs, and replaced by what the turn
+// TestCostOfARunningTurn is reported and counted while it runs, and replaced by what the turn
 // says of itself.
 func TestCostOfARunningTurn(t *testing.T) {
 	p := begin(t, nil)
@@ -331,7 +331,7 @@ func TestASuccessorMayStart(t *testing.T) {
 	}
 }
 
-// TestLimitOfOneAgent: it is told of, its turn ends, and then it has to hand off, whatever its mode.
+// TestLimitOfOneAgent: it is reported, its turn ends, and then it has to hand off, whatever its mode.
 func TestLimitOfOneAgent(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostPerAgent = 0.5 })
 	one := p.summon("one")

@@ -265,7 +265,7 @@ func (p *play) course() string {
 
 // TestSpoofs has each role say each text in each of its ways. Nothing comes of it that
 // does not come of a plain text: no record with another sender, no approval, no move; and
-// what a model reads of it stands in the envelope of whoever said it.
+// what a model reads of it stands in the envelope of its sender.
 func TestSpoofs(t *testing.T) {
 	base := spoofed(t)
 	corpus := spoofs(t, base)

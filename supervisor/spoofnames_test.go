@@ -61,8 +61,8 @@ func TestNamesSpeakForNobody(t *testing.T) {
 	}
 }
 
-// TestRoleIsToldAgain: whoever is started again, on its session or on a new one, gets its
-// role and its rules as at first, and whoever lives is told them after a compaction. The
+// TestRoleIsToldAgain: anyone who is started again, on its session or on a new one, gets its
+// role and its rules as at first, and each living agent receives them after a compaction. The
 // Arbiter has no hands in any of its processes.
 func TestRoleIsToldAgain(t *testing.T) {
 	p := begin(t, nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// stoppedTool is what the CLI tells of a tool call that an interrupt ended.
+// stoppedTool is what the CLI reports about a tool call that an interrupt ended.
 func stoppedTool() *bridge.FailedTool {
 	return &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make",
 		Message: "The user doesn't want to proceed with this tool use. The tool use was rejected."}
@@ -190,7 +190,7 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 		if p.s.Question.Open != nil {
 			t.Errorf("the human is asked: %+v", p.s.Question.Open)
 		}
-		p.contains("what is told", last[contract.Notice](p).Text, "sent again")
+		p.contains("the notice", last[contract.Notice](p).Text, "sent again")
 		if n := len(told[contract.Delivered](p)); n != 0 {
 			t.Errorf("%d more are told to be delivered", n)
 		}

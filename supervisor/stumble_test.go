@@ -40,7 +40,7 @@ func worksOnce(t *testing.T, name string) (p *play, id string) {
 }
 
 // TestAFailedExecutionIsAPointOfDecision: what follows from it is decided on an input
-// that tells of the failure, by whoever decides.
+// that reports the failure, by whichever decider.
 func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	told := func(t *testing.T, f input.Decided, about string) {
 		t.Helper()

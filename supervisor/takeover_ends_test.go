@@ -49,7 +49,7 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 }
 
 // TestArbiterEndsInATakeover: killed, or stopped in order, the takeover counts as ended
-// when the run is taken up again, and what was done in it is told.
+// when the run is taken up again, and what was done in it is reported.
 func TestArbiterEndsInATakeover(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		p := working(t)
@@ -121,7 +121,7 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 }
 
 // TestOneThatIsSpentInATakeover: its last turn came to its end, and so did its session.
-// Nobody waits for a terminal that will never be.
+// Nothing waits for a terminal that will never be.
 func TestOneThatIsSpentInATakeover(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Stopping)

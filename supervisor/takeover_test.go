@@ -155,7 +155,7 @@ func TestTakeover(t *testing.T) {
 	}
 	notice := told[contract.Message](p)
 	if m := notice[len(notice)-1]; m.To != contract.Arbiter || m.From != contract.Supervisor || !strings.Contains(m.Text, "2 messages typed") {
-		t.Errorf("the Arbiter is told %+v", m)
+		t.Errorf("the Arbiter is given %+v", m)
 	}
 	p.returns("orch-1", bridge.DeliveryBegun)
 	p.contains("what orch-1 is told", p.lastSent("orch-1"), "cut off when the human took your session over", "The human had this session", "a.go, b.go", "2 messages")
@@ -255,7 +255,7 @@ func TestTerminalThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestNobodyTouchesATakenAgent: what the supervisor does by itself leaves it alone.
+// TestNobodyTouchesATakenAgent: what the supervisor does on its own leaves it alone.
 func TestNobodyTouchesATakenAgent(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)
@@ -407,7 +407,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 	}
 }
 
-// idles has the Arbiter wait for whoever has a session.
+// idles has the Arbiter wait for anyone who has a session.
 func (p *play) idles() {
 	p.verdict("arbiter", ruling("COMPLETE", "all done", "summary", "s"))
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))

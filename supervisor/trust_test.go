@@ -96,7 +96,7 @@ func TestDistrust(t *testing.T) {
 			for _, id := range []string{"arbiter", "orch-1"} {
 				p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
 				if a := p.agent(id); a.Status != roster.Down {
-					t.Errorf("%s came back by itself", id)
+					t.Errorf("%s came back without a message", id)
 				}
 			}
 			out = c.choose(p)
@@ -152,7 +152,7 @@ func TestDistrustAlone(t *testing.T) {
 }
 
 // TestDistrustMeanwhile: what was decided counts for starts that were under way, and what
-// cannot be told cannot be trusted.
+// cannot be determined cannot be trusted.
 func TestDistrustMeanwhile(t *testing.T) {
 	p := trusted(t, nil)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"a"}`)

@@ -15,7 +15,7 @@ import (
 
 // TestAWordThatNoModelAnswered: an Orchestrator's session took a word of the human's up, the API
 // refused the turn, and the Arbiter let the Orchestrator go before the turn could be tried again.
-// No model has read the word: it was returned, and the human is told.
+// No model has read the word: it was returned, and the human is notified.
 func TestAWordThatNoModelAnswered(t *testing.T) {
 	const word = "turn left"
 	refused := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit, Error: "You've hit your limit"}
@@ -59,7 +59,7 @@ func TestAWordThatNoModelAnswered(t *testing.T) {
 				said = said || strings.Contains(n.Text, record.ID) && strings.Contains(n.Text, "Orchestrator I")
 			}
 			if said != tt.tells {
-				t.Errorf("the human is told: %t, want %t", said, tt.tells)
+				t.Errorf("the human is notified: %t, want %t", said, tt.tells)
 			}
 			if after := p.s.Conversation.Ledger; (after.Returned > before.Returned) != tt.tells {
 				t.Errorf("ledger (-before +after):\n%s", cmp.Diff(before, after))

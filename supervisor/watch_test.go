@@ -190,7 +190,7 @@ func TestIdleIsNotHung(t *testing.T) {
 	}
 }
 
-// TestAStoppedProcess is told as what it is, once each time, and left alone.
+// TestAStoppedProcess is reported as what it is, once each time, and left alone.
 func TestAStoppedProcess(t *testing.T) {
 	p, id := watched(t, nil)
 	stopped := dead

@@ -232,7 +232,7 @@ func (l *live) follows(when string) {
 	}
 }
 
-// Where the test is told a directory, it leaves the transcripts there, scrubbed:
+// Where the test is given a directory, it leaves the transcripts there, scrubbed:
 // that is how testdata/corpus was made.
 func (l *live) record(name string) {
 	l.t.Helper()

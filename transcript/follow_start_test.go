@@ -109,7 +109,7 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is told of once, however often it is looked at.
+// A file that cannot be read is reported once, however often it is looked at.
 func TestFollowerDoesNotRepeatTrouble(t *testing.T) {
 	root := t.TempDir()
 	change(t, root, "mkdir f")

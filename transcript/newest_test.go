@@ -210,7 +210,7 @@ func TestBackwardLines(t *testing.T) {
 	}
 }
 
-// sparse is a file of x's with lines where it is told, without their memory.
+// sparse is a file of x's with lines at given places, without their memory.
 type sparse struct {
 	size  int64
 	lines map[int64]string

@@ -6,7 +6,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// fakeNotifier refuses watches when told to, and tells only what it is told to.
+// fakeNotifier refuses watches when told to, and tells only what it is instructed to.
 type fakeNotifier struct {
 	events chan fsnotify.Event
 	errs   chan error

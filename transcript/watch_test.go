@@ -86,7 +86,7 @@ func TestWatchOverflow(t *testing.T) {
 	wantNext(t, told, "c")
 }
 
-// The kernel grants no more watches: what it refuses is polled, which is told once, and
+// The kernel grants no more watches: what it refuses is polled, which is reported once, and
 // asked for again.
 func TestWatchLimit(t *testing.T) {
 	n := newFakeNotifier()
@@ -191,8 +191,8 @@ func TestWatchDescends(t *testing.T) {
 	}
 }
 
-// A directory that comes just before the one above it is watched, of which nobody
-// is told, is found all the same.
+// A directory that comes just before the one above it is watched, without a
+// notification, is found all the same.
 func TestWatchLooksAgain(t *testing.T) {
 	n := newFakeNotifier()
 	root := realDir(t)
@@ -218,7 +218,7 @@ func TestWatchLinks(t *testing.T) {
 	change(t, root, `append one/f "a\n"`)
 	wantNext(t, direct, "a")
 	wantNext(t, linked, "a")
-	for range 3 { // the kernel tells of each once, by one name
+	for range 3 { // the kernel reports each once, by one name
 		change(t, root, `append one/f "b\n"`)
 		wantNext(t, direct, "b")
 		wantNext(t, linked, "b")
@@ -236,7 +236,7 @@ func TestWatchLinks(t *testing.T) {
 	wantNext(t, linked, "c")
 }
 
-// A directory far above is moved away, which nobody is told of: the next look sees
+// A directory far above is moved away, without a notification: the next look sees
 // that another one stands there.
 func TestWatchOfTheWrongDirectory(t *testing.T) {
 	n := newFakeNotifier()

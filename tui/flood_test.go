@@ -36,7 +36,7 @@ func heaped() (stop func() uint64) {
 
 // TestFlood: agents write a hundred megabytes a second. A key is painted all the same, ahead
 // of nearly all else; there are no more paints than frames and keys; what waits has a bound;
-// what could not be kept is told; and memory is given back. Figures are logged: those of a
+// what could not be kept is reported; and memory is given back. Figures are logged: those of a
 // machine at rest are the benchmarks'.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
@@ -130,7 +130,7 @@ func waiting(m *mailbox) (events, bytes int) {
 }
 
 // TestMailboxIsBounded: what only narrates is left out where too much waits, in bytes
-// or in number, how much that was is told, and what a run decides is never left out.
+// or in number, how much that was is reported, and what a run decides is never left out.
 func TestMailboxIsBounded(t *testing.T) {
 	for _, size := range []int{0, 1 << 20} {
 		m := newMailbox()
@@ -162,7 +162,7 @@ func TestMailboxIsBounded(t *testing.T) {
 		}
 		if want := words.Count(sent-kept, "event") + " came faster"; kept == 0 || decided != sent/1000 ||
 			!strings.HasPrefix(notice, want) {
-			t.Errorf("%d kept, %d decisions, and %q is told, want %q", kept, decided, notice, want)
+			t.Errorf("%d kept, %d decisions, and %q is reported, want %q", kept, decided, notice, want)
 		}
 		if _, bytes := m.Waiting(); bytes != 0 {
 			t.Errorf("an empty mailbox counts %d bytes", bytes)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAQuestionIsHeard: a question that is asked while agents work and a permission request waits rings the bell, and
-// the title, the status line, the agents' lines and /inbox tell of both until they are answered.
+// the title, the status line, the agents' lines and /inbox report both until they are answered.
 func TestAQuestionIsHeard(t *testing.T) {
 	play(t, 100, 34, nil, func(s *scene) {
 		s.weave()

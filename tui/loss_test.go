@@ -98,7 +98,7 @@ func (m *mortal) WindowSize() (tcell.WindowSize, error) {
 	return tcell.WindowSize{Width: w, Height: h}, nil
 }
 
-// resize tells of another size, as the kernel does.
+// resize reports another size, as the kernel does.
 func (m *mortal) resize() {
 	m.mu.Lock()
 	f := m.resized
@@ -141,7 +141,7 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 		for range 2 {
 			synctest.Wait()
 			if e := screen.PostEvent(tcell.NewEventKey(tcell.KeyRune, 'l', tcell.ModNone)); e != nil {
-				break // nobody takes events any more
+				break // nothing takes events any more
 			}
 			time.Sleep(2 * frame)
 			tty.resize()

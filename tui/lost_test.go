@@ -49,7 +49,7 @@ func TestPastIsToldOnce(t *testing.T) {
 		s.Press("Esc", "g")
 		s.Settle()
 		if n := strings.Count(s.Text(), "Weave a cloak"); n != 1 {
-			t.Errorf("it is told %d times:\n%s", n, s.Text())
+			t.Errorf("it is reported %d times:\n%s", n, s.Text())
 		}
 	})
 }

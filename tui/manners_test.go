@@ -284,7 +284,7 @@ func TestResume(t *testing.T) {
 		s.Settle()
 		s.ExpectOrder("What was asked long ago", "The last word before the crash")
 		if n := strings.Count(s.Text(), "The last word"); n != 1 {
-			t.Errorf("it is told %d times", n)
+			t.Errorf("it is reported %d times", n)
 		}
 	})
 	// Also where nobody is logged in: what was said can be read, and the run says what it lacks.
@@ -391,7 +391,7 @@ func TestNobodyIsMoved(t *testing.T) {
 	})
 }
 
-// TestLogbook: every event is there, as a line or as it was told; a filter keeps what
+// TestLogbook: every event is there, as a line or as it was reported; a filter keeps what
 // it asks for, and what comes later.
 func TestLogbook(t *testing.T) {
 	play(t, 110, 30, nil, func(s *scene) {

@@ -67,7 +67,7 @@ func TestPermissionIsWidened(t *testing.T) {
 			}
 		})
 	}
-	// In a dialog that came by itself the first letters of a word give no lasting leave.
+	// In a dialog that came on its own the first letters of a word give no lasting leave.
 	for _, word := range []string{"what is that", "a loom is needed", "wait 1 2 3"} {
 		play(t, 90, 30, nil, func(s *scene) {
 			s.weave()
@@ -238,7 +238,7 @@ func TestDialogOverAResume(t *testing.T) {
 	}
 }
 
-// TestPagesAndDialogs: no dialog comes over a page by itself, and a page that is opened over
+// TestPagesAndDialogs: no dialog comes over a page on its own, and a page that is opened over
 // one hides it until it is left.
 func TestPagesAndDialogs(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {

@@ -167,7 +167,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPlanBySlash: one change is one command, upon the plan as it is.
+// TestPlanBySlash: one change is one command, on the plan as it is.
 func TestPlanBySlash(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -195,7 +195,7 @@ func TestPlanBySlash(t *testing.T) {
 	})
 }
 
-// TestOwnLists: what agents keep for themselves is told in a row, and whole on the plan.
+// TestOwnLists: what agents keep for themselves is reported in a row, and whole on the plan.
 func TestOwnLists(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

@@ -107,7 +107,7 @@ func TestPlayback(t *testing.T) {
 		s.Expect("Teach the loom")
 		s.ExpectNot("Orchestrator I")
 		if n := strings.Count(s.Text(), "Teach the loom"); n != 2 { // in the title, and said
-			t.Errorf("the task is told %d times:\n%s", n, s.Text())
+			t.Errorf("the task is reported %d times:\n%s", n, s.Text())
 		}
 		s.Press("F6")
 		s.Settle()

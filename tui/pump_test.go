@@ -38,7 +38,7 @@ func pumped(events int, each time.Duration) (frames []time.Time) {
 	return frames
 }
 
-// TestPumpKeepsUp: what is told at once, a run of many megabytes that is taken up, is
+// TestPumpKeepsUp: what is reported at once, a run of many megabytes that is taken up, is
 // taken over as fast as it goes, and not some of it with each frame.
 func TestPumpKeepsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -111,7 +111,7 @@ func TestWordIsSentMeanwhile(t *testing.T) {
 	})
 }
 
-// TestAnAgentInFocus: whoever looks at one agent writes to it, with every strength; it can
+// TestAnAgentInFocus: anyone who looks at one agent writes to it, with every strength; it can
 // be stopped and ended from there.
 func TestAnAgentInFocus(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {

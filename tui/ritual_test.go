@@ -83,7 +83,7 @@ func TestTitle(t *testing.T) {
 	})
 }
 
-// TestNoTitle: whoever begins with a task, or opens a run, is not kept from it.
+// TestNoTitle: anyone who begins with a task, or opens a run, is not kept from it.
 func TestNoTitle(t *testing.T) {
 	play(t, 100, 30, func(o *Options, _ *theatre) {
 		o.Ritual, o.Begin = Ritual{Title: true}, &Begin{Task: "Weave"}

@@ -31,7 +31,7 @@ func (c *colourless) Colors() int { panic("no colours") }
 
 func (c *colourless) Fini() { c.ended++; c.SimulationScreen.Fini() }
 
-// TestFaultBeforeTheFirstFrame: the terminal is given back also when a fault of ours comes
+// TestFaultBeforeTheFirstFrame: the terminal is given back also when a fault of arbiter comes
 // before anything was drawn.
 func TestFaultBeforeTheFirstFrame(t *testing.T) {
 	screen := &colourless{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}

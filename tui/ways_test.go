@@ -22,7 +22,7 @@ func (s *scene) trip(options ...string) {
 	})
 }
 
-// TestWaysOut: ways out are told above the input and taken by a key; they come by
+// TestWaysOut: ways out are reported above the input and taken by a key; they come by
 // themselves to nobody who writes, and go when the trouble does.
 func TestWaysOut(t *testing.T) {
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
@@ -80,7 +80,7 @@ func TestWaysOut(t *testing.T) {
 	})
 }
 
-// TestWaysOutside: what only a person can do outside of the run is told, not offered.
+// TestWaysOutside: what only a person can do outside of the run is reported, not offered.
 func TestWaysOutside(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

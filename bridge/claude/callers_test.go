@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestLiveToolCallOfASubagent: a subagent is offered our tools as whoever started it is,
+// TestLiveToolCallOfASubagent: a subagent is offered the same tools as its parent,
 // and a call of its own says that it is a subagent's.
 func TestLiveToolCallOfASubagent(t *testing.T) {
 	for _, judged := range []bool{false, true} {

@@ -95,7 +95,7 @@ func recordLines(t *testing.T, spec bridge.ClaudeSpec, lines []corpus.DailyLine)
 	}
 	for i, l := range lines {
 		if !slices.Contains(judged, l.Line) {
-			t.Errorf("the CLI refuses %q by itself", l.Line)
+			t.Errorf("the CLI refuses %q on its own", l.Line)
 		}
 		lines[i].Asks = slices.Contains(asked, l.Line)
 	}

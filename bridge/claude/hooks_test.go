@@ -49,7 +49,7 @@ func TestHooksNeverFail(t *testing.T) {
 }
 
 // TestHooksInOrder: a hook is answered by the reading that its frames made, and its
-// effects are told once.
+// effects are reported once.
 func TestHooksInOrder(t *testing.T) {
 	t.Parallel()
 	s := hooked(t, fakeGood)
@@ -181,7 +181,7 @@ out {"type":"system","subtype":"task_notification","tool_use_id":"t1","status":"
 	}
 }
 
-// TestHookEvents: what a hook did is an event, unless something else tells of it.
+// TestHookEvents: what a hook did is an event, unless something else reports it.
 func TestHookEvents(t *testing.T) {
 	r := hooks.Reading{Tokens: 172_000, Window: 200_000, Pct: 86}
 	for _, c := range []struct {

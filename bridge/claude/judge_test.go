@@ -26,7 +26,7 @@ const (
 	judgeAsks   = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"`
 )
 
-// TestJudgeAnswers: what is put before the client, and what the CLI is told; whatever
+// TestJudgeAnswers: what is put before the client, and what the CLI receives; whatever
 // cannot be read is a denial, and never an error.
 func TestJudgeAnswers(t *testing.T) {
 	t.Parallel()

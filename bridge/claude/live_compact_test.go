@@ -92,7 +92,7 @@ func TestLiveCompaction(t *testing.T) {
 			!strings.Contains(after, hooks.MarkReminder) || !strings.Contains(after, "REMEMBER-THE-PLAN") {
 			t.Error("the reminder is not in the request that follows the compaction")
 		}
-		// The levels count anew: what was told before is forgotten.
+		// The levels count anew: what was reported before is forgotten.
 		var levels []string
 		for _, w := range of[bridge.ContextWarning](s.host) {
 			levels = append(levels, w.Level)
@@ -137,7 +137,7 @@ func TestLivePromptTooLong(t *testing.T) {
 }
 
 // TestLiveResumeContext: a session that is taken up again says at once how full it is,
-// and what it was told before is not told again.
+// and what it received before is not sent again.
 func TestLiveResumeContext(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{tools: touch("a"), usage: share(167_000, 72)},

@@ -148,7 +148,7 @@ func (s *stageOf) disagreement(ctx context.Context) []string {
 	return nil
 }
 
-// TestLiveSubagentBooks: what a subagent has used and cost is told as it goes, and
+// TestLiveSubagentBooks: what a subagent has used and cost is reported as it goes, and
 // in the end the costs are all accounted for.
 func TestLiveSubagentBooks(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {

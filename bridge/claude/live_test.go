@@ -100,7 +100,7 @@ func TestLiveVerdict(t *testing.T) {
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 	s.cfg.Partial = true
 	s.launch()
-	turn := s.turn("decide") // the CLI asks again by itself
+	turn := s.turn("decide") // the CLI asks again on its own
 	if string(turn.Verdict) != `{"message":"so it is"}` || turn.Text != "" || turn.Outcome != bridge.TurnDone {
 		t.Errorf("turn: %+v", turn)
 	}

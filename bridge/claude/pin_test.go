@@ -55,7 +55,7 @@ func (s *stageOf) sibling() *stageOf {
 	return next.launch()
 }
 
-// TestProgramReplaced: a CLI that is another file than the one the run began with is told
+// TestProgramReplaced: a CLI that is another file than the one the run began with is reported
 // of, once, with versions and hashes; the run goes on.
 func TestProgramReplaced(t *testing.T) {
 	s := prepare(t, wrapped(t, "one"), nil).launch()
@@ -106,7 +106,7 @@ func TestSumIsRemembered(t *testing.T) {
 	}
 }
 
-// TestStartIsRecorded: how an agent was started is told, without values of its environment
+// TestStartIsRecorded: how an agent was started is reported, without values of its environment
 // and without what is too long to be read.
 func TestStartIsRecorded(t *testing.T) {
 	s := prepare(t, fakeSpec(t, fakeGood), map[string]string{"SOME_TOKEN": "tok-1234567890"})

@@ -54,7 +54,7 @@ func TestLiveSandbox(t *testing.T) {
 	s.turn("go")
 	if last := model.lastRequest(); strings.Contains(last, "PRIVATE") || !strings.Contains(last, "tried") ||
 		!strings.Contains(last, `"0\n`) {
-		t.Errorf("the model was told: %s", last)
+		t.Errorf("the model was notified: %s", last)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.dir, "here")); err != nil || string(text) != "in\n" {
 		t.Errorf("the workspace has %q, %v", text, err)

@@ -119,7 +119,7 @@ while [ ! -e daemon ]; do sleep 0.01; done; printf ready; while :; do sleep 1; d
 	}
 }
 
-// TestTerminalThatDoesNotRead: what is typed waits, and whoever types may give it up.
+// TestTerminalThatDoesNotRead: what is typed waits, and anyone who types may give it up.
 func TestTerminalThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	term, h, _ := atShell(t, `stty raw -echo; printf ready; sleep 60`)

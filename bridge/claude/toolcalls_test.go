@@ -148,7 +148,7 @@ func TestLiveToolCalls(t *testing.T) {
 	})
 }
 
-// TestToolCallsOfALostTurn: what was known when the process died is told, and a call
+// TestToolCallsOfALostTurn: what was known when the process died is reported, and a call
 // without a result is no failure.
 func TestToolCallsOfALostTurn(t *testing.T) {
 	t.Parallel()

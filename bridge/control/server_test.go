@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestRefusedWhateverItAsks: an agent's process gets one answer to every method, and the house is told.
+// TestRefusedWhateverItAsks: an agent's process gets one answer to every method, and the house is notified.
 func TestRefusedWhateverItAsks(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, stranger)
@@ -38,7 +38,7 @@ func TestRefusedWhateverItAsks(t *testing.T) {
 	}
 }
 
-// TestOnlyALook: who hangs up without a word has asked for nothing, and nobody is told of it.
+// TestOnlyALook: who hangs up without a word has asked for nothing, and nobody is notified of it.
 func TestOnlyALook(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, stranger)
@@ -140,7 +140,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestTheEndOfTheProgram reaches the client by itself.
+// TestTheEndOfTheProgram reaches the client on its own.
 func TestTheEndOfTheProgram(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, friend)

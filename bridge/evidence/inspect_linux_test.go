@@ -213,7 +213,7 @@ func TestSurveyIsBounded(t *testing.T) {
 	}
 }
 
-// A call that says more than is kept is ended, and what was kept is told.
+// A call that says more than is kept is ended, and what was kept is reported.
 func TestEndlessStatus(t *testing.T) {
 	b := newBench(t)
 	b.fake(`case "$*" in

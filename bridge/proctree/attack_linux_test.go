@@ -44,7 +44,7 @@ func TestAgentCannotKillItsSubreaper(t *testing.T) {
 	judged(t, isolated(t, again(os.Args[0], "attacked")))
 }
 
-// reuse has the kernel give a pid again, to a child and not to a thread of ours, which
+// reuse has the kernel give a pid again, to a child and not to a thread of this process, which
 // would keep it.
 func reuse() error {
 	if _, err := EnterNamespace(); err != nil {

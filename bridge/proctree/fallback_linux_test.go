@@ -72,7 +72,7 @@ func noProc([]string) {
 	}())
 }
 
-// TestFallsBack: where there is no namespace to be had, nothing fails.
+// TestFallsBack: where there is no namespace, nothing fails.
 func TestFallsBack(t *testing.T) {
 	t.Run("never", func(t *testing.T) {
 		cmd := again(os.Args[0], "fine")

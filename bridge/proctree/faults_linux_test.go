@@ -70,7 +70,7 @@ func flood(args []string) {
 // TestDeepTreeThatKeepsThePipes: who escapes by forking twice into a new session
 // is found, and output that is held open by others does not hold up the end.
 func TestDeepTreeThatKeepsThePipes(t *testing.T) {
-	for _, leader := range []string{"killed", "ended by itself"} {
+	for _, leader := range []string{"killed", "ended on its own"} {
 		t.Run(leader, func(t *testing.T) {
 			out, w, err := os.Pipe()
 			if err != nil {
@@ -155,7 +155,7 @@ func TestZombieFlood(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _ = ours.Wait(); ours.State().ExitCode() != 7 {
-			t.Fatalf("a child of ours: %v", ours.State())
+			t.Fatalf("a child of the test: %v", ours.State())
 		}
 		plain := exec.Command("/bin/sh", "-c", "exit 8")
 		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {

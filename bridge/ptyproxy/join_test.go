@@ -119,7 +119,7 @@ func TestJoinDeliversAll(t *testing.T) {
 	}
 }
 
-// TestJoinGone: a terminal that is closed is told.
+// TestJoinGone: a terminal that is closed is reported.
 func TestJoinGone(t *testing.T) {
 	l := proxyTo(t, "far away")
 	l.await("size 80x24")

@@ -103,7 +103,7 @@ func TestPlanting(t *testing.T) {
 	}
 }
 
-// TestPlaces that are no workspace for a sandbox: what runs by itself lies in them, or they
+// TestPlaces that are no workspace for a sandbox: what runs on its own lies in them, or they
 // lie in what is hidden.
 func TestPlaces(t *testing.T) {
 	w := newWorld(t)

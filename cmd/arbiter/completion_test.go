@@ -23,7 +23,7 @@ type typist struct {
 	t         *testing.T
 	dir, run  string
 	env       []string
-	completed *bufio.Reader // what the shell tells of its line
+	completed *bufio.Reader // what the shell reports about its line
 }
 
 func newTypist(t *testing.T) *typist {
@@ -57,7 +57,7 @@ func shell(t *testing.T, name string) string {
 	return path
 }
 
-// sit opens a shell in a terminal and has it load its completion. Ctrl+X P tells of the line.
+// sit opens a shell in a terminal and has it load its completion. Ctrl+X P reports the line.
 func (p *typist) sit(setup string, command ...string) *pty.Terminal {
 	p.t.Helper()
 	fifo := filepath.Join(p.dir, ".fifo")

@@ -405,7 +405,7 @@ func TestReplayDecisions(t *testing.T) {
 		}
 	}
 	if strings.Contains(out, "1 select") || strings.Contains(out, "\x1b") {
-		t.Errorf("what is the same is told, or escapes:\n%q", out)
+		t.Errorf("what is the same is reported, or escapes:\n%q", out)
 	}
 	if out, _ = r.arbiter(contract.ExitComplete, "replay", r.id, "--decisions", "--decider", "rules", "--only",
 		"1, 3"); !strings.Contains(out, "1 asked, 1 the same, 0 differ, 0 failed; 1 skipped") {

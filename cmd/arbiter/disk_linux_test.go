@@ -26,7 +26,7 @@ func (s *script) limitFiles(size uint64) {
 	}
 }
 
-// logged waits until the run's event log holds a text: what was told before it is on disk then.
+// logged waits until the run's event log holds a text: what was reported before it is on disk then.
 func (s *script) logged(text string) {
 	s.t.Helper()
 	log := filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), eventlog.Name)
@@ -82,7 +82,7 @@ func (s *script) journalFails(notices int) (plan string, waited bool) {
 }
 
 // TestJournalCannotBeWritten: nothing is accepted that could be lost; what is said
-// meanwhile is refused, visibly; when there is room again the run goes on by itself.
+// meanwhile is refused, visibly; when there is room again the run goes on on its own.
 func TestJournalCannotBeWritten(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	s.logged(await[contract.Question](s, "a question", nil).Text) // else writing that fails, and the plan comes late

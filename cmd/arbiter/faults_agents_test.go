@@ -14,7 +14,7 @@ import (
 )
 
 // TestAgentDies: whatever ends an agent's process in mid-turn, another one takes its
-// session up, is told, and the work completes; the event names how it ended.
+// session up, is notified, and the work completes; the event names how it ended.
 func TestAgentDies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, fault, reason string }{
@@ -208,7 +208,7 @@ echo tried`
 			}
 			s.gone()
 			if s.cmd.ProcessState.Exited() {
-				t.Fatalf("arbiter ended by itself: %v\n%s", s.cmd.ProcessState, s.dump())
+				t.Fatalf("arbiter ended on its own: %v\n%s", s.cmd.ProcessState, s.dump())
 			}
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
@@ -313,7 +313,7 @@ const untilLetGo = "until test -e let-go; do sleep 0.1; done"
 
 func (s *script) letGo() { write(s.t, "", collect[contract.Session](s)[0].CWD, "let-go") }
 
-// TestCrashLoopOfAnOrchestrator: the Arbiter is told, and goes on without it.
+// TestCrashLoopOfAnOrchestrator: the Arbiter is notified, and goes on without it.
 func TestCrashLoopOfAnOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "die-mid-turn"})

@@ -64,10 +64,10 @@ func TestPanic(t *testing.T) {
 				}
 			}
 			if strings.Contains(text, secret) || strings.Contains(s.stderr.String(), secret) {
-				t.Error("the key is told")
+				t.Error("the key is shown")
 			}
 			if !strings.Contains(s.stderr.String(), reports[0]) {
-				t.Errorf("nobody is told of the report: %s", s.stderr.String())
+				t.Errorf("the report is not mentioned: %s", s.stderr.String())
 			}
 			s.cmd.Env = append(s.cmd.Env, "ARBITER_CRASH_AT=")
 			s.cmd.Path = ""
@@ -129,7 +129,7 @@ func TestResumeWhileTheOldBridgeLives(t *testing.T) {
 // there is nothing to take up.
 func TestInterruptedAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	const first, second = 8, 5 // lines that come by themselves
+	const first, second = 8, 5 // lines that come on their own
 	for lines := range first {
 		t.Run(fmt.Sprintf("first life, %d lines", lines), func(t *testing.T) {
 			t.Parallel()

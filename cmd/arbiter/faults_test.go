@@ -182,7 +182,7 @@ func TestCLIFaults(t *testing.T) {
 }
 
 // TestCLIKilledInMidTurn kills the real process (and the stand-in's) while a tool
-// runs: another one takes the session up, is told, and brings the work to its end.
+// runs: another one takes the session up, is notified, and brings the work to its end.
 func TestCLIKilledInMidTurn(t *testing.T) {
 	path := scenarioFile(t, `name: killed
 title: Cut
@@ -244,7 +244,7 @@ func awaitFile(t *testing.T, path string) {
 }
 
 // restartedOnce checks that an agent's process was started again, once, on its own
-// session, and that it was told.
+// session, and that it was reported.
 func (s *script) restartedOnce(agent string) {
 	s.t.Helper()
 	var spawns []contract.Spawn

@@ -137,7 +137,7 @@ func beginsWith(t *testing.T, actor string, before, now requestBody) {
 
 var (
 	delimiterInText = regexp.MustCompile(`⟦([0-9a-z]{8,}) \|`)
-	// ofTheCLI is what it adds to texts of ours, and says itself of an outcome.
+	// ofTheCLI is what it adds to texts of arbiter, and says itself of an outcome.
 	ofTheCLI = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>\n?`)
 )
 

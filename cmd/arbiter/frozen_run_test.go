@@ -374,7 +374,7 @@ func (f *freezer) audit(t *testing.T, raw string) string {
 			delete(v, name)
 		}
 		if detail, ok := v["detail"].(map[string]any); ok {
-			delete(detail, "claude_sha256") // it is told where it was computed in time
+			delete(detail, "claude_sha256") // it is reported where it was computed in time
 		}
 		lines = append(lines, sentLater.ReplaceAllString(f.encoded(t, v, ""), `$1"orch-2"$2"SESSION-orch-2-1"$3`))
 	}

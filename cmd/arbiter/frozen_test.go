@@ -38,7 +38,7 @@ func frozen(t *testing.T, name, got string) {
 	}
 }
 
-// builtProgram runs the built program where it finds nothing of ours, and returns its stdout.
+// builtProgram runs the built program where it finds nothing of arbiter, and returns its stdout.
 func builtProgram(t *testing.T, home string, args ...string) string {
 	t.Helper()
 	var stderr strings.Builder

@@ -52,7 +52,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 	}
 	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json",
 		"--claude", claude, "--task", "Weave")
-	for range 3 { // as a shell leaves them that was told so
+	for range 3 { // as a shell with that option leaves them
 		f, err := os.Open(secret)
 		if err != nil {
 			t.Fatal(err)

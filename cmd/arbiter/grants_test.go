@@ -13,7 +13,7 @@ import (
 )
 
 // TestGrantsAreListedAndTakenBack: what was always allowed in a workspace is seen there, and only there; it goes by
-// number or rule, all or nothing; what cannot be believed is told with a code of its own.
+// number or rule, all or nothing; what cannot be believed is reported with a code of its own.
 func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
 	store, err := grants.Open(state, work)
@@ -100,7 +100,8 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	}
 }
 
-// TestRulesForNobody: a rule whose tool nobody knows is told of, and what is given empty is not taken for the default.
+// TestRulesForNobody: a rule for an unknown tool is reported, and what is given empty is not taken for the
+// default.
 func TestRulesForNobody(t *testing.T) {
 	try := func(want contract.Exit, says string, args ...string) {
 		t.Helper()

@@ -216,7 +216,7 @@ func TestHaltKey(t *testing.T) {
 }
 
 // TestAgentsHaveNoSay: what an Orchestrator's shell tries, with or without its environment, is refused, and the
-// human is told of it once.
+// human is notified of it once.
 func TestAgentsHaveNoSay(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)

@@ -63,7 +63,7 @@ func TestResumesAsPrinted(t *testing.T) {
 	}
 }
 
-// TestStateIsNamedWhereNeeded: a line names the state directory where whoever types it would
+// TestStateIsNamedWhereNeeded: a line names the state directory where anyone who types it would
 // be led to another, or to none. The configuration leads arbiter itself, and no command.
 func TestStateIsNamedWhereNeeded(t *testing.T) {
 	home := t.TempDir()

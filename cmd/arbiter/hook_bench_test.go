@@ -33,7 +33,7 @@ func BenchmarkHook(b *testing.B) {
 	b.Setenv(hooksocket.TokenEnv, token) // those who ask descend from us, as an agent's do
 	var generation atomic.Int64
 	server, err := hooksocket.Serve(dir, hooksocket.Service{
-		Agent: func(string) (hooksocket.Agent, bool) { // a new one each time, so that it is told
+		Agent: func(string) (hooksocket.Agent, bool) { // a new one each time, so that it is reported
 			return hooksocket.Agent{
 				AgentRef: bridge.AgentRef{ID: "orch-1", Generation: int(generation.Add(1))}, Session: session,
 				Window: 200_000, Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,

@@ -48,7 +48,7 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	agent := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(),
 		Window: 200_000, Policy: policy}
 	told := make(chan hooks.Effect, 100)
-	// The session is a descendant of ours, as one in a terminal of the run: its hooks show
+	// The session is a descendant of arbiter, as one in a terminal of the run: its hooks show
 	// the token that they have from the CLI's environment.
 	token := rand.Text()
 	server, err := hooksocket.Serve(shortDir(t), hooksocket.Service{
@@ -180,7 +180,7 @@ const compacting = `
       - {say: It is done., usage: {context: 21000}}
 `
 
-// TestTerminalIsNotCompacted: the compaction is held back, and the model is told so
+// TestTerminalIsNotCompacted: the compaction is held back, and the model is notified
 // with its next call.
 func TestTerminalIsNotCompacted(t *testing.T) {
 	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 99, Critical: 99.5, KeepContext: true},
@@ -200,7 +200,7 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 	}
 }
 
-// TestTerminalIsReminded: a compaction that happens is told once, and the reminder
+// TestTerminalIsReminded: a compaction that happens is reported once, and the reminder
 // comes with the very next request.
 func TestTerminalIsReminded(t *testing.T) {
 	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,

@@ -67,7 +67,7 @@ func (e endless) Read([]byte) (int, error) {
 
 type panicking struct{}
 
-func (panicking) Read([]byte) (int, error) { panic("a reader of ours") }
+func (panicking) Read([]byte) (int, error) { panic("a broken reader") }
 
 type failing struct{}
 
@@ -88,22 +88,22 @@ func TestHookFailsSafe(t *testing.T) {
 		stdin  io.Reader
 		reason string // on stderr with --debug; "" = none
 	}{
-		"no socket":         {nil, event(), "no socket"},
-		"nothing there":     {[]string{"--socket", "/nowhere/s"}, event(), "no such file"},
-		"no value":          {[]string{"--socket"}, event(), "no socket"},
-		"refused":           {[]string{"--socket", refusing}, event(), "refused"},
-		"mute":              {[]string{"--socket=" + answering(t, mute)}, event(), "arbiter hook:"},
-		"stdin never ends":  {[]string{"--socket", saying(t, "{}")}, endless{quit}, "no answer within 2s"},
-		"stdin torn":        {[]string{"--socket", saying(t, "{}")}, failing{}, "torn"},
-		"stdin too large":   {[]string{"--socket", saying(t, "{}")}, io.LimitReader(zeroes{}, 16<<20+1), "larger than"},
-		"stdin is no event": {[]string{"--socket", saying(t, "{}")}, strings.NewReader("x"), "read hook event"},
-		"a panic of ours":   {[]string{"--socket", saying(t, "{}")}, panicking{}, "a fault of arbiter"},
-		"cut at once":       {[]string{"--socket", answering(t, func(net.Conn) {})}, event(), "arbiter"},
-		"answer is empty":   {[]string{"--socket", saying(t, "")}, event(), "no JSON object"},
-		"answer is prose":   {[]string{"--socket", saying(t, "Speak, mortal.")}, event(), "no JSON object"},
-		"answer is null":    {[]string{"--socket", saying(t, "null")}, event(), "no JSON object"},
-		"answer is a list":  {[]string{"--socket", saying(t, "[]")}, event(), "no JSON object"},
-		"answer is cut":     {[]string{"--socket", saying(t, `{"decision":"blo`)}, event(), "no JSON object"},
+		"no socket":          {nil, event(), "no socket"},
+		"nothing there":      {[]string{"--socket", "/nowhere/s"}, event(), "no such file"},
+		"no value":           {[]string{"--socket"}, event(), "no socket"},
+		"refused":            {[]string{"--socket", refusing}, event(), "refused"},
+		"mute":               {[]string{"--socket=" + answering(t, mute)}, event(), "arbiter hook:"},
+		"stdin never ends":   {[]string{"--socket", saying(t, "{}")}, endless{quit}, "no answer within 2s"},
+		"stdin torn":         {[]string{"--socket", saying(t, "{}")}, failing{}, "torn"},
+		"stdin too large":    {[]string{"--socket", saying(t, "{}")}, io.LimitReader(zeroes{}, 16<<20+1), "larger than"},
+		"stdin is no event":  {[]string{"--socket", saying(t, "{}")}, strings.NewReader("x"), "read hook event"},
+		"a panic of arbiter": {[]string{"--socket", saying(t, "{}")}, panicking{}, "a fault of arbiter"},
+		"cut at once":        {[]string{"--socket", answering(t, func(net.Conn) {})}, event(), "arbiter"},
+		"answer is empty":    {[]string{"--socket", saying(t, "")}, event(), "no JSON object"},
+		"answer is prose":    {[]string{"--socket", saying(t, "Speak, mortal.")}, event(), "no JSON object"},
+		"answer is null":     {[]string{"--socket", saying(t, "null")}, event(), "no JSON object"},
+		"answer is a list":   {[]string{"--socket", saying(t, "[]")}, event(), "no JSON object"},
+		"answer is cut":      {[]string{"--socket", saying(t, `{"decision":"blo`)}, event(), "no JSON object"},
 		"answer too large": {[]string{"--socket", saying(t, `{"a":"`+strings.Repeat("x", 256<<10)+`"}`)}, event(),
 			"larger than"},
 		"nothing to say": {[]string{"--socket", saying(t, "{}\n"), "--what-is-this", "x"}, event(), ""},

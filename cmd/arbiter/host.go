@@ -96,7 +96,7 @@ func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*sess
 		c.askInRun()
 	}
 	if c.Resume {
-		c.Rehearse, c.Options.Rehearsal = false, false // the run knows by itself
+		c.Rehearse, c.Options.Rehearsal = false, false // the run has its own setting
 	}
 	p, err := startHost(ctx, c)
 	if err != nil {

@@ -115,7 +115,7 @@ func (f *fileList) under(ctx context.Context, place string) []string {
 	return list
 }
 
-// inside is a path of the workspace, or one that names its place by itself.
+// inside is a path of the workspace, or one that names its place on its own.
 func (h *host) inside(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {

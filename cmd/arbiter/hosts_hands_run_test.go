@@ -67,7 +67,7 @@ func (w *farHand) elsewhere() map[int]string {
 
 // TestAttachOnAHost: a person takes the session of an Orchestrator on another host into a terminal here, speaks with
 // it, and gives it back; a second terminal is refused meanwhile. The Orchestrator knows what was said, and the Arbiter
-// is told.
+// is reported.
 func TestAttachOnAHost(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func TestSettingsAreTold(t *testing.T) {
 		"debug": {"false", ""}, "quiet-after": {"5m0s", ""},
 	} {
 		if s := h.settingNow(t, name); s.Value != want[0] || s.Source != want[1] || s.About == "" || s.When == "" {
-			t.Errorf("%s is told as %+v, want %q", name, s, want)
+			t.Errorf("%s is reported as %+v, want %q", name, s, want)
 		}
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// TestShellLeavesNothing: what a line has started ends with it, whether it ends by itself or is stopped.
+// TestShellLeavesNothing: what a line has started ends with it, whether it ends on its own or is stopped.
 func TestShellLeavesNothing(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	for name, line := range map[string]string{
-		"by itself": `sleep 600 & echo $! ; (setsid sleep 600 & echo $!)`,
-		"stopped":   `trap '' TERM; sleep 600 & echo $! ; (setsid sleep 600 & echo $!); wait`,
+		"on its own": `sleep 600 & echo $! ; (setsid sleep 600 & echo $!)`,
+		"stopped":    `trap '' TERM; sleep 600 & echo $! ; (setsid sleep 600 & echo $!); wait`,
 	} {
 		out := &lockedBuffer{wrote: make(chan struct{}, 1)}
 		ctx, cancel := context.WithCancel(t.Context())

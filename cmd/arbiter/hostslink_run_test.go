@@ -83,7 +83,7 @@ var linkSteps = []linkStep{
 // linkFault is a way in which a link breaks.
 type linkFault struct {
 	name string
-	end  bool // the host has an end command, so that nobody waits for its lease
+	end  bool // the host has an end command, so that nothing waits for its lease
 	do   func(h *linkedHost) func(link int)
 }
 

@@ -87,7 +87,7 @@ func TestNotLoggedIn(t *testing.T) {
 }
 
 // TestBridgeFromOutside drives `arbiter bridge` as a program in any language would:
-// lines written and lines read, no client of ours.
+// lines written and lines read, no client of arbiter.
 func TestBridgeFromOutside(t *testing.T) {
 	script, err := rehearsal.Parse("outside.yaml", []byte(`name: outside
 title: From outside

@@ -149,7 +149,7 @@ func TestChoicesAreTaken(t *testing.T) {
 func TestManualPage(t *testing.T) {
 	page := printed(t, "man")
 	if i := strings.IndexFunc(page, func(r rune) bool { return r >= utf8.RuneSelf }); i >= 0 {
-		t.Errorf("not ASCII, which groff by itself needs: %.40q", page[i:])
+		t.Errorf("not ASCII, which groff needs: %.40q", page[i:])
 	}
 	plain := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`, `\fB`, "",
 		`\fR`, "").Replace(page)

@@ -94,7 +94,7 @@ func resultAs[T any](t *testing.T, r *mcp.CallToolResult) (v T) {
 }
 
 // waitsFor calls wait until something of a kind waits, or the run has that status. It checks that the news come in
-// order and once: what was told is kept in all.
+// order and once: what was reported is kept in all.
 func (u *toolUser) waitsFor(v mcpserver.View, kind string, all *[]string) mcpserver.View {
 	u.t.Helper()
 	for range 100 {
@@ -113,7 +113,7 @@ func (u *toolUser) waitsFor(v mcpserver.View, kind string, all *[]string) mcpser
 }
 
 // TestMCP: a client starts a run, waits, answers its question, and does not answer its permission request. Its server
-// is killed, and the run's host: another server goes on at the same cursor, and the run is resumed. Nothing is told
+// is killed, and the run's host: another server goes on at the same cursor, and the run is resumed. Nothing is reported
 // twice, and nothing is left out.
 func TestMCP(t *testing.T) {
 	for _, who := range players(t) {

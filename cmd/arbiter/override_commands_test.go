@@ -330,7 +330,7 @@ func TestWaysOutOfAFailure(t *testing.T) {
 			// The second try soon is the end of the run.
 			told := s.together(contract.Choose{Option: "retry"}, contract.Choose{Option: "retry"})
 			if !told[0].ok || told[1].ok {
-				t.Errorf("two choices are told %+v", told)
+				t.Errorf("two choices are reported as %+v", told)
 			}
 			s.holds("the first", told[0].message, []string{"orch-2"})
 			s.holds("the second", told[1].message, []string{"offered: none"})

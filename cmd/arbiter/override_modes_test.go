@@ -19,7 +19,7 @@ import (
 const clerk = "---\nname: clerk\ndescription: to keep the books\ntools: Read, Bash(git *)\nmodel: " +
 	"claude-opus-5-5\neffort: low\n---\nKeep the books.\n"
 
-// bounded is the play of a clerk and a reviewer who try what they may not, by themselves
+// bounded is the play of a clerk and a reviewer who try what they may not, on their own
 // and by a subagent.
 const bounded = `name: bounded
 title: What they may not
@@ -180,7 +180,7 @@ func TestModesOfAWorkspace(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAMode: whoever reaches one is told to hand off, and another goes on.
+// TestLimitsOfAMode: anyone who reaches one is told to hand off, and another goes on.
 func TestLimitsOfAMode(t *testing.T) {
 	t.Parallel()
 	const limited = `name: limited

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// broken is a play that stays in each state for as long as whoever is there ponders
+// broken is a play that stays in each state for as long as an answer takes
 // (PONDER-state in its text), and goes through all of them.
 const broken = `name: broken
 title: Broken off

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestQuietCommand: a command that prints nothing is told of while it runs, and runs to its end.
+// TestQuietCommand: a command that prints nothing is reported while it runs, and runs to its end.
 func TestQuietCommand(t *testing.T) {
 	wirecase.Long(t) // the supervisor's TestQuiet, and TestSilentAgent, show it faster
 	for _, who := range players(t) {

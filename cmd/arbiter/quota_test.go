@@ -33,8 +33,8 @@ actors:
           anthropic-ratelimit-unified-representative-claim: five_hour}
 `
 
-// TestQuotaOfALogin: what the API tells of a window comes as an event, nothing is sent past the reserve, and the run
-// goes on at the human's word. An API key has no windows: here is a login, of the scripted API.
+// TestQuotaOfALogin: what the API reports about a window comes as an event, nothing is sent past the reserve, and the
+// run goes on at the human's word. An API key has no windows: here is a login, of the scripted API.
 func TestQuotaOfALogin(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // overwriting is a play in which one agent proves its work and another breaks it. The
-// Arbiter has it put right when it is told that the check does not hold any more.
+// Arbiter has it put right when it is notified that the check does not hold any more.
 const overwriting = `
 name: overwriting
 title: Two at one loom
@@ -89,7 +89,7 @@ func TestWhatWasProvedIsProvedAgain(t *testing.T) {
 			}
 			told := func(n contract.Notice) bool { return strings.Contains(n.Text, "orch-1: `cat cloth.txt`") }
 			if !slices.ContainsFunc(collect[contract.Notice](s), told) {
-				t.Errorf("nobody is told what no longer holds\n%s", s.dump())
+				t.Errorf("no message says what no longer holds\n%s", s.dump())
 			}
 			s.replaysExactly()
 		})
@@ -120,7 +120,7 @@ func TestWhoChangedTheFilesOfABrokenCheck(t *testing.T) {
 				const named = "orch-2 was the last to change its files (cloth.txt)"
 				told := func(n contract.Notice) bool { return strings.Contains(n.Text, named) }
 				if !slices.ContainsFunc(collect[contract.Notice](s), told) {
-					t.Errorf("nobody is told who changed the file last\n%s", s.dump())
+					t.Errorf("no message says who changed the file last\n%s", s.dump())
 				}
 				asked := slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
 					return r.Actor == "arbiter" && strings.Contains(string(r.Messages), named)

@@ -56,7 +56,7 @@ actors:
 				return ok
 			})
 			if spoken < 0 || open < spoken {
-				t.Errorf("it is told as open (line %d) before anybody asks again (line %d)", open, spoken)
+				t.Errorf("it is reported as open (line %d) before anybody asks again (line %d)", open, spoken)
 			}
 			if list := collect[contract.PermissionRequest](n); len(list) != 1 {
 				t.Errorf("asked %d times in the second life: %+v", len(list), list)

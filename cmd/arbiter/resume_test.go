@@ -41,7 +41,7 @@ func (s *script) output(want int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// gone waits for the end, whatever it is. One that does not come is told with what each
+// gone waits for the end, whatever it is. One that does not come is reported with what each
 // goroutine was at.
 func (s *script) gone() {
 	s.t.Helper()
@@ -304,7 +304,7 @@ func TestBothKilledAtWork(t *testing.T) {
 	}
 }
 
-// TestOneAtATime: a run and a directory belong to one arbiter; a second is told whose.
+// TestOneAtATime: a run and a directory belong to one arbiter; a second learns whose.
 func TestOneAtATime(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)

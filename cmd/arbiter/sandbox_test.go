@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// needSandbox skips where there is none to be had.
+// needSandbox skips where there is none.
 func needSandbox(t *testing.T) {
 	t.Helper()
 	path, err := sandbox.Find()

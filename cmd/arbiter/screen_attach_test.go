@@ -69,7 +69,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 				}
 			}
 			if !strings.Contains(told, "1 message typed") || !strings.Contains(told, "sesame") {
-				t.Errorf("the Arbiter was told:\n%s", told)
+				t.Errorf("the Arbiter was notified:\n%s", told)
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 	}
 }
 
-// TestAttachmentSaysWhyItFailed: a Claude Code that ends at once has told why, and so is whoever attached, on the
+// TestAttachmentSaysWhyItFailed: a Claude Code that ends at once has told why, and so is anyone who attached, on the
 // screen and in another terminal.
 func TestAttachmentSaysWhyItFailed(t *testing.T) {
 	t.Parallel()

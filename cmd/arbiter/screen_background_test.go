@@ -14,7 +14,7 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 	t.Parallel()
 	// The answer comes when it comes; until then the title is as on a dark background.
 	title := func(set string, fits func(pty.Color) bool) pty.Color {
-		// Whoever starts arbiter here paints the terminal's background first.
+		// Anyone who starts arbiter here paints the terminal's background first.
 		script := filepath.Join(t.TempDir(), "start")
 		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"),
 			0o700); err != nil {

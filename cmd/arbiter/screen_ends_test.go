@@ -154,7 +154,7 @@ func signalled(t *testing.T, state, run string) []input.Signal {
 	return list
 }
 
-// TestImpatience: whoever asks again while the end takes its time is heard. The
+// TestImpatience: anyone who asks again while the end takes its time is heard. The
 // terminal is restored whatever they do.
 func TestImpatience(t *testing.T) {
 	for name, ask := range map[string]func(p *pane){
@@ -304,8 +304,8 @@ func TestScreenHangs(t *testing.T) {
 	h.restored(p)
 }
 
-// TestNothingToDrive: without claude the first screen says so. Whoever leaves it without
-// having begun anything has an environment to mend, and a script is told so, too.
+// TestNothingToDrive: without claude the first screen says so. Anyone who leaves it without
+// having begun anything has an environment to mend, and a script gets the same message.
 func TestNothingToDrive(t *testing.T) {
 	bin := t.TempDir()
 	self, err := exec.LookPath("arbiter")

@@ -195,7 +195,7 @@ esac
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestLoggedOut: whoever leaves without having logged in has begun nothing.
+// TestLoggedOut: anyone who leaves without having logged in has begun nothing.
 func TestLoggedOut(t *testing.T) {
 	t.Parallel()
 	h := settle(t, player{})

@@ -126,7 +126,7 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 			h := settle(t, players(t)[0])
 			// It is stopped and continued with arbiter, outlives the signals, and tells the exit code. Bash
 			// ends a job that it takes for stopped with TERM, too: also right after it has continued it by
-			// HUP and CONT, unless it was told so meanwhile.
+			// HUP and CONT, unless it was reported so meanwhile.
 			code := filepath.Join(h.home, "code")
 			witness := program(t, "witness", fmt.Sprintf("trap : TERM\n[ -n \"$UNTOLD\" ] || trap : HUP\n"+
 				"arbiter --on-hangup stop \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))

@@ -188,7 +188,7 @@ func (h *abode) restored(p *pane) {
 	}
 }
 
-// armed waits for a dialog that came by itself until its choices can be taken: then
+// armed waits for a dialog that came on its own until its choices can be taken: then
 // their keys are lit.
 func (p *pane) armed(choice string) {
 	p.t.Helper()
@@ -219,7 +219,7 @@ func (p *pane) finish() {
 
 // TestScreenFromTheFirstWordToTheEnd: a person speaks, answers the Arbiter, gives leave
 // by a key, looks at an agent and at the logbook, and leaves. What was played is what a
-// script is told of the same play.
+// script is notified of the same play.
 func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
 	for _, who := range players(t) {

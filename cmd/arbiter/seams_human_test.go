@@ -12,7 +12,7 @@ import (
 )
 
 // asking: one Orchestrator asks what the human has kept for themselves, while two others work.
-// The question is told as one, and is open until the human answers, although the others are
+// The question is reported as one, and is open until the human answers, although the others are
 // done by then and the Arbiter has ruled on what they did.
 var asking = seamPlay{
 	name: "a question to the human while two work",

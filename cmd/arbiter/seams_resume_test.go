@@ -18,7 +18,7 @@ import (
 // with a life it can do with the next one.
 type moment struct {
 	name, work string // the Orchestrator's steps, as YAML
-	again      string // what it does when it is told that nobody refused it anything
+	again      string // what it does when it is notified that nobody refused it anything
 	args       []string
 	begin      func(h *dwelling, s *script) // until there
 	end        func(h *dwelling, s *script) // from there, in the life that lives then
@@ -167,7 +167,7 @@ var moments = []moment{
 			h.touch("go")
 		},
 		end: func(_ *dwelling, s *script) {
-			s.send(contract.Choose{Option: "without"}) // another life goes on without by itself
+			s.send(contract.Choose{Option: "without"}) // another life goes on without on its own
 		},
 	},
 }

@@ -58,7 +58,7 @@ func TestSeams(t *testing.T) {
 			})
 			for of, other := range tales {
 				if diff := cmp.Diff(tales["stand-in by json"].told(), other.told()); diff != "" {
-					t.Errorf("with %s another tale is told:\n%s", of, diff)
+					t.Errorf("with %s the story differs:\n%s", of, diff)
 				}
 			}
 		})

@@ -13,7 +13,7 @@ import (
 )
 
 // spenders is a play in which four Orchestrators wait for a file, after a call of the model that is worth a dollar or
-// so. Then each tells of progress again and again, which costs as much.
+// so. Then each reports progress again and again, which costs as much.
 const spenders = `name: spenders
 title: Four at work
 allow: ["Bash(*)"]

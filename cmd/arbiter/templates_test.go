@@ -46,7 +46,7 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 	}
 }
 
-// TestTemplatesThatCannotBeUsed are told before anything starts, with file and line.
+// TestTemplatesThatCannotBeUsed are reported before anything starts, with file and line.
 func TestTemplatesThatCannotBeUsed(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -15,7 +15,7 @@ import (
 func TestUsage(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's tests hold what the real CLI tells of models
+			who.long(t) // the driver's tests hold what the real CLI reports about models
 			t.Parallel()
 			s, _ := hiredIn(t, who, spin("echo spun"), t.TempDir(), "--model", "claude-sonnet-4-5", "--allow",
 				"Bash(*)", "--task", "Spin")

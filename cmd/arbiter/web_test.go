@@ -78,7 +78,7 @@ func TestWebPage(t *testing.T) {
 			web.ends(contract.ExitInterrupted)
 			token := link[strings.LastIndex(link, "=")+1:]
 			if strings.Contains(web.errs.String()+fmt.Sprint(web.cmd.Args), token) {
-				t.Errorf("the token is told elsewhere: %s", web.errs.String())
+				t.Errorf("the token is reported elsewhere: %s", web.errs.String())
 			}
 			awaitGone(t, run)
 			if status := h.output("sessions", "ls", "--json"); !strings.Contains(status, `"complete"`) {

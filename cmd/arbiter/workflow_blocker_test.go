@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// blocker are actors of a reviewer that finds a blocker, of a developer that is told of it,
+// blocker are actors of a reviewer that finds a blocker, of a developer that is notified of it,
 // and of a model that decides by what it is shown: it completes where it sees nothing open.
 const blocker = `
   - name: finder

@@ -26,7 +26,7 @@ func taskRulings(sources ...string) []string {
 // billed checks that what was spent is the sum of the turns and of the decisions.
 func (s *script) billed(r contract.Result) {
 	s.t.Helper()
-	sum, rounded := 0.0, 1.0 // each amount is told with six decimals
+	sum, rounded := 0.0, 1.0 // each amount is reported with six decimals
 	for _, turn := range collect[contract.Turn](s) {
 		sum += turn.CostUSD
 		rounded++

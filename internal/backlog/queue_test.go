@@ -43,7 +43,7 @@ func TestLargeItem(t *testing.T) {
 	}
 }
 
-// TestTakeSome: items come in order, in batches; what was left out is told once, with the last.
+// TestTakeSome: items come in order, in batches; what was left out is reported once, with the last.
 func TestTakeSome(t *testing.T) {
 	q := New[int]()
 	for i := range 7 {

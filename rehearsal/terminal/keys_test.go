@@ -35,7 +35,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentDependsOnModes: a paste has brackets and the mouse is told of only if
+// TestWhatIsSentDependsOnModes: a paste has brackets and the mouse is reported only if
 // the program asked.
 func TestWhatIsSentDependsOnModes(t *testing.T) {
 	term, ctx := start(t, Size{Columns: 60, Rows: 10}, "show")

@@ -61,7 +61,7 @@ func play(part string) int {
 		return strings.TrimSpace(s)
 	}
 	switch part {
-	case "show": // what it is told to, Go's escapes understood, until "end"
+	case "show": // prints its text, Go's escapes understood, until "end"
 		fmt.Print("ready\r\n")
 		for {
 			var text string

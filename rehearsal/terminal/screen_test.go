@@ -114,7 +114,7 @@ func FuzzEmulator(f *testing.F) {
 		e := newEmulator(size)
 		go drain(e)
 		defer e.close()
-		_ = e.write(output) // a failure is told, and the screen is still there
+		_ = e.write(output) // a failure is reported, and the screen is still there
 		e.resize(Size{int(rows % 30), int(columns % 10)})
 		_ = e.write(output)
 		s := e.screen()

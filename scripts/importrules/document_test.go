@@ -116,7 +116,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		}
 	}
 	if len(places) < 120 {
-		t.Errorf("%d places of functions are told", len(places))
+		t.Errorf("%d places of functions are reported", len(places))
 	}
 	for _, p := range places {
 		if _, name, ok := strings.Cut("."+p.name, "."); ok && !files[p.file][name[strings.LastIndex(name, ".")+1:]] {

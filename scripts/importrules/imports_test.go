@@ -230,7 +230,7 @@ var forbidden = []rule{
 	{from: "./cmd/arbiter/internal/telemetry", to: []string{"./bridge/...", "./supervisor", "os"}, direct: true,
 		why: "spans are made of what a run tells, and of nothing else"},
 	{from: "./cmd/arbiter/internal/webpage", to: []string{"./supervisor", "./supervisor/runloop", "os"}, direct: true,
-		why: "a page is a client of the control socket: what it shows is told, and what it does is asked for"},
+		why: "a page is a client of the control socket: what it shows comes as events, and what it does is asked for"},
 	{from: "./cmd/arbiter/internal/scratch", to: []string{module + "/...", "log/slog", "net"}, direct: true,
 		why: "a leaf: directories, and whose they are"},
 	{from: "./cmd/arbiter/internal/mcpserver", direct: true,

@@ -7,7 +7,7 @@ import (
 )
 
 // networks are the only places that may know of a network, and why. All else speaks to pipes,
-// terminals and sockets of this machine: unasked, arbiter tells nobody of a run, looks for no newer
+// terminals and sockets of this machine: unasked, arbiter notifies no one of a run, looks for no newer
 // version, and listens for nobody.
 var networks = map[string]string{
 	"supervisor/decider/modelapi/":    "questions of a decider, to the provider that --decider-provider names",

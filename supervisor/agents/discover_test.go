@@ -36,7 +36,7 @@ func (h home) write(path, src string) {
 	}
 }
 
-// agent writes an agent file; it is told by its path.
+// agent writes an agent file; it is identified by its path.
 func (h home) agent(path, name string) {
 	h.t.Helper()
 	h.write(path, "---\nname: "+name+"\ndescription: d\n---\nDo it.\n")
@@ -104,7 +104,7 @@ func TestPrecedence(t *testing.T) {
 		"? repo/.claude/agents/u.md")
 }
 
-// TestHomeIsNoWorkspace: whoever works in the home directory need not trust it.
+// TestHomeIsNoWorkspace: anyone who works in the home directory need not trust it.
 func TestHomeIsNoWorkspace(t *testing.T) {
 	h := newHome(t)
 	h.agent(".claude/agents/u.md", "x")

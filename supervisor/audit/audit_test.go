@@ -98,7 +98,7 @@ func TestAuditIsTamperProof(t *testing.T) {
 		}
 		broken("blank in it", i+1, slices.Concat(lines[:i], []string{" " + line}, lines[i+1:]))
 	}
-	// A whole chain that somebody made anew holds by itself, but not against the journal.
+	// A whole chain that somebody made anew holds on its own, but not against the journal.
 	broken("made anew", 3, forgedAudit(t, lines))
 }
 

@@ -26,7 +26,7 @@ func TestWindows(t *testing.T) {
 		t.Error("a reading changed an earlier state")
 	}
 	if _, news = s.Read("five_hour", 81.4, resets, noon.Add(32*time.Minute)); news {
-		t.Error("less than a percent is told")
+		t.Error("less than a percent is reported")
 	}
 	if !s.Warn("five_hour") || s.Warn("five_hour") || s.Warn("seven_day") || s.Warn("none") {
 		t.Error("it is not told once that a window is nearly used up")

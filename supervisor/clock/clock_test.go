@@ -46,7 +46,7 @@ func TestClock(t *testing.T) {
 		if got := c.Now().Sub(began); got != 9*time.Hour+sleepNoticed-1 {
 			t.Errorf("after the sleep it shows %s", got)
 		}
-		sleep(-4 * 365 * 24 * time.Hour) // a clock that was set back, where sleep cannot be told from it
+		sleep(-4 * 365 * 24 * time.Hour) // a clock that was set back, where sleep cannot be distinguished from it
 		if got := c.Slept(); got != 0 || c.Now().Before(began) {
 			t.Errorf("set back: it slept %s", got)
 		}

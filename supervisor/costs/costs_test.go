@@ -36,7 +36,7 @@ func TestTurnEnded(t *testing.T) {
 	}
 }
 
-// TestLevelsOfAnAgent: a level is told once, and the Arbiter reads of the first.
+// TestLevelsOfAnAgent: a level is reported once, and the Arbiter reads of the first.
 func TestLevelsOfAnAgent(t *testing.T) {
 	c := working(runconfig.Options{MaxCostPerAgent: 2.2})
 	for range 2 {

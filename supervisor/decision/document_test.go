@@ -68,7 +68,7 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, d)
 		}
 	}
-	// Another works, and then the reviewer has nothing left: the point is told with who
+	// Another works, and then the reviewer has nothing left: the point is reported with who
 	// worked, and is gone after that.
 	r.History = r.History.Add(worked(2, "developer", StatusSuccess))
 	open[0].Since = []string{"developer"}

@@ -341,7 +341,7 @@ func TestEntriesNotBelieved(t *testing.T) {
 	}
 }
 
-// TestLeftovers: who was killed while it wrote left a piece, which nobody reads.
+// TestLeftovers: who was killed while it wrote left a piece, which nothing reads.
 func TestLeftovers(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	must(t, s.Add(byRule))

@@ -38,7 +38,7 @@ func TestDocumentsOfAnAuthorKeepTheirOrder(t *testing.T) {
 		t.Errorf("document %d is ready, not %d", next, second)
 	}
 	s.Remove(second)
-	if s.IsDue() { // what was released goes into the work log, and nobody waits for it
+	if s.IsDue() { // what was released goes into the work log, and nothing waits for it
 		t.Errorf("%+v is due", s.Documents)
 	}
 }

@@ -235,7 +235,7 @@ func (c *child) kill() {
 	<-c.ended
 }
 
-// end lets the child end by itself, or kills it.
+// end lets the child end on its own, or kills it.
 func (c *child) end() {
 	c.in.Close()
 	select {

@@ -27,7 +27,7 @@ func statuses(f func(*effect.Collector)) (list []string) {
 	return list
 }
 
-// TestAHostIsOpenedForItsFirstAgent once, however many follow, and is told of at each change.
+// TestAHostIsOpenedForItsFirstAgent once, however many follow, and is reported at each change.
 func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{})

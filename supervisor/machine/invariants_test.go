@@ -65,7 +65,7 @@ func TestNothingKeepsARunFromItsEnd(t *testing.T) {
 	})
 }
 
-// An end that is reached is an end that is told, and nothing else ends.
+// An end that is reached is an end that is reported, and nothing else ends.
 func TestEndsAreTold(t *testing.T) {
 	told := map[Action]State{EndComplete: Complete, EndAtLimit: Complete, EndFailed: Failed, EndCancelled: Cancelled}
 	everywhere(t, func(from State, on Trigger, _ Situation, m Move, ok bool) {

@@ -55,7 +55,7 @@ var Table = []Row{
 	{From: []State{Executing}, On: AgentToolResult, To: Same},
 	{From: tasked, On: AgentComplete, To: Evaluating, Do: []Action{RecordExecution}},
 	{From: live, On: AgentError, If: []Guard{IsRecoverableError}, To: Same, Do: []Action{WaitAndGoOn},
-		Why: "what passes by itself is waited for where it happened; SPEC-0003 selects anew"},
+		Why: "what passes on its own is waited for where it happened; SPEC-0003 selects anew"},
 	{From: live, On: AgentError, To: Error, Do: []Action{RecordFailure}},
 
 	// Evaluating. What the Arbiter rules in other states goes by the same rows: its

@@ -32,7 +32,7 @@ func TestJSON(t *testing.T) {
 }
 
 // TestPieces: a secret that comes in pieces is not told in pieces, wherever it is cut, and
-// what is none is told once.
+// what is none is reported once.
 func TestPieces(t *testing.T) {
 	const text = "The key is " + aSecret + " and\npassword: hunter2hunter2\nthat is all. "
 	for size := 1; size < 40; size++ {

@@ -37,7 +37,7 @@ func responses(c *effect.Collector) map[string]string {
 	return got
 }
 
-// told are the decisions that frontends are told of.
+// told are the decisions that frontends are notified of.
 func told(c *effect.Collector) (list []string) {
 	for _, e := range c.Effects() {
 		if emit, ok := e.(effect.Emit); ok {

@@ -77,6 +77,6 @@ func TestStumbled(t *testing.T) {
 		t.Errorf("%d executions ended, %d failed", c.Task.History.Len(), c.Task.Failures)
 	}
 	if e := parttest.Told[contract.Error](c); len(e) != 1 || e[0].Category != bridge.CatTool {
-		t.Errorf("the human is told %+v", e)
+		t.Errorf("the human is given %+v", e)
 	}
 }

@@ -60,9 +60,9 @@ func TestElsewhere(t *testing.T) {
 	p := Policy{Mode: ModeAsk, CWD: "/srv/far/run8/orch-1", Home: "/home/far",
 		Deny: rulesOf(t, "Read(~/.ssh/**)"), Allow: rulesOf(t, "Edit(src/**)", "Bash(ls *)")}
 	there := &another{links: map[string]string{
-		"/home/far":                         "/data/home/far",
-		"/home/far/.ssh":                    "/data/home/far/.ssh",
-		"/home/far/.ssh/id":                 "/data/home/far/.ssh/id",
+		"/home/far":                        "/data/home/far",
+		"/home/far/.ssh":                   "/data/home/far/.ssh",
+		"/home/far/.ssh/id":                "/data/home/far/.ssh/id",
 		"/srv/far/run8/orch-1/keys":        "/data/home/far/.ssh",
 		"/srv/far/run8/orch-1/keys/id":     "/data/home/far/.ssh/id",
 		"/srv/far/run8/orch-1/src/out":     "/etc",

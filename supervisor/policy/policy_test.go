@@ -218,7 +218,7 @@ func TestReadsUnseen(t *testing.T) {
 	}
 }
 
-// TestLeftToTheCLI: what the CLI offers and does not ask for by itself is not left to it.
+// TestLeftToTheCLI: what the CLI offers and does not ask for on its own is not left to it.
 // The names are those of the init frame of CLI 2.1.329, and of what it offers where other
 // tools are denied.
 func TestLeftToTheCLI(t *testing.T) {

@@ -205,7 +205,7 @@ func TestBadTemplatesAreTold(t *testing.T) {
 		{"state.md", " \n\t", "state.md renders nothing"},
 		{"select.md", `{{define "system"}} {{end}}x`, `the block "system" of select.md renders nothing`},
 		{"evaluate.md", "{{.LastExecution.Key}}", "evaluate.md:1:16: "},
-		{"select.md", "{{.Key}}", "select.md:1:2: "}, // no method of ours is within reach
+		{"select.md", "{{.Key}}", "select.md:1:2: "}, // no method of arbiter is within reach
 		{"select.md", `{{define "system"}}` + "\n{{.Nothing}}{{end}}x", "select.md:2:2: "},
 		{"select.md", `{{template "gone"}}`, "gone"},
 		{"select.md", `{{index .AvailableAgents 9}}`, "index out of range"},

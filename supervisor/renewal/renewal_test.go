@@ -44,7 +44,7 @@ func TestIsDue(t *testing.T) {
 	}
 }
 
-// TestStages: what waits, what is taken, and what ends a demand that nobody answers.
+// TestStages: what waits, what is taken, and what ends a demand without an answer.
 func TestStages(t *testing.T) {
 	s := State{Stage: Asked}
 	if s.Withholds(conversation.KindRenewal) || !s.Withholds(conversation.KindMessage) {

@@ -63,7 +63,7 @@ func TestWhatWasMeantForAnotherBridge(t *testing.T) {
 }
 
 // TestABridgeThatIsGoneBeforeItWasTold: it started, answered, and died while its
-// coming was on the way to the loop, so that its loss is told first.
+// coming was on the way to the loop, so that its loss is reported first.
 func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newLife(t, &fakeJournal{}, silentPort())

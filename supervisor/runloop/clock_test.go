@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestTheLoopWakes tells of a sleep before anything else that it is given then.
+// TestTheLoopWakes reports a sleep before anything else that it is given then.
 func TestTheLoopWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}

@@ -22,7 +22,7 @@ import (
 )
 
 // busyPort has Orchestrators that work without end: a minute a turn, with tool calls,
-// permissions nobody waits for, questions and deaths.
+// permissions nothing waits for, questions and deaths.
 func busyPort(t *testing.T, summon int) *fakePort {
 	var turns atomic.Int64
 	return &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
@@ -237,7 +237,7 @@ func TestAHundredAgents(t *testing.T) {
 	})
 }
 
-// TestASlowListener holds back what it is told, and nothing else: the run comes to its
+// TestASlowListener holds back what it receives, and nothing else: the run comes to its
 // end with every event in order, and a snapshot is there at once.
 func TestASlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ var toolClasses = map[string]bridge.JudgeParams{
 		Input: json.RawMessage(`{"description":"d","prompt":"p","subagent_type":"general-purpose"}`)},
 	"own":     {Tool: "mcp__arbiter__report_progress", Input: json.RawMessage(`{"message":"m"}`)},
 	"unknown": {Tool: "Telepathy", Input: json.RawMessage(`{}`)},
-	// The CLI asks for neither by itself, and both make a branch and a directory.
+	// The CLI asks for neither on its own, and both make a branch and a directory.
 	"worktree": {Tool: "EnterWorktree", Input: json.RawMessage(`{"name":"w"}`)},
 	"apart": {Tool: "Agent",
 		Input: json.RawMessage(
@@ -227,7 +227,7 @@ func TestDoubtIsADenial(t *testing.T) {
 			}
 		}
 	}
-	// A turn may always end: a verdict does nothing by itself.
+	// A turn may always end: a verdict does nothing on its own.
 	ending := court(t, policy.Policy{Mode: policy.ModeRules}, causes["run ending"])
 	if r, f := judgement(t, ending, "orch-1",
 		bridge.JudgeParams{Tool: policy.VerdictTool, Input: json.RawMessage("{}")}); r.Behavior != bridge.Allow {
@@ -264,7 +264,7 @@ func TestDoubtIsADenial(t *testing.T) {
 }
 
 // TestNobodyAnswers: what has to be asked for is denied where nobody is there, at once,
-// and where nobody answers, after the time limit. Own tools and the Agent tool are never
+// and without an answer, after the time limit. Own tools and the Agent tool are never
 // asked for; what a subagent does is.
 func TestNobodyAnswers(t *testing.T) {
 	askAll := policy.Policy{Mode: policy.ModeAllowAll,
@@ -324,7 +324,7 @@ func TestLongInputs(t *testing.T) {
 	}
 }
 
-// TestTheCLIsQuestionIsAHumans: what the CLI asks about is allowed by no list of ours where a
+// TestTheCLIsQuestionIsAHumans: what the CLI asks about is allowed by no list of arbiter where a
 // human can be asked. Where nobody is asked, and for checks, what only reads runs.
 func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 	calls := map[string]toolCall{"ls": {tool: "Bash", input: bashCall("ls").Input}}

@@ -22,7 +22,7 @@ import (
 // fakeJournal is a disk that takes its time: records are durable when sync says so.
 type fakeJournal struct {
 	loop *Loop
-	wait time.Duration // until a record is durable; negative: never by itself
+	wait time.Duration // until a record is durable; negative: never on its own
 	fail func(k journal.Kind, payload []byte) error
 
 	forget bool // keep no records
@@ -64,7 +64,7 @@ func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
 	return seq, nil
 }
 
-// Tell keeps what the event log is told.
+// Tell keeps what the event log receives.
 func (j *fakeJournal) Tell(_ journal.Kind, lines ...eventlog.Content) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -171,7 +171,7 @@ func (n *life) beginOn(port Port, change func(*runconfig.Options)) {
 	})
 }
 
-// over waits for the end, which must come by itself within some simulated days.
+// over waits for the end, which must come on its own within some simulated days.
 func (n *life) over() contract.Exit {
 	n.t.Helper()
 	select {

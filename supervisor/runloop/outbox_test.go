@@ -133,7 +133,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 	})
 }
 
-// TestHaltInTrouble: who stops everything does not wait for a disk. It is told when that is
+// TestHaltInTrouble: who stops everything does not wait for a disk. It is notified when that is
 // back, and nobody comes back before the human says so.
 func TestHaltInTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

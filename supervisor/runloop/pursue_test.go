@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// slowPort has checks that end when nobody waits for them.
+// slowPort has checks that end when nothing waits for them.
 type slowPort struct {
 	*fakePort
 	begun, ended chan string
@@ -27,7 +27,7 @@ func (s *slowPort) Check(ctx context.Context, p bridge.CheckParams) (bridge.Chec
 	return bridge.CheckResult{}, ctx.Err()
 }
 
-// slowDecider is asked, and ends when nobody waits for it.
+// slowDecider is asked, and ends when nothing waits for it.
 type slowDecider struct{ *slowPort }
 
 func (s slowDecider) SelectAgent(ctx context.Context, _ decision.SelectAgentInput) (decider.Decision, error) {
@@ -39,7 +39,7 @@ func (s slowDecider) EvaluateProgress(context.Context, decision.EvaluateProgress
 	panic("nothing is done")
 }
 
-// TestAHaltEndsWhatIsAsked: with a halt a check and a decider are told at once that nobody
+// TestAHaltEndsWhatIsAsked: with a halt a check and a decider are notified at once that nobody
 // waits for them. What came of them is not recorded, and continue asks again.
 func TestAHaltEndsWhatIsAsked(t *testing.T) {
 	for _, what := range []string{"true", "decide"} {

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestLoopTellsTheEventLog: what the frontends are told is in the log, in the same order, but
+// TestLoopTellsTheEventLog: what the frontends receive is in the log, in the same order, but
 // for pieces of text; and a snapshot at the end is all that the inputs come to.
 func TestLoopTellsTheEventLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

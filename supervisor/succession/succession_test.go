@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestMeasured: each level is told once, until a compaction.
+// TestMeasured: each level is reported once, until a compaction.
 func TestMeasured(t *testing.T) {
 	c := parttest.Run(runconfig.Options{ContextWarn: 70, ContextCritical: 85})
 	id := parttest.Orchestrator(c).ID

@@ -72,7 +72,7 @@ func TestClose(t *testing.T) {
 }
 
 // TestNothingNoted: that an inspection failed, or noted nothing, keeps nobody from their
-// session, and it is told.
+// session, and it is reported.
 func TestNothingNoted(t *testing.T) {
 	earlier := at(Inspecting)
 	earlier.Trouble = append(make([]string, 0, 4), "old")
@@ -140,7 +140,7 @@ func TestMethodsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestDigest: a human who only looked is idle; whatever was done or could not be seen is told.
+// TestDigest: a human who only looked is idle; whatever was done or could not be seen is reported.
 func TestDigest(t *testing.T) {
 	x := at(Reading)
 	d := x.Digest("Orchestrator I", "orch-1", began.Add(90*time.Second), bridge.InspectResult{}, "")

@@ -99,7 +99,7 @@ func TestExecutions(t *testing.T) {
 	}
 }
 
-// TestAgentFailure: what deciders are told of an agent that broke.
+// TestAgentFailure: what deciders receive about an agent that broke.
 func TestAgentFailure(t *testing.T) {
 	s := plan(contract.Step{Text: "one", Status: contract.StepPending})
 	a := worker("orch-1", "")

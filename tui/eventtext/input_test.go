@@ -2,7 +2,7 @@ package eventtext
 
 import "testing"
 
-// TestMembers: what is asked about is told member by member only if it cannot mean another
+// TestMembers: what is asked about is reported member by member only if it cannot mean another
 // thing than it shows.
 func TestMembers(t *testing.T) {
 	for raw, want := range map[string]bool{

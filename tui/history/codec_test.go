@@ -104,7 +104,7 @@ func walkAll(v reflect.Value, name string, check func(name string) func(string, 
 	}
 }
 
-// TestFieldsAreKnown has every name of a string field decided upon: a new one has to
+// TestFieldsAreKnown has every name of a string field decided on: a new one has to
 // be put on one of the lists.
 func TestFieldsAreKnown(t *testing.T) {
 	oneLine := map[string]bool{}

@@ -210,7 +210,7 @@ func TestTapeOnADiskThatFails(t *testing.T) {
 	})
 }
 
-// unwritable reports whether the last that was told could not be kept.
+// unwritable reports whether the last that was reported could not be kept.
 func unwritable(h *health) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -33,7 +33,7 @@ func text(s tcell.Screen) string {
 	return b.String()
 }
 
-// A dialog that came by itself must not be answered by what was typed for something
+// A dialog that came on its own must not be answered by what was typed for something
 // else.
 func TestAskIsDeafAtFirst(t *testing.T) {
 	at := time.Unix(100, 0)

@@ -73,7 +73,7 @@ func TestStatusOfAHuman(t *testing.T) {
 	}
 }
 
-// Who decides in the Arbiter's place is told before anything but that a human is awaited.
+// Who decides in the Arbiter's place is reported before anything but that a human is awaited.
 func TestStatusOfARegency(t *testing.T) {
 	d := full
 	d.Warnings, d.Fallback, d.Decider = nil, "The rules decide", "a model decides"

@@ -264,7 +264,7 @@ func TestLongInput(t *testing.T) {
 	})
 }
 
-// TestProgressIsThrottled: tools are told of in one line a minute, or each of them.
+// TestProgressIsThrottled: tools are reported in one line a minute, or each of them.
 func TestProgressIsThrottled(t *testing.T) {
 	use := contract.ToolUse{Tool: "Bash", Input: json.RawMessage(`{"command":"go test"}`)}
 	synctest.Test(t, func(t *testing.T) {

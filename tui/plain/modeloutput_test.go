@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestModelOutputIsTold: every event with any text in all of its fields is told in
+// TestModelOutputIsTold: every event with any text in all of its fields is reported in
 // characters alone: none that a terminal acts on, and none that hides or reorders.
 func TestModelOutputIsTold(t *testing.T) {
 	for i, c := range corpus.ModelOutput(t, "../..") {

@@ -55,13 +55,13 @@ func notices(seconds ...int) (list []told) {
 	return list
 }
 
-// audience keeps what it is told.
+// audience keeps what it receives.
 type audience struct {
 	mu    sync.Mutex
 	heard []string
 }
 
-// said is what it was told.
+// said is what it received.
 func (a *audience) said() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,7 +136,7 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestPause: nothing is told while it is held, and the time stands still.
+// TestPause: nothing is reported while it is held, and the time stands still.
 func TestPause(t *testing.T) {
 	playing(t, notices(0, 1, 2), func(p *Player, heard func(...string)) {
 		time.Sleep(250 * time.Millisecond)

@@ -38,7 +38,7 @@ func TestCard(t *testing.T) {
 	}
 	want := "I ran this command (exit code 2):\n````\nmake all\n````\nIts output:\n````\none\ntwo ```\n````\n"
 	if got := c.Text(); got != want {
-		t.Errorf("an agent is told %q", got)
+		t.Errorf("an agent receives %q", got)
 	}
 }
 
@@ -63,6 +63,6 @@ func TestLongOutput(t *testing.T) {
 	}
 	text, lost := c.tail(told)
 	if lost+len(text)+1 != written || len(text) > told {
-		t.Errorf("%d bytes are told and %d are said to be lost of %d", len(text), lost, written)
+		t.Errorf("%d bytes are reported and %d are said to be lost of %d", len(text), lost, written)
 	}
 }

@@ -36,7 +36,7 @@ func TestAgentLine(t *testing.T) {
 	}
 }
 
-// An agent that was told to be quiet is shown so until it gives another sign of work.
+// An agent that was instructed to be quiet is shown so until it gives another sign of work.
 func TestQuietAgent(t *testing.T) {
 	now := time.Now()
 	s := &supervisor.State{}

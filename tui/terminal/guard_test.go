@@ -62,7 +62,7 @@ func TestGuardOfPastes(t *testing.T) {
 	}
 }
 
-// TestGuardIsBounded: of a paste that is larger than can be kept, its size is told, and
+// TestGuardIsBounded: of a paste that is larger than can be kept, its size is reported, and
 // the next one is whole.
 func TestGuardIsBounded(t *testing.T) {
 	g := &guard{}

@@ -297,7 +297,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestWords: the same is told in words.
+// TestWords: the same is reported in words.
 func TestWords(t *testing.T) {
 	text := fold(story()...).Words(map[string]string{"orch-1": "The weaver"}, at(100))
 	for _, want := range []string{"1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",

@@ -70,7 +70,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// TestCarryOfCommits: what the run committed comes, too, and its head is told.
+// TestCarryOfCommits: what the run committed comes, too, and its head is reported.
 func TestCarryOfCommits(t *testing.T) {
 	committed := ""
 	_, to, base, file := worked(t, func(d gittest.Dir) { committed = d.Commit("of the run") })

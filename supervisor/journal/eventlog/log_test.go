@@ -166,7 +166,7 @@ func TestWalksAgree(t *testing.T) {
 func reversed(list []uint64) []uint64 { slices.Reverse(list); return list }
 
 // TestTornEnds cuts a log at each offset: what is whole is read, the rest is a torn end, and
-// whoever writes on behind the last good line makes a sound log.
+// anyone who writes on behind the last good line makes a sound log.
 func TestTornEnds(t *testing.T) {
 	raw, ends := written(t, 12)
 	for cut := range len(raw) + 1 {
@@ -230,7 +230,7 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("byte %d of line %d: %v, %v", at, hit+1, list, err)
 			}
 			if behind := len(list) > hit; len(h.Damage) == 0 && behind {
-				t.Fatalf("byte %d of line %d: no damage is told", at, hit+1)
+				t.Fatalf("byte %d of line %d: no damage is reported", at, hit+1)
 			}
 			if back := backward(t, bad); !slices.Equal(back, list) {
 				t.Fatalf("byte %d of line %d: forward %v, backward %v", at, hit+1, list, back)

@@ -37,7 +37,7 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-// TestChime: what plays gets a file that is gone afterwards; cues that come too fast are left out, and nobody waits.
+// TestChime: what plays gets a file that is gone afterwards; cues that come too fast are left out, and nothing waits.
 func TestChime(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -248,7 +248,7 @@ func env(entries ...string) func(*Surroundings) {
 	}
 }
 
-// TestManyInterruptedRuns: the first are told, the rest are counted; what to type leads to them.
+// TestManyInterruptedRuns: the first are reported, the rest are counted; what to type leads to them.
 func TestManyInterruptedRuns(t *testing.T) {
 	s := healthy()
 	s.Leftovers.Resumable, s.Leftovers.Damaged = []Run{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}},

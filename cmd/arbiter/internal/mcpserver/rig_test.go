@@ -108,7 +108,7 @@ func (w *world) tell() {
 	w.heard = make(chan struct{})
 }
 
-// says has an agent say something that a model is told.
+// says has an agent say something that a model receives.
 func (w *world) says(text string) {
 	w.t.Helper()
 	w.happens(contract.Message{From: "orch-1", To: "arbiter", Kind: "progress", Text: text})

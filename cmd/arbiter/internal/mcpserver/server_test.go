@@ -54,8 +54,8 @@ func TestNothingTwice(t *testing.T) {
 	}
 }
 
-// TestWaitReturnsForWhatIsNew: a question that was told of does not end another wait; a new one does, and so does the
-// end of the run, whose result is told.
+// TestWaitReturnsForWhatIsNew: a question that was reported does not end another wait; a new one does, and so does
+// the end of the run, whose result is reported.
 func TestWaitReturnsForWhatIsNew(t *testing.T) {
 	w := newWorld(t)
 	progress := make(chan string, 100)
@@ -79,7 +79,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		next, _ := call[View](u, "status", map[string]any{"run": theRun})
 		got <- next
 	})
-	w.says("still at it") // it is told, and ends no wait
+	w.says("still at it") // it is reported, and ends no wait
 	if said := <-progress; said != "still at it" {
 		t.Errorf("progress: %s", said)
 	}
@@ -222,7 +222,7 @@ func TestWhoAnswers(t *testing.T) {
 			_, failed := call[Answered](u, "answer", args)
 			if args["request"] == "perm-1" && args["behavior"] == "allow" && args["choice"] == nil && !leave &&
 				!strings.Contains(failed, "allow perm-1") {
-				t.Errorf("it is told %q", failed)
+				t.Errorf("it is reported %q", failed)
 			}
 		}
 		want := []contract.CommandBody{contract.Choose{Option: "skip"},
@@ -237,7 +237,7 @@ func TestWhoAnswers(t *testing.T) {
 	}
 }
 
-// TestRefused: a server that an agent has started is told so at once.
+// TestRefused: a server that an agent has started is refused at once.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	w.refuse = fmt.Errorf("run: %w", &control.Refusal{Code: control.CodeRefused, Message: "an agent started it"})

@@ -42,7 +42,7 @@ type View struct {
 	Phase   string  `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
 	CostUSD float64 `json:"cost_usd"`
 	// Simulated says that nobody pays: a scripted model plays.
-	Simulated bool     `json:"simulated,omitempty" jsonschema:"a rehearsal: a scripted model answers, and no money is spent"`
+	Simulated bool     `json:"simulated,omitempty" jsonschema:"a rehearsal: no money is spent"`
 	Agents    []Agent  `json:"agents,omitempty"`
 	Waiting   []Item   `json:"waiting,omitempty" jsonschema:"what waits for an answer, the oldest first"`
 	News      []string `json:"news,omitempty" jsonschema:"what has happened, the oldest first"`

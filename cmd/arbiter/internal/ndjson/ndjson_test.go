@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// gatedWriter is a reader of ours that does not read until its gate opens.
+// gatedWriter is a reader of arbiter that does not read until its gate opens.
 type gatedWriter struct {
 	gate chan struct{}
 	bytes.Buffer

@@ -84,7 +84,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestOthersAreNotCleared: only sockets of ours make way.
+// TestOthersAreNotCleared: only sockets of arbiter make way.
 func TestOthersAreNotCleared(t *testing.T) {
 	dir := shortDir(t)
 	path := filepath.Join(dir, "s")

@@ -67,7 +67,7 @@ func collector(t *testing.T, status int) (*httptest.Server, chan string) {
 	return s, bodies
 }
 
-// exporterTo sends to a server, and fails the test if that is told to fail.
+// exporterTo sends to a server, and fails the test if that is set to fail.
 func exporterTo(url string, failed func(error)) *Exporter {
 	return New(Settings{URL: url, Header: http.Header{"Authorization": {"Bearer k"}}, Timeout: time.Minute,
 		Resource: map[string]string{"service.name": "arbiter"}}, NewTrace("run-1", ""), failed)
@@ -217,7 +217,7 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// TestNotSampled: a trace that whoever started arbiter does not record is not sent.
+// TestNotSampled: a trace that the parent of arbiter does not record is not sent.
 func TestNotSampled(t *testing.T) {
 	server, bodies := collector(t, 200)
 	e := New(Settings{URL: server.URL}, NewTrace("run-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"),

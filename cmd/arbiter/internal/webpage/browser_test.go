@@ -272,10 +272,10 @@ func TestHostileTexts(t *testing.T) {
 					Choices: []string{text, text}})
 		}
 	}
-	h.tell("orch-1", contract.Notice{Text: "all is told"})
+	h.tell("orch-1", contract.Notice{Text: "all is reported"})
 	s, _ := serve(t, h)
 	w := openPage(t, b, s)
-	w.until(`document.querySelector("#feed").textContent.includes("all is told")`)
+	w.until(`document.querySelector("#feed").textContent.includes("all is reported")`)
 	w.until(fmt.Sprintf(`document.querySelectorAll(".card").length === %d`, 3*len(markup)))
 	w.eval(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil)
 	for _, part := range []string{"agents", "files", "talk"} {

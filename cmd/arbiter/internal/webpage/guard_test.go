@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 		"halt":                  {"POST", "/run/command", `{"type":"halt"}`, nil, 403},
 		"a path above":          {"GET", "/../server.go", "", nil, 307},
 		"a path above, encoded": {"GET", "/%2e%2e%2fserver.go", "", nil, 404},
-		"a path of ours":        {"GET", "/assets/main.js", "", nil, 404},
+		"a path of the server":  {"GET", "/assets/main.js", "", nil, 404},
 		"no file":               {"GET", "/nothing.js", "", nil, 404},
 		"another method":        {"DELETE", "/run/command", "", nil, 405},
 		"a place that is none":  {"GET", "/run/events", "", header("Last-Event-ID", "1; drop"), 400},
