@@ -133,12 +133,28 @@ func (c *Client) Inventory(ctx context.Context, p InventoryParams) (InventoryRes
 
 // PrepareWork makes the directory of an Orchestrator on the bridge's host, or finds it.
 func (c *Client) PrepareWork(ctx context.Context, p PrepareWorkParams) (WorkResult, error) {
-	return call[WorkResult](ctx, c, MethodPrepareWork, p)
+	r, err := call[WorkResult](ctx, c, MethodPrepareWork, p)
+	if err == nil {
+		err = c.refuse(c.placed.work(p.Orchestrator, r.Branch, r.Dir, r.CWD))
+	}
+	return r, err
 }
 
 // CommitWork commits what is uncommitted in the directory of an Orchestrator.
 func (c *Client) CommitWork(ctx context.Context, p CommitWorkParams) (CommitWorkResult, error) {
-	return call[CommitWorkResult](ctx, c, MethodCommitWork, p)
+	r, err := call[CommitWorkResult](ctx, c, MethodCommitWork, p)
+	if err == nil {
+		err = c.refuse(c.placed.work(p.Orchestrator, r.Branch))
+	}
+	return r, err
+}
+
+// refuse ends the connection if there is a violation.
+func (c *Client) refuse(violation error) error {
+	if violation != nil {
+		c.p.s.fail(violation)
+	}
+	return violation
 }
 
 // RemoveWork saves and removes the directory of an Orchestrator.

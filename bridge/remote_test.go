@@ -210,6 +210,42 @@ func TestLyingInitialize(t *testing.T) {
 	}
 }
 
+// TestForeignWork: a branch or a directory that is not the Orchestrator's own ends the connection.
+func TestForeignWork(t *testing.T) {
+	const branch, dir = "arbiter/01234567/orch-1.2", "/srv/far/01234567/orch-1"
+	p := placed{strict: true}
+	p.settle("0123456789", "/srv/far")
+	if err := p.work(1, branch, dir, dir+"/sub"); err != nil {
+		t.Error(err)
+	}
+	for _, b := range []string{"", "main", "arbiter/01234567/main", "arbiter/01234567/orch-2.2",
+		"arbiter/01234567/orch-11.2", "arbiter/ffffffff/orch-1.2", branch + "/x",
+		branch + ":refs/heads/main", "arbiter/01234567/orch-1.+2"} {
+		var broke *ViolationError
+		if err := p.work(1, b, dir); !errors.As(err, &broke) {
+			t.Errorf("branch %q: %v", b, err)
+		}
+	}
+	for _, d := range []string{"", "/srv/far/01234567/orch-2", dir + "/../orch-2", "/srv/far/01234567", dir + "1"} {
+		var broke *ViolationError
+		if err := p.work(1, branch, d); !errors.As(err, &broke) {
+			t.Errorf("directory %q: %v", d, err)
+		}
+	}
+	bubble(t, func(t *testing.T) {
+		r := newRemoteRig(t, time.Minute, &recorder{})
+		r.machine.foreign = "main"
+		if _, err := r.CommitWork(r.ctx, CommitWorkParams{Orchestrator: 1, Message: "work"}); err == nil {
+			t.Error("a foreign branch was taken")
+		}
+		<-r.Done()
+		var broke *ViolationError
+		if !errors.As(r.Err(), &broke) {
+			t.Errorf("the connection ended with %v", r.Err())
+		}
+	})
+}
+
 // hostilePeer answers initialize, with a lie, and spawn. say writes a line to the client.
 func hostilePeer(t *testing.T, lie func(*InitializeResult)) (c *Client, say func(string), far net.Conn) {
 	t.Helper()

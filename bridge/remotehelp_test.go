@@ -1,7 +1,9 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -12,9 +14,11 @@ import (
 // fakeMachine is a host that answers without looking.
 type fakeMachine struct {
 	info func(*RemoteInfo)
-	mu   sync.Mutex
-	of   Owner
-	p    RemoteParams
+	// foreign is the branch that it says it has committed to; "" for the Orchestrator's own.
+	foreign string
+	mu      sync.Mutex
+	of      Owner
+	p       RemoteParams
 }
 
 func (m *fakeMachine) Begin(_ context.Context, of Owner, p RemoteParams) (RemoteInfo, error) {
@@ -41,12 +45,16 @@ func (m *fakeMachine) Inventory(_ context.Context, p InventoryParams) (Inventory
 }
 
 func (m *fakeMachine) PrepareWork(_ context.Context, p PrepareWorkParams) (WorkResult, error) {
-	return WorkResult{Dir: "/srv/far/run8/orch-1", CWD: "/srv/far/run8/orch-1", Branch: "arbiter/run8/orch-1.1",
-		Base: p.Base, Kind: p.Kind}, nil
+	dir := fmt.Sprintf("/srv/far/%.8s/orch-%d", m.of.Run, p.Orchestrator)
+	return WorkResult{Dir: dir, CWD: dir + "/sub", Branch: m.branch(p.Orchestrator), Base: p.Base, Kind: p.Kind}, nil
 }
 
-func (m *fakeMachine) CommitWork(context.Context, CommitWorkParams) (CommitWorkResult, error) {
-	return CommitWorkResult{Head: "c0ffee", Branch: "arbiter/run8/orch-1.1"}, nil
+func (m *fakeMachine) CommitWork(_ context.Context, p CommitWorkParams) (CommitWorkResult, error) {
+	return CommitWorkResult{Head: "c0ffee", Branch: m.branch(p.Orchestrator)}, nil
+}
+
+func (m *fakeMachine) branch(orchestrator int) string {
+	return cmp.Or(m.foreign, fmt.Sprintf("arbiter/%.8s/orch-%d.1", m.of.Run, orchestrator))
 }
 
 func (m *fakeMachine) RemoveWork(context.Context, RemoveWorkParams) (RemoveWorkResult, error) {

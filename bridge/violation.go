@@ -27,12 +27,42 @@ type placed struct {
 	strict  bool           // of a remote bridge
 	agents  map[string]int // the latest generation, by id
 	numbers uint64         // of the last event
+	// branches and dir are what branches and directories of this run begin with there; "" unless strict.
+	branches, dir string
 }
 
 func (p *placed) demand() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.strict = true
+}
+
+// settle sets where the work of a run is kept on the host.
+func (p *placed) settle(run, dir string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.branches, p.dir = fmt.Sprintf("arbiter/%.8s/", run), fmt.Sprintf("%s/%.8s/", strings.TrimSuffix(dir, "/"), run)
+}
+
+// work checks that a branch, and directories, are those of an Orchestrator: what a host names is fetched, and replaces
+// the branch of that name here.
+func (p *placed) work(orchestrator int, branch string, dirs ...string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.strict {
+		return nil
+	}
+	name := fmt.Sprintf("orch-%d", orchestrator)
+	generation, own := strings.CutPrefix(branch, p.branches+name+".")
+	if n, err := strconv.ParseUint(generation, 10, 31); !own || err != nil || strconv.FormatUint(n, 10) != generation {
+		return violation("it named %.100q as the branch of %s", branch, name)
+	}
+	for _, dir := range dirs {
+		if !cleanPath(dir) || dir != p.dir+name && !strings.HasPrefix(dir, p.dir+name+"/") {
+			return violation("it named %.100q as a directory of %s", dir, name)
+		}
+	}
+	return nil
 }
 
 func (p *placed) add(ref AgentRef) {

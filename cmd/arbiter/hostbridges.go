@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -72,8 +73,37 @@ func (b *hostBridges) await(ctx context.Context, host string) (*hostBridge, erro
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("host %s is out of reach: %w", host, ctx.Err())
+			return nil, fmt.Errorf("host %s is out of reach: %w", host, context.Cause(ctx))
 		}
+	}
+}
+
+// errParked is why a host is not waited for.
+var errParked = errors.New("it is parked until a person has it tried again")
+
+// untilParked is a context that ends when a host is parked, or is parked already: others wait for what needs that host,
+// such as the merges behind one. The caller releases it.
+func (r *runtimeRun) untilParked(ctx context.Context, host string) (usable context.Context, release func()) {
+	usable, cancel := context.WithCancelCause(ctx)
+	news := r.board.subscribe(func(e contract.Event) bool {
+		b, ok := e.Body.(contract.Host)
+		return ok && b.Name == host
+	})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for !r.loop.Snapshot().Lifecycle.Bridge(host).Parked {
+			select {
+			case <-news.heard:
+			case <-usable.Done():
+				return
+			}
+		}
+		cancel(errParked)
+	})
+	return usable, func() {
+		cancel(nil)
+		news.close()
+		watch.Wait()
 	}
 }
 

@@ -31,6 +31,8 @@ type linkedHost struct {
 	// heard is asked about each line of a bridge before it is passed on, and about each start of Git: the answer is
 	// what breaks the link.
 	heard func(overheard) breach
+	// forge changes what a bridge there says before it is passed on; nil: nothing. It may write more to the client itself.
+	forge func(line string, to io.Writer) string
 
 	wg     sync.WaitGroup
 	mu     sync.Mutex
@@ -266,6 +268,9 @@ func (h *linkedHost) copy(to io.Writer, from *bufio.Reader, e overheard, bridge 
 	for {
 		line, err := from.ReadBytes('\n')
 		if len(line) > 0 {
+			if e.far && h.forge != nil {
+				line = []byte(h.forge(string(line), to))
+			}
 			e.line = string(line)
 			write := func() error { _, err := to.Write(line); return err }
 			if !h.pass(e, write) {

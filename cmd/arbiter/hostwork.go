@@ -38,7 +38,10 @@ func (w hostWork) reach(
 	if _, err := fmt.Sscanf(agent, "orch-%d", &n); err != nil {
 		return nil, remote.Link{}, 0, fmt.Errorf("%q is no Orchestrator", agent)
 	}
-	h, err := w.r.hosts.await(ctx, w.agent(agent).Host)
+	host := w.agent(agent).Host
+	usable, release := w.r.untilParked(ctx, host)
+	defer release()
+	h, err := w.r.hosts.await(usable, host)
 	if err != nil {
 		return nil, remote.Link{}, 0, err
 	}
@@ -88,12 +91,17 @@ func (w hostWork) bring(ctx context.Context, repo *workspaces.Repo, agent, messa
 	if err != nil {
 		return b, err
 	}
-	b.Branch, b.Tree = done.Branch, done.Tree
+	b.Branch = done.Branch
 	err = h.transfer(ctx, func(ctx context.Context) error {
 		fetched, err := link.Fetch(ctx, "refs/heads/"+done.Branch)
 		b.Head = fetched.Commit
 		return err
 	})
+	if err != nil {
+		return b, err
+	}
+	made, err := repo.Commit(ctx, b.Head) // the host's word for what it holds is not taken
+	b.Tree = made.Tree
 	return b, err
 }
 
