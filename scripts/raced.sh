@@ -55,7 +55,15 @@ driver_alone+='|TestDeafStandIn|TestStubbornIsKilled|TestOrderlyStopIsShortened|
 driver_at_night='TestLiveResumeContext|TestLiveToolCallOfASubagent|TestLiveSubagentBooks|TestLivePromptTooLong'
 driver_at_night+='|TestProbeOfAStoppedProcess|TestRepeatAfterResume|TestFateOfFoldedMessage|TestResumeOfNothing|TestBrokenHistory'
 driver_at_night+='|TestLiveQueryTimeout|TestTranscriptMovedOrGone|TestLiveWarnings|TestLiveQueriesOfAScenario|TestLiveDoubt'
+driver_at_night+='|TestFateOnAnAbandonedBranch|TestLiveTasks|TestLiveRefill|TestLiveMeterThroughTrouble|TestLiveQueryFails'
+driver_at_night+='|TestAMessageThatWasInterruptedUnread|TestLiveSideQuestionAndConfigure|TestLiveTextTurn|TestLiveQuestionIsDenied'
+driver_at_night+='|TestLiveSettingsHold|TestLiveSlashIsText|TestAnInterruptIsBehindTheMessage|TestLiveLongPromptAndSchema|TestLiveCompactionBlocked'
+driver_at_night+='|TestLiveWindow|TestLiveTodos|TestLiveToolShell|TestLiveRetryIsTold|TestLiveBudget|TestLiveKeys|TestLiveDeniedTools'
+driver_at_night+='|TestRefusedTurnUsesNothing|TestLiveQueryCancelled|TestLiveStartFailures|TestLiveSandboxCrash|TestRepeatIsDropped'
 driver_at_night+='|TestLiveQueryWithoutAVerdict|TestFateAfterCrash|TestLiveQueryOfAnyLength|TestLiveQueryWithoutASchema|TestTerminalIsClosed'
+# Conversations of the scripted model with the real CLI that others of the list contain.
+live_at_night=('TestClaude/^(local-commands|permission-modes|command-line|tool-sets|hooks-inside|hooks-eof|tool-errors|merge|limits|eof-pending)$'
+  'TestLiveFaults/^(error_event|cut_after|status:_400)' 'TestLiveExample' 'TestLiveFilling' 'TestLiveAsides' 'TestLiveInterrupted')
 live="$(dirs_where '*_test.go' "^func (TestLive[A-Z][A-Za-z]*|TestClaude)\\(t" | grep -vE '/tui/|/cmd/arbiter$' | grep -vxF "$driver")"
 
 rooms="$(comm -23 <(printf '%s\n' "$all") <(printf '%s\n' "$pure" "$live" | sort) | grep -vxE '.*/(cmd/arbiter|importrules)' | grep -vxF "$driver")"
@@ -71,3 +79,33 @@ plays_at_night+='|TestBridgeFromOutside|TestStrays|TestScreenGoesOn|TestStoppedA
 plays_at_night+='|TestTerminalOfAnAttachmentIsClosed|TestOneRunManyClients|TestFullDialogue|TestAttendantsAreWaitedFor'
 plays_at_night+='|TestImpatientSignals|TestTerminalGone|TestResumeWhileTheOldBridgeLives|TestKilledArbiterLeavesNothing|TestSteering'
 plays_at_night+='|TestALostBridgeLeavesTheState|TestAsker.*'
+
+# What .ci/run leaves to the night: plays that show with whole programs once more what tests of packages, shorter plays
+# or scripts/chaos show for each change. scripts/test and scripts/nightly run all of them. Every entry is a pattern of
+# -skip, one for a test or for some of its cases.
+at_night=(
+  # Claude Code in a place where the stand-in has shown the same; the version of the CLI is pinned.
+  'TestTraces/claude' 'TestACPWithTheSDK/claude' 'TestCLIKilledInMidTurn/claude' 'TestFullDialogue/claude'
+  'TestBothKilledAtWork/claude' 'TestSteering/claude' 'TestATreeIsCutDown/claude' 'TestOneRunManyClients/claude'
+  'TestKilledArbiterLeavesNothing/claude' 'TestAnImageReachesTheModel/claude' 'TestAPIFaults/claude'
+  'TestRulesHoldOverTheUsersSettings/claude' 'TestCompactionLoop' 'TestCornered' 'TestDoctorLive' '^TestTrust$/^trusted'
+  'TestTerminalGoneWhileLent/claude' 'TestSeams//of/claude' 'TestAttacks/^(1|4|15|19)_row'
+  # Cases that differ from others in the moment, the frontend or the terminal only.
+  'TestEveryWayToLeave/^(Ctrl.C_many_times|q|quit|cancel|HUP)$' 'TestTerminalGoneWhileLent/_told,'
+  'TestInterruptedAtAnyMoment/(first_life,_[1357]|second_life,_[024])' 'TestImpatientSignals'
+  'TestGenerationsOverKills/stand-in/(the_document|the_Arbiter_is_asked|its_process|its_successor_has)'
+  'TestSeams//of/by_(plain|page|editor)' 'TestCutAndTakenUp/stand-in/./(arbiter|bridge)' 'TestBeside/stand-in/a_check_runs'
+  'TestAnotherTask/stand-in/^(parallel|generations|demo)' 'TestTerminals/^(screen|tmux|vt220|linux|xterm,)'
+  'TestKilledInEachState/^(evaluating,|selecting,)' 'TestCLIFaults/^(split|stderr-flood|big-line:65M|exit-mid-turn|double-result)'
+  'TestAReviewersBlocker/^(rules|stateless)' 'TestPanic/^loop.(append|spawned|emit)' 'TestWorkflowLimits/^(failures|time)'
+  # Loads, and places that chaos, fuzzing or a test of a package visits too.
+  'TestHostileAgents' 'TestStubbornAgents' 'TestScreenResizeStorm' 'TestFlood' 'TestFloodOnTheScreen' 'TestHostileRunNames'
+  'TestGreedyAgents' 'TestRealWorldRepositories' 'TestRepositoriesInUnsettledStates' 'TestProvidersAnswersAreCached'
+  'TestTerminalOfAnAttachmentIsClosed' 'TestSilentAgent' 'TestNeverReady' 'TestTheArbiterIsLost'
+)
+
+# skipped makes one pattern of -skip of its arguments.
+skipped() {
+  local IFS='|'
+  printf '%s' "$*"
+}
