@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/acpagent"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -36,7 +37,7 @@ Exit codes: 0 the editor has gone; 2 bad usage; 5 the state directory cannot be 
 by a signal. With --login: that of claude auth login.`),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: loginFlag, Usage: "run claude auth login in this terminal instead"},
-			stateDirFlag(),
+			settings.StateDirFlag(),
 		},
 		Action: e.acp,
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -24,11 +26,12 @@ func (e env) agentsCommand() *cli.Command {
 	places := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{
 			command.JSONFlag(),
-			flagOf("cwd"),
+			settings.FlagOf("cwd"),
 			&cli.BoolFlag{Name: "trust", Usage: "read this workspace's own agents too"},
 		}, more...)
 	}
-	ls := places(&cli.StringFlag{Name: "session", Usage: "add figures of how each agent did in `RUN`"}, stateDirFlag())
+	ls := places(&cli.StringFlag{Name: "session", Usage: "add figures of how each agent did in `RUN`"},
+		settings.StateDirFlag())
 	return &cli.Command{
 		Name: "agents", Usage: "list, show or check agent files",
 		Description: strings.TrimSpace(`
@@ -114,7 +117,7 @@ func findAgents(c *cli.Context) (agents.Found, error) {
 	if err != nil {
 		return agents.Found{}, err
 	}
-	t, err := trustOf(c, cwd)
+	t, err := placetrust.Of(c, cwd)
 	if err != nil {
 		return agents.Found{}, err
 	}

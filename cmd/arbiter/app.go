@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -108,7 +109,7 @@ still going on. Without a run it exits with 0, or with what prevented one (2, 5)
 		Version:                   command.Version(),
 		HideVersion:               true,
 		HideHelp:                  true, // helps sees to it
-		Flags:                     cliFlags(),
+		Flags:                     settings.Flags(),
 		Action:                    e.main,
 		Commands:                  e.commands(),
 		DisableSliceFlagSeparator: true,
@@ -116,7 +117,7 @@ still going on. Without a run it exits with 0, or with what prevented one (2, 5)
 		Writer:                    e.Stdout,
 		ErrWriter:                 e.Stderr,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the default one calls os.Exit
-		OnUsageError:              usageProblem,
+		OnUsageError:              settings.UsageProblem,
 	}
 	return app
 }
@@ -142,7 +143,7 @@ func (e env) commands() []*cli.Command {
 		},
 		{
 			Name: "version", Usage: "print the versions of arbiter and of claude",
-			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, flagOf("claude")},
+			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, settings.FlagOf("claude")},
 			Action: tells.version,
 		},
 		e.completionCommand(), e.manCommand(), e.hookCommandSpec(), e.hostCommandSpec(),
@@ -157,7 +158,7 @@ func (e env) commands() []*cli.Command {
 	})
 	for _, c := range list {
 		for _, c := range append([]*cli.Command{c}, c.Subcommands...) {
-			c.OnUsageError, c.HideHelp = usageProblem, true
+			c.OnUsageError, c.HideHelp = settings.UsageProblem, true
 		}
 	}
 	return list
@@ -165,7 +166,7 @@ func (e env) commands() []*cli.Command {
 
 // main is arbiter without a command.
 func (e env) main(c *cli.Context) error {
-	s, err := readSettings(c)
+	s, err := settings.ReadSettings(c)
 	if err != nil {
 		return err
 	}

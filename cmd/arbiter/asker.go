@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -39,7 +39,7 @@ const askGrace = 5 * time.Second
 func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
 	o := a.options
 	p := bridge.QueryParams{
-		Model: modelOf(o), Effort: o.DeciderEffort, CWD: o.CWD,
+		Model: settings.ModelOf(o), Effort: o.DeciderEffort, CWD: o.CWD,
 		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
 		SettingSources: []string{"user"}, Env: o.EnvOfArbiter(),
 		TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()),
@@ -87,21 +87,6 @@ func budgetLeft(o runconfig.Options, spent func() float64) (float64, error) {
 			category: bridge.CatBudget}
 	}
 	return left, nil
-}
-
-// claudeModel is the model of a decider that Claude Code is asked for: a small one, because a decision is short
-// and its input is whole. The CLI knows which haiku that is with the user's login.
-const claudeModel = "haiku"
-
-// modelOf is the model of a decider; empty: it has to be named.
-func modelOf(o runconfig.Options) string {
-	if o.DeciderModel != "" {
-		return o.DeciderModel
-	}
-	if o.Provider.OverHTTP() {
-		return modelapi.DefaultModel(o.Provider.Name, o.Provider.BaseURL)
-	}
-	return claudeModel
 }
 
 func usageOf(r bridge.QueryResult) decider.Usage {

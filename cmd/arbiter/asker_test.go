@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -65,7 +66,7 @@ func TestDecidersModel(t *testing.T) {
 		"gpt-4.1-mini":     {Provider: runconfig.Provider{Name: "openai"}},
 		"":                 {Provider: runconfig.Provider{Name: "openai", BaseURL: "http://localhost"}},
 	} {
-		if got := modelOf(o); got != want {
+		if got := settings.ModelOf(o); got != want {
 			t.Errorf("%+v: %q", o, got)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -42,7 +43,7 @@ agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by 
 			&cli.StringFlag{Name: "session", Usage: "the `RUN` (default: the live run of this directory)"},
 			&cli.StringFlag{Name: "detach-key", Value: "ctrl+]",
 				Usage: "the `KEY` that ends the attachment: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
-			stateDirFlag(),
+			settings.StateDirFlag(),
 		},
 		Action: e.attach,
 	}

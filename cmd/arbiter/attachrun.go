@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -30,7 +31,7 @@ func (e env) attachRun(c *cli.Context, named string) error {
 }
 
 // liveHere finds the live run of the directory, which a screen without a task of its own shows.
-func liveHere(c choices) (run string, live bool) {
+func liveHere(c settings.Choices) (run string, live bool) {
 	if c.Resume || c.Rehearse || c.Options.Task != "" {
 		return "", false
 	}

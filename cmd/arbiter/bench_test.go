@@ -21,6 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
@@ -365,7 +366,8 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 		b.Skipf("no claude (%v): run scripts/setup", err)
 	}
 	b.Setenv("HOME", b.TempDir())
-	c := choices{Rehearse: true, Scenario: "workflow", Claude: claude, PIDNS: proctree.ModeNever, Place: b.TempDir(),
+	c := settings.Choices{Rehearse: true, Scenario: "workflow", Claude: claude, PIDNS: proctree.ModeNever,
+		Place:   b.TempDir(),
 		Options: runconfig.Options{Decider: runconfig.DeciderStateless, DeciderTimeout: time.Minute, Rehearsal: true}}
 	log := slog.New(slog.DiscardHandler)
 	side, err := openSideStage(&c, log)

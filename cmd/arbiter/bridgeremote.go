@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/remotehost"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -99,5 +100,5 @@ func newKeptBridge(kept *keeper.Bridge, isolation proctree.Isolation) (*keptBrid
 		hide = append(hide, filepath.Join(config, "arbiter"))
 	}
 	return &keptBridge{renewed: kept, machine: &remotehost.Machine{Data: filepath.Join(data, "arbiter", "hosts"),
-		Own: ownConfiguration(), Hide: hide, Namespace: isolation.String(), Ended: kept.Ended}}, nil
+		Own: placetrust.OwnConfiguration(), Hide: hide, Namespace: isolation.String(), Ended: kept.Ended}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -18,7 +19,7 @@ a workspace that has changed. Without RUN it is the live run of this directory.
 
 Exit codes: 0 chosen; 1 the connection was lost: it may be chosen, or not; 2 bad usage, no such live
 run or option, or refused; 5 arbiter does not answer.`),
-		Flags: []cli.Flag{command.JSONFlag(), stateDirFlag()}, Action: e.choose,
+		Flags: []cli.Flag{command.JSONFlag(), settings.StateDirFlag()}, Action: e.choose,
 	}
 }
 

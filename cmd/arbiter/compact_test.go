@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // early makes the CLI compact at 167,000 tokens of a model that takes a million. (A
 // model of 200,000 says the same figure, and was not seen to compact.)
-var early = []string{"--model", "claude-opus-5-5", "--env", compactWindow + "=200000"}
+var early = []string{"--model", "claude-opus-5-5", "--env", settings.CompactWindow + "=200000"}
 
 // TestCornered: the compaction of one who did not heed is prevented, and it hands off.
 func TestCornered(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -143,7 +144,7 @@ func offeredHosts(h manual.Half) []string {
 
 // shortenHome is a path as it is typed, ~ being the home.
 func shortenHome(path string) string {
-	if rest, ok := cutHome(path); ok {
+	if rest, ok := settings.CutHome(path); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -29,13 +30,13 @@ const maxInput = 4 << 20
 // table of settings.
 func askingFlags() []cli.Flag {
 	var flags []cli.Flag
-	for _, s := range settings {
-		switch s.name {
+	for _, s := range settings.Table {
+		switch s.Name {
 		case "cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-provider",
 			"decider-base-url", "decider-key-env", "decider-max-tokens", "decider-temperature", "decider-effort",
 			"decider-timeout", "env", "arbiter-env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario",
 			"stand-in", "state-dir", "config", "debug":
-			flags = append(flags, s.flag())
+			flags = append(flags, s.Flag())
 		}
 	}
 	return flags
@@ -57,7 +58,7 @@ func (e env) decideCommand() *cli.Command {
 			&cli.StringFlag{Name: "at",
 				Usage: "show the inputs as of journal `RECORD`, counted from 1, or last; implies --explain"},
 			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE` (-: stdin)"},
-			&cli.StringFlag{Name: "template", Usage: choice(prompts.Names()...) +
+			&cli.StringFlag{Name: "template", Usage: settings.Choice(prompts.Names()...) +
 				"print this built-in prompt template"},
 			command.JSONFlag(),
 		}, askingFlags()...),
@@ -138,7 +139,7 @@ type sideDecider struct {
 // openDecider makes the decider that the settings name. Errors are *exitError.
 func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
 	named := c.IsSet("decider")
-	s, err := readChoices(c)
+	s, err := settings.ReadChoices(c)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 		}
 		s.Options.Decider = runconfig.DeciderStateless
 	}
-	if s.Options.Templates, err = readTemplates(s.Place, s.Trusting.Trusted, !s.Rehearse); err != nil {
+	if s.Options.Templates, err = settings.ReadTemplates(s.Place, s.Trusting.Trusted, !s.Rehearse); err != nil {
 		return nil, err
 	}
 	o := &sideDecider{name: s.Options.Decider}
@@ -167,7 +168,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 }
 
 // open starts what the decider asks through.
-func (o *sideDecider) open(ctx context.Context, e env, s *choices) error {
+func (o *sideDecider) open(ctx context.Context, e env, s *settings.Choices) error {
 	if s.Options.Decider == runconfig.DeciderRules {
 		return nil
 	}

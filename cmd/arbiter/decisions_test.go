@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -205,7 +206,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	if strings.Contains(out, "\x1b") || strings.Contains(out, "by the templates") {
 		t.Errorf("escapes, or a prompt beside the one that was read:\n%q", out)
 	}
-	onScreen, err := (&host{choices: choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}}).
+	onScreen, err := (&host{choices: settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}}).
 		Explain(t.Context(), r.id, 1)
 	if err != nil || onScreen+"\n" != out {
 		t.Errorf("the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen, out)

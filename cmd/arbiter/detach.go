@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // detach begins a run, or resumes one, and leaves it running. The only line on stdout is its id.
-func (e env) detach(ctx context.Context, c choices) error {
+func (e env) detach(ctx context.Context, c settings.Choices) error {
 	if c.Resume {
 		info, err := e.toResume(c)
 		if err != nil {
@@ -37,7 +38,7 @@ func (e env) detach(ctx context.Context, c choices) error {
 		return err
 	}
 	fmt.Fprint(e.Stderr, started.Notices)
-	state := stateForCommand(c.StateDir)
+	state := settings.StateForCommand(c.StateDir)
 	fmt.Fprintf(e.Stderr, "arbiter: the run goes on: arbiter attach%s %s shows it, arbiter stop%[1]s %[2]s ends it\n",
 		state, command.ShortID(started.Run))
 	fmt.Fprintln(e.Stdout, started.Run)
@@ -45,7 +46,7 @@ func (e env) detach(ctx context.Context, c choices) error {
 }
 
 // toResume finds the run that --resume or --session means.
-func (e env) toResume(c choices) (journal.Info, error) {
+func (e env) toResume(c settings.Choices) (journal.Info, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
 		return journal.Info{}, command.StateDirProblem(err)
@@ -55,12 +56,12 @@ func (e env) toResume(c choices) (journal.Info, error) {
 }
 
 // startDetached starts the process of a run that goes on without this one.
-func startDetached(ctx context.Context, c choices) (hostReady, error) {
+func startDetached(ctx context.Context, c settings.Choices) (hostReady, error) {
 	c.Options.Partial, c.Detach = true, true
 	if c.Rehearse {
-		c = c.rehearsal()
+		c = rehearsalOf(c)
 	} else {
-		c.askInRun()
+		c.AskInRun()
 	}
 	p, err := startHost(ctx, c)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -28,7 +29,7 @@ of its own; what others did shows in the run's changes only.
 Exit codes: 0 printed; 1 there is no snapshot; 2 bad usage, no such run; 5 Git or the state directory cannot be
 read.`),
 		Flags: []cli.Flag{
-			stateDirFlag(),
+			settings.StateDirFlag(),
 			&cli.BoolFlag{Name: "stat", Usage: "only count lines, for each file"},
 			&cli.BoolFlag{Name: "name-only", Usage: "only name the files"},
 			&cli.BoolFlag{Name: "json", Usage: "list the files as JSON, with the Git objects of their contents"},

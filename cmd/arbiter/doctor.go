@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -46,11 +47,11 @@ SIGINT; 143 SIGTERM or SIGHUP.`),
 // lookingFlags are the settings that say where to look.
 func lookingFlags() []cli.Flag {
 	var flags []cli.Flag
-	for _, s := range settings {
-		switch s.name {
+	for _, s := range settings.Table {
+		switch s.Name {
 		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "pid-namespace", "state-dir",
 			"config":
-			flags = append(flags, s.flag())
+			flags = append(flags, s.Flag())
 		}
 	}
 	return flags

@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -29,7 +30,7 @@ import (
 // inspection gathers what an examination is about.
 type inspection struct {
 	c       *cli.Context
-	choices choices // as far as they could be read
+	choices settings.Choices // as far as they could be read
 	found   bridge.ClaudeInfo
 }
 
@@ -44,8 +45,8 @@ func (l *inspection) around(ctx context.Context) doctor.Surroundings {
 		s.Names = append(s.Names, name)
 	}
 	slices.Sort(s.Names)
-	for _, x := range settings {
-		s.Variables = append(s.Variables, envName(x)...)
+	for _, x := range settings.Table {
+		s.Variables = append(s.Variables, settings.EnvName(x)...)
 	}
 	s.State = l.stateHere() // before it is made
 	s.Settings = l.settings()
@@ -77,9 +78,9 @@ func (l *inspection) stateHere() doctor.Place {
 // settings reads them as a run would.
 func (l *inspection) settings() (s doctor.Settings) {
 	var err error
-	l.choices, err = readChoices(l.c)
+	l.choices, err = settings.ReadChoices(l.c)
 	if err == nil {
-		_, err = readTemplates(l.choices.Place, l.choices.Trusting.Trusted, true)
+		_, err = settings.ReadTemplates(l.choices.Place, l.choices.Trusting.Trusted, true)
 		if err != nil {
 			s.Templates = err.Error()
 		}
@@ -148,11 +149,11 @@ func (l *inspection) workspace() doctor.Workspace {
 	}
 	switch t := l.choices.Trusting; {
 	case t.Trusted && !t.Listing.Empty():
-		w.Trust = "trusted, as it is: " + t.inShort()
-	case t.distrust() != "":
-		w.Changed = t.distrust()
+		w.Trust = "trusted, as it is: " + t.InShort()
+	case t.Distrust() != "":
+		w.Changed = t.Distrust()
 	case !t.Trusted && !t.Listing.Empty():
-		w.Holds = t.inShort()
+		w.Holds = t.InShort()
 	}
 	return w
 }
@@ -243,7 +244,8 @@ func terminalHere(ctx context.Context) doctor.Terminal {
 
 // confinement tries what agents would be confined by.
 func (l *inspection) confinement(ctx context.Context) (doctor.Isolation, doctor.Sandbox) {
-	box := doctor.Sandbox{Mode: cmp.Or(l.choices.Sandbox.Mode, sandboxOff), Restricted: doctor.NamespacesRestricted()}
+	box := doctor.Sandbox{Mode: cmp.Or(l.choices.Sandbox.Mode, settings.SandboxOff),
+		Restricted: doctor.NamespacesRestricted()}
 	self, err := os.Executable()
 	if err != nil {
 		box.Reason = err.Error()

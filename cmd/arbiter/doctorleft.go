@@ -9,6 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -17,7 +18,7 @@ import (
 func (l *inspection) leftovers(state doctor.Place) (o doctor.Leftovers) {
 	used := doctor.WorkingDirs()
 	if dir := l.choices.StateDir; dir != "" {
-		o.Named, o.NamedToResume = stateForCommand(dir), stateForResume(dir)
+		o.Named, o.NamedToResume = settings.StateForCommand(dir), settings.StateForResume(dir)
 	}
 	if dir := l.choices.StateDir; dir == "" || !state.Exists && dir == state.Path {
 		if dir == "" {

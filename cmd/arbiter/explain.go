@@ -12,6 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -90,7 +92,8 @@ func (e env) explain(c *cli.Context) error {
 	}
 	if len(found) == 0 {
 		return command.Usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s%s lists them)",
-			command.ShortID(info.Run), c.Int("number"), len(list), command.ShortID(info.Run), stateForCommand(store.root))
+			command.ShortID(info.Run), c.Int("number"), len(list), command.ShortID(info.Run),
+			settings.StateForCommand(store.root))
 	}
 	if c.Bool("json") {
 		found = found[len(found)-1:] // an earlier one only says why somebody else had to
@@ -143,13 +146,13 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := trustOf(c, place)
+	t, err := placetrust.Of(c, place)
 	if err != nil {
 		return nil, err
 	}
-	found, err := readTemplates(place, t.Trusted, true)
+	found, err := settings.ReadTemplates(place, t.Trusted, true)
 	if err == nil {
-		err = t.unchanged(place)
+		err = t.Unchanged(place)
 	}
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -113,9 +114,9 @@ func TestRulesForNobody(t *testing.T) {
 		}
 	}
 	state := t.TempDir()
-	p, err := rulesOf(runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"},
+	p, err := settings.RulesOf(runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"},
 		Ask: []string{"NotebookEdit", "Raed"}})
-	if got := unknownTools(p); err != nil || !strings.HasSuffix(got, "hold for nothing: --deny Bsh, --ask Raed") {
+	if got := settings.UnknownTools(p); err != nil || !strings.HasSuffix(got, "hold for nothing: --deny Bsh, --ask Raed") {
 		t.Errorf("%v, %q", err, got)
 	}
 	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)

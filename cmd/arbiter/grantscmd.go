@@ -10,13 +10,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
 )
 
 func (e env) grantsCommand() *cli.Command {
-	list := []cli.Flag{flagOf("cwd"), stateDirFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"}}
+	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
+		Usage: "print one JSON object"}}
 	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not believed, so they allow nothing; 2 bad usage,
 or no such entry; 5 the workspace or the file cannot be read or written.`
 	return &cli.Command{
@@ -37,7 +39,7 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 			{
 				Name: "rm", Usage: "remove grants by number or rule", ArgsUsage: "NUMBER|RULE…",
 				Description: "A live run keeps the grants that it started with.\n\n" + codes,
-				Flags: []cli.Flag{flagOf("cwd"), stateDirFlag(),
+				Flags: []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(),
 					&cli.BoolFlag{Name: "all", Usage: "remove all grants, the invalid ones too"}},
 				Action: e.removeGrants,
 			},
@@ -115,7 +117,7 @@ func (e env) listGrants(c *cli.Context) error {
 		}
 		fmt.Fprintln(e.Stdout, escaped(string(raw)))
 	} else {
-		e.tellGrants(r, stateForCommand(state))
+		e.tellGrants(r, settings.StateForCommand(state))
 	}
 	if len(problems) > 0 {
 		return &command.Error{Code: contract.ExitFailed,

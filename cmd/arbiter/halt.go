@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -33,7 +34,8 @@ Stops every agent at once, without asking. The run stays, paused: /continue on i
 within 2 s, this command kills the run's bridge, and with it every agent.
 
 Exit codes: 0 no agent is alive; 1 some agents are alive; 2 no such run, or refused.`),
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "halt every live run, in any directory"}, stateDirFlag()},
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "halt every live run, in any directory"},
+			settings.StateDirFlag()},
 		Action: e.halt,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/ndjson"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -22,10 +23,10 @@ import (
 const drainDeadline = 10 * time.Second
 
 // headless runs a task for a script: NDJSON both ways.
-func (e env) headless(c choices) (err error) {
+func (e env) headless(c settings.Choices) (err error) {
 	command.OutliveReaders()
 	if c.OrBegin {
-		if err := c.resumeOrBegin(); err != nil {
+		if err := resumeOrBegin(&c); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -118,8 +119,8 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = os.RemoveAll(usual) })
 			}
-			for does, said := range map[int]string{resumes: stateForResume(tt.state),
-				commands: stateForCommand(tt.state)} {
+			for does, said := range map[int]string{resumes: settings.StateForResume(tt.state),
+				commands: settings.StateForCommand(tt.state)} {
 				want := ""
 				if tt.names&does != 0 {
 					want = " --state-dir " + tt.state

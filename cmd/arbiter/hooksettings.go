@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
@@ -32,7 +33,7 @@ longer than 2 s: without an answer the session continues as if there were no hoo
 			&cli.StringFlag{Name: "session",
 				Usage: "with --settings: the `RUN` (default: the live run of this directory)"},
 			&cli.BoolFlag{Name: "debug", Usage: "print to stderr why there was no answer"},
-			stateDirFlag(),
+			settings.StateDirFlag(),
 		},
 		Action: e.hookSettings,
 	}

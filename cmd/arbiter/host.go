@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -22,7 +23,7 @@ import (
 // one after the other, and lends the terminal.
 type host struct {
 	env         env
-	choices     choices                // what of them is about trust is guarded by mu
+	choices     settings.Choices       // what of them is about trust is guarded by mu
 	awayUntil   atomic.Int64           // until when the terminal is somebody else's, in Unix time as of UnixNano
 	onInterrupt atomic.Pointer[func()] // tells them of Ctrl+C, once there was one
 	ctx         context.Context        // of those who have it
@@ -38,7 +39,7 @@ type host struct {
 	sessions    sync.WaitGroup         // those who wait for the ends of sessions
 }
 
-func newHost(e env, c choices) *host {
+func newHost(e env, c settings.Choices) *host {
 	h := &host{env: e, choices: c}
 	h.ctx, h.recall = context.WithCancel(context.Background())
 	return h
@@ -56,7 +57,7 @@ func (h *host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.R
 		}
 		return nil, err
 	}
-	s.stateFlag = stateForCommand(h.choices.StateDir)
+	s.stateFlag = settings.StateForCommand(h.choices.StateDir)
 	h.session = s
 	h.sessions.Go(s.watch)
 	return s, nil
@@ -91,9 +92,9 @@ func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*sess
 	c.Options.Task, c.Images = b.Task, b.Images
 	c.Resume, c.Session = b.Resume != "", b.Resume
 	if b.Rehearse {
-		c = c.rehearsal()
+		c = rehearsalOf(c)
 	} else if !h.declined() {
-		c.askInRun()
+		c.AskInRun()
 	}
 	if c.Resume {
 		c.Rehearse, c.Options.Rehearsal = false, false // the run has its own setting
@@ -217,7 +218,7 @@ func (h *host) end(signal string) tui.Outcome {
 	}
 	if s.hasLeft() && !s.over() && !s.stopping() {
 		fmt.Fprintf(h.env.Stderr, "Run %s goes on without a screen. To see it again: arbiter attach %s%s\n",
-			command.ShortID(s.run), command.ShortID(s.run), stateForCommand(h.choices.StateDir))
+			command.ShortID(s.run), command.ShortID(s.run), settings.StateForCommand(h.choices.StateDir))
 		s.part()
 		if signal == "INT" {
 			return tui.Outcome{} // it was left with a key
@@ -239,12 +240,12 @@ func (h *host) end(signal string) tui.Outcome {
 	return s.outcome
 }
 
-// rehearsal are the same choices for a scripted model.
-func (c choices) rehearsal() choices {
+// rehearsalOf are the same choices for a scripted model.
+func rehearsalOf(c settings.Choices) settings.Choices {
 	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, true, ""
 	kept := map[string]string{}
 	for name, value := range c.Options.Env {
-		if forRehearsal(name) {
+		if settings.ForRehearsal(name) {
 			kept[name] = value
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/images"
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -185,7 +186,7 @@ func heading(path string) string {
 
 // ReadDocument implements tui.Host.
 func (h *host) ReadDocument(path string) (string, error) {
-	return readRequirements(h.inside(path))
+	return settings.ReadRequirements(h.inside(path))
 }
 
 // Save implements tui.Host. It never writes over a file.
@@ -230,7 +231,7 @@ func (h *host) Inputs() []string {
 
 // Remember implements tui.Host. What cannot be kept is forgotten: it is a convenience.
 func (h *host) Remember(text string) {
-	if len(text) > maxTask/16 {
+	if len(text) > settings.MaxTask/16 {
 		return
 	}
 	h.typed.Lock() // workers come at once

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
 // TestEveryWordIsRemembered: words that are kept at once are all kept.
 func TestEveryWordIsRemembered(t *testing.T) {
-	h := newHost(env{}, choices{StateDir: t.TempDir()})
+	h := newHost(env{}, settings.Choices{StateDir: t.TempDir()})
 	var wg sync.WaitGroup
 	var want []string
 	for i := range 50 {
@@ -40,7 +42,7 @@ func TestFilesByTheirLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := newHost(env{}, choices{Place: place})
+	h := newHost(env{}, settings.Choices{Place: place})
 	for prefix, want := range map[string][]string{
 		"":         {"docs/", "header.go", "node_modules/", "src/"},
 		"hea":      {"header.go", "src/parse/header_test.go"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -31,7 +32,7 @@ const (
 // hostSpec is what a host process reads on stdin: what it plays. It is no argument, because
 // everybody may read those, and an environment variable for the agents may hold a secret.
 type hostSpec struct {
-	Choices choices
+	Choices settings.Choices
 	Given   map[string]bool
 }
 
@@ -65,8 +66,8 @@ func (e env) host(*cli.Context) (err error) {
 		return command.Usagef("arbiter host is started by arbiter itself: its stdin is no description of a run (%v)", err)
 	}
 	c := spec.Choices
-	c.given = spec.Given
-	if c.Policy, err = rulesOf(c.Options); err != nil {
+	c.Given = spec.Given
+	if c.Policy, err = settings.RulesOf(c.Options); err != nil {
 		return e.notReady(err)
 	}
 	prepare := newRun

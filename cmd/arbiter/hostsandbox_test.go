@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -67,10 +68,10 @@ func TestPassedValuesAreMasked(t *testing.T) {
 	t.Setenv("LOOM_DIR", "/srv/looms/west")
 	there := hosts.Config{Hosts: []hosts.Host{{Name: "box", PassEnv: []string{"LOOM_PASS", "LOOM_DIR"}}}}
 	text := "the host said warp-and-weft-41 in /srv/looms/west"
-	if got := maskerOf(runconfig.Options{}, there)(text); got != text {
+	if got := settings.MaskerOf(runconfig.Options{}, there)(text); got != text {
 		t.Errorf("of a host that the run does not use: %q", got)
 	}
-	got := maskerOf(runconfig.Options{Hosts: []runconfig.Host{{Name: "box"}}}, there)(text)
+	got := settings.MaskerOf(runconfig.Options{Hosts: []runconfig.Host{{Name: "box"}}}, there)(text)
 	if strings.Contains(got, "warp-and-weft") || !strings.Contains(got, "/srv/looms/west") {
 		t.Errorf("masked: %q", got)
 	}

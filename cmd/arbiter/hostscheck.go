@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -31,7 +32,7 @@ func (e env) checkHost(c *cli.Context) error {
 	if c.Duration("wait") <= 0 {
 		return command.Usagef("--wait %s: must be greater than 0", c.Duration("wait"))
 	}
-	cfg, file, _, err := configuredHosts(c)
+	cfg, file, _, err := settings.ConfiguredHosts(c)
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 func (e env) hostsCommand() *cli.Command {
-	config := flagOf("config")
+	config := settings.FlagOf("config")
 	return &cli.Command{
 		Name: "hosts", Usage: "list, check, add or remove the machines that Orchestrators may live on",
 		Description: "A host is a command that starts a program on another machine and connects its stdin and stdout:\n" +
@@ -88,7 +89,7 @@ func (e env) listHosts(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("hosts ls takes no argument: leave out %s", c.Args().First())
 	}
-	cfg, file, _, err := configuredHosts(c)
+	cfg, file, _, err := settings.ConfiguredHosts(c)
 	if err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func (e env) removeHost(c *cli.Context) error {
 
 // editHosts changes the user's configuration file, which is made if it does not exist.
 func (e env) editHosts(c *cli.Context, done string, edit func(file string, src []byte) ([]byte, error)) error {
-	_, file, src, err := configuredHosts(c)
+	_, file, src, err := settings.ConfiguredHosts(c)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -392,7 +393,7 @@ func refusal(run string, err error) error {
 }
 
 // reporter makes a writer of crash reports into the run's directory.
-func (s *session) reporter(c choices) *crashlog.Reporter {
+func (s *session) reporter(c settings.Choices) *crashlog.Reporter {
 	return crashlog.NewReporter(crashlog.Options{Dir: filepath.Dir(s.socket), Version: command.Version(),
-		Mask: maskerOf(c.Options, c.Hosts), Log: slog.New(slog.DiscardHandler)})
+		Mask: settings.MaskerOf(c.Options, c.Hosts), Log: slog.New(slog.DiscardHandler)})
 }

@@ -31,7 +31,7 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Options.Task, c.StateDir = "Weave", state
-	raw, err := json.Marshal(hostSpec{Choices: c, Given: c.given})
+	raw, err := json.Marshal(hostSpec{Choices: c, Given: c.Given})
 	if err != nil {
 		t.Fatal(err)
 	}

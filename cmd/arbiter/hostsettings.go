@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/yamledit"
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -27,59 +28,59 @@ var secretLists = []string{"env", "arbiter-env"}
 func (h *host) Settings(context.Context) ([]tui.Setting, string, error) {
 	var list []tui.Setting
 	file := ""
-	err := h.choices.asStarted("", func(c *cli.Context) error {
-		file = userConfig(c)
+	err := asStarted(h.choices, "", func(c *cli.Context) error {
+		file = settings.UserConfig(c)
 		trusted := h.choices.Trusting.Trusted
-		given, err := applyConfig(c, h.choices.Place, trusted)
+		given, err := settings.ApplyConfig(c, h.choices.Place, trusted)
 		if err != nil {
 			return err
 		}
-		for _, s := range settings {
-			if s.flagged {
+		for _, s := range settings.Table {
+			if s.Flagged {
 				continue
 			}
-			list = append(list, s.told(c, given[s.name]))
+			list = append(list, toldSetting(s, c, given[s.Name]))
 		}
 		return nil
 	})
 	return list, file, err
 }
 
-// told is a setting as the page shows it.
-func (s setting) told(c *cli.Context, source string) tui.Setting {
-	about := manual.Tell(s.flag())
-	t := tui.Setting{Name: s.name, About: about.About, Choices: manual.Choices(about.Value), Value: s.text(c),
+// toldSetting is a setting as the page shows it.
+func toldSetting(s settings.Setting, c *cli.Context, source string) tui.Setting {
+	about := manual.Tell(s.Flag())
+	t := tui.Setting{Name: s.Name, About: about.About, Choices: manual.Choices(about.Value), Value: valueOfSetting(s, c),
 		Source: source, When: "with the next run"}
-	if s.kind == kindBool {
+	if s.Kind == settings.KindBool {
 		t.Choices = []string{"true", "false"}
 	}
-	if s.value != nil {
-		t.Default = fmt.Sprint(s.value)
+	if s.Value != nil {
+		t.Default = fmt.Sprint(s.Value)
 	}
 	switch {
-	case s.name == "theme":
+	case s.Name == "theme":
 		t.When = "at once"
-	case s.group == "The screen":
+	case s.Group == "The screen":
 		t.When = "with the next start of the screen"
-	case s.name == "model":
+	case s.Name == "model":
 		t.When = "with the next run; /model changes the present one"
-	case s.name == "permissions", s.group == "Permissions" && s.kind == kindList:
+	case s.Name == "permissions", s.Group == "Permissions" && s.Kind == settings.KindList:
 		t.When = "with the next run; /permissions, /allow, /ask and /deny change the present one"
 	}
 	return t
 }
 
-// text is the value of a setting, as [host.ChangeSetting] takes it.
-func (s setting) text(c *cli.Context) string {
-	if s.kind != kindList {
-		return strings.Join(s.texts(c), "")
+// valueOfSetting is the value of a setting, as [host.ChangeSetting] takes it.
+func valueOfSetting(s settings.Setting, c *cli.Context) string {
+	if s.Kind != settings.KindList {
+		return strings.Join(s.Texts(c), "")
 	}
-	items := s.texts(c)
+	items := s.Texts(c)
 	if len(items) == 0 {
 		return ""
 	}
 	for i, item := range items {
-		if slices.Contains(secretLists, s.name) {
+		if slices.Contains(secretLists, s.Name) {
 			name, _, _ := strings.Cut(item, "=")
 			item = name + "=…"
 		}
@@ -88,42 +89,15 @@ func (s setting) text(c *cli.Context) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// texts are the values of a setting as a flag takes them.
-func (s setting) texts(c *cli.Context) []string {
-	if s.kind == kindList {
-		return slices.Clone(c.StringSlice(s.name))
-	}
-	if v := c.Value(s.name); v != nil {
-		return []string{fmt.Sprint(v)}
-	}
-	return nil
-}
-
-// givenFlags are the flags of a command line, for [choices.asStarted]. Call it before a configuration file is
-// applied.
-func givenFlags(c *cli.Context) []string {
-	var args []string
-	origin := givenOrigins(c)
-	for _, s := range settings {
-		if !strings.HasPrefix(origin[s.name], "--") || s.flagged && s.name != "config" && s.name != "cwd" {
-			continue
-		}
-		for _, text := range s.texts(c) {
-			args = append(args, "--"+s.name+"="+text)
-		}
-	}
-	return args
-}
-
 // asStarted reads the command line and the environment once more. file is read in the place of the user's
 // configuration file; empty: that one is.
-func (s choices) asStarted(file string, do func(c *cli.Context) error) error {
+func asStarted(s settings.Choices, file string, do func(c *cli.Context) error) error {
 	args := append([]string{"arbiter"}, s.Line...)
 	if file != "" {
 		args = append(args, "--config="+file)
 	}
 	app := &cli.App{
-		Flags: cliFlags(), HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true, Writer: io.Discard,
+		Flags: settings.Flags(), HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true, Writer: io.Discard,
 		ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}, Action: do,
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return err },
 	}
@@ -133,7 +107,7 @@ func (s choices) asStarted(file string, do func(c *cli.Context) error) error {
 // OpenSettings implements tui.Host.
 func (h *host) OpenSettings() error {
 	file := ""
-	err := h.choices.asStarted("", func(c *cli.Context) error { file = userConfig(c); return nil })
+	err := asStarted(h.choices, "", func(c *cli.Context) error { file = settings.UserConfig(c); return nil })
 	if err != nil {
 		return err
 	}
@@ -152,26 +126,26 @@ var errNoConfig = command.Environmentf("there is no place for a configuration fi
 
 // ChangeSetting implements tui.Host.
 func (h *host) ChangeSetting(_ context.Context, name, value string) (string, error) {
-	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && !s.flagged })
+	i := slices.IndexFunc(settings.Table, func(s settings.Setting) bool { return s.Name == name && !s.Flagged })
 	if i < 0 {
 		return "", command.Usagef("there is no setting %q: /settings lists them", name)
 	}
 	if slices.Contains(secretLists, name) && strings.Contains(value, "=…") {
 		return "", command.Usagef("%s: write the values in full, in place of …", name)
 	}
-	s, written := settings[i], ""
+	s, written := settings.Table[i], ""
 	var file string
-	err := h.choices.asStarted("", func(c *cli.Context) error { file = userConfig(c); return nil })
+	err := asStarted(h.choices, "", func(c *cli.Context) error { file = settings.UserConfig(c); return nil })
 	if err == nil && file == "" {
 		err = errNoConfig
 	}
 	if err == nil && value != "" {
-		written, err = s.yaml(value)
+		written, err = settingYAML(s, value)
 	}
 	if err != nil {
 		return "", err
 	}
-	if err := h.choices.rewrite(file, name, written); err != nil {
+	if err := rewriteConfig(h.choices, file, name, written); err != nil {
 		return "", err
 	}
 	say := fmt.Sprintf("%s: %s, written to %s", name, value, file)
@@ -181,31 +155,32 @@ func (h *host) ChangeSetting(_ context.Context, name, value string) (string, err
 	return say, nil
 }
 
-// yaml is a value as the file holds it, if it is one of this setting.
-func (s setting) yaml(value string) (string, error) {
-	about := manual.Tell(s.flag())
+// settingYAML is a value as the file holds it, if it is one of this setting.
+func settingYAML(s settings.Setting, value string) (string, error) {
+	about := manual.Tell(s.Flag())
 	if words := manual.Choices(about.Value); words != nil && !slices.Contains(words, value) {
-		return "", command.Usagef("%s: %q is none of %s", s.name, value, strings.Join(words, ", "))
+		return "", command.Usagef("%s: %q is none of %s", s.Name, value, strings.Join(words, ", "))
 	}
-	if s.kind == kindList && strings.HasPrefix(value, "[") {
+	if s.Kind == settings.KindList && strings.HasPrefix(value, "[") {
 		return value, nil // held to the rules of the file when it is read again
 	}
-	if s.kind == kindList {
+	if s.Kind == settings.KindList {
 		return "[" + yamledit.Text(value) + "]", nil
 	}
-	app := &cli.App{Flags: []cli.Flag{s.flag()}, HideHelp: true, HideVersion: true, Writer: io.Discard,
+	app := &cli.App{Flags: []cli.Flag{s.Flag()}, HideHelp: true, HideVersion: true, Writer: io.Discard,
 		ErrWriter: io.Discard, Action: func(*cli.Context) error { return nil }}
-	if err := app.Run([]string{"arbiter", "--" + s.name + "=" + value}); err != nil {
-		return "", command.Usagef("%s: %q is not %s", s.name, value, s.kind.article())
+	if err := app.Run([]string{"arbiter", "--" + s.Name + "=" + value}); err != nil {
+		return "", command.Usagef("%s: %q is not %s", s.Name, value, s.Kind.Article())
 	}
-	if s.kind == kindText || s.kind == kindDuration {
+	if s.Kind == settings.KindText || s.Kind == settings.KindDuration {
 		return yamledit.Text(value), nil
 	}
 	return value, nil
 }
 
-// rewrite changes one key of a configuration file, or removes it, if the program starts with the file that results.
-func (s choices) rewrite(file, key, value string) error {
+// rewriteConfig changes one key of a configuration file, or removes it, if the program starts with the file that
+// results.
+func rewriteConfig(s settings.Choices, file, key, value string) error {
 	src, err := command.ReadFile(file, command.MaxSource)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return command.Environmentf("cannot read the configuration %s: %v", file, command.WithoutPath(err))
@@ -226,8 +201,8 @@ func (s choices) rewrite(file, key, value string) error {
 	if err := os.WriteFile(trial, out, 0o600); err != nil {
 		return command.Environmentf("%v", err)
 	}
-	err = s.asStarted(trial, func(c *cli.Context) error {
-		_, err := readChoices(c)
+	err = asStarted(s, trial, func(c *cli.Context) error {
+		_, err := settings.ReadChoices(c)
 		return err
 	})
 	if err != nil {

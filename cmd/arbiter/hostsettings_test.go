@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -30,9 +31,9 @@ func settingsHost(t *testing.T, config string, args ...string) (h *host, file st
 			t.Fatal(err)
 		}
 	}
-	var c choices
-	err := choices{Line: args}.asStarted("", func(ctx *cli.Context) (err error) {
-		c, err = readChoices(ctx)
+	var c settings.Choices
+	err := asStarted(settings.Choices{Line: args}, "", func(ctx *cli.Context) (err error) {
+		c, err = settings.ReadChoices(ctx)
 		return err
 	})
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
 // TestShellLeavesNothing: what a line has started ends with it, whether it ends on its own or is stopped.
@@ -19,7 +21,7 @@ func TestShellLeavesNothing(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			if _, err := newHost(env{}, choices{}).Shell(ctx, t.TempDir(), line, out); err != nil {
+			if _, err := newHost(env{}, settings.Choices{}).Shell(ctx, t.TempDir(), line, out); err != nil {
 				t.Error(err)
 			}
 		}()

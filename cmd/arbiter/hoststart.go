@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
@@ -23,8 +24,8 @@ type hostProcess struct {
 
 // startHost starts a host process and waits until clients can connect to it. An error is why
 // nothing is played; ctx gives up.
-func startHost(ctx context.Context, c choices) (*hostProcess, error) {
-	spec := hostSpec{Choices: c, Given: c.given}
+func startHost(ctx context.Context, c settings.Choices) (*hostProcess, error) {
+	spec := hostSpec{Choices: c, Given: c.Given}
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("describe the run: %w", err)

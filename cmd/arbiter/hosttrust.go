@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
 // chosen are the choices as they are now.
-func (h *host) chosen() choices {
+func (h *host) chosen() settings.Choices {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.choices
@@ -23,7 +25,7 @@ func (h *host) declined() bool {
 }
 
 // findingsOf is what a person is shown of the workspace; nothing of one that is trusted.
-func findingsOf(t trustState) tui.Trust {
+func findingsOf(t placetrust.State) tui.Trust {
 	f := tui.Trust{Changed: t.Recorded, Problem: t.Problem}
 	if t.Trusted {
 		return f
@@ -53,7 +55,7 @@ func (h *host) Trust(context.Context) error {
 	c := h.chosen()
 	t := c.Trusting
 	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""
-	if err := t.unchanged(c.Place); err != nil {
+	if err := t.Unchanged(c.Place); err != nil {
 		return err
 	}
 	store, err := trust.Open(c.StateDir)
@@ -63,8 +65,8 @@ func (h *host) Trust(context.Context) error {
 	if err := store.Trust(c.Place, t.Listing, "the screen", time.Now()); err != nil {
 		return command.Environmentf("%v", err)
 	}
-	c.adopt(t)
-	if err := c.readInstructions(); err != nil {
+	c.Adopt(t)
+	if err := c.ReadInstructions(); err != nil {
 		return err
 	}
 	h.mu.Lock()

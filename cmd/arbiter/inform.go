@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -60,7 +61,7 @@ func (e env) schema(c *cli.Context) error {
 	print := map[string]func() ([]byte, error){
 		"events":   func() ([]byte, error) { return contract.EventsSchema(), nil },
 		"commands": func() ([]byte, error) { return contract.CommandsSchema(), nil },
-		"bridge":   bridge.Schema, "config": configSchema,
+		"bridge":   bridge.Schema, "config": settings.ConfigSchema,
 	}[c.Args().First()]
 	if c.NArg() != 1 {
 		return command.Usagef("schema: give one of events, commands, config, bridge, machine")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -42,7 +43,7 @@ func inspectClaude(ctx context.Context, path string, login bool) (s claudeFindin
 }
 
 // findingsOfClaude is the first look at the CLI. A rehearsal needs no login: its key is its own.
-func findingsOfClaude(ctx context.Context, c choices) tui.Findings {
+func findingsOfClaude(ctx context.Context, c settings.Choices) tui.Findings {
 	s := inspectClaude(ctx, c.Claude, !c.Rehearse)
 	f := tui.Findings{
 		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/land"
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
@@ -27,7 +28,7 @@ Exit codes: 0 landed, or there is nothing more to land; 1 refused: a conflict, u
 rebase under way, no branch, nothing to land; 2 bad usage, no such run; 5 Git, files or the state directory
 cannot be read or written.`),
 		Flags: []cli.Flag{
-			stateDirFlag(),
+			settings.StateDirFlag(),
 			&cli.BoolFlag{Name: "squash", Usage: "as one commit with all changes"},
 			&cli.StringFlag{Name: "message", Usage: "message of the commit, as `TEXT`"},
 		},

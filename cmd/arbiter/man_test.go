@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -100,24 +101,24 @@ func TestEveryFlagIsTold(t *testing.T) {
 		}
 	}
 	for i, f := range manual.Of(env{}.app()).Told() {
-		s := settings[i]
-		property, known := schema.Properties[s.name]
+		s := settings.Table[i]
+		property, known := schema.Properties[s.Name]
 		if len(property.AnyOf) > 0 {
 			property.form = property.AnyOf[0]
 		}
-		if s.name == "hosts" {
+		if s.Name == "hosts" {
 			continue // in the file it is the block that describes them
 		}
-		if f.Name != s.name || known == s.flagged ||
+		if f.Name != s.Name || known == s.Flagged ||
 			known && (property.Description != f.About || !slices.Equal(property.Enum, manual.Choices(f.Value))) {
-			t.Errorf("--%s: the schema of the configuration says %+v", s.name, property)
+			t.Errorf("--%s: the schema of the configuration says %+v", s.Name, property)
 		}
-		want := "ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
-		if s.env == "-" || s.kind == kindList {
+		want := "ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
+		if s.Env == "-" || s.Kind == settings.KindList {
 			want = ""
 		}
 		if f.Env != want {
-			t.Errorf("--%s: its variable is %q, want %q", s.name, f.Env, want)
+			t.Errorf("--%s: its variable is %q, want %q", s.Name, f.Env, want)
 		}
 	}
 }

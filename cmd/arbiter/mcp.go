@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/mcpserver"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -39,7 +40,7 @@ cannot be read; 130, 143 ended by a signal.`),
 				TakesFile: true},
 			&cli.BoolFlag{Name: "model-answers-permissions",
 				Usage: "let the model that calls the tools answer permission requests"},
-			stateDirFlag(),
+			settings.StateDirFlag(),
 		},
 		Action: e.mcp,
 	}
@@ -66,7 +67,7 @@ func (e env) mcp(c *cli.Context) error {
 	if _, err := port.choices(dirs[0], "", c.Args().Slice()); err != nil {
 		return err
 	}
-	state := stateForCommand(port.stateDir)
+	state := settings.StateForCommand(port.stateDir)
 	s, err := mcpserver.New(mcpserver.Options{
 		Runs: port, Args: c.Args().Slice(), Dirs: dirs,
 		ModelAnswers: c.Bool("model-answers-permissions"), Version: command.Version(),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/memory"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -19,7 +20,7 @@ import (
 )
 
 func (e env) memoryCommand() *cli.Command {
-	place := []cli.Flag{flagOf("cwd"), stateDirFlag()}
+	place := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag()}
 	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"})
 	const codes = `Exit codes: 0 listed, changed or unchanged; 1 the edited text is wrong, or the editor failed; 2 bad usage, or
 no such lesson; 5 the workspace or the file cannot be read or written.`

@@ -4,20 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
-
-// frontendFlag is the flag that chose the face, with a space behind it.
-func (c choices) frontendFlag() string {
-	switch {
-	case c.JSON:
-		return "--json "
-	case c.Plain:
-		return "--plain "
-	}
-	return ""
-}
 
 // printStart says on stderr what a person should know before anything runs.
 func (e env) printStart(r *runtimeRun) {
@@ -25,13 +15,13 @@ func (e env) printStart(r *runtimeRun) {
 	if r.stage != nil {
 		fmt.Fprintf(e.Stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n",
 			sanitize.Line(o.Scenario, 100), sanitize.Line(o.CWD, 400))
-	} else if line := r.choices.Trusting.greeting(); line != "" {
+	} else if line := r.choices.Trusting.Greeting(); line != "" {
 		fmt.Fprintln(e.Stderr, line)
 	}
 	if o.Permissions == "allow-all" {
 		fmt.Fprintln(e.Stderr, "WARNING: every agent may run anything without asking (--permissions allow-all).")
 	}
-	if r.choices.Sandbox.Mode == sandboxOff && r.stage == nil {
+	if r.choices.Sandbox.Mode == settings.SandboxOff && r.stage == nil {
 		fmt.Fprintln(e.Stderr,
 			"Agents run without a sandbox: their commands can do what you can do (--sandbox on confines them).")
 	}
@@ -77,7 +67,7 @@ func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	}
 	fmt.Fprintln(e.Stderr, string(raw))
 	if s.Reached() {
-		next := "To resume: " + resumeLine(r.choices.frontendFlag(), r.choices.Options.Run, r.choices.StateDir)
+		next := "To resume: " + settings.ResumeLine(r.choices.FrontendFlag(), r.choices.Options.Run, r.choices.StateDir)
 		for _, line := range r.receipt(next) {
 			fmt.Fprintln(e.Stderr, line)
 		}

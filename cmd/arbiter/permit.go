@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -15,7 +16,7 @@ const permitArgs = "[RUN] [REQUEST|all]"
 
 func permitFlags(scope, rule string, more ...cli.Flag) []cli.Flag {
 	return append(more, &cli.StringFlag{Name: "for", Value: contract.ScopeOnce, Usage: scope},
-		&cli.StringFlag{Name: "rule", Usage: rule}, command.JSONFlag(), stateDirFlag())
+		&cli.StringFlag{Name: "rule", Usage: rule}, command.JSONFlag(), settings.StateDirFlag())
 }
 
 func (e env) allowCommand() *cli.Command {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -235,7 +236,7 @@ func plainHelp() string {
 }
 
 // plain is the same run as lines of prose.
-func (e env) plain(c choices) error {
+func (e env) plain(c settings.Choices) error {
 	h := plainHost{host: newHost(e, c), images: new([]string)}
 	f := plain.Frontend{
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Face.ASCII, Verbose: c.Debug, Commands: h,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -18,7 +19,7 @@ import (
 // which are explained and made again alike.
 func TestWorkflowByProviders(t *testing.T) {
 	t.Parallel()
-	for _, provider := range providers {
+	for _, provider := range settings.Providers {
 		for _, p := range players(t) {
 			t.Run(provider+"/"+p.name, func(t *testing.T) {
 				p.long(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -24,7 +25,7 @@ many things wait for you. A run that does not answer within 2 s, or refuses to, 
 reason. With --json, it prints an array of objects such as arbiter status --json prints.
 
 Exit codes: 0 listed, also if there is none; 2 bad usage; 5 the state directory cannot be read.`),
-		Flags:  []cli.Flag{command.JSONFlag(), stateDirFlag()},
+		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.ps,
 	}
 }

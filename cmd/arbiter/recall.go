@@ -4,21 +4,16 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/memory"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// Values of --memory.
-const (
-	memoryOn  = "on"
-	memoryOff = "off"
-)
-
 // remembers reports whether the run reads and writes the memory of its workspace. A rehearsal has none.
 func (r *runtimeRun) remembers() bool {
-	return r.choices.Options.Memory != memoryOff && !r.choices.Rehearse
+	return r.choices.Options.Memory != settings.MemoryOff && !r.choices.Rehearse
 }
 
 // recall reads what earlier runs in the workspace have learned. A run without memory goes on.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
 // TestReferencePages holds the pages of settings and of commands to the tables that the
@@ -77,14 +78,14 @@ func configurationPage() string {
 	var b strings.Builder
 	b.WriteString(configurationHead)
 	group := ""
-	for _, s := range settings {
-		f := manual.Tell(s.flag())
-		if s.group != group {
-			group = s.group
+	for _, s := range settings.Table {
+		f := manual.Tell(s.Flag())
+		if s.Group != group {
+			group = s.Group
 			fmt.Fprintf(&b, "\n## %s\n\n| flag | file | variable | default | |\n|---|---|---|---|---|\n", group)
 		}
 		file := "yes"
-		if s.flagged {
+		if s.Flagged {
 			file = "–"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", cell(f.Term()), file, code(f.Env), code(f.Default),

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -20,7 +21,8 @@ import (
 
 // replayScreenFlags are how the screen of a playback looks.
 func replayScreenFlags() []cli.Flag {
-	return []cli.Flag{flagOf("theme"), flagOf("ascii"), flagOf("reduced-motion"), flagOf("no-mouse")}
+	return []cli.Flag{settings.FlagOf("theme"), settings.FlagOf("ascii"), settings.FlagOf("reduced-motion"),
+		settings.FlagOf("no-mouse")}
 }
 
 // replayScreen plays a run again on the full screen.
@@ -28,12 +30,12 @@ func (e env) replayScreen(c *cli.Context, store *runs, info journal.Info, log *e
 	if problem := noScreen(); problem != "" {
 		return command.Usagef("cannot show the screen: %s; leave out --screen to print the events", problem)
 	}
-	look := screenSettings{Theme: c.String("theme"), ASCII: c.Bool("ascii") || !command.SpeaksUTF8(os.Getenv),
-		Still: c.Bool("reduced-motion"), Mouse: !c.Bool("no-mouse"), OnHangup: hangupLeave}
+	look := settings.ScreenSettings{Theme: c.String("theme"), ASCII: c.Bool("ascii") || !command.SpeaksUTF8(os.Getenv),
+		Still: c.Bool("reduced-motion"), Mouse: !c.Bool("no-mouse"), OnHangup: settings.HangupLeave}
 	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
 		return command.Usagef("--theme %q: %v", look.Theme, err)
 	}
-	h := newHost(e, choices{Place: info.CWD, StateDir: store.root, Face: look})
+	h := newHost(e, settings.Choices{Place: info.CWD, StateDir: store.root, Face: look})
 	f, err := tui.New(tui.Options{
 		Host: replayHost{h, playback.New(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
 		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
@@ -45,7 +46,7 @@ and the outputs run, status, exit-code, cost-usd, branch and head to the one tha
 Exit codes: 0 printed, whatever became of the run; 2 bad usage, no such run, or stdin has no events; 5 FILE cannot
 be written, or the state directory cannot be read.`),
 		Flags: []cli.Flag{
-			stateDirFlag(),
+			settings.StateDirFlag(),
 			&cli.StringFlag{Name: "format", Value: string(report.Markdown),
 				Usage: "`markdown|html|json|junit|github`: output format"},
 			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, as a whole or not at all", TakesFile: true},

@@ -13,6 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -25,7 +27,7 @@ import (
 const lockPatience = 5 * time.Second
 
 // resumeRun opens a run that was played before.
-func resumeRun(c choices) (*runtimeRun, error) {
+func resumeRun(c settings.Choices) (*runtimeRun, error) {
 	r := &runtimeRun{choices: c, clients: newSubscribers()}
 	if err := r.openStore(); err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func playedElsewhere(run string, pid int) error {
 }
 
 // findRun chooses the run that is meant.
-func findRun(store *journal.Store, c choices) (journal.Info, error) {
+func findRun(store *journal.Store, c settings.Choices) (journal.Info, error) {
 	if c.Session != "" {
 		return oneRun(store, c.Session)
 	}
@@ -170,10 +172,10 @@ func (r *runtimeRun) resumeState() error {
 		return err
 	}
 	r.choices.Options = mergeOptions(s.Options, r.choices)
-	if err := checkProvider(r.choices.Options); err != nil {
+	if err := settings.CheckProvider(r.choices.Options); err != nil {
 		return err
 	}
-	if err := r.choices.hostsConfigured(); err != nil {
+	if err := r.choices.HostsConfigured(); err != nil {
 		return err
 	}
 	if o := &r.choices.Options; r.journal.Meta().Imported && o.CWD != r.choices.Place {
@@ -182,28 +184,28 @@ func (r *runtimeRun) resumeState() error {
 	}
 	r.forget("--env", &r.choices.Options.Env)
 	r.forget("--arbiter-env", &r.choices.Options.ArbiterEnv)
-	r.choices.resumeSandbox(s.Options)
+	r.choices.ResumeSandbox(s.Options)
 	began := cmp.Or(s.Options.Workspace.Isolation, runconfig.IsolationShared)
-	if now := r.choices.Options.Workspace.Isolation; r.choices.given["isolation"] && now != began {
+	if now := r.choices.Options.Workspace.Isolation; r.choices.Given["isolation"] && now != began {
 		return command.Usagef("run %s began with --isolation %s, and goes on with it: leave out --isolation", run, began)
 	}
 	r.choices.Rehearse = r.choices.Options.Rehearsal
-	r.choices.adopt(t)
+	r.choices.Adopt(t)
 	o := &r.choices.Options
 	if r.choices.Claude == "" {
 		r.choices.Claude = o.Claude
 	}
 	r.choices.StandIn, r.choices.Scenario = o.StandIn, o.Script
-	if err := r.choices.readInstructions(); err != nil {
+	if err := r.choices.ReadInstructions(); err != nil {
 		return err
 	}
 	if r.choices.Notice != "" {
 		r.tellOf("%s", r.choices.Notice)
 	}
-	if r.choices.Policy, err = rulesOf(*o); err != nil {
+	if r.choices.Policy, err = settings.RulesOf(*o); err != nil {
 		return err
 	}
-	if err := r.choices.refuseRoot(o.Rehearsal); err != nil {
+	if err := r.choices.RefuseRoot(o.Rehearsal); err != nil {
 		return err
 	}
 	if _, err := command.CheckDir(o.CWD); err != nil {
@@ -212,7 +214,7 @@ func (r *runtimeRun) resumeState() error {
 	if err := r.placeSessions(); err != nil {
 		return err
 	}
-	script, err := r.choices.readPlay()
+	script, err := readPlay(r.choices)
 	if err != nil {
 		return err
 	}
@@ -238,8 +240,8 @@ func (r *runtimeRun) resumeState() error {
 // trustAgain decides about the workspace anew: the run may belong to another place than
 // the one that was looked at, and what its last life trusted is trusted as long as it is
 // the same.
-func (r *runtimeRun) trustAgain() (trustState, error) {
-	t, err := trustIn(r.choices.Place, r.choices.StateDir, r.choices.Trusting.ByFlag)
+func (r *runtimeRun) trustAgain() (placetrust.State, error) {
+	t, err := placetrust.In(r.choices.Place, r.choices.StateDir, r.choices.Trusting.ByFlag)
 	old := r.resumed.Options
 	if err != nil || t.Trusted || !old.Trusted || old.Rehearsal {
 		return t, err
@@ -262,14 +264,14 @@ func (r *runtimeRun) forget(flag string, env *map[string]string) {
 }
 
 // mergeOptions are those of the run, but for what was named anew.
-func mergeOptions(old runconfig.Options, c choices) runconfig.Options {
+func mergeOptions(old runconfig.Options, c settings.Choices) runconfig.Options {
 	o, now := old, c.Options
 	o.Version, o.Task, o.HumanPresent, o.Partial = now.Version, now.Task, !c.NoInput, now.Partial
-	takeOver(&o, &now, c.given)
-	if c.given["hosts"] {
+	settings.TakeOver(&o, &now, c.Given)
+	if c.Given["hosts"] {
 		o.Hosts, o.HereToo, o.Pools = now.Hosts, now.HereToo, now.Pools
 	}
-	if c.given["claude"] {
+	if c.Given["claude"] {
 		o.Claude = c.Claude
 	}
 	return o

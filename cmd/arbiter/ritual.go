@@ -4,16 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/ritual"
-)
-
-// Values of --ritual.
-const (
-	ritualFull  = "full"
-	ritualScene = "scene"
-	ritualOff   = "off"
 )
 
 // ritualFile, in the state directory, holds the day of the last title and who the person chose to be: "2006-01-02
@@ -21,8 +15,8 @@ const (
 const ritualFile = "ritual"
 
 // readRitual says what the screen shows for its own sake. What cannot be read or kept is left out: it is an ornament.
-func readRitual(c choices, now time.Time) tui.Ritual {
-	r := tui.Ritual{Scene: c.Face.Ritual != ritualOff}
+func readRitual(c settings.Choices, now time.Time) tui.Ritual {
+	r := tui.Ritual{Scene: c.Face.Ritual != settings.RitualOff}
 	dir, err := statedir.Open(c.StateDir)
 	if err != nil {
 		return r
@@ -36,7 +30,7 @@ func readRitual(c choices, now time.Time) tui.Ritual {
 		}
 	}
 	today := now.Format(time.DateOnly)
-	r.Title = c.Face.Ritual == ritualFull && day != today
+	r.Title = c.Face.Ritual == settings.RitualFull && day != today
 	r.Remember = func(k ritual.Kind) {
 		dir, err := statedir.Open(c.StateDir)
 		if err != nil {

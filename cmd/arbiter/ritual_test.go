@@ -4,12 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/tui/ritual"
 )
 
 // TestATitleADay: the title is shown once a day, and who the person chose to be is kept.
 func TestATitleADay(t *testing.T) {
-	c := choices{StateDir: t.TempDir(), Face: screenSettings{Ritual: ritualFull}}
+	c := settings.Choices{StateDir: t.TempDir(), Face: settings.ScreenSettings{Ritual: settings.RitualFull}}
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.Local)
 	first := readRitual(c, monday)
 	if !first.Title || !first.Scene || first.Human != ritual.Nobody {
@@ -22,7 +23,7 @@ func TestATitleADay(t *testing.T) {
 	if next := readRitual(c, monday.Add(24*time.Hour)); !next.Title || next.Human != ritual.Smith {
 		t.Errorf("on the next day: %+v", next)
 	}
-	for value, scene := range map[string]bool{ritualScene: true, ritualOff: false} {
+	for value, scene := range map[string]bool{settings.RitualScene: true, settings.RitualOff: false} {
 		c.Face.Ritual = value
 		if r := readRitual(c, monday.Add(48*time.Hour)); r.Title || r.Scene != scene {
 			t.Errorf("%s: %+v", value, r)

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -53,7 +54,7 @@ func (r *runtimeRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) 
 	}
 	options := workspaces.Options{Dir: o.CWD, Run: o.Run, Scratch: r.snapshotScratch()}
 	begin := func() (*runfiles.Files, error) { return r.openFiles(ctx, options, isolation) }
-	if r.choices.Sandbox.Mode != sandboxOff { // it is known when the bridge has been started
+	if r.choices.Sandbox.Mode != settings.SandboxOff { // it is known when the bridge has been started
 		options.Confine = r.confineGit
 	} else {
 		type opened struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -93,7 +94,7 @@ func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
 		return "", err
 	}
 	c.Options.Task = strings.TrimSpace(s.Task)
-	if err := checkTask(c.Options.Task, "the task"); err != nil {
+	if err := settings.CheckTask(c.Options.Task, "the task"); err != nil {
 		return "", err
 	}
 	if c.Options.Task == "" && !c.Rehearse {
@@ -115,7 +116,7 @@ func (p runPort) ResumeWith(ctx context.Context, run, task string, args []string
 	if err != nil || info.Live {
 		return err
 	}
-	if err := checkTask(task, "the task"); err != nil {
+	if err := settings.CheckTask(task, "the task"); err != nil {
 		return err
 	}
 	c, err := p.choices(info.CWD, info.Run, args)
@@ -170,8 +171,8 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 var notForClients = []string{"cwd", "detach", "json", "plain", "resume", "session", "task"}
 
 // choices reads flags as arbiter does in a directory, for a new run, or for the one that is named.
-func (p runPort) choices(dir, run string, args []string) (choices, error) {
-	var c choices
+func (p runPort) choices(dir, run string, args []string) (settings.Choices, error) {
+	var c settings.Choices
 	app := p.env.app()
 	app.Commands = nil
 	app.Action = func(ctx *cli.Context) error {
@@ -185,7 +186,7 @@ func (p runPort) choices(dir, run string, args []string) (choices, error) {
 		}
 		err := setForClient(ctx, dir, run, p.stateDir)
 		if err == nil {
-			c, err = readSettings(ctx)
+			c, err = settings.ReadSettings(ctx)
 		}
 		return err
 	}

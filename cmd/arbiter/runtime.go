@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
@@ -47,7 +48,7 @@ const initializeDeadline = 30 * time.Second
 // runtimeRun is one life of a run: its journal and locks, its log, its rehearsal if
 // it is one, and the bridge process.
 type runtimeRun struct {
-	choices choices
+	choices settings.Choices
 	store   *journal.Store
 	journal *journal.Run
 	place   *journal.Lock // of the directory; nil where it is shared
@@ -94,14 +95,14 @@ type runtimeRun struct {
 }
 
 // newRun makes a run that has not begun.
-func newRun(c choices) (*runtimeRun, error) {
+func newRun(c settings.Choices) (*runtimeRun, error) {
 	r := &runtimeRun{choices: c, clients: newSubscribers()}
 	o := &r.choices.Options
 	o.Run = cmp.Or(o.Run, uuid.NewString())
 	o.Delimiter = envelope.NewDelimiter(rand.Reader)
 	o.HumanPresent = !c.NoInput
 	o.Claude = c.Claude
-	script, err := c.readPlay()
+	script, err := readPlay(c)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func newRun(c choices) (*runtimeRun, error) {
 	if err := r.openStore(); err != nil {
 		return nil, err
 	}
-	for _, text := range []string{c.Notice, unknownTools(c.Policy)} {
+	for _, text := range []string{c.Notice, settings.UnknownTools(c.Policy)} {
 		if text != "" {
 			r.tellOf("%s", text)
 		}
@@ -218,7 +219,7 @@ func (r *runtimeRun) lockScratch() error {
 // script, the stage of a rehearsal.
 func (r *runtimeRun) openServices(script *play) error {
 	var err error
-	r.mask = maskerOf(r.choices.Options, r.choices.Hosts)
+	r.mask = settings.MaskerOf(r.choices.Options, r.choices.Hosts)
 	if r.logFile, err = crashlog.OpenLog(r.journal.Dir(), r.mask); err != nil {
 		return command.Environmentf("log: %v", err)
 	}
@@ -262,7 +263,7 @@ func (r *runtimeRun) ready(sink runloop.Sink) *runloop.Loop {
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
-	r.loop.Refuse(func(o runconfig.Options) error { return refuseRoot(o, o.Rehearsal) })
+	r.loop.Refuse(func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) })
 	r.openHooks()
 	r.openSubscribers()
 	r.openControl()

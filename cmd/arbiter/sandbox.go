@@ -2,89 +2,19 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-)
-
-// Modes of --sandbox. Off is the default: tool chains write to caches in the home, and a
-// build that fails for that is no surprise to leave to somebody who did not ask for it.
-const (
-	sandboxOff  = "off"
-	sandboxAuto = "auto" // a sandbox that does not hold is reported, and the run goes on
-	sandboxOn   = "on"   // and ends the run
 )
 
 // trialDeadline bounds the trial of a sandbox, which takes some 50 ms.
 const trialDeadline = 30 * time.Second
-
-// confinement is what was asked for.
-type confinement struct {
-	Mode        string
-	Write, Hide []string
-}
-
-// readSandbox reads the settings about sandboxes.
-func readSandbox(c *cli.Context) (confinement, error) {
-	s := confinement{Mode: c.String("sandbox")}
-	switch s.Mode {
-	case sandboxOff, sandboxAuto, sandboxOn:
-	default:
-		return s, command.Usagef("--sandbox %q: use off, auto or on", s.Mode)
-	}
-	for _, list := range []struct {
-		flag string
-		to   *[]string
-		must bool
-	}{{"sandbox-write", &s.Write, true}, {"sandbox-hide", &s.Hide, false}} {
-		for _, name := range c.StringSlice(list.flag) {
-			path, err := besideHome(name)
-			if err != nil {
-				return s, command.Usagef("--%s %q: %v", list.flag, name, err)
-			}
-			if _, err := os.Stat(path); err != nil && list.must {
-				return s, command.Usagef("--%s %s: %v; create it first", list.flag, name, command.WithoutPath(err))
-			}
-			*list.to = append(*list.to, path)
-		}
-	}
-	return s, nil
-}
-
-// besideHome makes a path absolute; ~/ is the user's home, also in a configuration file.
-func besideHome(name string) (string, error) {
-	if name == "" {
-		return "", fmt.Errorf("is empty")
-	}
-	if rest, ok := cutHome(name); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		return filepath.Join(home, rest), nil
-	}
-	return filepath.Abs(name)
-}
-
-func cutHome(name string) (rest string, ok bool) {
-	if name == "~" {
-		return "", true
-	}
-	if len(name) > 1 && name[:2] == "~/" {
-		return name[2:], true
-	}
-	return "", false
-}
 
 // confine tries the sandbox that was asked for, each time a bridge is started, and
 // settles with what the agents run. A run that began confined goes on confined or not at
@@ -92,7 +22,7 @@ func cutHome(name string) (rest string, ok bool) {
 func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *input.BridgeFailed {
 	o, asked := &r.choices.Options, r.choices.Sandbox
 	had := o.Sandbox != nil
-	if asked.Mode == sandboxOff {
+	if asked.Mode == settings.SandboxOff {
 		o.Sandbox, o.SandboxReason = nil, ""
 		return nil
 	}
@@ -114,7 +44,7 @@ func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *input.
 		o.Sandbox, o.SandboxReason = &cfg, ""
 		return nil
 	}
-	if asked.Mode == sandboxOn || had {
+	if asked.Mode == settings.SandboxOn || had {
 		if !had {
 			o.SandboxReason = reason
 		}
@@ -139,23 +69,4 @@ func (r *runtimeRun) sandbox() (cfg bridge.SandboxConfig, reason string) {
 		cfg.Hide = append(cfg.Hide, filepath.Join(dir, "arbiter"))
 	}
 	return cfg, ""
-}
-
-// resumeSandbox has a run that began confined go on so, unless something else is asked
-// for now.
-func (c *choices) resumeSandbox(old runconfig.Options) {
-	was := old.Sandbox
-	c.Options.Sandbox, c.Options.SandboxReason = nil, ""
-	if was == nil {
-		return
-	}
-	if !c.given["sandbox"] {
-		c.Sandbox.Mode = sandboxOn
-	}
-	if !c.given["sandbox-write"] {
-		c.Sandbox.Write = was.Write
-	}
-	if !c.given["sandbox-hide"] {
-		c.Sandbox.Hide = was.Hide
-	}
 }

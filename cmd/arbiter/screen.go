@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -60,7 +61,7 @@ func (h *host) lost() {
 
 // hungUp has the run go on if that is wanted; it needs mu.
 func (h *host) hungUp() (left bool) {
-	if h.choices.Face.OnHangup == hangupStop {
+	if h.choices.Face.OnHangup == settings.HangupStop {
 		return false
 	}
 	if h.session != nil {
@@ -128,7 +129,7 @@ func (h *host) signalled(name string) {
 }
 
 // find is the id of the run that is to be taken up.
-func (h *host) find(c choices) (string, error) {
+func (h *host) find(c settings.Choices) (string, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
 		return "", command.StateDirProblem(err)

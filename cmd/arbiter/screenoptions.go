@@ -2,101 +2,29 @@ package main
 
 import (
 	"os"
-	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
-
-// screenSettings is how the screen looks and calls.
-type screenSettings struct {
-	Theme  string
-	ASCII  bool
-	Still  bool
-	Mouse  bool
-	Notify notify.Options
-	// Posts are where the run's process, not the screen, posts notifications to.
-	Posts []webnotify.Target
-	// Ritual is ritualFull, ritualScene or ritualOff.
-	Ritual string
-	// Sound is soundOff or soundOn.
-	Sound string
-	// OnHangup is hangupLeave or hangupStop.
-	OnHangup string
-}
-
-// What becomes of the run when the terminal of its screen is gone.
-const (
-	hangupLeave = "leave"
-	hangupStop  = "stop"
-)
-
-// readScreenSettings reads the settings of the screen.
-func readScreenSettings(c *cli.Context) (screenSettings, error) {
-	f := screenSettings{
-		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !command.SpeaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
-		Mouse: !c.Bool("no-mouse"), OnHangup: c.String("on-hangup"),
-		Ritual: c.String("ritual"), Sound: c.String("sound"),
-	}
-	if f.Sound != soundOff && f.Sound != soundOn {
-		return f, command.Usagef("--sound %q: use off or on", f.Sound)
-	}
-	if f.Ritual != ritualFull && f.Ritual != ritualScene && f.Ritual != ritualOff {
-		return f, command.Usagef("--ritual %q: use full, scene or off", f.Ritual)
-	}
-	if f.OnHangup != hangupLeave && f.OnHangup != hangupStop {
-		return f, command.Usagef("--on-hangup %q: use leave or stop", f.OnHangup)
-	}
-	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
-		return f, command.Usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
-	}
-	f.Notify.Terminal = notify.Detect(os.Getenv)
-	for word := range strings.SplitSeq(c.String("notify"), ",") {
-		word = strings.TrimSpace(word)
-		if webnotify.IsTarget(word) {
-			target, err := webnotify.Parse(word)
-			if err != nil {
-				return f, command.Usagef("--notify %q: %v", word, err)
-			}
-			f.Posts = append(f.Posts, target)
-			continue
-		}
-		switch word {
-		case "bell":
-			f.Notify.Bell = true
-		case "desktop":
-			f.Notify.Desktop = true
-		case "finished":
-			f.Notify.Finished = true
-		case "off", "":
-		default:
-			return f, command.Usagef("--notify %q: use bell, desktop, finished, ntfy:URL and webhook:URL, separated by "+
-				"commas, or off", word)
-		}
-	}
-	return f, nil
-}
 
 // painting is called before each paint of the screen; of tests.
 var painting func()
 
 // screenCommand is the full screen.
-func (e env) screenCommand(c choices) error {
+func (e env) screenCommand(c settings.Choices) error {
 	if problem := noScreen(); problem != "" {
 		return command.Usagef("cannot show the screen: %s; use --plain for lines of text, or --json for scripts", problem)
 	}
-	if _, err := c.readPlay(); err != nil { // what is wrong with a file is said before a screen hides it
+	if _, err := readPlay(c); err != nil { // what is wrong with a file is said before a screen hides it
 		return err
 	}
 	if !c.Resume { // else the run says where its files are
-		if err := c.readInstructions(); err != nil {
+		if err := c.ReadInstructions(); err != nil {
 			return err
 		}
 	}

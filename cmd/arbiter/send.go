@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -30,7 +31,7 @@ such live run or agent, or refused; 5 arbiter does not answer, or stdin cannot b
 			&cli.StringFlag{Name: "to", Usage: "the `AGENT`, such as orch-1 (default: the Arbiter)"},
 			&cli.StringFlag{Name: "strength", Value: contract.Note, Usage: "`note|steer|stop`: for the agent's next " +
 				"turn, into the running turn, or after interrupting it"},
-			command.JSONFlag(), stateDirFlag(),
+			command.JSONFlag(), settings.StateDirFlag(),
 		},
 		Action: e.send,
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -30,13 +31,11 @@ const interrupted = "interrupted"
 // never let go of by this.
 var kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
 
-func stateDirFlag() cli.Flag { return flagOf("state-dir") }
-
 func (e env) sessionCommands() []*cli.Command {
 	return []*cli.Command{
 		{
 			Name: "sessions", Usage: "list, show, delete, export or import runs",
-			Flags: []cli.Flag{stateDirFlag(), command.JSONFlag(),
+			Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
 				&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 			Action: func(c *cli.Context) error {
 				if c.NArg() > 0 {
@@ -47,16 +46,16 @@ func (e env) sessionCommands() []*cli.Command {
 			Subcommands: []*cli.Command{
 				{
 					Name: "ls", Usage: "list runs, the most recent first", Action: e.listSessions,
-					Flags: []cli.Flag{stateDirFlag(), command.JSONFlag(),
+					Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
 						&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
 				},
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "RUN",
-					Flags: []cli.Flag{stateDirFlag(), command.JSONFlag()}, Action: e.showSession,
+					Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag()}, Action: e.showSession,
 				},
 				{
 					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
-					Flags: []cli.Flag{stateDirFlag()}, Action: e.removeSessions,
+					Flags: []cli.Flag{settings.StateDirFlag()}, Action: e.removeSessions,
 				},
 				e.exportCommand(), e.importCommand(),
 			},
@@ -80,7 +79,7 @@ is still in the state directory.
 Exit codes: 0 printed, or verified; 1 the event log or the audit was changed, or is of another
 run; 2 usage, no such run or file; 5 the state directory cannot be read; 130, 143 ended by a
 signal.`),
-			Flags: append([]cli.Flag{stateDirFlag(), followFlag(), programFlag()}, auditFlags()...), Action: e.logs,
+			Flags: append([]cli.Flag{settings.StateDirFlag(), followFlag(), programFlag()}, auditFlags()...), Action: e.logs,
 		},
 		e.replayCommand(),
 	}

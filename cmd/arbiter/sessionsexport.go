@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
@@ -39,7 +40,7 @@ on with the run.
 Exit codes: 0 written; 1 the run cannot be exported; 2 bad usage, no such run, or the run is live; 5 the archive cannot
 be written, or the run cannot be read.`),
 		Flags: []cli.Flag{
-			stateDirFlag(),
+			settings.StateDirFlag(),
 			&cli.StringFlag{Name: "output", TakesFile: true,
 				Usage: "write to `FILE`, as a whole or not at all; - is stdout (default: arbiter-RUN8.tar.gz)"},
 		},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -37,7 +38,7 @@ any command and any permission: import only what you exported.
 Exit codes: 0 imported; 1 the archive is refused: damaged, of another version, the run is there already, or files are in
 the way; 2 bad usage, no such file; 5 the state directory or files cannot be written.`),
 		Flags: []cli.Flag{
-			stateDirFlag(),
+			settings.StateDirFlag(),
 			&cli.StringFlag{Name: "cwd", TakesFile: true,
 				Usage: "the run goes on in `DIR` (default: the current directory)"},
 			&cli.BoolFlag{Name: "no-files", Usage: "leave the files of the directory alone: they are there already"},

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -147,6 +148,6 @@ func (e env) printSession(r sessionReport, state string) {
 	line("log", "%s", r.Log)
 	if r.Resumable {
 		// Not cut: half a line cannot be typed.
-		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(resumeLine("--json ", r.Run, state), 0))
+		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(settings.ResumeLine("--json ", r.Run, state), 0))
 	}
 }

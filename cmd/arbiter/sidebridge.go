@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
 // sideBridge is a bridge beside any run, its processes owned as a run's are, through which commands put
@@ -28,9 +29,9 @@ type sideBridge struct {
 }
 
 // openSideStage sets the stage of a rehearsal, if this is one, without a bridge. Errors are *exitError.
-func openSideStage(c *choices, log *slog.Logger) (*sideBridge, error) {
+func openSideStage(c *settings.Choices, log *slog.Logger) (*sideBridge, error) {
 	a := &sideBridge{mark: uuid.NewString()}
-	script, err := c.readPlay()
+	script, err := readPlay(*c)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func openSideStage(c *choices, log *slog.Logger) (*sideBridge, error) {
 }
 
 // openSideBridge starts one, with the stage of a rehearsal, if this is one. Errors are *exitError.
-func openSideBridge(ctx context.Context, c *choices, log *slog.Logger) (*sideBridge, error) {
+func openSideBridge(ctx context.Context, c *settings.Choices, log *slog.Logger) (*sideBridge, error) {
 	a, err := openSideStage(c, log)
 	if err != nil {
 		return nil, err

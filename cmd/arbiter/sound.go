@@ -7,13 +7,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/chime"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/tui"
-)
-
-// Values of --sound.
-const (
-	soundOff = "off"
-	soundOn  = "on"
 )
 
 // soundPlayers are the programs that play a WAV file, with their arguments before its name.
@@ -27,9 +22,9 @@ var soundVariables = []string{"HOME", "PATH", "XDG_RUNTIME_DIR", "DBUS_SESSION_B
 
 // openSound is what plays sounds, and what ends it. Without a player the terminal's bell stands in, unless it rings
 // anyway.
-func openSound(face screenSettings) (play func(tui.Sound) (bells int), silence func()) {
+func openSound(face settings.ScreenSettings) (play func(tui.Sound) (bells int), silence func()) {
 	silence = func() {}
-	if face.Sound != soundOn {
+	if face.Sound != settings.SoundOn {
 		return nil, silence
 	}
 	if player := findPlayerOfSound(); player != nil {

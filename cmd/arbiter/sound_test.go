@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 )
@@ -14,10 +15,11 @@ import (
 func TestSound(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if play, _ := openSound(screenSettings{Sound: soundOff}); play != nil {
+	if play, _ := openSound(settings.ScreenSettings{Sound: settings.SoundOff}); play != nil {
 		t.Error("it is not off")
 	}
-	for bells, face := range []screenSettings{{Sound: soundOn, Notify: notify.Options{Bell: true}}, {Sound: soundOn}} {
+	for bells, face := range []settings.ScreenSettings{{Sound: settings.SoundOn, Notify: notify.Options{Bell: true}},
+		{Sound: settings.SoundOn}} {
 		play, silence := openSound(face)
 		if got := play(tui.SoundAsked); got != bells {
 			t.Errorf("%d bells, want %d", got, bells)
@@ -36,7 +38,7 @@ func TestSound(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "aplay"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	play, silence := openSound(screenSettings{Sound: soundOn})
+	play, silence := openSound(settings.ScreenSettings{Sound: settings.SoundOn})
 	defer silence()
 	if got := play(tui.SoundDone); got != 0 {
 		t.Errorf("%d bells ring beside the player", got)

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -38,7 +39,7 @@ type play struct {
 
 // readPlay reads the scenario of a rehearsal, and finds what is wrong with it before
 // anything is begun. Of what is none it is nil.
-func (c choices) readPlay() (*play, error) {
+func readPlay(c settings.Choices) (*play, error) {
 	if !c.Rehearse {
 		return nil, nil
 	}
@@ -64,7 +65,7 @@ func (c choices) readPlay() (*play, error) {
 // scratch workspace goes when that does. A rehearsal that is taken up
 // again finds its workspace and its home as it left them; the script finds its place
 // by the sessions' histories.
-func setStage(c *choices, script *play, home string, task string, log *slog.Logger) (*stage, error) {
+func setStage(c *settings.Choices, script *play, home string, task string, log *slog.Logger) (*stage, error) {
 	st := &stage{log: log}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, command.Environmentf("private home: %v", err)
@@ -170,7 +171,7 @@ var standInHome = os.Executable
 
 // findPlayer chooses who speaks the CLI's wire: the real one where there is
 // one, else the stand-in.
-func findPlayer(c *choices) (bridge.ClaudeSpec, error) {
+func findPlayer(c *settings.Choices) (bridge.ClaudeSpec, error) {
 	if !c.StandIn {
 		if c.Claude != "" {
 			return bridge.ClaudeSpec{Path: c.Claude}, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -26,7 +27,7 @@ prints what follows. A kind is question, acceptance, permission, trust or recove
 
 Exit codes: 0 printed; 2 bad usage, no such live run, or refused; 5 arbiter does not answer, or the
 state directory cannot be read.`),
-		Flags:  []cli.Flag{command.JSONFlag(), stateDirFlag()},
+		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.status,
 	}
 }
@@ -48,7 +49,7 @@ func (e env) status(c *cli.Context) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(r)
 	}
-	e.printStatus(r, stateForCommand(l.store.root), time.Now())
+	e.printStatus(r, settings.StateForCommand(l.store.root), time.Now())
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -22,7 +23,7 @@ Exit codes: 0 the run has ended; 1 the connection was lost before it told how; 2
 live run, or refused; 5 arbiter does not answer (arbiter halt ends its agents all the same); 130,
 143 a signal ended the wait: the run ends all the same.`),
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "now", Usage: "do not let running turns end"},
-			command.JSONFlag(), stateDirFlag()},
+			command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.stop,
 	}
 }
@@ -51,7 +52,7 @@ func (e env) stop(c *cli.Context) error {
 	}
 	s := stopped{Run: l.info.Run, Exit: end.Exit, Text: end.Text}
 	if info, err := l.store.Find(l.info.Run); err == nil && lineOf(info).Resumable && info.Unfinished {
-		s.Resume = resumeLine("", l.info.Run, l.store.root)
+		s.Resume = settings.ResumeLine("", l.info.Run, l.store.root)
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(s)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -24,7 +25,7 @@ func TestTaskFromStdin(t *testing.T) {
 			contract.ExitComplete},
 		{"plain", "Two threads\n", "It is done.", []string{"--plain"}, contract.ExitComplete},
 		{"nothing", " \n", "stdin is empty", []string{"--json"}, contract.ExitUsage},
-		{"too much", strings.Repeat("x", maxTask+1), "the task on stdin has more than 1,048,576 bytes",
+		{"too much", strings.Repeat("x", settings.MaxTask+1), "the task on stdin has more than 1,048,576 bytes",
 			[]string{"--json"}, contract.ExitUsage},
 		{"the screen", "Two threads", "add --plain, --json or --detach", nil, contract.ExitUsage},
 	} {

@@ -1,108 +1,14 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
-
-// maxTemplate bounds one template file, in bytes.
-const maxTemplate = 64 << 10
-
-// readTemplates finds overriding templates: prompts/*.md of the user's configuration,
-// and before them .arbiter/prompts/*.md of a trusted workspace. All are read and parsed
-// here, so that a bad one is reported before anything starts.
-func readTemplates(place string, trusted, users bool) (map[string]string, error) {
-	found := map[string]string{}
-	if dir, err := os.UserConfigDir(); err == nil && users {
-		// The user may have linked it from elsewhere.
-		if err := readTemplateDir(filepath.Join(dir, "arbiter", "prompts"), 0, found); err != nil {
-			return nil, err
-		}
-	}
-	if trusted {
-		if err := readTemplateDir(filepath.Join(place, ".arbiter", "prompts"), syscall.O_NOFOLLOW, found); err != nil {
-			return nil, err
-		}
-	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	return found, nil
-}
-
-// readTemplateDir reads the templates of one directory over those found before.
-func readTemplateDir(dir string, flag int, found map[string]string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return command.Usagef("prompt templates: %v", err)
-	}
-	for _, e := range entries {
-		name := e.Name()
-		if filepath.Ext(name) != ".md" || strings.HasPrefix(name, ".") {
-			continue // an editor's, or a note
-		}
-		path := filepath.Join(dir, name)
-		text, err := readTemplate(path, flag)
-		if err != nil {
-			return command.Usagef("%s: %v", path, err)
-		}
-		// Each alone, so that the error names this file.
-		if _, err := prompts.NewSet(map[string]string{name: text}); err != nil {
-			return command.Usagef("%s: %v", path, err)
-		}
-		found[name] = text
-	}
-	return nil
-}
-
-// readTemplate reads one file. What is no regular file is not waited for.
-func readTemplate(path string, flag int) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flag, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return "", errors.New("a link: a workspace's templates are files of its own")
-	}
-	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("not a regular file")
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
-	if err != nil {
-		return "", err
-	}
-	if len(raw) > maxTemplate {
-		return "", fmt.Errorf("a template has at most %d bytes", maxTemplate)
-	}
-	if !utf8.Valid(raw) {
-		return "", errors.New("not UTF-8")
-	}
-	return string(raw), nil
-}
 
 // printTemplate prints a built-in template, to start one's own from.
 func (e env) printTemplate(c *cli.Context) error {

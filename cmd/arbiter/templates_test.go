@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
@@ -60,7 +61,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		{"unknown name", func(t *testing.T, dir string) { write(t, "x", dir, "selekt.md") },
 			[]string{"selekt.md", "brief.md, evaluate.md, select.md, state.md"}},
 		{"too large", func(t *testing.T, dir string) {
-			write(t, strings.Repeat("x", maxTemplate+1), dir, "select.md")
+			write(t, strings.Repeat("x", settings.MaxTemplate+1), dir, "select.md")
 		}, []string{"select.md", "65536 bytes"}},
 		{"no text", func(t *testing.T, dir string) { write(t, "Schl\xfcssel {{.Task}}", dir, "select.md") },
 			[]string{"select.md", "not UTF-8"}},

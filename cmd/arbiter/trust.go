@@ -14,6 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -37,7 +39,7 @@ Exit codes: 0 trusted, or revoked; 1 not trusted: you answered no, or --show fou
 change; 2 usage, or no terminal to ask on without --yes; 5 the workspace or the state directory
 cannot be read or written.`),
 		Flags: []cli.Flag{
-			flagOf("cwd"), stateDirFlag(),
+			settings.FlagOf("cwd"), settings.StateDirFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "trust what is listed, without asking"},
 			&cli.BoolFlag{Name: "show", Usage: "list only, and report whether it is trusted"},
 			&cli.BoolFlag{Name: "json", Usage: "with --show: print one JSON object"},
@@ -74,7 +76,7 @@ func (e env) trust(c *cli.Context) error {
 	if c.Bool("revoke") {
 		return e.revoke(c.String("state-dir"), place)
 	}
-	t, err := trustIn(place, c.String("state-dir"), false)
+	t, err := placetrust.In(place, c.String("state-dir"), false)
 	if err != nil {
 		return err
 	}
@@ -100,12 +102,12 @@ func (e env) trust(c *cli.Context) error {
 }
 
 // recordTrust keeps what was listed, if it is still that.
-func (e env) recordTrust(c *cli.Context, place string, t trustState) error {
+func (e env) recordTrust(c *cli.Context, place string, t placetrust.State) error {
 	t.Trusted = true
-	if err := t.unchanged(place); err != nil {
+	if err := t.Unchanged(place); err != nil {
 		return err
 	}
-	store, err := openTrust(c.String("state-dir"))
+	store, err := placetrust.Open(c.String("state-dir"))
 	if err != nil {
 		return command.Environmentf("%v", err)
 	}
@@ -121,7 +123,7 @@ func (e env) recordTrust(c *cli.Context, place string, t trustState) error {
 }
 
 func (e env) revoke(state, place string) error {
-	store, err := openTrust(state)
+	store, err := placetrust.Open(state)
 	if err != nil {
 		return command.Environmentf("%v", err)
 	}
@@ -137,7 +139,7 @@ func (e env) revoke(state, place string) error {
 	return nil
 }
 
-func (e env) trustJSON(t trustState) error {
+func (e env) trustJSON(t placetrust.State) error {
 	r := trustReport{
 		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded,
 		Problem: t.Problem, Items: append([]trust.Item{}, t.Listing.Items...),
@@ -172,7 +174,7 @@ func escaped(s string) string {
 }
 
 // listTrust prints what is there, file by file. No text in it is trusted.
-func (e env) listTrust(t trustState) {
+func (e env) listTrust(t placetrust.State) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
 	for _, line := range trustLines(t) {
 		fmt.Fprintln(e.Stdout, line)
@@ -190,7 +192,7 @@ func (e env) listTrust(t trustState) {
 }
 
 // trustLines are the items, each marked by what became of it since it was trusted.
-func trustLines(t trustState) []string {
+func trustLines(t placetrust.State) []string {
 	type key struct{ kind, file, name string }
 	how := map[key]string{}
 	var lines []string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -43,7 +44,7 @@ func (w *trustGate) gate(ctx context.Context, p bridge.SpawnParams, pinned runlo
 	if pinned.Host != lifecycle.Here {
 		return w.gateElsewhere(ctx, p.Config.CWD, pinned)
 	}
-	now, err := trust.Inventory(w.place, ownConfiguration()...)
+	now, err := trust.Inventory(w.place, placetrust.OwnConfiguration()...)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (w *trustGate) gate(ctx context.Context, p bridge.SpawnParams, pinned runlo
 	defer w.mu.Unlock()
 	text := "the workspace is not as it was trusted"
 	if was, ok := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]; ok {
-		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), toldChanges), 600)
+		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), placetrust.ToldChanges), 600)
 	}
 	w.seen[seenAs(lifecycle.Here, now.Hash)] = now
 	return &runloop.Untrusted{Message: text, Hash: now.Hash}
@@ -66,7 +67,7 @@ func (w *trustGate) ownGate(dir string, trusted trust.Listing) error {
 	if dir == w.place {
 		return nil
 	}
-	own, err := trust.Inventory(dir, ownConfiguration()...)
+	own, err := trust.Inventory(dir, placetrust.OwnConfiguration()...)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (w *trustGate) gateElsewhere(ctx context.Context, dir string, pinned runloo
 	defer w.mu.Unlock()
 	w.seen[seenAs(pinned.Host, there.Hash)] = there
 	return &runloop.Untrusted{Hash: there.Hash, Message: fmt.Sprintf("host %s: %s has settings that are not trusted: %s",
-		pinned.Host, dir, sanitize.Line(trust.Summary(news, toldChanges), 600))}
+		pinned.Host, dir, sanitize.Line(trust.Summary(news, placetrust.ToldChanges), 600))}
 }
 
 // untrusted says what of a directory is not trusted.
@@ -118,7 +119,7 @@ func untrusted(dir string, news []trust.Change) error {
 	}
 	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
 		"the workspace",
-		dir, sanitize.Line(trust.Summary(news, toldChanges), 600))
+		dir, sanitize.Line(trust.Summary(news, placetrust.ToldChanges), 600))
 }
 
 // record keeps what the human trusted in the run, if it is still that.

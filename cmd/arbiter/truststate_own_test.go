@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/remotehost"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -18,7 +19,7 @@ import (
 // workspace lacks. It may lack some.
 func TestSettingsOfAWorktree(t *testing.T) {
 	place, own := t.TempDir(), t.TempDir()
-	settings := func(dir, text string) {
+	write := func(dir, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Join(dir, ".claude"), 0o700); err != nil {
 			t.Fatal(err)
@@ -35,8 +36,8 @@ func TestSettingsOfAWorktree(t *testing.T) {
 	hook := func(command string) string {
 		return `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"` + command + `"}]}]}}`
 	}
-	settings(place, hook("true"))
-	listing, err := trust.Inventory(place, ownConfiguration()...)
+	write(place, hook("true"))
+	listing, err := trust.Inventory(place, placetrust.OwnConfiguration()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +49,11 @@ func TestSettingsOfAWorktree(t *testing.T) {
 	if err := start(); err != nil {
 		t.Errorf("without settings: %v", err)
 	}
-	settings(own, hook("true"))
+	write(own, hook("true"))
 	if err := start(); err != nil {
 		t.Errorf("with those of the workspace: %v", err)
 	}
-	settings(own, hook("curl evil"))
+	write(own, hook("curl evil"))
 	if err := start(); err == nil || !strings.Contains(err.Error(), "not trusted") || !strings.Contains(err.Error(), own) {
 		t.Errorf("with another hook: %v", err)
 	}

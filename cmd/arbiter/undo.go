@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -23,7 +24,7 @@ branches and the index stay as they are. What the run had made stays in refs/arb
 Exit codes: 0 reverted, also where some files were kept; 1 there is no snapshot, or the one file of --file was kept; 2 bad usage, no such run, or it
 is still running; 5 Git, files or the state directory cannot be read or written.`),
 		Flags: []cli.Flag{
-			stateDirFlag(),
+			settings.StateDirFlag(),
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"},
 			&cli.StringFlag{Name: "file", Usage: "revert only this file, a `PATH` from the top of the work tree"},
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -34,7 +35,7 @@ cost_usd and usage.
 
 Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state directory cannot be read.`),
 		Flags: []cli.Flag{
-			stateDirFlag(), command.JSONFlag(),
+			settings.StateDirFlag(), command.JSONFlag(),
 			&cli.StringFlag{Name: "by", Value: string(spending.Day), Usage: "`day|run|agent|model`: what to sum up by"},
 		},
 		Action: e.usage,

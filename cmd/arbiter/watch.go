@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -26,7 +27,7 @@ on.`),
 		Flags: []cli.Flag{
 			&cli.Int64Flag{Name: "since", DefaultText: "0: all",
 				Usage: "print the events after the one with seq `N`; -1: those from now on"},
-			stateDirFlag(),
+			settings.StateDirFlag(),
 		},
 		Action: e.watch,
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webpage"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -35,7 +36,7 @@ or the port cannot be opened; 130, 143 a signal ended it: the run goes on.`),
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "listen at `ADDRESS:PORT`; port 0: any"},
 			&cli.StringSliceFlag{Name: "host", Usage: "a further `NAME` of this machine that browsers may use"},
 			&cli.BoolFlag{Name: "public", Usage: "allow an address that other machines reach, without encryption"},
-			stateDirFlag(),
+			settings.StateDirFlag(),
 		},
 		Action: e.web,
 	}

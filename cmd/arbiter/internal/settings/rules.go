@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -26,11 +26,11 @@ func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
 	default:
 		return policy.Policy{}, command.Usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
 	}
-	return rulesOf(o)
+	return RulesOf(o)
 }
 
-// rulesOf makes the permission policy that the options name.
-func rulesOf(o runconfig.Options) (policy.Policy, error) {
+// RulesOf makes the permission policy that the options name.
+func RulesOf(o runconfig.Options) (policy.Policy, error) {
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
 	for _, list := range []struct {
@@ -49,9 +49,9 @@ func rulesOf(o runconfig.Options) (policy.Policy, error) {
 	return p, nil
 }
 
-// unknownTools names the rules whose tool does not exist: a typing error in --deny denies
+// UnknownTools names the rules whose tool does not exist: a typing error in --deny denies
 // nothing. A later Claude Code may have such a tool, so they are no errors.
-func unknownTools(p policy.Policy) string {
+func UnknownTools(p policy.Policy) string {
 	var told []string
 	for _, list := range []struct {
 		flag  string
@@ -69,21 +69,21 @@ func unknownTools(p policy.Policy) string {
 	return "no tool of that name is known, so it may hold for nothing: " + strings.Join(told, ", ")
 }
 
-// refuseRoot keeps root from letting agents run anything unasked, unless arbiter's own
+// RefuseRoot keeps root from letting agents run anything unasked, unless arbiter's own
 // sandbox confines them: variables that say of the machine that it is one do not count. A
 // rehearsal's agents do what its script says.
-func refuseRoot(o runconfig.Options, rehearse bool) error {
+func RefuseRoot(o runconfig.Options, rehearse bool) error {
 	return refuseUser(o, rehearse, os.Geteuid())
 }
 
-// refuseRoot is that before the sandbox was tried: a run that asks for one does not begin
+// RefuseRoot is that before the sandbox was tried: a run that asks for one does not begin
 // without it.
-func (c *choices) refuseRoot(rehearse bool) error {
+func (c *Choices) RefuseRoot(rehearse bool) error {
 	o := c.Options
-	if c.Sandbox.Mode == sandboxOn && o.Sandbox == nil {
+	if c.Sandbox.Mode == SandboxOn && o.Sandbox == nil {
 		o.Sandbox = &bridge.SandboxConfig{}
 	}
-	return refuseRoot(o, rehearse)
+	return RefuseRoot(o, rehearse)
 }
 
 func refuseUser(o runconfig.Options, rehearse bool, uid int) error {

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"maps"
@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 )
 
-// usageProblem makes words of what the parser of flags refuses.
-func usageProblem(c *cli.Context, err error, _ bool) error {
+// UsageProblem makes words of what the parser of flags refuses.
+func UsageProblem(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	known := map[string]manual.Flag{}
 	for _, f := range c.Command.Flags {
@@ -57,13 +57,13 @@ func wanted(flags []cli.Flag, name string) string {
 	}
 	switch flags[i].(type) {
 	case *cli.BoolFlag:
-		return kindBool.article()
+		return KindBool.Article()
 	case *cli.DurationFlag:
-		return kindDuration.article()
+		return KindDuration.Article()
 	case *cli.IntFlag:
-		return kindInt.article()
+		return kindInt.Article()
 	}
-	return kindNumber.article()
+	return kindNumber.Article()
 }
 
 // dashed is a flag as it was typed, as far as the parser says.

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"reflect"
@@ -19,13 +19,13 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 		"no-mouse", "notify", "on-hangup",
 		"hosts", "resume-or-begin", "detach", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",
 	}
-	for _, s := range settings {
-		if at, isOption := optionOf[s.name], slices.Contains(start, s.name); (at != nil) == isOption {
-			t.Errorf("%s: is it an option of the run (options.go), or of this start alone?", s.name)
+	for _, s := range Table {
+		if at, isOption := optionOf[s.Name], slices.Contains(start, s.Name); (at != nil) == isOption {
+			t.Errorf("%s: is it an option of the run (options.go), or of this start alone?", s.Name)
 		}
 	}
 	for name, at := range optionOf {
-		if !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+		if !slices.ContainsFunc(Table, func(s Setting) bool { return s.Name == name }) {
 			t.Errorf("there is no setting %s", name)
 		}
 		var old, now runconfig.Options
@@ -49,10 +49,10 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 			t.Fatalf("%s is a %s", name, v.Kind())
 		}
 		want := old
-		if takeOver(&old, &now, map[string]bool{}); !reflect.DeepEqual(old, want) {
+		if TakeOver(&old, &now, map[string]bool{}); !reflect.DeepEqual(old, want) {
 			t.Errorf("%s is taken over, and was not named", name)
 		}
-		if takeOver(&old, &now, map[string]bool{name: true}); !reflect.DeepEqual(old, now) {
+		if TakeOver(&old, &now, map[string]bool{name: true}); !reflect.DeepEqual(old, now) {
 			t.Errorf("%s is not taken over", name)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// configuredHosts reads the hosts of the user's own configuration file, and returns its path and content. A file that
+// ConfiguredHosts reads the hosts of the user's own configuration file, and returns its path and content. A file that
 // does not exist has no hosts.
-func configuredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte, err error) {
-	file = userConfig(c)
+func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte, err error) {
+	file = UserConfig(c)
 	if file == "" {
 		return cfg, "", nil, command.Environmentf("there is no place for your configuration: set HOME, or name a file with " +
 			"--config")
@@ -35,12 +35,12 @@ func configuredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte,
 }
 
 // readHosts reads the hosts that there are, and those that --hosts chooses.
-func (s *choices) readHosts(c *cli.Context) error {
-	if userConfig(c) == "" && c.String("hosts") == "" {
+func (s *Choices) readHosts(c *cli.Context) error {
+	if UserConfig(c) == "" && c.String("hosts") == "" {
 		return nil
 	}
 	var err error
-	if s.Hosts, _, _, err = configuredHosts(c); err != nil {
+	if s.Hosts, _, _, err = ConfiguredHosts(c); err != nil {
 		return err
 	}
 	chosen, err := s.Hosts.Choose(c.String("hosts"))
@@ -69,8 +69,8 @@ func allowedHost(o *runconfig.Options, name string) bool {
 		slices.ContainsFunc(o.Hosts, func(h runconfig.Host) bool { return h.Name == name })
 }
 
-// hostsConfigured refuses a run whose hosts the user's configuration does not have any more.
-func (s choices) hostsConfigured() error {
+// HostsConfigured refuses a run whose hosts the user's configuration does not have any more.
+func (s Choices) HostsConfigured() error {
 	var missing []string
 	for _, h := range s.Options.Hosts {
 		if _, ok := s.Hosts.Find(h.Name); !ok {

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"io"
@@ -8,24 +8,25 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // Command lines in messages work as they are printed: in the same directory and
 // with the same environment, whatever flags led to the run.
 
-// resumeLine takes up a run of a state directory again. The face is a flag with a space
+// ResumeLine takes up a run of a state directory again. The face is a flag with a space
 // behind it, or nothing.
-func resumeLine(face, run, state string) string {
-	return "arbiter " + face + "--resume --session " + command.ShortID(run) + stateForResume(state)
+func ResumeLine(face, run, state string) string {
+	return "arbiter " + face + "--resume --session " + command.ShortID(run) + StateForResume(state)
 }
 
-// stateForResume is what leads arbiter without a command to a state directory, with a space
+// StateForResume is what leads arbiter without a command to a state directory, with a space
 // before it; empty where it goes there without one.
-func stateForResume(state string) string { return leads(state, stateByItself) }
+func StateForResume(state string) string { return leads(state, stateByItself) }
 
-// stateForCommand is the same for a command, such as logs. Those read no configuration.
-func stateForCommand(state string) string {
+// StateForCommand is the same for a command, such as logs. Those read no configuration.
+func StateForCommand(state string) string {
 	return leads(state, func() (string, error) { return command.StatePath(os.Getenv("ARBITER_STATE_DIR")) })
 }
 
@@ -40,14 +41,14 @@ func leads(state string, found func() (string, error)) string {
 // a flag: by its variable, else as the configuration has it, else the usual one.
 func stateByItself() (dir string, err error) {
 	app := &cli.App{
-		Flags: cliFlags(), HideHelp: true, HideVersion: true, Writer: io.Discard, ErrWriter: io.Discard,
+		Flags: Flags(), HideHelp: true, HideVersion: true, Writer: io.Discard, ErrWriter: io.Discard,
 		ExitErrHandler: func(*cli.Context, error) {}, // the default one calls os.Exit
 		Action: func(c *cli.Context) error {
 			place, err := command.Workspace(c)
 			if err != nil {
 				return err
 			}
-			if _, err := applyConfig(c, place, trustedForConfig(c, place)); err != nil {
+			if _, err := ApplyConfig(c, place, trustedForConfig(c, place)); err != nil {
 				return err
 			}
 			dir, err = command.StatePath(c.String("state-dir"))
@@ -70,6 +71,8 @@ func trustedForConfig(c *cli.Context, place string) bool {
 			return false
 		}
 	}
-	t, err := trustOf(c, place)
+	t, err := placetrust.Of(c, place)
 	return err == nil && t.Trusted
 }
+
+func StateDirFlag() cli.Flag { return FlagOf("state-dir") }

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"os"
@@ -69,7 +69,7 @@ var optionOf = map[string]func(*runconfig.Options) any{
 }
 
 // readRun reads what the run is begun with, and checks it.
-func (s *choices) readRun(c *cli.Context) (err error) {
+func (s *Choices) readRun(c *cli.Context) (err error) {
 	readOptions(c, &s.Options)
 	if strings.ContainsRune(s.Claude, os.PathSeparator) {
 		// The bridge runs in the workspace; a relative path is meant from here.
@@ -94,7 +94,7 @@ func (s *choices) readRun(c *cli.Context) (err error) {
 	default:
 		return command.Usagef("--isolation %q: use shared, worktree or clone", s.Options.Workspace.Isolation)
 	}
-	if s.Options.Memory != memoryOn && s.Options.Memory != memoryOff {
+	if s.Options.Memory != memoryOn && s.Options.Memory != MemoryOff {
 		return command.Usagef("--memory %q: use on or off", s.Options.Memory)
 	}
 	if err := checkAcceptance(s.Options.Accept); err != nil {
@@ -151,8 +151,8 @@ func readOptions(c *cli.Context, o *runconfig.Options) {
 	}
 }
 
-// takeOver has the options of a run be those that were named anew.
-func takeOver(to, from *runconfig.Options, given map[string]bool) {
+// TakeOver has the options of a run be those that were named anew.
+func TakeOver(to, from *runconfig.Options, given map[string]bool) {
 	for name, at := range optionOf {
 		if given[name] {
 			reflect.ValueOf(at(to)).Elem().Set(reflect.ValueOf(at(from)).Elem())
@@ -169,7 +169,7 @@ func readEnv(flag string, pairs []string, rehearse bool) (map[string]string, err
 		if !ok || name == "" || strings.ContainsRune(pair, 0) {
 			return nil, command.Usagef("--%s %q: use NAME=VALUE", flag, pair)
 		}
-		if !rehearse || forRehearsal(name) {
+		if !rehearse || ForRehearsal(name) {
 			env[name] = value
 		}
 	}
@@ -192,14 +192,14 @@ func readArbiterEnv(c *cli.Context, rehearse bool) (map[string]string, error) {
 	return env, err
 }
 
-// forRehearsal reports whether a variable may reach a scripted model's agents.
-func forRehearsal(name string) bool {
-	return strings.HasPrefix(name, "ARBITER_STANDIN_") || name == compactWindow
+// ForRehearsal reports whether a variable may reach a scripted model's agents.
+func ForRehearsal(name string) bool {
+	return strings.HasPrefix(name, "ARBITER_STANDIN_") || name == CompactWindow
 }
 
-// compactWindow makes the CLI compact earlier: the one variable of its own that means
+// CompactWindow makes the CLI compact earlier: the one variable of its own that means
 // something in a rehearsal.
-const compactWindow = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
+const CompactWindow = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
 
 // readCaps reads MODEL=N pairs.
 func readCaps(pairs []string) (map[string]int, error) {
@@ -296,3 +296,9 @@ func checkAcceptance(commands []string) error {
 	}
 	return nil
 }
+
+// Values of --memory.
+const (
+	memoryOn  = "on"
+	MemoryOff = "off"
+)

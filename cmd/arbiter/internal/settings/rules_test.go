@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -49,9 +49,9 @@ func TestRootMayAllowAllInASandbox(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("anybody else may")
 	}
-	for mode, refused := range map[string]bool{sandboxOff: true, sandboxAuto: true, sandboxOn: false} {
-		c := choices{Options: runconfig.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
-		if err := c.refuseRoot(false); (err != nil) != refused {
+	for mode, refused := range map[string]bool{SandboxOff: true, sandboxAuto: true, SandboxOn: false} {
+		c := Choices{Options: runconfig.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
+		if err := c.RefuseRoot(false); (err != nil) != refused {
 			t.Errorf("--sandbox %s: %v", mode, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -20,15 +20,15 @@ type origins map[string]string
 // givenOrigins are those of the command line and the environment.
 func givenOrigins(c *cli.Context) origins {
 	o := origins{}
-	for _, s := range settings {
+	for _, s := range Table {
 		// An environment variable that is set to nothing sets nothing.
-		if !c.IsSet(s.name) || s.kind == kindText && c.String(s.name) == "" {
+		if !c.IsSet(s.Name) || s.Kind == KindText && c.String(s.Name) == "" {
 			continue
 		}
-		o[s.name] = "--" + s.name
-		for _, variable := range envName(s) {
+		o[s.Name] = "--" + s.Name
+		for _, variable := range EnvName(s) {
 			if text := os.Getenv(variable); text != "" && s.holds(c, text) {
-				o[s.name] = "$" + variable
+				o[s.Name] = "$" + variable
 			}
 		}
 	}
@@ -36,22 +36,22 @@ func givenOrigins(c *cli.Context) origins {
 }
 
 // holds reports whether a setting has the value of a text.
-func (s setting) holds(c *cli.Context, text string) bool {
-	switch s.kind {
+func (s Setting) holds(c *cli.Context, text string) bool {
+	switch s.Kind {
 	case kindInt:
 		n, err := strconv.Atoi(text)
-		return err == nil && n == c.Int(s.name)
+		return err == nil && n == c.Int(s.Name)
 	case kindNumber:
 		n, err := strconv.ParseFloat(text, 64)
-		return err == nil && n == c.Float64(s.name)
-	case kindDuration:
+		return err == nil && n == c.Float64(s.Name)
+	case KindDuration:
 		d, err := time.ParseDuration(text)
-		return err == nil && d == c.Duration(s.name)
-	case kindBool:
+		return err == nil && d == c.Duration(s.Name)
+	case KindBool:
 		b, err := strconv.ParseBool(text)
-		return err == nil && b == c.Bool(s.name)
+		return err == nil && b == c.Bool(s.Name)
 	}
-	return c.String(s.name) == text
+	return c.String(s.Name) == text
 }
 
 // placed returns the error of a wrong value with the place where the value stands, in place of the flag that nobody

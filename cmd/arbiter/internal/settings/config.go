@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"encoding/json"
@@ -15,18 +15,18 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
-// applyConfig fills in what neither a flag nor the environment set: from the
+// ApplyConfig fills in what neither a flag nor the environment set: from the
 // workspace's .arbiter/config.yaml if it is trusted, then from the user's file.
 //
 // It returns where each value stands that is given.
-func applyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
+func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 	var files []string
 	workspaces := filepath.Join(cwd, ".arbiter", "config.yaml")
 	if trusted {
 		files = append(files, workspaces)
 	}
 	named := c.String("config")
-	own := userConfig(c)
+	own := UserConfig(c)
 	if own != "" {
 		files = append(files, own)
 	}
@@ -47,8 +47,8 @@ func applyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 	return given, nil
 }
 
-// userConfig is the user's own configuration file, which may not exist; empty: there is no place for one.
-func userConfig(c *cli.Context) string {
+// UserConfig is the user's own configuration file, which may not exist; empty: there is no place for one.
+func UserConfig(c *cli.Context) string {
 	if named := c.String("config"); named != "" {
 		return named
 	}
@@ -105,16 +105,16 @@ func applyEntry(c *cli.Context, file string, e configEntry, given, set origins) 
 	switch {
 	case err != nil:
 		return command.Usagef("%s: %v", where, err)
-	case set[e.name] != "":
-		return command.Usagef("%s: given twice: this file names %s before", where, e.name)
+	case set[e.Name] != "":
+		return command.Usagef("%s: given twice: this file names %s before", where, e.Name)
 	}
-	set[e.name] = where
-	if given[e.name] != "" {
+	set[e.Name] = where
+	if given[e.Name] != "" {
 		return nil
 	}
 	for _, text := range texts {
-		if err := c.Set(e.name, text); err != nil {
-			return command.Usagef("%s: %q is not %s", where, text, e.kind.article())
+		if err := c.Set(e.Name, text); err != nil {
+			return command.Usagef("%s: %q is not %s", where, text, e.Kind.Article())
 		}
 	}
 	return nil
@@ -124,8 +124,8 @@ func applyEntry(c *cli.Context, file string, e configEntry, given, set origins) 
 func scalars(v yamldoc.Value, k kind) ([]string, error) {
 	values := []yamldoc.Value{v}
 	if v.Kind() == yamldoc.List {
-		if k != kindList {
-			return nil, fmt.Errorf("a list is not %s", k.article())
+		if k != KindList {
+			return nil, fmt.Errorf("a list is not %s", k.Article())
 		}
 		values = v.Items("a list")
 	}
@@ -142,42 +142,42 @@ func scalars(v yamldoc.Value, k kind) ([]string, error) {
 
 func configKeys() []string {
 	var keys []string
-	for _, s := range settings {
-		if !s.flagged {
-			keys = append(keys, s.name)
+	for _, s := range Table {
+		if !s.Flagged {
+			keys = append(keys, s.Name)
 		}
 	}
 	return keys
 }
 
-// configSchema describes the configuration file, from the table of settings.
-func configSchema() ([]byte, error) {
+// ConfigSchema describes the configuration file, from the table of settings.
+func ConfigSchema() ([]byte, error) {
 	props := map[string]any{}
-	for _, s := range settings {
-		if s.flagged {
+	for _, s := range Table {
+		if s.Flagged {
 			continue
 		}
-		told := manual.Tell(s.flag())
+		told := manual.Tell(s.Flag())
 		p := map[string]any{"description": told.About}
 		if words := manual.Choices(told.Value); words != nil {
 			p["enum"] = words
 		}
-		switch s.kind {
-		case kindList:
+		switch s.Kind {
+		case KindList:
 			p["type"], p["items"] = "array", map[string]any{"type": "string"}
-		case kindDuration:
+		case KindDuration:
 			p["type"], p["pattern"] = "string", `^[0-9.]+(ns|us|µs|ms|s|m|h)([0-9.]+(ns|us|µs|ms|s|m|h))*$`
 		default:
-			p["type"] = string(s.kind)
+			p["type"] = string(s.Kind)
 		}
-		if s.value != nil {
-			if s.kind == kindDuration {
-				p["default"] = fmt.Sprint(s.value)
+		if s.Value != nil {
+			if s.Kind == KindDuration {
+				p["default"] = fmt.Sprint(s.Value)
 			} else {
-				p["default"] = s.value
+				p["default"] = s.Value
 			}
 		}
-		props[s.name] = p
+		props[s.Name] = p
 	}
 	blockSchemas(props)
 	hostSchemas(props)

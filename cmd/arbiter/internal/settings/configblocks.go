@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ const agentPrograms = "provider"
 
 // configEntry is the value of one setting in a file.
 type configEntry struct {
-	setting
+	Setting
 	path  string // of keys, for errors
 	line  int
 	value yamldoc.Value
@@ -44,8 +44,8 @@ const arbiterEnv = "arbiter_env"
 
 // texts are the values of the entry as a flag takes them.
 func (e configEntry) texts() ([]string, error) {
-	if e.name != "arbiter-env" || e.value.Kind() != yamldoc.Mapping {
-		return scalars(e.value, e.kind)
+	if e.Name != "arbiter-env" || e.value.Kind() != yamldoc.Mapping {
+		return scalars(e.value, e.Kind)
 	}
 	var pairs []string
 	for _, f := range e.value.Fields("a mapping of names to values") {
@@ -84,9 +84,9 @@ func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 	if name == arbiterEnv {
 		name = "arbiter-env"
 	}
-	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && !s.flagged })
+	i := slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name && !s.Flagged })
 	if i < 0 {
-		if slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+		if slices.ContainsFunc(Table, func(s Setting) bool { return s.Name == name }) {
 			return nil, command.Usagef("%s:%d: %s cannot be set in a file: give --%[3]s on the command line", file, f.KeyLine,
 				name)
 		}
@@ -96,12 +96,12 @@ func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 		}
 		return nil, command.Usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)
 	}
-	return []configEntry{{settings[i], f.Key, f.KeyLine, f.Value}}, nil
+	return []configEntry{{Table[i], f.Key, f.KeyLine, f.Value}}, nil
 }
 
 // settingNamed is the setting of a name that there is.
-func settingNamed(name string) setting {
-	return settings[slices.IndexFunc(settings, func(s setting) bool { return s.name == name })]
+func settingNamed(name string) Setting {
+	return Table[slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name })]
 }
 
 // claudeNames are what the one program that agents are may be called.
@@ -120,7 +120,7 @@ func checkAgentProgram(file string, f yamldoc.Field) error {
 		if !slices.Contains(claudeNames, strings.ToLower(name)) {
 			return command.Usagef("%s:%d: %s: agents cannot be %q: Arbiter supports one program, Claude Code (claude); "+
 				"leave this out or set it to claude. Another provider's model can decide: set provider and model of "+
-				"the block decider (%s)", file, inner.KeyLine, inner.Path, name, alternatives(providers))
+				"the block decider (%s)", file, inner.KeyLine, inner.Path, name, alternatives(Providers))
 		}
 	}
 	return nil

@@ -1,0 +1,161 @@
+package placetrust
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+)
+
+// ToldChanges is how many changes of a workspace a line names.
+const ToldChanges = 4
+
+// State is what is known of a workspace's own settings, and whether they are trusted.
+type State struct {
+	Trusted  bool
+	ByFlag   bool           // for this run, by --trust
+	Listing  trust.Listing  // what is there; empty if it could not be looked at
+	Recorded bool           // it was trusted once
+	Was      trust.Listing  // what was there then
+	Changed  []trust.Change // since then
+	Problem  string         // what could not be read
+}
+
+// OwnConfiguration are the directories of the user's own, which are no workspace's.
+func OwnConfiguration() []string {
+	var own []string
+	claude := os.Getenv("CLAUDE_CONFIG_DIR")
+	home, err := os.UserHomeDir()
+	if claude == "" && err == nil {
+		claude = filepath.Join(home, ".claude")
+	}
+	if filepath.IsAbs(claude) {
+		own = append(own, claude)
+	}
+	if config, err := os.UserConfigDir(); err == nil {
+		own = append(own, filepath.Join(config, "arbiter"))
+	}
+	return own
+}
+
+// Of decides about a workspace: by the flag for what is there now, or by the record
+// of exactly that. The state directory is that of --state-dir or its variable, else the
+// user's: what a configuration file says comes too late for this.
+func Of(c *cli.Context, place string) (State, error) {
+	return In(place, c.String("state-dir"), c.Bool("trust"))
+}
+
+func In(place, state string, flag bool) (State, error) {
+	var t State
+	var err error
+	if t.Listing, err = trust.Inventory(place, OwnConfiguration()...); err != nil {
+		if flag {
+			return t, command.Environmentf("--trust: %v", err)
+		}
+		t.Problem = err.Error()
+		return t, nil
+	}
+	if flag {
+		t.Trusted, t.ByFlag = true, true
+		return t, nil
+	}
+	store, err := Open(state)
+	if err != nil {
+		t.Problem = err.Error()
+		return t, nil
+	}
+	was, ok, err := store.Trusted(place)
+	switch {
+	case err != nil:
+		t.Problem = err.Error()
+	case ok:
+		t.Recorded, t.Trusted = true, was.Hash == t.Listing.Hash
+		t.Was, t.Changed = was, trust.Diff(was, t.Listing)
+	}
+	return t, nil
+}
+
+func Open(state string) (trust.Store, error) {
+	dir, err := command.StateDir(state)
+	if err != nil {
+		return trust.Store{}, err
+	}
+	return trust.Open(dir)
+}
+
+// Distrust describes, for a person, a workspace that was trusted and is not any more;
+// empty if there is nothing to tell.
+func (t State) Distrust() string {
+	if t.Trusted || !t.Recorded {
+		return ""
+	}
+	what := sanitize.Line(trust.Summary(t.Changed, ToldChanges), 600)
+	if what == "" {
+		what = "it changed since the run's last life"
+	}
+	return "the workspace is not as it was trusted: " + what +
+		" – its own settings, hooks, agents and MCP servers are not loaded (arbiter trust shows them, and trusts them anew)"
+}
+
+// Greeting is the line for stderr; empty if there is nothing to say.
+func (t State) Greeting() string {
+	switch {
+	case t.ByFlag && !t.Listing.Empty():
+		return fmt.Sprintf("Trusted for this run, as it is now: %s (arbiter trust --show lists all).", t.InShort())
+	case t.Trusted:
+		return ""
+	case t.Problem != "":
+		return "This workspace is not trusted: " + sanitize.Line(t.Problem, 400)
+	case t.Recorded:
+		return "" // told as an error
+	}
+	return "This workspace is not trusted: arbiter does not load its settings, hooks, agents and CLAUDE.md (--trust " +
+		"loads them for one run, arbiter trust for all)."
+}
+
+// InShort counts what is there, by kind.
+func (t State) InShort() string {
+	var kinds []string
+	count := map[string]int{}
+	for _, i := range t.Listing.Items {
+		if !i.Counts() || i.Kind == trust.KindSettings {
+			continue
+		}
+		if count[i.Kind] == 0 {
+			kinds = append(kinds, i.Kind)
+		}
+		count[i.Kind]++
+	}
+	text := ""
+	for n, k := range kinds {
+		if n > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d × %s", count[k], k)
+	}
+	if text == "" {
+		text = "settings files"
+	}
+	return text
+}
+
+// Unchanged checks that what was read since the decision is what was decided about.
+func (t State) Unchanged(place string) error {
+	if !t.Trusted {
+		return nil
+	}
+	now, err := trust.Inventory(place, OwnConfiguration()...)
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	if now.Hash != t.Listing.Hash {
+		return command.Environmentf("the workspace's own settings changed while they were read (%s): start again",
+			trust.Summary(trust.Diff(t.Listing, now), ToldChanges))
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Modes of --sandbox. Off is the default: tool chains write to caches in the home, and a
+// build that fails for that is no surprise to leave to somebody who did not ask for it.
+const (
+	SandboxOff  = "off"
+	sandboxAuto = "auto" // a sandbox that does not hold is reported, and the run goes on
+	SandboxOn   = "on"   // and ends the run
+)
+
+// confinement is what was asked for.
+type confinement struct {
+	Mode        string
+	Write, Hide []string
+}
+
+// readSandbox reads the settings about sandboxes.
+func readSandbox(c *cli.Context) (confinement, error) {
+	s := confinement{Mode: c.String("sandbox")}
+	switch s.Mode {
+	case SandboxOff, sandboxAuto, SandboxOn:
+	default:
+		return s, command.Usagef("--sandbox %q: use off, auto or on", s.Mode)
+	}
+	for _, list := range []struct {
+		flag string
+		to   *[]string
+		must bool
+	}{{"sandbox-write", &s.Write, true}, {"sandbox-hide", &s.Hide, false}} {
+		for _, name := range c.StringSlice(list.flag) {
+			path, err := besideHome(name)
+			if err != nil {
+				return s, command.Usagef("--%s %q: %v", list.flag, name, err)
+			}
+			if _, err := os.Stat(path); err != nil && list.must {
+				return s, command.Usagef("--%s %s: %v; create it first", list.flag, name, command.WithoutPath(err))
+			}
+			*list.to = append(*list.to, path)
+		}
+	}
+	return s, nil
+}
+
+// besideHome makes a path absolute; ~/ is the user's home, also in a configuration file.
+func besideHome(name string) (string, error) {
+	if name == "" {
+		return "", fmt.Errorf("is empty")
+	}
+	if rest, ok := CutHome(name); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(home, rest), nil
+	}
+	return filepath.Abs(name)
+}
+
+func CutHome(name string) (rest string, ok bool) {
+	if name == "~" {
+		return "", true
+	}
+	if len(name) > 1 && name[:2] == "~/" {
+		return name[2:], true
+	}
+	return "", false
+}
+
+// ResumeSandbox has a run that began confined go on so, unless something else is asked
+// for now.
+func (c *Choices) ResumeSandbox(old runconfig.Options) {
+	was := old.Sandbox
+	c.Options.Sandbox, c.Options.SandboxReason = nil, ""
+	if was == nil {
+		return
+	}
+	if !c.Given["sandbox"] {
+		c.Sandbox.Mode = SandboxOn
+	}
+	if !c.Given["sandbox-write"] {
+		c.Sandbox.Write = was.Write
+	}
+	if !c.Given["sandbox-hide"] {
+		c.Sandbox.Hide = was.Hide
+	}
+}

@@ -1,0 +1,164 @@
+package settings
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// deciders are the names that --decider takes.
+var deciders = []string{runconfig.DeciderSession, runconfig.DeciderStateless, runconfig.DeciderHybrid,
+	runconfig.DeciderRules}
+
+// efforts are the levels that the CLI's --effort takes (2.1.329).
+var efforts = []string{"low", "medium", "high", "xhigh", "max"}
+
+// checkDecider checks who decides.
+func checkDecider(o *runconfig.Options) error {
+	if o.Decider == "" { // an environment variable that is set to nothing
+		o.Decider = runconfig.DeciderSession
+	}
+	if !slices.Contains(deciders, o.Decider) {
+		return command.Usagef("--decider %q: use one of %s", o.Decider, strings.Join(deciders, ", "))
+	}
+	if o.DeciderEffort != "" && !slices.Contains(efforts, o.DeciderEffort) {
+		return command.Usagef("--decider-effort %q: use one of %s", o.DeciderEffort, strings.Join(efforts, ", "))
+	}
+	if o.DeciderTimeout < time.Second || o.DeciderTimeout > time.Hour {
+		return command.Usagef("--decider-timeout %s: must be between 1s and 1h", o.DeciderTimeout)
+	}
+	return nil
+}
+
+// Providers are the names that --decider-provider takes.
+var Providers = []string{runconfig.ProviderClaude, modelapi.OpenAI, modelapi.Anthropic}
+
+// Variables that hold the keys of providers by their own habit.
+var keyVariables = map[string]string{modelapi.OpenAI: "OPENAI_API_KEY", modelapi.Anthropic: "ANTHROPIC_API_KEY"}
+
+// variableName is what a variable of the environment may be called.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// mostTokens bounds --decider-max-tokens: no model gives an answer as long.
+const mostTokens = 1 << 20
+
+// readProvider checks whom a decider asks. A provider that is asked over HTTP makes the decider stateless where
+// nothing says who decides.
+func (s *Choices) readProvider(c *cli.Context) error {
+	o := &s.Options
+	p := &o.Provider
+	if p.Name == runconfig.ProviderClaude {
+		p.Name = ""
+	}
+	if p.Name != "" && !slices.Contains(Providers, p.Name) {
+		return command.Usagef("--decider-provider %q: a decider asks %s; other programs and models are reached through "+
+			"openai and --decider-base-url, if they serve Chat Completions", p.Name, alternatives(Providers))
+	}
+	if p.OverHTTP() && (!c.IsSet("decider") || o.Decider == "") {
+		o.Decider = runconfig.DeciderStateless
+		if s.Given["decider-provider"] {
+			s.Given["decider"] = true
+		}
+	}
+	if s.Resume {
+		return nil // the rest is checked with what the run began with
+	}
+	if err := CheckProvider(*o); err != nil {
+		return err
+	}
+	if !p.OverHTTP() && p.Temperature != nil {
+		if s.Given["decider-temperature"] {
+			return command.Usagef("--decider-temperature: Claude Code has no switch for it: use --decider-provider openai or " +
+				"anthropic, or leave it out")
+		}
+		s.Unused = "the temperature of the configuration is not used: Claude Code has no switch for it; " +
+			"--decider-provider openai and anthropic take one"
+	}
+	return nil
+}
+
+// CheckProvider checks the settings of a provider, without reading a key.
+func CheckProvider(o runconfig.Options) error {
+	p := o.Provider
+	switch {
+	case p.MaxTokens < 0 || p.MaxTokens > mostTokens:
+		return command.Usagef("--decider-max-tokens %d: must be between 0 and %d", p.MaxTokens, mostTokens)
+	case p.Temperature != nil && !(*p.Temperature >= 0 && *p.Temperature <= 2):
+		return command.Usagef("--decider-temperature %g: must be between 0 and 2", *p.Temperature)
+	case p.KeyEnv != "" && !variableName.MatchString(p.KeyEnv):
+		// It may be a key by mistake, so it is not repeated.
+		return command.Usagef("--decider-key-env: name the environment variable that holds the key, such as %s, not the key",
+			cmp.Or(keyVariables[p.Name], "OPENAI_API_KEY"))
+	case !p.OverHTTP() && (p.BaseURL != "" || p.KeyEnv != ""):
+		return command.Usagef("--decider-base-url and --decider-key-env are for --decider-provider openai and anthropic: " +
+			"name one; Claude Code has a login of its own")
+	}
+	if !p.OverHTTP() {
+		return nil
+	}
+	if err := modelapi.CheckBaseURL(p.BaseURL, KeyVariable(p) != ""); err != nil {
+		return command.Usagef("--decider-base-url %v", err)
+	}
+	if ModelOf(o) == "" {
+		return command.Usagef("--decider-base-url %s: name a model of that server with --decider-model", p.BaseURL)
+	}
+	return nil
+}
+
+// KeyVariable is the variable that holds the key; empty: none is sent. A server that the user names gets no key
+// that was meant for another one.
+func KeyVariable(p runconfig.Provider) string {
+	if p.KeyEnv != "" || p.BaseURL != "" {
+		return p.KeyEnv
+	}
+	return keyVariables[p.Name]
+}
+
+// MaskerOf masks the secrets that this process knows, the key of the decider's provider among them.
+func MaskerOf(o runconfig.Options, there hosts.Config) func(string) string {
+	envs := []map[string]string{o.Env, o.ArbiterEnv}
+	var named []string
+	if name := KeyVariable(o.Provider); name != "" {
+		named = append(named, name)
+	}
+	for _, h := range o.Hosts {
+		host, _ := there.Find(h.Name)
+		named = append(named, slices.DeleteFunc(slices.Clone(host.PassEnv), func(name string) bool {
+			return filepath.IsAbs(os.Getenv(name)) // a path is in other texts, and no secret
+		})...)
+	}
+	return secrets.Masker(envs, named...)
+}
+
+// alternatives lists words of which one is to be used.
+func alternatives(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// claudeModel is the model of a decider that Claude Code is asked for: a small one, because a decision is short
+// and its input is whole. The CLI knows which haiku that is with the user's login.
+const claudeModel = "haiku"
+
+// ModelOf is the model of a decider; empty: it has to be named.
+func ModelOf(o runconfig.Options) string {
+	if o.DeciderModel != "" {
+		return o.DeciderModel
+	}
+	if o.Provider.OverHTTP() {
+		return modelapi.DefaultModel(o.Provider.Name, o.Provider.BaseURL)
+	}
+	return claudeModel
+}

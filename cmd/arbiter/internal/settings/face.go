@@ -1,0 +1,95 @@
+package settings
+
+import (
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
+	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/render"
+)
+
+// ScreenSettings is how the screen looks and calls.
+type ScreenSettings struct {
+	Theme  string
+	ASCII  bool
+	Still  bool
+	Mouse  bool
+	Notify notify.Options
+	// Posts are where the run's process, not the screen, posts notifications to.
+	Posts []webnotify.Target
+	// Ritual is ritualFull, ritualScene or ritualOff.
+	Ritual string
+	// Sound is soundOff or soundOn.
+	Sound string
+	// OnHangup is hangupLeave or hangupStop.
+	OnHangup string
+}
+
+// What becomes of the run when the terminal of its screen is gone.
+const (
+	HangupLeave = "leave"
+	HangupStop  = "stop"
+)
+
+// readScreenSettings reads the settings of the screen.
+func readScreenSettings(c *cli.Context) (ScreenSettings, error) {
+	f := ScreenSettings{
+		Theme: c.String("theme"), ASCII: c.Bool("ascii") || !command.SpeaksUTF8(os.Getenv), Still: c.Bool("reduced-motion"),
+		Mouse: !c.Bool("no-mouse"), OnHangup: c.String("on-hangup"),
+		Ritual: c.String("ritual"), Sound: c.String("sound"),
+	}
+	if f.Sound != SoundOff && f.Sound != SoundOn {
+		return f, command.Usagef("--sound %q: use off or on", f.Sound)
+	}
+	if f.Ritual != RitualFull && f.Ritual != RitualScene && f.Ritual != RitualOff {
+		return f, command.Usagef("--ritual %q: use full, scene or off", f.Ritual)
+	}
+	if f.OnHangup != HangupLeave && f.OnHangup != HangupStop {
+		return f, command.Usagef("--on-hangup %q: use leave or stop", f.OnHangup)
+	}
+	if _, err := render.NewTheme(f.Theme, render.TrueColor); err != nil {
+		return f, command.Usagef("--theme %q: use one of %s", f.Theme, strings.Join(render.ThemeNames(), ", "))
+	}
+	f.Notify.Terminal = notify.Detect(os.Getenv)
+	for word := range strings.SplitSeq(c.String("notify"), ",") {
+		word = strings.TrimSpace(word)
+		if webnotify.IsTarget(word) {
+			target, err := webnotify.Parse(word)
+			if err != nil {
+				return f, command.Usagef("--notify %q: %v", word, err)
+			}
+			f.Posts = append(f.Posts, target)
+			continue
+		}
+		switch word {
+		case "bell":
+			f.Notify.Bell = true
+		case "desktop":
+			f.Notify.Desktop = true
+		case "finished":
+			f.Notify.Finished = true
+		case "off", "":
+		default:
+			return f, command.Usagef("--notify %q: use bell, desktop, finished, ntfy:URL and webhook:URL, separated by "+
+				"commas, or off", word)
+		}
+	}
+	return f, nil
+}
+
+// Values of --ritual.
+const (
+	RitualFull  = "full"
+	RitualScene = "scene"
+	RitualOff   = "off"
+)
+
+// Values of --sound.
+const (
+	SoundOff = "off"
+	SoundOn  = "on"
+)

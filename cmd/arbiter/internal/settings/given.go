@@ -1,0 +1,36 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Texts are the values of a setting as a flag takes them.
+func (s Setting) Texts(c *cli.Context) []string {
+	if s.Kind == KindList {
+		return slices.Clone(c.StringSlice(s.Name))
+	}
+	if v := c.Value(s.Name); v != nil {
+		return []string{fmt.Sprint(v)}
+	}
+	return nil
+}
+
+// givenFlags are the flags of a command line, for [choices.asStarted]. Call it before a configuration file is
+// applied.
+func givenFlags(c *cli.Context) []string {
+	var args []string
+	origin := givenOrigins(c)
+	for _, s := range Table {
+		if !strings.HasPrefix(origin[s.Name], "--") || s.Flagged && s.Name != "config" && s.Name != "cwd" {
+			continue
+		}
+		for _, text := range s.Texts(c) {
+			args = append(args, "--"+s.Name+"="+text)
+		}
+	}
+	return args
+}
