@@ -15,6 +15,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
@@ -153,16 +154,16 @@ func (e env) listAgents(c *cli.Context) error {
 
 // addPerformance says how each agent did in the run that --session names.
 func addPerformance(c *cli.Context, list []agentLine) error {
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	info, err := oneRun(store.Store, c.String("session"))
+	info, err := runstore.Find(store.Store, c.String("session"))
 	if err != nil {
 		return err
 	}
-	s, _, err := lastState(store, info.Run)
+	s, _, err := runstore.LastState(store, info.Run)
 	if err != nil {
 		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -72,12 +74,12 @@ func (e env) attach(c *cli.Context) error {
 	command.OutliveReaders()
 	ctx, stop := command.Interruptible(c.Context, true)
 	defer stop()
-	l, err := connect(c, c.String("session"), e.progress)
+	l, err := runstore.Connect(c, c.String("session"), e.progress)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if err := knows(l.status, agent); err != nil {
+	if err := liveruns.Knows(l.First, agent); err != nil {
 		return err
 	}
 	p := control.AttachParams{Agent: agent, Size: control.Size{Cols: max(cols, 1), Rows: max(rows, 1)},
@@ -106,19 +108,6 @@ func detachKey(name string) (byte, error) {
 		return 0, command.Usagef("--detach-key %q: a terminal reads it as Esc, Tab or Enter; use another key", name)
 	}
 	return letter[0], nil
-}
-
-// knows reports whether a run has such an agent.
-func knows(st control.Status, agent string) error {
-	var ids []string
-	for _, a := range st.Agents {
-		if a.ID == agent {
-			return nil
-		}
-		ids = append(ids, sanitize.Line(a.ID, 40))
-	}
-	return command.Usagef("there is no agent %q in run %s: use one of %s", agent, command.ShortID(st.Run),
-		strings.Join(ids, ", "))
 }
 
 // notAttached says why a session was not opened.

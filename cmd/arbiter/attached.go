@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -87,7 +88,7 @@ func (a *attachment) open(ctx context.Context, ref string, say func(string)) err
 				}
 			}
 		case <-a.run.loop.Done():
-			return errRunOver
+			return runstore.ErrRunOver
 		case <-ctx.Done():
 			a.run.attached.Go(func() { // behind the question, however long that takes
 				if <-asked {
@@ -115,7 +116,7 @@ func (a *attachment) await() {
 				return
 			}
 		case <-a.run.loop.Done():
-			a.ended = control.Ended{Reason: errRunOver.Error()}
+			a.ended = control.Ended{Reason: runstore.ErrRunOver.Error()}
 			return
 		}
 	}
@@ -157,8 +158,6 @@ func (a *attachment) Detach(ctx context.Context) control.Ended {
 	}
 }
 
-var errRunOver = errors.New("the run is over")
-
 // put hands a command in, and waits for nothing but that.
 func (r *runtimeRun) put(ctx context.Context, c contract.Command, channel string) error {
 	done := make(chan bool, 1)
@@ -167,7 +166,7 @@ func (r *runtimeRun) put(ctx context.Context, c contract.Command, channel string
 	select {
 	case ok := <-done:
 		if !ok {
-			return errRunOver
+			return runstore.ErrRunOver
 		}
 		return nil
 	case <-ctx.Done():

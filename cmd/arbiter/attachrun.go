@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -14,11 +15,11 @@ var agentID = regexp.MustCompile(`^(arbiter|orch-\d+)$`)
 
 // attachRun opens the screen of a live run: of the one that is named, or of the one of this directory.
 func (e env) attachRun(c *cli.Context, named string) error {
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
-	info, err := liveRun(store, named)
+	info, err := runstore.FindLive(store, named)
 	_ = store.Close() // a directory that was read
 	if err != nil {
 		return err

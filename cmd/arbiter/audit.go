@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -36,12 +37,12 @@ func (e env) audit(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return command.Usagef("logs --audit: give one RUN; arbiter sessions lists the runs")
 	}
-	store, info, err := openRun(c)
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	log, err := e.openEventLog(store, info.Run)
+	log, err := store.OpenEventLog(info.Run)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 	if c.NArg() == 1 && !strings.HasPrefix(a.Run, c.Args().First()) {
 		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("the audit is of run %s", command.ShortID(a.Run))}
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 	with := "its run is not here: nothing but the chain was checked"
 	switch _, err := store.Find(a.Run); {
 	case err == nil:
-		log, err := e.openEventLog(store, a.Run)
+		log, err := store.OpenEventLog(a.Run)
 		if err != nil {
 			return err
 		}

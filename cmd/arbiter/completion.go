@@ -11,7 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -70,7 +72,7 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 	case "FILE", "PATH", "REQUIREMENTS.md":
 		o.Files = true
 	case "RUN":
-		if o.Words = offeredRuns(h); h.Command.Args == permitArgs { // the RUN may be left out
+		if o.Words = offeredRuns(h); h.Command.Args == liveruns.PermitArgs { // the RUN may be left out
 			o.Words = append(o.Words, offeredRequests(h)...)
 		}
 	case "REQUEST":
@@ -166,7 +168,7 @@ func statePlace(h manual.Half) string {
 }
 
 // knownRuns are the runs that a line may mean: to stop or to enter one it has to live.
-func knownRuns(h manual.Half, live bool) (*runs, []journal.Info) {
+func knownRuns(h manual.Half, live bool) (*runstore.Runs, []journal.Info) {
 	dir := statePlace(h)
 	if dir == "" {
 		return nil, nil
@@ -182,7 +184,7 @@ func knownRuns(h manual.Half, live bool) (*runs, []journal.Info) {
 			some = append(some, info)
 		}
 	}
-	return &runs{store, dir}, some
+	return &runstore.Runs{Store: store, Root: dir}, some
 }
 
 func offeredRuns(h manual.Half) (list []manual.Entry) {
@@ -201,7 +203,7 @@ func offeredRuns(h manual.Half) (list []manual.Entry) {
 		if len(h.Word) > len(run) {
 			run = info.Run
 		}
-		list = append(list, manual.Entry{Term: run, Text: runStatus(info) + ": " + sanitize.Line(info.Title, 60)})
+		list = append(list, manual.Entry{Term: run, Text: runstore.Status(info) + ": " + sanitize.Line(info.Title, 60)})
 	}
 	return list
 }

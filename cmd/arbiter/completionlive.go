@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
@@ -36,7 +37,7 @@ func meantRun(h manual.Half) (st control.Status, found bool) {
 		if !meant(info) {
 			continue
 		}
-		client, st, err := store.dial(context.Background(), info, completes, nil)
+		client, st, err := store.Dial(context.Background(), info, completes, nil)
 		if err == nil {
 			client.Close()
 			return st, true
@@ -62,7 +63,7 @@ func offeredRequests(h manual.Half) (list []manual.Entry) {
 		}
 	}
 	if len(list) > 0 {
-		list = append(list, manual.Entry{Term: allRequests, Text: "every open request"})
+		list = append(list, manual.Entry{Term: liveruns.AllRequests, Text: "every open request"})
 	}
 	return list
 }

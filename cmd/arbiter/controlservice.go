@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -118,7 +118,7 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 		}
 		return control.CommandResult{Ref: ref, Message: e.Body.(contract.Rejected).Message}, nil
 	case <-h.run.loop.Done():
-		return control.CommandResult{}, errRunOver
+		return control.CommandResult{}, runstore.ErrRunOver
 	case <-ctx.Done():
 		return control.CommandResult{}, context.Cause(ctx)
 	}
@@ -167,6 +167,3 @@ func (h controlService) Refused(p control.Peer, method string) {
 		h.run.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}})
 	})
 }
-
-// socketOf is a socket in the directory of a run.
-func (r runs) socketOf(run, name string) string { return filepath.Join(r.Dir(run), name) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -18,7 +19,7 @@ const dayEvery = 10 * time.Second
 
 // daySpending reads from the records of all runs what they have cost on a day. One goroutine uses it.
 type daySpending struct {
-	store *runs
+	store *runstore.Runs
 	own   string // the run that asks
 	read  map[string]*recordRead
 }
@@ -93,7 +94,7 @@ func (r *runtimeRun) watchDay(ctx context.Context, put func(input.Body) bool) (s
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	book := &daySpending{store: &runs{Store: r.store}, own: o.Run, read: map[string]*recordRead{}}
+	book := &daySpending{store: &runstore.Runs{Store: r.store}, own: o.Run, read: map[string]*recordRead{}}
 	var last input.DaySpent
 	look := func() {
 		day, err := book.spent(ctx, time.Now())

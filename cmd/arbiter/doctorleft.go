@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -42,7 +43,7 @@ func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error
 	if err != nil {
 		return err
 	}
-	all := runs{store, dir}
+	all := runstore.Runs{Store: store, Root: dir}
 	for _, info := range list {
 		run := doctor.Run{ID: command.ShortID(info.Run), Dir: info.CWD, Problem: info.Problem}
 		o.Runs, o.Bytes = o.Runs+1, o.Bytes+info.Bytes
@@ -51,7 +52,7 @@ func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error
 			o.Live = append(o.Live, run)
 		case info.Damaged:
 			o.Damaged = append(o.Damaged, run)
-		case runStatus(info) == interrupted:
+		case runstore.Status(info) == runstore.Interrupted:
 			o.Resumable = append(o.Resumable, run)
 		}
 		if work, err := store.HasWork(info.Run); err == nil && work && !info.Live {
@@ -66,7 +67,7 @@ func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error
 			}
 		}
 	}
-	for _, strays := range proctree.Strays(over(store)) {
+	for _, strays := range proctree.Strays(runstore.OverIn(store)) {
 		for _, p := range strays {
 			o.Processes = append(o.Processes, doctor.Process{PID: p.PID, Name: p.Name})
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
@@ -61,7 +62,7 @@ func (e env) explain(c *cli.Context) error {
 	if c.IsSet("number") && c.Int("number") < 1 {
 		return command.Usagef("--number %d: decision numbers start at 1", c.Int("number"))
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (e env) explain(c *cli.Context) error {
 	if len(found) == 0 {
 		return command.Usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s%s lists them)",
 			command.ShortID(info.Run), c.Int("number"), len(list), command.ShortID(info.Run),
-			settings.StateForCommand(store.root))
+			settings.StateForCommand(store.Root))
 	}
 	if c.Bool("json") {
 		found = found[len(found)-1:] // an earlier one only says why somebody else had to
@@ -107,8 +108,8 @@ func (e env) explain(c *cli.Context) error {
 }
 
 // decisionsOf lists the decisions of a run.
-func (e env) decisionsOf(ctx context.Context, store *runs, run string) ([]decisionlog.Decision, error) {
-	log, err := e.openEventLog(store, run)
+func (e env) decisionsOf(ctx context.Context, store *runstore.Runs, run string) ([]decisionlog.Decision, error) {
+	log, err := store.OpenEventLog(run)
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +118,14 @@ func (e env) decisionsOf(ctx context.Context, store *runs, run string) ([]decisi
 	if err != nil {
 		return nil, command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
-	e.tellDamage(health)
+	runstore.TellDamage(e.Stderr, health)
 	return list, nil
 }
 
 // runOrLatest is the run that the argument names, or the latest of this directory.
-func runOrLatest(c *cli.Context, store *runs) (journal.Info, error) {
+func runOrLatest(c *cli.Context, store *runstore.Runs) (journal.Info, error) {
 	if c.NArg() > 0 {
-		return oneRun(store.Store, c.Args().First())
+		return runstore.Find(store.Store, c.Args().First())
 	}
 	place, err := command.Workspace(c)
 	if err != nil {
@@ -204,7 +205,7 @@ func renderTemplates(q decisionlog.Question, set *prompts.Set) *rendered {
 }
 
 // explainMoment shows both inputs as they would be made after a record of the journal.
-func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
+func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) error {
 	upTo := ^uint64(0)
 	if at := c.String("at"); at != "last" {
 		n, err := strconv.ParseUint(at, 10, 64)
@@ -235,7 +236,7 @@ func (e env) explainMoment(c *cli.Context, store *runs, run string) error {
 		return command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
 	if list := audit.JournalDamage(recovery); len(list) > 0 {
-		e.sayDamaged(list)
+		runstore.SayDamaged(e.Stderr, list)
 	}
 	if all, err := store.Read(run, nil); err == nil && last.Seq == 0 && all.Records >= upTo {
 		return command.Usagef("the journal of run %s keeps its last states only, up to record %d, and not that after record "+

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -222,7 +223,7 @@ func TestTimeZones(t *testing.T) {
 	second.finish(contract.ExitComplete)
 	zone("Pacific/Kiritimati")
 	out, _ := s.output(0, "sessions", "ls", "--json")
-	var list []sessionLine
+	var list []runstore.Line
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -48,22 +49,22 @@ func (e env) halt(c *cli.Context) error {
 	if c.NArg() == 1 && c.Args().First() == "" {
 		return command.Usagef("the RUN is empty: give one, or none to stop the run of this directory")
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	defer e.reportStrays(store.Store) // after what is alive
+	defer runstore.ReportStrays(e.Stderr, store.Store) // after what is alive
 	var list []journal.Info
 	if c.Bool("all") {
-		if list, err = store.live(); err != nil {
+		if list, err = store.Live(); err != nil {
 			return err
 		}
 		if len(list) == 0 {
 			fmt.Fprintln(e.Stderr, "No run is alive.")
 		}
 	} else {
-		info, err := liveRun(store, c.Args().First())
+		info, err := runstore.FindLive(store, c.Args().First())
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func (e env) halt(c *cli.Context) error {
 }
 
 // haltRun stops the agents of one run, and says how.
-func (e env) haltRun(store *runs, info journal.Info) *command.Error {
+func (e env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	r, err := askHalt(store, info)
 	var refused *control.Refusal
 	switch {
@@ -102,8 +103,8 @@ func (e env) haltRun(store *runs, info journal.Info) *command.Error {
 }
 
 // askHalt asks the run's arbiter.
-func askHalt(store *runs, info journal.Info) (control.HaltResult, error) {
-	client, _, err := store.dial(context.Background(), info, answers, nil)
+func askHalt(store *runstore.Runs, info journal.Info) (control.HaltResult, error) {
+	client, _, err := store.Dial(context.Background(), info, runstore.AnswerTime, nil)
 	if err != nil {
 		return control.HaltResult{}, err
 	}
@@ -114,7 +115,7 @@ func askHalt(store *runs, info journal.Info) (control.HaltResult, error) {
 }
 
 // haltSilent goes around an arbiter that does not answer, and so cannot refuse either.
-func (e env) haltSilent(store *runs, info journal.Info, why error) *command.Error {
+func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *command.Error {
 	if anAgents(info.PID) {
 		return command.Usagef("refused: an agent started this process, and agents may not halt or attach")
 	}

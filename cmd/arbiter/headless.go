@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/ndjson"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -86,7 +87,7 @@ func (e env) headless(c settings.Choices) (err error) {
 func (e env) discard(r *runtimeRun) {
 	err := r.store.Remove(r.choices.Options.Run)
 	if err == nil {
-		_, err = (runs{r.store, r.choices.StateDir}).tidy()
+		_, err = (runstore.Runs{Store: r.store, Root: r.choices.StateDir}).Tidy()
 	}
 	if err != nil {
 		fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)

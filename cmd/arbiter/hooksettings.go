@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
@@ -71,12 +72,12 @@ func hookSocketOf(c *cli.Context) (string, error) {
 		}
 		return abs, nil
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return "", err
 	}
 	defer store.Close()
-	info, err := liveRun(store, c.String("session"))
+	info, err := runstore.FindLive(store, c.String("session"))
 	if err != nil {
 		return "", err
 	}

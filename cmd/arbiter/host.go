@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -120,11 +121,11 @@ func (h *host) playing(run string) (id, socket string, live bool) {
 		return run, "", false
 	}
 	defer store.Close()
-	info, err := oneRun(store, run)
+	info, err := runstore.Find(store, run)
 	if err != nil || !info.Live {
 		return run, "", false
 	}
-	return info.Run, (runs{store, h.choices.StateDir}).socketOf(info.Run, control.SocketName), true
+	return info.Run, (runstore.Runs{Store: store, Root: h.choices.StateDir}).SocketOf(info.Run, control.SocketName), true
 }
 
 // Past implements tui.Host.
@@ -134,7 +135,7 @@ func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 		return nil, command.StateDirProblem(err)
 	}
 	defer store.Close()
-	info, err := oneRun(store, run)
+	info, err := runstore.Find(store, run)
 	if err != nil {
 		return nil, err
 	}

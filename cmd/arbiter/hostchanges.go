@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/land"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -61,7 +62,7 @@ func (h *host) Revert(ctx context.Context, run string, c contract.Revert) error 
 		return err
 	}
 	if info.Live {
-		return playedElsewhere(info.Run, info.PID)
+		return runstore.PlayedElsewhere(info.Run, info.PID)
 	}
 	return revertChange(ctx, r, info, c)
 }
@@ -99,7 +100,7 @@ func (h *host) work(ctx context.Context, run string) (*workspaces.Repo, journal.
 		return nil, journal.Info{}, command.StateDirProblem(err)
 	}
 	defer store.Close()
-	info, err := oneRun(store, run)
+	info, err := runstore.Find(store, run)
 	if err != nil {
 		return nil, info, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -50,7 +51,7 @@ func (h *host) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 
 // runInfo is what a screen shows of a run, but for its cost.
 func (h *host) runInfo(i journal.Info) tui.RunInfo {
-	line := lineOf(i)
+	line := runstore.LineOf(i)
 	return tui.RunInfo{
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
 		Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
@@ -96,11 +97,11 @@ func (h *host) Report(ctx context.Context, run string) (string, error) {
 		return "", command.StateDirProblem(err)
 	}
 	defer store.Close()
-	info, err := oneRun(store, run)
+	info, err := runstore.Find(store, run)
 	if err != nil {
 		return "", err
 	}
-	r, _, err := reportOf(ctx, &runs{store, h.choices.StateDir}, info)
+	r, _, err := reportOf(ctx, &runstore.Runs{Store: store, Root: h.choices.StateDir}, info)
 	if err != nil {
 		return "", command.Environmentf("report on run %s: %v", command.ShortID(info.Run), err)
 	}

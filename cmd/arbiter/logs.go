@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -43,14 +44,14 @@ func (e env) logs(c *cli.Context) error {
 	case c.NArg() > 1 || c.NArg() == 0 && !c.Bool("follow"):
 		return command.Usagef("logs: give one RUN; arbiter sessions lists the runs")
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	find := func() (journal.Info, error) { return oneRun(store.Store, c.Args().First()) }
+	find := func() (journal.Info, error) { return runstore.Find(store.Store, c.Args().First()) }
 	if c.NArg() == 0 {
-		find = func() (journal.Info, error) { return liveRun(store, "") }
+		find = func() (journal.Info, error) { return runstore.FindLive(store, "") }
 	}
 	info, err := find()
 	if err != nil {
@@ -78,8 +79,8 @@ func (e env) logs(c *cli.Context) error {
 }
 
 // tellStory prints what happened in a run, and goes on while it is live, if that is wanted.
-func (e env) tellStory(c *cli.Context, store *runs, info journal.Info, follow bool) error {
-	log, err := e.openEventLog(store, info.Run)
+func (e env) tellStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
+	log, err := store.OpenEventLog(info.Run)
 	if err != nil {
 		return err
 	}
@@ -100,31 +101,31 @@ func (e env) tellStory(c *cli.Context, store *runs, info journal.Info, follow bo
 	case err != nil:
 		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
-	e.tellDamage(health)
+	runstore.TellDamage(e.Stderr, health)
 	if !follow {
 		return nil
 	}
-	l, err := connect(c, info.Run, nil)
+	l, err := runstore.Connect(c, info.Run, nil)
 	if err != nil {
 		fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
 		return nil
 	}
 	defer func() { l.Close() }() // the last one
-	f := follower{out: w, errs: e.Stderr, since: int64(w.seq)}
+	f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
 	for {
-		end, err := f.follow(ctx, l)
+		end, err := f.Follow(ctx, l)
 		switch {
 		case ctx.Err() != nil:
 			return command.BySignal(ctx, "")
-		case f.failed != nil:
-			return command.Environmentf("%v", f.failed)
+		case f.Failed != nil:
+			return command.Environmentf("%v", f.Failed)
 		case end != nil:
 			fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
 			return nil
 		case err != nil:
-			return notConnected(l.info, err)
+			return runstore.NotConnected(l.Info, err)
 		}
-		if err := l.again(c); err != nil { // it was dropped, because it had not read for long
+		if err := l.Reconnect(c); err != nil { // it was dropped, because it had not read for long
 			return err
 		}
 	}
@@ -172,7 +173,7 @@ func (e env) printLog(path string) (found bool, err error) {
 }
 
 // followLog prints the log of a live run to its end.
-func (e env) followLog(ctx context.Context, store *runs, info journal.Info) error {
+func (e env) followLog(ctx context.Context, store *runstore.Runs, info journal.Info) error {
 	command.OutliveReaders()
 	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
@@ -31,12 +32,12 @@ func (e env) replay(c *cli.Context) error {
 	if pace < 0 {
 		return command.Usagef("--pace %g: must not be negative", pace)
 	}
-	store, info, err := openRun(c)
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	log, err := e.openEventLog(store, info.Run)
+	log, err := store.OpenEventLog(info.Run)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (e env) replay(c *cli.Context) error {
 	if err != nil {
 		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
 	}
-	e.tellDamage(health)
+	runstore.TellDamage(e.Stderr, health)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -79,7 +80,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	store, info, err := openRun(c)
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 	for _, n := range only {
 		if !slices.ContainsFunc(list, func(r decisionlog.Decision) bool { return r.Number == n }) {
 			return command.Usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)",
-				command.ShortID(info.Run), n, command.ShortID(info.Run), settings.StateForCommand(store.root))
+				command.ShortID(info.Run), n, command.ShortID(info.Run), settings.StateForCommand(store.Root))
 		}
 	}
 	ctx, stop := command.Interruptible(c.Context, false)
@@ -129,7 +130,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 	// A test that tests nothing has not passed.
 	return command.Usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide "+
 		"--explain %s%s lists them)", command.ShortID(info.Run), t.Skipped, command.ShortID(info.Run),
-		settings.StateForCommand(store.root))
+		settings.StateForCommand(store.Root))
 }
 
 // judge compares and counts.

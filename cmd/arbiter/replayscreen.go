@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -26,7 +27,7 @@ func replayScreenFlags() []cli.Flag {
 }
 
 // replayScreen plays a run again on the full screen.
-func (e env) replayScreen(c *cli.Context, store *runs, info journal.Info, log *eventlog.Log) error {
+func (e env) replayScreen(c *cli.Context, store *runstore.Runs, info journal.Info, log *eventlog.Log) error {
 	if problem := noScreen(); problem != "" {
 		return command.Usagef("cannot show the screen: %s; leave out --screen to print the events", problem)
 	}
@@ -35,11 +36,11 @@ func (e env) replayScreen(c *cli.Context, store *runs, info journal.Info, log *e
 	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
 		return command.Usagef("--theme %q: %v", look.Theme, err)
 	}
-	h := newHost(e, settings.Choices{Place: info.CWD, StateDir: store.root, Face: look})
+	h := newHost(e, settings.Choices{Place: info.CWD, StateDir: store.Root, Face: look})
 	f, err := tui.New(tui.Options{
 		Host: replayHost{h, playback.New(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
 		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},
-		Scratch: store.root, Painting: painting,
+		Scratch: store.Root, Painting: painting,
 	})
 	if err != nil {
 		return command.Environmentf("%v; leave out --screen to print the events", err)

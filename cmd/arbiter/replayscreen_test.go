@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
@@ -24,7 +25,7 @@ func TestReplayOnTheScreen(t *testing.T) {
 	list := exec.Command("arbiter", "sessions", "--json")
 	list.Env = p.cmd.Env
 	out, err := list.Output()
-	var runs []sessionLine
+	var runs []runstore.Line
 	if err == nil {
 		err = json.Unmarshal(out, &runs)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
@@ -111,7 +112,7 @@ func tellGitHub(r *report.Report) error {
 
 // reportOfRun makes the report of a run in the state directory.
 func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}
-	e.tellDamage(health)
+	runstore.TellDamage(e.Stderr, health)
 	if n := len(audit.Damage(health)); n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("The record of the run is damaged in %s: events are missing.",
 			words.Count(n, "place")))
@@ -133,7 +134,7 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 }
 
 // reportOf collects what a run's events and its snapshots tell.
-func reportOf(ctx context.Context, store *runs, info journal.Info) (*report.Report, eventlog.Health, error) {
+func reportOf(ctx context.Context, store *runstore.Runs, info journal.Info) (*report.Report, eventlog.Health, error) {
 	log, err := store.EventLog(info.Run)
 	if err != nil {
 		return nil, eventlog.Health{}, err
@@ -150,7 +151,7 @@ func reportOf(ctx context.Context, store *runs, info journal.Info) (*report.Repo
 	if err != nil {
 		return nil, health, err
 	}
-	r := collector.Report(runStatus(info))
+	r := collector.Report(runstore.Status(info))
 	if r.Run == "" {
 		r.Run, r.Directory, r.Began, r.Ended = info.Run, info.CWD, info.Began.UTC(), info.LastActive.UTC()
 	}
@@ -220,7 +221,7 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 	if taken == 0 {
 		return nil, command.Usagef("report -: there are no events on stdin; arbiter --json prints them")
 	}
-	r := collector.Report(interrupted)
+	r := collector.Report(runstore.Interrupted)
 	r.NoChanges("not known: the events tell of no changes")
 	if torn {
 		r.Notes = append(r.Notes, "The events end in the middle of a line.")

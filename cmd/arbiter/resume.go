@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
@@ -48,7 +49,7 @@ func resumeRun(c settings.Choices) (*runtimeRun, error) {
 		player := r.store.Player(info.Run)
 		if err := r.lockWorkspace(info.Workspace); err != nil {
 			if player != 0 {
-				return nil, playedElsewhere(info.Run, player)
+				return nil, runstore.PlayedElsewhere(info.Run, player)
 			}
 			return nil, err
 		}
@@ -64,15 +65,10 @@ func resumeRun(c settings.Choices) (*runtimeRun, error) {
 	return r, nil
 }
 
-func playedElsewhere(run string, pid int) error {
-	return command.Usagef("run %s is still running (process %d): open it with arbiter attach, or end it with arbiter stop",
-		command.ShortID(run), pid)
-}
-
 // findRun chooses the run that is meant.
 func findRun(store *journal.Store, c settings.Choices) (journal.Info, error) {
 	if c.Session != "" {
-		return oneRun(store, c.Session)
+		return runstore.Find(store, c.Session)
 	}
 	info, err := store.Latest(c.Place, reachedAgent)
 	if err == nil {
@@ -86,22 +82,7 @@ func findRun(store *journal.Store, c settings.Choices) (journal.Info, error) {
 }
 
 // reachedAgent reports whether a run got far enough to be resumed.
-func reachedAgent(i journal.Info) bool { return !i.Empty && i.Status != neverBegan }
-
-// oneRun finds a run by its id or the beginning of it.
-func oneRun(store *journal.Store, prefix string) (journal.Info, error) {
-	info, err := store.Find(prefix)
-	var many *journal.AmbiguousError
-	switch {
-	case errors.As(err, &many):
-		return info, command.Usagef("%q fits several runs: %s; give more of the id", prefix, strings.Join(many.Matches, ", "))
-	case errors.Is(err, journal.ErrNotFound):
-		return info, command.Usagef("there is no run %q; arbiter sessions lists the runs", prefix)
-	case err != nil:
-		return info, command.Environmentf("find run %s: %v", prefix, err)
-	}
-	return info, nil
-}
+func reachedAgent(i journal.Info) bool { return !i.Empty && i.Status != runstore.NeverBegan }
 
 // restore makes the state of the run from its journal.
 func (r *runtimeRun) restore(found *journal.Recovered) (snapshot []byte, err error) {
@@ -127,7 +108,7 @@ func (r *runtimeRun) reopenJournal() error {
 	var state *supervisor.VersionError
 	switch {
 	case errors.As(err, &held):
-		return playedElsewhere(run, held.PID)
+		return runstore.PlayedElsewhere(run, held.PID)
 	case errors.As(err, &version), errors.As(err, &state):
 		return command.Environmentf("run %s was written by another version of arbiter: %v; it was left as it is",
 			command.ShortID(run), err)

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -105,7 +106,7 @@ func (r *runtimeRun) ownDirs() string { return filepath.Join(r.journal.Dir(), jo
 
 // removeLeft removes the directories of agents that a run has left which is over, and says what becomes of work in
 // them.
-func removeLeft(ctx context.Context, store *runs, info journal.Info) (said []string, err error) {
+func removeLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (said []string, err error) {
 	left, err := store.HasWork(info.Run)
 	if err != nil || !left {
 		return nil, err

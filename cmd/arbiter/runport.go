@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -34,12 +35,12 @@ func (e env) openRunPort(c *cli.Context) (runPort, error) {
 	return runPort{e, dir}, err
 }
 
-func (p runPort) open() (*runs, error) {
+func (p runPort) open() (*runstore.Runs, error) {
 	store, err := journal.OpenStore(p.stateDir)
 	if err != nil {
 		return nil, command.StateDirProblem(err)
 	}
-	return &runs{store, p.stateDir}, nil
+	return &runstore.Runs{Store: store, Root: p.stateDir}, nil
 }
 
 // List implements [runport.Runs].
@@ -63,7 +64,7 @@ func (p runPort) Find(named string) (journal.Info, error) {
 		return journal.Info{}, err
 	}
 	defer store.Close()
-	return oneRun(store.Store, named)
+	return runstore.Find(store.Store, named)
 }
 
 // Dial implements [runport.Runs].
@@ -73,13 +74,13 @@ func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control
 		return nil, control.Status{}, err
 	}
 	defer store.Close()
-	info, err := liveRun(store, run)
+	info, err := runstore.FindLive(store, run)
 	if err != nil {
 		return nil, control.Status{}, err
 	}
-	client, st, err := store.dial(ctx, info, answers, nil)
+	client, st, err := store.Dial(ctx, info, runstore.AnswerTime, nil)
 	if err != nil {
-		err = notConnected(info, err)
+		err = runstore.NotConnected(info, err)
 	}
 	return client, st, err
 }
@@ -135,7 +136,7 @@ func (p runPort) Log(run string) (*eventlog.Log, error) {
 		return nil, err
 	}
 	defer store.Close()
-	info, err := oneRun(store.Store, run)
+	info, err := runstore.Find(store.Store, run)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 		return err
 	}
 	defer store.Close()
-	info, err := oneRun(store.Store, run)
+	info, err := runstore.Find(store.Store, run)
 	if err != nil {
 		return err
 	}

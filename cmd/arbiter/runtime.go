@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
@@ -162,8 +163,8 @@ func (r *runtimeRun) openStore() error {
 	if r.store, err = journal.OpenStore(r.choices.StateDir); err != nil {
 		return command.StateDirProblem(err)
 	}
-	told := endStrays(r.store)
-	if _, err := r.store.Prune(kept); err != nil {
+	told := runstore.EndStrays(r.store)
+	if _, err := r.store.Prune(runstore.Kept); err != nil {
 		r.tellOf("old runs could not be removed: %v", err)
 	}
 	r.tidy()
@@ -175,7 +176,7 @@ func (r *runtimeRun) openStore() error {
 
 // tidy takes away what runs that are removed, or were killed, have left elsewhere.
 func (r *runtimeRun) tidy() {
-	if _, err := (runs{r.store, r.choices.StateDir}).tidy(); err != nil {
+	if _, err := (runstore.Runs{Store: r.store, Root: r.choices.StateDir}).Tidy(); err != nil {
 		r.tellOf("what old runs had left could not be removed: %v", err)
 	}
 }

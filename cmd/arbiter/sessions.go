@@ -5,31 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
-
-// neverBegan is the status of a run that ended before it reached an agent.
-const neverBegan = "never_began"
-
-// interrupted is the status of a run that was left before its end: by a signal, a crash, or a
-// screen that was closed.
-const interrupted = "interrupted"
-
-// kept bounds what the state directory holds. Runs that can still come to an end are
-// never let go of by this.
-var kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
 
 func (e env) sessionCommands() []*cli.Command {
 	return []*cli.Command{
@@ -85,90 +72,11 @@ signal.`),
 	}
 }
 
-// runs is the collection of runs in a state directory.
-type runs struct {
-	*journal.Store
-	root string
-}
-
-// Dir is the directory of a run.
-func (r runs) Dir(run string) string { return filepath.Join(r.root, "runs", run) }
-
-func openRuns(c *cli.Context) (*runs, error) {
-	dir, err := command.StateDir(c.String("state-dir"))
-	if err != nil {
-		return nil, err
-	}
-	store, err := journal.OpenStore(dir)
-	if err != nil {
-		return nil, command.StateDirProblem(err)
-	}
-	return &runs{store, dir}, nil
-}
-
-// tidy takes away what lies outside of the state directory of runs that were removed, or
-// killed, and says what.
-func (r runs) tidy() ([]string, error) {
-	return scratch.Sweep(scratch.Places(), filepath.Join(r.root, "runs"), r.Over)
-}
-
-// openRun opens the run that a command's argument names. The caller closes the store.
-func openRun(c *cli.Context) (*runs, journal.Info, error) {
-	store, err := openRuns(c)
-	if err != nil {
-		return nil, journal.Info{}, err
-	}
-	info, err := oneRun(store.Store, c.Args().First())
-	if err != nil {
-		store.Close()
-		return nil, info, err
-	}
-	return store, info, nil
-}
-
-// runStatus says where a run stands, for a person choosing one.
-func runStatus(i journal.Info) string {
-	switch {
-	case i.Live:
-		return "live"
-	case i.Damaged:
-		return "damaged"
-	case i.Status != "":
-		return i.Status
-	case i.Empty:
-		return neverBegan
-	}
-	return interrupted
-}
-
-type sessionLine struct {
-	Run        string    `json:"run"`
-	Status     string    `json:"status"`
-	CWD        string    `json:"cwd"`
-	Title      string    `json:"title"`
-	Began      time.Time `json:"began"`
-	LastActive time.Time `json:"last_active"`
-	Bytes      int64     `json:"bytes"`
-	PID        int       `json:"pid,omitempty"`
-	Rehearsal  bool      `json:"rehearsal,omitempty"`
-	Resumable  bool      `json:"resumable"`
-	Problem    string    `json:"problem,omitempty"`
-}
-
-func lineOf(i journal.Info) sessionLine {
-	status := runStatus(i)
-	return sessionLine{
-		Run: i.Run, Status: status, CWD: i.CWD, Title: i.Title, Began: i.Began, LastActive: i.LastActive,
-		Bytes: i.Bytes, PID: i.PID, Rehearsal: i.Rehearsal, Problem: i.Problem,
-		Resumable: !i.Live && !i.Damaged && status != neverBegan,
-	}
-}
-
 func (e env) listSessions(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("sessions ls takes no argument: leave out %s", c.Args().First())
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
@@ -177,11 +85,11 @@ func (e env) listSessions(c *cli.Context) error {
 	if err != nil {
 		return command.StateDirProblem(err)
 	}
-	lines := []sessionLine{}
+	lines := []runstore.Line{}
 	here, _ := os.Getwd()
 	for _, info := range list {
 		if !c.Bool("here") || command.SameDir(info.CWD, here) {
-			lines = append(lines, lineOf(info))
+			lines = append(lines, runstore.LineOf(info))
 		}
 	}
 	if c.Bool("json") {
@@ -205,15 +113,15 @@ func (e env) removeSessions(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return command.Usagef("sessions rm: give the RUNs to remove; arbiter sessions lists the runs")
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	e.reportStrays(store.Store)
+	runstore.ReportStrays(e.Stderr, store.Store)
 	var infos []journal.Info
 	for _, prefix := range c.Args().Slice() { // all are found before any is removed
-		info, err := oneRun(store.Store, prefix)
+		info, err := runstore.Find(store.Store, prefix)
 		if err != nil {
 			return err
 		}
@@ -240,7 +148,7 @@ func (e env) removeSessions(c *cli.Context) error {
 		}
 		fmt.Fprintln(e.Stdout, run)
 	}
-	gone, err := store.tidy()
+	gone, err := store.Tidy()
 	for _, dir := range gone {
 		fmt.Fprintln(e.Stderr, "Removed, too: "+dir)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -58,7 +59,7 @@ func (e env) exportSession(c *cli.Context) error {
 	case file == "-" && command.OnTerminal(command.Raw(e.Stdout)):
 		return command.Usagef("an archive is nothing for a terminal: name a file with --output")
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
@@ -105,12 +106,12 @@ func (e env) exportSession(c *cli.Context) error {
 }
 
 // filesToExport lists what goes into the archive of a run.
-func filesToExport(store *runs, kept *journal.Kept) (runarchive.Manifest, []runarchive.Source, error) {
+func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifest, []runarchive.Source, error) {
 	m := kept.Meta()
 	run := command.ShortID(m.Run)
 	manifest := runarchive.Manifest{Arbiter: command.Version(), State: supervisor.StateVersion, Run: m.Run,
 		Workspace: m.CWD}
-	state, recovery, err := lastState(store, m.Run)
+	state, recovery, err := runstore.LastState(store, m.Run)
 	if err != nil {
 		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
 	}

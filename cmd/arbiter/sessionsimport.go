@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
@@ -76,7 +77,7 @@ func (e env) importSession(c *cli.Context) error {
 		return refused("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
 			"version", name, sanitize.Line(archive.Manifest.Arbiter, 60))
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func importError(name, run string, err error) error {
 
 // takeArchive imports a run: all of it, or nothing. It returns what its user should know.
 func takeArchive(
-	ctx context.Context, store *runs, archive *runarchive.Reader, place string, files bool,
+	ctx context.Context, store *runstore.Runs, archive *runarchive.Reader, place string, files bool,
 ) (said string, err error) {
 	m := archive.Manifest
 	staged, err := store.Stage(m.Run)

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -24,7 +25,7 @@ import (
 
 // sessionReport is what `sessions show --json` prints.
 type sessionReport struct {
-	sessionLine
+	runstore.Line
 	Phase      string                       `json:"state"`
 	Task       string                       `json:"task"`
 	Plan       []contract.Step              `json:"plan"`
@@ -64,12 +65,12 @@ func (e env) showSession(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return command.Usagef("sessions show: give one RUN; arbiter sessions lists the runs")
 	}
-	store, info, err := openRun(c)
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	s, recovery, err := lastState(store, info.Run)
+	s, recovery, err := runstore.LastState(store, info.Run)
 	if err != nil {
 		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -86,7 +87,7 @@ func (e env) showSession(c *cli.Context) error {
 	dir := store.Dir(info.Run)
 	reports, _ := filepath.Glob(filepath.Join(dir, "crash-*.txt"))
 	r := sessionReport{
-		sessionLine: lineOf(info), Phase: string(s.Task.Phase), Task: s.Task.Text, Plan: s.Task.Plan,
+		Line: runstore.LineOf(info), Phase: string(s.Task.Phase), Task: s.Task.Text, Plan: s.Task.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Conversation.Ledger,
 		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Task.Iterations,
 		Crashes: s.Lifecycle.Crashes, Lives: s.Budget.Runtime.Processes,
@@ -107,7 +108,7 @@ func (e env) showSession(c *cli.Context) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(r)
 	}
-	e.printSession(r, store.root)
+	e.printSession(r, store.Root)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -57,11 +58,11 @@ func (r *runtimeRun) shutdown(s *supervisor.State) (unfinished []string) {
 			}
 			switch status := s.Ending.Status; {
 			case !s.Reached():
-				return r.journal.Finish(ctx, neverBegan)
+				return r.journal.Finish(ctx, runstore.NeverBegan)
 			case status == contract.StatusComplete:
 				return r.journal.Finish(ctx, status)
 			case s.Ending.Exit == contract.ExitInterrupted, s.Ending.Exit == contract.ExitTerminated:
-				return r.journal.Update(ctx, func(m *journal.Meta) { m.Status = interrupted })
+				return r.journal.Update(ctx, func(m *journal.Meta) { m.Status = runstore.Interrupted })
 			default: // it may be taken up again, and is kept until somebody removes it
 				return r.journal.Update(ctx, func(m *journal.Meta) { m.Status = status })
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -48,7 +49,7 @@ func TestWhatCannotBeLookedAtIsNotOver(t *testing.T) {
 	}
 	spared := func(what string) {
 		t.Helper()
-		if told := endStrays(store); told != "" {
+		if told := runstore.EndStrays(store); told != "" {
 			t.Errorf("%s: %s", what, told)
 		}
 		if err := agent.Process.Signal(syscall.Signal(0)); err != nil {
@@ -63,7 +64,7 @@ func TestWhatCannotBeLookedAtIsNotOver(t *testing.T) {
 	if err := os.Rename(kept, lock); err != nil {
 		t.Fatal(err)
 	}
-	if told := endStrays(store); told != "ended what 1 earlier run had left behind: 1 process" {
+	if told := runstore.EndStrays(store); told != "ended what 1 earlier run had left behind: 1 process" {
 		t.Errorf("with its lock again: %q", told)
 	}
 	select {

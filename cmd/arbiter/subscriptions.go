@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventhub"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -147,7 +148,7 @@ func (h controlService) Stop(_ context.Context, p control.StopParams) error {
 		return fmt.Errorf("signal %.20q: use INT, TERM or HUP", p.Signal)
 	}
 	if !h.run.loop.Put(input.Signal{Signal: p.Signal, Fast: p.Fast, ByClient: true}) {
-		return errRunOver
+		return runstore.ErrRunOver
 	}
 	return nil
 }
@@ -158,7 +159,7 @@ func (h controlService) InputEnded(context.Context) error {
 		return nil
 	}
 	if !h.run.loop.Put(input.InputEnded{}) {
-		return errRunOver
+		return runstore.ErrRunOver
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -91,11 +92,11 @@ func TestLeftIsNotCancelled(t *testing.T) {
 	s.mustSignal(syscall.SIGINT)
 	s.finish(contract.ExitInterrupted)
 	out, _ := s.output(0, "sessions", "--json")
-	var list []sessionLine
+	var list []runstore.Line
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != 1 || list[0].Status != interrupted || !list[0].Resumable {
+	if len(list) != 1 || list[0].Status != runstore.Interrupted || !list[0].Resumable {
 		t.Errorf("listed %+v", list)
 	}
 }
@@ -108,7 +109,7 @@ func TestRequirementsNameTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.output(append(h.rehearsing("parallel"), "--json", "--no-input", "REQUIREMENTS.md")...)
-	var list []sessionLine
+	var list []runstore.Line
 	if err := json.Unmarshal([]byte(h.output("sessions", "--json")), &list); err != nil {
 		t.Fatal(err)
 	}

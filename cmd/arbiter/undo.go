@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
@@ -52,7 +53,7 @@ func (e env) undo(c *cli.Context) error {
 	if dry {
 		tense = 1
 	} else if info.Live {
-		return playedElsewhere(info.Run, info.PID)
+		return runstore.PlayedElsewhere(info.Run, info.PID)
 	}
 	if path := c.String("file"); path != "" {
 		if dry {

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -50,7 +51,7 @@ func (e env) usage(c *cli.Context) error {
 	case !slices.Contains(spending.Ways(), by):
 		return command.Usagef("--by %s: use day, run, agent or model", by)
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (e env) usage(c *cli.Context) error {
 }
 
 // sumUp reads the events of all runs. One that cannot be read is left out, and that is said.
-func (e env) sumUp(ctx context.Context, store *runs, by spending.By) (*spending.Sum, error) {
+func (e env) sumUp(ctx context.Context, store *runstore.Runs, by spending.By) (*spending.Sum, error) {
 	list, err := store.List()
 	if err != nil {
 		return nil, command.StateDirProblem(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webpage"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -97,5 +98,5 @@ func (p runPort) shown(named string) (journal.Info, error) {
 		return journal.Info{}, err
 	}
 	defer store.Close()
-	return liveRun(store, "")
+	return runstore.FindLive(store, "")
 }

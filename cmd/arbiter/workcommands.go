@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -22,7 +23,7 @@ func (e env) workCommands() []*cli.Command {
 
 // openWork finds a run, the last one in this directory if it has no name, and opens the files that it worked on.
 func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return nil, journal.Info{}, err
 	}
@@ -43,9 +44,9 @@ func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, erro
 }
 
 // namedOrLatest finds a run, the last one in this directory if it has no name.
-func namedOrLatest(store *runs, name string) (journal.Info, error) {
+func namedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
 	if name != "" {
-		return oneRun(store.Store, name)
+		return runstore.Find(store.Store, name)
 	}
 	place, err := os.Getwd()
 	if err != nil {

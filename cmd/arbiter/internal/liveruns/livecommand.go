@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -25,8 +26,8 @@ type commandLine struct {
 	Message  string `json:"message"`
 }
 
-// command hands a command in to the run, and waits until it is accepted or rejected.
-func (l *connection) command(ctx context.Context, body contract.CommandBody) (control.CommandResult, error) {
+// tell hands a command in to the run, and waits until it is accepted or rejected.
+func tell(l *runstore.Connection, ctx context.Context, body contract.CommandBody) (control.CommandResult, error) {
 	line, err := contract.MarshalCommand(contract.Command{Body: body})
 	if err != nil {
 		return control.CommandResult{}, err
@@ -37,32 +38,32 @@ func (l *connection) command(ctx context.Context, body contract.CommandBody) (co
 	var refused *control.Refusal
 	switch {
 	case errors.As(err, &refused):
-		err = command.Usagef("run %s: %s", command.ShortID(l.info.Run), refused.Message)
+		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)
 	case err != nil:
 		err = &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
 			"run %s: %v: whether it took the command is not known; arbiter watch prints its events",
-			command.ShortID(l.info.Run), err)}
+			command.ShortID(l.Info.Run), err)}
 	}
 	return r, err
 }
 
 // tellCommand hands a command in, and says what became of it.
-func (e env) tellCommand(ctx context.Context, l *connection, body contract.CommandBody, asJSON bool) error {
-	r, err := l.command(ctx, body)
+func (e env) tellCommand(ctx context.Context, l *runstore.Connection, body contract.CommandBody, asJSON bool) error {
+	r, err := tell(l, ctx, body)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		line := commandLine{Run: l.info.Run, Accepted: r.Accepted, Message: r.Message}
+		line := commandLine{Run: l.Info.Run, Accepted: r.Accepted, Message: r.Message}
 		if err := json.NewEncoder(e.Stdout).Encode(line); err != nil {
 			return command.Environmentf("stdout: %v", err)
 		}
 	}
 	if !r.Accepted {
-		return command.Usagef("run %s: %s", command.ShortID(l.info.Run), r.Message)
+		return command.Usagef("run %s: %s", command.ShortID(l.Info.Run), r.Message)
 	}
 	if !asJSON {
-		fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.info.Run), sanitize.Line(r.Message, 300))
+		fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.Info.Run), sanitize.Line(r.Message, 300))
 	}
 	return nil
 }
@@ -75,3 +76,6 @@ func oneOf(flag, value string, words ...string) error {
 	last := len(words) - 1
 	return command.Usagef("--%s %q: use %s or %s", flag, value, strings.Join(words[:last], ", "), words[last])
 }
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }

@@ -1,4 +1,4 @@
-package main
+package runstore
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func TestLiveRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	all := &runs{store, root}
+	all := &Runs{store, root}
 	begin := func(id, dir string) *journal.Run {
 		t.Helper()
 		r, err := store.Create(journal.Meta{Run: id, CWD: dir, Began: time.Now()}, journal.Options{})
@@ -38,7 +38,7 @@ func TestLiveRun(t *testing.T) {
 	t.Chdir(here)
 	expect := func(named, run, says string) {
 		t.Helper()
-		info, err := liveRun(all, named)
+		info, err := FindLive(all, named)
 		var exit *command.Error
 		switch {
 		case says == "" && (err != nil || info.Run != run):

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"encoding/json"
@@ -11,12 +11,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-func (e env) psCommand() *cli.Command {
+func PsCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "ps", Usage: "list live runs",
 		Description: strings.TrimSpace(`
@@ -35,16 +37,16 @@ func (e env) ps(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("ps takes no argument: leave out %s", c.Args().First())
 	}
-	store, err := openRuns(c)
+	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	list, err := store.live()
+	list, err := store.Live()
 	if err != nil {
 		return err
 	}
-	reports := make([]liveReport, len(list))
+	reports := make([]LiveReport, len(list))
 	var asked sync.WaitGroup
 	for i, info := range list {
 		asked.Go(func() { reports[i] = reportOn(c.Context, store, info) })

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"io"
@@ -6,15 +6,19 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // maxSent bounds a text from stdin; the run refuses one of more than 1 MiB.
 const maxSent = 1<<20 + 1
 
-func (e env) sendCommand() *cli.Command {
+func SendCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "send", Usage: "send a message to a live run, or answer its question", ArgsUsage: "[RUN] TEXT|-",
 		Description: strings.TrimSpace(`
@@ -61,16 +65,29 @@ func (e env) send(c *cli.Context) error {
 	if strings.TrimSpace(text) == "" {
 		return command.Usagef("send: the TEXT is empty")
 	}
-	l, err := connect(c, run, nil)
+	l, err := runstore.Connect(c, run, nil)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	say := contract.Say{Text: text, To: c.String("to"), Strength: c.String("strength")}
 	if say.To != "" {
-		if err := knows(l.status, say.To); err != nil {
+		if err := Knows(l.First, say.To); err != nil {
 			return err
 		}
 	}
 	return e.tellCommand(c.Context, l, say, c.Bool("json"))
+}
+
+// Knows reports whether a run has such an agent.
+func Knows(st control.Status, agent string) error {
+	var ids []string
+	for _, a := range st.Agents {
+		if a.ID == agent {
+			return nil
+		}
+		ids = append(ids, sanitize.Line(a.ID, 40))
+	}
+	return command.Usagef("there is no agent %q in run %s: use one of %s", agent, command.ShortID(st.Run),
+		strings.Join(ids, ", "))
 }

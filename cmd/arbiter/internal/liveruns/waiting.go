@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"context"
@@ -11,17 +11,18 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// allRequests stands for every open permission request.
-const allRequests = "all"
+// AllRequests stands for every open permission request.
+const AllRequests = "all"
 
-// permitAnswer is one answer of allow --json and deny --json.
-type permitAnswer struct {
+// PermitAnswer is one answer of allow --json and deny --json.
+type PermitAnswer struct {
 	Request  string `json:"request"`
 	Accepted bool   `json:"accepted"`
 	Message  string `json:"message"`
@@ -41,27 +42,27 @@ func (e env) permit(c *cli.Context, behavior string) error {
 	if err != nil {
 		return err
 	}
-	answers := []permitAnswer{}
+	answers := []PermitAnswer{}
 	var failed error
 	for _, r := range list {
-		a, err := l.answer(c, behavior, r)
+		a, err := answerRequest(l, c, behavior, r)
 		if err != nil {
 			return err
 		}
 		answers = append(answers, a)
-		if !a.Accepted && request != allRequests || !a.Accepted && l.stillOpen(c.Context, r.Request) {
-			failed = command.Usagef("run %s: %s", command.ShortID(l.info.Run), a.Message)
+		if !a.Accepted && request != AllRequests || !a.Accepted && stillAsked(l, c.Context, r.Request) {
+			failed = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), a.Message)
 		} else if !c.Bool("json") {
-			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.info.Run), sanitize.Line(a.Message, 300))
+			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.Info.Run), sanitize.Line(a.Message, 300))
 		}
 	}
 	if c.Bool("json") {
 		err = json.NewEncoder(e.Stdout).Encode(struct {
 			Run     string         `json:"run"`
-			Answers []permitAnswer `json:"answers"`
-		}{l.info.Run, answers})
+			Answers []PermitAnswer `json:"answers"`
+		}{l.Info.Run, answers})
 	} else if len(list) == 0 {
-		fmt.Fprintf(e.Stderr, "No permission request is open in run %s.\n", command.ShortID(l.info.Run))
+		fmt.Fprintf(e.Stderr, "No permission request is open in run %s.\n", command.ShortID(l.Info.Run))
 	}
 	if failed != nil {
 		return failed
@@ -70,14 +71,14 @@ func (e env) permit(c *cli.Context, behavior string) error {
 }
 
 // connectForRequest connects to the run that the arguments mean. A single one is a RUN if a live run has that id.
-func connectForRequest(c *cli.Context) (l *connection, request string, err error) {
-	store, err := openRuns(c)
+func connectForRequest(c *cli.Context) (l *runstore.Connection, request string, err error) {
+	store, err := runstore.Open(c)
 	if err != nil {
 		return nil, "", err
 	}
 	run, request := c.Args().Get(0), c.Args().Get(1)
 	if c.NArg() == 1 {
-		live, err := store.live()
+		live, err := store.Live()
 		if err != nil {
 			store.Close()
 			return nil, "", err
@@ -86,14 +87,14 @@ func connectForRequest(c *cli.Context) (l *connection, request string, err error
 			run, request = "", run
 		}
 	}
-	l, err = connectIn(c, store, run, nil)
+	l, err = runstore.ConnectIn(c, store, run, nil)
 	return l, request, err
 }
 
 // openRequests are the open permission requests that are meant: by an id or its beginning, all of them, or the only
 // one.
-func openRequests(l *connection, named string) ([]contract.PermissionRequest, error) {
-	items, err := inboxOf(l.status)
+func openRequests(l *runstore.Connection, named string) ([]contract.PermissionRequest, error) {
+	items, err := inboxOf(l.First)
 	if err != nil {
 		return nil, command.Environmentf("%v", err)
 	}
@@ -111,9 +112,9 @@ func openRequests(l *connection, named string) ([]contract.PermissionRequest, er
 			found = append(found, *i.Request)
 		}
 	}
-	run := command.ShortID(l.info.Run)
+	run := command.ShortID(l.Info.Run)
 	switch {
-	case named == allRequests:
+	case named == AllRequests:
 		return open, nil
 	case len(found) == 1:
 		return found, nil
@@ -131,18 +132,19 @@ func openRequests(l *connection, named string) ([]contract.PermissionRequest, er
 	return nil, command.Usagef("%q fits several permission requests of run %s: %s", named, run, strings.Join(ids, ", "))
 }
 
-// answer answers one request.
-func (l *connection) answer(c *cli.Context, behavior string, r contract.PermissionRequest) (permitAnswer, error) {
-	done, err := l.command(c.Context, contract.Permit{
+// answerRequest answers one request.
+func answerRequest(l *runstore.Connection, c *cli.Context, behavior string,
+	r contract.PermissionRequest) (PermitAnswer, error) {
+	done, err := tell(l, c.Context, contract.Permit{
 		Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
 		Message: c.String("message"), // of a denial
 	})
-	return permitAnswer{r.Request, done.Accepted, done.Message}, err
+	return PermitAnswer{r.Request, done.Accepted, done.Message}, err
 }
 
-// stillOpen reports whether a request that was not answered by us waits on. Somebody else, or a rule, may have settled
+// stillAsked reports whether a request that was not answered by us waits on. Somebody else, or a rule, may have settled
 // it meanwhile.
-func (l *connection) stillOpen(ctx context.Context, request string) bool {
+func stillAsked(l *runstore.Connection, ctx context.Context, request string) bool {
 	st, err := l.Status(ctx)
 	return err != nil || slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == request })
 }

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// stopped is what stop --json prints.
-type stopped struct {
+// Stopped is what stop --json prints.
+type Stopped struct {
 	Run    string `json:"run"`
 	Exit   int    `json:"exit_code"`
 	Text   string `json:"text"`
@@ -20,7 +21,7 @@ type stopped struct {
 }
 
 // tellStopped says how the run ended.
-func (e env) tellStopped(s stopped, unfinished []string) {
+func (e env) tellStopped(s Stopped, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}
@@ -34,8 +35,8 @@ func (e env) tellStopped(s stopped, unfinished []string) {
 	}
 }
 
-// stop has the run end, and waits until its process has let go of it. The end is nil if the run has told none.
-func (l *connection) stop(ctx context.Context, now bool) (*control.RunEnded, error) {
+// endRun has the run end, and waits until its process has let go of it. The end is nil if the run has told none.
+func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.RunEnded, error) {
 	told := make(chan *control.RunEnded, 1)
 	err := l.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(part any) {
 		if end, ok := part.(control.RunEnded); ok {
@@ -46,7 +47,7 @@ func (l *connection) stop(ctx context.Context, now bool) (*control.RunEnded, err
 		err = l.Stop(ctx, control.StopParams{Signal: "TERM", Fast: now})
 	}
 	var refused *control.Refusal
-	if err != nil && !(errors.As(err, &refused) && refused.Message == errRunOver.Error()) {
+	if err != nil && !(errors.As(err, &refused) && refused.Message == runstore.ErrRunOver.Error()) {
 		return nil, err
 	}
 	var end *control.RunEnded
@@ -60,5 +61,5 @@ func (l *connection) stop(ctx context.Context, now bool) (*control.RunEnded, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return end, l.store.awaitEnd(ctx, l.info.Run)
+	return end, l.Store.AwaitEnd(ctx, l.Info.Run)
 }

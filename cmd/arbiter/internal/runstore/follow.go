@@ -1,4 +1,4 @@
-package main
+package runstore
 
 import (
 	"bytes"
@@ -13,20 +13,20 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
-// follower writes the events of a live run to out, over several connections if need be.
-type follower struct {
-	out, errs io.Writer
-	since     int64  // as in [control.SubscribeParams]
+// Follower writes the events of a live run to out, over several connections if need be.
+type Follower struct {
+	Out, Errs io.Writer
+	Since     int64  // as in [control.SubscribeParams]
 	last      string // the last line that was written
-	failed    error  // of out
+	Failed    error  // of out
 }
 
-// follow subscribes and writes until the run has ended, the connection has, out fails, or ctx ends. The end is nil
+// Follow subscribes and writes until the run has ended, the connection has, out fails, or ctx ends. The end is nil
 // unless the run has told it.
-func (f *follower) follow(ctx context.Context, l *connection) (*control.RunEnded, error) {
+func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded, error) {
 	over := make(chan *control.RunEnded, 1) // what ended it: the run, or out
 	err := l.Subscribe(ctx, control.SubscribeParams{Since: f.next()}, func(part any) {
-		if f.failed != nil {
+		if f.Failed != nil {
 			return
 		}
 		switch part := part.(type) {
@@ -35,7 +35,7 @@ func (f *follower) follow(ctx context.Context, l *connection) (*control.RunEnded
 		case control.RunEnded:
 			over <- &part
 		}
-		if f.failed != nil {
+		if f.Failed != nil {
 			over <- nil
 		}
 	})
@@ -58,19 +58,19 @@ func (f *follower) follow(ctx context.Context, l *connection) (*control.RunEnded
 }
 
 // next is the event to go on behind.
-func (f *follower) next() int64 {
+func (f *Follower) next() int64 {
 	var line struct {
 		Seq int64 `json:"seq"`
 	}
 	if f.last == "" || json.Unmarshal([]byte(f.last), &line) != nil {
-		return f.since
+		return f.Since
 	}
 	return line.Seq
 }
 
-func (f *follower) write(events control.Events) {
+func (f *Follower) write(events control.Events) {
 	if events.Skipped > 0 {
-		fmt.Fprintf(f.errs, "arbiter: %d events are left out here: they are not kept any more\n", events.Skipped)
+		fmt.Fprintf(f.Errs, "arbiter: %d events are left out here: they are not kept any more\n", events.Skipped)
 	}
 	var b bytes.Buffer
 	for _, line := range events.Lines {
@@ -78,18 +78,18 @@ func (f *follower) write(events control.Events) {
 		b.WriteByte('\n')
 		f.last = line
 	}
-	_, f.failed = f.out.Write(b.Bytes())
+	_, f.Failed = f.Out.Write(b.Bytes())
 }
 
-// again connects to the same process of the run once more.
-func (l *connection) again(c *cli.Context) error {
-	next, err := connect(c, l.info.Run, nil)
-	if err == nil && next.status.PID != l.status.PID {
+// Reconnect connects to the same process of the run once more.
+func (l *Connection) Reconnect(c *cli.Context) error {
+	next, err := Connect(c, l.Info.Run, nil)
+	if err == nil && next.First.PID != l.First.PID {
 		next.Close()
 		err = command.Environmentf("another process has taken it up")
 	}
 	if err != nil {
-		run := command.ShortID(l.info.Run)
+		run := command.ShortID(l.Info.Run)
 		return command.Environmentf("the connection to run %s was lost (%v): arbiter replay %s prints its events",
 			run, err, run)
 	}

@@ -1,8 +1,9 @@
-package main
+package runstore
 
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
@@ -10,12 +11,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// endStrays ends what runs of the store that are over have left behind, and says what, or
+// EndStrays ends what runs of the store that are over have left behind, and says what, or
 // nothing. It is done at each start, and where somebody wants a run gone: without the run
 // nobody would know whose they are.
-func endStrays(store *journal.Store) (told string) {
+func EndStrays(store *journal.Store) (told string) {
 	total, runs := 0, 0
-	for _, n := range proctree.SweepStrays(over(store)) {
+	for _, n := range proctree.SweepStrays(OverIn(store)) {
 		total += n
 		runs++
 	}
@@ -26,9 +27,9 @@ func endStrays(store *journal.Store) (told string) {
 		words.Count(total, "process"))
 }
 
-// over tells which runs of a store nobody plays: not here, and not in the place that the
+// OverIn tells which runs of a store nobody plays: not here, and not in the place that the
 // store, or this run of it, was copied from, whose processes bear the same marks.
-func over(store *journal.Store) func(run string) bool {
+func OverIn(store *journal.Store) func(run string) bool {
 	return func(run string) bool {
 		if !store.Over(run) {
 			return false
@@ -45,9 +46,9 @@ func over(store *journal.Store) func(run string) bool {
 	}
 }
 
-// reportStrays does so for a command.
-func (e env) reportStrays(store *journal.Store) {
-	if told := endStrays(store); told != "" {
-		fmt.Fprintln(e.Stderr, "arbiter: "+told)
+// ReportStrays does so for a command.
+func ReportStrays(stderr io.Writer, store *journal.Store) {
+	if told := EndStrays(store); told != "" {
+		fmt.Fprintln(stderr, "arbiter: "+told)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package runstore
 
 import (
 	"context"
@@ -16,34 +16,34 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// answers is how long the arbiter of a live run may take to say anything at all.
-const answers = 2 * time.Second
+// AnswerTime is how long the arbiter of a live run may take to say anything at all.
+const AnswerTime = 2 * time.Second
 
-// connection is a connection to a live run.
-type connection struct {
+// Connection is a connection to a live run.
+type Connection struct {
 	*control.Client
-	store  *runs
-	info   journal.Info
-	status control.Status // when the connection was made
+	Store *Runs
+	Info  journal.Info
+	First control.Status // when the connection was made
 }
 
-// connect finds a live run, as [liveRun] does, and connects to it. The caller closes the connection.
-func connect(c *cli.Context, named string, say func(string)) (*connection, error) {
-	store, err := openRuns(c)
+// Connect finds a live run, as [liveRun] does, and connects to it. The caller closes the connection.
+func Connect(c *cli.Context, named string, say func(string)) (*Connection, error) {
+	store, err := Open(c)
 	if err != nil {
 		return nil, err
 	}
-	return connectIn(c, store, named, say)
+	return ConnectIn(c, store, named, say)
 }
 
-// connectIn is connect with a store, which it closes on an error.
-func connectIn(c *cli.Context, store *runs, named string, say func(string)) (*connection, error) {
+// ConnectIn is connect with a store, which it closes on an error.
+func ConnectIn(c *cli.Context, store *Runs, named string, say func(string)) (*Connection, error) {
 	var err error
-	l := &connection{store: store}
-	if l.info, err = liveRun(store, named); err == nil {
-		l.Client, l.status, err = store.dial(c.Context, l.info, answers, say)
+	l := &Connection{Store: store}
+	if l.Info, err = FindLive(store, named); err == nil {
+		l.Client, l.First, err = store.Dial(c.Context, l.Info, AnswerTime, say)
 		if err != nil {
-			err = notConnected(l.info, err)
+			err = NotConnected(l.Info, err)
 		}
 	}
 	if err != nil {
@@ -54,21 +54,21 @@ func connectIn(c *cli.Context, store *runs, named string, say func(string)) (*co
 }
 
 // Close ends the connection.
-func (l *connection) Close() {
+func (l *Connection) Close() {
 	l.Client.Close()
-	l.store.Close()
+	l.Store.Close()
 }
 
-// dial connects to the arbiter of a run, which has so long to answer.
-func (r *runs) dial(ctx context.Context, info journal.Info, within time.Duration,
+// Dial connects to the arbiter of a run, which has so long to answer.
+func (r *Runs) Dial(ctx context.Context, info journal.Info, within time.Duration,
 	say func(string)) (*control.Client, control.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	return control.Dial(ctx, r.socketOf(info.Run, control.SocketName), say)
+	return control.Dial(ctx, r.SocketOf(info.Run, control.SocketName), say)
 }
 
-// notConnected says why there is no connection.
-func notConnected(info journal.Info, err error) error {
+// NotConnected says why there is no connection.
+func NotConnected(info journal.Info, err error) error {
 	var refused *control.Refusal
 	switch {
 	case errors.As(err, &refused):
@@ -80,8 +80,8 @@ func notConnected(info journal.Info, err error) error {
 	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
 }
 
-// live lists the live runs, the last active first.
-func (r *runs) live() ([]journal.Info, error) {
+// Live lists the live runs, the last active first.
+func (r *Runs) Live() ([]journal.Info, error) {
 	all, err := r.List()
 	if err != nil {
 		return nil, command.StateDirProblem(err)
@@ -89,9 +89,9 @@ func (r *runs) live() ([]journal.Info, error) {
 	return slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Live }), nil
 }
 
-// liveRun finds a live run by its id or the beginning of it; without a name, the one of this directory.
-func liveRun(store *runs, named string) (journal.Info, error) {
-	list, err := store.live()
+// FindLive finds a live run by its id or the beginning of it; without a name, the one of this directory.
+func FindLive(store *Runs, named string) (journal.Info, error) {
+	list, err := store.Live()
 	if err != nil {
 		return journal.Info{}, err
 	}
@@ -103,10 +103,10 @@ func liveRun(store *runs, named string) (journal.Info, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		info, err := oneRun(store.Store, named)
+		info, err := Find(store.Store, named)
 		if err == nil {
 			err = command.Usagef("run %s is not alive (%s); arbiter ps lists the live runs", command.ShortID(info.Run),
-				runStatus(info))
+				Status(info))
 		}
 		return info, err
 	}
@@ -136,8 +136,8 @@ func names(list []journal.Info) string {
 	return strings.Join(ids, ", ")
 }
 
-// awaitEnd waits until no process plays a run any more.
-func (r *runs) awaitEnd(ctx context.Context, run string) error {
+// AwaitEnd waits until no process plays a run any more.
+func (r *Runs) AwaitEnd(ctx context.Context, run string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for r.Player(run) != 0 {
@@ -149,3 +149,5 @@ func (r *runs) awaitEnd(ctx context.Context, run string) error {
 	}
 	return nil
 }
+
+var ErrRunOver = errors.New("the run is over")

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"strings"
@@ -6,11 +6,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-func (e env) chooseCommand() *cli.Command {
+func ChooseCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "choose", Usage: "choose how a live run goes on", ArgsUsage: "[RUN] OPTION",
 		Description: strings.TrimSpace(`
@@ -33,7 +35,7 @@ func (e env) choose(c *cli.Context) error {
 	if len(args) == 2 {
 		run = args[0]
 	}
-	l, err := connect(c, run, nil)
+	l, err := runstore.Connect(c, run, nil)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"encoding/json"
@@ -9,12 +9,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-func (e env) statusCommand() *cli.Command {
+func StatusCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -37,23 +39,23 @@ func (e env) status(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return command.Usagef("status: give at most one RUN")
 	}
-	l, err := connect(c, c.Args().First(), nil)
+	l, err := runstore.Connect(c, c.Args().First(), nil)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	r, err := liveReportOf(l.info, l.status)
+	r, err := liveReportOf(l.Info, l.First)
 	if err != nil {
 		return command.Environmentf("%v", err)
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(r)
 	}
-	e.printStatus(r, settings.StateForCommand(l.store.root), time.Now())
+	e.printStatus(r, settings.StateForCommand(l.Store.Root), time.Now())
 	return nil
 }
 
-func (e env) printStatus(r liveReport, state string, now time.Time) {
+func (e env) printStatus(r LiveReport, state string, now time.Time) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}

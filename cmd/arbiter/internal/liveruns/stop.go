@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"encoding/json"
@@ -7,11 +7,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-func (e env) stopCommand() *cli.Command {
+func StopCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "stop", Usage: "end a live run in order, so that it can be resumed", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -35,24 +37,24 @@ func (e env) stop(c *cli.Context) error {
 	}
 	ctx, done := command.Interruptible(c.Context, false)
 	defer done()
-	l, err := connect(c, c.Args().First(), nil)
+	l, err := runstore.Connect(c, c.Args().First(), nil)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	end, err := l.stop(ctx, c.Bool("now"))
-	run := command.ShortID(l.info.Run)
+	end, err := endRun(l, ctx, c.Bool("now"))
+	run := command.ShortID(l.Info.Run)
 	switch {
 	case ctx.Err() != nil:
 		return command.BySignal(ctx, "run "+run+" is being stopped; arbiter ps shows whether it still lives")
 	case err != nil:
-		return notConnected(l.info, err)
+		return runstore.NotConnected(l.Info, err)
 	case end == nil:
 		return &command.Error{Code: contract.ExitFailed, Text: "run " + run + " has ended, and did not tell how"}
 	}
-	s := stopped{Run: l.info.Run, Exit: end.Exit, Text: end.Text}
-	if info, err := l.store.Find(l.info.Run); err == nil && lineOf(info).Resumable && info.Unfinished {
-		s.Resume = settings.ResumeLine("", l.info.Run, l.store.root)
+	s := Stopped{Run: l.Info.Run, Exit: end.Exit, Text: end.Text}
+	if info, err := l.Store.Find(l.Info.Run); err == nil && runstore.LineOf(info).Resumable && info.Unfinished {
+		s.Resume = settings.ResumeLine("", l.Info.Run, l.Store.Root)
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(s)

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// liveReport is a live run, as status --json prints it, and ps --json each of them.
-type liveReport struct {
+// LiveReport is a live run, as status --json prints it, and ps --json each of them.
+type LiveReport struct {
 	Run       string       `json:"run"`
 	PID       int          `json:"pid"`
 	CWD       string       `json:"cwd"`
@@ -44,8 +45,8 @@ type liveAgent struct {
 }
 
 // reportOn asks a live run how it stands.
-func reportOn(ctx context.Context, store *runs, info journal.Info) liveReport {
-	client, st, err := store.dial(ctx, info, answers, nil)
+func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) LiveReport {
+	client, st, err := store.Dial(ctx, info, runstore.AnswerTime, nil)
 	if err != nil {
 		return silentReport(info, err)
 	}
@@ -57,8 +58,8 @@ func reportOn(ctx context.Context, store *runs, info journal.Info) liveReport {
 	return r
 }
 
-func silentReport(info journal.Info, err error) liveReport {
-	r := liveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
+func silentReport(info journal.Info, err error) LiveReport {
+	r := LiveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
 		Rehearsal: info.Rehearsal, Agents: []liveAgent{}, Inbox: []inbox.Item{}, Problem: err.Error()}
 	if errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
 		r.Problem = "does not answer"
@@ -66,9 +67,9 @@ func silentReport(info journal.Info, err error) liveReport {
 	return r
 }
 
-func liveReportOf(info journal.Info, st control.Status) (liveReport, error) {
+func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	waiting, err := inboxOf(st)
-	r := liveReport{
+	r := LiveReport{
 		Run: st.Run, PID: st.PID, CWD: st.CWD, Title: st.Title, Began: st.Began, Rehearsal: info.Rehearsal,
 		Phase: st.Phase, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost, Agents: []liveAgent{},
 		Inbox: waiting,
@@ -81,7 +82,7 @@ func liveReportOf(info journal.Info, st control.Status) (liveReport, error) {
 }
 
 // stands says where the run is, in a word.
-func (r liveReport) stands() string {
+func (r LiveReport) stands() string {
 	switch {
 	case r.Halted:
 		return "halted"
@@ -92,7 +93,7 @@ func (r liveReport) stands() string {
 }
 
 // working counts the agents that have a turn.
-func (r liveReport) working() (n int) {
+func (r LiveReport) working() (n int) {
 	for _, a := range r.Agents {
 		if a.Status == string(roster.Busy) {
 			n++

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"strings"
@@ -6,11 +6,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-func (e env) watchCommand() *cli.Command {
+func WatchCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "watch", Usage: "print the events of a live run until it ends", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -44,27 +46,27 @@ func (e env) watch(c *cli.Context) error {
 	command.OutliveReaders()
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
-	l, err := connect(c, c.Args().First(), nil)
+	l, err := runstore.Connect(c, c.Args().First(), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { l.Close() }() // the last one
-	f := follower{out: e.Stdout, errs: e.Stderr, since: c.Int64("since")}
+	f := runstore.Follower{Out: e.Stdout, Errs: e.Stderr, Since: c.Int64("since")}
 	for {
-		end, err := f.follow(ctx, l)
+		end, err := f.Follow(ctx, l)
 		switch {
 		case ctx.Err() != nil:
 			return command.BySignal(ctx, "")
-		case f.failed != nil:
-			return &command.Error{Code: contract.ExitFailed, Text: "stdout: " + f.failed.Error()}
+		case f.Failed != nil:
+			return &command.Error{Code: contract.ExitFailed, Text: "stdout: " + f.Failed.Error()}
 		case end != nil && end.Exit == int(contract.ExitComplete):
 			return nil
 		case end != nil:
 			return &command.Error{Code: contract.Exit(end.Exit), Text: "the run ended: " + end.Text}
 		case err != nil:
-			return notConnected(l.info, err)
+			return runstore.NotConnected(l.Info, err)
 		}
-		if err := l.again(c); err != nil { // it was dropped, because it had not read for long
+		if err := l.Reconnect(c); err != nil { // it was dropped, because it had not read for long
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"slices"
@@ -12,16 +12,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-const permitArgs = "[RUN] [REQUEST|all]"
+const PermitArgs = "[RUN] [REQUEST|all]"
 
 func permitFlags(scope, rule string, more ...cli.Flag) []cli.Flag {
 	return append(more, &cli.StringFlag{Name: "for", Value: contract.ScopeOnce, Usage: scope},
 		&cli.StringFlag{Name: "rule", Usage: rule}, command.JSONFlag(), settings.StateDirFlag())
 }
 
-func (e env) allowCommand() *cli.Command {
+func AllowCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
-		Name: bridge.Allow, Usage: "allow what an agent of a live run asks for", ArgsUsage: permitArgs,
+		Name: bridge.Allow, Usage: "allow what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`
 arbiter status shows the open permission requests. REQUEST is an id or its beginning. It may be left
 out if only one is open; all answers every request that is open now. Without RUN it is the live run
@@ -39,9 +40,10 @@ live run or request, or refused; 5 arbiter does not answer.`),
 	}
 }
 
-func (e env) denyCommand() *cli.Command {
+func DenyCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
-		Name: bridge.Deny, Usage: "deny what an agent of a live run asks for", ArgsUsage: permitArgs,
+		Name: bridge.Deny, Usage: "deny what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`
 REQUEST and RUN are as for arbiter allow. --for run denies the same action, or what --rule says, for
 the rest of the run. To deny something in later runs, give them --deny.

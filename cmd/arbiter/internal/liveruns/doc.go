@@ -1,0 +1,3 @@
+// Package liveruns has the commands that talk to a live run over its control socket: list the live runs, show one,
+// follow its events, send it messages, answer its requests, and stop it.
+package liveruns

@@ -1,0 +1,127 @@
+package runstore
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// NeverBegan is the status of a run that ended before it reached an agent.
+const NeverBegan = "never_began"
+
+// Interrupted is the status of a run that was left before its end: by a signal, a crash, or a
+// screen that was closed.
+const Interrupted = "interrupted"
+
+// Kept bounds what the state directory holds. Runs that can still come to an end are
+// never let go of by this.
+var Kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
+
+// Runs is the collection of runs in a state directory.
+type Runs struct {
+	*journal.Store
+	Root string
+}
+
+// Dir is the directory of a run.
+func (r Runs) Dir(run string) string { return filepath.Join(r.Root, "runs", run) }
+
+func Open(c *cli.Context) (*Runs, error) {
+	dir, err := command.StateDir(c.String("state-dir"))
+	if err != nil {
+		return nil, err
+	}
+	store, err := journal.OpenStore(dir)
+	if err != nil {
+		return nil, command.StateDirProblem(err)
+	}
+	return &Runs{store, dir}, nil
+}
+
+// Tidy takes away what lies outside of the state directory of runs that were removed, or
+// killed, and says what.
+func (r Runs) Tidy() ([]string, error) {
+	return scratch.Sweep(scratch.Places(), filepath.Join(r.Root, "runs"), r.Over)
+}
+
+// OpenOne opens the run that a command's argument names. The caller closes the store.
+func OpenOne(c *cli.Context) (*Runs, journal.Info, error) {
+	store, err := Open(c)
+	if err != nil {
+		return nil, journal.Info{}, err
+	}
+	info, err := Find(store.Store, c.Args().First())
+	if err != nil {
+		store.Close()
+		return nil, info, err
+	}
+	return store, info, nil
+}
+
+// Status says where a run stands, for a person choosing one.
+func Status(i journal.Info) string {
+	switch {
+	case i.Live:
+		return "live"
+	case i.Damaged:
+		return "damaged"
+	case i.Status != "":
+		return i.Status
+	case i.Empty:
+		return NeverBegan
+	}
+	return Interrupted
+}
+
+type Line struct {
+	Run        string    `json:"run"`
+	Status     string    `json:"status"`
+	CWD        string    `json:"cwd"`
+	Title      string    `json:"title"`
+	Began      time.Time `json:"began"`
+	LastActive time.Time `json:"last_active"`
+	Bytes      int64     `json:"bytes"`
+	PID        int       `json:"pid,omitempty"`
+	Rehearsal  bool      `json:"rehearsal,omitempty"`
+	Resumable  bool      `json:"resumable"`
+	Problem    string    `json:"problem,omitempty"`
+}
+
+func LineOf(i journal.Info) Line {
+	status := Status(i)
+	return Line{
+		Run: i.Run, Status: status, CWD: i.CWD, Title: i.Title, Began: i.Began, LastActive: i.LastActive,
+		Bytes: i.Bytes, PID: i.PID, Rehearsal: i.Rehearsal, Problem: i.Problem,
+		Resumable: !i.Live && !i.Damaged && status != NeverBegan,
+	}
+}
+
+func PlayedElsewhere(run string, pid int) error {
+	return command.Usagef("run %s is still running (process %d): open it with arbiter attach, or end it with arbiter stop",
+		command.ShortID(run), pid)
+}
+
+// Find finds a run by its id or the beginning of it.
+func Find(store *journal.Store, prefix string) (journal.Info, error) {
+	info, err := store.Find(prefix)
+	var many *journal.AmbiguousError
+	switch {
+	case errors.As(err, &many):
+		return info, command.Usagef("%q fits several runs: %s; give more of the id", prefix, strings.Join(many.Matches, ", "))
+	case errors.Is(err, journal.ErrNotFound):
+		return info, command.Usagef("there is no run %q; arbiter sessions lists the runs", prefix)
+	case err != nil:
+		return info, command.Environmentf("find run %s: %v", prefix, err)
+	}
+	return info, nil
+}
+
+// SocketOf is a socket in the directory of a run.
+func (r Runs) SocketOf(run, name string) string { return filepath.Join(r.Dir(run), name) }
