@@ -4,12 +4,15 @@ import (
 	"cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/approval"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
 // takeEnding handles what still arrives while the agents are being stopped.
@@ -26,7 +29,7 @@ func (st *step) takeEnding(f input.Body) {
 		r := permission.Request{ID: f.Params.Request, Params: f.Params}
 		permission.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
 	case input.CallDecided:
-		st.callDecided(f)
+		approval.Decided(&st.Permission, &st.out, f)
 	case input.Command:
 		st.commandedLate(f)
 	case input.Signal:
@@ -53,7 +56,7 @@ func (st *step) takeEnding(f input.Body) {
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
 	case input.Reverted:
-		st.reverted(f)
+		st.files().Reverted(f)
 	case input.Timer:
 		if f.Key == lastSnapshotKey {
 			st.finish()
@@ -71,6 +74,19 @@ func (st *step) takeEnding(f input.Body) {
 func tellsOf(f input.Body) bool {
 	switch f.(type) {
 	case input.AgentEvent, input.Command, input.PermissionAsked, input.Reverted, input.Stopped:
+		return true
+	}
+	return false
+}
+
+// refuseCommand answers a command of somebody who may not give it, and reports whether it did.
+func (st *step) refuseCommand(f input.Command) bool {
+	who, what := sender.By(f.Channel), rights.Command(f.Command.Body)
+	switch {
+	case who == rights.Nobody && what == rights.Malformed:
+		return false // it is rejected, with what is wrong with it
+	case !rights.May(who, what):
+		st.out.Reject(f.Command.Ref, "%s is taken from stdin, the screen and the control socket only", what)
 		return true
 	}
 	return false

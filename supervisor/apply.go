@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/approval"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/delivery"
@@ -12,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -76,7 +78,7 @@ func (st *step) take(f input.Body) {
 	case input.ToolCalled:
 		st.toolCalled(f)
 	case input.PermissionAsked:
-		st.permissionAsked(f)
+		approval.Asked(st.processes(), f, st.whoAnswers())
 	case input.Reconsidered:
 		st.Permission.Reconsidered(&st.out, f.Settled, f.Changes, st.whoAnswers())
 	case input.PermissionWithdrawn:
@@ -100,11 +102,11 @@ func (st *step) take(f input.Body) {
 	case input.SnapshotTaken:
 		st.snapshotTaken(f)
 	case input.Reverted:
-		st.reverted(f)
+		st.files().Reverted(f)
 	case input.PTYOpened:
 		st.takeover(func(c *process.Context) { c.PTYOpened(f) })
 	case input.Configured:
-		st.configured(f)
+		st.processes().Configured(f)
 	case input.Decided:
 		st.decided(f)
 	case input.DaySpent:
@@ -113,13 +115,15 @@ func (st *step) take(f input.Body) {
 	case input.WokeFromSleep:
 		st.processes().WokeFromSleep(f)
 	case input.CallDecided:
-		st.callDecided(f)
+		approval.Decided(&st.Permission, &st.out, f)
 	case input.Remembered:
-		st.remembered(f)
+		approval.Remembered(&st.out, f)
 	case input.JournalFull:
 		st.limitReached("the journal is full: " + f.Message)
 	case input.OutputLost:
-		st.outputLost(f)
+		// It could not be steered any more, and would go on costing.
+		st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed,
+			machine.Cancel)
 	case input.Stopped:
 		// Only an ending run is shut down; takeEnding has it.
 	default:
@@ -176,7 +180,7 @@ func (st *step) happened(e bridge.Event) {
 	case bridge.Turn:
 		document := st.Handoff.DocumentSerial
 		st.turnEnded(e.ID, b)
-		st.recordTurn(e.ID, b, document)
+		st.files().TurnEnded(e.ID, b, document)
 	case bridge.Delivered:
 		st.mail().Delivered(b.MessageID)
 	case bridge.Done:

@@ -25,7 +25,7 @@ func (st *step) began(f input.Began) {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
 	process.TellDistrust(&st.out, f.Distrust)
-	st.acceptFromOptions()
+	st.documents().CriteriaFromOptions()
 	if f.Options.Timeout > 0 {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"strconv"
 
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -65,4 +66,21 @@ func (st *step) merged(f input.Merged) {
 		}
 		st.goOnWith(*h) // its checks run once more, and have as long as the first time
 	}
+}
+
+// snapshotTaken reports what a snapshot showed. The agents of an overlap get a message if they work; the Arbiter reads
+// it in its work log.
+func (st *step) snapshotTaken(f input.SnapshotTaken) {
+	o := st.Changes.Recorded(&st.out, st.Options.Workspace, changes.Recorded(f))
+	if st.Ending != nil {
+		if o.Final {
+			st.finish()
+		}
+		return
+	}
+	if o.Judge {
+		st.judgeTree(o.Tree)
+	}
+	st.repeatRecorded()
+	st.files().TellOverlaps(o.Overlaps)
 }

@@ -2,14 +2,13 @@ package supervisor
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/supervisor/approval"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/planning"
@@ -26,7 +25,7 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Say:
 		st.say(c.Ref, b)
 	case contract.Permit:
-		st.permit(c.Ref, b)
+		approval.Answer(st.processes(), c.Ref, b)
 	case contract.EditMessage:
 		st.mail().Edit(c.Ref, b)
 	case contract.WithdrawMessage:
@@ -38,7 +37,7 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Halt:
 		st.halt(c.Ref)
 	case contract.Interrupt:
-		st.interruptCommand(c.Ref, b.ID)
+		st.processes().InterruptTurns(c.Ref, b.ID)
 	case contract.Kill:
 		st.killCommand(c.Ref, b.ID)
 	case contract.Pause:
@@ -66,9 +65,9 @@ func (st *step) commanded(c contract.Command) {
 		planning.Set(st.processes(), b.Steps)
 		st.mail().Tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
-		st.setAcceptance(c.Ref, b)
+		st.documents().SetCriteria(c.Ref, b)
 	case contract.Revert:
-		st.revert(c.Ref, b)
+		st.files().Revert(c.Ref, b)
 	case contract.Choose:
 		st.choose(c.Ref, b.Option)
 	case contract.Configure:
@@ -79,7 +78,7 @@ func (st *step) commanded(c contract.Command) {
 		case settings.Costs:
 			st.costs().TellSharedLevels()
 		case settings.Model:
-			st.configureModel(c.Ref, b)
+			st.processes().ConfigureModel(c.Ref, b)
 		}
 	case contract.Cancel:
 		st.out.Accept(c.Ref, "cancelled")
@@ -89,28 +88,6 @@ func (st *step) commanded(c contract.Command) {
 	default:
 		panic("supervisor: unknown command")
 	}
-}
-
-func (st *step) interruptCommand(ref, id string) {
-	n := 0
-	for i := range st.Agents {
-		if a := st.Agents[i]; (id == "" || a.ID == id) && a.Status == roster.Busy {
-			st.do(effect.Interrupt{Agent: a.AgentRef})
-			n++
-		}
-	}
-	if n == 0 {
-		st.out.Reject(ref, "no turn runs%s", forAgent(id))
-		return
-	}
-	st.out.Accept(ref, fmt.Sprintf("interrupted: %d", n))
-}
-
-func forAgent(id string) string {
-	if id == "" {
-		return ""
-	}
-	return " in " + id
 }
 
 func (st *step) killCommand(ref, id string) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
@@ -18,16 +17,6 @@ import (
 
 // maxSentBack is how often a COMPLETE of one task goes back for its checks.
 const maxSentBack = 3
-
-// acceptFromOptions sets the criteria that the run is started with.
-func (st *step) acceptFromOptions() {
-	for _, command := range st.Options.Accept {
-		err := st.Task.Acceptance.HumanAdds(acceptance.Given{Command: command}, acceptance.FromFlag)
-		if err != nil { // the flags were checked; a run of another version may have had other bounds
-			st.emit(contract.Supervisor, contract.Notice{Text: "an acceptance criterion is left out: " + err.Error()})
-		}
-	}
-}
 
 // overtaken gives a COMPLETE up over which something happened, and reports whether it did.
 func (st *step) overtaken(c *handoff.Completing) bool {

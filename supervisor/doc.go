@@ -16,25 +16,21 @@
 //	fold                          a history that is applied again, input by input
 //	apply, resume, begin          what each input and each timer leads to; a run that is taken up again, or begins
 //	commands, taskcommands, say   what a human commands: the run, the task; messages to agents, from humans and queued
-//	configure, afterend           a setting that changes; inputs that come while a run ends
+//	afterend                      inputs that come while a run ends
 //	tools                         calls of our own tools
 //	processevents, bridge         a process that started or ended, the bridge that processes run behind
-//	checkresults                  results of checks, inspections and merges
+//	checkresults                  results of checks, inspections, merges and snapshots
 //	turns                         the end of an agent's turn and its verdict
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
-//	route, checkruling            where a verdict leads, and whether a ruling can be followed
+//	route                         whether a verdict can be followed, and where it leads
 //	restarts, halt                what comes back after a failure, and what stays down until a human says so
 //	contextlow, failures, summon  a context that is full, an agent that cannot go on, another Orchestrator
-//	renewal, snapshots            the Arbiter's renewal; the files that agents changed
-//	reverts                       changes that a human takes back
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human                         questions to the human
 //	spending                      limits of costs and reserves that are reached
 //	ending, phase                 the end of a run, the task machine
 //	result                        what a run came to
-//	permissions                   who may do what
 //	snapshot                      a state in the journal
-//	questions                     what the human is asked, question by question
 //	standing                      questions about the whole state, and what packages of parts need in a step
 //	step, state                   one application of an input, and its timers; what a run knows
 //

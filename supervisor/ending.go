@@ -46,13 +46,6 @@ func (st *step) giveUp(c bridge.Category, summary string) {
 	st.end(contract.StatusFailed, summary, exit, machine.GiveUp)
 }
 
-// outputLost ends a run whose events nobody can read any more: it could not be
-// steered, and would go on costing.
-func (st *step) outputLost(f input.OutputLost) {
-	st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed,
-		machine.Cancel)
-}
-
 // signalled ends the run on a signal of the operating system, or on request.
 func (st *step) signalled(f input.Signal) {
 	exit := contract.ExitTerminated // HUP, too: somebody else has ended it

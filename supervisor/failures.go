@@ -3,7 +3,6 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -11,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
@@ -22,7 +22,7 @@ import (
 // an Orchestrator's is the Arbiter's to judge.
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.Edit(id)
-	st.fail(id, c, message, st.recoveryOf(a, c, message))
+	st.fail(id, c, message, planning.Recovery(st.processes(), a, c, message))
 	if a.Role == roster.RoleArbiter && !lifecycle.IsEnvironmental(c) &&
 		st.enterFallback("it could not go on: "+message) {
 		return
@@ -45,14 +45,6 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 	st.fire(machine.AgentError, occasion{agent: id, failure: st.Task.AgentFailure(&st.Roster, id, c, message, st.at)})
 	return st.Ending != nil
-}
-
-// recoveryOf lists what can be done about an agent's failure.
-func (st *step) recoveryOf(a *roster.Agent, c bridge.Category, message string) []string {
-	if options := lifecycle.RecoveryOptions(c, roster.RoleArbiter); a.Role == roster.RoleArbiter || len(options) > 0 {
-		return lifecycle.RecoveryOptions(c, a.Role)
-	}
-	return question.Choices(st.Task.AgentFailure(&st.Roster, a.ID, c, message, st.at))
 }
 
 // park gives an agent up until somebody decides: the Arbiter about an
@@ -120,7 +112,7 @@ func (st *step) enterFallback(why string) bool {
 	}
 	st.Rulings.EnterFallback(&st.out, why)
 	st.processes().CallOffRenewal() // nobody speaks to it until it rules again
-	st.takeFromArbiter()
+	st.mail().TakeFromArbiter()
 	switch {
 	case !st.HumanPresent:
 		st.Question.Open = nil
@@ -128,18 +120,6 @@ func (st *step) enterFallback(why string) bool {
 		st.Question.Drop(func(p question.Part) bool { return !p.Arbiter })
 	}
 	return true
-}
-
-// takeFromArbiter takes back what an Arbiter was sent whose process is gone.
-func (st *step) takeFromArbiter() {
-	if st.Agents[0].Up() {
-		return
-	}
-	for _, m := range slices.Concat(st.Conversation.Mail, st.Conversation.InTurn) {
-		if m.To == contract.Arbiter && m.Sent {
-			st.mail().Requeue(m.Wire)
-		}
-	}
 }
 
 // stopForLostArbiter stops the agents' talk when the Arbiter has ruled on nothing for too

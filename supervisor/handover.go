@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -10,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/succession"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -133,37 +131,6 @@ func (st *step) repeated(h handoff.Handover) {
 		st.sendBack()
 	default:
 		st.judge()
-	}
-}
-
-// setAcceptance takes the human's criteria.
-func (st *step) setAcceptance(ref string, c contract.SetAcceptance) {
-	list := make([]acceptance.Given, 0, len(c.Criteria))
-	for _, g := range c.Criteria {
-		list = append(list, acceptance.Given{Text: g.Text, Command: g.Command, By: acceptance.By(g.By)})
-	}
-	origin := acceptance.FromStdin
-	if st.channel == input.ChannelScreen {
-		origin = acceptance.FromScreen
-	}
-	err := st.Task.Acceptance.HumanSets(list, origin)
-	if err != nil {
-		st.out.Reject(ref, "%s", err)
-		return
-	}
-	st.out.Accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(st.Task.Acceptance.Criteria)))
-	if st.Handoff.Completing != nil { // the Arbiter rules again when it has read the criteria
-		st.documents().DropRepetition()
-		st.emit(contract.Supervisor, contract.Notice{
-			Text: "COMPLETE did not take effect: the human changed the acceptance criteria.",
-		})
-	}
-	if st.Task.Text != "" {
-		text := "The human dropped all acceptance criteria."
-		if criteria := st.Task.Acceptance.Text(); criteria != "" {
-			text = "The human set the acceptance criteria:\n" + criteria
-		}
-		st.mail().Tell(contract.Arbiter, conversation.KindNotice, text)
 	}
 }
 

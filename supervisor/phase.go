@@ -154,28 +154,9 @@ func (st *step) giveTask(task string, images []contract.Image) {
 	st.Task.Text, st.Task.Images = task, images
 	st.fire(machine.StartTask, occasion{})
 	st.mail().Post(conversation.Mail{
-		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task, Attached: st.withTask(),
-		Images: images,
+		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task,
+		Attached: planning.WithTask(st.processes()), Images: images,
 	})
-}
-
-// withTask is what the Arbiter reads with a task: the criteria that it will be judged by, and the reports of earlier
-// runs.
-func (s *State) withTask() []conversation.Attached {
-	var list []conversation.Attached
-	if criteria := s.Task.Acceptance.Text(); criteria != "" {
-		list = append(list, conversation.Attached{
-			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
-			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
-				"and all passed.\n\n" + criteria,
-		})
-	}
-	if s.Options.Lessons != "" {
-		list = append(list, conversation.Attached{
-			Title: "memory", From: contract.Supervisor, Kind: "document", Text: s.Options.Lessons,
-		})
-	}
-	return list
 }
 
 // executing brings the machine to where an Orchestrator has something to do.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -56,4 +57,25 @@ func (st *step) finish() {
 		Changes: st.Changes.Total, Acceptance: st.Task.AcceptanceEvents(),
 	})
 	st.do(effect.Finish{Exit: st.Ending.Exit})
+}
+
+// lastSnapshotTimeout bounds how long the result waits for the last snapshot.
+const (
+	lastSnapshotTimeout = 20 * time.Second
+	lastSnapshotKey     = "last-snapshot"
+)
+
+// lastSnapshot has the files recorded once more. The result follows it, or a timer.
+func (st *step) lastSnapshot() {
+	if st.Ending.Said || st.Ending.Records {
+		return
+	}
+	if !st.Changes.Finish(&st.out, st.Options.Workspace) {
+		st.finish()
+		return
+	}
+	ending := *st.Ending
+	ending.Records = true
+	st.Ending = &ending
+	st.do(effect.SetTimer{Key: lastSnapshotKey, After: lastSnapshotTimeout})
 }

@@ -59,7 +59,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.Lifecycle.Resume(f.Claude, st.at, st.Options.Lease, f.Fenced)
 	st.processes().KeepModes(modes)
 	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
-		st.acceptFromOptions()
+		st.documents().CriteriaFromOptions()
 	}
 	st.Rulings.NoteAgain(&st.out)
 	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
@@ -113,7 +113,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.Changes.AgainReverts(&st.out)
-	st.callBack()
+	st.processes().CallBack()
 	st.askAgain(f.Word != "", sameRules)
 	st.goOn()
 	if f.Word != "" {
@@ -167,7 +167,7 @@ func (st *step) outOfBounds() bool {
 	switch {
 	case spent && !st.HumanPresent: // else the human is asked
 		st.limitReached(costs.ReachedText(l))
-	case st.resetIsTooFar():
+	case st.Budget.ResetIsTooFar(st.at, o.MaxWait):
 		st.limitReached(st.Budget.ReserveText(o.QuotaReserve) + "; continue then, or lower --quota-reserve")
 	case o.Timeout > 0 && st.Budget.Runtime.Earlier >= o.Timeout:
 		st.limitReached("the time limit of " + o.Timeout.String() + " was reached: raise it with --timeout")
@@ -179,24 +179,6 @@ func (st *step) outOfBounds() bool {
 		return false
 	}
 	return true
-}
-
-// callBack has every agent that the end of the run, or a crash, had taken with it
-// started again.
-func (st *step) callBack() {
-	for i := range st.Agents {
-		a := st.Edit(st.Agents[i].ID)
-		if a.Dismissed || a.Status == roster.Parked && a.Role == roster.RoleOrchestrator {
-			a.Status, a.Takeover = roster.Ended, nil
-			continue
-		}
-		a.Status, a.Since, a.ToolCall, a.Backoff = roster.Down, st.at, nil, nil
-		if a.Role == roster.RoleOrchestrator && a.ReachedLimit == "" {
-			st.processes().LimitWork(a.ID) // timers ended with the process; another life has all its time
-		}
-	}
-	st.processes().RereadTakeovers(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")
-	st.processes().RestartAll()
 }
 
 // askAgain emits the open question once more; answered says that the answer came with the resume. Permission requests

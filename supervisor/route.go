@@ -18,6 +18,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
+// checkRuling tests an Arbiter's verdict against the state: who lives, who works.
+func (st *step) checkRuling(v verdict.Arbiter) error {
+	problem, unknownMode := st.ruleCheck().Check(v)
+	if unknownMode {
+		st.fire(machine.SelectionFailed, occasion{mode: v.Mode})
+	}
+	if problem == "" {
+		return nil
+	}
+	return &verdict.Problem{Text: problem + " Give your verdict again."}
+}
+
 // routeArbiter carries out a ruling that checkRuling has passed.
 func (st *step) routeArbiter(v verdict.Arbiter) {
 	st.rule(v, decider.BySession)
@@ -67,7 +79,7 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 	case verdict.SelectMode:
 		st.Question.Recovery.Overcome(&st.Roster, st.Question.Recovery.Agent)
 		if from == contract.Supervisor {
-			st.releaseFinished()
+			st.processes().ReleaseFinished()
 		}
 		problem := st.summon(summons.Request{Brief: v.Message, Mode: v.Mode, By: from})
 		if problem == "" || st.Ending != nil {
@@ -89,20 +101,6 @@ func (st *step) isReport(v verdict.Arbiter) bool {
 		return *v.Report
 	}
 	return st.interjected && !strings.ContainsAny(v.Message, "?？")
-}
-
-// releaseFinished lets those go whose work is done, or has failed and is another's now,
-// where nobody else would.
-func (st *step) releaseFinished() {
-	for i := range st.Agents {
-		switch a := *st.Agents[i]; {
-		case a.Role != roster.RoleOrchestrator || !a.Alive():
-		case a.Standing == roster.Finished:
-			st.processes().Release(a.ID, "its work is done", false)
-		case a.Standing == roster.Waiting && a.Work == nil && !st.Rulings.IsStumbling(st.standing(), a.ID):
-			st.processes().Release(a.ID, "another takes its place", false)
-		}
-	}
 }
 
 // succession sees to it that a hand-off finds a successor: the Arbiter has had

@@ -6,6 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -72,7 +73,7 @@ func (st *step) word(c contract.Say) {
 		st.Task.Text, st.Task.Images = c.Text, c.Kept
 	}
 	if m.Kind == conversation.KindTask {
-		m.Attached = st.withTask()
+		m.Attached = planning.WithTask(st.processes())
 	}
 	st.mail().Post(m)
 	if c.Strength == contract.Stop && a.Status == roster.Busy {

@@ -13,14 +13,11 @@ const LimitQuestion = "limit"
 // keepReserve holds messages back while the reserve of a usage window is reached. Running turns finish.
 func (st *step) keepReserve() {
 	st.Budget.Hold(&st.out, st.Options.QuotaReserve)
-	if st.resetIsTooFar() && st.Task.Text != "" && !st.anyBusy() && !st.AnyTakenOver() {
+	if st.Budget.ResetIsTooFar(st.at, st.Options.MaxWait) && st.Task.Text != "" && !st.anyBusy() && !st.AnyTakenOver() {
 		st.limitReached(st.Budget.ReserveText(st.Options.QuotaReserve) +
 			": resume it then, raise --max-wait, or lower --quota-reserve")
 	}
 }
-
-// resetIsTooFar reports whether the run waits for a reset, and may not wait so long.
-func (st *step) resetIsTooFar() bool { return st.Budget.ResetIsTooFar(st.at, st.Options.MaxWait) }
 
 // keepCostLimits holds the run to the limits of costs that all agents share. Turns for which too little is left are
 // stopped; one goes on to its end. When a limit is spent and no turn runs any more, the human is asked, or the run

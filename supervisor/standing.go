@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agentconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/approval"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -13,14 +14,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/documents"
+	"github.com/arbiter-cli/arbiter/supervisor/filechanges"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulecheck"
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
-	"github.com/arbiter-cli/arbiter/supervisor/summons"
 )
 
 // awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else
@@ -28,6 +33,34 @@ import (
 func (s *State) awaitsHuman() bool {
 	return s.Question.AwaitsAnswer() && s.HumanPresent
 }
+
+// OpenQuestion is what a human was asked and has not answered; nil if there is none.
+func (s *State) OpenQuestion() *question.Question {
+	if s.Ending != nil {
+		return s.Ending.Question
+	}
+	return s.Question.Open
+}
+
+// QuestionParts lists the questions that wait for the human, oldest first. In a run that is over they are those that
+// are asked again when it is taken up again.
+func (s *State) QuestionParts() []question.Part { return s.OpenQuestion().List() }
+
+// OpenRequests lists the permission requests that wait for the human, also those that their agents have yet to make
+// again. In a run that is over they are those that were open at its end.
+func (s *State) OpenRequests() []permission.Request {
+	if s.Ending != nil {
+		return s.Ending.Requests
+	}
+	return s.Permission.All()
+}
+
+// ParkedOptions are what can be chosen about an Arbiter that is parked.
+func ParkedOptions() []string { return []string{"retry", "cancel"} }
+
+// needsAnswer reports whether an Orchestrator waits for what the human is to answer. Nobody else gives it a word
+// meanwhile but the Arbiter.
+func (s *State) needsAnswer(id string) bool { return s.awaitsHuman() && s.Question.IsNeededBy(id) }
 
 // Completed reports whether the run came to its end: it can be resumed, and then
 // waits for another task.
@@ -56,6 +89,15 @@ func (s *State) Configuration() agentconfig.Run {
 func (s *State) Dirs() roster.Dirs {
 	return s.Lifecycle.Dirs(&s.Options, &s.Roster)
 }
+
+// whoAnswers reports whether a human can answer a permission request, and how long it waits.
+func (s *State) whoAnswers() permission.Human {
+	return permission.Human{Present: s.HumanPresent, Wait: s.Options.PermissionWait}
+}
+
+// ExactInput has an answer to a permission request name the very action it is about, so
+// that the record of it says what was approved, and not only where to look.
+func (s *State) ExactInput(f input.Body) input.Body { return approval.Exact(&s.Permission, f) }
 
 // RenewalBrief is what an Arbiter receives with the first message it reads.
 func (s *State) RenewalBrief(h handoff.Handover) string {
@@ -119,11 +161,6 @@ func (s *State) busyCount() (n int) {
 	return n
 }
 
-// hosts are the hosts of the run, and who lives on them.
-func (s *State) hosts() summons.Hosts {
-	return summons.Hosts{Options: &s.Options, Roster: &s.Roster, Lifecycle: &s.Lifecycle}
-}
-
 // What parts of the state that have packages of their own need in a step.
 
 // mail returns what delivers messages in this step. It is up to date for one call only.
@@ -135,6 +172,17 @@ func (st *step) mail() *delivery.Context {
 // documents returns what takes documents along their way in this step. It is up to date for one call only.
 func (st *step) documents() *documents.Context {
 	return &documents.Context{Context: st.processes(), Changes: &st.Changes}
+}
+
+// files returns what follows the files of the run in this step. It is up to date for one call only.
+func (st *step) files() *filechanges.Context {
+	return &filechanges.Context{Context: st.mail(), Changes: &st.Changes}
+}
+
+// ruleCheck is what a ruling is held against.
+func (st *step) ruleCheck() rulecheck.Run {
+	return rulecheck.Run{Standing: st.standing(), Renewal: &st.Renewal, Question: &st.Question,
+		AwaitsHuman: st.awaitsHuman(), Pending: st.pendingFor(contract.Arbiter)}
 }
 
 // costs returns what charges agents and tells of limits in this step. It is up to date for one call only.

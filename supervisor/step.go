@@ -53,37 +53,11 @@ func (st *step) fail(id string, c bridge.Category, message string, options []str
 // brokenWay asks an agent to take up a turn that a failure of the API or of its process has cut off.
 const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
 
-// relay hands an event of the bridge on to the frontends; it changes nothing. This is the one
-// place where the bridge's events become the contract's; those that do not are listed,
+// relay hands an event of the bridge on to the frontends; it changes nothing. Those that are not handed on are listed,
 // with the reason, beside TestEveryEventIsRelayed.
 func (st *step) relay(e bridge.Event) {
-	switch b := e.Body.(type) {
-	case bridge.Assistant:
-		st.emit(e.ID, contract.Assistant{Text: b.Text, ContextPct: b.ContextPct, Subagent: b.Subagent})
-	case bridge.Delta:
-		st.emit(e.ID, contract.Delta{Text: b.Text, Verdict: b.Verdict})
-	case bridge.ToolUse:
-		st.emit(e.ID, contract.ToolUse{Tool: b.Tool, Input: b.Input, ToolUse: b.ToolUse, Subagent: b.Subagent})
-	case bridge.ToolResult:
-		st.emit(e.ID, contract.ToolResult{ToolUse: b.ToolUse, Text: b.Text, IsError: b.IsError, Subagent: b.Subagent})
-	case bridge.SubagentStart:
-		st.emit(e.ID, contract.SubagentStart(b))
-	case bridge.SubagentStop:
-		st.emit(e.ID, contract.SubagentStop(b))
-	case bridge.SubagentProgress:
-		st.emit(e.ID, contract.SubagentProgress(b))
-	case bridge.Context:
-		st.emit(e.ID, contract.Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft,
-			Source: b.Source})
-	case bridge.Compact:
-		st.emit(e.ID, contract.Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens,
-			PostTokens: b.PostTokens})
-	case bridge.Retry:
-		st.emit(e.ID, contract.Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason})
-	case bridge.Error:
-		st.emit(e.ID, contract.Error{Category: b.Category, Message: b.Message, RecoveryOptions: []string{}})
-	case bridge.Notice:
-		st.emit(e.ID, contract.Notice{Text: b.Text})
+	if b := contract.Relayed(e.Body); b != nil {
+		st.emit(e.ID, b)
 	}
 }
 

@@ -105,7 +105,7 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.",
 			a.ID, a.Name), nil
 	}
-	if st.nothingWanted() {
+	if st.ruleCheck().NothingWanted() {
 		return "", errors.New("there is no task: the human reset it; ask them what is wanted, with ADDRESS_HUMAN")
 	}
 	if problem := st.summon(summons.Request{
@@ -124,7 +124,8 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 	}
 	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
 	if a.Host != lifecycle.Here {
-		text += st.hosts().Text(a.Host)
+		hosts := summons.Hosts{Options: &st.Options, Roster: &st.Roster, Lifecycle: &st.Lifecycle}
+		text += hosts.Text(a.Host)
 	}
 	if st.Options.Workspace.Enabled() && a.Isolation == "" && st.LivingCount() > 1 {
 		text += " It shares the directory with the others: with isolated an Orchestrator gets one of its own."

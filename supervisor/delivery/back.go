@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -97,4 +98,16 @@ func (c *Context) shorten(m *conversation.Mail) {
 				"%s were left out, and the human was told. "+
 				"If you need the rest, ask for it in a file.", words.Size(int64(left)), words.Size(int64(left-len(m.Content))))})
 	m.Content = c.Conversation.Render(*m, c.reading(m))
+}
+
+// TakeFromArbiter takes back what an Arbiter was sent whose process is gone.
+func (c *Context) TakeFromArbiter() {
+	if c.Roster.Agents[0].Up() {
+		return
+	}
+	for _, m := range slices.Concat(c.Conversation.Mail, c.Conversation.InTurn) {
+		if m.To == contract.Arbiter && m.Sent {
+			c.Requeue(m.Wire)
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -35,24 +34,6 @@ func (c *Context) Checked(f input.Checked) bool {
 	}
 	c.Out.Emit(h.Author(c.Roster, f.Number-1).ID, e)
 	return true
-}
-
-// CriterionChecked takes what came of the command of the next acceptance criterion.
-func (c *Context) CriterionChecked(r bridge.CheckResult, failed string) {
-	pending := c.Task.Acceptance.Pending()
-	if len(pending) == 0 {
-		return
-	}
-	switch {
-	case failed != "":
-	case r.TimedOut:
-		failed = "out of time"
-	case r.Signal != "":
-		failed = "ended by signal " + r.Signal
-	}
-	c.Task.Acceptance.Finish(pending[0], acceptance.Finding{
-		Exit: r.Exit, SHA256: r.SHA256, Output: r.Output, Tree: pending[0].Tree, Failed: failed,
-	})
 }
 
 // Inspected generates the document of an agent that can no longer write it, from what was seen. It reports whether the

@@ -6,10 +6,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -59,4 +62,32 @@ func Stumbled(c *process.Context, id, said string) bool {
 		words.Head(strings.TrimSpace(t.Message), 500))
 	c.Question.Recovery.Fail(c.Out, id, bridge.CatTool, message, question.Choices(f))
 	return true
+}
+
+// WithTask is what the Arbiter reads with a task: the criteria that it will be judged by, and the reports of earlier
+// runs.
+func WithTask(c *process.Context) []conversation.Attached {
+	var list []conversation.Attached
+	if criteria := c.Task.Acceptance.Text(); criteria != "" {
+		list = append(list, conversation.Attached{
+			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
+			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
+				"and all passed.\n\n" + criteria,
+		})
+	}
+	if c.Options.Lessons != "" {
+		list = append(list, conversation.Attached{
+			Title: "memory", From: contract.Supervisor, Kind: "document", Text: c.Options.Lessons,
+		})
+	}
+	return list
+}
+
+// Recovery lists what can be done about an agent's failure.
+func Recovery(c *process.Context, a *roster.Agent, category bridge.Category, message string) []string {
+	options := lifecycle.RecoveryOptions(category, roster.RoleArbiter)
+	if a.Role == roster.RoleArbiter || len(options) > 0 {
+		return lifecycle.RecoveryOptions(category, a.Role)
+	}
+	return question.Choices(c.Task.AgentFailure(c.Roster, a.ID, category, message, c.Out.Now))
 }

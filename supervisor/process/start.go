@@ -155,6 +155,24 @@ func (c *Context) CallOffRenewal() {
 	c.Conversation.InTurn = slices.DeleteFunc(slices.Clone(c.Conversation.InTurn), demand)
 }
 
+// CallBack has every agent that the end of the run, or a crash, had taken with it
+// started again.
+func (c *Context) CallBack() {
+	for i := range c.Roster.Agents {
+		a := c.Roster.Edit(c.Roster.Agents[i].ID)
+		if a.Dismissed || a.Status == roster.Parked && a.Role == roster.RoleOrchestrator {
+			a.Status, a.Takeover = roster.Ended, nil
+			continue
+		}
+		a.Status, a.Since, a.ToolCall, a.Backoff = roster.Down, c.Out.Now, nil, nil
+		if a.Role == roster.RoleOrchestrator && a.ReachedLimit == "" {
+			c.LimitWork(a.ID) // timers ended with the process; another life has all its time
+		}
+	}
+	c.RereadTakeovers(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")
+	c.RestartAll()
+}
+
 // KeepModes holds on to modes whose files are gone, while somebody lives under them: an
 // agent without its mode would have tools that it was denied.
 func (c *Context) KeepModes(old []agents.Agent) {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -83,6 +84,43 @@ func (c *Context) ReleaseOrchestrators() {
 	for i := range c.Roster.Agents {
 		if a := *c.Roster.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() {
 			c.Release(a.ID, "reset by the human", false)
+		}
+	}
+}
+
+// InterruptTurns stops the turn of an agent, or every turn that runs, as a human asked.
+func (c *Context) InterruptTurns(ref, id string) {
+	n := 0
+	for i := range c.Roster.Agents {
+		if a := c.Roster.Agents[i]; (id == "" || a.ID == id) && a.Status == roster.Busy {
+			c.Out.Do(effect.Interrupt{Agent: a.AgentRef})
+			n++
+		}
+	}
+	if n == 0 {
+		c.Out.Reject(ref, "no turn runs%s", forAgent(id))
+		return
+	}
+	c.Out.Accept(ref, fmt.Sprintf("interrupted: %d", n))
+}
+
+func forAgent(id string) string {
+	if id == "" {
+		return ""
+	}
+	return " in " + id
+}
+
+// ReleaseFinished lets those go whose work is done, or has failed and is another's now,
+// where nobody else would.
+func (c *Context) ReleaseFinished() {
+	for i := range c.Roster.Agents {
+		switch a := *c.Roster.Agents[i]; {
+		case a.Role != roster.RoleOrchestrator || !a.Alive():
+		case a.Standing == roster.Finished:
+			c.Release(a.ID, "its work is done", false)
+		case a.Standing == roster.Waiting && a.Work == nil && !c.Rulings.IsStumbling(c.Standing, a.ID):
+			c.Release(a.ID, "another takes its place", false)
 		}
 	}
 }

@@ -1,0 +1,94 @@
+package filechanges
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/conversation"
+	"github.com/arbiter-cli/arbiter/supervisor/delivery"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Context is what a step follows the files of a run with. It is made for one use within a step, which owns all that it
+// points to.
+type Context struct {
+	*delivery.Context
+	Changes *changes.State
+}
+
+// TurnEnded has the files recorded after a turn that used tools. document is the serial of the last document before
+// it.
+func (c *Context) TurnEnded(id string, t bridge.Turn, document int) {
+	a, _ := c.Roster.Agent(id)
+	if a.Role != roster.RoleOrchestrator || a.Isolation != "" && a.Own.Branch == "" || t.Tools == 0 && len(t.Files) == 0 {
+		return
+	}
+	keep := ""
+	if c.Handoff.DocumentSerial > document {
+		keep = fmt.Sprintf("handoff-%d", c.Handoff.DocumentSerial)
+	}
+	turn := changes.Turn{Agent: id, Named: t.Files, Keep: keep}
+	if a.Isolation != "" {
+		turn.Top = c.Options.Workspace.Top(id)
+	}
+	var working []string
+	for _, other := range c.Roster.Agents {
+		if other.Role != roster.RoleOrchestrator {
+			continue
+		}
+		if other.Alive() {
+			turn.Alive = append(turn.Alive, other.ID)
+		}
+		if other.ToolCall != nil && other.Isolation == "" {
+			working = append(working, other.ID)
+		}
+	}
+	c.Changes.TurnEnded(c.Out, c.Options.Workspace, turn, working)
+}
+
+// maxOverlapsTold bounds the files that one message names.
+const maxOverlapsTold = 10
+
+// TellOverlaps tells agents which files others changed, too: one message an agent, for all files.
+func (c *Context) TellOverlaps(overlaps []contract.Overlap) {
+	if len(overlaps) == 0 {
+		return
+	}
+	files := map[string][]string{}
+	var all, agents []string
+	for _, o := range overlaps {
+		line := fmt.Sprintf("- %s (%s)", words.Head(o.Path, 300), strings.Join(o.Agents, ", "))
+		all = append(all, line)
+		for _, id := range o.Agents {
+			if files[id] == nil {
+				agents = append(agents, id)
+			}
+			files[id] = append(files[id], line)
+		}
+	}
+	c.Log(contract.Supervisor, conversation.KindNotice, "Orchestrators changed the same files:\n"+listed(all))
+	for _, id := range agents {
+		a, _ := c.Roster.Agent(id)
+		if a.Isolation != "" { // it sees only its own files; a merge tells it exactly what conflicts
+			continue
+		}
+		if a.Standing == roster.Working && a.Status == roster.Busy {
+			c.Tell(id, conversation.KindNotice, "You and another Orchestrator changed the same "+
+				"files:\n"+listed(files[id])+
+				"\nRead them again before you go on, keep the other's changes, and report to the Arbiter if they "+
+				"contradict yours.")
+		}
+	}
+}
+
+// listed joins the first lines of a list.
+func listed(lines []string) string {
+	if n := len(lines) - maxOverlapsTold; n > 0 {
+		lines = append(lines[:maxOverlapsTold:maxOverlapsTold], fmt.Sprintf("- and %d more", n))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,129 @@
+// Package rulecheck holds a ruling of the Arbiter against the state of its run: who lives, who works, what is awaited.
+//
+// It changes nothing, but that the human's open question notes that the Arbiter was reminded of it. Whether a verdict
+// is well-formed is tested in package verdict, and who may rule in package sender. Package supervisor corrects the
+// Arbiter.
+package rulecheck
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/question"
+	"github.com/arbiter-cli/arbiter/supervisor/renewal"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/rulings"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// Run is what a ruling is held against.
+type Run struct {
+	rulings.Standing
+	Renewal  *renewal.State
+	Question *question.State
+
+	AwaitsHuman bool // a human who is there has yet to answer the Arbiter
+	Pending     bool // a message waits for the Arbiter
+}
+
+// Check says what is wrong with a ruling, as a correction for the Arbiter; empty: it can be followed. It also reports
+// whether the ruling selects a mode that there is not.
+func (r Run) Check(v verdict.Arbiter) (problem string, unknownMode bool) {
+	for _, check := range []func(verdict.Arbiter) string{r.addressee, r.Renewal.Objection, r.task} {
+		if problem := check(v); problem != "" {
+			return problem, false
+		}
+	}
+	switch v.Decision {
+	case verdict.Continue:
+		return r.waiting(v), false
+	case verdict.Complete:
+		return r.complete(), false
+	case verdict.SelectMode:
+		if _, known := r.Options.ModeNamed(v.Mode); !known {
+			return fmt.Sprintf("There is no mode %q. Modes: %s.", v.Mode, strings.Join(r.Options.ModeNames(), ", ")), true
+		}
+	}
+	return "", false
+}
+
+// NothingWanted reports whether the task was dropped, and none was given in its place: what
+// the Arbiter still rules is about that one.
+func (r Run) NothingWanted() bool {
+	return r.Task.Phase == machine.Idle && r.Task.Text == "" && !r.Roster.AnyWorks()
+}
+
+// addressee says what is wrong with the Orchestrator that a ruling is for.
+func (r Run) addressee(v verdict.Arbiter) string {
+	if v.To == "" || v.Decision != verdict.AddressOrchestrator && v.Decision != verdict.Continue &&
+		v.Decision != verdict.Retry {
+		return ""
+	}
+	a, ok := r.Roster.Agent(v.To)
+	switch {
+	case !ok || a.Role != roster.RoleOrchestrator:
+		return fmt.Sprintf("There is no Orchestrator %q. Alive: %s.", v.To, r.Roster.LivingText())
+	case !a.Alive():
+		return fmt.Sprintf("%s (%s) is gone. Alive: %s. Summon another with spawn_orchestrator or SELECT_MODE.", a.Name,
+			a.ID, r.Roster.LivingText())
+	}
+	return ""
+}
+
+// task says that there is no task that a ruling could be about.
+func (r Run) task(v verdict.Arbiter) string {
+	if r.NothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete ||
+		v.Decision == verdict.Continue && !r.Pending) {
+		return "There is no task: the human reset it. Ask them what is wanted, with ADDRESS_HUMAN."
+	}
+	return ""
+}
+
+// waiting says that nothing would come of waiting.
+func (r Run) waiting(v verdict.Arbiter) string {
+	// What lies in its mail already is worth waiting for, too, and what is on its way.
+	if v.To == "" && !r.Roster.AnyWorks() && len(r.Handoff.SuccessorQueue) == 0 && !r.Handoff.IsDue() &&
+		!r.Pending && !r.Roster.AnyTakenOver() && !r.AwaitsHuman {
+		return fmt.Sprintf("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, "+
+			"summon one, speak to the human, or COMPLETE.", r.Roster.LivingText())
+	}
+	return ""
+}
+
+// complete says what stands against the end of the task.
+func (r Run) complete() string {
+	taken := r.Roster.TakenOver()
+	switch {
+	case r.Roster.AnyWorks():
+		return fmt.Sprintf("COMPLETE while Orchestrators still work (%s). Wait with CONTINUE, or release them first.",
+			r.Roster.LivingText())
+	case taken != "":
+		return fmt.Sprintf("COMPLETE while the human has a session in a terminal (%s). Wait for it with CONTINUE.", taken)
+	case r.Handoff.ReportIsDue():
+		return "COMPLETE while the supervisor still checks a document that was handed to you. Wait for it with CONTINUE."
+	}
+	if problem := r.unanswered(); problem != "" {
+		return problem
+	}
+	return r.Handoff.Doubt()
+}
+
+// unanswered says why the Arbiter may not complete over its question to the human; empty: it
+// may. Where an Orchestrator waits for the answer, so does the run. Else the Arbiter is reminded
+// once, unless it is about to be renewed: it knows whether the answer still matters.
+func (r Run) unanswered() string {
+	switch waits := r.Roster.AnyWaiting(); {
+	case !r.AwaitsHuman:
+		return ""
+	case waits:
+		return "The human has not answered what you asked, and an Orchestrator waits for it: " +
+			words.Head(r.Question.Open.Text, 2000) + "\nWait for the answer with CONTINUE."
+	case r.Renewal.Stage != renewal.None || r.Question.Open.Recalled:
+		return ""
+	}
+	r.Question.Recall()
+	return "The human has not answered what you asked: " + words.Head(r.Question.Text(), 2000) +
+		"\nWait for the answer with CONTINUE. COMPLETE once more only if it does not matter any more."
+}
