@@ -45,7 +45,8 @@ func TestAsked(t *testing.T) {
 // TestAnswer: a denial with a rule holds from then on, and only the human's own channels answer.
 func TestAnswer(t *testing.T) {
 	c := asked(nil)
-	no := contract.Permit{Request: c.Permission.Open[0].ID, Behavior: bridge.Deny, Rule: "Bash(git push)", Scope: contract.ScopeRun}
+	no := contract.Permit{Request: c.Permission.Open[0].ID, Behavior: bridge.Deny, Rule: "Bash(git push)",
+		Scope: contract.ScopeRun}
 	c.Channel = "elsewhere"
 	Answer(c, "r1", no)
 	if len(c.Permission.Open) != 1 || len(parttest.Told[contract.Rejected](c)) != 1 {
