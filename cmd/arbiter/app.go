@@ -17,7 +17,9 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -124,8 +126,9 @@ still going on. Without a run it exits with 0, or with what prevented one (2, 5)
 
 func (e env) commands() []*cli.Command {
 	tells := env{e.WithSafeOutput()}
-	list := slices.Concat(tells.sessionCommands(), tells.workCommands(), e.liveCommands(), []*cli.Command{
-		tells.agentsCommand(), tells.trustCommand(), tells.grantsCommand(), tells.memoryCommand(), tells.hostsCommand(),
+	list := slices.Concat(tells.sessionCommands(), runwork.Commands(tells.Env), e.liveCommands(), []*cli.Command{
+		workspacecmd.AgentsCommand(tells.Env), workspacecmd.TrustCommand(tells.Env), workspacecmd.GrantsCommand(tells.Env),
+		workspacecmd.MemoryCommand(tells.Env), tells.hostsCommand(),
 		tells.decideCommand(), e.doctorCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",

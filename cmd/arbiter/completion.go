@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -222,7 +223,8 @@ func offeredGrants(h manual.Half) (list []manual.Entry) {
 	kept, _, _ := store.Load()
 	for i, g := range kept {
 		list = append(list,
-			manual.Entry{Term: fmt.Sprint(i + 1), Text: grantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.text()})
+			manual.Entry{Term: fmt.Sprint(i + 1), Text: workspacecmd.GrantLine{Rule: g.Rule, Tool: g.Tool,
+				Action: g.Action}.Text()})
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -132,7 +133,7 @@ func TestSwallowed(t *testing.T) {
 				t.Errorf("spawned %+v", sp)
 			}
 			out, _ := s.output(0, "sessions", "show", "--json", s.run())
-			var shown sessionReport
+			var shown runhistory.SessionReport
 			if err := json.Unmarshal([]byte(out), &shown); err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
 )
 
 // Edit implements tui.Host: $VISUAL, else $EDITOR, else vi.
@@ -53,7 +54,8 @@ func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"
 func (h *host) runEditor(args ...string) error {
 	editor := editorName()
 	// It stays in our group, so that one Ctrl+Z of the editor's suspends both.
-	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", editorScript(editor), "editor"}, args...)...)
+	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", workspacecmd.EditorScript(editor), "editor"},
+		args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
@@ -127,16 +129,6 @@ func (h *host) watchTerminal(stop <-chan struct{}) {
 			return
 		}
 	}
-}
-
-// editorScript runs an editor on the arguments, by a shell, because the variable may hold
-// arguments and quotes. The shell becomes the editor where it can; where it has to stay,
-// it must not die of a Ctrl+C that was the editor's.
-func editorScript(editor string) string {
-	if strings.ContainsAny(editor, "=;&|<>()$`\n") {
-		return "trap : INT; " + editor + ` "$@"`
-	}
-	return "exec " + editor + ` "$@"`
 }
 
 // Login implements tui.Host: `claude auth login` in a terminal of its own, with the

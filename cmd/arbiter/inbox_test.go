@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -100,7 +101,7 @@ func TestWhatWaitsForAHuman(t *testing.T) {
 			_ = s.cmd.Process.Kill()
 			s.gone()
 			awaitGone(t, s.run())
-			var show sessionReport
+			var show runhistory.SessionReport
 			stdout, _ := s.output(0, "sessions", "show", s.run(), "--json")
 			if err := json.Unmarshal([]byte(stdout), &show); err != nil || len(show.Inbox) != 2 {
 				t.Errorf("sessions show: %v, %+v", err, show.Inbox)

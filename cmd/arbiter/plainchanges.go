@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -42,13 +43,13 @@ func plainChanges(p plainHost, l *session, s *supervisor.State, c editor.Command
 	case err != nil:
 		return sanitize.Line(err.Error(), 500)
 	case len(text) == 0:
-		return "The run has not changed " + fileName(path) + "."
+		return "The run has not changed " + runwork.FileName(path) + "."
 	}
 	say := strings.TrimRight(sanitize.Text(string(text)), "\n")
 	if cut {
 		say += "\nThe rest is left out: arbiter diff prints all of it."
 	}
-	return say + "\n/revert " + fileName(path) + " takes all of it back; with the numbers behind @@, such as " +
+	return say + "\n/revert " + runwork.FileName(path) + " takes all of it back; with the numbers behind @@, such as " +
 		"-12,3 +12,5, one place."
 }
 
@@ -61,9 +62,9 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 	added, deleted := 0, 0
 	for _, c := range changed {
 		added, deleted = added+c.Added, deleted+c.Deleted
-		fmt.Fprintf(&b, "%s %s", fileName(c.Path), c.Status)
+		fmt.Fprintf(&b, "%s %s", runwork.FileName(c.Path), c.Status)
 		if c.Old != "" {
-			fmt.Fprintf(&b, " from %s", fileName(c.Old))
+			fmt.Fprintf(&b, " from %s", runwork.FileName(c.Old))
 		}
 		if c.Binary {
 			b.WriteString(", binary")
@@ -104,7 +105,7 @@ func plainRevert(p plainHost, l *session, _ *supervisor.State, c editor.Command)
 		}
 		i := slices.IndexFunc(changed, func(c workspaces.Change) bool { return c.Path == revert.Path })
 		if i < 0 {
-			return "The run has not changed " + fileName(revert.Path) + "."
+			return "The run has not changed " + runwork.FileName(revert.Path) + "."
 		}
 		revert.Seen = changed[i].To.ID
 	}
@@ -114,7 +115,7 @@ func plainRevert(p plainHost, l *session, _ *supervisor.State, c editor.Command)
 	if err := p.Revert(p.ctx, l.ID(), revert); err != nil {
 		return sanitize.Line(err.Error(), 500)
 	}
-	return "reverted " + fileName(revert.Path)
+	return "reverted " + runwork.FileName(revert.Path)
 }
 
 // plainLand merges the work of the run.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -32,7 +33,7 @@ func (r *runtimeRun) receipt(next string) []string {
 	info.Live = false // it is over, though processes of it may still be ending
 	ctx, cancel := context.WithTimeout(context.Background(), receiptPatience)
 	defer cancel()
-	told, _, err := reportOf(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)
+	told, _, err := runwork.ReportOf(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)
 	if err != nil {
 		return alone
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -75,7 +76,7 @@ func TestReportOfARun(t *testing.T) {
 // TestReportOfWork: changes come from the snapshots of the run, and files are written as a whole.
 func TestReportOfWork(t *testing.T) {
 	w := newWorked(t)
-	t.Setenv(stepSummary, "")
+	t.Setenv(runwork.StepSummary, "")
 	if out, _ := w.arbiter(contract.ExitComplete, "report"); !strings.Contains(out,
 		"Not known: the run has no snapshot") {
 		t.Errorf("without a snapshot: %s", out)
@@ -97,9 +98,9 @@ func TestReportOfWork(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	outputs := filepath.Join(w.Path, "outputs")
-	t.Setenv(stepOutput, outputs)
+	t.Setenv(runwork.StepOutput, outputs)
 	summary := filepath.Join(w.Path, "summary.md")
-	t.Setenv(stepSummary, summary)
+	t.Setenv(runwork.StepSummary, summary)
 	w.Write("summary.md", "before\n")
 	if out, _ := w.arbiter(contract.ExitComplete, "report", "--format", "github"); !strings.HasPrefix(out,
 		"::error title=Run") {

@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -112,7 +113,7 @@ func removeLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (s
 		return nil, err
 	}
 	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
-	files, err := runfiles.Left(ctx, workspaces.Options{Dir: workDir(info), Run: info.Run}, own)
+	files, err := runfiles.Left(ctx, workspaces.Options{Dir: runwork.WorkDir(info), Run: info.Run}, own)
 	if err == nil {
 		said, err = files.Remove(ctx)
 	}

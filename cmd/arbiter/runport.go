@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -161,7 +162,7 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 	if err != nil {
 		return err
 	}
-	r, _, err := reportOf(ctx, store, info)
+	r, _, err := runwork.ReportOf(ctx, store, info)
 	if err != nil {
 		return command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
@@ -279,7 +280,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Record(r.journal)
 	loop.Tells(audit.Told)
 	loop.Redact(r.mask)
-	store := images.NewStore(filepath.Join(r.journal.Dir(), imagesDir), r.choices.Options.CWD)
+	store := images.NewStore(filepath.Join(r.journal.Dir(), runhistory.ImagesDir), r.choices.Options.CWD)
 	loop.Images(store)
 	loop.Decider(r.decides)
 	r.useGrants(loop)

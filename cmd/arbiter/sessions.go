@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -38,13 +39,14 @@ func (e env) sessionCommands() []*cli.Command {
 				},
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "RUN",
-					Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag()}, Action: e.showSession,
+					Flags:  []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
+					Action: func(c *cli.Context) error { return runhistory.ShowSession(e.Env, c) },
 				},
 				{
 					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
 					Flags: []cli.Flag{settings.StateDirFlag()}, Action: e.removeSessions,
 				},
-				e.exportCommand(), e.importCommand(),
+				runhistory.ExportCommand(e.Env), runhistory.ImportCommand(e.Env),
 			},
 		},
 		{
@@ -66,7 +68,8 @@ is still in the state directory.
 Exit codes: 0 printed, or verified; 1 the event log or the audit was changed, or is of another
 run; 2 usage, no such run or file; 5 the state directory cannot be read; 130, 143 ended by a
 signal.`),
-			Flags: append([]cli.Flag{settings.StateDirFlag(), followFlag(), programFlag()}, auditFlags()...), Action: e.logs,
+			Flags: append([]cli.Flag{settings.StateDirFlag(), runhistory.FollowFlag(), runhistory.ProgramFlag()},
+				runhistory.AuditFlags()...), Action: func(c *cli.Context) error { return runhistory.Logs(e.Env, c) },
 		},
 		e.replayCommand(),
 	}

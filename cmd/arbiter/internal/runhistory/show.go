@@ -1,4 +1,4 @@
-package main
+package runhistory
 
 import (
 	"encoding/json"
@@ -23,8 +23,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// sessionReport is what `sessions show --json` prints.
-type sessionReport struct {
+// SessionReport is what `sessions show --json` prints.
+type SessionReport struct {
 	runstore.Line
 	Phase      string                       `json:"state"`
 	Task       string                       `json:"task"`
@@ -61,7 +61,8 @@ func (a agentReport) condition() string {
 	return a.Status + " " + a.Standing
 }
 
-func (e env) showSession(c *cli.Context) error {
+func ShowSession(io command.Env, c *cli.Context) error {
+	e := env{io}
 	if c.NArg() != 1 {
 		return command.Usagef("sessions show: give one RUN; arbiter sessions lists the runs")
 	}
@@ -86,7 +87,7 @@ func (e env) showSession(c *cli.Context) error {
 	ledger.Close(&s.Conversation)
 	dir := store.Dir(info.Run)
 	reports, _ := filepath.Glob(filepath.Join(dir, "crash-*.txt"))
-	r := sessionReport{
+	r := SessionReport{
 		Line: runstore.LineOf(info), Phase: string(s.Task.Phase), Task: s.Task.Text, Plan: s.Task.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Conversation.Ledger,
 		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Task.Iterations,
@@ -112,7 +113,7 @@ func (e env) showSession(c *cli.Context) error {
 	return nil
 }
 
-func (e env) printSession(r sessionReport, state string) {
+func (e env) printSession(r SessionReport, state string) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
@@ -152,3 +153,6 @@ func (e env) printSession(r sessionReport, state string) {
 		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(settings.ResumeLine("--json ", r.Run, state), 0))
 	}
 }
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }

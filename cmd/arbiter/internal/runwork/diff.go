@@ -1,4 +1,4 @@
-package main
+package runwork
 
 import (
 	"fmt"
@@ -64,7 +64,7 @@ func (e env) diff(c *cli.Context) error {
 		span, ok, err = r.WorkOf(c.Context, number)
 	}
 	if err != nil {
-		return workError(info, err)
+		return WorkError(info, err)
 	}
 	if !ok {
 		return command.Usagef("%s had no directory of its own in run %s: leave out AGENT to see all changes", agent,
@@ -75,7 +75,7 @@ func (e env) diff(c *cli.Context) error {
 	}
 	text, cut, err := r.Diff(c.Context, span.From, span.To, workspaces.DiffOptions{Max: maxDiff})
 	if err != nil {
-		return workError(info, err)
+		return WorkError(info, err)
 	}
 	if cut {
 		fmt.Fprintf(e.Stderr, "The rest is left out: there is more than %s.\n", words.Size(maxDiff))

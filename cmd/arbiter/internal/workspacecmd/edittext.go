@@ -1,4 +1,4 @@
-package main
+package workspacecmd
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -42,7 +43,7 @@ func editText(ctx context.Context, name, text string) (editedText, error) {
 		return t, err
 	}
 	editor = cmp.Or(editor, "vi")
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", editorScript(editor), "editor", t.path)
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", EditorScript(editor), "editor", t.path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	interrupted := make(chan os.Signal, 1) // Ctrl+C is a key of the editor's
 	signal.Notify(interrupted, os.Interrupt)
@@ -59,4 +60,14 @@ func editText(ctx context.Context, name, text string) (editedText, error) {
 	}
 	t.text = string(raw)
 	return t, nil
+}
+
+// EditorScript runs an editor on the arguments, by a shell, because the variable may hold
+// arguments and quotes. The shell becomes the editor where it can; where it has to stay,
+// it must not die of a Ctrl+C that was the editor's.
+func EditorScript(editor string) string {
+	if strings.ContainsAny(editor, "=;&|<>()$`\n") {
+		return "trap : INT; " + editor + ` "$@"`
+	}
+	return "exec " + editor + ` "$@"`
 }

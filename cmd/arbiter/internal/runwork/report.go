@@ -1,4 +1,4 @@
-package main
+package runwork
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ import (
 
 // Variables that name files of GitHub Actions: for the summary of a step, and for its outputs.
 const (
-	stepSummary = "GITHUB_STEP_SUMMARY"
-	stepOutput  = "GITHUB_OUTPUT"
+	StepSummary = "GITHUB_STEP_SUMMARY"
+	StepOutput  = "GITHUB_OUTPUT"
 )
 
 func (e env) reportCommand() *cli.Command {
@@ -98,7 +98,7 @@ func (e env) report(c *cli.Context) error {
 
 // tellGitHub appends to the files of the step that runs.
 func tellGitHub(r *report.Report) error {
-	for name, text := range map[string]func() string{stepSummary: r.StepSummary, stepOutput: r.Outputs} {
+	for name, text := range map[string]func() string{StepSummary: r.StepSummary, StepOutput: r.Outputs} {
 		file := os.Getenv(name)
 		if file == "" {
 			continue
@@ -117,11 +117,11 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 		return nil, err
 	}
 	defer store.Close()
-	info, err := namedOrLatest(store, c.Args().First())
+	info, err := NamedOrLatest(store, c.Args().First())
 	if err != nil {
 		return nil, err
 	}
-	r, health, err := reportOf(c.Context, store, info)
+	r, health, err := ReportOf(c.Context, store, info)
 	if err != nil {
 		return nil, command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -133,8 +133,8 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 	return r, nil
 }
 
-// reportOf collects what a run's events and its snapshots tell.
-func reportOf(ctx context.Context, store *runstore.Runs, info journal.Info) (*report.Report, eventlog.Health, error) {
+// ReportOf collects what a run's events and its snapshots tell.
+func ReportOf(ctx context.Context, store *runstore.Runs, info journal.Info) (*report.Report, eventlog.Health, error) {
 	log, err := store.EventLog(info.Run)
 	if err != nil {
 		return nil, eventlog.Health{}, err
@@ -161,7 +161,7 @@ func reportOf(ctx context.Context, store *runstore.Runs, info journal.Info) (*re
 
 // addChanges gives a report the files that differ between the snapshots of the run.
 func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask func(string) string) {
-	repo, err := workOf(ctx, info)
+	repo, err := WorkOf(ctx, info)
 	if err == nil {
 		var span workspaces.Span
 		if span, err = repo.Work(ctx); err == nil {

@@ -1,4 +1,4 @@
-package main
+package runhistory
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-func auditFlags() []cli.Flag {
+func AuditFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "audit",
 			Usage: "print what the run did: process starts with their arguments, permissions, messages, commands, " +

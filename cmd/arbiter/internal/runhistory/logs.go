@@ -1,4 +1,4 @@
-package main
+package runhistory
 
 import (
 	"bytes"
@@ -21,18 +21,19 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-func followFlag() cli.Flag {
+func FollowFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
 		Usage: "also -f: go on until the run ends (default: the live run of this directory)"}
 }
 
-func programFlag() cli.Flag {
+func ProgramFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "program",
 		Usage: "print the program's own log, for looking into a fault of Arbiter, instead of the story"}
 }
 
-// logs is `arbiter logs`.
-func (e env) logs(c *cli.Context) error {
+// Logs is `arbiter logs`.
+func Logs(io command.Env, c *cli.Context) error {
+	e := env{io}
 	audit := c.Bool("audit") || c.IsSet("verify")
 	switch {
 	case audit && (c.Bool("follow") || c.Bool("program")):

@@ -1,4 +1,4 @@
-package main
+package workspacecmd
 
 import (
 	"cmp"
@@ -23,7 +23,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-func (e env) agentsCommand() *cli.Command {
+func AgentsCommand(io command.Env) *cli.Command {
+	e := env{io}
 	places := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{
 			command.JSONFlag(),

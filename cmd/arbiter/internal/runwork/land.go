@@ -1,4 +1,4 @@
-package main
+package runwork
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func (e env) land(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	say, err := landWork(c.Context, r, info, land.Request{Squash: c.Bool("squash"), Message: c.String("message")})
+	say, err := LandWork(c.Context, r, info, land.Request{Squash: c.Bool("squash"), Message: c.String("message")})
 	if err != nil {
 		return err
 	}
@@ -55,12 +55,12 @@ func (e env) land(c *cli.Context) error {
 	return err
 }
 
-// landWork lands the work of a run as a request says, and says what came of it.
-func landWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land.Request) (string, error) {
+// LandWork lands the work of a run as a request says, and says what came of it.
+func LandWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land.Request) (string, error) {
 	q.Commit = r.Branch(workspaces.Main)
 	found, err := r.Commit(ctx, q.Commit)
 	if err == nil && found.ID == "" {
-		return "", refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
+		return "", Refused("run %s has no branch %s: it worked in the workspace itself, so there is nothing to land",
 			command.ShortID(info.Run), strings.TrimPrefix(q.Commit, "refs/heads/"))
 	}
 	var result land.Result
@@ -73,7 +73,7 @@ func landWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land
 	switch {
 	case errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
 		errors.Is(err, land.ErrDetached), errors.Is(err, workspaces.ErrMoved):
-		return "", refused("land run %s: %v", command.ShortID(info.Run), err)
+		return "", Refused("land run %s: %v", command.ShortID(info.Run), err)
 	case err != nil:
 		return "", command.Environmentf("land run %s: %v", command.ShortID(info.Run), err)
 	case result.Status == merge.Nothing:
@@ -83,6 +83,6 @@ func landWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land
 	return fmt.Sprintf("%s is now %s", strings.TrimPrefix(result.Branch, "refs/heads/"), command.ShortID(result.Head)), nil
 }
 
-func refused(format string, args ...any) error {
+func Refused(format string, args ...any) error {
 	return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
 }

@@ -1,4 +1,4 @@
-package main
+package runwork
 
 import (
 	"fmt"
@@ -59,25 +59,25 @@ func (e env) undo(c *cli.Context) error {
 		if dry {
 			return command.Usagef("--dry-run and --file exclude each other: arbiter diff shows what --file reverts")
 		}
-		if err := revertChange(c.Context, r, info, contract.Revert{Path: path}); err != nil {
+		if err := RevertChange(c.Context, r, info, contract.Revert{Path: path}); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(e.Stdout, "reverted %s\n", fileName(path))
+		_, err := fmt.Fprintf(e.Stdout, "reverted %s\n", FileName(path))
 		return err
 	}
 	span, err := r.Work(c.Context)
 	if err != nil {
-		return workError(info, err)
+		return WorkError(info, err)
 	}
 	result, err := undo.Run(c.Context, r, span.From, span.To, dry)
 	if err != nil {
 		return command.Environmentf("undo run %s: %v", command.ShortID(info.Run), err)
 	}
 	for _, f := range result.Reverted {
-		fmt.Fprintf(e.Stdout, "%s %s\n", undone[f.Status][tense], fileName(f.Path))
+		fmt.Fprintf(e.Stdout, "%s %s\n", undone[f.Status][tense], FileName(f.Path))
 	}
 	for _, k := range result.Kept {
-		fmt.Fprintf(e.Stdout, "kept %s: %s\n", fileName(k.Path), k.Reason)
+		fmt.Fprintf(e.Stdout, "kept %s: %s\n", FileName(k.Path), k.Reason)
 	}
 	fmt.Fprintf(e.Stderr, "%s of run %s, %d kept.\n", words.Count(len(result.Reverted), "file"), command.ShortID(info.Run),
 		len(result.Kept))

@@ -1,4 +1,4 @@
-package main
+package runwork
 
 import (
 	"cmp"
@@ -16,8 +16,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// workCommands are those on what a run changed.
-func (e env) workCommands() []*cli.Command {
+// Commands are those on what a run changed.
+func Commands(io command.Env) []*cli.Command {
+	e := env{io}
 	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand()}
 }
 
@@ -28,23 +29,23 @@ func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, erro
 		return nil, journal.Info{}, err
 	}
 	defer store.Close()
-	info, err := namedOrLatest(store, name)
+	info, err := NamedOrLatest(store, name)
 	if err != nil {
 		return nil, info, err
 	}
-	r, err := workOf(c.Context, info)
+	r, err := WorkOf(c.Context, info)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, info, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run),
 			command.WithoutPath(err))
 	}
 	if err != nil {
-		return nil, info, command.Environmentf("%s: %v", workDir(info), err)
+		return nil, info, command.Environmentf("%s: %v", WorkDir(info), err)
 	}
 	return r, info, nil
 }
 
-// namedOrLatest finds a run, the last one in this directory if it has no name.
-func namedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
+// NamedOrLatest finds a run, the last one in this directory if it has no name.
+func NamedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
 	if name != "" {
 		return runstore.Find(store.Store, name)
 	}
@@ -59,22 +60,22 @@ func namedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
 	return info, err
 }
 
-// workDir is the directory that a run worked in.
-func workDir(info journal.Info) string { return cmp.Or(info.Workspace, info.CWD) }
+// WorkDir is the directory that a run worked in.
+func WorkDir(info journal.Info) string { return cmp.Or(info.Workspace, info.CWD) }
 
-// workOf opens the files that a run worked on.
-func workOf(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
-	dir := workDir(info)
+// WorkOf opens the files that a run worked on.
+func WorkOf(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
+	dir := WorkDir(info)
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err
 	}
 	return workspaces.Open(ctx, workspaces.Options{Dir: dir, Run: info.Run})
 }
 
-// workError says why there is nothing to compare.
-func workError(info journal.Info, err error) error {
+// WorkError says why there is nothing to compare.
+func WorkError(info journal.Info, err error) error {
 	if errors.Is(err, workspaces.ErrNoSnapshot) {
-		return refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
+		return Refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
 			"were removed",
 			command.ShortID(info.Run), info.CWD)
 	}
@@ -91,7 +92,10 @@ func printFiles(w io.Writer, text string) error {
 	return err
 }
 
-// fileName is a path on a line of its own.
-func fileName(path string) string {
+// FileName is a path on a line of its own.
+func FileName(path string) string {
 	return sanitize.Line(path, 0)
 }
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }

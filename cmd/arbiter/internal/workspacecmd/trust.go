@@ -1,4 +1,4 @@
-package main
+package workspacecmd
 
 import (
 	"bufio"
@@ -21,7 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
-func (e env) trustCommand() *cli.Command {
+func TrustCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "trust", Usage: "list what in a workspace can run code, and trust it",
 		Description: strings.TrimSpace(`
@@ -149,15 +150,15 @@ func (e env) trustJSON(t placetrust.State) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(e.Stdout, escaped(string(raw)))
+	fmt.Fprintln(e.Stdout, Escaped(string(raw)))
 	if !t.Trusted {
 		return &command.Error{Code: contract.ExitFailed}
 	}
 	return nil
 }
 
-// escaped writes what does not print as JSON escapes.
-func escaped(s string) string {
+// Escaped writes what does not print as JSON escapes.
+func Escaped(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -245,3 +246,6 @@ func (e env) confirmTrust() error {
 	}
 	return &command.Error{Code: contract.ExitFailed, Text: "not trusted"}
 }
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }

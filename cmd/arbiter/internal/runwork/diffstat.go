@@ -1,4 +1,4 @@
-package main
+package runwork
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 	}
 	if c.Bool("name-only") {
 		for _, change := range changes {
-			fmt.Fprintln(e.Stdout, fileName(change.Path))
+			fmt.Fprintln(e.Stdout, FileName(change.Path))
 		}
 		return nil
 	}
@@ -35,9 +35,9 @@ func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 		if change.Binary {
 			lines = "binary\t"
 		}
-		name := fileName(change.Path)
+		name := FileName(change.Path)
 		if change.Old != "" {
-			name = fileName(change.Old) + " → " + name
+			name = FileName(change.Old) + " → " + name
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", change.Status, lines, name)
 	}

@@ -1,4 +1,4 @@
-package main
+package workspacecmd
 
 import (
 	"encoding/json"
@@ -16,7 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
 )
 
-func (e env) grantsCommand() *cli.Command {
+func GrantsCommand(io command.Env) *cli.Command {
+	e := env{io}
 	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
 		Usage: "print one JSON object"}}
 	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not believed, so they allow nothing; 2 bad usage,
@@ -69,7 +70,7 @@ func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (st
 	return store, place, nil
 }
 
-type grantLine struct {
+type GrantLine struct {
 	Number int       `json:"number"`
 	Rule   string    `json:"rule,omitempty"`
 	Tool   string    `json:"tool,omitempty"`   // of an exact action
@@ -78,11 +79,11 @@ type grantLine struct {
 	At     time.Time `json:"at"`
 }
 
-// grantsReport is what `grants --json` prints.
-type grantsReport struct {
+// GrantsReport is what `grants --json` prints.
+type GrantsReport struct {
 	CWD      string      `json:"cwd"`
 	File     string      `json:"file"`
-	Grants   []grantLine `json:"grants"`
+	Grants   []GrantLine `json:"grants"`
 	Problems []string    `json:"problems"`
 }
 
@@ -103,9 +104,9 @@ func (e env) listGrants(c *cli.Context) error {
 	if err != nil {
 		return command.Environmentf("%v", err)
 	}
-	r := grantsReport{CWD: place, File: store.Path(), Grants: []grantLine{}, Problems: []string{}}
+	r := GrantsReport{CWD: place, File: store.Path(), Grants: []GrantLine{}, Problems: []string{}}
 	for i, g := range kept {
-		r.Grants = append(r.Grants, grantLine{i + 1, g.Rule, g.Tool, g.Action, g.Run, g.At})
+		r.Grants = append(r.Grants, GrantLine{i + 1, g.Rule, g.Tool, g.Action, g.Run, g.At})
 	}
 	for _, p := range problems {
 		r.Problems = append(r.Problems, p.String())
@@ -115,7 +116,7 @@ func (e env) listGrants(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(e.Stdout, escaped(string(raw)))
+		fmt.Fprintln(e.Stdout, Escaped(string(raw)))
 	} else {
 		e.tellGrants(r, settings.StateForCommand(state))
 	}
@@ -128,10 +129,10 @@ func (e env) listGrants(c *cli.Context) error {
 }
 
 // tellGrants lists them; named leads a command to their state directory.
-func (e env) tellGrants(r grantsReport, named string) {
+func (e env) tellGrants(r GrantsReport, named string) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
-		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.text(), g.At.Local().Format("2006-01-02 15:04"),
+		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.Text(), g.At.Local().Format("2006-01-02 15:04"),
 			g.origin(named))
 	}
 	for _, p := range r.Problems {
@@ -142,7 +143,7 @@ func (e env) tellGrants(r grantsReport, named string) {
 	}
 }
 
-func (g grantLine) text() string {
+func (g GrantLine) Text() string {
 	if g.Rule != "" {
 		return sanitize.Line(g.Rule, 400)
 	}
@@ -150,7 +151,7 @@ func (g grantLine) text() string {
 }
 
 // origin names the run whose audit tells more.
-func (g grantLine) origin(named string) string {
+func (g GrantLine) origin(named string) string {
 	if g.Run == "" {
 		return ""
 	}
@@ -191,7 +192,7 @@ func (e env) removeGrants(c *cli.Context) error {
 		if _, err := store.Remove(g); err != nil {
 			return command.Environmentf("%v", err)
 		}
-		fmt.Fprintln(e.Stdout, "Taken back: "+grantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.text())
+		fmt.Fprintln(e.Stdout, "Taken back: "+GrantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.Text())
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package runwork
 
 import (
 	"context"
@@ -13,21 +13,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// revertChange takes one change of a run back that nobody plays.
-func revertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c contract.Revert) error {
+// RevertChange takes one change of a run back that nobody plays.
+func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c contract.Revert) error {
 	if branch, err := r.Commit(ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
-		return refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
-			"are as they were", fileName(c.Path), command.ShortID(info.Run))
+		return Refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
+			"are as they were", FileName(c.Path), command.ShortID(info.Run))
 	}
 	err := runfiles.Revert(ctx, r, changes.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
 	var kept *undo.RefusedError
 	switch {
 	case errors.As(err, &kept):
-		return refused("%s was not reverted: %s", fileName(c.Path), kept.Reason)
+		return Refused("%s was not reverted: %s", FileName(c.Path), kept.Reason)
 	case errors.Is(err, workspaces.ErrNoSnapshot):
-		return workError(info, err)
+		return WorkError(info, err)
 	case err != nil:
-		return command.Environmentf("revert %s: %v", fileName(c.Path), err)
+		return command.Environmentf("revert %s: %v", FileName(c.Path), err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package runhistory
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/carry"
@@ -24,7 +25,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-func (e env) importCommand() *cli.Command {
+func ImportCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "import", Usage: "take up a run from an archive", ArgsUsage: "FILE|-",
 		Description: strings.TrimSpace(`
@@ -74,7 +76,7 @@ func (e env) importSession(c *cli.Context) error {
 		return importError(name, "", err)
 	}
 	if v := archive.Manifest.State; v != supervisor.StateVersion {
-		return refused("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
+		return runwork.Refused("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
 			"version", name, sanitize.Line(archive.Manifest.Arbiter, 60))
 	}
 	store, err := runstore.Open(c)
@@ -104,14 +106,15 @@ func importError(name, run string, err error) error {
 	case errors.Is(err, syscall.EISDIR):
 		return command.Usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
 	case errors.As(err, &bad):
-		return refused("%s is refused: %s; nothing was imported", name, bad.Reason)
+		return runwork.Refused("%s is refused: %s; nothing was imported", name, bad.Reason)
 	case errors.Is(err, journal.ErrExists):
-		return refused("run %s is there already, and is left as it is: go on with it (arbiter --resume --session "+
+		return runwork.Refused("run %s is there already, and is left as it is: go on with it (arbiter --resume --session "+
 			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
 	case errors.As(err, &other), errors.As(err, &damaged):
-		return refused("%s is refused: %v; nothing was imported", name, err)
+		return runwork.Refused("%s is refused: %v; nothing was imported", name, err)
 	case errors.As(err, &files):
-		return refused("the files of run %s are not written: %v; or use --no-files, if the directory has them already",
+		return runwork.Refused("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
+			"already",
 			command.ShortID(run), files.error)
 	case errors.As(err, &held):
 		return command.Environmentf("import %s: another import is under way (process %d): try again", name, held.PID)
@@ -135,7 +138,7 @@ func takeArchive(
 	if err != nil {
 		return "", err
 	}
-	config := claudeConfig(runconfig.Options{CWD: place})
+	config := ClaudeConfig(runconfig.Options{CWD: place})
 	if _, err := runarchive.Check(filepath.Join(staged.Path(), runarchive.ProjectsDir), config); err != nil {
 		return "", err
 	}
@@ -173,20 +176,3 @@ func unpackFiles(ctx context.Context, m runarchive.Manifest, place, bundle strin
 type filesError struct{ error }
 
 func (e *filesError) Unwrap() error { return e.error }
-
-// placeSessions gives Claude Code the transcripts of an imported run. It is done before an agent is started, so that a
-// resume that is killed meanwhile does it again.
-func (r *runtimeRun) placeSessions() error {
-	from := filepath.Join(r.journal.Dir(), runarchive.ProjectsDir)
-	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	run := command.ShortID(r.choices.Options.Run)
-	if err := runarchive.Place(from, claudeConfig(r.choices.Options)); err != nil {
-		return command.Environmentf("run %s: the transcripts of its sessions cannot be put in place: %v", run, err)
-	}
-	if err := os.RemoveAll(from); err != nil {
-		return command.Environmentf("run %s: %v", run, err)
-	}
-	return nil
-}

@@ -1,4 +1,4 @@
-package main
+package workspacecmd
 
 import (
 	"encoding/json"
@@ -19,7 +19,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-func (e env) memoryCommand() *cli.Command {
+func MemoryCommand(io command.Env) *cli.Command {
+	e := env{io}
 	place := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag()}
 	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"})
 	const codes = `Exit codes: 0 listed, changed or unchanged; 1 the edited text is wrong, or the editor failed; 2 bad usage, or
@@ -62,8 +63,8 @@ func memoryOf(c *cli.Context) (*memory.Store, string, error) {
 	})
 }
 
-// memoryReport is what `memory --json` prints.
-type memoryReport struct {
+// MemoryReport is what `memory --json` prints.
+type MemoryReport struct {
 	CWD      string           `json:"cwd"`
 	File     string           `json:"file"`
 	Lessons  []memory.Lesson  `json:"lessons"`
@@ -84,13 +85,13 @@ func (e env) listMemory(c *cli.Context) error {
 		return command.Environmentf("%v", err)
 	}
 	if c.Bool("json") {
-		r := memoryReport{place, store.Path(), append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
+		r := MemoryReport{place, store.Path(), append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
 			m.Outcomes...)}
 		raw, err := json.MarshalIndent(r, "", "  ")
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(e.Stdout, escaped(string(raw)))
+		fmt.Fprintln(e.Stdout, Escaped(string(raw)))
 		return nil
 	}
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(place, 400))

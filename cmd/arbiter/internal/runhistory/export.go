@@ -1,4 +1,4 @@
-package main
+package runhistory
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -27,7 +28,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-func (e env) exportCommand() *cli.Command {
+func ExportCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "export", Usage: "write a run to an archive, to go on with it elsewhere", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -64,7 +66,7 @@ func (e env) exportSession(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	info, err := namedOrLatest(store, c.Args().First())
+	info, err := runwork.NamedOrLatest(store, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -122,19 +124,19 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 	_, waiting := os.Lstat(filepath.Join(store.Dir(m.Run), runarchive.ProjectsDir))
 	switch {
 	case waiting == nil:
-		return manifest, nil, refused("run %s was imported and has not gone on since: use the archive that it came "+
+		return manifest, nil, runwork.Refused("run %s was imported and has not gone on since: use the archive that it came "+
 			"from", run)
 	case m.Rehearsal:
-		return manifest, nil, refused("run %s is a rehearsal: its directory and its model exist on this machine only",
+		return manifest, nil, runwork.Refused("run %s is a rehearsal: its directory and its model exist on this machine only",
 			run)
 	case recovery.Harmed():
-		return manifest, nil, refused("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
+		return manifest, nil, runwork.Refused("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
 			"and not be exported", run, recovery.Damage[0])
 	case !state.Reached():
-		return manifest, nil, refused("run %s has nothing to go on with: it never got as far as an agent", run)
+		return manifest, nil, runwork.Refused("run %s has nothing to go on with: it never got as far as an agent", run)
 	case work:
-		return manifest, nil, refused("run %s has work in directories of its Orchestrators, which an archive does not "+
-			"carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+
+		return manifest, nil, runwork.Refused("run %s has work in directories of its Orchestrators, which an archive does "+
+			"not carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+
 			"begin runs that are to be exported with --isolation %s", run, runconfig.IsolationShared)
 	}
 	names, err := kept.Files()
@@ -151,7 +153,7 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 		return manifest, nil, command.Environmentf("read the images of run %s: %v", run, command.WithoutPath(err))
 	}
 	files = append(files, shown...)
-	config := claudeConfig(state.Options)
+	config := ClaudeConfig(state.Options)
 	for _, a := range state.Agents {
 		found, err := runarchive.Transcripts(config, a.SessionID)
 		if err != nil {
@@ -162,21 +164,21 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 	return manifest, files, nil
 }
 
-// imagesDir is the directory in a run's own that holds the images of its messages.
-const imagesDir = "images"
+// ImagesDir is the directory in a run's own that holds the images of its messages.
+const ImagesDir = "images"
 
 // imagesOf lists the images of a run's messages, without files that were never renamed into place. Keep the run locked
 // meanwhile.
 func imagesOf(dir string) ([]runarchive.Source, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, imagesDir))
+	entries, err := os.ReadDir(filepath.Join(dir, ImagesDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var files []runarchive.Source
 	for _, e := range entries {
 		if e.Type().IsRegular() && !strings.Contains(e.Name(), ".") {
-			files = append(files, runarchive.Local(path.Join(runarchive.RunDir, imagesDir, e.Name()),
-				filepath.Join(dir, imagesDir, e.Name())))
+			files = append(files, runarchive.Local(path.Join(runarchive.RunDir, ImagesDir, e.Name()),
+				filepath.Join(dir, ImagesDir, e.Name())))
 		}
 	}
 	return files, err
@@ -185,7 +187,7 @@ func imagesOf(dir string) ([]runarchive.Source, error) {
 // packFiles writes the files of a run to a Git bundle, and returns the commit that it builds on; empty: the run
 // recorded no files, and there is no bundle.
 func packFiles(ctx context.Context, info journal.Info, file string) (base string, err error) {
-	repo, err := workOf(ctx, info)
+	repo, err := runwork.WorkOf(ctx, info)
 	if err == nil {
 		base, err = carry.Pack(ctx, repo, file)
 	}
@@ -196,8 +198,8 @@ func packFiles(ctx context.Context, info journal.Info, file string) (base string
 	return base, err
 }
 
-// claudeConfig is where the agents of a run keep their sessions.
-func claudeConfig(o runconfig.Options) string {
+// ClaudeConfig is where the agents of a run keep their sessions.
+func ClaudeConfig(o runconfig.Options) string {
 	var environ []string
 	for _, name := range []string{"CLAUDE_CONFIG_DIR", "HOME"} {
 		if value, ok := o.Env[name]; ok {
