@@ -74,8 +74,9 @@ type Status struct {
 // InboxItem is one thing that waits for a human.
 type InboxItem struct {
 	ID       string          `json:"id"`
-	Kind     string          `json:"kind"`  // question, acceptance, permission, trust, recovery
-	Agent    string          `json:"agent"` // who asks, or who failed
+	Kind     string          `json:"kind"`           // question, acceptance, permission, trust, recovery
+	Agent    string          `json:"agent"`          // who asks, or who failed
+	Host     string          `json:"host,omitempty"` // that the agent lives on; absent: the one that arbiter runs on
 	Text     string          `json:"text"`
 	Since    time.Time       `json:"since"`
 	Choices  []string        `json:"choices,omitempty"`  // what a choose command takes

@@ -67,8 +67,8 @@ func inboxItems(s *supervisor.State) []control.InboxItem {
 	list := []control.InboxItem{}
 	for _, i := range inbox.Of(s) {
 		item := control.InboxItem{
-			ID: i.ID, Kind: string(i.Kind), Agent: i.Agent, Text: i.Text, Since: i.Since.UTC(), Choices: i.Choices,
-			Optional: i.Optional,
+			ID: i.ID, Kind: string(i.Kind), Agent: i.Agent, Host: i.Host, Text: i.Text, Since: i.Since.UTC(),
+			Choices: i.Choices, Optional: i.Optional,
 		}
 		if i.Request != nil {
 			raw, err := json.Marshal(i.Request)

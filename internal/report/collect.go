@@ -105,7 +105,7 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		c.result = nil // it was taken up again
 	case contract.Spawn:
 		a := c.agent(e.ID)
-		a.Name, a.Mode, a.SuccessorOf = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf)
+		a.Name, a.Mode, a.SuccessorOf, a.Host = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf), c.line(b.Host)
 	case contract.Message:
 		c.message(at, b)
 	case contract.Turn:

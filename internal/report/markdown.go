@@ -64,7 +64,7 @@ func (r *Report) Markdown() string {
 	for _, a := range r.Agents {
 		u := a.Usage
 		b.line("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s |", inline(a.ID),
-			inline(strings.TrimSpace(a.Name+" "+a.Mode)),
+			inline(strings.TrimSpace(a.Name+prefixed(" @", a.Host)+" "+a.Mode)),
 			a.Turns, a.Restarts, a.Handoffs, u.Input, u.Output, u.CacheRead, u.CacheCreation, r.usd(a.CostUSD))
 	}
 	u := r.Usage

@@ -103,6 +103,7 @@ type Agent struct {
 	ID          string       `json:"id"`
 	Name        string       `json:"name"`
 	Mode        string       `json:"mode,omitempty"`
+	Host        string       `json:"host,omitempty"` // that it lived on last; empty: the one of the run
 	SuccessorOf string       `json:"successor_of,omitempty"`
 	Turns       int          `json:"turns"`
 	Restarts    int          `json:"restarts"`

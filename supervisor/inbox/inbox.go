@@ -37,7 +37,8 @@ type Item struct {
 	// ID names the item for as long as it is open: of a permission request its id, of a question what its event names.
 	ID    string    `json:"id"`
 	Kind  Kind      `json:"kind"`
-	Agent string    `json:"agent"` // who asks, or who failed
+	Agent string    `json:"agent"`          // who asks, or who failed
+	Host  string    `json:"host,omitempty"` // that the agent lives on; empty: the one that arbiter runs on
 	Text  string    `json:"text"`
 	Since time.Time `json:"since"`
 	// Choices are what a choose command takes.
@@ -83,6 +84,11 @@ func Of(s *supervisor.State) []Item {
 	}
 	if s.Ending == nil {
 		list = append(list, choices(s)...)
+	}
+	for i := range list {
+		if a, ok := s.Agent(list[i].Agent); ok {
+			list[i].Host = a.Host
+		}
 	}
 	slices.SortStableFunc(list, func(a, b Item) int { return a.Since.Compare(b.Since) })
 	return list

@@ -22,7 +22,8 @@ type Story struct {
 	dir     string // the run works in
 	calls   []work // that were not told yet, by agent, in the order of their first
 	plan    []contract.Step
-	retried map[string]bool // agents that wait for the API, and were reported
+	retried map[string]bool   // agents that wait for the API, and were reported
+	hosts   map[string]string // that agents live on, where it is not the one of the run
 }
 
 // work is what an agent has done since it was last told.
@@ -37,8 +38,17 @@ const (
 	storyIndent = 10 // columns, below the time
 )
 
+// name is how a party is called, with the host that it lives on.
+func (s *Story) name(id string) string { return OnHost(Called(s.Name, id), s.hosts[id]) }
+
 // Tell is what an event adds to the story: whole lines, or nothing.
 func (s *Story) Tell(at time.Time, e contract.Event) string {
+	if b, ok := e.Body.(contract.Spawn); ok && b.Host != s.hosts[e.ID] {
+		if s.hosts == nil {
+			s.hosts = map[string]string{}
+		}
+		s.hosts[e.ID] = b.Host
+	}
 	text := s.words(at, e)
 	if text = strings.Trim(text, "\n"); text == "" {
 		return ""
@@ -91,7 +101,7 @@ func (s *Story) words(at time.Time, e contract.Event) string {
 
 // own are the words of the event alone; none if it is the machine's own business.
 func (s *Story) own(at time.Time, e contract.Event) string {
-	line := Sentence(capital(Line(e, s.Name)))
+	line := Sentence(capital(Line(e, s.name)))
 	switch b := e.Body.(type) {
 	case contract.State, contract.Delivered, contract.ToolCall, contract.ToolResult, contract.SubagentStart,
 		contract.SubagentStop, contract.Workspace, contract.Accepted, contract.Cost, contract.Context:
@@ -111,7 +121,7 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 		e.Body = b
 	case contract.Decision:
 		if b.Source == "" || b.Source == "session" {
-			return After("The Arbiter decides: ", Decision(s.Name, b)) + After(" Why: ", Sentence(One(b.Reason, 0)))
+			return After("The Arbiter decides: ", Decision(s.name, b)) + After(" Why: ", Sentence(One(b.Reason, 0)))
 		}
 	case contract.Permission:
 		if b.By == "rule" || b.By == "mode" {
@@ -124,7 +134,7 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 	case contract.Plan:
 		return s.planned(b, line)
 	}
-	text, _ := Text(history.Entry{At: at, Event: e}, s.Name)
+	text, _ := Text(history.Entry{At: at, Event: e}, s.name)
 	return text
 }
 
@@ -152,9 +162,9 @@ func (s *Story) done(agent string) string {
 	w := s.calls[i]
 	s.calls = slices.Delete(s.calls, i, i+1)
 	if len(w.calls) == 1 && w.more == 0 {
-		return Called(s.Name, agent) + " used " + w.calls[0] + "\n"
+		return Called(s.name, agent) + " used " + w.calls[0] + "\n"
 	}
-	text := Called(s.Name, agent) + " used\n"
+	text := Called(s.name, agent) + " used\n"
 	for _, call := range w.calls {
 		text += "  - " + call + "\n"
 	}

@@ -64,3 +64,15 @@ func TestStory(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestStoryNamesHosts: an agent on another host is named with it, until it lives elsewhere.
+func TestStoryNamesHosts(t *testing.T) {
+	var s Story
+	for _, tt := range []struct{ host, want string }{{"box", "Orchestrator II @box"}, {"", "Orchestrator II "}} {
+		s.Tell(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: tt.host}})
+		got := s.Tell(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Question{Text: "Which?"}})
+		if !strings.Contains(got, tt.want) || tt.host == "" && strings.Contains(got, "@") {
+			t.Errorf("on host %q: %s", tt.host, got)
+		}
+	}
+}

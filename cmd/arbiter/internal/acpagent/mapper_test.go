@@ -168,3 +168,12 @@ func TestARehearsalHasNoCost(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesWithHosts: an agent on another host is named with it.
+func TestNamesWithHosts(t *testing.T) {
+	m := newMapper("run", features{}, say)
+	m.add(contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: "box"}})
+	if got := m.name("orch-2"); got != "Orchestrator II @box" {
+		t.Errorf("it is called %q", got)
+	}
+}

@@ -16,6 +16,9 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 		m.agents[id] = a
 	}
 	a.name, a.gone, a.busy = sanitize.Line(cmp.Or(b.Name, id), maxTitle), false, false
+	if b.Host != "" {
+		a.name += " @" + sanitize.Line(b.Host, maxTitle)
+	}
 	frames := m.closeCalls(id) // of a process before this one
 	if id == contract.Arbiter {
 		return frames

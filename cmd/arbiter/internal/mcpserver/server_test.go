@@ -326,3 +326,16 @@ func TestARehearsalIsMarked(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentsWithHosts: an agent on another host, and what it asks, is shown with it.
+func TestAgentsWithHosts(t *testing.T) {
+	w := newWorld(t)
+	w.do(func() {
+		w.status.Agents = []control.AgentStatus{{ID: "orch-2", Name: "Orchestrator II", Host: "box"}}
+		w.status.Inbox = []control.InboxItem{{ID: "q", Kind: "question", Agent: "orch-2", Host: "box", Text: "Which?"}}
+	})
+	v, _ := call[View](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
+	if len(v.Agents) != 1 || v.Agents[0].Host != "box" || len(v.Waiting) != 1 || v.Waiting[0].Host != "box" {
+		t.Errorf("shown: %+v, %+v", v.Agents, v.Waiting)
+	}
+}

@@ -55,6 +55,7 @@ type View struct {
 type Agent struct {
 	ID         string  `json:"id"`
 	Name       string  `json:"name"`
+	Host       string  `json:"host,omitempty" jsonschema:"the host that it lives on; absent: the one of the run"`
 	Status     string  `json:"status"`
 	ContextPct float64 `json:"context_pct"`
 	CostUSD    float64 `json:"cost_usd"`
@@ -65,6 +66,7 @@ type Item struct {
 	ID      string   `json:"id"`
 	Kind    string   `json:"kind" jsonschema:"question, acceptance, permission, trust or recovery"`
 	Agent   string   `json:"agent" jsonschema:"who asks"`
+	Host    string   `json:"host,omitempty" jsonschema:"the host that the agent lives on; absent: the one of the run"`
 	Text    string   `json:"text"`
 	Seconds int      `json:"seconds" jsonschema:"how long it has waited"`
 	Choices []string `json:"choices,omitempty"`
@@ -73,8 +75,8 @@ type Item struct {
 
 // waitingItem is an item of the inbox with how it is answered. Its text has so many bytes at most.
 func (s *Server) waitingItem(run string, i control.InboxItem, most int) Item {
-	item := Item{ID: i.ID, Kind: i.Kind, Agent: i.Agent, Text: clip(sanitize.Text(i.Text), most),
-		Seconds: int(max(time.Since(i.Since), 0).Seconds()), Choices: i.Choices}
+	item := Item{ID: i.ID, Kind: i.Kind, Agent: i.Agent, Host: sanitize.Line(i.Host, 60),
+		Text: clip(sanitize.Text(i.Text), most), Seconds: int(max(time.Since(i.Since), 0).Seconds()), Choices: i.Choices}
 	switch inbox.Kind(i.Kind) {
 	case inbox.Permission:
 		if r, err := requestOf(i); err == nil {
@@ -99,8 +101,9 @@ func (s *Server) liveView(st control.Status) View {
 	v := View{Run: st.Run, Status: working, Phase: phase(st), CostUSD: contract.RoundUSD(st.Cost),
 		Simulated: st.Rehearsal}
 	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
-		v.Agents = append(v.Agents, Agent{ID: a.ID, Name: sanitize.Line(a.Name, 60), Status: a.Status,
-			ContextPct: math.Round(a.Context*10) / 10, CostUSD: contract.RoundUSD(a.Cost)})
+		v.Agents = append(v.Agents, Agent{ID: a.ID, Name: sanitize.Line(a.Name, 60),
+			Host: sanitize.Line(a.Host, 60), Status: a.Status, ContextPct: math.Round(a.Context*10) / 10,
+			CostUSD: contract.RoundUSD(a.Cost)})
 	}
 	rest := maxTexts
 	for _, i := range st.Inbox[:min(len(st.Inbox), maxWaiting)] {

@@ -80,7 +80,7 @@ func (n *Notifier) Look(title string, items []inbox.Item) {
 			key = "permission " + i.Agent
 		}
 		if !n.known[key] && !now[key] {
-			n.put(message{Event: waits, Title: title, Kind: string(i.Kind), Agent: i.Agent})
+			n.put(message{Event: waits, Title: title, Kind: string(i.Kind), Agent: i.Agent, Host: i.Host})
 		}
 		now[key] = true
 	}

@@ -162,3 +162,11 @@ func TestParse(t *testing.T) {
 		t.Error("bell is a target")
 	}
 }
+
+// TestNamesWithHosts: an agent on another host is named with it.
+func TestNamesWithHosts(t *testing.T) {
+	m := message{Event: waits, Run: run, Kind: string(inbox.Question), Agent: "orch-2", Host: "box"}
+	if got := m.text(); !strings.HasPrefix(got, "orch-2 @box has a question") {
+		t.Errorf("it says %q", got)
+	}
+}

@@ -65,6 +65,7 @@ type message struct {
 	Title   string    `json:"title"`
 	Kind    string    `json:"kind,omitempty"`   // question, acceptance, permission, trust, recovery
 	Agent   string    `json:"agent,omitempty"`  // who waits
+	Host    string    `json:"host,omitempty"`   // that the agent lives on, if it is not the one of the run
 	Status  string    `json:"status,omitempty"` // of a run that ended
 }
 
@@ -82,7 +83,11 @@ func (m message) text() string {
 	if what == "" {
 		what = "%s waits for you"
 	}
-	return fmt.Sprintf(what+" (run %s)", m.Agent, run)
+	who := m.Agent
+	if m.Host != "" {
+		who += " @" + m.Host
+	}
+	return fmt.Sprintf(what+" (run %s)", who, run)
 }
 
 // request makes the POST of a message.

@@ -208,7 +208,7 @@ func (h *house) everything(text string) {
 		h.t.Fatal(err)
 	}
 	for _, body := range []contract.Body{
-		contract.Spawn{Name: text, Mode: text, Prompt: text},
+		contract.Spawn{Name: text, Mode: text, Prompt: text, Host: text},
 		contract.Message{From: "orch-1", To: "human", Kind: text, Text: text},
 		contract.Message{From: text, To: text, Kind: text, Text: text}, contract.Assistant{Text: text},
 		contract.ToolUse{Tool: "Bash", Input: raw, ToolUse: "t"}, contract.ToolResult{ToolUse: "t", Text: text},

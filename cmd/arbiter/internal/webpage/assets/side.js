@@ -17,9 +17,14 @@ let dirty = true;
 export function nameOf(id) {
   if (id === "human") return "You";
   if (id === "supervisor") return "Arbiter's supervisor";
-  const name = status?.agents?.find((a) => a.id === id)?.name || agents.get(id)?.name ||
-    (id === "arbiter" ? "The Arbiter" : id || "An agent");
-  return name.length > 80 ? name.slice(0, 80) + "…" : name;
+  const live = status?.agents?.find((a) => a.id === id), told = agents.get(id);
+  const name = live?.name || told?.name || (id === "arbiter" ? "The Arbiter" : id || "An agent");
+  return onHost(name.length > 80 ? name.slice(0, 80) + "…" : name, live ? live.host : told?.host);
+}
+
+// onHost adds the host that an agent lives on to its name; none: the one of the run.
+export function onHost(name, host) {
+  return host ? `${name} @${host.slice(0, 80)}` : name;
 }
 
 // tint is the color of an agent: a class of the style sheet.
@@ -42,7 +47,7 @@ export function event(e) {
   dirty = true;
   switch (e.event) {
     case "session": for (const a of agents.values()) a.status = "ended"; break;
-    case "spawn": Object.assign(known(e.id), { name: e.name, mode: e.mode, status: "ready", doing: "" }); break;
+    case "spawn": Object.assign(known(e.id), { name: e.name, host: e.host, mode: e.mode, status: "ready", doing: "" }); break;
     case "done": Object.assign(known(e.id), { status: "ended", doing: "" }); break;
     case "context": known(e.id).context_pct = e.pct; break;
     case "turn": {

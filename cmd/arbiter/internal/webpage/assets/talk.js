@@ -2,7 +2,7 @@
 import { h, byId, say } from "./dom.js";
 import { rich, dollars, plural } from "./text.js";
 import { subject, details } from "./tool.js";
-import { nameOf, tint } from "./side.js";
+import { nameOf, onHost, tint } from "./side.js";
 
 // most is how many entries the page keeps.
 const most = 1500;
@@ -177,7 +177,7 @@ function entry(e) {
     case "tool_result": return returned(e);
     case "permission": return permission(e);
     case "permission_request": return note(e, "wait", `${nameOf(e.id)} asks whether it may use ${e.tool}`);
-    case "spawn": return note(e, "", `${e.name} ${e.resumed ? "is back" : "starts"}`, e.mode ? ` as ${e.mode}` : "");
+    case "spawn": return note(e, "", `${onHost(e.name, e.host)} ${e.resumed ? "is back" : "starts"}`, e.mode ? ` as ${e.mode}` : "");
     case "done": return note(e, "", `${nameOf(e.id)} ended: ${e.reason}`);
     case "decision": return note(e, "", `Decision: ${e.decision.toLowerCase().replaceAll("_", " ")}`,
       e.to ? ` (${nameOf(e.to)})` : "", e.reason ? ` – ${e.reason}` : "");
