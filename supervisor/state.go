@@ -56,7 +56,7 @@ type Ending struct {
 	Requests []permission.Request
 }
 
-// HumanState says whether a human is there, what they are asked, and what they have stopped.
+// HumanState holds whether a human is there, what they are asked, and what they have stopped.
 type HumanState struct {
 	Question      question.State
 	HumanPresent  bool // somebody may answer

@@ -113,7 +113,7 @@ func (a *agent) notice(kind, text string) {
 }
 
 // answer serves a control request of the CLI. It only starts things, but for hooks:
-// what they are told is decided in the order of the frames.
+// what they receive is decided in the order of the frames.
 func (r *reader) answer(f controlRequest) {
 	a := r.a
 	switch {

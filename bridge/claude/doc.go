@@ -35,7 +35,7 @@
 // # What was done
 //
 // The reader keeps the books of a turn's tool calls (toolcalls.go) and of the session's
-// list of tasks (tasks.go). The former are told with the turn, also with one that is
+// list of tasks (tasks.go). The former are reported with the turn, also with one that is
 // lost; the latter is reported whenever it has changed, and read from the CLI's files
 // before a session is gone on with.
 //

@@ -39,7 +39,7 @@ func procOf(k *unix.KinfoProc) proc {
 }
 
 // environ is what pid was started with, NUL after each entry. It is nil if that is
-// not to be had: the system hides the environments of its own programs.
+// not available: the system hides the environments of its own programs.
 func environ(pid int) []byte {
 	args, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {

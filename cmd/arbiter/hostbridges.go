@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// The bridges of other hosts: how they are opened, what is told of their end, how they are ended.
+// The bridges of other hosts: how they are opened, what is reported about their end, how they are ended.
 
 // hostBridges are the bridges of other hosts, by their names. The zero value has none.
 type hostBridges struct {
@@ -121,7 +121,7 @@ func (b *hostBridges) closeAll() {
 	b.mu.Lock()
 	var all sync.WaitGroup
 	for _, h := range b.present {
-		all.Go(func() { _ = h.client.Close() }) // how it ended is told by watchHost
+		all.Go(func() { _ = h.client.Close() }) // watchHost reports how it ended
 	}
 	b.mu.Unlock()
 	all.Wait()
@@ -135,7 +135,7 @@ func (r *runtimeRun) openOn(ctx context.Context, host string) (runloop.Opened, *
 	return r.openHost(ctx, host)
 }
 
-// dropOn ends the bridge of a host. Its end is told by who watches it.
+// dropOn ends the bridge of a host. What watches it reports its end.
 func (r *runtimeRun) dropOn(host string) {
 	if host == lifecycle.Here {
 		_ = r.bridge().Close()

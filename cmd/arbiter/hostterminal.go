@@ -68,7 +68,7 @@ func (h *host) runEditor(args ...string) error {
 	return nil
 }
 
-// Editors by how they are told a line. Others open the file at its beginning.
+// Editors by how they take a line number. Others open the file at its beginning.
 var (
 	plusLine = []string{"vi", "vim", "nvim", "view", "vimx", "nano", "pico", "micro", "emacs", "emacsclient", "kak", "joe",
 		"jed", "mcedit", "ne", "mg", "zile", "gedit", "kwrite"}
@@ -95,8 +95,8 @@ func editorPlace(editor, file string, line int) []string {
 // screen's own Ctrl+C is a key, and no signal.
 const underWay = 250 * time.Millisecond
 
-// withTerminal has Ctrl+C be another's until back is called, who is told by heed. Until then it
-// watches the terminal: whoever has it, and may never look at it, is ended when it is gone.
+// withTerminal passes Ctrl+C to heed until back is called. Until then it
+// watches the terminal: the program that has it, and may never look at it, is ended when it is gone.
 func (h *host) withTerminal(heed func()) (back func()) {
 	h.onInterrupt.Store(&heed)
 	h.awayUntil.Store(math.MaxInt64)
@@ -110,11 +110,11 @@ func (h *host) withTerminal(heed func()) (back func()) {
 	}
 }
 
-// watchEvery is how often the terminal is looked at while it is lent. No signal tells of its
+// watchEvery is how often the terminal is looked at while it is lent. No signal reports its
 // end where we lead no session, or were started to ignore SIGHUP.
 const watchEvery = time.Second
 
-// watchTerminal ends whoever has the terminal when it is gone, for it does not come back.
+// watchTerminal ends the program that has the terminal when it is gone, for it does not come back.
 func (h *host) watchTerminal(stop <-chan struct{}) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

@@ -19,7 +19,7 @@ const inspectDeadline = 20 * time.Second
 type claudeFindings struct {
 	bridge.ClaudeInfo
 	Login   claude.Login
-	Problem string // why there is none to be had
+	Problem string // why there is none
 	Missing bool   // because there is none
 }
 

@@ -62,7 +62,7 @@ type runtimeRun struct {
 	reporter  *crashlog.Reporter
 	mask      func(string) string // masks secrets
 	loop      *runloop.Loop
-	hooks     *hooksocket.Server // nil where there is no socket to be had
+	hooks     *hooksocket.Server // nil where there is no socket
 	cache     *decider.DirStore  // of decisions; nil where none are remembered
 	api       *modelapi.Client   // of the decider's provider; nil unless it is asked over HTTP
 	decides   decider.Decider
@@ -77,7 +77,7 @@ type runtimeRun struct {
 	clients       subscribers
 	terminals     terminals
 	tokens        hooksocket.Tokens
-	controls      *control.Server // nil where there is no socket to be had
+	controls      *control.Server // nil where there is no socket
 	controlSocket *socket.Listener
 	refs          atomic.Uint64 // of commands that came by the socket
 	warned        atomic.Bool   // of an agent that tried to

@@ -90,7 +90,7 @@ func (e terminalTap) Event(ev bridge.Event) {
 	}
 }
 
-// opened notes what is written to, and tells of a size that changed meanwhile.
+// opened notes what is written to, and reports a size that changed meanwhile.
 func (h *claim) opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
 	h.mu.Lock()
 	h.ref, h.client = p.AgentRef, c

@@ -123,7 +123,7 @@ func TestWritersAtOnce(t *testing.T) {
 func TestUnreadableFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	for want, text := range map[string]string{
-		"no JSON object": "{", "not of version 1": `{"v":2}`,
+		"no JSON object": "{", "not have version 1": `{"v":2}`,
 		"is for the workspace": `{"v":1,"cwd":"/x","lessons":[],"outcomes":[]}`,
 		"unknown field":        `{"v":1,"more":1}`, "after top-level value": `{"v":1} {}`,
 		"over 2048 KiB": strings.Repeat(" ", maxBytes+1),

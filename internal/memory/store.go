@@ -177,18 +177,15 @@ func (s *Store) read() (document, error) {
 	corrupt := func(format string, args ...any) (document, error) {
 		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
 	}
-	b, err := s.dir.Read(s.name+".json", maxBytes)
+	var d document
+	found, problem, err := s.dir.ReadJSON(s.name+".json", maxBytes, version, &d)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fresh, nil
-	case errors.Is(err, statedir.ErrTooLarge):
-		return corrupt("it is over %d KiB", maxBytes>>10)
 	case err != nil:
 		return document{}, err
-	}
-	var d document
-	if err := statedir.Decode(b, version, &d); err != nil {
-		return corrupt("%v", err)
+	case !found:
+		return fresh, nil
+	case problem != "":
+		return corrupt("%s", problem)
 	}
 	if d.CWD != fresh.CWD {
 		return corrupt("it is for the workspace %q, not for %q", d.CWD, fresh.CWD)

@@ -101,7 +101,7 @@ func (s *Sum) Take(at time.Time, line []byte) error {
 // noise is what a turn and its models may differ by, which are rounded one by one.
 const noise = 1e-4
 
-// turn charges a turn that ended, by models if those are told.
+// turn charges a turn that ended, by models if those are reported.
 func (s *Sum) turn(at time.Time, agent string, b contract.Turn) {
 	rest, turns := b.CostUSD, 1
 	for _, m := range b.Models {

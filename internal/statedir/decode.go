@@ -6,7 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 )
+
+// ReadJSON reads a file of at most limit bytes that [Decode] decodes. found is false if there is no such file. problem
+// says in a clause why its content cannot be used; an error means that it could not be read.
+func (d *Dir) ReadJSON(name string, limit int64, version int, into any) (found bool, problem string, err error) {
+	b, err := d.Read(name, limit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, "", nil
+	case errors.Is(err, ErrTooLarge):
+		return true, fmt.Sprintf("it is over %d KiB", limit>>10), nil
+	case err != nil:
+		return true, "", err
+	}
+	if err := Decode(b, version, into); err != nil {
+		return true, err.Error(), nil
+	}
+	return true, "", nil
+}
 
 // Decode decodes the JSON object of a file whose member "v" is its version. An error says in a clause what is wrong:
 // another version, an unknown member, or something behind the object.

@@ -53,7 +53,7 @@ const (
 )
 
 // Mouse presses or releases a button at a cell, counted from 0. It reports whether the
-// program is told: only if it asked for the mouse, in the way of SGR.
+// program gets it: only if it asked for the mouse, in the way of SGR.
 func (t *Terminal) Mouse(x, y int, b Button, down bool) bool {
 	s := t.Screen()
 	if !s.Mouse() || !s.Modes[ModeMouseSGR] {

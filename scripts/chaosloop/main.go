@@ -69,7 +69,7 @@ func main() {
 			"too (0: in none)")
 	flag.IntVar(&o.clients, "clients", 4, "in one of so many lives clients connect, follow, hang and die (0: in none)")
 	flag.IntVar(&o.hosts, "hosts", 0, "in one of so many rounds Orchestrators live on another host (0: in none)")
-	flag.BoolVar(&o.verbose, "v", false, "tell of every life")
+	flag.BoolVar(&o.verbose, "v", false, "report every process of the run")
 	flag.Parse()
 	switch {
 	case flag.NArg() > 0:

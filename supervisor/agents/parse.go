@@ -151,7 +151,7 @@ func (r *reader) front(front string) ([]yamldoc.Field, bool) {
 	return list, true
 }
 
-// depth is how deep collections nest, at most, but for those that are told by their
+// depth is how deep collections nest, at most, but for those that are limited by their
 // indentation. Quotes and comments count, too, because nothing has been read yet.
 func depth(src string) int {
 	most, open, run := 0, 0, 0

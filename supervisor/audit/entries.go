@@ -238,7 +238,7 @@ func entriesOfEvent(e contract.Event) (d entries) {
 	return d
 }
 
-// audited are the names of the events that entriesOfEvent tells of.
+// audited are the names of the events that entriesOfEvent covers.
 var audited = func() map[string]bool {
 	names := map[string]bool{}
 	for _, body := range contract.Events() {

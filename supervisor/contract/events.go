@@ -21,7 +21,7 @@ const (
 // before it is the brief's own text.
 const BriefCompany = "\n\n## You are not alone"
 
-// Event is one thing that scripts, screens and the log are told. ID says whom it
+// Event is one thing that scripts, screens and the log receive. ID says whom it
 // is about: `arbiter`, `orch-1`, `human`, `supervisor`.
 type Event struct {
 	ID   string

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Context is what a step charges agents with, and tells of their limits. It is made for one use within a step, which
+// Context is what a step charges agents with, and reports their limits. It is made for one use within a step, which
 // owns all that it points to.
 type Context struct {
 	Account
@@ -49,7 +49,7 @@ func (c *Context) Spends(id string, b bridge.Spent) {
 }
 
 // TellLevels tells when an agent, or all together, have spent so much of a limit that it matters. The Arbiter reads of
-// it with its next message: it is told before an agent stops, and summons nobody it cannot pay.
+// it with its next message: it is notified before an agent stops, and summons none that it cannot pay.
 func (c *Context) TellLevels(id string) {
 	a := c.Roster.Edit(id)
 	limit := c.ofAgent(a)

@@ -160,7 +160,7 @@ func around(s string, at, most int) string {
 	return s
 }
 
-// What lines tell of, in the words they tell it with: errors above files above steps.
+// What lines report, in their words: errors above files above steps.
 var (
 	errorWords = []string{"error", "fail", "panic", "fatal", "exception", "denied", "not found", "cannot ", "timed out",
 		"refused"}

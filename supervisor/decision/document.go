@@ -16,7 +16,7 @@ const (
 	contextRunes           = 2000
 	checkOutputRunes       = 300
 	briefItems, briefRunes = 8, 160 // of each list in a history
-	openAgents             = 8      // agents whose open points are told, the last to hand over
+	openAgents             = 8      // agents whose open points are listed, the last to hand over
 )
 
 // Document is what an execution handed over, with what the supervisor found when it ran

@@ -65,5 +65,5 @@ func (c *Context) Reverted(f input.Reverted) {
 	}
 }
 
-// maxReturnNotice bounds, in bytes, what an agent is told with its next message.
+// maxReturnNotice bounds, in bytes, what an agent receives with its next message.
 const maxReturnNotice = 16 << 10

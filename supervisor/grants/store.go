@@ -2,9 +2,7 @@ package grants
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/statedir"
@@ -152,18 +150,15 @@ func (s *Store) read() (document, error) {
 	corrupt := func(format string, args ...any) (document, error) {
 		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
 	}
-	b, err := s.dir.Read(s.file(), maxBytes)
+	var d document
+	found, problem, err := s.dir.ReadJSON(s.file(), maxBytes, version, &d)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fresh, nil
-	case errors.Is(err, statedir.ErrTooLarge):
-		return corrupt("it is over %d KiB", maxBytes>>10)
 	case err != nil:
 		return document{}, err
-	}
-	var d document
-	if err := statedir.Decode(b, version, &d); err != nil {
-		return corrupt("%v", err)
+	case !found:
+		return fresh, nil
+	case problem != "":
+		return corrupt("%s", problem)
 	}
 	if d.CWD != asJSON(s.cwd) {
 		return corrupt("it is for the workspace %q, not for %q", d.CWD, s.cwd)

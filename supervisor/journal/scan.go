@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// place is a point between two inputs: behind the one that link tells of.
+// place is a point between two inputs: behind the one that link names.
 type place struct {
 	link
 	seg int // index among the segments found

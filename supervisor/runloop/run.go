@@ -82,7 +82,7 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 			l.rules.set(l.rulesOf(&state.Options))
 		}
 		var told []supervisor.Told
-		if input.Recorded(in.Body) { // pieces of text are told as they come, and not kept
+		if input.Recorded(in.Body) { // pieces of text are sent as they come, and not kept
 			told = l.teller(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, &state)
 		}
 		l.publish(&state)

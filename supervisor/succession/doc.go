@@ -1,6 +1,6 @@
 // Package succession follows how full the contexts of agents are, and gives the Arbiter a successor.
 //
-// [Measured] and [Compacted] take what the bridge tells of a context. [Interrupt] stops a turn that goes on although
+// [Measured] and [Compacted] take what the bridge reports of a context. [Interrupt] stops a turn that goes on although
 // its compaction was prevented. [Renew] ends the session of the Arbiter when its document is there: another session
 // follows under the same id, with a brief of what it must know.
 //

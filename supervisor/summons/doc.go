@@ -1,6 +1,6 @@
 // Package summons summons Orchestrators.
 //
-// [Check] says whether the run may have another one, whose work it takes up, and on which host it lives ([Place]).
+// [Check] decides whether the run may have another one, whose work it takes up, and on which host it lives ([Place]).
 // [Summon] makes it and posts its brief. [Forget] drops the records of those that are gone for long.
 //
 // Package supervisor counts the summons against the limits of the task machine, between the check and the summons.

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Status is what the tool `status` tells of.
+// Status is what the tool `status` reports.
 type Status struct {
 	Options      *runconfig.Options
 	Roster       *roster.Roster

@@ -55,7 +55,7 @@ type Player struct {
 	since  time.Time
 	next   time.Time // of the event that comes next
 	last   time.Time // of the event that was reported last
-	target time.Time // events before it are told at once
+	target time.Time // events before it are shown at once
 	rewind bool      // the target lies before what was reported
 }
 

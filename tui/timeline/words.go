@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// toldMoments is how many moments of an agent are told in words.
+// toldMoments is how many moments of an agent are put into words.
 const toldMoments = 20
 
 // Words tells the timeline in words: of each agent how long it worked, what it did and has cost, and the

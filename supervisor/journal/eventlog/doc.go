@@ -13,7 +13,7 @@
 // `line` is an event as `arbiter --json` prints it (contract.EncodeLine, without the line
 // feed). Its `seq` counts the events of the file since the last `session` event, which
 // begins at 1: each process that plays a run counts its own. `record` is what no frontend
-// is told, see below. `n` counts lines from 1. `input` is the number of the input of the
+// receives, see below. `n` counts lines from 1. `input` is the number of the input of the
 // journal that the line follows from; 0: from none, the loop wrote it without an input. `at` is
 // when that input happened, or when the loop said it, as Unix time in nanoseconds.
 //

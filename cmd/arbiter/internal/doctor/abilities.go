@@ -40,7 +40,7 @@ const (
 	canQuery          = "queries"
 )
 
-// abilities in the order in which they are told.
+// abilities in the order in which they are reported.
 var abilities = []ability{
 	{canStart, "a session speaks stream-json, and answers initialize", "no agent can be started", Fail},
 	{canDeliver, "it proves that a message was taken up", "messages would be lost, or come twice", Fail},

@@ -32,7 +32,7 @@ const (
 	AreaLeftovers   = "leftovers"
 )
 
-// areas are told in this order; what looks at each, given what was gathered. (Abilities
+// areas are reported in this order; what looks at each, given what was gathered. (Abilities
 // are found out by a trial.)
 var areas = []struct {
 	name  string
