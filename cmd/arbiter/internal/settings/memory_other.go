@@ -1,5 +1,5 @@
 //go:build !linux && !darwin
 
-package main
+package settings
 
 func machineMemory() int64 { return 0 }
