@@ -113,7 +113,7 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = ownGroup()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
