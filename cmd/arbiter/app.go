@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -128,7 +129,7 @@ func (e env) commands() []*cli.Command {
 	tells := env{e.WithSafeOutput()}
 	list := slices.Concat(tells.sessionCommands(), runwork.Commands(tells.Env), e.liveCommands(), []*cli.Command{
 		workspacecmd.AgentsCommand(tells.Env), workspacecmd.TrustCommand(tells.Env), workspacecmd.GrantsCommand(tells.Env),
-		workspacecmd.MemoryCommand(tells.Env), tells.hostsCommand(),
+		workspacecmd.MemoryCommand(tells.Env), hostlink.HostsCommand(tells.Env),
 		tells.decideCommand(), e.doctorCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",

@@ -21,6 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -377,7 +378,7 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 	defer side.close()
 	cmd := exec.Command("arbiter", "bridge")
 	cmd.Env, cmd.Dir = side.stage.env, c.Options.CWD
-	if side.client, err = bridge.StartProcess(b.Context(), cmd, noHandler{}, log, nil); err != nil {
+	if side.client, err = bridge.StartProcess(b.Context(), cmd, hostlink.NoHandler{}, log, nil); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := side.client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,

@@ -17,12 +17,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
 // turnsOf is a handler that waits for the end of a turn.
 type turnsOf struct {
-	noHandler
+	hostlink.NoHandler
 	turns chan bridge.Turn
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -74,7 +75,7 @@ func (e env) decide(c *cli.Context) error {
 	case explains && c.IsSet("input"):
 		return command.Usagef("decide: --explain and --input exclude each other: use one of them")
 	case explains:
-		return e.explain(c)
+		return explaining.Explain(e.Env, c)
 	case c.IsSet("input"):
 		return e.decideOn(c)
 	}
@@ -111,7 +112,7 @@ func (e env) decideOn(c *cli.Context) error {
 	case c.Bool("json"):
 		return json.NewEncoder(e.Stdout).Encode(d)
 	}
-	printDecision(e.Stdout, d, false)
+	explaining.PrintDecision(e.Stdout, d, false)
 	return nil
 }
 

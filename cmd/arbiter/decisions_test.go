@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
@@ -181,7 +181,7 @@ func TestExplainListsDecisions(t *testing.T) {
 		t.Errorf("the latest run:\n%s", latest)
 	}
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", r.id, "--explain", "--json")
-	var all []explanation
+	var all []explaining.Explanation
 	if err := json.Unmarshal([]byte(raw), &all); err != nil || len(all) != 4 {
 		t.Fatalf("%d decisions, %v:\n%s", len(all), err, raw)
 	}
@@ -223,7 +223,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 		t.Errorf("a prompt that nobody read:\n%s", out)
 	}
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
-	var x explanation
+	var x explaining.Explanation
 	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered != nil ||
 		!strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
 		t.Errorf("%v: %s", err, raw)

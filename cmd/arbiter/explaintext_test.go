@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
@@ -17,7 +18,7 @@ func TestExplainedCostOfARehearsal(t *testing.T) {
 		d.Decision = decider.Decision{Decision: decider.Complete, Source: decider.ByModel,
 			Usage: decider.Usage{CostUSD: 0.25}}
 		var text bytes.Buffer
-		writeExplanation(&text, explainDecision("run", rehearsal, d, nil))
+		explaining.WriteExplanation(&text, explaining.ExplainDecision("run", rehearsal, d, nil))
 		if !strings.Contains(text.String(), "$0.2500") || strings.Contains(text.String(), " simulated") != rehearsal {
 			t.Errorf("rehearsal %v:\n%s", rehearsal, text.String())
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -154,12 +155,12 @@ func (r *runtimeRun) openHost(ctx context.Context, name string) (runloop.Opened,
 	if old := r.hosts.of(name); old != nil {
 		_ = old.client.Close()
 	}
-	o := hostOpening{
+	o := hostlink.Opening{
 		Host: host, Run: r.choices.Options.Run, Version: command.Version(), Lease: r.choices.Options.Lease,
 		Debug: r.choices.Debug, Handler: terminalTap{r.loop.Handler(name), &r.terminals}, Log: r.log,
 	}
 	h := &hostBridge{host: host, works: map[string]bridge.WorkResult{}}
-	client, init, err := o.open(ctx, func(c *bridge.Client) {
+	client, init, err := o.Open(ctx, func(c *bridge.Client) {
 		r.hosts.set(name, &hostBridge{host: host, client: c})
 	})
 	if err == nil && init.Remote == nil {
@@ -170,7 +171,7 @@ func (r *runtimeRun) openHost(ctx context.Context, name string) (runloop.Opened,
 			_ = started.client.Close()
 		}
 		failed := &input.BridgeFailed{Category: bridge.CatCrash, Message: err.Error()}
-		var f *hostFailure
+		var f *hostlink.Failure
 		if errors.As(err, &f) {
 			failed.Category = f.Category
 		}
@@ -197,7 +198,7 @@ func (r *runtimeRun) watchHost(name string, h *hostBridge) {
 	until, fenced := h.client.Stopped()
 	if !fenced {
 		var err error
-		if fenced, err = endHost(context.Background(), h.host, r.choices.Options.Run); err != nil {
+		if fenced, err = hostlink.End(context.Background(), h.host, r.choices.Options.Run); err != nil {
 			r.log.Warn("ending what runs on a host failed", "host", name, "err", err)
 		}
 	}

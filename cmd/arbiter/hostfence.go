@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -26,7 +27,7 @@ func (r *runtimeRun) fenceHosts(ctx context.Context) (fenced []string) {
 			continue
 		}
 		all.Go(func() {
-			ended, err := endHost(ctx, host, r.choices.Options.Run)
+			ended, err := hostlink.End(ctx, host, r.choices.Options.Run)
 			if err != nil {
 				r.log.Warn("ending what runs on a host failed", "host", name, "err", err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/internal/report"
@@ -136,7 +137,7 @@ func (h *host) Explain(ctx context.Context, run string, number int) (string, err
 	for _, r := range slices.Backward(list) {
 		if number == 0 || r.Number == number && !r.Unused {
 			var text bytes.Buffer
-			writeExplanation(&text, explainDecision(run, info.Rehearsal, r, nil))
+			explaining.WriteExplanation(&text, explaining.ExplainDecision(run, info.Rehearsal, r, nil))
 			return text.String(), nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -40,9 +41,10 @@ func TestCostOfAHop(t *testing.T) {
 		{Name: "ssh", Command: ssh.Command},
 	} {
 		run := uuid.NewString()
-		o := hostOpening{Host: h, Run: run, Version: command.Version(), Lease: time.Minute, Handler: noHandler{}}
+		o := hostlink.Opening{Host: h, Run: run, Version: command.Version(), Lease: time.Minute,
+			Handler: hostlink.NoHandler{}}
 		began := time.Now()
-		client, _, err := o.open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
+		client, _, err := o.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 )
 
 // TestHostsOfAWorkspace: a workspace names no hosts, trusted or not: they are commands that run outside of any sandbox.
@@ -89,7 +91,7 @@ func TestHostsCommand(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", line, out)
 		}
 	}
-	var report hostsReport
+	var report hostlink.HostsReport
 	out, _ = s.output(0, "hosts", "--json")
 	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Hosts) != 3 || report.File != file ||
 		report.Hosts[1].Pools[0] != "all" || report.Hosts[2].Name != "here" {

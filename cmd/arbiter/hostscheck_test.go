@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 )
 
@@ -33,10 +34,10 @@ func equip(t *testing.T, bin, claude string) {
 }
 
 // checked runs `hosts check` and returns what it found by name.
-func (s *script) checked(want int, args ...string) (hostReport, map[string]doctor.Finding) {
+func (s *script) checked(want int, args ...string) (hostlink.Report, map[string]doctor.Finding) {
 	s.t.Helper()
 	out, _ := s.output(want, append([]string{"hosts", "check", "--json"}, args...)...)
-	var r hostReport
+	var r hostlink.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		s.t.Fatalf("%v\n%s", err, out)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -30,8 +31,8 @@ func TestWorkOnAHost(t *testing.T) {
 	host := hosts.Host{Name: "box", Command: ssh.Command}
 	open := func() (*bridge.Client, *bridge.RemoteInfo) {
 		t.Helper()
-		client, init, err := hostOpening{Host: host, Run: gittest.Run, Version: command.Version(), Lease: time.Minute,
-			Handler: noHandler{}}.open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
+		client, init, err := hostlink.Opening{Host: host, Run: gittest.Run, Version: command.Version(), Lease: time.Minute,
+			Handler: hostlink.NoHandler{}}.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
 		if err != nil {
 			t.Fatal(err)
 		}

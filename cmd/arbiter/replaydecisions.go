@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -84,7 +85,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := e.decisionsOf(c.Context, store, info.Run)
+	list, err := explaining.DecisionsOf(e.Env, c.Context, store, info.Run)
 	store.Close()
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
@@ -205,7 +206,7 @@ func TestMomentsAreExplained(t *testing.T) {
 	out, _ := s.output(int(contract.ExitComplete), "decide", "--at", "last", "--json")
 	var points []string
 	for line := range bytes.Lines([]byte(out)) {
-		var x explanation
+		var x explaining.Explanation
 		if err := json.Unmarshal(line, &x); err != nil {
 			t.Fatal(err)
 		}

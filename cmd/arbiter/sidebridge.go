@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
@@ -58,7 +58,7 @@ func openSideBridge(ctx context.Context, c *settings.Choices, log *slog.Logger) 
 	}
 	start := bridgeStart{
 		run: a.mark, cwd: c.Options.CWD, claude: c.Claude, debug: c.Debug, pidns: c.PIDNS,
-		stage: a.stage, handler: noHandler{}, log: log,
+		stage: a.stage, handler: hostlink.NoHandler{}, log: log,
 	}
 	_, _, failed := start.open(ctx, func(client *bridge.Client) { a.client = client })
 	if failed != nil {
@@ -99,21 +99,4 @@ func (a *sideBridge) close() {
 	for _, dir := range a.dirs {
 		_ = os.RemoveAll(dir)
 	}
-}
-
-// noHandler serves a bridge without agents.
-type noHandler struct{}
-
-func (noHandler) Event(bridge.Event) {}
-
-func (noHandler) ToolCall(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error) {
-	return bridge.ToolCallResult{}, errors.New("no agent is known here")
-}
-
-func (noHandler) Permission(context.Context, bridge.PermissionParams) (bridge.PermissionResult, error) {
-	return bridge.PermissionResult{}, errors.New("no agent is known here")
-}
-
-func (noHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
-	return bridge.JudgeResult{}, errors.New("no agent is known here")
 }

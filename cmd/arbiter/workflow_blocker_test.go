@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -121,7 +122,7 @@ func (s *script) blockerExplained() {
 	var x struct {
 		Input    decision.EvaluateProgressInput
 		Decision decider.Decision
-		Rendered *rendered
+		Rendered *explaining.Rendered
 	}
 	if err := json.Unmarshal([]byte(out), &x); err != nil {
 		s.t.Fatalf("%v: %s", err, out)

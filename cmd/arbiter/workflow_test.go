@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -133,7 +134,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 	read := func(number string, in any) {
 		t.Helper()
 		out, _ := s.output(0, "decide", "--explain", s.run(), "--number", number, "--json")
-		var x explanation
+		var x explaining.Explanation
 		if err := json.Unmarshal([]byte(out), &x); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

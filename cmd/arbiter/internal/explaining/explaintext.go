@@ -1,4 +1,4 @@
-package main
+package explaining
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 
 func (e env) listDecisions(c *cli.Context, info journal.Info, list []decisionlog.Decision) error {
 	if c.Bool("json") {
-		all := []explanation{}
+		all := []Explanation{}
 		for _, r := range list {
 			all = append(all, outlineOf(info.Run, info.Rehearsal, r)) // --number shows the rest
 		}
@@ -55,17 +55,17 @@ func summonedText(modes []string) string {
 	return sanitize.Line(strings.Join(list, " "), 40)
 }
 
-func (e env) printExplanation(c *cli.Context, x explanation) error {
+func (e env) printExplanation(c *cli.Context, x Explanation) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(x)
 	}
-	writeExplanation(e.Stdout, x)
+	WriteExplanation(e.Stdout, x)
 	fmt.Fprintln(e.Stdout)
 	return nil
 }
 
-// writeExplanation writes it in lines of prose, and what the decision was made from, whole.
-func writeExplanation(w io.Writer, x explanation) {
+// WriteExplanation writes it in lines of prose, and what the decision was made from, whole.
+func WriteExplanation(w io.Writer, x Explanation) {
 	if x.Number > 0 {
 		word(w, "decision", "%d (%s), record %d, %s", x.Number, x.Point, x.Record,
 			x.Time.Local().Format(time.DateTime))
@@ -82,20 +82,20 @@ func writeExplanation(w io.Writer, x explanation) {
 		word(w, "deferred", "the Arbiter rules on it in its own turn")
 	}
 	if x.Decision != nil {
-		printDecision(w, *x.Decision, x.Rehearsal)
+		PrintDecision(w, *x.Decision, x.Rehearsal)
 	}
 	if len(x.Summoned) > 0 {
 		word(w, "summoned", "%s, by its tool", summonedText(x.Summoned))
 	}
 	if x.Rules != nil {
 		fmt.Fprintln(w, "what the rules would decide:")
-		printDecision(w, *x.Rules, x.Rehearsal)
+		PrintDecision(w, *x.Rules, x.Rehearsal)
 	}
 	printExplained(w, x)
 }
 
-// printDecision prints a decision in lines of prose. The cost of one of a rehearsal is marked.
-func printDecision(w io.Writer, d decider.Decision, rehearsal bool) {
+// PrintDecision prints a decision in lines of prose. The cost of one of a rehearsal is marked.
+func PrintDecision(w io.Writer, d decider.Decision, rehearsal bool) {
 	by := string(d.Source)
 	if d.Model != "" {
 		by += " " + d.Model
@@ -127,7 +127,7 @@ func word(w io.Writer, name, format string, args ...any) {
 }
 
 // printExplained prints what a decision was made from, whole.
-func printExplained(w io.Writer, x explanation) {
+func printExplained(w io.Writer, x Explanation) {
 	block := func(title, text string) {
 		if text != "" {
 			fmt.Fprintf(w, "\n%s:\n%s\n", title, sanitize.Text(sanitize.Redact(text)))

@@ -1,4 +1,4 @@
-package main
+package explaining
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
-// explanation is what `decide --explain --json` prints of a decision, or of a moment.
-type explanation struct {
+// Explanation is what `decide --explain --json` prints of a decision, or of a moment.
+type Explanation struct {
 	Run       string            `json:"run"`
 	Rehearsal bool              `json:"rehearsal,omitempty"` // nobody pays what it cost: a scripted model plays
 	Record    uint64            `json:"record"`              // of the journal; of a moment, the last one folded
@@ -39,20 +39,21 @@ type explanation struct {
 	Input     json.RawMessage   `json:"input,omitempty"`
 	// Rendered is the prompt that the templates found now make of the input: of a moment,
 	// and of a decision that no prompt was read for. The Arbiter's session reads messages.
-	Rendered *rendered `json:"rendered,omitempty"`
+	Rendered *Rendered `json:"rendered,omitempty"`
 	// Rules is what the deterministic rules decide on it; of a moment only.
 	Rules *decider.Decision `json:"rules,omitempty"`
 }
 
-// rendered is a prompt.
-type rendered struct {
+// Rendered is a prompt.
+type Rendered struct {
 	System string `json:"system"`
 	Prompt string `json:"prompt"`
 	// Problem says why there is none.
 	Problem string `json:"problem,omitempty"`
 }
 
-func (e env) explain(c *cli.Context) error {
+func Explain(io command.Env, c *cli.Context) error {
+	e := env{io}
 	if c.NArg() > 1 {
 		return command.Usagef("decide --explain: give one RUN, not %d", c.NArg())
 	}
@@ -74,7 +75,7 @@ func (e env) explain(c *cli.Context) error {
 	if c.IsSet("at") {
 		return e.explainMoment(c, store, info.Run)
 	}
-	list, err := e.decisionsOf(c.Context, store, info.Run)
+	list, err := DecisionsOf(e.Env, c.Context, store, info.Run)
 	if err != nil {
 		return err
 	}
@@ -85,10 +86,10 @@ func (e env) explain(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var found []explanation
+	var found []Explanation
 	for _, r := range list {
 		if r.Number == c.Int("number") && (!r.Unused || !c.Bool("json")) {
-			found = append(found, explainDecision(info.Run, info.Rehearsal, r, set))
+			found = append(found, ExplainDecision(info.Run, info.Rehearsal, r, set))
 		}
 	}
 	if len(found) == 0 {
@@ -107,8 +108,8 @@ func (e env) explain(c *cli.Context) error {
 	return nil
 }
 
-// decisionsOf lists the decisions of a run.
-func (e env) decisionsOf(ctx context.Context, store *runstore.Runs, run string) ([]decisionlog.Decision, error) {
+// DecisionsOf lists the decisions of a run.
+func DecisionsOf(e command.Env, ctx context.Context, store *runstore.Runs, run string) ([]decisionlog.Decision, error) {
 	log, err := store.OpenEventLog(run)
 	if err != nil {
 		return nil, err
@@ -162,8 +163,8 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 }
 
 // outlineOf is a decision without what it was made from.
-func outlineOf(run string, rehearsal bool, r decisionlog.Decision) explanation {
-	x := explanation{
+func outlineOf(run string, rehearsal bool, r decisionlog.Decision) Explanation {
+	x := Explanation{
 		Run: run, Rehearsal: rehearsal, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point,
 		About: r.About, Source: r.By(), Failed: r.Failed, Summoned: r.Summoned,
 	}
@@ -175,8 +176,8 @@ func outlineOf(run string, rehearsal bool, r decisionlog.Decision) explanation {
 	return x
 }
 
-// explainDecision is a decision with what it was made from. Without templates, a prompt that nobody read is left out.
-func explainDecision(run string, rehearsal bool, r decisionlog.Decision, set *prompts.Set) explanation {
+// ExplainDecision is a decision with what it was made from. Without templates, a prompt that nobody read is left out.
+func ExplainDecision(run string, rehearsal bool, r decisionlog.Decision, set *prompts.Set) Explanation {
 	x := outlineOf(run, rehearsal, r)
 	x.Input = r.Input
 	if x.Decision != nil {
@@ -187,7 +188,7 @@ func explainDecision(run string, rehearsal bool, r decisionlog.Decision, set *pr
 	}
 	q, err := decisionlog.QuestionOf(r.Point, r.Input)
 	if err != nil {
-		x.Rendered = &rendered{Problem: err.Error()}
+		x.Rendered = &Rendered{Problem: err.Error()}
 		return x
 	}
 	x.Rendered = renderTemplates(q, set)
@@ -195,9 +196,9 @@ func explainDecision(run string, rehearsal bool, r decisionlog.Decision, set *pr
 }
 
 // renderTemplates makes the prompt of a question.
-func renderTemplates(q decisionlog.Question, set *prompts.Set) *rendered {
+func renderTemplates(q decisionlog.Question, set *prompts.Set) *Rendered {
 	system, prompt, err := q.Prompt(set)
-	r := &rendered{System: system, Prompt: prompt}
+	r := &Rendered{System: system, Prompt: prompt}
 	if err != nil {
 		r.Problem = err.Error()
 	}
@@ -256,7 +257,7 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 		questions = append(questions, decisionlog.Question{Evaluate: &in})
 	}
 	for _, q := range questions {
-		x := explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: renderTemplates(q, set)}
+		x := Explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: renderTemplates(q, set)}
 		if x.Input, err = json.Marshal(q.Input()); err != nil {
 			return err // our own types
 		}
@@ -271,3 +272,6 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	}
 	return nil
 }
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }

@@ -1,4 +1,4 @@
-package main
+package hostlink
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 )
 
-// hostOpening is what the bridge of a host is opened with.
-type hostOpening struct {
+// Opening is what the bridge of a host is opened with.
+type Opening struct {
 	Host    hosts.Host
 	Run     string
 	Version string // arbiter's own, which the host must have, too
@@ -30,17 +30,17 @@ type hostOpening struct {
 	started func(*os.Process) // may be nil
 }
 
-// hostFailure is why a host could not be opened.
-type hostFailure struct {
+// Failure is why a host could not be opened.
+type Failure struct {
 	Category bridge.Category // bridge.CatHost and those of the CLI: trying again changes nothing
 	Message  string
 }
 
-func (f *hostFailure) Error() string { return f.Message }
+func (f *Failure) Error() string { return f.Message }
 
-// open starts the host's command with a bridge, and waits for its first answer. keep gets the client as soon as there
+// Open starts the host's command with a bridge, and waits for its first answer. keep gets the client as soon as there
 // is one; who keeps it closes it, also after a failure and when ctx ends. The error is a [*hostFailure].
-func (o hostOpening) open(
+func (o Opening) Open(
 	ctx context.Context, keep func(*bridge.Client),
 ) (*bridge.Client, bridge.InitializeResult, error) {
 	var none bridge.InitializeResult
@@ -50,7 +50,7 @@ func (o hostOpening) open(
 	}
 	argv, err := o.Host.Argv(words...)
 	if err != nil {
-		return nil, none, &hostFailure{bridge.CatHost, err.Error()}
+		return nil, none, &Failure{bridge.CatHost, err.Error()}
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = o.env()
@@ -95,7 +95,7 @@ func commandEnded(ctx context.Context, client *bridge.Client, err error) error {
 // env is the environment of the host's command. It bears the run's mark, so that a later life of the run finds it, but
 // not the mark of the host's bridge: where a host is this machine, as a login node of Slurm can be, the host would end
 // its own link while it fences an earlier bridge. No host can have a name with a colon.
-func (o hostOpening) env() []string {
+func (o Opening) env() []string {
 	return append(os.Environ(), proctree.Mark{Run: o.Run, Bridge: "link:" + o.Host.Name}.Env()...)
 }
 
@@ -111,8 +111,8 @@ func passedEnv(names []string) map[string]string {
 }
 
 // failed says why a host cannot be had, and what to do.
-func (o hostOpening) failed(err error) *hostFailure {
-	f := &hostFailure{Category: bridge.CatCrash, Message: err.Error()}
+func (o Opening) failed(err error) *Failure {
+	f := &Failure{Category: bridge.CatCrash, Message: err.Error()}
 	known := hosts.Explain(err.Error())
 	var rpc *bridge.RPCError
 	var violation *bridge.ViolationError
@@ -134,20 +134,37 @@ func (o hostOpening) failed(err error) *hostFailure {
 // endHostTimeout bounds the command that ends what was started on a host.
 const endHostTimeout = 30 * time.Second
 
-// endHost runs the host's command that ends everything that was started there for a run. fenced reports that all of it
+// End runs the host's command that ends everything that was started there for a run. fenced reports that all of it
 // has ended; it is false without an error if the host has no such command.
-func endHost(ctx context.Context, h hosts.Host, run string) (fenced bool, err error) {
+func End(ctx context.Context, h hosts.Host, run string) (fenced bool, err error) {
 	if len(h.End) == 0 {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, endHostTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.End[0], h.End[1:]...)
-	cmd.Env = hostOpening{Host: h, Run: run}.env()
+	cmd.Env = Opening{Host: h, Run: run}.env()
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return false, fmt.Errorf("end of host %s: %w: %.300s", h.Name, err, strings.TrimSpace(string(out)))
 	}
 	return true, nil
+}
+
+// NoHandler serves a bridge without agents.
+type NoHandler struct{}
+
+func (NoHandler) Event(bridge.Event) {}
+
+func (NoHandler) ToolCall(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+	return bridge.ToolCallResult{}, errors.New("no agent is known here")
+}
+
+func (NoHandler) Permission(context.Context, bridge.PermissionParams) (bridge.PermissionResult, error) {
+	return bridge.PermissionResult{}, errors.New("no agent is known here")
+}
+
+func (NoHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
+	return bridge.JudgeResult{}, errors.New("no agent is known here")
 }

@@ -1,4 +1,4 @@
-package main
+package hostlink
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 )
 
-// hostReport is what was found out about a host.
-type hostReport struct {
+// Report is what was found out about a host.
+type Report struct {
 	Host        string           `json:"host"`
 	State       doctor.State     `json:"state"` // the worst of all
 	Findings    []doctor.Finding `json:"findings"`
@@ -30,10 +30,10 @@ type hostReport struct {
 // hostArea is that of all findings about a host.
 const hostArea = "host"
 
-// lookAtHost looks at a host: how it is reached, and what is there. It ends with ctx, and reports what has not answered
+// Look looks at a host: how it is reached, and what is there. It ends with ctx, and reports what has not answered
 // by then. Nothing is left there.
-func lookAtHost(ctx context.Context, o hostOpening) hostReport {
-	r := hostReport{Host: o.Host.Name, State: doctor.OK, Findings: []doctor.Finding{}}
+func Look(ctx context.Context, o Opening) Report {
+	r := Report{Host: o.Host.Name, State: doctor.OK, Findings: []doctor.Finding{}}
 	var keys, there, more []doctor.Finding
 	var up bool
 	var all sync.WaitGroup
@@ -59,20 +59,20 @@ func hostFinding(name string, state doctor.State, found, fix string) doctor.Find
 }
 
 // bridgeFindings opens the bridge, and says what it tells.
-func (o hostOpening) bridgeFindings(ctx context.Context, r *hostReport) (list []doctor.Finding, up bool) {
+func (o Opening) bridgeFindings(ctx context.Context, r *Report) (list []doctor.Finding, up bool) {
 	var client *bridge.Client
 	o.started = func(p *os.Process) { // one that does not answer is not waited for
 		context.AfterFunc(ctx, func() { _ = p.Kill() })
 	}
 	begin := time.Now()
-	_, init, err := o.open(ctx, func(c *bridge.Client) { client = c })
+	_, init, err := o.Open(ctx, func(c *bridge.Client) { client = c })
 	if client != nil {
 		defer client.Close()
 	}
 	r.OpenMS = time.Since(begin).Milliseconds()
 	if err != nil {
 		fix := "try it in a terminal: " + strings.Join(o.Host.Command, " ") + " arbiter version"
-		var f *hostFailure
+		var f *Failure
 		if errors.As(err, &f) && f.Category == bridge.CatTimeout {
 			fix += "; --wait gives it more time"
 		}
@@ -109,7 +109,7 @@ func (o hostOpening) bridgeFindings(ctx context.Context, r *hostReport) (list []
 }
 
 // commandFindings runs programs there that are no bridge.
-func (o hostOpening) commandFindings(ctx context.Context) []doctor.Finding {
+func (o Opening) commandFindings(ctx context.Context) []doctor.Finding {
 	var git, login doctor.Finding
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -155,7 +155,7 @@ func (o hostOpening) commandFindings(ctx context.Context) []doctor.Finding {
 const maxSaidThere = 1 << 20
 
 // run runs a command on the host.
-func (o hostOpening) run(ctx context.Context, words ...string) ([]byte, error) {
+func (o Opening) run(ctx context.Context, words ...string) ([]byte, error) {
 	argv, err := o.Host.Argv(words...)
 	if err != nil {
 		return nil, err

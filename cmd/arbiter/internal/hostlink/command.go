@@ -1,4 +1,4 @@
-package main
+package hostlink
 
 import (
 	"encoding/json"
@@ -18,7 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-func (e env) hostsCommand() *cli.Command {
+func HostsCommand(io command.Env) *cli.Command {
+	e := env{io}
 	config := settings.FlagOf("config")
 	return &cli.Command{
 		Name: "hosts", Usage: "list, check, add or remove the machines that Orchestrators may live on",
@@ -79,8 +80,8 @@ type hostLine struct {
 	Pools   []string `json:"pools,omitempty"`
 }
 
-// hostsReport is what `hosts --json` prints.
-type hostsReport struct {
+// HostsReport is what `hosts --json` prints.
+type HostsReport struct {
 	File  string              `json:"file"`
 	Hosts []hostLine          `json:"hosts"`
 	Pools map[string][]string `json:"pools"`
@@ -94,7 +95,7 @@ func (e env) listHosts(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := hostsReport{File: file, Pools: map[string][]string{}}
+	r := HostsReport{File: file, Pools: map[string][]string{}}
 	for _, h := range cfg.Hosts {
 		r.Hosts = append(r.Hosts, hostLine{h.Name, h.Command, h.Dir, h.Slots, h.End, h.PassEnv, cfg.PoolsOf(h.Name)})
 	}
@@ -189,3 +190,6 @@ func (e env) editHosts(c *cli.Context, done string, edit func(file string, src [
 	fmt.Fprintf(e.Stdout, "%s: %s\n", sanitize.Line(file, 400), sanitize.Line(done, 100))
 	return nil
 }
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }

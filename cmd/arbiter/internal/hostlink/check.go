@@ -1,4 +1,4 @@
-package main
+package hostlink
 
 import (
 	"context"
@@ -48,8 +48,8 @@ func (e env) checkHost(c *cli.Context) error {
 	defer stop()
 	ctx, cancel := context.WithTimeout(interrupted, c.Duration("wait"))
 	defer cancel()
-	r := lookAtHost(ctx, hostOpening{Host: host, Run: uuid.NewString(), Version: command.Version(), Lease: checkLease,
-		Handler: noHandler{}})
+	r := Look(ctx, Opening{Host: host, Run: uuid.NewString(), Version: command.Version(), Lease: checkLease,
+		Handler: NoHandler{}})
 	if interrupted.Err() != nil {
 		return context.Cause(interrupted)
 	}
@@ -62,7 +62,7 @@ func (e env) checkHost(c *cli.Context) error {
 	return nil
 }
 
-func (e env) tellCheck(r hostReport, asJSON bool) error {
+func (e env) tellCheck(r Report, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(e.Stdout)
 		enc.SetEscapeHTML(false) // lines to type
