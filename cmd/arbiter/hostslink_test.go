@@ -26,6 +26,7 @@ type linkedHost struct {
 	dir   string // of the host: its home, its programs, and the ledger of its agents
 	relay *hosttest.Relay
 	addr  string // of the server, past the relay
+	real  bool   // the CLI there is the real one
 	// Processes there outlive the program here, as with kubectl exec.
 	survives bool
 	// heard is asked about each line of a bridge before it is passed on, and about each start of Git: the answer is
@@ -89,7 +90,8 @@ func newLinkedHost(t *testing.T, claude string) *linkedHost {
 		t.Fatal(err)
 	}
 	h := &linkedHost{
-		t: t, dir: gittest.Temp(t), addr: l.Addr().String(), mended: make(chan struct{}), live: map[*exec.Cmd]bool{},
+		t: t, dir: gittest.Temp(t), real: claude != "", addr: l.Addr().String(),
+		mended: make(chan struct{}), live: map[*exec.Cmd]bool{},
 	}
 	for _, d := range []string{"bin", "home", "sessions"} {
 		if err := os.Mkdir(filepath.Join(h.dir, d), 0o700); err != nil {
