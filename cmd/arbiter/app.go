@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -187,3 +188,17 @@ func (e env) main(c *cli.Context) error {
 
 // env is a set of commands with what they read and write.
 type env struct{ command.Env }
+
+// liveCommands are those on a live run, from any terminal. What they print as JSON is safe for a terminal; attach
+// shows a terminal's output as it is.
+func (e env) liveCommands() []*cli.Command {
+	tells := env{e.WithSafeOutput()}
+	return []*cli.Command{
+		liveruns.PsCommand(tells.Env), liveruns.StatusCommand(tells.Env), liveruns.WatchCommand(e.Env),
+		liveruns.SendCommand(tells.Env), liveruns.AllowCommand(tells.Env),
+		liveruns.DenyCommand(tells.Env), liveruns.ChooseCommand(tells.Env), liveruns.StopCommand(tells.Env),
+		e.attachCommand(), e.haltCommand(),
+		e.mcpCommand(), e.acpCommand(),
+		e.webCommand(),
+	}
+}

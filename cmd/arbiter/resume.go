@@ -5,16 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
@@ -256,4 +259,41 @@ func mergeOptions(old runconfig.Options, c settings.Choices) runconfig.Options {
 		o.Claude = c.Claude
 	}
 	return o
+}
+
+// placeSessions gives Claude Code the transcripts of an imported run. It is done before an agent is started, so that a
+// resume that is killed meanwhile does it again.
+func (r *runtimeRun) placeSessions() error {
+	from := filepath.Join(r.journal.Dir(), runarchive.ProjectsDir)
+	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	run := command.ShortID(r.choices.Options.Run)
+	if err := runarchive.Place(from, runhistory.ClaudeConfig(r.choices.Options)); err != nil {
+		return command.Environmentf("run %s: the transcripts of its sessions cannot be put in place: %v", run, err)
+	}
+	if err := os.RemoveAll(from); err != nil {
+		return command.Environmentf("run %s: %v", run, err)
+	}
+	return nil
+}
+
+// resumeOrBegin makes c resume the latest run of the directory if there is one. That run has got the task already, so
+// it
+// does not get it again; if it is complete, it tells its result again.
+func resumeOrBegin(c *settings.Choices) error {
+	store, err := journal.OpenStore(c.StateDir)
+	if err != nil {
+		return command.StateDirProblem(err)
+	}
+	defer store.Close()
+	info, err := store.Latest(c.Place, reachedAgent)
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
+		return nil
+	case err != nil:
+		return command.Environmentf("find the latest run: %v", err)
+	}
+	c.Resume, c.Session, c.Options.Task = true, info.Run, ""
+	return nil
 }
