@@ -85,7 +85,7 @@ func TestWhatAgentsDoIsSeen(t *testing.T) {
 			} else {
 				s.ExpectNot("unreachable")
 			}
-			s.Advance(5*time.Second + 500*time.Millisecond)
+			s.Advance(5*time.Second + 900*time.Millisecond) // a frame comes each half second
 			s.Expect("16s", "again in 0:19")
 			s.does(func(p *puppet) {
 				p.does("orch-1", bridge.ToolResult{ToolUse: "b1", Text: "ok  \tloom/header\t0.012s"})
