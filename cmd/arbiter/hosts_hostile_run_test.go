@@ -18,7 +18,8 @@ import (
 )
 
 // apartHands is a play in which one Orchestrator lives on a host that turns out hostile, and another on a good one. The
-// Arbiter has the work of the first done on the good host.
+// Arbiter has the work of the first done on the good host. The second works until GATE exists: it is not done before
+// the Arbiter knows that the first has failed.
 const apartHands = `
 name: apart
 title: One of two hosts is hostile
@@ -53,7 +54,9 @@ actors:
   - name: two
     match: {role: orchestrator, contains: Weave part two}
     steps:
-      - use: [{tool: Bash, input: {command: "echo two > two.txt", description: Weave}}]
+      - use:
+          - tool: Bash
+            input: {command: "until [ -e GATE ]; do sleep 0.1; done; echo two > two.txt", description: Weave}
       - verdict: &also
           kind: done
           expects_response: true
@@ -139,7 +142,9 @@ func TestHostileHost(t *testing.T) {
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", dir), filepath.Dir(config), filepath.Base(config))
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 			before := repo.Git("rev-parse", "HEAD")
-			s, model := hiredIn(t, players(t)[0], apartHands, repo.Path, "--config", config, "--hosts", "box,good",
+			gate := filepath.Join(dir, "gate")
+			play := strings.ReplaceAll(apartHands, "GATE", gate)
+			s, model := hiredIn(t, players(t)[0], play, repo.Path, "--config", config, "--hosts", "box,good",
 				"--isolation", "worktree", "--lease", "5s", "--allow", "Bash", "--task", "Weave")
 			failed := await(s, "the report of the host", func(_ string, b contract.Error) bool {
 				return b.Category == bridge.CatHost
@@ -148,6 +153,7 @@ func TestHostileHost(t *testing.T) {
 				!slices.Equal(failed.RecoveryOptions, []string{"retry host box"}) {
 				t.Errorf("the human was told %+v", failed)
 			}
+			write(t, "", dir, "gate")
 			await[contract.Result](s, "the result", nil)
 			s.finish(contract.ExitComplete)
 			if list := model.Problems(); len(list) > 0 || !done.Load() {
