@@ -71,16 +71,16 @@ func (k hostKind) configuration(t *testing.T, claude string) string {
 }
 
 // TestOrchestratorsOnHosts: four work on other hosts, two of them on the same line. Their work is brought back and
-// merged here, a conflict goes back to its author, and the run ends as if they had worked here. Each kind of host is
-// played with the stand-in or the real CLI; with ARBITER_LONG=1 with both.
+// merged here, a conflict goes back to its author, and the run ends as if they had worked here. With ARBITER_LONG=1
+// each kind of host is played with the real CLI, too.
 func TestOrchestratorsOnHosts(t *testing.T) {
-	for i, k := range hostKinds() {
+	for _, k := range hostKinds() {
 		t.Run(k.name, func(t *testing.T) {
-			for j, p := range players(t) {
-				if os.Getenv("ARBITER_LONG") == "" && i%2 != j%2 {
-					continue
-				}
-				t.Run(p.name, func(t *testing.T) { playOnHosts(t, k, p) })
+			for _, p := range players(t) {
+				t.Run(p.name, func(t *testing.T) {
+					p.long(t) // TestScenariosOnAHost has the real CLI on a host
+					playOnHosts(t, k, p)
+				})
 			}
 		})
 	}
