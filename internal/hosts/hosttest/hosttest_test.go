@@ -1,13 +1,64 @@
 package hosttest
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"net"
-
+	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
+
+// servesEnv makes TestAKilledTestLeavesNoServer start a server and stay.
+const servesEnv = "HOSTTEST_SERVES"
+
+// TestAKilledTestLeavesNoServer: a test binary that is killed runs no cleanup, and its sshd ends all the same.
+func TestAKilledTestLeavesNoServer(t *testing.T) {
+	if os.Getenv(servesEnv) != "" {
+		fmt.Println("serves", NewSSH(t).Config)
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+		return
+	}
+	need(t, "/usr/sbin/sshd")
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends a child with its parent")
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), servesEnv+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	config, ok := strings.CutPrefix(strings.TrimSpace(line), "serves ")
+	if killed := cmd.Process.Kill(); err != nil || !ok || killed != nil {
+		t.Fatalf("%q, %v, %v", line, err, killed)
+	}
+	_ = cmd.Wait() // it was killed
+	dir := filepath.Dir(config)
+	defer os.RemoveAll(dir)
+	Await(t, "the end of sshd", func() bool {
+		commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, c := range commands {
+			if raw, _ := os.ReadFile(c); strings.Contains(string(raw), dir) {
+				return false
+			}
+		}
+		return true
+	})
+}
 
 func TestSSH(t *testing.T) {
 	s := NewSSH(t, "OF_THE_TEST=yes")
