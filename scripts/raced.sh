@@ -97,11 +97,16 @@ at_night=(
   'TestSeams//of/by_(plain|page|editor)' 'TestCutAndTakenUp/stand-in/./(arbiter|bridge)' 'TestBeside/stand-in/a_check_runs'
   'TestAnotherTask/stand-in/^(parallel|generations|demo)' 'TestTerminals/^(screen|tmux|vt220|linux|xterm,)'
   'TestKilledInEachState/^(evaluating,|selecting,)' 'TestCLIFaults/^(split|stderr-flood|big-line:65M|exit-mid-turn|double-result)'
+  'TestWorkflowByDeciders/^(stateless|rules)' 'TestNoHumanAtStdin/^(directory|null)' 'TestDoctorOfOthers/^no_(questions|schema|control)'
   'TestAReviewersBlocker/^(rules|stateless)' 'TestPanic/^loop.(append|spawned|emit)' 'TestWorkflowLimits/^(failures|time)'
   # Loads, and places that chaos, fuzzing or a test of a package visits too.
   'TestHostileAgents' 'TestStubbornAgents' 'TestScreenResizeStorm' 'TestFlood' 'TestFloodOnTheScreen' 'TestHostileRunNames'
   'TestGreedyAgents' 'TestRealWorldRepositories' 'TestRepositoriesInUnsettledStates' 'TestProvidersAnswersAreCached'
-  'TestTerminalOfAnAttachmentIsClosed' 'TestSilentAgent' 'TestNeverReady' 'TestTheArbiterIsLost'
+  'TestTerminalOfAnAttachmentIsClosed' 'TestSilentAgent' 'TestNeverReady' 'TestTheArbiterIsLost' 'TestHostilePlain'
+  '^TestWaysOutOfAFailure' 'TestBadCollector' 'TestTerminalIsReminded' 'TestDecisionsAreMadeAgainByAModel' 'TestAModelIsTriedOnAnInput'
+  'TestAgentDies' 'TestNoThreadHolds' 'TestGitLabOverTwoJobs' 'TestAlwaysHere' 'TestGivenUpWhileItIsHandedOver'
+  'TestWhoChangedTheFilesOfABrokenCheck' 'TestPausedAndLeft' 'TestTimeZones' 'TestHaltWhereTheRunStandsStill'
+  'TestCrashLoopOfAnOrchestrator' 'TestTheArbiterIsBroughtBack' 'TestImportOfFiles'
 )
 
 # skipped makes one pattern of -skip of its arguments.
