@@ -61,7 +61,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		"at work":    {control.Status{}, "go", []contract.CommandBody{steer}},
 		"a question": {inbox(question), "go", []contract.CommandBody{note}},
-		"paused":     {control.Status{Paused: true}, "go", []contract.CommandBody{contract.Continue{}, note}},
+		"paused":     {control.Status{Paused: true}, "go", []contract.CommandBody{note, contract.Continue{}}},
+		"halted":     {control.Status{Paused: true, Halted: true}, "go", []contract.CommandBody{contract.Continue{}, note}},
 		"a choice":   {inbox(parked), "Cancel.", choose("cancel")},
 		"a message to one that is parked": {inbox(parked), "go",
 			[]contract.CommandBody{contract.Choose{Option: "retry"}, note}},

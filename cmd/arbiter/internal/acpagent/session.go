@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
 const (
@@ -251,7 +252,7 @@ func (o *session) tryToSay(ctx context.Context, text string) (done bool, err err
 	}
 	defer client.Close()
 	list := answers(st, text)
-	if _, said := list[len(list)-1].(contract.Say); !said {
+	if !slices.ContainsFunc(list, func(b contract.CommandBody) bool { _, said := b.(contract.Say); return said }) {
 		o.follow.forget(text) // no message will tell it
 	}
 	for _, body := range list {
@@ -264,6 +265,8 @@ func (o *session) tryToSay(ctx context.Context, text string) (done bool, err err
 			return false, nil // it is over
 		case err != nil:
 			return false, err
+		case !r.Accepted && endsNow(ctx, client):
+			return false, nil // the next attempt resumes it
 		case !r.Accepted:
 			return false, invalid("%s", r.Message)
 		}
@@ -275,9 +278,10 @@ func (o *session) tryToSay(ctx context.Context, text string) (done bool, err err
 // else is a message to the Arbiter. While agents work it is folded into the running turn.
 func answers(st control.Status, text string) []contract.CommandBody {
 	var list []contract.CommandBody
-	if st.Paused || st.Halted {
+	if st.Halted { // no process of an agent lives that could be given a message
 		list = append(list, contract.Continue{})
 	}
+	waits := st.Paused && !st.Halted
 	open := slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool {
 		return i.Kind == string(inbox.Question) || i.Kind == string(inbox.Acceptance)
 	})
@@ -285,6 +289,9 @@ func answers(st control.Status, text string) []contract.CommandBody {
 	for _, i := range st.Inbox {
 		for _, c := range i.Choices {
 			if sameWord(c, text) && !(open && i.Optional) {
+				if waits {
+					list = append(list, contract.Continue{})
+				}
 				return append(list, contract.Choose{Option: c})
 			}
 			retry = retry || c == "retry" && !i.Optional
@@ -297,7 +304,17 @@ func answers(st control.Status, text string) []contract.CommandBody {
 	if !open && !retry && !st.Paused && !st.Halted {
 		say.Strength = contract.Steer
 	}
-	return append(list, say)
+	list = append(list, say)
+	if waits { // after the message: an agent that goes on without it may end the run
+		list = append(list, contract.Continue{})
+	}
+	return list
+}
+
+// endsNow reports whether a run has just come to its end, or is gone.
+func endsNow(ctx context.Context, client *control.Client) bool {
+	st, err := client.Status(ctx)
+	return err != nil || !machine.State(st.Phase).Live()
 }
 
 // modeArgs are the flags for a permission mode.
