@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -23,8 +24,8 @@ type hostKind struct {
 	commands func(t *testing.T, claude string) map[string]string
 }
 
-// hostKinds are a command with a home and a search path of its own, an sshd with another account, and two nodes of a
-// Slurm cluster.
+// hostKinds are a command with a home and a search path of its own, an sshd with another account, two nodes of a Slurm
+// cluster, and with ARBITER_LONG=1 a container of podman.
 func hostKinds() []hostKind {
 	return []hostKind{
 		{"a command", "box", 4, func(t *testing.T, claude string) map[string]string {
@@ -53,6 +54,21 @@ func hostKinds() []hostKind {
 				all[node] = strings.Join(words, ", ")
 			}
 			return all
+		}},
+		{"podman", "box", 4, func(t *testing.T, claude string) map[string]string {
+			wirecase.Long(t)
+			dir := gittest.Temp(t)
+			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
+			for _, d := range []string{bin, home} {
+				if err := os.MkdirAll(d, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			equip(t, bin, claude)
+			podman, name := hosttest.NewPodman(t)
+			words := append(podman, "exec", "-i", "-e", "HOME="+home, "-e", "'PATH="+bin+":/usr/local/bin:/usr/bin:/bin'", name)
+			return map[string]string{"box": strings.Join(words, ", ") + "]\n    end: [" +
+				strings.Join(append(podman, "kill", name), ", ")}
 		}},
 	}
 }
