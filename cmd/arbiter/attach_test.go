@@ -105,38 +105,45 @@ func TestAttachFromAnotherTerminal(t *testing.T) {
 			who.long(t) // the driver's TestTakeoverInATerminal takes the real CLI over
 			t.Parallel()
 			w := atHand(t, who, hand)
-			w.asks()
-			p := w.attach("orch-1")
-			p.await("This is the session of Orchestrator I", "Ctrl+] gives it back")
-			w.takeover("open")
-			second := w.attach("orch-1")
-			second.await("attached already", "process")
-			w.left(second, contract.ExitUsage)
-			w.settled(p)
-			p.Type("my word is sesame")
-			p.await("my word is sesame")
-			p.Type("\r")
-			p.await("I-shall-remember-it.")
-			p.press("Ctrl+]")
-			p.await("Orchestrator I goes on. The Arbiter learns of one message of yours.")
-			w.left(p, contract.ExitComplete)
-			if ended := w.takeover("ended"); ended.Words != 1 {
-				t.Errorf("it ended with %+v", ended)
-			}
-			w.run.send(contract.Say{Text: "the red one"})
-			await[contract.Result](w.run, "the end", nil)
-			w.run.finish(contract.ExitComplete)
-			if got := w.sent("Take the red one"); !strings.Contains(got, "my word is sesame") ||
-				!strings.Contains(got, "I-shall-remember-it") {
-				t.Errorf("the Orchestrator does not know what was said:\n%.3000s", got)
-			}
-			if got := w.sent("the red one"); !strings.Contains(got, "sesame") {
-				t.Errorf("the Arbiter was not told:\n%.3000s", got)
-			}
-			if left := w.alive(); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
+			w.takenAndGivenBack("Orchestrator I")
 		})
+	}
+}
+
+// takenAndGivenBack takes the session of an Orchestrator into a terminal, speaks with it, and gives it back;
+// a second terminal is refused meanwhile. Nothing of the run is left then.
+func (w *twoTerminals) takenAndGivenBack(name string) {
+	w.t.Helper()
+	w.asks()
+	p := w.attach("orch-1")
+	p.await("This is the session of "+name, "Ctrl+] gives it back")
+	w.takeover("open")
+	second := w.attach("orch-1")
+	second.await("attached already", "process")
+	w.left(second, contract.ExitUsage)
+	w.settled(p)
+	p.Type("my word is sesame")
+	p.await("my word is sesame")
+	p.Type("\r")
+	p.await("I-shall-remember-it.")
+	p.press("Ctrl+]")
+	p.await(name + " goes on. The Arbiter learns of one message of yours.")
+	w.left(p, contract.ExitComplete)
+	if ended := w.takeover("ended"); ended.Words != 1 {
+		w.t.Errorf("it ended with %+v", ended)
+	}
+	w.run.send(contract.Say{Text: "the red one"})
+	await[contract.Result](w.run, "the end", nil)
+	w.run.finish(contract.ExitComplete)
+	if got := w.sent("Take the red one"); !strings.Contains(got, "my word is sesame") ||
+		!strings.Contains(got, "I-shall-remember-it") {
+		w.t.Errorf("the Orchestrator does not know what was said:\n%.3000s", got)
+	}
+	if got := w.sent("the red one"); !strings.Contains(got, "sesame") {
+		w.t.Errorf("the Arbiter was not told:\n%.3000s", got)
+	}
+	if left := w.alive(); len(left) > 0 {
+		w.t.Errorf("left behind: %v", left)
 	}
 }
 

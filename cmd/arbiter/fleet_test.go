@@ -118,7 +118,7 @@ esac
 	if got := textOf(t, at("fleet/1/events.jsonl")); !strings.Contains(got, `"event":"result"`) {
 		t.Errorf("the run did not end: %.2000s", got)
 	}
-	if _, err := os.Stat(at("fleet/3/work/a")); err != nil {
+	if _, err := os.Stat(filepath.Join(at("fleet/3"), "work", "a")); err != nil {
 		t.Error(err)
 	}
 }

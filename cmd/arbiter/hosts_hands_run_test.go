@@ -67,44 +67,14 @@ func (w *farHand) elsewhere() map[int]string {
 
 // TestAttachOnAHost: a person takes the session of an Orchestrator on another host into a terminal here, speaks with
 // it, and gives it back; a second terminal is refused meanwhile. The Orchestrator knows what was said, and the Arbiter
-// is reported.
+// is notified.
 func TestAttachOnAHost(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
 			w := handOnAHost(t, who, hand)
-			w.asks()
-			p := w.attach("orch-1")
-			p.await("This is the session of Orchestrator I @box", "Ctrl+] gives it back")
-			w.takeover("open")
-			second := w.attach("orch-1")
-			second.await("attached already", "process")
-			w.left(second, contract.ExitUsage)
-			w.settled(p)
-			p.Type("my word is sesame")
-			p.await("my word is sesame")
-			p.Type("\r")
-			p.await("I-shall-remember-it.")
-			p.press("Ctrl+]")
-			p.await("Orchestrator I @box goes on. The Arbiter learns of one message of yours.")
-			w.left(p, contract.ExitComplete)
-			if ended := w.takeover("ended"); ended.Words != 1 {
-				t.Errorf("it ended with %+v", ended)
-			}
-			w.run.send(contract.Say{Text: "the red one"})
-			await[contract.Result](w.run, "the end", nil)
-			w.run.finish(contract.ExitComplete)
-			if got := w.sent("Take the red one"); !strings.Contains(got, "my word is sesame") ||
-				!strings.Contains(got, "I-shall-remember-it") {
-				t.Errorf("the Orchestrator does not know what was said:\n%.3000s", got)
-			}
-			if got := w.sent("the red one"); !strings.Contains(got, "sesame") {
-				t.Errorf("the Arbiter was not told:\n%.3000s", got)
-			}
-			if left := w.alive(); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
+			w.takenAndGivenBack("Orchestrator I @box")
 		})
 	}
 }
