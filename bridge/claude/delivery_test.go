@@ -69,7 +69,7 @@ func TestSwallowedMessage(t *testing.T) {
 // delivered, and the agent ends.
 func TestClosedStdin(t *testing.T) {
 	s := fake(t, fakeGood)
-	s.turn(fakeTurn + "close-stdin")
+	s.turn("close-stdin\n" + fakeTurn + "deaf") // closed by the time that the turn is known to have ended
 	id := uuid.NewString()
 	for _, size := range []int{10, 1 << 20} {
 		err := s.agent.Message(context.Background(),

@@ -28,7 +28,7 @@ import (
 //	orphan         start a process in a session of its own
 //	stranger       the same, without a mark in its environment
 //	close          close stdout
-//	close-stdin    close stdin, and go on
+//	close-stdin    close stdin, and go on with the steps
 //	deaf           read no more
 //	exit N         end
 const fakeArg = "fake-claude-cli"
@@ -200,7 +200,6 @@ func (p *fakeProcess) step(step string) {
 		_ = os.Stdout.Close()
 	case "close-stdin":
 		_ = os.Stdin.Close()
-		hang()
 	case "deaf":
 		hang()
 	case "exit":
