@@ -131,7 +131,8 @@ func (st *step) choose(ref, option string) {
 	arbiter, _ := st.Agent(contract.Arbiter)
 	parked := arbiter.Status == roster.Parked && slices.Contains(ParkedOptions(), option)
 	if !parked && !slices.Contains(st.Question.Recovery.Options, option) {
-		st.out.Reject(ref, "no such option; offered: %s", cmp.Or(strings.Join(st.Question.Recovery.Options, ", "), "none"))
+		st.out.Reject(ref, "no such option: %s", cmp.Or(strings.Join(st.Question.Recovery.Options, " or "),
+			"nothing is to be chosen now"))
 		return
 	}
 	a, ok := st.Agent(st.Question.Recovery.Agent)

@@ -27,7 +27,7 @@ func TestAQuestionIsHeard(t *testing.T) {
 		if n := rang.Load(); n != 1 {
 			t.Errorf("the question rang %d times", n)
 		}
-		s.Expect("2 words are awaited", "asks leave", "asks you", "A permission request waits: Alt+p")
+		s.Expect("2 words are awaited", "asks leave", "asks you", "Alt+p: a permission request waits")
 		s.ExpectTitle("? arbiter – 2 words are awaited · loom")
 		s.Advance(3 * time.Minute)
 		s.Type("/inbox\n")

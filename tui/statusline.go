@@ -56,9 +56,9 @@ func (d *app) statusData() pages.StatusData {
 		data.Flash = "/" + d.search.text
 	}
 	if n := d.permissions.waiting(); n > 0 && d.dialogs.asking() == nil && data.Flash == "" {
-		data.Flash = fmt.Sprintf("%d permission requests wait: Alt+p", n)
+		data.Flash = fmt.Sprintf("Alt+p: %d permission requests wait", n)
 		if n == 1 {
-			data.Flash = "A permission request waits: Alt+p"
+			data.Flash = "Alt+p: a permission request waits"
 		}
 		data.FlashShort = "Alt+p"
 	}

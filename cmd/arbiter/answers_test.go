@@ -176,7 +176,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("the result is %+v", r)
 	}
 	watcher.ends(contract.ExitTerminated)
-	s.says(contract.ExitUsage, "is not alive (interrupted)", "stop", run)
+	s.says(contract.ExitUsage, "is not live (interrupted)", "stop", run)
 	s.says(contract.ExitUsage, "no run is live in", "stop")
 
 	b := atWork(t, players(t)[0])

@@ -78,11 +78,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	var exit *command.Error
 	if !errors.As(err, &exit) {
-		// What urfave/cli refuses is how it was called.
-		exit = command.Usagef("%s", err.Error())
+		exit = command.Unclassified(err)
 	}
 	if exit.Text != "" {
-		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(exit.Text), 2000))
+		text := strings.ReplaceAll(exit.Text, "\n", "; ") // of several errors, joined
+		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(text), 2000))
 		if exit.Code == contract.ExitUsage {
 			fmt.Fprintln(stderr, "Try: "+manual.At(app, args[1:]).Name()+" --help")
 		}

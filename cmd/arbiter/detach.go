@@ -39,7 +39,8 @@ func (e env) detach(ctx context.Context, c settings.Choices) error {
 	}
 	fmt.Fprint(e.Stderr, started.Notices)
 	state := settings.StateForCommand(c.StateDir)
-	fmt.Fprintf(e.Stderr, "arbiter: the run goes on: arbiter attach%s %s shows it, arbiter stop%[1]s %[2]s ends it\n",
+	fmt.Fprintf(e.Stderr, "arbiter: the run continues in the background: arbiter attach%s %s shows it, arbiter stop%[1]s "+
+		"%[2]s ends it\n",
 		state, command.ShortID(started.Run))
 	fmt.Fprintln(e.Stdout, started.Run)
 	return nil

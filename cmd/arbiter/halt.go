@@ -61,7 +61,7 @@ func (e env) halt(c *cli.Context) error {
 			return err
 		}
 		if len(list) == 0 {
-			fmt.Fprintln(e.Stderr, "No run is alive.")
+			fmt.Fprintln(e.Stderr, "No run is live.")
 		}
 	} else {
 		info, err := runstore.FindLive(store, c.Args().First())

@@ -181,9 +181,9 @@ func lackOf(f tui.Findings) string {
 	case f.Rehearsal:
 		return ""
 	case f.Claude == "":
-		return "nothing was begun: " + f.Problem
+		return "no run was started: " + f.Problem
 	case f.Login == tui.LoginNo:
-		return "nothing was begun: claude is not logged in"
+		return "no run was started: claude is not logged in"
 	}
 	return ""
 }

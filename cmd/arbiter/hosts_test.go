@@ -36,7 +36,7 @@ func TestHostsAsked(t *testing.T) {
 	s := prepare(t, nil)
 	file := write(t, "hosts: {box: {command: [ssh, box]}}\npools: {all: [box, here]}\n", t.TempDir(), "config.yaml")
 	for line, want := range map[string]string{
-		"--hosts mars": `--hosts "mars": there is no host or pool "mars"; there is box, all, here`,
+		"--hosts mars": `--hosts "mars": there is no host or pool "mars": use one of box, all, here`,
 		"--hosts box,": `a name is empty`,
 		"--lease 1s":   "--lease 1s: must be between 5s and 1h0m0s",
 		"--hosts box --rehearse": "--hosts and --rehearse exclude each other: a rehearsal's workspace is no Git " +
@@ -49,7 +49,7 @@ func TestHostsAsked(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"hosts: {box: {}}":      ":1: hosts.box: command is missing",
-		"pools: {all: [mars]}":  `:1: pools.all[0]: there is no host "mars"; there is here`,
+		"pools: {all: [mars]}":  `:1: pools.all[0]: there is no host "mars": use here`,
 		"hosts: {here: {a: b}}": `"here" is this machine`,
 	} {
 		write(t, text, filepath.Dir(file), "config.yaml")
@@ -99,7 +99,7 @@ func TestHostsCommand(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"rm n2":                         "the pool all names n2: take it out there first",
-		"rm mars":                       `there is no host "mars"; there is box, n2, here`,
+		"rm mars":                       `there is no host "mars": use one of box, n2, here`,
 		"rm here":                       `"here" is this machine`,
 		"rm":                            "give one host",
 		"add box -- ssh box":            `there is a host or pool "box" already`,

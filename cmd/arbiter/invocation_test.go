@@ -26,7 +26,7 @@ var wrongInvocations = []struct {
 }{
 	// Commands.
 	{`sesions`, `"sesions" is neither a command nor a requirements file; did you mean sessions?`, usage},
-	{`build the parser`, `"build" is neither a command nor a requirements file: a task needs --task`, usage},
+	{`build the parser`, `"build" is neither a command nor a requirements file: give a task with --task`, usage},
 	{`help sesions`, `arbiter has no command "sesions"; did you mean sessions?`, usage},
 	{`sessions shwo`, `sessions has no command "shwo": did you mean show?`, usage},
 	{`agents frob`, `agents has no command "frob": use one of ls, show, check`, usage},
@@ -64,6 +64,10 @@ var wrongInvocations = []struct {
 	// Values.
 	{`--json --notify ntfy:topic --task x`, `--notify "ntfy:topic": give an http or https URL, such as ` +
 		`ntfy:https://ntfy.sh/TOPIC`, usage},
+	{`--json --hosts gpu --task x`, `--hosts "gpu": there is no host or pool "gpu": use here (arbiter hosts add NAME -- ` +
+		`COMMAND… adds a host)`, usage},
+	{`--json --hosts , --task x`, `--hosts ",": a name is empty: put one comma between two names (arbiter hosts ` +
+		`add NAME -- COMMAND… adds a host)`, usage},
 	{`--json --notify beep --task x`, `--notify "beep": use bell, desktop, finished, ntfy:URL and webhook:URL, ` +
 		`separated by commas, or off`, usage},
 	{`--task`, `--task needs a value: TEXT`, usage},
@@ -71,6 +75,7 @@ var wrongInvocations = []struct {
 	{`--json --no-input`, `there is no task: with --no-input, give --task or a requirements file`, usage},
 	{`--json --timeout soon --task x`, `--timeout "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
 	{`--json --max-cost much --task x`, `--max-cost "much": use a number`, usage},
+	{`--json --max-cost 1e400 --task x`, `--max-cost "1e400": the number is too large`, usage},
 	{`--json --max-memory -1 --task x`, `--max-memory -1: must not be negative`, usage},
 	{`--json --max-orchestrators 0 --task x`, `--max-orchestrators 0: must be at least 1`, usage},
 	{`--json --context-warn 90 --context-critical 80 --task x`,
@@ -85,7 +90,10 @@ var wrongInvocations = []struct {
 		`--permissions allow-all lets every agent run anything without asking: add --i-accept-the-risk to confirm`, usage},
 
 	// Files and directories.
-	{`--json nowhere.md`, `"nowhere.md" is neither a command nor a requirements file: a task needs --task`, usage},
+	{`--json nowhere.md`, `cannot read the requirements file nowhere.md: no such file or directory`, usage},
+	{`--json adir/nowhere`, `cannot read the requirements file adir/nowhere: no such file or directory`, usage},
+	{`--json spec.md/x`, `cannot read the requirements file spec.md/x: not a directory`, usage},
+	{`--json adir`, `cannot read the requirements file adir: not a regular file`, usage},
 	{`--json a.md b.md`, `give one requirements file, not 2: a.md b.md`, usage},
 	{`--json empty.md`, `empty.md: the requirements file is empty`, usage},
 	{`--json --cwd nowhere --task x`, `--cwd nowhere: no such file or directory`, usage},
@@ -102,7 +110,13 @@ var wrongInvocations = []struct {
 		`cannot read the configuration nowhere.yaml: no such file or directory`, usage},
 	{`--json --config word.yaml --task x`, `word.yaml:2: unknown setting "modle"; did you mean model?`, usage},
 	{`--json --config kind.yaml --task x`, `kind.yaml:2: max-cost: "lots" is not a number`, usage},
-	{`--json --config syntax.yaml --task x`, `syntax.yaml:2:11: sequence end token ']' not found`, usage},
+	{`--json --config syntax.yaml --task x`, `syntax.yaml:2:11: not valid YAML: sequence end token ']' not found`, usage},
+	{`--json --config tab.yaml --task x`, `tab.yaml:2:1: not valid YAML: indent with spaces, not with a tab`, usage},
+	{`--json --config twice.yaml --task x`, `twice.yaml:2: max-cost: given twice: line 1 has it, too`, usage},
+	{`--json --config list.yaml --task x`, `list.yaml:3: hosts: want a mapping of names to hosts, found a list`, usage},
+	{`--json --config host.yaml --task x`, `host.yaml:3: hosts.gpu.comand: unknown field "comand"; a host takes ` +
+		`command, dir, slots, end and pass_env; host.yaml:3: hosts.gpu: command is missing: name the words that start a program ` +
+		`there, such as [ssh, box]`, usage},
 	{`--json --config choice.yaml --task x`, `choice.yaml:1: sandbox "perhaps": use off, auto or on`, usage},
 	{`--json --config limit.yaml --task x`, `limit.yaml:2: max-cost -3: must not be negative`, usage},
 	{`--json --config task.yaml --task x`,
@@ -127,7 +141,14 @@ var wrongInvocations = []struct {
 	{`report --format pdf`, `--format pdf: use markdown, html, json, junit or github`, usage},
 	{`usage --by colour`, `--by colour: use day, run, agent or model`, usage},
 	{`undo`, `no run has worked in WORK: name a RUN (arbiter sessions lists the runs)`, usage},
-	{`grants rm 9`, `there is no grant 9: arbiter grants lists 0`, usage},
+	{`grants rm 9`, `there is no grant 9: this workspace has none`, usage},
+	{`memory rm 9`, `there is no lesson "9": this workspace has none`, usage},
+	{`memory edit nowhere`, `memory edit: read nowhere: no such file or directory`, usage},
+	{`hosts rm gpu`, `there is no host "gpu": use here`, usage},
+	{`hosts add gpu`, `hosts add: give a name and, after --, the command that starts a program there: arbiter hosts add ` +
+		`box -- ssh box`, usage},
+	{`logs --verify spec.md`, `the audit does not hold: line 1: it is not a JSON object`, contract.ExitFailed},
+	{`--json --resume --session 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
 	{`agents show nobody`, `there is no agent "nobody": use one of developer, planner, reviewer, tester`, usage},
 	{`sessions import nowhere.tar.gz`, `cannot read nowhere.tar.gz: no such file or directory`, usage},
 	{`sessions import adir`, `adir is a directory: give the FILE that arbiter sessions export wrote`, usage},
@@ -242,6 +263,8 @@ func newWrongHome(t *testing.T) wrongHome {
 	for name, text := range map[string]string{
 		"spec.md": "Build it.\n", "empty.md": "\n", "a.md": "A.\n", "b.md": "B.\n",
 		"word.yaml": "theme: dark\nmodle: opus\n", "kind.yaml": "theme: dark\nmax-cost: lots\n",
+		"tab.yaml": "theme: dark\n\tmax-cost: 3\n", "twice.yaml": "max-cost: 1\nmax-cost: 2\n",
+		"list.yaml": "theme: dark\nhosts:\n  - gpu\n", "host.yaml": "hosts:\n  gpu:\n    comand: [ssh, gpu]\n",
 		"syntax.yaml": "theme: dark\nmax-cost: [1\n",
 		"choice.yaml": "sandbox: perhaps\n", "limit.yaml": "theme: dark\nmax-cost: -3\n", "task.yaml": "task: x\n",
 		"bad.json": "{", "empty.json": "{}",

@@ -132,7 +132,7 @@ func TestWatch(t *testing.T) {
 	}
 	s.says(contract.ExitComplete, string(kept), "logs", "--program", "--follow", run)
 	s.says(contract.ExitUsage, "no run is live in", "logs", "-f")
-	s.says(contract.ExitUsage, "is not alive", "watch", run)
+	s.says(contract.ExitUsage, "is not live", "watch", run)
 }
 
 // cutter stands between the clients of a run and its socket.

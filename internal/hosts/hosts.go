@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -99,7 +100,7 @@ func (c Config) Choose(list string) (Selection, error) {
 			case member == Here:
 				s.Here = true
 			case name == "":
-				return Selection{}, fmt.Errorf("%q: a name is empty", list)
+				return Selection{}, errors.New("a name is empty: put one comma between two names")
 			case !ok:
 				return Selection{}, &UnknownError{Name: name, Known: c.Names()}
 			case !slices.ContainsFunc(s.Hosts, func(h Host) bool { return h.Name == member }):
@@ -110,6 +111,14 @@ func (c Config) Choose(list string) (Selection, error) {
 	return s, nil
 }
 
+// oneOf names what can be chosen.
+func oneOf(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
 // UnknownError reports a name that is neither a host nor a pool.
 type UnknownError struct {
 	Name  string
@@ -117,7 +126,7 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no host or pool %q; there is %s", e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("there is no host or pool %q: use %s", e.Name, oneOf(e.Known))
 }
 
 var (

@@ -70,7 +70,7 @@ func TestMistakes(t *testing.T) {
 		"hosts: {box: {command: [ssh], dir: /a/../b}}":           "without '..'",
 		"hosts: {box: {command: [ssh], dir: /a b}}":              "safe in a shell",
 		"hosts: {box: {command: [ssh], pass_env: [A=b]}}":        "not the name of a variable",
-		"pools: {a: [box]}":                                      `pools.a[0]: there is no host "box"; there is here`,
+		"pools: {a: [box]}":                                      `pools.a[0]: there is no host "box": use here`,
 		"pools: {a: []}":                                         "pools.a: the pool is empty",
 		"hosts: {a: {command: [x]}}\npools: {a: [a]}":            `pools.a: "a" is a host already`,
 		"hosts: {a: {command: [x]}, a: {command: [y]}}":          "given twice",
@@ -90,7 +90,8 @@ func TestChoose(t *testing.T) {
 	for list, want := range map[string]string{
 		"": "here", " ": "here", "box": "box", "box, n1,box": "box n1", "gpus": "n1 n2 here", "here,box": "box here",
 		"gpus,box": "n1 n2 box here", "here": "here", "n2,gpus": "n2 n1 here",
-		"mars": `there is no host or pool "mars"; there is box, n1, n2, gpus, here`, "box,": `"box,": a name is empty`,
+		"mars": `there is no host or pool "mars": use one of box, n1, n2, gpus, here`,
+		"box,": `a name is empty: put one comma between two names`,
 	} {
 		s, err := c.Choose(list)
 		got := []string{}

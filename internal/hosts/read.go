@@ -170,7 +170,7 @@ func (c *Config) readPools(v yamldoc.Value) {
 		for _, item := range f.Items("a list of hosts") {
 			name := item.Text()
 			if _, ok := c.Find(name); !ok && name != Here && item.Kind() == yamldoc.Text {
-				item.Errorf("there is no host %q; there is %s", name, strings.Join(c.hostNames(), ", "))
+				item.Errorf("there is no host %q: use %s", name, oneOf(c.hostNames()))
 			}
 			p.Hosts = append(p.Hosts, name)
 		}

@@ -8,6 +8,7 @@ package yamldoc
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -69,7 +70,11 @@ func syntaxError(file string, err error) *Error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
 		p := at.GetToken().Position
-		return &Error{File: file, Line: p.Line, Column: p.Column, Text: at.GetMessage()}
+		text := "not valid YAML: " + at.GetMessage()
+		if strings.Contains(text, "character '\t'") {
+			text = "not valid YAML: indent with spaces, not with a tab"
+		}
+		return &Error{File: file, Line: p.Line, Column: p.Column, Text: text}
 	}
 	return &Error{File: file, Line: 1, Text: err.Error()}
 }

@@ -89,7 +89,7 @@ func fieldsOf(line []byte) (map[string]any, error) {
 	dec.UseNumber()
 	var fields map[string]any
 	if err := dec.Decode(&fields); err != nil || fields == nil {
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	if again, err := jsonl.Marshal(fields); err != nil || !bytes.Equal(again, line) {
 		return nil, errors.New("it is not as it was printed")

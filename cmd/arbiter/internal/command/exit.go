@@ -1,8 +1,10 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -28,6 +30,15 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Usagef is the error of a wrong invocation: exit code 2.
 func Usagef(format string, args ...any) *Error {
 	return &Error{Code: contract.ExitUsage, Text: fmt.Sprintf(format, args...)}
+}
+
+// Unclassified is the error for what a command returned as it was: a file that could not be read or written (exit code
+// 5), or what urfave/cli refuses, which is how the program was called (exit code 2).
+func Unclassified(err error) *Error {
+	if _, ok := errors.AsType[*os.PathError](err); ok {
+		return Environmentf("%v", err)
+	}
+	return Usagef("%v", err)
 }
 
 // StateDirProblem is the error of a state directory that cannot be used.

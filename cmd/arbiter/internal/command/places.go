@@ -28,7 +28,7 @@ func Workspace(c *cli.Context) (string, error) {
 	return abs, nil
 }
 
-// CheckDir returns the absolute path of a directory that exists. Its errors do not name the path.
+// CheckDir returns the absolute path of a directory that exists and can be read. Its errors do not name the path.
 func CheckDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -41,7 +41,11 @@ func CheckDir(dir string) (string, error) {
 	if !info.IsDir() {
 		return "", errors.New("not a directory")
 	}
-	return abs, nil
+	f, err := os.Open(abs)
+	if err != nil {
+		return "", WithoutPath(err)
+	}
+	return abs, f.Close()
 }
 
 // StateDir resolves and makes the directory of logs: 0700, the user's own.

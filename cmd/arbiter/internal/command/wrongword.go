@@ -32,7 +32,7 @@ func NoSuchWord(c *cli.Context, word string) error {
 	if meant != "" {
 		return Usagef("%q is neither a command nor a requirements file; %s", word, meant)
 	}
-	return Usagef("%q is neither a command nor a requirements file: a task needs --task", word)
+	return Usagef("%q is neither a command nor a requirements file: give a task with --task", word)
 }
 
 // NoSuchCommand refuses a word behind a command that has commands of its own.

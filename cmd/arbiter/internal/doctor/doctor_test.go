@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +211,8 @@ func TestFindings(t *testing.T) {
 			"1 socket ", `^rm -f '/s/a b'$`},
 		"scratch": {func(s *Surroundings) { s.Leftovers.Scratch = []Scratch{{"/tmp/a", "of x"}, {"/tmp/b", "of x"}} },
 			AreaLeftovers, "scratch directories", Note, "2 of x", `^rm -rf /tmp/a /tmp/b$`},
+		"much scratch": {func(s *Surroundings) { s.Leftovers.Scratch = slices.Repeat([]Scratch{{"/tmp/a", "of x"}}, 200) },
+			AreaLeftovers, "scratch directories", Note, "200 of x; this removes 10 of them", `^rm -rf( /tmp/a){10}$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := healthy()
@@ -319,9 +322,9 @@ func TestReport(t *testing.T) {
 	}
 	for style, want := range map[Style]string{
 		{}: "claude\n✓ claude      2.1.329\n\ndirectories\n· state       far away\n              → mv " +
-			"it\n\nterminal\n! screen      small\n✓ characters  UTF-8\n\n! A run can begin here, 1 warning.\n",
+			"it\n\nterminal\n! screen      small\n✓ characters  UTF-8\n\n! A run can start here, 1 warning.\n",
 		{ASCII: true}: "claude\n+ claude      2.1.329\n\ndirectories\n- state       far away\n              -> mv " +
-			"it\n\nterminal\n! screen      small\n+ characters  UTF-8\n\n! A run can begin here, 1 warning.\n",
+			"it\n\nterminal\n! screen      small\n+ characters  UTF-8\n\n! A run can start here, 1 warning.\n",
 	} {
 		var b strings.Builder
 		if err := r.Print(&b, style); err != nil || b.String() != want {

@@ -49,6 +49,9 @@ func checkLeftovers(s Surroundings) []Finding {
 // shown are those runs that are reported one by one.
 func shown(runs []Run) []Run { return runs[:min(len(runs), 3)] }
 
+// maxPaths bounds the paths of one command, so that all of it is printed.
+const maxPaths = 10
+
 // scratch reports scratch directories by their kind.
 func (l *list) scratch(all []Scratch) {
 	var kinds []string
@@ -60,6 +63,11 @@ func (l *list) scratch(all []Scratch) {
 		paths[s.What] = append(paths[s.What], s.Path)
 	}
 	for _, kind := range kinds {
-		l.add("scratch directories", Note, fmt.Sprintf("%d %s", len(paths[kind]), kind), "rm -rf "+quoted(paths[kind]))
+		found, some := fmt.Sprintf("%d %s", len(paths[kind]), kind), paths[kind]
+		if len(some) > maxPaths {
+			some = some[:maxPaths]
+			found += fmt.Sprintf("; this removes %d of them", maxPaths)
+		}
+		l.add("scratch directories", Note, found, "rm -rf "+quoted(some))
 	}
 }

@@ -60,13 +60,13 @@ func (r Report) verdict() string {
 		warnings = ", " + words.Count(n, "warning")
 	}
 	if n := r.Counts[Fail]; n > 0 {
-		text := "A run cannot begin here, or would come to nothing: " + words.Count(n, "failure") + warnings + "."
+		text := "A run cannot start here, or would fail: " + words.Count(n, "failure") + warnings + "."
 		if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.State == Fail && f.Area != AreaClaude }) {
 			text += " A rehearsal can: arbiter --rehearse"
 		}
 		return text
 	}
-	return "A run can begin here" + warnings + "."
+	return "A run can start here" + warnings + "."
 }
 
 // printer keeps the first error of writing.

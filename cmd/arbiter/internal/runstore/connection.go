@@ -3,6 +3,7 @@ package runstore
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -74,8 +75,12 @@ func NotConnected(info journal.Info, err error) error {
 	case errors.As(err, &refused):
 		return &command.Error{Code: contract.ExitUsage, Text: refused.Message, Cause: refused}
 	case errors.Is(err, control.ErrSilent), errors.Is(err, context.DeadlineExceeded):
-		return command.Environmentf("the arbiter of run %s (process %d) does not answer: %v", command.ShortID(info.Run),
-			info.PID, err)
+		why := err
+		if op, ok := errors.AsType[*net.OpError](err); ok {
+			why = op.Err
+		}
+		return command.Environmentf("run %s does not answer (process %d: %v): try again in a moment, or end its agents "+
+			"with arbiter halt %[1]s", command.ShortID(info.Run), info.PID, why)
 	}
 	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
 }
@@ -105,7 +110,7 @@ func FindLive(store *Runs, named string) (journal.Info, error) {
 	case 0:
 		info, err := Find(store.Store, named)
 		if err == nil {
-			err = command.Usagef("run %s is not alive (%s); arbiter ps lists the live runs", command.ShortID(info.Run),
+			err = command.Usagef("run %s is not live (%s); arbiter ps lists the live runs", command.ShortID(info.Run),
 				Status(info))
 		}
 		return info, err

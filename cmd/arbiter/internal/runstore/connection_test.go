@@ -52,7 +52,7 @@ func TestLiveRun(t *testing.T) {
 	expect("aaaa", "aaaa2222-one", "") // the other one is dead
 	expect("aabb3333-two", "aabb3333-two", "")
 	expect("aa", "", `"aa" fits several live runs: `)
-	expect("aaaa1", "", "run aaaa1111 is not alive")
+	expect("aaaa1", "", "run aaaa1111 is not live")
 	expect("bb", "", `there is no run "bb"`)
 	begin("cccc4444-three", here)
 	expect("", "", "several runs are live in "+here+": ")

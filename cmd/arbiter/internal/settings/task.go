@@ -47,7 +47,7 @@ func readTask(c *cli.Context) (string, error) {
 		if strings.HasPrefix(path, "-") && path != "-" {
 			return "", command.Usagef("flags go before the requirements file: %s", path)
 		}
-		if _, err := os.Stat(path); err != nil {
+		if _, err := os.Stat(path); os.IsNotExist(err) && !strings.ContainsAny(path, "./") {
 			return "", command.NoSuchWord(c, path)
 		}
 		text, err := ReadRequirements(path)

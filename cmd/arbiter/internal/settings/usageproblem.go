@@ -32,12 +32,16 @@ func UsageProblem(c *cli.Context, err error, _ bool) error {
 		return command.Usagef("$%s %q: use %s", m[2], m[1], wanted(c.Command.Flags, m[3]))
 	}
 	text, unread := strings.CutSuffix(text, ": parse error") // of what kind the flag is, it does not say
+	text, large := strings.CutSuffix(text, ": value out of range")
 	text, name, _ := strings.Cut(strings.Replace(text, " for -", " for flag -", 1), " for flag -")
 	if name, twice := strings.CutSuffix(name, ": "+errGivenTwice.Error()); twice {
 		return command.Usagef("--%s is given twice: give it once, or put a long task into a requirements file", name)
 	}
 	value, quoted := strings.CutPrefix(strings.Replace(text, " boolean", "", 1), "invalid value ")
-	if !unread || !quoted {
+	switch {
+	case large && quoted:
+		return command.Usagef("--%s %s: the number is too large", name, value)
+	case !unread || !quoted:
 		return command.Usagef("%v", err)
 	}
 	return command.Usagef("--%s %s: use %s", name, value, wanted(c.Command.Flags, name))

@@ -14,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 func GrantsCommand(io command.Env) *cli.Command {
@@ -197,11 +198,19 @@ func (e env) removeGrants(c *cli.Context) error {
 	return nil
 }
 
+// listed says which numbers a command lists.
+func listed(by, what string, n int) string {
+	if n == 0 {
+		return "this workspace has none"
+	}
+	return by + " lists " + words.Count(n, what)
+}
+
 // chosenGrant is the one that a word names.
 func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
 	if n, err := strconv.Atoi(word); err == nil {
 		if n < 1 || n > len(kept) {
-			return grants.Grant{}, command.Usagef("there is no grant %d: arbiter grants lists %d", n, len(kept))
+			return grants.Grant{}, command.Usagef("there is no grant %d: %s", n, listed("arbiter grants", "grant", len(kept)))
 		}
 		return kept[n-1], nil
 	}

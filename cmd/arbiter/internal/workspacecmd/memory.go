@@ -139,7 +139,7 @@ func (e env) removeMemory(c *cli.Context) error {
 	for _, word := range c.Args().Slice() {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > len(m.Lessons) {
-			return command.Usagef("there is no lesson %q: arbiter memory lists %d", word, len(m.Lessons))
+			return command.Usagef("there is no lesson %q: %s", word, listed("arbiter memory", "lesson", len(m.Lessons)))
 		}
 		unwanted[n-1] = true
 	}
