@@ -1,11 +1,15 @@
 package sanitize
 
-import "unicode"
+import (
+	"sync"
+	"unicode"
+)
 
 // ordinary is the length of what s begins with that stays as it is, whatever stands
 // around it: printable ASCII, tabs, newlines, and runes that neither combine nor join
 // nor hide. It ends after most runes and before all else, invalid UTF-8 included.
 func ordinary(s string, most int) (n, runes int) {
+	odd := odd()
 	for n < len(s) && runes < most {
 		c := s[n]
 		if c < 0x80 {
@@ -16,7 +20,7 @@ func ordinary(s string, most int) (n, runes int) {
 			n, runes = n+k, runes+k
 			continue
 		}
-		size := shape(s[n:])
+		size := shape(s[n:], odd)
 		if size == 0 {
 			return n, runes
 		}
@@ -65,7 +69,7 @@ var plainByte = func() (t [256]bool) {
 
 // shape is the length of the rune beyond ASCII that s begins with, if it is valid and
 // ordinary, else 0.
-func shape(s string) int {
+func shape(s string, odd *runeSet) int {
 	var r rune
 	var size int
 	switch c := s[0]; {
@@ -96,10 +100,13 @@ func shape(s string) int {
 // tabled bounds what odd knows: the two planes that living scripts and pictures are in.
 const tabled = 0x20000
 
-// odd has a bit for each rune that needs a closer look, and for surrogates, which are
-// no runes at all.
-var odd = func() *[tabled / 64]uint64 {
-	t := new([tabled / 64]uint64)
+// runeSet has a bit for each rune below tabled.
+type runeSet [tabled / 64]uint64
+
+// odd is the set of runes that need a closer look, and of surrogates, which are no runes at all. The first text builds
+// it, not the start of the program.
+var odd = sync.OnceValue(func() *runeSet {
+	t := new(runeSet)
 	set := func(from, to, stride uint32) {
 		for r := from; r <= to && r < tabled; r += stride {
 			t[r>>6] |= 1 << (r & 63)
@@ -120,4 +127,4 @@ var odd = func() *[tabled / 64]uint64 {
 		set(r[0], r[1], 1)
 	}
 	return t
-}()
+})

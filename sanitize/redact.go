@@ -3,6 +3,7 @@ package sanitize
 import (
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Redact returns s with what looks like a secret masked: tokens of known formats,
@@ -68,6 +69,7 @@ func (r *redactor) redact() string {
 }
 
 func (r *redactor) run() {
+	starts, begins := starts(), begins()
 	for i := 0; i < len(r.src); {
 		next := i + 1
 		switch starts[r.src[i]] {
@@ -105,7 +107,7 @@ func (r *redactor) mask(from, to int, prefix string) int {
 // masked reports whether s is what mask made.
 func masked(s string) bool {
 	at := strings.LastIndex(s, MarkStart)
-	return at >= 0 && IsMark(s[at:]) && (at == 0 || prefixes[s[:at]])
+	return at >= 0 && IsMark(s[at:]) && (at == 0 || isPrefix(s[:at]))
 }
 
 // boundary reports whether a word may begin at i: after anything but a letter or a
@@ -199,12 +201,13 @@ const (
 	startLetter
 )
 
-var starts = func() (c [256]uint8) {
-	for b := range begins {
-		if begins[b] != (byteSet{}) {
+var starts = sync.OnceValue(func() *[256]uint8 {
+	c := new([256]uint8)
+	for b, seconds := range begins() {
+		if seconds != (byteSet{}) {
 			c[b] = startLetter
 		}
 	}
 	c['='], c[':'], c['-'], c['.'], c['~'] = startSeparator, startSeparator, startDash, startDot, startTilde
 	return c
-}()
+})

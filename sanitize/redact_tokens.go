@@ -1,6 +1,10 @@
 package sanitize
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // format is a kind of token that begins with a text of its own.
 type format struct {
@@ -90,12 +94,13 @@ var formats = []format{
 }
 
 // byFirst are the formats by the first byte of their prefix.
-var byFirst = func() (m [256][]format) {
+var byFirst = sync.OnceValue(func() *[256][]format {
+	m := new([256][]format)
 	for _, f := range formats {
 		m[f.prefix[0]] = append(m[f.prefix[0]], f)
 	}
 	return m
-}()
+})
 
 // byteSet is a set of bytes.
 type byteSet [4]uint64
@@ -104,7 +109,8 @@ func (s *byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
 
 // begins are the second bytes of whatever token looks for, by the first: few words of
 // a text have both.
-var begins = func() (sets [256]byteSet) {
+var begins = sync.OnceValue(func() *[256]byteSet {
+	sets := new([256]byteSet)
 	add := func(prefix string) { sets[prefix[0]][prefix[1]>>6] |= 1 << (prefix[1] & 63) }
 	for _, f := range formats {
 		add(f.prefix)
@@ -113,16 +119,12 @@ var begins = func() (sets [256]byteSet) {
 		add(other)
 	}
 	return sets
-}()
+})
 
-// prefixes are what mask may leave in front.
-var prefixes = func() map[string]bool {
-	m := map[string]bool{jwtStart: true}
-	for _, f := range formats {
-		m[f.prefix] = true
-	}
-	return m
-}()
+// isPrefix reports whether mask may leave s in front.
+func isPrefix(s string) bool {
+	return s == jwtStart || slices.ContainsFunc(formats, func(f format) bool { return f.prefix == s })
+}
 
 // token masks a token that begins at i.
 func (r *redactor) token(i int) int {
@@ -141,7 +143,7 @@ func (r *redactor) token(i int) int {
 // tokenAt finds the end of the token that begins at i, 0 if none does.
 func (r *redactor) tokenAt(i int) (end int, prefix string) {
 	s := r.src[i:]
-	for _, f := range byFirst[s[0]] {
+	for _, f := range byFirst()[s[0]] {
 		if !strings.HasPrefix(s, f.prefix) {
 			continue
 		}

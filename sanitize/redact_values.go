@@ -1,6 +1,9 @@
 package sanitize
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // separator is called at a '=' or ':': what stands before it may name a secret.
 func (r *redactor) separator(i int) int {
@@ -123,22 +126,27 @@ func telling(name string) bool {
 // Words that names of secrets are made of, and the last words that make them
 // harmless.
 var (
-	always   = words("secret secrets password passwords passwd passphrase pwd credential credentials")
-	last     = words("token apikey authtoken accesstoken jwt bearer sig signature")
-	keyAfter = words("api access secret private signing encryption auth account storage service master client shared " +
-		"app application license deploy ssh subscription session anthropic openai")
-	describe = words("count counts limit type types url uri file files path paths dir id ids name names len length " +
-		"size at ttl expires expiry expiration policy field label hint prompt env var manager provider store version " +
-		"reset changed hash")
+	always = words{
+		"secret", "secrets", "password", "passwords", "passwd", "passphrase", "pwd", "credential",
+		"credentials",
+	}
+	last     = words{"token", "apikey", "authtoken", "accesstoken", "jwt", "bearer", "sig", "signature"}
+	keyAfter = words{
+		"api", "access", "secret", "private", "signing", "encryption", "auth", "account", "storage", "service",
+		"master", "client", "shared", "app", "application", "license", "deploy", "ssh", "subscription",
+		"session", "anthropic", "openai",
+	}
+	describe = words{
+		"count", "counts", "limit", "type", "types", "url", "uri", "file", "files", "path", "paths", "dir",
+		"id", "ids", "name", "names", "len", "length", "size", "at", "ttl", "expires", "expiry", "expiration",
+		"policy", "field", "label", "hint", "prompt", "env", "var", "manager", "provider", "store", "version",
+		"reset", "changed", "hash",
+	}
 )
 
-func words(list string) map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		m[w] = true
-	}
-	return m
-}
+type words []string
+
+func (list words) has(word string) bool { return slices.Contains(list, word) }
 
 // secretName judges a name by its words.
 func secretName(name string) secrecy {
@@ -153,18 +161,18 @@ func secretName(name string) secrecy {
 	switch {
 	case end == "authorization":
 		return scheme
-	case describe[end]:
+	case describe.has(end):
 		return harmless
-	case last[end]:
+	case last.has(end):
 		return number
 	case end == "key":
-		if len(parts) > 1 && (keyAfter[parts[len(parts)-2]] || run(name, upper|digit|under) == len(name)) {
+		if len(parts) > 1 && (keyAfter.has(parts[len(parts)-2]) || run(name, upper|digit|under) == len(name)) {
 			return number
 		}
 		return harmless
 	}
 	for _, p := range parts {
-		if always[p] {
+		if always.has(p) {
 			return secret
 		}
 	}
@@ -299,8 +307,10 @@ func (r *redactor) judge(from, to int, how secrecy, sure bool) int {
 	return r.mask(from, to, "")
 }
 
-var standIns = words("true false null nil none undefined string number boolean bool int object any required optional " +
-	"yes no unset empty redacted hidden")
+var standIns = words{
+	"true", "false", "null", "nil", "none", "undefined", "string", "number", "boolean", "bool", "int",
+	"object", "any", "required", "optional", "yes", "no", "unset", "empty", "redacted", "hidden",
+}
 
 // placeholder reports whether a value names a secret, or its absence.
 func placeholder(v string) bool {
@@ -313,7 +323,7 @@ func placeholder(v string) bool {
 	case strings.HasPrefix(v, "<") && strings.HasSuffix(v, ">"):
 		return true
 	}
-	return len(v) < 12 && standIns[strings.ToLower(v)]
+	return len(v) < 12 && standIns.has(strings.ToLower(v))
 }
 
 // flag masks the value of a flag whose name begins at i: "--token value", and
