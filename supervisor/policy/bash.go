@@ -84,7 +84,7 @@ func (q *query) coveredCommands(l list) (string, bool) {
 func (q *query) coveredCommand(l list, c command) (string, bool) {
 	var set strings.Builder
 	for _, a := range c.Assigns {
-		if !harmlessVariables[a.Name] {
+		if !harmlessVariables.has(a.Name) {
 			set.WriteString(a.Name + "=" + exactWord(a.Value.Text) + " ")
 		}
 	}
@@ -123,8 +123,8 @@ func (l list) allows(text string) (string, bool) {
 }
 
 // harmlessVariables change how programs write, not what they do.
-var harmlessVariables = set("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
-	"LC_ALL", "LANG", "TZ")
+var harmlessVariables = nameSet{"CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
+	"LC_ALL", "LANG", "TZ"}
 
 // coveredAssignment: a variable of the line's own, which programs do not see, needs no rule.
 func coveredAssignment(l list, a shell.Assign) (string, bool) {

@@ -12,9 +12,9 @@ import (
 
 // evaluators are builtins that read an argument such as a[$(x)] as arithmetic, and so run what
 // stands in it even where it was quoted.
-var evaluators = set("test", "[", "[[", "printf", "read", "unset", "declare", "typeset", "local", "export",
+var evaluators = nameSet{"test", "[", "[[", "printf", "read", "unset", "declare", "typeset", "local", "export",
 	"readonly", "let", "mapfile",
-	"readarray", "wait", "getopts", "set")
+	"readarray", "wait", "getopts", "set"}
 
 // doubtAbout says why the effect of a command is more than its words show; "" if it is not.
 func doubtAbout(name string, c shell.Command) string {
@@ -23,13 +23,13 @@ func doubtAbout(name string, c shell.Command) string {
 	switch {
 	case ok:
 		return check(args, c)
-	case editorsOfText[name]:
+	case editorsOfText.has(name):
 		return name + " runs commands that its options name"
 	case commandOptions[name] != nil:
 		return optionsInDoubt(name, args)
-	case otherShells[name]:
+	case otherShells.has(name):
 		return name + " reads its text by a grammar of its own"
-	case shells[name]:
+	case shells.has(name):
 		return fileInDoubt(name, args)
 	case isLoader(name):
 		return name + " runs the program that it is given"
@@ -149,17 +149,17 @@ func testInDoubt(args []shell.Word, _ shell.Command) string {
 // operandOf reports whether a word of a test stands beside an operator that is known, so that it
 // is none itself.
 func operandOf(args []shell.Word, i int) bool {
-	if i > 0 && testOperators[args[i-1].Text] {
+	if i > 0 && testOperators.has(args[i-1].Text) {
 		return true
 	}
-	return i+1 < len(args) && binaryOperators[args[i+1].Text]
+	return i+1 < len(args) && binaryOperators.has(args[i+1].Text)
 }
 
 var (
-	binaryOperators = set("=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef")
-	testOperators   = set("=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef",
+	binaryOperators = nameSet{"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"}
+	testOperators   = nameSet{"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef",
 		"-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-t", "-O", "-G",
-		"-N", "-k", "-u", "-g")
+		"-N", "-k", "-u", "-g"}
 )
 
 func printfInDoubt(args []shell.Word, _ shell.Command) string {
@@ -266,7 +266,7 @@ func envInDoubt(args []shell.Word, _ shell.Command) string {
 }
 
 var (
-	interpretedNames = set("PATH", "IFS", "ENV", "HOME", "SHELL", "CDPATH", "GLOBIGNORE", "FIGNORE", "SHELLOPTS",
+	interpretedNames = nameSet{"PATH", "IFS", "ENV", "HOME", "SHELL", "CDPATH", "GLOBIGNORE", "FIGNORE", "SHELLOPTS",
 		"PROMPT_COMMAND",
 		"PAGER", "MANPAGER", "MANROFFSEQ", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "LESS", "CC", "CXX",
 		"CPP", "LD", "AR",
@@ -279,7 +279,7 @@ var (
 		"POSIXLY_CORRECT",
 		"OPENSSL_CONF", "OPENSSL_ENGINES", "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 		"ALL_PROXY",
-		"SUDO_ASKPASS", "SUDO_EDITOR", "XDG_CONFIG_HOME", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG")
+		"SUDO_ASKPASS", "SUDO_EDITOR", "XDG_CONFIG_HOME", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG"}
 
 	interpretedPrefixes = []string{"BASH", "PS", "LD_", "DYLD_", "GIT_", "SSH_", "PYTHON", "PERL", "RUBY", "GEM_",
 		"BUNDLE_", "LUA_",
@@ -290,6 +290,6 @@ var (
 // isInterpreted finds variables that shells or programs take for something to run, or to find
 // what they run by.
 func isInterpreted(name string) bool {
-	return interpretedNames[name] || slices.ContainsFunc(interpretedPrefixes,
+	return interpretedNames.has(name) || slices.ContainsFunc(interpretedPrefixes,
 		func(p string) bool { return strings.HasPrefix(name, p) })
 }

@@ -57,7 +57,7 @@ func (q *query) mayTouch(r *Rule, at *region) string {
 				if q.mayBeIn(at, w) {
 					return "which file is meant by " + w.Source + " is known to the shell alone"
 				}
-				if copiers[baseName(words[0].Text)] && w.Known() && q.holds(at, w.Text) {
+				if copiers.has(baseName(words[0].Text)) && w.Known() && q.holds(at, w.Text) {
 					return words[0].Text + " takes whole directories"
 				}
 			}
@@ -73,9 +73,9 @@ func (q *query) mayTouch(r *Rule, at *region) string {
 func touches(words []shell.Word, writes bool) bool {
 	name := baseName(words[0].Text)
 	if writes {
-		return fileWriters[name] || name == "sed" && slices.ContainsFunc(words, inPlace)
+		return fileWriters.has(name) || name == "sed" && slices.ContainsFunc(words, inPlace)
 	}
-	return fileReaders[name]
+	return fileReaders.has(name)
 }
 
 // comparesFiles finds git diff --no-index, which reads its operands wherever they lie.
@@ -150,7 +150,7 @@ func showsHidden(w shell.Word) bool {
 }
 
 // copiers take directories with all that is in them.
-var copiers = set("cp", "mv", "tar", "zip", "rsync", "scp", "rm", "chmod", "chown")
+var copiers = nameSet{"cp", "mv", "tar", "zip", "rsync", "scp", "rm", "chmod", "chown"}
 
 // holds reports whether a region lies in a directory.
 func (q *query) holds(at *region, dir string) bool {
@@ -163,8 +163,8 @@ func (q *query) holds(at *region, dir string) bool {
 
 // treeSearchers go through directories, always or with an option.
 var (
-	treeSearchers = set("rg", "ag", "ack")
-	grepLike      = set("grep", "egrep", "fgrep", "zgrep", "ugrep")
+	treeSearchers = nameSet{"rg", "ag", "ack"}
+	grepLike      = nameSet{"grep", "egrep", "fgrep", "zgrep", "ugrep"}
 )
 
 // searchesAbove reports whether a command shows the contents of all files of a directory that a
@@ -175,11 +175,11 @@ func (q *query) searchesAbove(at *region, words []shell.Word) bool {
 		return strings.HasPrefix(w.Text, "--recursive") || strings.HasPrefix(w.Text, "--dereference-r") ||
 			strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text, "rR")
 	}
-	if !treeSearchers[name] && !(name == "git" && len(words) > 1 && words[1].Text == "grep" && comparesFiles(words)) &&
-		!(grepLike[name] && slices.ContainsFunc(words[1:], recursive)) {
+	if !treeSearchers.has(name) && !(name == "git" && len(words) > 1 && words[1].Text == "grep" && comparesFiles(words)) &&
+		!(grepLike.has(name) && slices.ContainsFunc(words[1:], recursive)) {
 		return false
 	}
-	if treeSearchers[name] && isHidden(at) && !slices.ContainsFunc(words[1:], showsHidden) {
+	if treeSearchers.has(name) && isHidden(at) && !slices.ContainsFunc(words[1:], showsHidden) {
 		return false
 	}
 	operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w shell.Word) bool {

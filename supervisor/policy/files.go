@@ -12,14 +12,14 @@ import (
 // by names only – a variable, a glob or a cd before it hides a file – so it keeps an
 // honest agent from a file; a rule about the command, or a sandbox, keeps others.
 var (
-	fileReaders = set("cat", "tac", "nl", "rev", "head", "tail", "less", "more", "bat", "wc", "grep", "egrep", "fgrep",
+	fileReaders = nameSet{"cat", "tac", "nl", "rev", "head", "tail", "less", "more", "bat", "wc", "grep", "egrep", "fgrep",
 		"zgrep", "rg", "sed", "awk", "gawk", "mawk", "cut", "sort", "uniq", "tr", "od", "xxd", "hexdump", "strings",
 		"base64", "base32", "diff", "cmp", "comm", "paste", "join", "fold", "cp", "mv", "ln", "dd", "tar", "zip",
 		"gzip", "zcat", "rsync", "scp", "source", ".", "vi", "vim", "nvim", "nano", "emacs", "ed", "jq", "yq",
-		"openssl", "gpg", "curl", "md5sum", "sha256sum")
+		"openssl", "gpg", "curl", "md5sum", "sha256sum"}
 
-	fileWriters = set("tee", "cp", "mv", "rm", "rmdir", "ln", "dd", "touch", "truncate", "install", "shred", "chmod",
-		"chown", "unlink", "rsync", "scp", "vi", "vim", "nvim", "nano", "emacs", "ed", "ex", "patch")
+	fileWriters = nameSet{"tee", "cp", "mv", "rm", "rmdir", "ln", "dd", "touch", "truncate", "install", "shred", "chmod",
+		"chown", "unlink", "rsync", "scp", "vi", "vim", "nvim", "nano", "emacs", "ed", "ex", "patch"}
 )
 
 // maxFiles bounds how many files of one command line are looked at; of longer ones,

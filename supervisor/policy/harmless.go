@@ -69,7 +69,7 @@ func (q *query) readsBy(use reading, args []string) bool {
 		return false
 	}
 	if use.operands == patternThenFiles && len(operands) > 0 && !slices.ContainsFunc(options,
-		func(o string) bool { return patternGiven[o] }) {
+		func(o string) bool { return patternGiven.has(o) }) {
 		operands = operands[1:] // the pattern, but where an option gives one, or asks for names alone
 	}
 	if use.deep && q.mayBeClosed() {
@@ -88,7 +88,7 @@ func (q *query) readsBy(use reading, args []string) bool {
 	return true // words
 }
 
-var patternGiven = set("-e", "--regexp", "--files", "--type-list")
+var patternGiven = nameSet{"-e", "--regexp", "--files", "--type-list"}
 
 // inside reports whether each of a command's operands is no file outside of the working
 // directory, by any name.
@@ -118,7 +118,7 @@ func (q *query) mayBeClosed() bool {
 	for _, l := range []list{q.deny, q.ask} {
 		for i := range l.rules {
 			r := &l.rules[i]
-			if !readers[r.tool] {
+			if !readers.has(r.tool) {
 				continue
 			}
 			if r.kind != kindPath {

@@ -11,13 +11,13 @@ import (
 
 // Programs that run code of other languages, or commands that their options name.
 
-var interpreters = set("python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit",
+var interpreters = nameSet{"python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit",
 	"tclsh", "wish", "Rscript",
-	"R", "julia", "osascript", "groovy", "scala", "ghci", "swift", "elixir", "erl", "irb", "ipython", "jshell")
+	"R", "julia", "osascript", "groovy", "scala", "ghci", "swift", "elixir", "erl", "irb", "ipython", "jshell"}
 
 // isInterpreter finds them also under a name with a version: python3.12.
 func isInterpreter(name string) bool {
-	return interpreters[strings.TrimRight(name, "0123456789.")]
+	return interpreters.has(strings.TrimRight(name, "0123456789."))
 }
 
 // codeInDoubt: what code in an argument or on standard input does, the line does not show. A
@@ -31,7 +31,7 @@ func codeInDoubt(name string, c shell.Command) string {
 			return ""
 		case w.Text == "-m" && i+1 < len(args) && args[i+1].Known(): // python -m pytest
 			return ""
-		case !w.Known(), w.Text == "-", inlineCode[w.Text], strings.HasPrefix(w.Text, "--eval"),
+		case !w.Known(), w.Text == "-", inlineCode.has(w.Text), strings.HasPrefix(w.Text, "--eval"),
 			strings.HasPrefix(w.Text,
 				"--print"):
 			return why
@@ -45,7 +45,7 @@ func codeInDoubt(name string, c shell.Command) string {
 	return why
 }
 
-var inlineCode = set("-c", "-e", "-E", "-r", "-p", "-pe", "-ne", "eval")
+var inlineCode = nameSet{"-c", "-e", "-E", "-r", "-p", "-pe", "-ne", "eval"}
 
 // fileInDoubt: a shell runs a file whose name is unknown, such as <(curl …).
 func fileInDoubt(name string, args []shell.Word) string {
@@ -160,7 +160,7 @@ func gitInDoubt(args []shell.Word, _ shell.Command) string {
 	case sub == "filter-branch", sub == "difftool", sub == "mergetool", sub == "submodule" && first == "foreach",
 		sub == "bisect" && first == "run", sub == "config" && !readsConfig(rest):
 		return "git " + sub + " can run what its arguments say"
-	case !gitCommands[sub]:
+	case !gitCommands.has(sub):
 		return "git " + sub + " can be an alias"
 	}
 	for _, w := range rest {
@@ -175,9 +175,9 @@ func gitInDoubt(args []shell.Word, _ shell.Command) string {
 
 // readsConfig reports whether git config only shows what is set.
 func readsConfig(args []shell.Word) bool {
-	shows := set("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list")
+	shows := nameSet{"--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list"}
 	return len(args) == 1 && !strings.HasPrefix(args[0].Text, "-") || slices.ContainsFunc(args,
-		func(w shell.Word) bool { return shows[w.Text] })
+		func(w shell.Word) bool { return shows.has(w.Text) })
 }
 
 // gitRuns are options of subcommands that name a program, beside those of all.

@@ -188,7 +188,7 @@ func (q *query) pathCovered(r *Rule, at *region) bool {
 }
 
 // searchers look through whole directories.
-var searchers = set("Grep", "Glob", "LS")
+var searchers = nameSet{"Grep", "Glob", "LS"}
 
 // searches reports whether a search may come by what an ask rule names: that lies below the
 // directory where it begins, and is not left out by the pattern of names.
@@ -329,7 +329,7 @@ func (q *query) touchesMachinery() bool {
 		if t.any(func(p string) bool {
 			rel, _ := q.fromCWD(p)
 			for seg := range strings.SplitSeq(strings.ToLower(rel), "/") {
-				if machinery[seg] {
+				if machinery.has(seg) {
 					return true
 				}
 			}

@@ -106,7 +106,7 @@ func (p *Policy) byMode(q *query) Decision {
 	case ModeAllowAll:
 		return Decision{Behavior: Allow, By: ByMode, Reason: "everything is allowed"}
 	case ModeAcceptEdits:
-		if editors[q.tool] && q.insideCWD() && !q.touchesMachinery() {
+		if editors.has(q.tool) && q.insideCWD() && !q.touchesMachinery() {
 			return Decision{Behavior: Allow, By: ByMode, Reason: "edits inside of the working directory are allowed"}
 		}
 	}
@@ -115,7 +115,7 @@ func (p *Policy) byMode(q *query) Decision {
 
 // onlyReads reports whether a tool other than Bash changes nothing and stays within the
 // working directory.
-func (q *query) onlyReads() bool { return harmless[q.tool] || readers[q.tool] && q.insideCWD() }
+func (q *query) onlyReads() bool { return harmless.has(q.tool) || readers.has(q.tool) && q.insideCWD() }
 
 // ask is a question, or a denial where nothing is asked.
 func (p *Policy) ask(by, rule, reason string) Decision {
@@ -158,7 +158,7 @@ func (q *query) apart() bool {
 func (p Policy) ReadsUnseen(r Request) bool { return p.newQuery(r).readsUnseen() }
 
 func (q *query) readsUnseen() bool {
-	about := func(r Rule) bool { return readers[r.tool] }
+	about := func(r Rule) bool { return readers.has(r.tool) }
 	return q.tool == "Bash" && (slices.ContainsFunc(q.deny.rules, about) || slices.ContainsFunc(q.ask.rules, about)) &&
 		!q.harmless()
 }

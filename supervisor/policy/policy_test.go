@@ -238,7 +238,7 @@ func TestLeftToTheCLI(t *testing.T) {
 		}
 	}
 	for _, tool := range []string{"TaskStop", "ToolSearch"} { // the rest of the frame
-		if !harmless[tool] {
+		if !harmless.has(tool) {
 			t.Errorf("%q is not known to be harmless", tool)
 		}
 	}

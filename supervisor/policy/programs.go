@@ -12,9 +12,9 @@ import (
 // the name of another from being overlooked.
 
 // editorsOfText and debuggers run commands of their own language.
-var editorsOfText = set("vi", "vim", "nvim", "view", "ex", "ed", "emacs", "emacsclient", "gdb", "lldb", "expect",
+var editorsOfText = nameSet{"vi", "vim", "nvim", "view", "ex", "ed", "emacs", "emacsclient", "gdb", "lldb", "expect",
 	"sqlite3", "ftp", "sftp",
-	"mail", "mutt", "nmap", "socat", "dc")
+	"mail", "mutt", "nmap", "socat", "dc"}
 
 // commandOptions are, by program, the options that name a command. One letter stands for a short
 // option, which may stand among others; the value is in the same word or in the next.
@@ -66,7 +66,7 @@ func isOption(word, option string) bool {
 
 // gitCommands are git's own subcommands that do what their name says. Any other may be an alias,
 // which the configuration defines and which can run anything.
-var gitCommands = set("add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle",
+var gitCommands = nameSet{"add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle",
 	"cat-file", "check-attr",
 	"check-ignore", "check-ref-format", "checkout", "cherry", "cherry-pick", "clean", "clone", "commit",
 	"commit-graph", "commit-tree",
@@ -82,4 +82,4 @@ var gitCommands = set("add", "am", "annotate", "apply", "archive", "bisect", "bl
 	"status", "stripspace",
 	"submodule", "switch", "symbolic-ref", "tag", "update-index", "update-ref", "var", "verify-commit", "verify-tag",
 	"version", "whatchanged",
-	"worktree", "write-tree")
+	"worktree", "write-tree"}

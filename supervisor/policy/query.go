@@ -83,7 +83,7 @@ func (q *query) firstAsked() (string, bool) {
 	if rule, ok := q.firstMight(q.ask); ok {
 		return rule, true
 	}
-	if !searchers[q.tool] {
+	if !searchers.has(q.tool) {
 		return "", false
 	}
 	for i := range q.ask.rules {

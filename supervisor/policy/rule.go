@@ -44,7 +44,7 @@ func (r Rule) MCP() bool { return r.kind == kindMCP }
 
 // Known reports whether the rule's tool is one of Claude Code's, or an MCP server's.
 func (r Rule) Known() bool {
-	return r.kind == kindMCP || slices.ContainsFunc(known, func(tools map[string]bool) bool { return tools[r.tool] })
+	return r.kind == kindMCP || slices.ContainsFunc(known, func(tools nameSet) bool { return tools.has(r.tool) })
 }
 
 // Names reports whether the rule's name is the tool's: Agent and Task are two names of one,
@@ -101,10 +101,10 @@ func checkName(text, name string) error {
 		}
 	}
 	for _, tools := range known {
-		if tools[name] {
+		if tools.has(name) {
 			return nil
 		}
-		for other := range tools {
+		for _, other := range tools {
 			if strings.EqualFold(other, name) {
 				return fmt.Errorf("%q: tools' names are case-sensitive, write %s", text, other)
 			}
@@ -157,7 +157,7 @@ func (r Rule) withSpec(spec string) (Rule, error) {
 				r.text)
 		}
 		r.kind, r.spec = kindDomain, host
-	case readers[r.tool] || editors[r.tool]:
+	case readers.has(r.tool) || editors.has(r.tool):
 		pattern, err := parsePath(spec)
 		if err != nil {
 			return Rule{}, fmt.Errorf("%q: %w", r.text, err)

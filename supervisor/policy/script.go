@@ -109,7 +109,7 @@ func (s *script) runsWritten() {
 			runs := func(i int) bool {
 				return i < len(c.Words) && (c.Words[i].Text == written || "./"+written == c.Words[i].Text)
 			}
-			if r.Writes && (runs(0) || len(c.Words) > 1 && shells[baseName(c.Words[0].Text)] && runs(1)) {
+			if r.Writes && (runs(0) || len(c.Words) > 1 && shells.has(baseName(c.Words[0].Text)) && runs(1)) {
 				s.doubt("it runs a file that it writes itself")
 			}
 		}
@@ -138,7 +138,7 @@ func (s *script) addCommand(c shell.Command, depth int, inner bool) {
 	if base == "cd" || base == "pushd" || base == "popd" {
 		s.moves = true
 	}
-	if !inner || depth > 0 || !evaluators[base] {
+	if !inner || depth > 0 || !evaluators.has(base) {
 		s.doubt(doubtAbout(base, c))
 	}
 	if depth >= maxDepth {
@@ -222,12 +222,12 @@ func (s *script) addCrude(source string) {
 }
 
 // reserved words stand before a command.
-var reserved = set("if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "nocorrect")
+var reserved = nameSet{"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "nocorrect"}
 
 // crudeWords are the words of a part, without what is left of a redirection before them.
 func crudeWords(part string) (words []shell.Word) {
 	for _, w := range strings.Fields(part) {
-		if len(words) == 0 && (strings.Trim(w, "0123456789-") == "" || reserved[w]) {
+		if len(words) == 0 && (strings.Trim(w, "0123456789-") == "" || reserved.has(w)) {
 			continue
 		}
 		if len(words) == 0 {

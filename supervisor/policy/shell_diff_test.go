@@ -174,7 +174,7 @@ func knownPrograms(l shell.Line) bool {
 			continue
 		}
 		name := c.Words[0].Text
-		if !c.Words[0].Known() || doubtful[name] != nil || wrappers[name] || shells[name] || evaluators[name] ||
+		if !c.Words[0].Known() || doubtful[name] != nil || wrappers.has(name) || shells.has(name) || evaluators.has(name) ||
 			strings.Contains(name, "/") {
 			return false
 		}

@@ -21,9 +21,9 @@ func Suggest(r Request, cwd, home string) []string {
 	switch {
 	case r.Tool == "Bash":
 		candidates = q.suggestCommands()
-	case readers[r.Tool]:
+	case readers.has(r.Tool):
 		candidates = q.suggestPaths("Read")
-	case editors[r.Tool]:
+	case editors.has(r.Tool):
 		candidates = q.suggestPaths("Edit")
 	case r.Tool == "WebFetch":
 		if host, ok := q.host(); ok {
@@ -64,21 +64,21 @@ func plainText(s string) bool {
 var (
 	// suited are programs whose subcommand says what they do, so that a rule about the
 	// two words means something.
-	suited = set("git", "go", "npm", "pnpm", "yarn", "bun", "deno", "cargo", "pip", "pip3", "uv", "poetry", "bundle",
+	suited = nameSet{"git", "go", "npm", "pnpm", "yarn", "bun", "deno", "cargo", "pip", "pip3", "uv", "poetry", "bundle",
 		"gem", "composer", "mvn", "gradle", "./gradlew", "dotnet",
-		"make", "just", "task", "gh", "glab", "brew", "terraform", "systemctl", "rustup", "swift", "mix", "nx", "turbo")
+		"make", "just", "task", "gh", "glab", "brew", "terraform", "systemctl", "rustup", "swift", "mix", "nx", "turbo"}
 
 	// openEnded are subcommands that run or set what stands behind them.
-	openEnded = set("exec", "x", "dlx", "config", "run", "generate", "tool", "eval", "alias", "api", "filter-branch",
+	openEnded = nameSet{"exec", "x", "dlx", "config", "run", "generate", "tool", "eval", "alias", "api", "filter-branch",
 		"submodule", "bisect", "rebase", "push", "clean", "reset", "checkout", "restore", "rm", "publish", "env",
-		"install", "edit", "set", "work", "apply", "destroy", "link", "start", "enable", "repl")
+		"install", "edit", "set", "work", "apply", "destroy", "link", "start", "enable", "repl"}
 
 	// scripted are subcommands behind which the name of a script says what runs.
-	scripted = set("npm run", "pnpm run", "yarn run", "bun run", "npm run-script")
+	scripted = nameSet{"npm run", "pnpm run", "yarn run", "bun run", "npm run-script"}
 
 	// unsuited are programs that do what their arguments say, whatever that is: of
 	// them only the exact command is suggested.
-	unsuited = set("rm", "rmdir", "mv", "cp", "dd", "ln", "tee", "install", "chmod", "chown", "chgrp", "chattr",
+	unsuited = nameSet{"rm", "rmdir", "mv", "cp", "dd", "ln", "tee", "install", "chmod", "chown", "chgrp", "chattr",
 		"truncate", "shred", "mkfs", "mount", "umount", "kill", "pkill", "killall",
 		"curl", "wget", "scp", "rsync", "sftp", "ftp", "nc", "ncat", "socat", "telnet", "tar", "zip", "unzip", "sed",
 		"awk", "gawk", "mawk", "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "less", "more", "man",
@@ -87,7 +87,7 @@ var (
 		"docker", "podman", "kubectl", "helm", "ansible", "vagrant", "apt", "apt-get", "dnf", "yum", "pacman",
 		"crontab", "at", "batch", "source", ".", "export", "cd", "set", "unset", "read", "let", "declare",
 		"sqlite3", "psql", "mysql", "redis-cli", "gdb", "lldb", "aws", "gcloud", "az", "openssl", "gpg", "ssh-keygen",
-		"git-shell", "shutdown", "reboot", "passwd", "useradd", "usermod", "visudo", "iptables")
+		"git-shell", "shutdown", "reboot", "passwd", "useradd", "usermod", "visudo", "iptables"}
 )
 
 // suggestCommands suggests the command as it is, and its first words.
@@ -116,17 +116,17 @@ func (q *query) suggestCommands() []string {
 		return out // it was asked for because of what it reads, which a name does not bound
 	}
 	switch {
-	case wrappers[name], shells[name], isInterpreter(name), isLoader(name), finders[name], evaluators[name],
-		unsuited[name], strings.ContainsAny(name, "."):
-	case suited[name]:
+	case wrappers.has(name), shells.has(name), isInterpreter(name), isLoader(name), finders.has(name),
+		evaluators.has(name), unsuited.has(name), strings.ContainsAny(name, "."):
+	case suited.has(name):
 		if len(words) < 2 || !plainWord(words[1].Text) {
 			break
 		}
 		two := name + " " + words[1].Text
 		switch {
-		case scripted[two] && len(words) > 2 && plainWord(words[2].Text):
+		case scripted.has(two) && len(words) > 2 && plainWord(words[2].Text):
 			out = append(out, "Bash("+two+" "+words[2].Text+" *)")
-		case !openEnded[words[1].Text]:
+		case !openEnded.has(words[1].Text):
 			out = append(out, "Bash("+two+" *)")
 		}
 	default:

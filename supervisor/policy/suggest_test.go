@@ -114,7 +114,7 @@ func TestSuggestionsCover(t *testing.T) {
 			}
 			switch rules[0].kind {
 			case kindTool:
-				if rules[0].tool == "Bash" || editors[rules[0].tool] || readers[rules[0].tool] {
+				if rules[0].tool == "Bash" || editors.has(rules[0].tool) || readers.has(rules[0].tool) {
 					t.Errorf("%s is suggested for %s", text, r.Input)
 				}
 			case kindBash:

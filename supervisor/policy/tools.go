@@ -7,13 +7,13 @@ import (
 
 // Tools of Claude Code by what they do (names as of CLI 2.1.329, and older ones).
 var (
-	readers = set("Read", "Glob", "Grep", "LS", "NotebookRead")
-	editors = set("Edit", "Write", "MultiEdit", "NotebookEdit")
+	readers = nameSet{"Read", "Glob", "Grep", "LS", "NotebookRead"}
+	editors = nameSet{"Edit", "Write", "MultiEdit", "NotebookEdit"}
 
 	// harmless tools touch nothing but the session itself; Claude's default mode
 	// does not ask for them either.
-	harmless = set("TodoWrite", "TodoRead", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput", "TaskStop",
-		"BashOutput", "KillShell", "KillBash", "ToolSearch", VerdictTool)
+	harmless = nameSet{"TodoWrite", "TodoRead", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput",
+		"TaskStop", "BashOutput", "KillShell", "KillBash", "ToolSearch", VerdictTool}
 
 	// named are tools whose rules name a value of the input, and its fields there.
 	named = map[string][]string{
@@ -22,13 +22,13 @@ var (
 	}
 
 	// others are further tools, known here only to tell a misspelt name.
-	others = set("Bash", "WebFetch", "WebSearch", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Agent", "Task",
+	others = nameSet{"Bash", "WebFetch", "WebSearch", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Agent", "Task",
 		"Skill", "SlashCommand", "Workflow", "ScheduleWakeup", "CronCreate", "CronDelete", "CronList", "Monitor",
 		"SendMessage", "ListAgents", "EnterWorktree", "ExitWorktree", "PushNotification", "RemoteTrigger",
-		"ListMcpResourcesTool", "ReadMcpResourceTool", "PowerShell", "LSP", "ReportFindings")
+		"ListMcpResourcesTool", "ReadMcpResourceTool", "PowerShell", "LSP", "ReportFindings"}
 
 	// known are the tools that are called what a rule may call them.
-	known = []map[string]bool{readers, editors, harmless, others}
+	known = []nameSet{readers, editors, harmless, others}
 )
 
 // VerdictTool is how a turn of an agent ends in its verdict. It does nothing else.
@@ -37,7 +37,7 @@ const VerdictTool = "StructuredOutput"
 // MayWrite reports whether a tool, or what it starts, can change files of the workspace.
 func MayWrite(tool string) bool {
 	_, own := Own(tool)
-	return !own && !readers[tool] && !harmless[tool] && tool != "WebFetch" && tool != "WebSearch"
+	return !own && !readers.has(tool) && !harmless.has(tool) && tool != "WebFetch" && tool != "WebSearch"
 }
 
 // Own reports whether a tool is one of arbiter's own, and what it is called among them.
@@ -46,22 +46,20 @@ func Own(tool string) (name string, ok bool) { return strings.CutPrefix(tool, "m
 // leftToCLI are tools that Claude Code itself asks for, in its default mode, where they
 // do more than read (observed with CLI 2.1.329). Of others it runs some unasked:
 // EnterWorktree makes a branch and a directory.
-var leftToCLI = set("Bash", "WebFetch", "WebSearch", "Skill", "SlashCommand")
+var leftToCLI = nameSet{"Bash", "WebFetch", "WebSearch", "Skill", "SlashCommand"}
 
 // machinery are names, in lower case, of files and directories that make other
 // programs run things. An edit there is never waved through by a mode, because it
 // would turn the right to edit into the right to run.
-var machinery = set(".git", ".gitmodules", ".gitconfig", ".claude", ".claude.json", ".mcp.json", ".arbiter",
+var machinery = nameSet{".git", ".gitmodules", ".gitconfig", ".claude", ".claude.json", ".mcp.json", ".arbiter",
 	".vscode", ".idea", ".husky", ".envrc", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv",
-	".ssh")
+	".ssh"}
 
-func set(names ...string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
-}
+// nameSet is a small set of names. It is a list and not a map because the compiler lays a list out in the binary,
+// while the program would build each map at every start.
+type nameSet []string
+
+func (s nameSet) has(name string) bool { return slices.Contains(s, name) }
 
 // sameTool reports whether a rule for one tool is about the other: Agent and Task are
 // two names of one tool, Edit rules are about all editors and Read rules about all
@@ -71,9 +69,9 @@ func sameTool(rule, tool string) bool {
 	case rule == tool:
 		return true
 	case rule == "Edit":
-		return editors[tool]
+		return editors.has(tool)
 	case rule == "Read":
-		return readers[tool]
+		return readers.has(tool)
 	case StartsSubagent(rule):
 		return StartsSubagent(tool)
 	}
@@ -88,13 +86,14 @@ func knownTool(tool string) bool {
 		server, name, _ := strings.Cut(rest, "__")
 		return server != "" && name != ""
 	}
-	return slices.ContainsFunc(known, func(tools map[string]bool) bool { return tools[tool] })
+	return slices.ContainsFunc(known, func(tools nameSet) bool { return tools.has(tool) })
 }
 
 // AskedByCLI reports whether a tool is one that Claude Code asks for itself, so that what
 // no rule and no mode decides may be left to it.
 func AskedByCLI(tool string) bool {
-	return readers[tool] || editors[tool] || leftToCLI[tool] || strings.HasPrefix(tool, "mcp__") && knownTool(tool)
+	return readers.has(tool) || editors.has(tool) || leftToCLI.has(tool) ||
+		strings.HasPrefix(tool, "mcp__") && knownTool(tool)
 }
 
 // StartsSubagent reports whether a tool is the one that subagents are started with, by either of its names.

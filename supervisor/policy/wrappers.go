@@ -9,7 +9,7 @@ import (
 
 var (
 	// wrappers are commands that run what stands among their arguments.
-	wrappers = set("sudo", "doas", "su", "runuser", "pkexec", "env", "xargs", "nohup", "timeout", "time", "nice",
+	wrappers = nameSet{"sudo", "doas", "su", "runuser", "pkexec", "env", "xargs", "nohup", "timeout", "time", "nice",
 		"ionice", "chrt",
 		"taskset", "setsid", "stdbuf", "unbuffer", "command", "builtin", "exec", "eval", "watch", "parallel", "ssh",
 		"script",
@@ -18,17 +18,17 @@ var (
 		"caffeinate", "busybox", "toybox", "systemd-run", "systemd-inhibit", "dbus-run-session", "dbus-launch",
 		"xvfb-run", "tmux", "screen", "trap", "alias", "noglob", "nocorrect", "fakeroot", "proxychains", "torsocks",
 		"faketime", "eatmydata", "start-stop-daemon", "daemonize", "ts", "entr", "chronic", "ifne", "bwrap", "firejail",
-		"newgrp", "sg", "ld.so", "rlwrap", "hyperfine", "multitime")
+		"newgrp", "sg", "ld.so", "rlwrap", "hyperfine", "multitime"}
 
 	// finders run what stands behind one of the flags.
-	finders  = set("find", "bfs", "fd", "fdfind", "gfind")
-	execFlag = set("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch")
+	finders  = nameSet{"find", "bfs", "fd", "fdfind", "gfind"}
+	execFlag = nameSet{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}
 
 	// shells run the text given by -c, or else the one on their standard input.
-	shells = set("sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "rbash", "csh", "tcsh", "pwsh", "yash")
+	shells = nameSet{"sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "rbash", "csh", "tcsh", "pwsh", "yash"}
 
 	// otherShells have a grammar that is read here for deny rules only.
-	otherShells = set("zsh", "ksh", "mksh", "fish", "csh", "tcsh", "pwsh", "yash")
+	otherShells = nameSet{"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "pwsh", "yash"}
 )
 
 // isLoader finds the dynamic loader, which runs the program that it is given.
@@ -44,13 +44,13 @@ const maxStarts = 64
 // assignments and numbers.
 func behind(words []shell.Word) (list []shell.Word, ordinary int) {
 	switch name := baseName(words[0].Text); {
-	case finders[name]:
-		i := slices.IndexFunc(words, func(w shell.Word) bool { return execFlag[w.Text] })
+	case finders.has(name):
+		i := slices.IndexFunc(words, func(w shell.Word) bool { return execFlag.has(w.Text) })
 		if i < 0 {
 			return nil, 0
 		}
 		list = words[i+1:]
-	case wrappers[name], shells[name], isLoader(name), strings.IndexByte(name, hole) >= 0:
+	case wrappers.has(name), shells.has(name), isLoader(name), strings.IndexByte(name, hole) >= 0:
 		list = words[1:]
 	}
 	option := false
@@ -73,7 +73,7 @@ func behind(words []shell.Word) (list []shell.Word, ordinary int) {
 // appended is the words behind xargs and find -exec with what they put there: names that are
 // known when they run.
 func appended(name string, words []shell.Word) []shell.Word {
-	if len(words) == 0 || name != "xargs" && !finders[name] {
+	if len(words) == 0 || name != "xargs" && !finders.has(name) {
 		return words
 	}
 	words = slices.Clone(words)
@@ -109,7 +109,7 @@ func scriptsOf(name string, c shell.Command) (texts []text) {
 			words[i] = w.Text
 		}
 		return []text{bashText(strings.Join(words, " "))}
-	case shells[name]:
+	case shells.has(name):
 		return shellScripts(name, c)
 	case name == "alias":
 		for _, w := range args {
@@ -117,7 +117,7 @@ func scriptsOf(name string, c shell.Command) (texts []text) {
 				texts = append(texts, bashText(value))
 			}
 		}
-	case evaluators[name]:
+	case evaluators.has(name):
 		for _, w := range args {
 			if strings.Contains(w.Text, "[") && strings.ContainsAny(w.Text, "$`") {
 				texts = append(texts, bashText(strings.ReplaceAll(w.Text, string(hole), "$_")))

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -96,9 +97,13 @@ const (
 
 // splitOperator finds a line that is continued within $x, << and the like, where the parser
 // takes what bash joins for two things.
-var splitOperator = regexp.MustCompile(`[$<>]\\\n`)
+var splitOperator = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[$<>]\\\n`)
+})
 
-var continuedComment = regexp.MustCompile(`(^|[\s;&|()])#[^\n]*\\\n`)
+var continuedComment = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[\s;&|()])#[^\n]*\\\n`)
+})
 
 // Parse reads a command line.
 func Parse(source string, d Dialect) Line {
@@ -109,9 +114,9 @@ func Parse(source string, d Dialect) Line {
 		return broken("it has a NUL byte")
 	case strings.ContainsFunc(source, isControl):
 		return broken("it has control characters")
-	case continuedComment.MatchString(source):
+	case continuedComment().MatchString(source):
 		return broken("it has a comment that ends in a backslash") // which the parser takes to go on
-	case splitOperator.MatchString(source):
+	case splitOperator().MatchString(source):
 		return broken("it continues on the next line within an operator")
 	case nesting(source) > maxNesting:
 		return broken("it is nested too deeply to be read")

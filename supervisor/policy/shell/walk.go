@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -222,7 +223,7 @@ func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 		}
 		body := r.hereDocument(x.Hdoc)
 		if x.Op == syntax.DashHdoc {
-			body.Text = leadingTabs.ReplaceAllString(body.Text, "")
+			body.Text = leadingTabs().ReplaceAllString(body.Text, "")
 		}
 		c.Input = &body
 		return
@@ -246,7 +247,7 @@ func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 			// Bash ends the redirection at >&- and >&1-, and the rest is a word of the command.
 			r.cut = "bash and the parser take >&- for different words"
 			return
-		case !plainName.MatchString(file.Source):
+		case !plainName().MatchString(file.Source):
 			r.doubt("bash expands the file of >& twice")
 		}
 	case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrAll, syntax.AppAll, syntax.RdrClob:
@@ -260,9 +261,13 @@ func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 	r.line.Redirects = append(r.line.Redirects, Redirect{File: file, Writes: writes})
 }
 
-var plainName = regexp.MustCompile(`^[\w./-]+$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\w./-]+$`)
+})
 
-var leadingTabs = regexp.MustCompile(`(?m)^\t+`)
+var leadingTabs = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\t+`)
+})
 
 // isDescriptor finds what names a descriptor behind >& and <&: a number, a number to be moved,
 // or - alone, which closes.
