@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // exchange is one past answer of the model and what it answered.
@@ -29,7 +30,9 @@ const (
 
 // takeUpAgain is the opening of a supervisor's word that the last process ended,
 // and that the model is to take up what was interrupted.
-var takeUpAgain = regexp.MustCompile(`^\s*⟦[^\n]*\bfrom:? supervisor\b[^\n]*\bretry\b`)
+var takeUpAgain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*⟦[^\n]*\bfrom:? supervisor\b[^\n]*\bretry\b`)
+})
 
 // readMessages splits the conversation into exchanges.
 func (c *call) readMessages() {
@@ -124,14 +127,14 @@ func (c *call) cutOff(i int) bool {
 func resumed(words []word) bool {
 	for _, w := range words {
 		if w.spoken() && !w.mark() {
-			return takeUpAgain.MatchString(w.text)
+			return takeUpAgain().MatchString(w.text)
 		}
 	}
 	return false
 }
 
 // spoken tells somebody's word from the CLI's.
-func (w word) spoken() bool { return w.result == "" && !w.system && !reminder.MatchString(w.text) }
+func (w word) spoken() bool { return w.result == "" && !w.system && !reminder().MatchString(w.text) }
 
 func (w word) mark() bool { return w.spoken() && strings.HasPrefix(w.text, interrupted) }
 
@@ -175,6 +178,6 @@ func withoutFiller(c content) content {
 // conversation begins with some, and what they say is not the sender's.
 func withoutReminders(c content) content {
 	return slices.DeleteFunc(slices.Clone(c), func(b block) bool {
-		return b.Type == "text" && reminder.MatchString(b.Text)
+		return b.Type == "text" && reminder().MatchString(b.Text)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 const structuredOutput = "StructuredOutput"
@@ -141,12 +142,16 @@ func sessionID(h http.Header, userID string) string {
 }
 
 var (
-	workingDirectory = regexp.MustCompile(`(?m)^ *-? *(?:Primary working|Working) directory: (.+)$`)
-	reminder         = regexp.MustCompile(`(?s)^\s*<system-reminder>.*</system-reminder>\s*$`)
+	workingDirectory = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^ *-? *(?:Primary working|Working) directory: (.+)$`)
+	})
+	reminder = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)^\s*<system-reminder>.*</system-reminder>\s*$`)
+	})
 )
 
 func (c *call) findCwd(s string) {
-	if m := workingDirectory.FindStringSubmatch(s); m != nil {
+	if m := workingDirectory().FindStringSubmatch(s); m != nil {
 		c.cwd = strings.TrimSpace(m[1])
 	}
 }

@@ -6,13 +6,16 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 const extension = ".jsonl"
 
 // sessionID is the form of a session's id. Nothing else may become part of a
 // path or of a pattern.
-var sessionID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+var sessionID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+})
 
 // Locate finds the transcript of a session, in whichever project it lies: the
 // name of a project's directory is the CLI's business, and a session resumed
@@ -20,7 +23,7 @@ var sessionID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4
 // shows when it is read. Of several it takes the one written to last, as
 // a copy is the older. An id that is no UUID is not looked for.
 func Locate(configDir, session string) (path string, ok bool) {
-	if configDir == "" || !sessionID.MatchString(session) {
+	if configDir == "" || !sessionID().MatchString(session) {
 		return "", false
 	}
 	projects := filepath.Join(configDir, "projects")

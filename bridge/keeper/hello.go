@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -22,7 +23,9 @@ type hello struct {
 }
 
 // safeName is what run and bridge may be: they are part of a file's name.
-var safeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+var safeName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+})
 
 // readHello reads up to the first line end, and perhaps more: what is read is to be given to the bridge as it is. A
 // line that is no initialize of a remote bridge is not judged here: the hello is empty then, and the bridge answers.
@@ -53,7 +56,7 @@ func parseHello(line []byte) hello {
 		return hello{}
 	}
 	p := m.Params
-	if !safeName.MatchString(p.Run) || !safeName.MatchString(p.Bridge) || p.Remote.LeaseMS <= 0 {
+	if !safeName().MatchString(p.Run) || !safeName().MatchString(p.Bridge) || p.Remote.LeaseMS <= 0 {
 		return hello{}
 	}
 	return hello{run: p.Run, bridge: p.Bridge, lease: time.Duration(p.Remote.LeaseMS) * time.Millisecond}

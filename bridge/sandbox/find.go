@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -33,7 +34,9 @@ func Find() (string, error) {
 	return filepath.Abs(path)
 }
 
-var versionPattern = regexp.MustCompile(`^bubblewrap (\d+)\.(\d+)(\.\d+)?\s*$`)
+var versionPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^bubblewrap (\d+)\.(\d+)(\.\d+)?\s*$`)
+})
 
 // version asks the program for its version, and refuses one that is too old.
 func version(ctx context.Context, program string) (string, error) {
@@ -45,7 +48,7 @@ func version(ctx context.Context, program string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", program, err)
 	}
-	m := versionPattern.FindSubmatch(out)
+	m := versionPattern().FindSubmatch(out)
 	if m == nil {
 		return "", fmt.Errorf("%s is no bubblewrap: --version says %.100q", program, out)
 	}

@@ -57,7 +57,7 @@ func (e env) attach(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return command.Usagef("attach: give one RUN or one AGENT, such as orch-1; arbiter sessions lists the runs")
 	}
-	if !agentID.MatchString(agent) {
+	if !agentID().MatchString(agent) {
 		return e.attachRun(c, cmp.Or(agent, c.String("session")))
 	}
 	key, err := detachKey(c.String("detach-key"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,7 +12,9 @@ import (
 )
 
 // agentID is what the id of an agent looks like; anything else that arbiter attach is given names a run.
-var agentID = regexp.MustCompile(`^(arbiter|orch-\d+)$`)
+var agentID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(arbiter|orch-\d+)$`)
+})
 
 // attachRun opens the screen of a live run: of the one that is named, or of the one of this directory.
 func (e env) attachRun(c *cli.Context, named string) error {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -168,11 +169,13 @@ func ending(line []byte) string {
 }
 
 // plain is what a text may hold that is written without quotes, if it then means that text.
-var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@-]*$`)
+var plain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@-]*$`)
+})
 
 // Text writes a text as a YAML value on one line.
 func Text(s string) string {
-	if plain.MatchString(s) {
+	if plain().MatchString(s) {
 		if m, err := meaning([]byte("k: " + s + "\n")); err == nil && m["k"] == s && !ambiguous(s) {
 			return s
 		}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -16,7 +17,9 @@ const maxName = 64
 var reserved = []string{"arbiter", "orchestrator", "supervisor", "human"}
 
 // numbered are the names of Orchestrators in a run: orch-1, Orchestrator IV.
-var numbered = regexp.MustCompile(`(?i)^orch(-[0-9]+|estrator [ivxlcdm]+)$`)
+var numbered = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^orch(-[0-9]+|estrator [ivxlcdm]+)$`)
+})
 
 // checkName holds a name to what can stand in a list, a prompt or an order, and be told
 // from the others there.
@@ -41,7 +44,7 @@ func (r *reader) checkName(line int, name string) {
 		r.problem(line, "name", "%s ends in a blank: %s", clip(name), want)
 		return
 	}
-	if numbered.MatchString(name) ||
+	if numbered().MatchString(name) ||
 		slices.ContainsFunc(reserved, func(who string) bool { return strings.EqualFold(name, who) }) {
 		r.problem(line, "name", "%s is one who speaks in a run; choose another name", clip(name))
 		return

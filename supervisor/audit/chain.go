@@ -73,7 +73,7 @@ func (a *auditor) take(e eventlog.Entry) error {
 		line.Origin = a.origin
 	}
 	if e.Line != nil {
-		if !audited[contract.EventNameOf(e.Line)] {
+		if !audited()[contract.EventNameOf(e.Line)] {
 			return nil
 		}
 		told, err := contract.DecodeWritten(e.Line)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -239,7 +240,7 @@ func entriesOfEvent(e contract.Event) (d entries) {
 }
 
 // audited are the names of the events that entriesOfEvent covers.
-var audited = func() map[string]bool {
+var audited = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, body := range contract.Events() {
 		if len(entriesOfEvent(contract.Event{Body: body})) > 0 {
@@ -247,4 +248,4 @@ var audited = func() map[string]bool {
 		}
 	}
 	return names
-}()
+})

@@ -10,21 +10,25 @@ import (
 
 // The errors of text/template that a template's author can do more about than they say.
 var (
-	noMember = regexp.MustCompile(`can't evaluate field (\S+) in type \S*?(\w+\.\w+)$`)
-	noValue  = regexp.MustCompile(`nil pointer evaluating \S*?\w+\.\w+\.(\w+)$`)
+	noMember = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`can't evaluate field (\S+) in type \S*?(\w+\.\w+)$`)
+	})
+	noValue = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`nil pointer evaluating \S*?\w+\.\w+\.(\w+)$`)
+	})
 )
 
 // told makes an error of text/template one for the author of a template: it begins with
 // file and line, and names the members that there are.
 func told(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
-	if m := noMember.FindStringSubmatchIndex(text); m != nil {
+	if m := noMember().FindStringSubmatchIndex(text); m != nil {
 		name := text[m[2]:m[3]]
 		if names := members()[text[m[4]:m[5]]]; names != "" {
 			return errors.New(text[:m[0]] + "there is no " + name + " here, but " + names)
 		}
 	}
-	if m := noValue.FindStringSubmatchIndex(text); m != nil {
+	if m := noValue().FindStringSubmatchIndex(text); m != nil {
 		return errors.New(text[:m[0]] + "there may be nothing to have a " + text[m[2]:m[3]] +
 			": put it into {{with …}} … {{end}}")
 	}

@@ -4,6 +4,7 @@ package rights
 import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"sync"
 )
 
 // Party is a role of somebody who can ask something of a run, told by the pipe it speaks
@@ -63,7 +64,7 @@ func Tool(tool string) Method { return Method(OfTool + tool) }
 
 // rights is the whole table: what is not in it is denied. Nobody but a human answers a
 // permission request, and nobody but a human commands.
-var rights = func() map[Party]map[Method]bool {
+var rights = sync.OnceValue(func() map[Party]map[Method]bool {
 	human := all(OfCommand, "message", "permission", "interrupt", "edit_message", "withdraw_message", "attach",
 		"detach", "halt", "kill", "pause", "continue", "force_agent", "skip_step", "retry", "reset", "set_plan",
 		"set_acceptance", "choose", "configure", "revert", "cancel", "malformed")
@@ -88,7 +89,7 @@ var rights = func() map[Party]map[Method]bool {
 		TheSupervisor: rightsOf([]Method{ToHuman, ToArbiter, ToOrchestrator}),
 		ADescendant:   rightsOf([]Method{Hook}),
 	}
-}()
+})
 
 func all(prefix string, names ...string) []Method {
 	var list []Method
@@ -109,12 +110,12 @@ func rightsOf(lists ...[]Method) map[Method]bool {
 }
 
 // May reports whether a party may do something. An unknown party, or an unknown method, may not.
-func May(who Party, what Method) bool { return rights[who][what] }
+func May(who Party, what Method) bool { return rights()[who][what] }
 
 // Table returns the whole table, for an account of it: the methods of each party, in no order.
 func Table() map[Party][]Method {
 	table := map[Party][]Method{}
-	for who, may := range rights {
+	for who, may := range rights() {
 		table[who] = []Method{}
 		for what := range may {
 			table[who] = append(table[who], what)

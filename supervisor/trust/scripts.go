@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxWords bounds how many words of one value are looked for as files.
@@ -42,7 +43,9 @@ func (l *look) scripts(from string, value json.RawMessage) {
 }
 
 // projectDir are the ways to write the directory of the project in a command.
-var projectDir = regexp.MustCompile(`"?\$(\{CLAUDE_PROJECT_DIR(:-[^}]*)?\}|CLAUDE_PROJECT_DIR\b|PWD\b|\{PWD\})"?`)
+var projectDir = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"?\$(\{CLAUDE_PROJECT_DIR(:-[^}]*)?\}|CLAUDE_PROJECT_DIR\b|PWD\b|\{PWD\})"?`)
+})
 
 // named lists the files that a command names, and returns how many words it looked at.
 func (l *look) named(from, command string) int {
@@ -54,7 +57,7 @@ func (l *look) named(from, command string) int {
 	n := 0
 	seen := map[string]bool{}
 	for _, dir := range dirs[:2] {
-		text := projectDir.ReplaceAllLiteralString(command, dir)
+		text := projectDir().ReplaceAllLiteralString(command, dir)
 		for _, word := range words(text) {
 			if seen[word] {
 				continue

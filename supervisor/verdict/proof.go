@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Receipt is what came of a check when the supervisor ran it itself.
@@ -43,9 +44,15 @@ type Outcome struct {
 }
 
 var (
-	exitWord = regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: with)?(?: code| status)?[: ]+(\d{1,3})\b`)
-	literal  = regexp.MustCompile("`([^`\n]+)`|\"([^\"\n]+)\"")
-	nothing  = regexp.MustCompile(`(?i)^\s*(no|empty|without) output\b`)
+	exitWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: with)?(?: code| status)?[: ]+(\d{1,3})\b`)
+	})
+	literal = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("`([^`\n]+)`|\"([^\"\n]+)\"")
+	})
+	nothing = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^\s*(no|empty|without) output\b`)
+	})
 )
 
 // Meets reports whether a command's end is what was expected, and what is missing if
@@ -54,18 +61,18 @@ var (
 // output must hold, and `no output`.
 func (o Outcome) Meets(expect string) (result, why string) {
 	want := 0
-	if m := exitWord.FindStringSubmatch(expect); m != nil {
+	if m := exitWord().FindStringSubmatch(expect); m != nil {
 		want, _ = strconv.Atoi(m[1]) // three digits at most
 	}
 	if o.Exit != want {
 		return CheckFailed, "exit code " + strconv.Itoa(o.Exit) + ", expected " + strconv.Itoa(want)
 	}
-	if nothing.MatchString(expect) && o.Bytes > 0 {
+	if nothing().MatchString(expect) && o.Bytes > 0 {
 		return CheckFailed, "it wrote something"
 	}
-	for _, m := range literal.FindAllStringSubmatch(expect, -1) {
+	for _, m := range literal().FindAllStringSubmatch(expect, -1) {
 		text := m[1] + m[2]
-		if strings.Contains(o.Output, text) || exitWord.MatchString(text) {
+		if strings.Contains(o.Output, text) || exitWord().MatchString(text) {
 			continue
 		}
 		if o.Bytes > int64(len(o.Output)) {

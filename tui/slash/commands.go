@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -142,7 +143,9 @@ func rule(c editor.Command) (body contract.CommandBody, is bool, err error) {
 	return configure, true, nil
 }
 
-var agentID = regexp.MustCompile(`^(?:arbiter|orch-[1-9][0-9]{0,5})$`)
+var agentID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:arbiter|orch-[1-9][0-9]{0,5})$`)
+})
 
 // addressed tells the agent that a text begins with the id of from the rest; empty: it
 // begins with none.
@@ -151,7 +154,7 @@ func addressed(text string) (to, rest string) {
 	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
 		word = text[:i]
 	}
-	if !agentID.MatchString(word) {
+	if !agentID().MatchString(word) {
 		return "", text
 	}
 	return word, strings.TrimSpace(text[len(word):])

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
@@ -84,7 +85,7 @@ func Unpack(ctx context.Context, r *workspace.Repo, file, base string) (head str
 		return "", err
 	}
 	defer unlock()
-	if !commitID.MatchString(base) {
+	if !commitID().MatchString(base) {
 		return "", fmt.Errorf("%.80q is no commit", base)
 	}
 	there, err := r.Commit(ctx, base)
@@ -131,7 +132,9 @@ func Unpack(ctx context.Context, r *workspace.Repo, file, base string) (head str
 	return found.ID, err
 }
 
-var commitID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+var commitID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+})
 
 // fetch brings the objects of a bundle into the repository, each checked, and returns its references. It moves none.
 func fetch(ctx context.Context, r *workspace.Repo, file string) (map[string]string, error) {
@@ -146,7 +149,7 @@ func fetch(ctx context.Context, r *workspace.Repo, file string) (map[string]stri
 	for line := range strings.Lines(out) {
 		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		ours := strings.HasPrefix(name, r.Ref("")) || strings.HasPrefix(name, r.Branch(""))
-		if !ours || !commitID.MatchString(id) {
+		if !ours || !commitID().MatchString(id) {
 			return nil, fmt.Errorf("the bundle has a reference that is none of the run's: %.120q", name)
 		}
 		refs[name] = id

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
@@ -60,12 +61,14 @@ type Fetched struct {
 	Before string // that it named here before; empty if it was not here
 }
 
-var branchForm = regexp.MustCompile(`^refs/heads/arbiter/[0-9A-Za-z_-]{8}/orch-[1-9][0-9]{0,5}\.[1-9][0-9]{0,5}$`)
+var branchForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^refs/heads/arbiter/[0-9A-Za-z_-]{8}/orch-[1-9][0-9]{0,5}\.[1-9][0-9]{0,5}$`)
+})
 
 // Fetch brings a branch of this run here, under the same name: "refs/heads/arbiter/RUN8/orch-N.G". Errors:
 // [ErrNoBranch], [ErrTooLarge], [workspace.ErrMoved], those of ctx and of git.
 func (l Link) Fetch(ctx context.Context, branch string) (Fetched, error) {
-	if !branchForm.MatchString(branch) || !strings.HasPrefix(branch, l.Repo.Branch("")) {
+	if !branchForm().MatchString(branch) || !strings.HasPrefix(branch, l.Repo.Branch("")) {
 		return Fetched{}, fmt.Errorf("fetch from the host: %q is not a branch of an Orchestrator of this run", branch)
 	}
 	ctx, done := l.bounded(ctx)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -18,8 +19,10 @@ var marks = []string{"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SES
 var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
 
 // internal variables of arbiter's own, which no setting is.
-var internal = regexp.MustCompile(
-	`^ARBITER_(RUN|AGENT|PIDNS|LOCK_FD|REQUIRE_CLAUDE|TOOL_SHELL|(STANDIN|CRASH|HOOK)_.*)$`)
+var internal = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^ARBITER_(RUN|AGENT|PIDNS|LOCK_FD|REQUIRE_CLAUDE|TOOL_SHELL|(STANDIN|CRASH|HOOK)_.*)$`)
+})
 
 func checkEnvironment(s Surroundings) []Finding {
 	l := list{area: AreaEnvironment}
@@ -48,7 +51,7 @@ func checkEnvironment(s Surroundings) []Finding {
 	for _, name := range s.Names {
 		switch {
 		case strings.HasPrefix(name, "ARBITER_"):
-			if !slices.Contains(s.Variables, name) && !internal.MatchString(name) {
+			if !slices.Contains(s.Variables, name) && !internal().MatchString(name) {
 				l.add(name, Warn, "no setting is called so", "unset "+words.Quote(name))
 			}
 		case strings.HasPrefix(name, "CLAUDE_CODE_") && childenv.Allowed(name) && name != "CLAUDE_CODE_SHELL_PREFIX":

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,7 +18,9 @@ import (
 // maxDiff bounds what `arbiter diff` prints.
 const maxDiff = 256 << 20
 
-var orchestratorName = regexp.MustCompile(`^orch-([0-9]+)$`)
+var orchestratorName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^orch-([0-9]+)$`)
+})
 
 func (e env) diffCommand() *cli.Command {
 	return &cli.Command{
@@ -40,10 +43,10 @@ read.`),
 
 func (e env) diff(c *cli.Context) error {
 	run, agent := c.Args().Get(0), c.Args().Get(1)
-	if c.NArg() == 1 && orchestratorName.MatchString(run) {
+	if c.NArg() == 1 && orchestratorName().MatchString(run) {
 		run, agent = "", run
 	}
-	name := orchestratorName.FindStringSubmatch(agent)
+	name := orchestratorName().FindStringSubmatch(agent)
 	switch {
 	case c.NArg() > 2:
 		return command.Usagef("diff: give at most one RUN and one AGENT")

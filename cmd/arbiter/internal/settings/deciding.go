@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -49,7 +50,9 @@ var Providers = []string{runconfig.ProviderClaude, modelapi.OpenAI, modelapi.Ant
 var keyVariables = map[string]string{modelapi.OpenAI: "OPENAI_API_KEY", modelapi.Anthropic: "ANTHROPIC_API_KEY"}
 
 // variableName is what a variable of the environment may be called.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+})
 
 // mostTokens bounds --decider-max-tokens: no model gives an answer as long.
 const mostTokens = 1 << 20
@@ -97,7 +100,7 @@ func CheckProvider(o runconfig.Options) error {
 		return command.Usagef("--decider-max-tokens %d: must be between 0 and %d", p.MaxTokens, mostTokens)
 	case p.Temperature != nil && !(*p.Temperature >= 0 && *p.Temperature <= 2):
 		return command.Usagef("--decider-temperature %g: must be between 0 and 2", *p.Temperature)
-	case p.KeyEnv != "" && !variableName.MatchString(p.KeyEnv):
+	case p.KeyEnv != "" && !variableName().MatchString(p.KeyEnv):
 		// It may be a key by mistake, so it is not repeated.
 		return command.Usagef("--decider-key-env: name the environment variable that holds the key, such as %s, not the key",
 			cmp.Or(keyVariables[p.Name], "OPENAI_API_KEY"))
