@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -36,7 +37,7 @@ func fileTool(run func(in fileInput, path string) (string, error)) toolFunc {
 		}
 		text, err := run(in, path)
 		if err != nil {
-			return failed("%v", err)
+			return failed(err.Error())
 		}
 		return &toolResult{content: text}
 	}
@@ -45,17 +46,15 @@ func fileTool(run func(in fileInput, path string) (string, error)) toolFunc {
 // read numbers the lines of a file.
 func read(_ fileInput, path string) (string, error) {
 	raw, err := os.ReadFile(path)
-	var b strings.Builder
-	for i, line := range strings.Split(string(raw), "\n") {
-		fmt.Fprintf(&b, "%d\t%s\n", i+1, line)
+	lines := strings.Split(string(raw), "\n")
+	for i := range lines {
+		lines[i] = strconv.Itoa(i+1) + "\t" + lines[i]
 	}
-	return strings.TrimSuffix(b.String(), "\n"), err
+	return strings.Join(lines, "\n"), err
 }
 
 func write(in fileInput, path string) (string, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
+	_ = os.MkdirAll(filepath.Dir(path), 0o755) // else the file cannot be written either
 	return "File created successfully at: " + in.FilePath, os.WriteFile(path, []byte(in.Content), 0o644)
 }
 
@@ -68,10 +67,9 @@ func edit(in fileInput, path string) (string, error) {
 	return "The file " + in.FilePath + " has been updated successfully.", os.WriteFile(path, []byte(text), 0o644)
 }
 
-// grep leaves the work to the program of that name.
+// grep runs the program of that name; one that fails has found nothing.
 func grep(in fileInput, path string) (string, error) {
 	out, _ := exec.Command("grep", "-rInE", "-e", in.Pattern, "--", path).Output()
-	// An error is the same as nothing.
 	return cmp.Or(strings.TrimSpace(string(out)), "No files found"), nil
 }
 
@@ -86,40 +84,40 @@ const orphanPatience = 200 * time.Millisecond
 // it, just as with the CLI.
 func runBash(ctx context.Context, t *thread, c toolCall) *toolResult {
 	var in struct{ Command string }
-	if err := json.Unmarshal(c.Input, &in); err != nil {
-		return failed("%v", err)
-	}
+	_ = json.Unmarshal(c.Input, &in) // another shape has no command
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, "bash", "-c", t.s.prefixed(in.Command))
-	cmd.Dir, cmd.Env = t.s.cwd, t.s.toolEnv()
+	cmd := exec.CommandContext(ctx, "bash", "-c", prefixed(in.Command))
 	cmd.Stdout, cmd.Stderr = &out, &out
-	ownSession(cmd)
-	cmd.Cancel = func() error { return killSession(cmd.Process.Pid) }
+	t.s.apart(cmd)
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = orphanPatience
 	err := cmd.Run()
 	text := strings.TrimRight(strings.ToValidUTF8(string(out.Next(outputLimit)), "\uFFFD"), "\n")
-	switch code := cmd.ProcessState.ExitCode(); { // -1 without a process, and of one that a signal ended
-	case err == nil || errors.Is(err, exec.ErrWaitDelay):
-	case code < 0:
-		return failed("Exit code 137\n%s", text)
-	default:
-		return failed("%s", strings.TrimSpace(fmt.Sprintf("Exit code %d\n%s", code, text)))
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
+		return &toolResult{content: cmp.Or(text, "(Bash completed with no output)")}
 	}
-	return &toolResult{content: cmp.Or(text, "(Bash completed with no output)")}
+	code := cmd.ProcessState.ExitCode()
+	if code < 0 { // no process, or one that a signal ended
+		code = 137
+	}
+	return failed(strings.TrimSpace(fmt.Sprintf("Exit code %d\n%s", code, text)))
 }
 
-// prefixed makes a command the one argument of the program that is to start it.
-func (s *session) prefixed(command string) string {
+// apart gives a command its own session, the session's directory, and the CLI's environment with
+// the markers of its children.
+func (s *session) apart(cmd *exec.Cmd) {
+	cmd.Dir = s.cwd
+	cmd.Env = append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+s.id,
+		"CLAUDE_PID="+strconv.Itoa(os.Getpid()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+}
+
+// prefixed makes a command the one argument of the program that is to start it, if there is one.
+func prefixed(command string) string {
 	prefix := os.Getenv("CLAUDE_CODE_SHELL_PREFIX")
 	if prefix == "" {
 		return command
 	}
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 	return quote(prefix) + " " + quote(command)
-}
-
-// toolEnv is the environment of commands: the CLI's own and its markers.
-func (s *session) toolEnv() []string {
-	return append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+s.id,
-		"CLAUDE_PID="+strconv.Itoa(os.Getpid()))
 }

@@ -1,6 +1,71 @@
 package fakecli
 
-import "strings"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// Control requests go both ways. The reader of stdin serves those of the host, the program that
+// started the CLI, and delivers its answers to ours: permissions, hooks and MCP calls.
+
+// reply is the host's answer, or a refusal with its reason.
+type reply struct {
+	body json.RawMessage
+	err  error
+}
+
+// errStreamClosed: stdin ended, so no answer can come.
+var errStreamClosed = errors.New("stream closed")
+
+// ask sends a request to the host, waits for its answer and decodes it. When ctx ends first, it
+// takes the request back.
+func (s *session) ask(ctx context.Context, request obj, result any) error {
+	id := newUUID()
+	answer := make(chan reply, 1) // one answer at most, so resolve never blocks
+	s.mu.Lock()
+	if s.pending == nil {
+		s.mu.Unlock()
+		return errStreamClosed
+	}
+	s.pending[id] = answer
+	s.mu.Unlock()
+	s.emit(obj{"type": "control_request", "request_id": id, "request": request})
+	select {
+	case r := <-answer:
+		if r.err != nil || len(r.body) == 0 {
+			return r.err
+		}
+		return json.Unmarshal(r.body, result)
+	case <-ctx.Done():
+		s.resolve(id, reply{})
+		s.emit(obj{"type": "control_cancel_request", "request_id": id})
+		return context.Cause(ctx)
+	}
+}
+
+// resolve delivers an answer. One to a request that is not pending is ignored.
+func (s *session) resolve(id string, r reply) {
+	s.mu.Lock()
+	answer, ok := s.pending[id]
+	delete(s.pending, id)
+	s.mu.Unlock()
+	if ok {
+		answer <- r
+	}
+}
+
+// hangUp ends the conversation with the host: what is asked gets no answer, and no messages come.
+func (s *session) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, answer := range s.pending {
+		answer <- reply{err: errStreamClosed} // there is room
+	}
+	s.pending = nil
+	s.endOfInput()
+}
 
 // controlRequest is what is read of any control request of the host.
 type controlRequest struct {
@@ -17,7 +82,7 @@ type controlRequest struct {
 func (s *session) control(id string, r controlRequest) {
 	switch {
 	case s.faults.lasting("control-errors"):
-		s.refuse(id, "", "stand-in fault: control-errors")
+		s.refuse(id, "stand-in fault: control-errors")
 	case r.Subtype == "initialize" && s.faults.lasting("silent-init"):
 	case r.Subtype == "initialize":
 		s.initialize(id, r)
@@ -32,18 +97,16 @@ func (s *session) control(id string, r controlRequest) {
 	case r.Subtype == "mcp_status":
 		s.respond(id, obj{"mcpServers": []obj{}})
 	default:
-		s.refuse(id, "unsupported_request", "Unsupported control request subtype: "+r.Subtype)
+		s.refuse(id, "Unsupported control request subtype: "+r.Subtype)
 	}
 }
 
 func (s *session) respond(id string, payload obj) {
-	s.emit(obj{"type": "control_response",
-		"response": obj{"subtype": "success", "request_id": id, "response": payload}})
+	s.emit(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": payload}})
 }
 
-func (s *session) refuse(id, code, text string) {
-	s.emit(obj{"type": "control_response",
-		"response": obj{"subtype": "error", "request_id": id, "error": text, "error_code": code}})
+func (s *session) refuse(id, text string) {
+	s.emit(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": id, "error": text}})
 }
 
 // initialize may come late and again: hooks are replaced.
@@ -62,13 +125,13 @@ func (s *session) initialize(id string, r controlRequest) {
 func (s *session) interrupt(id string, cancelQueued bool) {
 	payload := obj{}
 	if cancelQueued {
-		gone := uuidsOf(s.inbox.take())
+		gone := uuidsOf(s.take())
 		payload["cancelled"] = gone
 		for _, uuid := range gone {
 			s.lifecycle(uuid, "cancelled")
 		}
 	}
-	payload["still_queued"] = s.inbox.waiting()
+	payload["still_queued"] = s.waiting()
 	s.respond(id, payload)
 	if t := guarded(s, &s.turn); t != nil {
 		t.cancel(errInterrupted)
@@ -77,14 +140,11 @@ func (s *session) interrupt(id string, cancelQueued bool) {
 
 // sideQuestion asks the model outside of the conversation.
 func (s *session) sideQuestion(id, question string) {
-	r := s.main.request()
-	r.Messages = appendMessage(r.Messages, "user", textBlock(
-		"<system-reminder>This is a side question: one answer, without tools.</system-reminder>\n\n"+question))
-	a, err := s.api.call(s.ctx, r, nil)
+	a, err := s.main.call(s.ctx, s.main.request(textBlock("<system-reminder>This is a side question: one answer, "+
+		"without tools.</system-reminder>\n\n"+question)), false)
 	if err != nil {
-		s.refuse(id, "", err.Error())
+		s.refuse(id, err.Error())
 		return
 	}
-	s.spend(r.Model, a.Usage)
-	s.respond(id, obj{"response": a.text(), "synthetic": false})
+	s.respond(id, obj{"response": textOf(a.Content), "synthetic": false})
 }

@@ -2,12 +2,14 @@ package fakecli
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
@@ -34,20 +36,17 @@ func (s *session) read(stdin io.Reader) {
 	r := bufio.NewReader(deafReader{stdin, s.faults}) // lines are unbounded: 120 MB were seen to work
 	for {
 		line, err := r.ReadBytes('\n')
-		if s.faults.deafened.Load() {
+		switch {
+		case s.faults.deafened.Load():
 			hang()
-		}
-		if s.faults.deaf() {
+		case s.faults.deaf():
 			<-s.ctx.Done()
 			return
 		}
-		if len(line) > 0 {
-			s.receive(line)
-		}
+		s.receive(line)
 		if err != nil {
 			// End of input is not a stop: what is queued still runs, without a host to ask.
-			s.host.close()
-			s.inbox.close()
+			s.hangUp()
 			return
 		}
 	}
@@ -60,29 +59,12 @@ func (s *session) receive(line []byte) {
 	switch r := in.Response; {
 	case in.Type == "control_request" && in.Request != nil:
 		s.control(in.RequestID, *in.Request)
+	case in.Type == "control_response" && r != nil && r.Subtype == "error":
+		s.resolve(r.RequestID, reply{err: errors.New(r.Error)})
 	case in.Type == "control_response" && r != nil:
-		s.host.resolve(r.RequestID, reply{r.Response, r.Subtype == "error", r.Error})
-	case in.Type == "user":
-		s.userMessage(in)
-	}
-}
-
-func (s *session) userMessage(in inbound) {
-	blocks, _ := contentBlocks(in.Message.Content) // another shape says nothing
-	m := message{uuid: in.UUID, blocks: blocks, content: in.Message.Content}
-	if s.faults.swallows() {
-		return
-	}
-	repeat, answered := s.inbox.push(m, func() { s.lifecycle(m.uuid, "queued") })
-	if !repeat {
-		return
-	}
-	s.ledger.message("dropped", s.id, m)
-	if !s.inbox.waits(m.uuid) {
-		s.replay(m)
-	}
-	if answered {
-		s.lifecycle(m.uuid, "completed")
+		s.resolve(r.RequestID, reply{body: r.Response})
+	case in.Type == "user" && !s.faults.swallows():
+		s.userMessage(message{uuid: in.UUID, blocks: contentBlocks(in.Message.Content), content: in.Message.Content})
 	}
 }
 
@@ -122,71 +104,95 @@ func uuidsOf(messages []message) []string {
 	return ids
 }
 
-// inbox is the queue of user messages. The reader of stdin fills it.
-type inbox struct {
-	queue  *backlog.Queue[message]
-	closed context.Context // done: no more messages will come
-	close  context.CancelFunc
-
-	mu       sync.Mutex
-	known    map[string]bool // uuids that came
-	answered map[string]bool // uuids that an earlier process answered
+// userMessage queues a message. One whose uuid came before, here or to an earlier process, is
+// a repeat and is dropped.
+func (s *session) userMessage(m message) {
+	s.mu.Lock()
+	answered, repeat := s.known[m.uuid]
+	s.known[m.uuid] = answered
+	s.mu.Unlock()
+	if m.uuid == "" || !repeat {
+		s.lifecycle(m.uuid, "queued") // before a turn can take it
+		s.inbox.Put(m, len(m.content), backlog.Limit{})
+		return
+	}
+	s.ledger.message("dropped", s.id, m)
+	if !slices.Contains(s.waiting(), m.uuid) {
+		s.replay(m)
+	}
+	if answered {
+		s.lifecycle(m.uuid, "completed")
+	}
 }
 
-func newInbox(answered []string) *inbox {
-	b := &inbox{queue: backlog.New[message](), known: map[string]bool{}, answered: map[string]bool{}}
-	b.closed, b.close = context.WithCancel(context.Background())
-	b.markAnswered(answered)
-	return b
-}
-
-func (b *inbox) markAnswered(uuids []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// markAnswered notes messages that an earlier process answered.
+func (s *session) markAnswered(uuids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, id := range uuids {
-		b.answered[id] = true
+		s.known[id] = true
 	}
 }
 
-// push queues a message. One whose uuid came before, here or to an earlier process, is a repeat and
-// is dropped. announce is called before a turn can take the message.
-func (b *inbox) push(m message, announce func()) (repeat, answered bool) {
-	b.mu.Lock()
-	repeat, answered = b.known[m.uuid] || b.answered[m.uuid], b.answered[m.uuid]
-	b.known[m.uuid] = m.uuid != ""
-	b.mu.Unlock()
-	if !repeat {
-		announce()
-		b.queue.Put(m, len(m.content), backlog.Limit{})
-	}
-	return repeat, answered
-}
-
-// take empties the queue.
-func (b *inbox) take() []message {
-	batch, _, _ := b.queue.Take(0)
+// take empties the inbox.
+func (s *session) take() []message {
+	batch, _, _ := s.inbox.Take(0)
 	return batch
 }
 
 // next waits for the messages of the next turn: all that are queued become one. It returns
 // nil when no more can come.
-func (b *inbox) next(ctx context.Context) []message {
-	for ctx.Err() == nil {
-		last := b.closed.Err() != nil // asked first: nothing is put in after it
-		if batch := b.take(); len(batch) > 0 || last {
+func (s *session) next() []message {
+	for s.ctx.Err() == nil {
+		last := s.inputEnded.Err() != nil // asked first: nothing is put in after it
+		if batch := s.take(); len(batch) > 0 || last {
 			return batch
 		}
 		select {
-		case <-b.queue.Wake():
-		case <-b.closed.Done():
-		case <-ctx.Done():
+		case <-s.inbox.Wake():
+		case <-s.inputEnded.Done():
+		case <-s.ctx.Done():
 		}
 	}
 	return nil
 }
 
-// waits reports whether a message is in the queue.
-func (b *inbox) waits(uuid string) bool { return slices.Contains(b.waiting(), uuid) }
+// waiting lists the uuids in the inbox.
+func (s *session) waiting() []string { return uuidsOf(s.inbox.All()) }
 
-// waiting lists the uuids in the queue.
-func (b *inbox) waiting() []string { return uuidsOf(b.queue.All()) }
+// In a terminal the fake CLI is a line-based conversation, as far as a takeover needs one.
+
+// isTerminal reports whether a person resumes a session by hand.
+func isTerminal(f flags, stdin io.Reader) bool {
+	file, ok := stdin.(*os.File)
+	return ok && !f.has("-p") && f.has("--resume") && term.IsTerminal(int(file.Fd()))
+}
+
+const terminalPrompt = "> "
+
+// welcome shows what was said last.
+func (s *session) welcome() {
+	s.out.write([]byte("Claude Code stand-in, session " + s.id + "; /exit leaves"))
+	for _, m := range slices.Backward(s.main.messages) { // no other goroutine has it yet
+		if text := textOf(m.Content); m.Role == "assistant" && text != "" {
+			s.out.write([]byte(text))
+			break
+		}
+	}
+	s.out.write([]byte(terminalPrompt))
+}
+
+// readTyped takes lines until /exit or the end of the terminal.
+func (s *session) readTyped(stdin io.Reader) {
+	defer s.hangUp()
+	for lines := bufio.NewReader(stdin); ; {
+		line, err := lines.ReadString('\n')
+		text := strings.TrimSpace(line)
+		if text == "/exit" || err != nil {
+			return
+		}
+		if text != "" {
+			s.userMessage(message{uuid: newUUID(), blocks: []json.RawMessage{textBlock(text)}, content: encode(text)})
+		}
+	}
+}

@@ -45,33 +45,33 @@ func nullable(s string) any {
 type lineWriter struct {
 	w     io.Writer
 	queue *backlog.Queue[outLine]
-	done  chan struct{}
 }
 
-// outLine is a line, a mark that everything before it is written, or, empty, the end.
+// outLine is a line, or a mark that closes written once everything before it is. last is the end.
 type outLine struct {
 	text    []byte
 	written chan struct{}
+	last    bool
 }
 
 func newLineWriter(w io.Writer) *lineWriter {
-	l := &lineWriter{w: w, queue: backlog.New[outLine](), done: make(chan struct{})}
+	l := &lineWriter{w: w, queue: backlog.New[outLine]()}
 	go l.run()
 	return l
 }
 
 func (l *lineWriter) run() {
-	defer close(l.done)
 	for range l.queue.Wake() {
 		lines, _, _ := l.queue.Take(0)
 		for _, line := range lines {
-			switch {
-			case line.written != nil:
-				close(line.written)
-			case line.text == nil:
-				return
-			default:
+			if line.text != nil {
 				_, _ = l.w.Write(line.text) // a reader that went away does not stop the CLI
+			}
+			if line.written != nil {
+				close(line.written)
+			}
+			if line.last {
+				return
 			}
 		}
 	}
@@ -84,17 +84,18 @@ func (l *lineWriter) put(line outLine) { l.queue.Put(line, len(line.text), backl
 
 // flush waits until everything queued so far is written.
 func (l *lineWriter) flush() {
-	mark := outLine{written: make(chan struct{})}
-	l.put(mark)
-	<-mark.written
+	written := make(chan struct{})
+	l.put(outLine{written: written})
+	<-written
 }
 
 // close writes what is queued and ends the goroutine. It stops waiting after grace: a host
 // that does not read must not keep the process alive.
 func (l *lineWriter) close(grace time.Duration) {
-	l.put(outLine{})
+	written := make(chan struct{})
+	l.put(outLine{written: written, last: true})
 	select {
-	case <-l.done:
+	case <-written:
 	case <-time.After(grace):
 	}
 }

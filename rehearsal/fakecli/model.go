@@ -10,31 +10,21 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// modelRequest is the body of a Messages API request.
-type modelRequest struct {
-	Model     string            `json:"model"`
-	MaxTokens int               `json:"max_tokens"`
-	Stream    bool              `json:"stream"`
-	System    []json.RawMessage `json:"system"`
-	Messages  []wireMessage     `json:"messages"`
-	Tools     []toolSpec        `json:"tools,omitempty"`
-	Output    struct {
-		Effort string `json:"effort,omitempty"`
-	} `json:"output_config"`
-	Metadata struct {
-		UserID string `json:"user_id"` // JSON text, like the CLI's
-	} `json:"metadata"`
-	agent string // id of the subagent that asks
-}
-
+// wireMessage is a message of the API.
 type wireMessage struct {
 	Role    string            `json:"role"`
 	Content []json.RawMessage `json:"content"`
 }
+
+// toolCall is a tool_use block.
+type toolCall = transcript.Block
 
 // toolSpec describes a tool to the API.
 type toolSpec struct {
@@ -54,20 +44,31 @@ type answer struct {
 	uuids []string // of the blocks' frames and lines
 }
 
-func (a *answer) text() string { return textOf(a.Content) }
-
 // message is one block of the answer as frames and lines have it.
-func (a *answer) message(block json.RawMessage) obj {
-	return obj{"id": a.ID, "type": "message", "role": "assistant", "model": a.Model, "content": []json.RawMessage{block},
+func (a *answer) message(block []json.RawMessage) obj {
+	return obj{"id": a.ID, "type": "message", "role": "assistant", "model": a.Model, "content": block,
 		"stop_reason": nullable(a.Stop), "usage": a.Usage}
+}
+
+// parse reads blocks; of one of another shape it knows nothing.
+func parse(blocks []json.RawMessage) []transcript.Block {
+	out := make([]transcript.Block, len(blocks))
+	for i, raw := range blocks {
+		_ = json.Unmarshal(raw, &out[i])
+	}
+	return out
+}
+
+// calls are the tool calls among blocks.
+func calls(blocks []json.RawMessage) []toolCall {
+	return slices.DeleteFunc(parse(blocks), func(b transcript.Block) bool { return b.Type != "tool_use" })
 }
 
 // textOf joins the text blocks among blocks.
 func textOf(blocks []json.RawMessage) string {
 	var parts []string
-	for _, raw := range blocks {
-		var b struct{ Type, Text string }
-		if json.Unmarshal(raw, &b) == nil && b.Type == "text" && b.Text != "" {
+	for _, b := range parse(blocks) {
+		if b.Text != "" {
 			parts = append(parts, b.Text)
 		}
 	}
@@ -78,65 +79,74 @@ func textOf(blocks []json.RawMessage) string {
 // failure is the last.
 type apiError struct {
 	status int    // 0: no answer
-	text   string // what the CLI says to its user
+	text   string // what the CLI shows its user
 }
 
 func (e *apiError) Error() string { return e.text }
 
-// class is the `error` field of frames about the failure.
-func (e *apiError) class() string {
-	switch {
-	case e.status == 401:
-		return "authentication_failed"
-	case e.status == 429:
-		return "rate_limit"
-	case e.status >= 500:
-		return "server_error"
+func newHTTPClient() *http.Client {
+	// A hundred of these run at once, each with one request in flight: small buffers.
+	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2,
+		IdleConnTimeout: 30 * time.Second, ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10}}
+}
+
+// reminder begins every conversation, as with the CLI: the sender's words come after it.
+var reminder = textBlock("<system-reminder>\nA stand-in plays Claude Code here.\n</system-reminder>\n")
+
+// request is the body of the next request to the model. more is said at its end by the user. The
+// first block of the system prompt marks a subagent, as the CLI's billing header does.
+func (t *thread) request(more ...json.RawMessage) obj {
+	s := t.s
+	var tools []toolSpec
+	for _, tl := range t.toolset() {
+		tools = append(tools, tl.toolSpec)
 	}
-	return "unknown"
-}
-
-// apiClient talks to {ANTHROPIC_BASE_URL}/v1/messages.
-type apiClient struct {
-	base, key, session string
-	http               *http.Client
-}
-
-func newAPIClient(session string) *apiClient {
-	return &apiClient{
-		base: strings.TrimSuffix(os.Getenv("ANTHROPIC_BASE_URL"), "/"), key: os.Getenv("ANTHROPIC_API_KEY"), session: session,
-		// A hundred of these run at once, each with one request in flight: small buffers.
-		http: &http.Client{Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second,
-			ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
-		}},
+	messages := []wireMessage{{"user", []json.RawMessage{reminder}}}
+	s.mu.Lock()
+	header, prompt := "x-anthropic-billing-header: cc_version="+version+".standin;", s.systemText
+	for _, m := range t.messages {
+		messages = appendMessage(messages, m.Role, m.Content...)
 	}
+	s.mu.Unlock()
+	if t.sub != nil {
+		header, prompt = header+" cc_is_subagent=true;", ""
+	}
+	return obj{"model": strings.TrimSuffix(s.model, "[1m]"), "max_tokens": maxOutputTokens, "stream": true,
+		"system":   []json.RawMessage{textBlock(header), textBlock("You are a Claude agent. " + prompt)},
+		"messages": appendMessage(messages, "user", more...), "tools": tools,
+		"output_config": obj{"effort": nullable(s.flags.get("--effort"))},
+		"metadata":      obj{"user_id": string(encode(obj{"session_id": s.id}))}}
 }
 
-// call makes one request, and shows the answer as the thread's; without one nothing is shown of
-// it. The answer is as far as it came, also with an error.
-func (c *apiClient) call(ctx context.Context, r modelRequest, t *thread) (*answer, error) {
-	r.MaxTokens, r.Stream = maxOutputTokens, true
-	r.Metadata.UserID = string(encode(obj{"session_id": c.session}))
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/messages", bytes.NewReader(encode(r)))
+// call asks the model once, and shows the answer if it is to be shown. The answer is as far as it
+// came, also with an error.
+func (t *thread) call(ctx context.Context, body obj, shown bool) (*answer, error) {
+	url := strings.TrimSuffix(os.Getenv("ANTHROPIC_BASE_URL"), "/") + "/v1/messages"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(encode(body)))
 	if err != nil {
 		return &answer{}, err
 	}
-	headers := map[string]string{"content-type": "application/json", "anthropic-version": "2023-06-01",
-		"user-agent": "claude-cli/" + version + " (stand-in)", "x-claude-code-agent-id": r.agent, "x-api-key": c.key}
-	for name, value := range headers {
-		if value != "" {
-			req.Header.Set(name, value)
-		}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"},
+		"User-Agent": {"claude-cli/" + version + " (stand-in)"}, "X-Api-Key": {os.Getenv("ANTHROPIC_API_KEY")}}
+	if t.sub != nil {
+		req.Header.Set("X-Claude-Code-Agent-Id", t.sub.id)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := t.s.http.Do(req)
 	if err != nil {
 		return &answer{}, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		return readStream(ctx, resp.Body, t)
+	if resp.StatusCode != http.StatusOK {
+		return &answer{}, readError(resp)
 	}
+	a, err := t.readStream(ctx, resp.Body, shown)
+	if err == nil {
+		t.s.spend(body["model"].(string), a.Usage)
+	}
+	return a, err
+}
+
+func readError(resp *http.Response) error {
 	var w struct {
 		Error struct{ Message string }
 	}
@@ -146,7 +156,7 @@ func (c *apiClient) call(ctx context.Context, r modelRequest, t *thread) (*answe
 	if rest, ok := strings.CutPrefix(w.Error.Message, "prompt is too long: "); ok {
 		text = "Prompt is too long · " + rest
 	}
-	return &answer{}, &apiError{resp.StatusCode, text}
+	return &apiError{resp.StatusCode, text}
 }
 
 // streamEvent is what is read of a server-sent event.
@@ -164,8 +174,9 @@ type streamEvent struct {
 }
 
 // readStream reads the events of an answer up to message_stop.
-func readStream(ctx context.Context, r io.Reader, t *thread) (*answer, error) {
+func (t *thread) readStream(ctx context.Context, r io.Reader, shown bool) (*answer, error) {
 	a := &answer{}
+	streams := shown && t.sub == nil && t.s.flags.has("--include-partial-messages")
 	var open map[string]json.RawMessage // the block that grows
 	var grown strings.Builder
 	for lines := bufio.NewReaderSize(r, 4<<10); ; {
@@ -173,33 +184,38 @@ func readStream(ctx context.Context, r io.Reader, t *thread) (*answer, error) {
 		if ctx.Err() != nil {
 			return a, context.Cause(ctx)
 		}
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			var ev streamEvent
-			if json.Unmarshal(data, &ev) != nil {
-				return a, &apiError{text: "API Error: JSON Parse error"}
-			}
-			switch ev.Type {
-			case "message_start":
-				*a = *ev.Message
-			case "content_block_start":
-				open = ev.Block
-				grown.Reset()
-			case "content_block_delta":
-				grown.WriteString(ev.Delta.Text + ev.Delta.Thinking + ev.Delta.JSON)
-			case "content_block_stop":
-				block := closeBlock(open, grown.String())
-				a.Content, a.uuids = append(a.Content, block), append(a.uuids, newUUID())
-				t.block(a, block)
-			case "message_delta":
-				a.Stop, a.Usage.Output = ev.Delta.Stop, ev.Usage.Output
-			}
-			t.event(a, bytes.TrimSpace(data))
-			if ev.Type == "message_stop" {
-				return a, nil
-			}
-		}
 		if err != nil {
 			return a, &apiError{text: "API Error: Connection dropped mid-response"}
+		}
+		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
+		if !ok {
+			continue
+		}
+		var ev streamEvent
+		if json.Unmarshal(data, &ev) != nil {
+			return a, &apiError{text: "API Error: JSON Parse error"}
+		}
+		switch ev.Type {
+		case "message_start":
+			*a = *ev.Message
+		case "content_block_start":
+			open = ev.Block
+			grown.Reset()
+		case "content_block_delta":
+			grown.WriteString(ev.Delta.Text + ev.Delta.Thinking + ev.Delta.JSON)
+		case "content_block_stop":
+			a.Content, a.uuids = append(a.Content, closeBlock(open, grown.String())), append(a.uuids, newUUID())
+			if shown {
+				t.showBlock(a)
+			}
+		case "message_delta":
+			a.Stop, a.Usage.Output = ev.Delta.Stop, ev.Usage.Output
+		}
+		if streams {
+			t.emit(obj{"type": "stream_event", "event": json.RawMessage(data), "api_message_id": a.ID})
+		}
+		if ev.Type == "message_stop" {
+			return a, nil
 		}
 	}
 }
@@ -218,34 +234,24 @@ func closeBlock(fields map[string]json.RawMessage, grown string) json.RawMessage
 	return encode(fields)
 }
 
-// event shows what streams of the main conversation.
-func (t *thread) event(a *answer, data json.RawMessage) {
-	if t != nil && t.sub == nil && t.s.flags.has("--include-partial-messages") {
-		t.emit(obj{"type": "stream_event", "event": data, "api_message_id": a.ID})
-	}
-}
-
-// block shows a content block. The texts of subagents are not shown.
-func (t *thread) block(a *answer, block json.RawMessage) {
-	var c toolCall
-	_ = json.Unmarshal(block, &c) // blocks of other shapes are passed through
-	called := c.Type == "tool_use"
-	switch {
-	case t == nil:
-		return
-	case t.sub == nil:
+// showBlock shows the last block of an answer. The texts of subagents are not shown.
+func (t *thread) showBlock(a *answer) {
+	block := a.Content[len(a.Content)-1:]
+	called := calls(block)
+	if t.sub == nil {
 		usage := a.Usage // of the prompt: it holds while tools run, and when they are interrupted
 		set(t.s, &t.s.account.last, &usage)
-	case called:
-		t.sub.calls(t.s, a.Usage.context()+len(c.Input)/4, c)
 	}
-	if called {
+	for _, c := range called {
+		if t.sub != nil {
+			t.sub.calls(t.s, a.Usage.context()+len(c.Input)/4, c)
+		}
 		t.s.faults.toolComes()
 	}
-	if t.sub == nil || called {
+	if t.sub == nil || len(called) > 0 {
 		t.emit(obj{"type": "assistant", "uuid": a.uuids[len(a.uuids)-1], "message": a.message(block)})
 	}
-	if called {
+	for range called {
 		t.s.faults.toolUsed(t.s)
 	}
 }
@@ -253,7 +259,7 @@ func (t *thread) block(a *answer, block json.RawMessage) {
 // record adds an answer, as far as it came, to the conversation and the transcript.
 func (t *thread) record(a *answer) {
 	t.add("assistant", a.Content...)
-	for i, block := range a.Content {
-		t.tr.link(obj{"type": "assistant", "uuid": a.uuids[i], "message": a.message(block)})
+	for i, uuid := range a.uuids {
+		t.tr.link(obj{"type": "assistant", "uuid": uuid, "message": a.message(a.Content[i : i+1])})
 	}
 }

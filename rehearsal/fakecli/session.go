@@ -3,9 +3,12 @@ package fakecli
 import (
 	"context"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 // version is the CLI version that is imitated.
@@ -17,23 +20,24 @@ type session struct {
 	flags   flags
 	stderr  io.Writer
 	out     *lineWriter
-	host    *host
-	inbox   *inbox
+	inbox   *backlog.Queue[message]
 	faults  *faults
 	ledger  ledger
-	api     *apiClient
+	http    *http.Client
 	main    *thread
 
 	builtin     []tool   // never changed
 	allow, deny []string // never changed: rules about tools
 	typed       bool     // a person types, in a terminal
 	mode, model string   // never changed: how permissions are decided, who answers
-	past        *past    // of a resumed session, until the first turn closes it
+	past        *past    // of a resumed session; the first turn completes it
 
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
-	handshakes sync.WaitGroup // with MCP servers
-	background sync.WaitGroup // control requests that take time
+	handshakes sync.WaitGroup // with MCP servers: the first turn waits for them
+	background sync.WaitGroup // side questions
+	inputEnded context.Context
+	endOfInput context.CancelFunc
 
 	// mu guards what follows. It is never held during I/O or across a question to the host.
 	mu         sync.Mutex
@@ -42,8 +46,10 @@ type session struct {
 	mcpTools   []tool                   // of the host's MCP servers
 	turn       *turn
 	account    account
-	failed     bool // the last result was an error
-	exit       *int
+	pending    map[string]chan reply // requests to the host; nil once nothing can be asked
+	known      map[string]bool       // uuids of messages that came; true: an earlier process answered it
+	failed     int                   // exit code by the last result: 1 if it was an error
+	exit       *int                  // exit code by a signal
 }
 
 // guarded reads a field that session.mu guards.
@@ -69,8 +75,8 @@ func (s *session) emit(o obj) {
 			o["uuid"] = newUUID()
 		}
 		o["session_id"] = s.id
-		if o["subtype"] == "init" {
-			o["session_id"] = s.faults.sessionToName(s.id)
+		if o["subtype"] == "init" && s.faults.is("other-session") {
+			o["session_id"] = "0badc0de-0000-4000-8000-000000000000"
 		}
 	}
 	switch {

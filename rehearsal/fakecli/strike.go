@@ -17,60 +17,105 @@ import (
 	"time"
 )
 
+// kind is a fault that can be asked for. Without a function, the place that it disturbs asks
+// whether it is on.
+type kind struct {
+	name   string
+	at     moment
+	strike func(s *session, x fault)
+}
+
+// moment is when a fault strikes.
+type moment int
+
+const (
+	asked     moment = iota // in its turn, where the code asks for it
+	lasts                   // from its turn on, that of turn 1 from the start
+	turnStart               // when its turn starts
+	toolUse                 // when the first tool_use of its turn is out
+)
+
+// kinds are all faults; those of one moment strike in this order.
+var kinds = []kind{
+	{name: "exit-at-start"}, // :CODE, die before anything else (default 1)
+	{name: "no-result"},     // leave the result frame out
+	{name: "double-result"}, // write it twice
+	{name: "swallow"},       // forget the message that would start the turn: no frame, and its repeat is new
+	{name: "other-session"}, // the init frame names another session
+	{name: "limit"},         // :SECONDS, end in a usage limit that is over in that time (default 3600)
+	{name: "auth"},          // end in a refused key (401)
+	// After the results of the first calls no output; control requests are answered, an interrupt ends it.
+	{name: "quiet"},
+
+	{"silent-init", lasts, nil},    // never answer initialize
+	{"control-errors", lasts, nil}, // answer control requests with errors
+	{"deaf", lasts, nil},           // stop reading stdin once the turn has started
+	{"ignore-term", lasts, nil},    // survive SIGTERM and SIGHUP
+	{"garbage", lasts, nil},        // lines that are no JSON, and NULs, between frames
+	{"unknown-frames", lasts, nil}, // frames of unknown types, and unknown fields
+	{"split", lasts, nil},          // write frames in small pieces
+
+	// :SIZE, that much on stderr (default 1M).
+	{"stderr-flood", turnStart, func(s *session, x fault) {
+		_, _ = s.stderr.Write(bytes.Repeat([]byte(strings.Repeat("e", 79)+"\n"), x.number(1<<20)/80))
+	}},
+	// :SIZE, one assistant frame of that size (default 1M).
+	{"big-line", turnStart, func(s *session, x fault) {
+		s.main.emit(obj{"type": "assistant", "message": syntheticMessage(strings.Repeat("x", x.number(1<<20)))})
+	}},
+	// A daemonised `sleep 1000` that inherits the environment.
+	{"orphan", turnStart, func(s *session, x fault) {
+		s.outlive(x, exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null &"), (*exec.Cmd).Run)
+	}},
+
+	// :N, that many `sleep 1000`, each in its own session (default 100).
+	{"fork-storm", toolUse, func(s *session, x fault) {
+		for range x.number(100) {
+			cmd := exec.Command("sleep", "1000")
+			s.outlive(x, cmd, (*exec.Cmd).Start)
+			go func() { _ = cmd.Wait() }() // ends with the process, at the latest
+		}
+	}},
+	// :SIZE, touch that much memory and keep it (default 64M).
+	{"bloat", toolUse, func(s *session, x fault) { s.faults.ballast = bytes.Repeat([]byte{1}, x.number(64<<20)) }},
+	{"fill", toolUse, fill}, // :SIZE, grow a task's output file to that size (default 1M)
+	{"die-mid-turn", toolUse, func(*session, fault) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }},
+	{"exit-mid-turn", toolUse, func(_ *session, x fault) { os.Exit(x.number(3)) }}, // :CODE
+	// No output, no CPU, control requests unread, TERM without effect.
+	{"hang", toolUse, func(s *session, _ fault) { s.faults.frozen.Store(true); hang() }},
+	// The same, but burning CPU.
+	{"spin", toolUse, func(s *session, _ fault) { s.faults.frozen.Store(true); spin() }},
+}
+
+// strike applies the faults of a moment of this turn.
+func (s *session) strike(at moment) {
+	for _, k := range kinds {
+		if k.at == at {
+			if x, ok := s.faults.now(k.name); ok {
+				k.strike(s, x)
+			}
+		}
+	}
+}
+
 // turnStarts counts the turn and applies the faults of its start.
 func (f *faults) turnStarts(s *session) {
 	f.mu.Lock()
 	f.turn++
 	f.used = false
 	f.mu.Unlock()
-	if x, ok := f.now("stderr-flood"); ok {
-		_, _ = s.stderr.Write(bytes.Repeat([]byte(strings.Repeat("e", 79)+"\n"), x.number(1<<20)/80))
-	}
-	if x, ok := f.now("big-line"); ok {
-		s.main.emit(obj{"type": "assistant", "message": syntheticMessage(strings.Repeat("x", x.number(1<<20)))})
-	}
-	if f.is("orphan") {
-		s.start("orphan", exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null &"), (*exec.Cmd).Run)
-	}
+	s.strike(turnStart)
 }
 
-// toolUsed applies faults after the first tool_use of the turn, once its frame is out. What
-// only uses something up comes before what ends or stops the process.
+// toolUsed applies faults after the first tool_use of the turn, once its frame is out.
 func (f *faults) toolUsed(s *session) {
 	f.mu.Lock()
 	first := !f.used
 	f.used = true
 	f.mu.Unlock()
-	if !first || len(f.list) == 0 {
-		return
-	}
-	if x, ok := f.now("fork-storm"); ok {
-		for range x.number(100) {
-			cmd := exec.Command("sleep", "1000")
-			s.start("fork-storm", cmd, (*exec.Cmd).Start)
-			go func() { _ = cmd.Wait() }() // ends with the process, at the latest
-		}
-	}
-	if x, ok := f.now("bloat"); ok {
-		f.ballast = bytes.Repeat([]byte{1}, x.number(64<<20))
-	}
-	if x, ok := f.now("fill"); ok {
-		fill(s, x.number(1<<20))
-	}
-	s.out.flush()
-	if f.is("die-mid-turn") {
-		killSelf()
-	}
-	if x, ok := f.now("exit-mid-turn"); ok {
-		os.Exit(x.number(3))
-	}
-	if f.is("hang") {
-		f.frozen.Store(true)
-		hang()
-	}
-	if f.is("spin") {
-		f.frozen.Store(true)
-		spin()
+	if first && len(f.list) > 0 {
+		s.out.flush()
+		s.strike(toolUse)
 	}
 }
 
@@ -118,34 +163,23 @@ func (f *faults) refusal() *apiError {
 	return nil
 }
 
-// start starts a process that leaves our session and outlives its parent.
-func (s *session) start(fault string, cmd *exec.Cmd, how func(*exec.Cmd) error) {
-	cmd.Dir, cmd.Env = s.cwd, s.toolEnv()
-	ownSession(cmd)
+// outlive starts a process that leaves our session and outlives its parent.
+func (s *session) outlive(x fault, cmd *exec.Cmd, how func(*exec.Cmd) error) {
+	s.apart(cmd)
 	if err := how(cmd); err != nil {
-		fmt.Fprintf(s.stderr, "stand-in fault: %s: %v\n", fault, err)
+		fmt.Fprintf(s.stderr, "stand-in fault: %s: %v\n", x.name, err)
 	}
 }
 
 // fill makes the output file of a task that does not exist.
-func fill(s *session, n int) {
+func fill(s *session, x fault) {
 	dir := filepath.Join(cmp.Or(os.Getenv("CLAUDE_CODE_TMPDIR"), os.TempDir()), "claude-"+strconv.Itoa(os.Getuid()),
 		munge(s.cwd), s.id, "tasks")
-	err := os.MkdirAll(dir, 0o700)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "bfault.output"), make([]byte, n), 0o600)
-	}
+	err := errors.Join(os.MkdirAll(dir, 0o700),
+		os.WriteFile(filepath.Join(dir, "bfault.output"), make([]byte, x.number(1<<20)), 0o600))
 	if err != nil {
 		fmt.Fprintln(s.stderr, "stand-in fault: fill:", err)
 	}
-}
-
-// output wraps stdout with the faults that disturb it; each Write is one line.
-func (f *faults) output(w io.Writer) io.Writer {
-	if len(f.list) == 0 {
-		return w
-	}
-	return &disturbed{w: w, f: f}
 }
 
 // deafReader is what a session reads from. Once the session is deaf, no line is read to its
@@ -164,7 +198,7 @@ func (d deafReader) Read(p []byte) (int, error) {
 	return d.r.Read(p)
 }
 
-// disturbed is stdout with faults.
+// disturbed is stdout with faults; each Write is one line.
 type disturbed struct {
 	w io.Writer
 	f *faults
@@ -197,21 +231,3 @@ func (d *disturbed) Write(line []byte) (int, error) {
 	}
 	return len(line), nil
 }
-
-// leaveSignals end the process; the number is its exit code.
-var leaveSignals = map[os.Signal]int{syscall.SIGTERM: 143, syscall.SIGHUP: 129}
-
-// ownSession gives a command its own session, and with it a process group.
-func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
-
-// killSession kills the process group that a command's session began with.
-func killSession(pid int) error {
-	err := syscall.Kill(-pid, syscall.SIGKILL)
-	if errors.Is(err, syscall.ESRCH) {
-		return os.ErrProcessDone
-	}
-	return err
-}
-
-// killSelf ends this process as a crash would.
-func killSelf() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }

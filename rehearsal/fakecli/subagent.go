@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"strings"
-	"time"
 )
 
 // subagent is a blocking subagent: its own conversation inside a tool call, on the goroutine of
@@ -17,27 +15,21 @@ type subagent struct {
 	id      string
 	kind    string // subagent_type
 	toolUse string // id of the Agent call
-	begun   time.Time
 	tools   int
 	tokens  int // of its context now, not of all its calls together (observed with CLI 2.1.329)
 }
 
-// calls counts a tool call when it is made, and says what the subagent does.
+// calls counts a tool call when it is made, and shows what the subagent does.
 func (a *subagent) calls(s *session, tokens int, c toolCall) {
 	a.tokens = tokens
 	a.tools++
-	a.emit(s, "task_progress", obj{"description": "Running " + cmp.Or(describe(c), c.Name), "usage": a.usage(),
-		"last_tool_name": c.Name})
-}
-
-func (a *subagent) usage() obj {
-	return obj{"total_tokens": a.tokens, "tool_uses": a.tools, "duration_ms": time.Since(a.begun).Milliseconds()}
+	a.emit(s, "task_progress", obj{"description": "Running " + cmp.Or(describe(c), c.Name), "last_tool_name": c.Name})
 }
 
 // emit shows a frame about the subagent.
 func (a *subagent) emit(s *session, subtype string, o obj) {
 	maps.Copy(o, obj{"type": "system", "subtype": subtype, "task_id": a.id, "tool_use_id": a.toolUse,
-		"subagent_type": a.kind})
+		"subagent_type": a.kind, "usage": obj{"total_tokens": a.tokens, "tool_uses": a.tools}})
 	s.emit(o)
 }
 
@@ -47,29 +39,23 @@ func runAgent(ctx context.Context, t *thread, c toolCall) *toolResult {
 		Prompt      string `json:"prompt"`
 		Type        string `json:"subagent_type"`
 	}
-	if err := json.Unmarshal(c.Input, &in); err != nil {
-		return failed("%v", err)
-	}
-	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: cmp.Or(in.Type, "general-purpose"),
-		toolUse: c.ID, begun: time.Now()}
+	_ = json.Unmarshal(c.Input, &in) // another shape asks for nothing
+	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: cmp.Or(in.Type, "general-purpose"), toolUse: c.ID}
 	sub := &thread{s: t.s, sub: a, turn: t.turn, tr: newTranscript("", t.s)} // of which no more is kept than the report
 	a.emit(t.s, "task_started", obj{"description": in.Description, "is_backgrounded": false, "spawn_depth": 1,
 		"task_type": "local_agent", "prompt": in.Prompt})
-	started := sub.hook(ctx, "SubagentStart", "", nil)
+	sub.hook(ctx, "SubagentStart", "", nil)
 	sub.sayAsUser(textBlock(in.Prompt), nil, nil)
 	sub.introduce()
-	sub.remember("SubagentStart", started.contexts())
 	sub.tellContexts()
-	end, status := sub.converse(ctx), "completed"
+	end := sub.converse(ctx)
 	sub.hook(ctx, "SubagentStop", "", obj{"last_assistant_message": end.text})
 	if end.isError {
-		status = "failed"
+		a.emit(t.s, "task_notification", obj{"status": "failed", "summary": end.text})
+		return failed(end.text)
 	}
-	a.emit(t.s, "task_notification", obj{"status": status, "summary": end.text, "usage": a.usage()})
-	if end.isError {
-		return failed("%s", end.text)
-	}
-	text := fmt.Sprintf("[Subagent hand-back] What the subagent reports, in its own words:\n  %s\nagentId: %s\n",
-		strings.ReplaceAll(end.text, "\n", "\n  "), a.id)
+	a.emit(t.s, "task_notification", obj{"status": "completed", "summary": end.text})
+	text := "[Subagent hand-back] What the subagent reports, in its own words:\n  " +
+		strings.ReplaceAll(end.text, "\n", "\n  ") + "\nagentId: " + a.id + "\n"
 	return &toolResult{content: []json.RawMessage{textBlock(text)}}
 }

@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Why a turn's context ended.
@@ -47,7 +47,7 @@ func (t *thread) add(role string, blocks ...json.RawMessage) {
 	t.messages = appendMessage(t.messages, role, blocks...)
 }
 
-// introduce tells a new conversation where it is, as a message of role system.
+// introduce adds where the conversation is, as a message of role system.
 func (t *thread) introduce() {
 	t.systemText("environment", "# Environment\n - Primary working directory: "+t.s.cwd, nil)
 }
@@ -62,41 +62,21 @@ func (t *thread) emit(o obj) {
 	t.s.emit(o)
 }
 
-// reminder begins every conversation, as with the CLI: the sender's words come after it.
-var reminder = textBlock("<system-reminder>\nA stand-in plays Claude Code here.\n</system-reminder>\n")
-
-// request is the next request to the model. The first block of the system prompt marks a
-// subagent, as the CLI's billing header does.
-func (t *thread) request() modelRequest {
-	s := t.s
-	r := modelRequest{Model: s.model}
-	r.Output.Effort = s.flags.get("--effort")
-	for _, tl := range t.toolset() {
-		r.Tools = append(r.Tools, tl.toolSpec)
-	}
-	r.Messages = []wireMessage{{"user", []json.RawMessage{reminder}}}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	header, prompt := "x-anthropic-billing-header: cc_version="+version+".standin;", s.systemText
-	if t.sub != nil {
-		r.agent, header, prompt = t.sub.id, header+" cc_is_subagent=true;", ""
-	}
-	r.Model = strings.TrimSuffix(r.Model, "[1m]")
-	r.System = []json.RawMessage{textBlock(header), textBlock("You are a Claude agent. " + prompt)}
-	for _, m := range t.messages {
-		r.Messages = appendMessage(r.Messages, m.Role, m.Content...)
-	}
-	return r
-}
-
 // converse calls the model and runs its tools until the turn is over.
 func (t *thread) converse(ctx context.Context) ending {
 	for {
 		if end := t.overBudget(); end != nil {
 			return *end
 		}
-		a, err := t.call(ctx)
-		calls := a.calls()
+		a, err := t.call(ctx, t.request(), true)
+		calls := calls(a.Content)
+		switch {
+		case err != nil:
+		case t.sub == nil:
+			t.turn.usage = t.turn.usage.plus(a.Usage)
+		default:
+			t.sub.tokens = a.Usage.context() + a.Usage.Output
+		}
 		if err == nil || ctx.Err() != nil {
 			t.record(a)
 			t.runTools(ctx, calls)
@@ -111,21 +91,6 @@ func (t *thread) converse(ctx context.Context) ending {
 			return *end
 		}
 	}
-}
-
-// call asks the model once. The answer is as far as it came, also with an error.
-func (t *thread) call(ctx context.Context) (*answer, error) {
-	r := t.request()
-	a, err := t.s.api.call(ctx, r, t)
-	if err == nil {
-		t.s.spend(r.Model, a.Usage)
-		if t.sub == nil {
-			t.turn.usage = t.turn.usage.plus(a.Usage)
-		} else {
-			t.sub.tokens = a.Usage.context() + a.Usage.Output
-		}
-	}
-	return a, err
 }
 
 // overBudget ends the turn of a session that has spent what it may.
@@ -146,11 +111,11 @@ const enforceText = "[structured-output-enforce] You MUST call the StructuredOut
 func (t *thread) after(ctx context.Context, a *answer, calls int) *ending {
 	verdict := guarded(t.s, &t.turn.verdict)
 	switch {
-	case calls == 0 && t.sub == nil && t.s.verdicts() && !t.turn.enforced:
+	case calls == 0 && t.wantsVerdict() && !t.turn.enforced:
 		t.turn.enforced = true
 		t.sayAsUser(textBlock(enforceText), obj{"isSynthetic": true}, obj{"isMeta": true})
 	case calls == 0:
-		return &ending{reason: "completed", stop: a.Stop, text: a.text()}
+		return &ending{reason: "completed", stop: a.Stop, text: textOf(a.Content)}
 	case t.sub != nil:
 	case verdict != nil:
 		return &ending{reason: "completed", stop: a.Stop, text: string(verdict)}
@@ -195,14 +160,20 @@ func (t *thread) cutOff(cause error, tools bool) ending {
 // fail ends a turn whose model call failed: a synthetic assistant message that the model
 // never sees.
 func (t *thread) fail(err error) ending {
-	e := &apiError{text: "API Error: " + err.Error()}
-	errors.As(err, &e)
-	id, m := newUUID(), syntheticMessage(e.text)
-	t.emit(obj{"type": "assistant", "uuid": id, "message": m, "error": e.class(), "is_api_error_message": true,
+	var e *apiError
+	if !errors.As(err, &e) {
+		e = &apiError{text: "API Error: " + err.Error()}
+	}
+	id, m, class := newUUID(), syntheticMessage(e.text), cmp.Or(apiErrors[e.status], "unknown")
+	t.emit(obj{"type": "assistant", "uuid": id, "message": m, "error": class, "is_api_error_message": true,
 		"api_error_status": e.status})
-	t.tr.link(obj{"type": "assistant", "uuid": id, "message": m, "error": e.class(), "isApiErrorMessage": true})
-	return ending{reason: "api_error", isError: true, api: e, text: e.text, stop: "stop_sequence"}
+	t.tr.link(obj{"type": "assistant", "uuid": id, "message": m, "error": class, "isApiErrorMessage": true})
+	return ending{reason: "api_error", isError: true, status: e.status, text: e.text, stop: "stop_sequence"}
 }
+
+// apiErrors are the CLI's names for failures of the API, by status.
+var apiErrors = map[int]string{401: "authentication_failed", 429: "rate_limit",
+	500: "server_error", 503: "server_error", 529: "server_error"}
 
 // synthetic is the model of assistant frames that no model made.
 const synthetic = "<synthetic>"

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -44,16 +43,15 @@ func (t *transcriptFile) link(line obj) {
 }
 
 // note appends a line outside the conversation.
-func (t *transcriptFile) note(line obj) {
+func (t *transcriptFile) note(line any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line["sessionId"] = t.base["sessionId"]
 	t.write(line)
 }
 
 // write appends a line. The first one creates the file, like the CLI; a session continues
 // without a file that cannot be had.
-func (t *transcriptFile) write(line obj) {
+func (t *transcriptFile) write(line any) {
 	if t.path == "" {
 		return
 	}
@@ -71,13 +69,13 @@ func (t *transcriptFile) close() {
 	_ = t.file.Close()
 }
 
-// systemText adds a text of role system to the conversation and, as an attachment, to the
-// transcript, from where a resume reads it.
+// systemText adds a text of role system to the conversation and, with the attachment that it is
+// in the CLI's transcripts, to the transcript.
 func (t *thread) systemText(kind, text string, extra obj) {
-	t.add("system", textBlock(text))
-	attachment := obj{"type": kind}
+	blocks, attachment := []json.RawMessage{textBlock(text)}, obj{"type": kind}
 	maps.Copy(attachment, extra)
-	t.tr.link(obj{"type": "attachment", "attachment": attachment, "rendered": []obj{{"content": text}}})
+	t.add("system", blocks...)
+	t.tr.link(obj{"type": "attachment", "attachment": attachment, "message": wireMessage{"system", blocks}})
 }
 
 // linkUser adds a message of role user to the transcript.
@@ -87,29 +85,25 @@ func (t *thread) linkUser(uuid string, content any, extra obj) {
 	t.tr.link(line)
 }
 
-var notAlphanumeric = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[^A-Za-z0-9]`)
-})
-
 // munge names the project directory of a working directory, much like the CLI.
 func munge(dir string) string {
-	name := notAlphanumeric().ReplaceAllString(dir, "-")
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, dir)
 	return name[max(0, len(name)-200):]
 }
 
-// contentBlocks reads message content: a list of blocks, or bare text.
-func contentBlocks(raw json.RawMessage) ([]json.RawMessage, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
+// contentBlocks reads message content: a list of blocks, or bare text. Another shape is empty.
+func contentBlocks(raw json.RawMessage) (blocks []json.RawMessage) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && text != "" {
+		return []json.RawMessage{textBlock(text)}
 	}
-	if raw[0] == '"' {
-		var s string
-		err := json.Unmarshal(raw, &s)
-		return []json.RawMessage{textBlock(s)}, err
-	}
-	var blocks []json.RawMessage
-	err := json.Unmarshal(raw, &blocks)
-	return blocks, err
+	_ = json.Unmarshal(raw, &blocks)
+	return blocks
 }
 
 // Texts that a resume adds to a conversation that was cut off (CLI 2.1.329).
@@ -127,28 +121,26 @@ type past struct {
 	dangling   []string // tool_use ids without a result
 	open       bool     // the last message has no answer yet
 	leaf       string
-	cost       costState
 	last       *usage // of the last answer
+	costState
 }
 
-// costState is the transcript's line about what was spent.
+// costState is the transcript's line about what was spent, from which a resume continues.
 type costState struct {
-	Total float64               `json:"totalCostUSD"`
-	Usage map[string]modelUsage `json:"modelUsage"`
+	Type    string     `json:"type"` // cost-state
+	Session string     `json:"sessionId"`
+	Cost    float64    `json:"totalCostUSD"`
+	Usage   modelUsage `json:"modelUsage"`
 }
 
 // pastLine is what is read of a transcript line.
 type pastLine struct {
-	Type       string   `json:"type"`
 	UUID       string   `json:"uuid"`
 	Merged     []string `json:"mergedSendUuids"`
 	APIError   bool     `json:"isApiErrorMessage"`
 	Attachment struct {
 		SourceUUID string `json:"source_uuid"`
 	} `json:"attachment"`
-	Rendered []struct {
-		Content string `json:"content"`
-	} `json:"rendered"`
 	Message struct {
 		Role    string          `json:"role"`
 		Model   string          `json:"model"`
@@ -161,11 +153,8 @@ type pastLine struct {
 // readPast reads a transcript; nil if nobody has said anything in it. Lines that are not JSON
 // are skipped: a crash can leave a torn one behind. Only stand-ins wrote it, one after the
 // other, so it has no branches.
-func readPast(path string) (*past, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
-	}
+func readPast(path string) *past {
+	raw, _ := os.ReadFile(path) // one that cannot be read says nothing
 	p := &past{}
 	for line := range bytes.Lines(raw) {
 		var l pastLine
@@ -174,14 +163,13 @@ func readPast(path string) (*past, error) {
 		}
 	}
 	if p.leaf == "" {
-		return nil, nil
+		return nil
 	}
-	return p, nil
+	return p
 }
 
 func (p *past) take(l *pastLine) {
-	role := l.Message.Role
-	blocks, _ := contentBlocks(l.Message.Content) // a damaged line says nothing
+	blocks := contentBlocks(l.Message.Content)
 	switch l.Type {
 	case "user":
 		p.unanswered = append(append(p.unanswered, l.Merged...), l.UUID)
@@ -194,35 +182,18 @@ func (p *past) take(l *pastLine) {
 			p.last = l.Message.Usage
 		}
 	case "attachment":
-		role = "system"
 		p.unanswered = append(p.unanswered, l.Attachment.SourceUUID)
-		for _, r := range l.Rendered {
-			blocks = append(blocks, textBlock(r.Content))
-		}
 	case "cost-state":
-		p.cost = l.costState
+		p.costState = l.costState
 		return
 	}
 	p.leaf = l.UUID
-	p.messages = appendMessage(p.messages, role, blocks...)
-	p.pair(blocks)
-}
-
-// pair keeps account of the tool calls that have no result.
-func (p *past) pair(blocks []json.RawMessage) {
-	for _, raw := range blocks {
-		var b struct {
-			Type  string `json:"type"`
-			ID    string `json:"id"`
-			UseID string `json:"tool_use_id"`
-		}
-		_ = json.Unmarshal(raw, &b) // another shape has no type
-		switch b.Type {
-		case "tool_use":
+	p.messages = appendMessage(p.messages, l.Message.Role, blocks...)
+	for _, b := range parse(blocks) {
+		if b.Type == "tool_use" {
 			p.dangling = append(p.dangling, b.ID)
-		case "tool_result":
-			p.dangling = slices.DeleteFunc(p.dangling, func(id string) bool { return id == b.UseID })
 		}
+		p.dangling = slices.DeleteFunc(p.dangling, func(id string) bool { return id == b.ToolUseID })
 	}
 }
 
@@ -230,8 +201,8 @@ func (p *past) pair(blocks []json.RawMessage) {
 // resumed session joins it.
 func (s *session) closePast() {
 	p := s.past
-	s.past = nil
-	if p == nil || !p.open && len(p.dangling) == 0 {
+	s.past = &past{}
+	if !p.open && len(p.dangling) == 0 {
 		return
 	}
 	for _, id := range p.dangling {
@@ -239,7 +210,7 @@ func (s *session) closePast() {
 		s.main.add("user", b)
 		s.main.linkUser("", []json.RawMessage{b}, nil)
 	}
-	s.inbox.markAnswered(p.unanswered)
+	s.markAnswered(p.unanswered)
 	s.main.add("assistant", textBlock(noResponse))
 	s.main.tr.link(obj{"type": "assistant", "message": syntheticMessage(noResponse)})
 }

@@ -3,6 +3,7 @@ package fakecli
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,9 +11,8 @@ import (
 
 // turn is what a message, or several merged ones, started; it ends in one result.
 type turn struct {
-	message message // merged
-	begun   time.Time
-	cancel  context.CancelCauseFunc
+	begun  time.Time
+	cancel context.CancelCauseFunc
 
 	// Only the goroutine that runs the turn uses these.
 	all      []message // that went into the turn
@@ -34,14 +34,14 @@ type ending struct {
 	text    string
 	isError bool
 	errors  []string
-	api     *apiError
+	status  int // of the API, if it failed
 }
 
 // runTurn takes a batch of messages from the inbox to the result.
 func (s *session) runTurn(batch []message) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	t := &turn{message: mergeMessages(batch), all: batch, uuids: uuidsOf(batch), begun: time.Now(), cancel: cancel}
+	t := &turn{all: batch, uuids: uuidsOf(batch), begun: time.Now(), cancel: cancel}
 	set(s, &s.turn, t)
 	defer set(s, &s.turn, nil)
 	s.main.turn = t
@@ -58,12 +58,12 @@ func (s *session) runTurn(batch []message) {
 	}
 }
 
-// perform asks the model, unless a hook or a fault is in the way.
+// perform asks the model, unless a fault is in the way.
 func (s *session) perform(ctx context.Context, t *turn) ending {
-	m := t.message
-	answers := s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
+	m := mergeMessages(t.all)
+	s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
 	s.emitInit(t)
-	s.recordPrompt(m, answers.contexts())
+	s.recordPrompt(m)
 	for _, part := range t.all[:len(t.all)-1] {
 		s.replay(part)
 	}
@@ -75,10 +75,13 @@ func (s *session) perform(ctx context.Context, t *turn) ending {
 }
 
 // recordPrompt adds the message to the conversation and the transcript.
-func (s *session) recordPrompt(m message, contexts []string) {
+func (s *session) recordPrompt(m message) {
 	first := len(s.main.messages) == 0 // only turns add to it
 	s.main.add("user", m.blocks...)
-	extra := obj{"promptSource": s.promptSource()}
+	extra := obj{"promptSource": "sdk"}
+	if s.typed {
+		extra["promptSource"] = "typed"
+	}
 	if len(m.merged) > 0 {
 		extra["mergedSendUuids"] = m.merged
 	}
@@ -86,20 +89,20 @@ func (s *session) recordPrompt(m message, contexts []string) {
 	if first {
 		s.main.introduce()
 	}
-	s.main.remember("UserPromptSubmit", contexts)
 	s.main.tellContexts()
 }
 
 // fold takes messages that came meanwhile into the running turn.
 func (t *thread) fold(ctx context.Context) {
 	s := t.s
-	for _, m := range s.inbox.take() {
+	for _, m := range s.take() {
 		t.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
 		s.replay(m)
 		s.ledger.message("took", s.id, m)
 		s.lifecycle(m.uuid, "started")
 		t.systemText("queued_command", "The user sent a new message while you were working:\n"+m.text(),
 			obj{"prompt": m.content, "source_uuid": m.uuid, "commandMode": "prompt"})
+		t.tellContexts()
 		t.turn.all = append(t.turn.all, m)
 		if m.uuid != "" {
 			t.turn.uuids, t.turn.folded = append(t.turn.uuids, m.uuid), append(t.turn.folded, m.uuid)
@@ -110,29 +113,35 @@ func (t *thread) fold(ctx context.Context) {
 // finish writes the turn's result. By then all of the turn is in the transcript.
 func (s *session) finish(t *turn, end ending) {
 	s.mu.Lock()
+	a := &s.account
 	o := obj{"type": "result", "subtype": "success", "is_error": end.isError, "result": end.text,
 		"num_turns": 1 + t.users, "stop_reason": nullable(end.stop), "terminal_reason": end.reason,
-		"duration_ms": time.Since(t.begun).Milliseconds(), "usage": t.usage,
-		"user_message_uuids": slices.Clone(t.uuids)}
-	if end.reason == "completed" && t.verdict != nil {
-		o["structured_output"] = t.verdict
+		"duration_ms": time.Since(t.begun).Milliseconds(), "usage": t.usage, "user_message_uuids": slices.Clone(t.uuids),
+		"total_cost_usd": a.cost, "modelUsage": maps.Clone(a.total), "model_usage_since_last_result": a.sinceResult}
+	a.sinceResult = modelUsage{}
+	state, verdict := costState{"cost-state", s.id, a.cost, maps.Clone(a.total)}, t.verdict
+	s.failed = 0
+	if end.isError {
+		s.failed = 1
 	}
-	s.failed = end.isError
 	s.mu.Unlock()
+	if end.reason == "completed" && verdict != nil {
+		o["structured_output"] = verdict
+	}
 	if end.subtype != "" {
 		o["subtype"], o["errors"] = end.subtype, end.errors
 		delete(o, "result")
 	}
-	if end.api != nil && end.api.status != 0 {
-		o["api_error_status"] = end.api.status
+	if end.status != 0 {
+		o["api_error_status"] = end.status
 	}
-	s.main.tr.note(s.report(o))
-	state := "completed"
+	s.main.tr.note(state)
+	outcome := "completed"
 	if end.isError || strings.HasPrefix(end.reason, "aborted_") {
-		state = "cancelled"
+		outcome = "cancelled"
 	}
 	for _, id := range t.folded {
-		s.lifecycle(id, state)
+		s.lifecycle(id, outcome)
 	}
 	for _, m := range t.all {
 		s.ledger.message("ended", s.id, m)
@@ -142,9 +151,9 @@ func (s *session) finish(t *turn, end ending) {
 		s.emit(o)
 	}
 	for _, id := range t.uuids[:len(t.uuids)-len(t.folded)] {
-		s.lifecycle(id, state)
+		s.lifecycle(id, outcome)
 	}
-	if items, _ := s.inbox.queue.Waiting(); items == 0 {
+	if len(s.waiting()) == 0 {
 		s.emit(obj{"type": "system", "subtype": "session_state_changed", "state": "idle"})
 	}
 }

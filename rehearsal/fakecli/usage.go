@@ -20,16 +20,6 @@ func (u usage) plus(v usage) usage {
 	return usage{u.Input + v.Input, u.CacheCreation + v.CacheCreation, u.CacheRead + v.CacheRead, u.Output + v.Output}
 }
 
-// modelUsage is a model's entry in result frames and in the transcript's cost-state line.
-type modelUsage struct {
-	Input         int     `json:"inputTokens"`
-	Output        int     `json:"outputTokens"`
-	CacheRead     int     `json:"cacheReadInputTokens"`
-	CacheCreation int     `json:"cacheCreationInputTokens"`
-	Cost          float64 `json:"costUSD"`
-	Window        int     `json:"contextWindow"`
-}
-
 // cost is what a call costs, in dollars, at the prices of one model for all of them. A cache
 // read costs a twentieth of an input token, a cache write five quarters.
 func (u usage) cost() float64 {
@@ -61,18 +51,35 @@ func resolveModel(name string) string {
 	return name
 }
 
-// account is what was used and spent, over the whole life of the session and since the last
-// result. session.mu guards it.
+// modelUsage is what was used of each model, as result frames and the transcript have it.
+type modelUsage map[string]modelTotal
+
+type modelTotal struct {
+	Input         int     `json:"inputTokens"`
+	Output        int     `json:"outputTokens"`
+	CacheRead     int     `json:"cacheReadInputTokens"`
+	CacheCreation int     `json:"cacheCreationInputTokens"`
+	Cost          float64 `json:"costUSD"`
+	Window        int     `json:"contextWindow"`
+}
+
+func (m modelUsage) add(model string, u usage) {
+	t := m[model]
+	m[model] = modelTotal{t.Input + u.Input, t.Output + u.Output, t.CacheRead + u.CacheRead,
+		t.CacheCreation + u.CacheCreation, t.Cost + u.cost(), modelWindow(model)}
+}
+
+// account is what the session has used, over all its processes and since the last result.
+// session.mu guards it.
 type account struct {
-	total       map[string]modelUsage // by model
-	sinceResult map[string]modelUsage
-	cost        float64
-	last        *usage // of the main thread's last answer
+	total, sinceResult modelUsage
+	cost               float64
+	last               *usage // of the main thread's last answer; never changed, only replaced
 }
 
 func newAccount(p *past) account {
-	a := account{total: map[string]modelUsage{}, sinceResult: map[string]modelUsage{}, cost: p.cost.Total, last: p.last}
-	maps.Copy(a.total, p.cost.Usage)
+	a := account{total: modelUsage{}, sinceResult: modelUsage{}, cost: p.Cost, last: p.last}
+	maps.Copy(a.total, p.Usage)
 	return a
 }
 
@@ -80,28 +87,9 @@ func newAccount(p *past) account {
 func (s *session) spend(model string, u usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range []map[string]modelUsage{s.account.total, s.account.sinceResult} {
-		sum := m[model]
-		sum.Input, sum.Output = sum.Input+u.Input, sum.Output+u.Output
-		sum.CacheRead, sum.CacheCreation = sum.CacheRead+u.CacheRead, sum.CacheCreation+u.CacheCreation
-		sum.Cost += u.cost()
-		sum.Window = modelWindow(model)
-		m[model] = sum
-	}
+	s.account.total.add(model, u)
+	s.account.sinceResult.add(model, u)
 	s.account.cost += u.cost()
-}
-
-// report adds the cost fields to a result frame and starts the next interval. state is the
-// transcript's line, from which a resume continues.
-func (s *session) report(result obj) (state obj) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := &s.account
-	total := maps.Clone(a.total)
-	result["total_cost_usd"], result["modelUsage"] = a.cost, total
-	result["model_usage_since_last_result"] = a.sinceResult
-	a.sinceResult = map[string]modelUsage{}
-	return obj{"type": "cost-state", "totalCostUSD": a.cost, "modelUsage": total}
 }
 
 // usage is the answer to get_usage.
@@ -113,10 +101,7 @@ func (s *session) usage() obj {
 
 // contextUsage is the answer to get_context_usage: the usage of the last call.
 func (s *session) contextUsage() obj {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	window, total := modelWindow(s.model), promptSize
-	last := s.account.last // never changed, only replaced
+	window, total, last := modelWindow(s.model), promptSize, guarded(s, &s.account.last)
 	if last != nil {
 		total = max(total, last.context())
 	}
