@@ -1,20 +1,20 @@
 // Package supervisor runs the hierarchy: it routes messages between the human, the
 // Arbiter and the Orchestrators, and decides by rule where no model does.
 //
-// [Apply] is all of it: a pure function from a [State] and one input (package input) to the next state and the effects
-// that are wanted (package effect). Package runloop owns a state, applies inputs in the order in which they come, and
+// Its core is [Apply], a pure function from a [State] and one input (package input) to the next state and the effects
+// to carry out (package effect). Package runloop owns a state, applies inputs in the order in which they come, and
 // carries effects out. This package reads no file, no clock and no random source; a test holds its imports to that.
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
 // Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings, renewal,
 // question, permission, budget, changes, lifecycle, takeover. Packages that change several of them are process,
-// documents, planning, summons, costs and succession. Others answer from them: sender (who an input is from),
-// agentconfig (what a process is started with), toolset and settings. What is here coordinates them, and reads like the
+// documents, planning, summons, costs and succession. Others read them: sender (who an input is from),
+// agentconfig (how a process starts), toolset and settings. What is here coordinates them, and reads like the
 // story of what happens. No file uses one that stands above it:
 //
-//	fold                          a history that is applied again, input by input
-//	apply, resume, begin          what each input and each timer leads to; a run that is taken up again, or begins
+//	fold                          replay of a history, input by input
+//	apply, resume, begin          what each input and each timer leads to; how a run begins or is resumed
 //	commands, taskcommands, say   what a human commands: the run, the task; messages to agents, from humans and queued
 //	afterend                      inputs that come while a run ends
 //	tools                         calls of our own tools
@@ -22,17 +22,17 @@
 //	checkresults                  results of checks, inspections, merges and snapshots
 //	turns                         the end of an agent's turn and its verdict
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
-//	route                         whether a verdict can be followed, and where it leads
-//	restarts, halt                what comes back after a failure, and what stays down until a human says so
-//	contextlow, failures, summon  a context that is full, an agent that cannot go on, another Orchestrator
+//	route                         validation of a verdict, and what follows from it
+//	restarts, halt                what restarts after a failure, and what stays stopped until a human decides
+//	contextlow, failures, summon  a full context, an agent that cannot continue, another Orchestrator
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human                         questions to the human
 //	spending                      limits of costs and reserves that are reached
 //	ending, phase                 the end of a run, the task machine
-//	result                        what a run came to
+//	result                        the result of a run
 //	snapshot                      a state in the journal
 //	standing                      questions about the whole state, and what packages of parts need in a step
-//	step, state                   one application of an input, and its timers; what a run knows
+//	step, state                   the application of one input, and its timers; the state of a run
 //
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits
 // `result` when they are gone.

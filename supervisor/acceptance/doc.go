@@ -17,8 +17,8 @@
 // Each round runs all commands: no result is taken over from an earlier round. A change of the criteria ends the round
 // without an outcome ([State.Round] is nil), and the caller begins another.
 //
-// A command that could not be run, was not permitted or was out of time has failed: nothing that is in doubt is
-// accepted.
+// A command that could not run, was not permitted or exceeded its time limit counts as failed: doubt never passes a
+// criterion.
 //
 // # Rejections
 //
@@ -28,11 +28,11 @@
 //
 // # Criteria without a command
 //
-// Nothing proves them, so they are listed as unproven and do not reject. [State.AskHow] has the Arbiter say once in the
-// summary of its COMPLETE how each of them holds; that is the Arbiter's word and is not checked. So exit code 0 means
-// that every criterion with a command passed on the delivered tree, and that those without a command were listed as
-// unproven. A human who needs proof gives a command.
+// Nothing can prove them, so they are listed as unproven and do not reject. [State.AskHow] has the Arbiter say once
+// in the summary of its COMPLETE how each of them holds; that is the Arbiter's word and is not checked. So exit code
+// 0 means that every criterion with a command passed on the delivered tree, and that those without a command were
+// listed as unproven. A human who needs proof gives a command.
 //
-// The package runs nothing, emits nothing and asks nobody. Slices of a State are never written to in place: a copy of
-// a State stays as it is.
+// The package performs no I/O and emits no events. Slices of a State are never written to in place, so copies of a
+// State are independent.
 package acceptance

@@ -1,5 +1,5 @@
-// Package agentconfig says what the process of an agent is started with: its tools, its prompt, what its hooks tell it,
-// and where it works.
+// Package agentconfig computes the configuration with which an agent's process starts: tools, prompt, the texts of its
+// hooks, and its directory.
 package agentconfig
 
 import (

@@ -1,21 +1,18 @@
-// Package agents knows the modes an Orchestrator can be summoned under: Markdown
+// Package agents reads the modes under which an Orchestrator can be started: Markdown
 // files with YAML front matter, in the form of Claude Code's own agent files, and the
 // four that are built in.
 //
-// A file becomes an [Agent] and the list of all that is wrong with it.
-// [Discover] finds the files, and says which agent is in force where several have one
-// name: the workspace's .arbiter/agents, then its .claude/agents, each from the working
-// directory upwards to the repository's root, then the user's own, then the built-in
-// ones. What belongs to a workspace counts only if that is trusted. A [Guard] holds the
-// tools of an agent to what its file names.
+// Parsing a file returns an [Agent] and a list of all its problems. [Discover] finds the files and resolves names
+// that occur more than once, in this order: the workspace's .arbiter/agents, then its .claude/agents, each from the
+// working directory upwards to the repository's root, then the user's own, then the built-in ones. Files of a
+// workspace count only if it is trusted. A [Guard] restricts an agent to the tools that its file names.
 //
-// Nothing here keeps state or starts a goroutine; Discover reads the file system and
-// nothing else does. The built-in agents are read once.
+// The package has no state and no goroutines. Only Discover reads the file system.
 //
 // # Where this is stricter than Claude Code
 //
-// Observed with CLI 2.1.329, which leaves a file that it does not understand out without
-// a word, and takes what it does understand of the others:
+// CLI 2.1.329 silently leaves out a file that it does not understand, and uses the parts of
+// other files that it does understand (observed):
 //
 //   - A name is made of letters, digits and . _ - with single blanks between them, 64
 //     bytes at most, because names stand in lists, prompts and orders. The CLI takes
@@ -24,11 +21,11 @@
 //   - A field given twice, an anchor or an alias, invalid UTF-8, a value of another type
 //     than the field's, a tool's name in the wrong case: a problem here, while the CLI
 //     takes the last, expands it, replaces it, or ignores it.
-//   - Front matter that is no YAML at all is read by the CLI line by line, and a
+//   - Front matter that is not YAML is read by the CLI line by line, and a
 //     description with ": " in it is found that way. Here such lines are read as quoted
-//     text; what is no YAML even then is a problem.
+//     text; if that is not YAML either, it is a problem.
 //   - Outside of a repository the CLI goes up to the file system's root; here only the
-//     working directory counts, since /tmp/.claude may be anybody's.
+//     working directory counts, since any user may own /tmp/.claude.
 //   - A link in a workspace that leads out of it is not followed.
 //   - Of two files of one directory tree with the same name, both take the first; here
 //     the second is a problem.

@@ -4,6 +4,6 @@
 // it name the action that it is about. [Decided] and [Remembered] report what was decided, or kept, outside of the
 // state.
 //
-// The requests are kept in package permission, the rules are those of package policy. Package supervisor decides what a
-// run that stands still answers.
+// Package permission keeps the requests, package policy has the rules. Package supervisor decides what a paused or
+// ending run answers.
 package approval

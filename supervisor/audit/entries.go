@@ -1,5 +1,5 @@
-// Package audit says what of a run's history the event log takes up for people who ask what
-// was done, and by whom, and reads it back. It decides nothing and changes nothing.
+// Package audit selects the parts of a run's history that an audit needs (who did what), writes them as
+// records of the event log, and reads them back. It has no effect on the run.
 package audit
 
 import (

@@ -1,8 +1,8 @@
 // Package budget keeps what a run has used and what it may use: its costs and their limits, the usage windows of the
 // account's plan, and the time it is played.
 //
-// [State] is a value with pure methods. What they want done they leave with a collector. Who is notified, which turns
-// are stopped, and when a run ends is decided in package supervisor.
+// [State] is a value with pure methods, which add effects to a collector. Package supervisor decides who is notified,
+// which turns are stopped, and when a run ends.
 package budget
 
 import (

@@ -1,9 +1,9 @@
-// Package changes knows which files a run has changed, and which agents changed them.
+// Package changes computes which files a run has changed, and which agents changed them.
 //
 // The files are recorded as snapshots: one when the run starts, one after each turn of an agent, one at the end. What
 // differs between two of them was changed by the agents whose tools ran in between. An agent is known to have
-// changed a file if its editing tools named it, or if nobody else's tools ran; else it may have. Two living agents that
-// are known to have changed one file are an overlap.
+// changed a file if its editing tools named it, or if no other agent's tools ran; otherwise it may have. If two active
+// agents are known to have changed the same file, that is an overlap.
 //
 // The package computes. Its effect [Record] asks for a snapshot, one at a time; its result comes back as [Recorded].
 package changes

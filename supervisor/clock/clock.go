@@ -1,5 +1,5 @@
-// Package clock is a run's time: the wall's at the start of the process, and from then on what
-// has passed. It tells a sleep of the machine from a clock that was set.
+// Package clock provides a run's time: the wall clock at the start of the process plus the time that has passed
+// since. It distinguishes suspend of the machine from a changed wall clock.
 package clock
 
 import (

@@ -1,18 +1,17 @@
-// Package decider holds those who decide at the two points of the task machine: which
-// agent works next, and what follows from what was done. Each is a [Decider]; they wrap
-// each other, as [Build] chains them by name:
+// Package decider implements the deciders for the two decision points of the task machine:
+// which agent works next, and what follows from a result. Each implements [Decider], and they
+// wrap each other. [Build] chains them by name:
 //
 //	session    Session: the Arbiter rules in its own conversation
 //	stateless  Fallback ( Cached ( Model ))
 //	hybrid     Fallback ( Hybrid ( Rules, Cached ( Model )))
 //	rules      Rules
 //
-// [Rules] are deterministic and pure. [Model] asks through an [Asker] with nothing but the
-// input, corrects answers that cannot be used and waits out trouble that passes. [Cached]
-// keeps first answers in a [Store]. [Fallback] has the rules decide where all that failed,
-// and says so.
+// [Rules] is deterministic and pure. [Model] sends the input, and nothing else, through an [Asker]; it asks
+// again about unusable answers and after transient errors. [Cached] keeps first answers in a [Store].
+// [Fallback] lets the rules decide when that fails, and marks the decision.
 //
-// # What the seeds leave open
+// # What the designs leave open
 //
 // ADR-0005 gives its evaluation no way to select an agent in the prompt, and one in the
 // type: here it may. Its COMPLETE has a summary and no reason in the type, both in the
@@ -25,8 +24,7 @@
 //
 // # Concurrency and errors
 //
-// No goroutines are started; deciders and stores are safe for concurrent use. They end
-// when the context does, as far as the Asker does, whose the processes are. [DirStore]
-// is the only one to touch files. With an error of a Model's comes a Decision that holds
-// no decision but what was asked and what it has cost.
+// The package starts no goroutines; deciders and stores are safe for concurrent use. Calls return
+// when the context ends, provided that the Asker does; the Asker owns the processes. Only [DirStore]
+// uses files. With an error, Model also returns a Decision that holds the question and its cost.
 package decider

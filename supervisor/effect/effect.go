@@ -1,8 +1,8 @@
-// Package effect collects what a step of the supervisor wants done.
+// Package effect defines the effects of a step of the supervisor, and collects them.
 //
 // A step is one call of supervisor.Apply. It runs no effect: the loop carries the effects out, in the order in which
 // they were collected, once the input that they follow from is on disk. A part of the supervisor's state defines the
-// effects that only it wants; those that every part needs are here.
+// effects that only it emits; those that every part uses are here.
 package effect
 
 import (

@@ -1,4 +1,4 @@
-// Package envelope wraps what is said to a model, so that the sender is a property
+// Package envelope wraps messages to a model, so that the sender is a property
 // of the pipe and never of text. A message looks like this:
 //
 //	⟦k3x… | from: orch-2 (Orchestrator II) | kind: question | id: 5f0c…⟧
@@ -8,8 +8,8 @@
 //	Which port shall the server use?
 //	⟦k3x… | end⟧
 //
-// The delimiter is random for each run and stands in the agents' system prompts,
-// so that an agent may know it and write it. Every occurrence in a body is
+// The delimiter is random for each run. It is part of the agents' system prompts,
+// so agents know it and could write it. Every occurrence in a body is
 // therefore broken up by an invisible word joiner, in any case of its letters:
 // nothing in a body can open, divide or close an envelope, and nothing else in it
 // is changed. Names in the first line are reduced to harmless characters.

@@ -1,7 +1,7 @@
-// Package filechanges has the files of a run recorded, and tells agents what others did to them.
+// Package filechanges requests snapshots of a run's files, and notifies agents of changes by others.
 //
-// [Context.TurnEnded] has the files recorded after a turn that used tools. [Context.TellOverlaps] tells agents of files
-// that others changed, too. [Context.Revert] and [Context.Reverted] take a change back that a human does not want.
+// [Context.TurnEnded] requests a snapshot after a turn that used tools. [Context.TellOverlaps] notifies agents of files
+// that others changed, too. [Context.Revert] and [Context.Reverted] revert a change for a human.
 //
-// Who changed which file is computed in package changes. Package supervisor decides what waits for a record.
+// Package changes computes who changed which file. Package supervisor decides what waits for a snapshot.
 package filechanges

@@ -1,6 +1,6 @@
 // Package images keeps the images that a human sends to agents. An image is checked and copied into the run's
 // directory when its message is accepted, under the hash of its contents, so that the message is the same after a
-// crash, whatever became of the file that it came from.
+// crash, even if the original file has changed or is gone.
 //
 // A [Store] is safe for concurrent use. It starts no goroutine.
 package images

@@ -1,9 +1,8 @@
 // Package inbox lists what waits for a human in a run: questions, decisions about acceptance, permission requests,
 // trust in the workspace, limits of costs, and choices after a failure.
 //
-// The list is a function of the run's state and of nothing else. So it is the same for every client, and after a
-// resume it holds what is really open. Every sign that a human is awaited derives from it: badge, bell, title and
-// notifications.
+// The list depends on the run's state only. So it is the same for every client, and after a resume it holds what is
+// really open. The badge, the bell, the title and notifications derive from it.
 package inbox
 
 import (

@@ -1,6 +1,5 @@
-// Package journal is the durable record of runs. What it called durable is there
-// after any number of kills and power cuts, and its files load in whatever state the
-// disk is.
+// Package journal is the durable record of runs. What it has reported as durable survives
+// any number of kills and power cuts, and its files load in any state that these leave behind.
 //
 // # On disk
 //
@@ -9,13 +8,13 @@
 //	<state>/runs/<run>/journal-000007  a segment: a snapshot of its state, and the inputs since
 //	<state>/runs/<run>/events.ndjson   the event log: all events that the frontends received (package eventlog)
 //	<state>/runs/<run>/damaged-1       copies of damage, for people
-//	<state>/runs/.import-<random>      a run that is being imported, which nobody sees ([Store.Stage])
+//	<state>/runs/.import-<random>      a run that is being imported, invisible until then ([Store.Stage])
 //	<state>/dirs/<hash>.lock           one writer per working directory
 //	<state>/dirs/import.lock           one import at a time
 //
-// Everything is ours alone (0700, 0600), opened by name in a directory that was
-// opened once, without following links; what another could have put there or can
-// change is refused.
+// Everything belongs to the user alone (0700, 0600), and is opened by name in a directory that was
+// opened once, without following links; files that another user could have created or can
+// change are refused.
 //
 // # Inputs, snapshots and segments
 //
@@ -26,7 +25,7 @@
 // on. So no input on disk is ever rewritten or cut off to recover from a fault: a new
 // segment is begun, in one rename. That happens
 //
-//   - with a snapshot of what all inputs so far have come to ([Run.Snapshot]). The segments
+//   - with a snapshot of the state after all inputs so far ([Run.Snapshot]). The segments
 //     from the snapshot before on are kept, so that a damaged one costs nothing: they have the
 //     same inputs. Older ones are removed;
 //   - when a run is opened, with a snapshot too: its last batch may be of an fsync that failed
@@ -35,8 +34,7 @@
 //     the next fsync would succeed without them. The batch is written anew, and the
 //     failed segment is never added to again.
 //
-// A full disk is no fault of the segment: what was written in part is cut off and
-// tried again until there is room.
+// A full disk does not end a segment: a partial write is cut off and repeated until there is room.
 //
 // # The event log
 //
@@ -47,12 +45,12 @@
 // adds what is missing ([Recovered.Tell]). After a failed fsync all lines since the last good one
 // are written anew, from memory, in the same place.
 //
-// # What somebody else writes
+// # Writes of other processes
 //
-// Checksums find damage. They protect against nobody who can write to the files: a key for
-// seals would lie beside what it seals. But a live run knows how long its files are: what
-// somebody else adds or cuts off is noticed before the next write, or at the end, and told as
-// trouble ([ErrForeignWrite]); what was added never counts.
+// Checksums find damage. They do not protect against anyone who can write to the files: a key
+// would lie beside what it protects. But a live run knows how long its files are: it notices
+// before the next write, or at the end, if another process has added or cut off bytes, and
+// reports it ([ErrForeignWrite]); added bytes never count.
 //
 // # Goroutines and order
 //
@@ -68,7 +66,7 @@
 //
 // Two things look like a crash and are not reported as damage: damage within the very
 // last batch of a run that was not closed in order, and the loss of whole batches at
-// its end. A drive that lies about fsync is believed. If the files of a live run are
-// deleted, it says so and calls nothing durable from then on, but does not bring them
-// back. Processes of the same user can do as they like.
+// its end. A drive that lies about fsync goes unnoticed. If the files of a live run are
+// deleted, the package reports it and confirms nothing as durable from then on, but does not restore
+// them. It does not protect against processes of the same user.
 package journal

@@ -1,6 +1,6 @@
-// Package mask takes secrets out of values of any type before they are recorded or told.
-// What a secret is says the caller, by a function from a text to the text without it. It
-// changes nothing it is given, and may be used from any goroutine.
+// Package mask removes secrets from values of any type before they are recorded or shown.
+// The caller passes a function that removes secrets from a text. Arguments are not
+// modified; functions may be called from any goroutine.
 package mask
 
 import (

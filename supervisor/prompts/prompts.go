@@ -1,6 +1,6 @@
-// Package prompts holds what the agents read about their role, and what the model that
-// decides reads: text templates embedded in the binary. Those of decisions can be
-// overridden by the user's own ([Set]), which can neither hang nor read anything. It is pure.
+// Package prompts holds the prompts of agents and of deciders: text templates embedded in the binary.
+// Users can override those of deciders ([Set]); such a template can neither hang nor read anything.
+// The package is pure.
 package prompts
 
 import (

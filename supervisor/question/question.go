@@ -1,8 +1,7 @@
-// Package question holds what the human is asked: the questions that wait for an answer, and the choices that an error
-// leaves.
+// Package question holds what the human is asked: the open questions, and the choices after an error.
 //
-// The human's next message answers all open questions at once. A question that is put again joins the open one. Choices
-// are those of the last error that had any.
+// The human's next message answers all open questions at once. A repeated question joins the open one. Choices are
+// those of the last error that offered any.
 package question
 
 import (

@@ -1,8 +1,8 @@
-// Package renewal follows the succession of the Arbiter: its session is replaced by a new one when its context is full.
+// Package renewal tracks the succession of the Arbiter: a new session replaces its session when its context is full.
 //
 // The Arbiter is asked for a document between two turns, and gives it with the decision HANDOFF; if it cannot, the
-// supervisor generates one. What waits for the Arbiter waits for its successor meanwhile, which receives the document
-// with the first message it reads ([Brief]). The package emits nothing: package supervisor asks, and ends the process.
+// supervisor generates one. Meanwhile, messages to the Arbiter wait for its successor, which receives the document
+// with its first message ([Brief]). The package emits nothing: package supervisor asks, and ends the process.
 package renewal
 
 import (

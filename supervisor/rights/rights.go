@@ -1,4 +1,4 @@
-// Package rights says who may ask what of a run: one table of parties and methods. What is not in it is denied.
+// Package rights defines which party may call which method of a run, as one table. Calls that are not in it are denied.
 package rights
 
 import (

@@ -1,7 +1,6 @@
-// Package roster holds the agents of a run: who they are, and where each of them stands.
+// Package roster holds the agents of a run and their state.
 //
-// An [Agent] is the Arbiter or an Orchestrator in its present generation. Its parts say what the supervisor knows of
-// its process, its turn, its context, its work, its documents, its cost, and of a human who has its session. The
-// package has no behaviour of its own beyond questions about one agent or all of them: who changes what is decided in
-// package supervisor.
+// An [Agent] is the Arbiter or an Orchestrator in its current generation. Its parts describe its process, turn,
+// context, work, documents and cost, and the human who has taken over its session. The package only answers questions
+// about agents; package supervisor changes them.
 package roster

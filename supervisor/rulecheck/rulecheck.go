@@ -1,8 +1,8 @@
-// Package rulecheck holds a ruling of the Arbiter against the state of its run: who lives, who works, what is awaited.
+// Package rulecheck validates a ruling of the Arbiter against the state of its run: which agents exist, which work, and
+// which answers are awaited.
 //
-// It changes nothing, but that the human's open question notes that the Arbiter was reminded of it. Whether a verdict
-// is well-formed is tested in package verdict, and who may rule in package sender. Package supervisor corrects the
-// Arbiter.
+// Its only change of the state is to note in the human's open question that the Arbiter was reminded of it. Package
+// verdict checks the form of a verdict, package sender who may rule. Package supervisor sends the correction.
 package rulecheck
 
 import (

@@ -1,12 +1,11 @@
-// Package rulings keeps what is to be decided in a run, who decides it, and what was decided.
+// Package rulings keeps the pending decisions of a run, who makes them, and the decisions that were made.
 //
-// The task machine asks at two points: which agent works next, and what follows from what was done. The run's decider
+// The task machine asks at two points: which agent works next, and what follows from a result. The run's decider
 // answers: the Arbiter in its session, or another, whose decisions the Arbiter then reads in its work log. While the
-// Arbiter cannot rule (State.FallbackReason), the rules do. A [Request] is such a question as it was put, with the
-// input that the answer is made from. Every decision is kept in a ledger, and is recorded with its input; one that is
-// not recorded yet is kept in the state.
+// Arbiter cannot rule (State.FallbackReason), the rules do. A [Request] is such a question with its
+// input. Every decision enters a ledger, and is recorded with its input; until then it stays in the state.
 //
-// The package finds the point and keeps the books. Package supervisor does what was decided.
+// The package finds the decision point and keeps the ledger. Package supervisor carries decisions out.
 package rulings
 
 import (

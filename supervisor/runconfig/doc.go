@@ -1,2 +1,2 @@
-// Package runconfig has what a run is started with, and the defaults of its limits.
+// Package runconfig defines the options with which a run starts, and the defaults of its limits.
 package runconfig

@@ -1,7 +1,7 @@
 // Package runloop plays a run: it feeds inputs to supervisor.Apply, and has the effects carried out.
 //
-// [Loop] is the one goroutine that owns a run's state. Everybody else puts inputs in ([Loop.Put], and the methods by
-// which it is a bridge's handler) and reads snapshots. An effect is carried out, by a worker, once the input that it
+// [Loop] is the one goroutine that owns a run's state. Other goroutines put inputs in ([Loop.Put], and the methods
+// that make it a bridge's handler) and read snapshots. An effect is carried out, by a worker, once the input that it
 // follows from is on disk; its outcome comes back as another input.
 //
 // Where what is:
@@ -11,13 +11,13 @@
 //	perform, workers      effects, and the goroutines that carry them out
 //	decideworker          … those of deciders
 //	terminalworker        … those of terminals
-//	handler, hosthandler  the questions of the bridges, each for the agents of its host
-//	judge, view           what the rules answer, by the files of the agent's host
+//	handler, hosthandler  requests of the bridges, each for the agents of its host
+//	judge, view           decisions by the rules, on the files of the agent's host
 //	ports                 the bridges, by host
 //	grantworker           rules and actions that the human granted
-//	masked                secrets are masked before an input is recorded
-//	trustworker           the workspace is looked at before an agent starts
-//	unknownagent          input from an unknown agent is dropped
+//	masked                mask secrets before an input is recorded
+//	trustworker           inspect the workspace before an agent starts
+//	unknownagent          drop input from an unknown agent
 //
 // Order: inputs from one agent are applied in the order in which they happened; short requests to one agent (a
 // message, an interrupt) are carried out in the order in which they were decided.

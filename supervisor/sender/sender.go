@@ -1,7 +1,6 @@
-// Package sender says who an input or a message is from, and what a party may do.
+// Package sender determines who sent an input or a message, and what a party may do.
 //
-// A sender is a property of the pipe that something came by, never of its text. [Run] looks it up in the state as it
-// stood before the input.
+// The sender follows from the pipe, never from the text. [Run] looks it up in the state before the input.
 package sender
 
 import (

@@ -1,4 +1,4 @@
-// Package settings changes the settings of a run that a human changes while it runs: permissions, rules
+// Package settings applies changes that a human makes to a live run: permissions, rules
 // and limits of costs.
 package settings
 

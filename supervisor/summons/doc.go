@@ -1,7 +1,7 @@
-// Package summons summons Orchestrators.
+// Package summons starts Orchestrators.
 //
-// [Check] decides whether the run may have another one, whose work it takes up, and on which host it lives ([Place]).
-// [Summon] makes it and posts its brief. [Forget] drops the records of those that are gone for long.
+// [Check] decides whether the run may have another one, whose work it continues, and on which host it runs ([Place]).
+// [Summon] creates it and posts its brief. [Forget] drops the records of Orchestrators that ended long ago.
 //
 // Package supervisor counts the summons against the limits of the task machine, between the check and the summons.
 //

@@ -1,6 +1,5 @@
-// Package takeover follows an agent's session in the hands of a human: how far the takeover
-// has got, what comes next when somebody ends it, and what is reported afterwards. It is
-// pure: a method returns the next value, and the caller carries out what follows.
+// Package takeover tracks an agent's session while a human has it: the phase of the takeover, what follows when it
+// ends, and the report afterwards. It is pure: a method returns the next value, and the caller acts on it.
 package takeover
 
 import (

@@ -1,7 +1,7 @@
 // Package toolset defines the tools that the agents of a run call: their names, schemas and inputs, and the answer of
 // `status`.
 //
-// It decides nothing: package supervisor carries a call out, and package rights says who may make it.
+// Package supervisor carries out calls, and package rights decides who may make them.
 package toolset
 
 import (

@@ -1,5 +1,5 @@
-// Package verdict holds what an agent's turn ends in: the Arbiter's decision, an
-// Orchestrator's word, and the hand-off document both may carry. It has their
+// Package verdict defines the structured end of an agent's turn: the Arbiter's decision, an
+// Orchestrator's report, and the hand-off document of both. It has their
 // types, the JSON Schemas that are given to the model, and the parsers that check
 // what a schema cannot say.
 //
@@ -9,6 +9,6 @@
 // another field is therefore checked here, and a violation is a *[Problem] whose
 // text is the correction sent to the model.
 //
-// Whether an id lives or a mode exists is known to the supervisor alone and is not
-// checked here. The package has no goroutines and does no I/O.
+// Only the supervisor knows whether an agent or a mode exists; this package does not
+// check it. The package has no goroutines and does no I/O.
 package verdict

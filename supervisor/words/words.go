@@ -1,6 +1,5 @@
-// Package words says numbers as people read them, texts as a shell does, and what a word
-// was meant to be. It is a leaf: the supervisor, the faces and the commands say the same in
-// the same way.
+// Package words formats numbers for people and texts for a shell, and guesses misspelt words. The supervisor, the
+// frontends and the commands share it, so that all use the same wording.
 package words
 
 import (

@@ -1,11 +1,11 @@
-// Package modelapi puts single questions to a model over HTTP: by OpenAI's Chat Completions, which many
+// Package modelapi sends single questions to a model over HTTP, by OpenAI's Chat Completions, which many
 // servers speak, local ones among them, and by Anthropic's Messages. [Client] is a decider.Asker.
 //
 // # What a server is trusted with
 //
-// It gets the question and the key, and nothing else. No redirect is followed: one would carry both to a
-// server that nobody named. What it answers is bounded, and the key is masked in all of it, so that a server
-// that echoes the key brings it into no record. A [Key] cannot be printed.
+// It gets the question and the key, and nothing else. Redirects are not followed, because they would send both to a
+// server that the user did not name. Answers are bounded, and the key is masked in them, so that a server that
+// echoes the key cannot write it into a record. A [Key] cannot be printed.
 //
 // # Parameters that a model refuses
 //
@@ -17,7 +17,7 @@
 //
 // Each is an *[Error] that names the address, what happened and what to do. It reports whether asking again may
 // help (Transient), when the server wants to be asked again (RetryAfter), and whether no other question would
-// fare better (Hopeless). Waiting and asking again is the caller's.
+// fare better (Hopeless). The caller waits and asks again.
 //
 // # Concurrency
 //

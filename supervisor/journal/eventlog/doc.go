@@ -1,7 +1,7 @@
 // Package eventlog is the format of events.ndjson, the file in a run's directory that
 // holds all events that the frontends received, and its reader. The file is only ever
-// added to. What replays a run, audits it, explains its decisions, searches it or scrolls
-// back in it reads this file, and needs neither the journal nor the rules of play.
+// added to. Replay, audit, explanations of decisions, search and scroll-back
+// read this file; they need neither the journal nor the core.
 //
 // # Lines
 //
@@ -13,26 +13,25 @@
 // `line` is an event as `arbiter --json` prints it (contract.EncodeLine, without the line
 // feed). Its `seq` counts the events of the file since the last `session` event, which
 // begins at 1: each process that plays a run counts its own. `record` is what no frontend
-// receives, see below. `n` counts lines from 1. `input` is the number of the input of the
-// journal that the line follows from; 0: from none, the loop wrote it without an input. `at` is
-// when that input happened, or when the loop said it, as Unix time in nanoseconds.
+// receives, see below. `n` counts lines from 1. `input` is the number of the journal's
+// input that the line follows from; 0: the loop wrote the line without an input. `at` is
+// the time of that input, or of the line, as Unix time in nanoseconds.
 //
 // # Records
 //
-// `kind` says what a record is. Their lines stand among the events in the order in which
-// things happened: what an input is, then what it led to.
+// `kind` is the type of a record. Records and events are in order of time: an input comes before what it led to.
 //
 //   - origin: `by` (an agent's id, human, supervisor, unknown), and where there is one,
-//     `session`, `generation` and `channel`: whom the input is from. It stands before the
-//     first line of an input of which an audit tells something, and holds for all its lines.
+//     `session`, `generation` and `channel`: whom the input is from. It precedes the
+//     first line of an input that an audit reports, and applies to all its lines.
 //   - audit: `what` happened or was done, `about` which agent, and `detail`: strings, whole
-//     numbers, truth values, lists of strings, and objects {"text":"…"} for what somebody
-//     wrote. What an event tells (a message, a permission, a result) is not told again.
+//     numbers, booleans, lists of strings, and objects {"text":"…"} for text that a person
+//     or an agent wrote. What an event reports (a message, a permission, a result) is not repeated.
 //   - decision: `decided` is a supervisor.Decided whole: point, input, prompt, answer.
-//     `unused` says that it came when it was not asked for any more.
-//   - shelved: `message_ids` of messages that were ruled on without their reader.
+//     `unused` marks one that came too late.
+//   - shelved: `message_ids` of messages that became part of a decision before the Arbiter read them.
 //
-// A reader passes over kinds that it does not know.
+// A reader skips unknown kinds.
 //
 // # What the checksum is for
 //

@@ -7,6 +7,6 @@
 // the syntax tree cannot show (arithmetic on variables, indirect expansion, a line that bash
 // might cut in another way) is reported as a doubt.
 //
-// The package knows the grammar alone. What a command does with its words (sudo, eval, test -v)
-// is the business of package policy. Everything here is a pure function of the text.
+// The package handles the grammar only. Package policy knows what a command does with its words
+// (sudo, eval, test -v). All functions are pure.
 package shell
