@@ -81,9 +81,9 @@ type controlRequest struct {
 // control serves a request of the host.
 func (s *session) control(id string, r controlRequest) {
 	switch {
-	case s.faults.lasting("control-errors"):
+	case s.faults.is("control-errors"):
 		s.refuse(id, "stand-in fault: control-errors")
-	case r.Subtype == "initialize" && s.faults.lasting("silent-init"):
+	case r.Subtype == "initialize" && s.faults.is("silent-init"):
 	case r.Subtype == "initialize":
 		s.initialize(id, r)
 	case r.Subtype == "interrupt":

@@ -25,8 +25,9 @@ const OnceVariable = "ARBITER_STANDIN_FAULT_ONCE"
 
 // fault is one entry of the list.
 type fault struct {
-	name, arg string
-	turn      int
+	kind
+	arg  string
+	turn int // 0 is before the first
 }
 
 // faults are those of this process.
@@ -37,7 +38,7 @@ type faults struct {
 	mu        sync.Mutex
 	turn      int             // turns started so far
 	used      bool            // the turn has made a tool call
-	swallowed int             // the turn whose message was forgotten
+	swallowed int             // the turn that lost its message
 	claims    map[string]bool // whether this process has claimed a fault
 
 	deafened atomic.Bool // nothing more is read
@@ -53,15 +54,19 @@ var faultForm = sync.OnceValue(func() *regexp.Regexp {
 func parseFaults(spec, once string) (*faults, error) {
 	f := &faults{once: once, claims: map[string]bool{}}
 	for item := range strings.SplitSeq(strings.ReplaceAll(spec, " ", ""), ",") {
-		m := faultForm().FindStringSubmatch(item)
-		switch {
-		case item == "":
+		if item == "" {
 			continue
-		case m == nil || !slices.ContainsFunc(kinds, func(k kind) bool { return k.name == m[1] }):
+		}
+		m := append(faultForm().FindStringSubmatch(item), "", "", "", "")
+		i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == m[1] })
+		if i < 0 {
 			return nil, fmt.Errorf("%s: unknown fault %q", FaultVariable, item)
 		}
 		turn, _ := strconv.Atoi(cmp.Or(m[3], "1")) // digits
-		f.list = append(f.list, fault{name: m[1], arg: m[2], turn: turn})
+		if kinds[i].at == before {
+			turn--
+		}
+		f.list = append(f.list, fault{kinds[i], m[2], turn})
 	}
 	return f, nil
 }
@@ -84,35 +89,25 @@ func (f *faults) claim(name string) bool {
 	return ours
 }
 
-// find returns the first fault of a name whose turn fits.
-func (f *faults) find(name string, fits func(of int) bool) (fault, bool) {
+// on finds a fault that is to strike now: in its turn or, if its kind lasts, from then on; of the
+// first turn, from the start.
+func (f *faults) on(name string) (fault, bool) {
+	turn := f.turns()
 	for _, x := range f.list {
-		if x.name == name && fits(x.turn) && f.claim(name) {
+		fits := x.turn == turn || x.at == lasts && (x.turn == 1 || turn > x.turn)
+		if x.name == name && fits && f.claim(name) {
 			return x, true
 		}
 	}
 	return fault{}, false
 }
 
+func (f *faults) is(name string) bool { _, ok := f.on(name); return ok }
+
 func (f *faults) turns() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.turn
-}
-
-// now finds a fault of this very turn.
-func (f *faults) now(name string) (fault, bool) {
-	turn := f.turns()
-	return f.find(name, func(of int) bool { return of == turn })
-}
-
-func (f *faults) is(name string) bool { _, ok := f.now(name); return ok }
-
-// lasting reports whether a fault that lasts has begun.
-func (f *faults) lasting(name string) bool {
-	turn := f.turns()
-	_, ok := f.find(name, func(of int) bool { return of == 1 || turn >= of })
-	return ok
 }
 
 // number reads an argument such as 3 or 64M.
@@ -126,7 +121,7 @@ func (x fault) number(otherwise int) int {
 }
 
 // deaf begins with the turn, also in turn 1: before it the host could not start one.
-func (f *faults) deaf() bool { return f.turns() > 0 && f.lasting("deaf") }
+func (f *faults) deaf() bool { return f.turns() > 0 && f.is("deaf") }
 
 func (f *faults) resultCopies() int {
 	switch {
@@ -138,16 +133,15 @@ func (f *faults) resultCopies() int {
 	return 1
 }
 
-// swallows reports whether a message that just came is to be forgotten: the one that would
-// start the fault's turn, once.
+// swallows reports whether a message that just came is to be forgotten: the one that would start
+// the fault's turn, once.
 func (f *faults) swallows() bool {
-	next := f.turns() + 1
-	if _, ok := f.find("swallow", func(of int) bool { return of == next }); !ok {
+	if !f.is("swallow") {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	again := f.swallowed == next
-	f.swallowed = next
-	return !again
+	first := f.swallowed <= f.turn
+	f.swallowed = f.turn + 1
+	return first
 }

@@ -22,13 +22,13 @@ func TestParseFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.turn = 3
-	if x, ok := f.now("big-line"); !ok || x.number(0) != 64<<20 {
+	if x, ok := f.on("big-line"); !ok || x.number(0) != 64<<20 {
 		t.Errorf("big-line in turn 3: %+v, %v", x, ok)
 	}
-	if _, ok := f.now("exit-mid-turn"); ok {
+	if _, ok := f.on("exit-mid-turn"); ok {
 		t.Error("exit-mid-turn strikes in turn 3, not only in turn 1")
 	}
-	if !f.lasting("garbage") {
+	if !f.is("garbage") {
 		t.Error("garbage has ended by turn 3")
 	}
 	for _, bad := range []string{"no-such-fault", "garbage@0", "garbage@x"} {

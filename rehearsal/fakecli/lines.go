@@ -82,20 +82,22 @@ func (l *lineWriter) write(line []byte) { l.put(outLine{text: append(line, '\n')
 
 func (l *lineWriter) put(line outLine) { l.queue.Put(line, len(line.text), backlog.Limit{}) }
 
-// flush waits until everything queued so far is written.
-func (l *lineWriter) flush() {
+// mark returns a channel that is closed when everything queued so far is written. The last mark ends
+// the goroutine.
+func (l *lineWriter) mark(last bool) <-chan struct{} {
 	written := make(chan struct{})
-	l.put(outLine{written: written})
-	<-written
+	l.put(outLine{written: written, last: last})
+	return written
 }
+
+// flush waits until everything queued so far is written.
+func (l *lineWriter) flush() { <-l.mark(false) }
 
 // close writes what is queued and ends the goroutine. It stops waiting after grace: a host
 // that does not read must not keep the process alive.
 func (l *lineWriter) close(grace time.Duration) {
-	written := make(chan struct{})
-	l.put(outLine{written: written, last: true})
 	select {
-	case <-written:
+	case <-l.mark(true):
 	case <-time.After(grace):
 	}
 }

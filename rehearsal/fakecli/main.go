@@ -29,7 +29,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return 2
 	}
-	if x, ok := faults.find("exit-at-start", func(int) bool { return true }); ok {
+	if x, ok := faults.on("exit-at-start"); ok {
 		fmt.Fprintln(stderr, "stand-in fault: exit-at-start")
 		return x.number(1)
 	}
@@ -135,7 +135,7 @@ func (s *session) watchSignals() (stop func()) {
 			switch code, leaves := leaveSignals[sig]; {
 			case sig == os.Interrupt:
 				s.leave(0, errInterrupted)
-			case leaves && !s.faults.lasting("ignore-term"):
+			case leaves && !s.faults.is("ignore-term"):
 				s.leave(code, errTerminated)
 			}
 		}

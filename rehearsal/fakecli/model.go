@@ -246,7 +246,9 @@ func (t *thread) showBlock(a *answer) {
 		if t.sub != nil {
 			t.sub.calls(t.s, a.Usage.context()+len(c.Input)/4, c)
 		}
-		t.s.faults.toolComes()
+		if t.s.faults.is("hang") || t.s.faults.is("spin") { // a host that answers at once must find nobody who reads
+			t.s.faults.deafened.Store(true)
+		}
 	}
 	if t.sub == nil || len(called) > 0 {
 		t.emit(obj{"type": "assistant", "uuid": a.uuids[len(a.uuids)-1], "message": a.message(block)})

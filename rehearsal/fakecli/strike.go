@@ -3,7 +3,6 @@ package fakecli
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +29,7 @@ type moment int
 
 const (
 	asked     moment = iota // in its turn, where the code asks for it
+	before                  // before its turn
 	lasts                   // from its turn on, that of turn 1 from the start
 	turnStart               // when its turn starts
 	toolUse                 // when the first tool_use of its turn is out
@@ -37,15 +37,14 @@ const (
 
 // kinds are all faults; those of one moment strike in this order.
 var kinds = []kind{
-	{name: "exit-at-start"}, // :CODE, die before anything else (default 1)
-	{name: "no-result"},     // leave the result frame out
-	{name: "double-result"}, // write it twice
-	{name: "swallow"},       // forget the message that would start the turn: no frame, and its repeat is new
-	{name: "other-session"}, // the init frame names another session
-	{name: "limit"},         // :SECONDS, end in a usage limit that is over in that time (default 3600)
-	{name: "auth"},          // end in a refused key (401)
-	// After the results of the first calls no output; control requests are answered, an interrupt ends it.
-	{name: "quiet"},
+	{"exit-at-start", before, nil}, // :CODE, die before anything else (default 1)
+	{"swallow", before, nil},       // forget the message that would start the turn: no frame, and its repeat is new
+	{"no-result", asked, nil},      // leave the result frame out
+	{"double-result", asked, nil},  // write it twice
+	{"other-session", asked, nil},  // the init frame names another session
+	{"limit", asked, nil},          // :SECONDS, end in a usage limit that is over in that time (default 3600)
+	{"auth", asked, nil},           // end in a refused key (401)
+	{"quiet", asked, nil},          // after results of calls nothing more until an interrupt
 
 	{"silent-init", lasts, nil},    // never answer initialize
 	{"control-errors", lasts, nil}, // answer control requests with errors
@@ -91,7 +90,7 @@ var kinds = []kind{
 func (s *session) strike(at moment) {
 	for _, k := range kinds {
 		if k.at == at {
-			if x, ok := s.faults.now(k.name); ok {
+			if x, ok := s.faults.on(k.name); ok {
 				k.strike(s, x)
 			}
 		}
@@ -119,13 +118,6 @@ func (f *faults) toolUsed(s *session) {
 	}
 }
 
-// toolsRan is called with the results of an answer's calls.
-func (f *faults) toolsRan(ctx context.Context) {
-	if f.is("quiet") {
-		<-ctx.Done()
-	}
-}
-
 // hang blocks for good. An empty select would count as a deadlock once all goroutines hang.
 func hang() {
 	for {
@@ -143,17 +135,9 @@ func spin() {
 	os.Exit(1)
 }
 
-// toolComes is called before the frame of a tool_use is written: a host that answers it at
-// once must find nobody who reads, if that is the fault.
-func (f *faults) toolComes() {
-	if f.is("hang") || f.is("spin") {
-		f.deafened.Store(true)
-	}
-}
-
 // refusal is the API's answer to the turn's first call, where a fault has one.
 func (f *faults) refusal() *apiError {
-	if x, ok := f.now("limit"); ok {
+	if x, ok := f.on("limit"); ok {
 		resets := time.Now().Add(time.Duration(x.number(3600)) * time.Second).Unix()
 		return &apiError{429, fmt.Sprintf("Claude AI usage limit reached|%d", resets)}
 	}
@@ -210,10 +194,10 @@ func (d *disturbed) Write(line []byte) (int, error) {
 		hang()
 	}
 	d.n++
-	if d.f.lasting("garbage") {
+	if d.f.is("garbage") {
 		fmt.Fprintf(d.w, "stray output %d, no JSON\n\x00\x00\x00\n{\"type\":\n[1,2]\n", d.n)
 	}
-	if d.f.lasting("unknown-frames") {
+	if d.f.is("unknown-frames") {
 		fmt.Fprintf(d.w, `{"type":"grease_%d","x":[null,{"y":1}]}`+"\n", d.n)
 		fmt.Fprintf(d.w, `{"type":"system","subtype":"grease_%d"}`+"\n", d.n)
 		if inner, ok := bytes.CutPrefix(line, []byte("{")); ok {
@@ -221,7 +205,7 @@ func (d *disturbed) Write(line []byte) (int, error) {
 		}
 	}
 	piece := len(line)
-	if d.f.lasting("split") {
+	if d.f.is("split") {
 		piece = 7
 	}
 	for part := range slices.Chunk(line, piece) {
