@@ -132,7 +132,7 @@ func (st *step) choose(ref, option string) {
 	parked := arbiter.Status == roster.Parked && slices.Contains(ParkedOptions(), option)
 	if !parked && !slices.Contains(st.Question.Recovery.Options, option) {
 		st.out.Reject(ref, "no such option: %s", cmp.Or(strings.Join(st.Question.Recovery.Options, " or "),
-			"nothing is to be chosen now"))
+			"there is nothing to choose now"))
 		return
 	}
 	a, ok := st.Agent(st.Question.Recovery.Agent)

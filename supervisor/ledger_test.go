@@ -81,7 +81,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 // TestTheLedgerAddsUp: in any run, every message to an agent was seen, waits, or was
 // returned.
 func TestTheLedgerAddsUp(t *testing.T) {
-	for seed := range uint64(often(150, 300)) {
+	for seed := range uint64(often(100, 300)) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		var s State
 		at := time.Unix(1_800_000_000, 0)

@@ -102,7 +102,7 @@ func TestModelOutput(t *testing.T) {
 		for j, name := range names {
 			switch {
 			case c.Large() && name == [2]string{"Orchestrator/question", "Tool/output"}[i%2]: // what is too long to be recalled is left out
-			case c.Large(), len(c.Text) > 2<<10 && (i+j)%4 != 0, (i+j)%often(3, 1) != 0:
+			case c.Large(), len(c.Text) > 2<<10 && (i+j)%4 != 0, (i+j)%often(5, 1) != 0:
 				continue // it takes its time: as many ways go the other texts
 			}
 			b.sayIt(t, name, c)

@@ -47,7 +47,7 @@ func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 				t.Errorf("fallback: %s is %s", one, a.Status)
 			}
 		}
-		if ok, why := p.command(contract.Choose{Option: option}); ok || !strings.Contains(why, "offered: none") {
+		if ok, why := p.command(contract.Choose{Option: option}); ok || !strings.Contains(why, "there is nothing to choose now") {
 			t.Errorf("%s, a second time: %v %q", option, ok, why)
 		}
 		p.folds()

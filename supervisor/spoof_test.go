@@ -272,7 +272,7 @@ func TestSpoofs(t *testing.T) {
 	if len(corpus) < 200 {
 		t.Fatalf("only %d spoofs", len(corpus))
 	}
-	cases, turn := 0, often(2, 1) // each spoof comes in by every second way
+	cases, turn := 0, often(4, 1) // each spoof comes in by every fourth way
 	for name, w := range ways {
 		t.Run(name, func(t *testing.T) {
 			plain := base.fork(t)

@@ -228,7 +228,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 		return seen
 	}
 	for i, text := range tuitest.Hostile() {
-		if i%effort(7, 2, 1) != 0 {
+		if i%effort(7, 4, 1) != 0 {
 			continue // it takes minutes with the race detector
 		}
 		if strings.TrimSpace(sanitize.Text(text)) == "" {
@@ -345,7 +345,7 @@ func (f *stuffing) fill(v reflect.Value) {
 // found out at the start and of what the files are called, holds hostile text, also
 // those that nobody outside can write today. No screen shows any of it as it is.
 func TestEveryFieldIsHostile(t *testing.T) {
-	for seed := range effort(2, 6, 12) {
+	for seed := range effort(2, 4, 12) {
 		f := &stuffing{texts: tuitest.Hostile(), n: seed * 31}
 		size := sizes[seed%len(sizes)]
 		play(t, size[0], size[1], func(o *Options, h *theatre) {

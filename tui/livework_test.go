@@ -66,7 +66,8 @@ func (s *scene) crowd() {
 // TestWhatAgentsDoIsSeen at every width: the command that runs and for how long, the subagents, the
 // wait for the API, and the wait for the human. Seconds go on.
 func TestWhatAgentsDoIsSeen(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}, {200, 50}, {300, 90}} {
+	few := [][2]int{{80, 24}, {120, 40}, {200, 50}}
+	for _, size := range effort(few, few, append(few, [2]int{160, 45}, [2]int{300, 90})) {
 		play(t, size[0], size[1], nil, func(s *scene) {
 			s.crowd()
 			s.Expect("Bash go test ./...", "11s", "API overloaded", "again in 0:24",

@@ -21,7 +21,7 @@ var scrutiny = [][]string{{"Esc", "G"}, {"z", "g"}, {"q", "F3"}, {"q", "Alt+1"},
 func TestModelOutputIsShown(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	list := corpus.ModelOutput(t, "..")
-	group, each, ways := 10, effort(2, 3, 5), scrutiny
+	group, each, ways := 10, effort(2, 2, 5), scrutiny
 	if *renders >= 20_000 {
 		group, each, ways = 1, len(wander), wander
 	}

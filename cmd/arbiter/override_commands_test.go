@@ -226,7 +226,7 @@ func TestOverridesWhileOneWorks(t *testing.T) {
 			s.accepts(contract.SkipStep{}, "step 1: card")
 			s.aPlan("card skipped", "spin pending", "try pending")
 			s.rejects(contract.RetryLast{}, "orch-1 is at work already")
-			s.rejects(contract.Choose{Option: "retry"}, "offered: none")
+			s.rejects(contract.Choose{Option: "retry"}, "there is nothing to choose now")
 			s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
 			s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
 			if w := s.whoWas("orch-2"); w.Mode != "reviewer" || !strings.Contains(w.Prompt, "developer") {
@@ -333,7 +333,7 @@ func TestWaysOutOfAFailure(t *testing.T) {
 				t.Errorf("two choices are reported as %+v", told)
 			}
 			s.holds("the first", told[0].message, []string{"orch-2"})
-			s.holds("the second", told[1].message, []string{"offered: none"})
+			s.holds("the second", told[1].message, []string{"there is nothing to choose now"})
 			await[contract.Result](s, "the result", nil)
 			if r := s.finish(contract.ExitComplete); r.Iterations != 2 || r.Summary != "spun" {
 				t.Errorf("result %+v", r)

@@ -25,6 +25,9 @@ func TestAttacksAreReal(t *testing.T) {
 	}
 	groups := Attacks(t, "../..")
 	for i, g := range groups {
+		if i%3 != 0 && os.Getenv("ARBITER_LONG") == "" {
+			continue // the list and bash change seldom
+		}
 		t.Run(fmt.Sprintf("%d row %d", i, g.Row), func(t *testing.T) {
 			t.Parallel()
 			place := NewAttackPlace(t, t.TempDir(), g)

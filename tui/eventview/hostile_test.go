@@ -3,6 +3,7 @@ package eventview
 import (
 	"encoding/json"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -146,8 +147,12 @@ func TestHostileText(t *testing.T) {
 		clean(v)
 		return v.Interface().(contract.Body)
 	}
+	rounds := 6 // each frontend, each look, open and closed
+	if os.Getenv("ARBITER_LONG") != "" {
+		rounds = 12
+	}
 	for _, name := range append(contract.EventNames(), "unknown") {
-		for round := range 12 {
+		for round := range rounds {
 			e := told([]string{"orch-1", "arbiter", "\x1b[2Jorch"}[round%3], nil)
 			if name == "unknown" {
 				e.Event.Body = cleaned(contract.Unknown{Name: f.text(), Raw: f.raw(), Problem: f.text()})

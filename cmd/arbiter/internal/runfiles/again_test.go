@@ -59,7 +59,7 @@ exec %[2]s "$@"
 // work merged and its files recorded: nothing fails for that.
 func TestGitIsKilled(t *testing.T) {
 	set, left := mortalGit(t)
-	stride := gittest.Stride(7)
+	stride := gittest.Stride(11)
 	for n, over := 1, false; !over; n += stride {
 		set(0) // nothing is killed yet
 		p := begin(t, runconfig.IsolationWorktree)

@@ -229,9 +229,9 @@ func TestSuccessorGoesOn(t *testing.T) {
 // stride leaves out steps in CI's runs: most of them are alike, those of a clone above all.
 func stride(kind string) int {
 	if kind == "clone" {
-		return gittest.Stride(5)
+		return gittest.Stride(9)
 	}
-	return gittest.Stride(3)
+	return gittest.Stride(5)
 }
 
 // TestMergeKilled after each step: the next call finishes the work, and says the same.

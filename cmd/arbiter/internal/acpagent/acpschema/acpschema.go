@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -20,7 +20,7 @@ var files embed.FS
 
 // Checker checks the messages of one connection. Its methods are safe for concurrent use.
 type Checker struct {
-	defs map[string]*jsonschema.Schema
+	defs map[string]json.RawMessage
 	// methods has the definition of a message by what it is: "agent session/new Request".
 	methods map[string]string
 
@@ -48,16 +48,23 @@ func New(unstable bool) (*Checker, error) {
 		return nil, err
 	}
 	c := &Checker{methods: map[string]string{}, resolved: map[string]*jsonschema.Resolved{}, asked: map[string]string{}}
-	var whole jsonschema.Schema
+	var whole struct {
+		Defs map[string]json.RawMessage `json:"$defs"`
+	}
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	c.defs = whole.Defs
-	for def, s := range whole.Defs {
-		method, _ := s.Extra["x-method"].(string)
-		side, _ := s.Extra["x-side"].(string)
-		if method != "" {
-			c.methods[side+" "+method+" "+kindOf(def)] = def
+	for def, text := range whole.Defs {
+		var about struct {
+			Method string `json:"x-method"`
+			Side   string `json:"x-side"`
+		}
+		if err := json.Unmarshal(text, &about); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", name, def, err)
+		}
+		if about.Method != "" {
+			c.methods[about.Side+" "+about.Method+" "+kindOf(def)] = def
 		}
 	}
 	return c, nil
@@ -121,8 +128,11 @@ func (c *Checker) fits(def, method string, raw json.RawMessage) error {
 	}
 	r := c.resolved[def]
 	if r == nil {
-		s := &jsonschema.Schema{Ref: "#/$defs/" + def, Defs: cloned(c.defs)}
-		var err error
+		defs, err := c.reachable(def)
+		if err != nil {
+			return err
+		}
+		s := &jsonschema.Schema{Ref: "#/$defs/" + def, Defs: defs}
 		if r, err = s.Resolve(nil); err != nil {
 			return fmt.Errorf("%s: %w", def, err)
 		}
@@ -138,11 +148,26 @@ func (c *Checker) fits(def, method string, raw json.RawMessage) error {
 	return nil
 }
 
-// cloned copies schemas: one can be resolved once only.
-func cloned(defs map[string]*jsonschema.Schema) map[string]*jsonschema.Schema {
-	all := maps.Clone(defs)
-	for name, s := range all {
-		all[name] = s.CloneSchemas()
+var reference = regexp.MustCompile(`"\$ref":\s*"#/\$defs/([^"]+)"`)
+
+// reachable decodes a definition and all that it refers to. A schema can be resolved once only, and to resolve all
+// definitions for each message takes half a second.
+func (c *Checker) reachable(def string) (map[string]*jsonschema.Schema, error) {
+	found := map[string]*jsonschema.Schema{}
+	for open := []string{def}; len(open) > 0; {
+		name := open[len(open)-1]
+		open = open[:len(open)-1]
+		if found[name] != nil {
+			continue
+		}
+		s := &jsonschema.Schema{}
+		if err := json.Unmarshal(c.defs[name], s); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		found[name] = s
+		for _, m := range reference.FindAllSubmatch(c.defs[name], -1) {
+			open = append(open, string(m[1]))
+		}
 	}
-	return all
+	return found, nil
 }
