@@ -85,7 +85,7 @@ func checkInvariants(t *testing.T, s *State) {
 	if s.Lifecycle.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
 		t.Fatal("nobody is there to look at the workspace, and it is waited for")
 	}
-	if _, spent := s.Budget.Reached(s.limits(), s.Spent()); spent && s.Ending == nil && s.Task.Phase.Live() &&
+	if _, spent := s.Budget.Reached(s.account().Limits(), s.Spent()); spent && s.Ending == nil && s.Task.Phase.Live() &&
 		!s.HumanPresent && !s.anyBusy() && !s.AnyTakenOver() && !s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil {
 		t.Fatal("a limit of costs is spent, nobody is there to raise it, and the run does not end")
 	}

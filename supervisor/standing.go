@@ -142,9 +142,6 @@ func (s *State) Used() bridge.Usage { return s.account().Used() }
 // NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns go on to their end without.
 func (s *State) NoNewSubagent() string { return s.account().NoNewSubagent() }
 
-// limits are the limits of the run, as its budget is judged by.
-func (s *State) limits() budget.Limits { return s.account().Limits() }
-
 // budgetHolds reports whether nothing is sent, because of a usage window's reserve or a limit of costs.
 func (s *State) budgetHolds() bool { return s.account().Holds() }
 

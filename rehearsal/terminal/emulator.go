@@ -14,25 +14,13 @@ import (
 	"github.com/charmbracelet/x/vt"
 )
 
-// emulator is the part of a terminal that understands what a program sends. Its
-// methods are called by one goroutine at a time.
-type emulator interface {
-	write(p []byte) error
-	resize(Size)
-	screen() Screen
-	// answers is what the terminal says when it is asked. It has to be read always:
-	// write waits for that. It ends after close.
-	answers() io.Reader
-	close()
-}
-
 // maxTexts bounds what is kept of notices.
 const maxTexts = 1000
 
-// vtEmulator is the emulator of charmbracelet/x/vt, and what that does not tell: modes
-// are kept here, since there a cursor hidden on one screen stays hidden on that one
-// alone, and a title must not hold a semicolon.
-type vtEmulator struct {
+// emulator understands what a program sends: the emulator of charmbracelet/x/vt, and what that does
+// not tell. Modes are kept here, because there a cursor hidden on one screen stays hidden on that one
+// alone, and a title must not hold a semicolon. One goroutine at a time calls its methods.
+type emulator struct {
 	vt       *vt.Emulator
 	modes    map[int]bool
 	title    string
@@ -50,8 +38,8 @@ type vtEmulator struct {
 
 // newEmulator makes one. A terminal of no size has one cell here: the library takes
 // no less, and the program still learns the true size.
-func newEmulator(size Size) emulator {
-	e := &vtEmulator{modes: map[int]bool{ModeCursor: true, ModeWrap: true}}
+func newEmulator(size Size) *emulator {
+	e := &emulator{modes: map[int]bool{ModeCursor: true, ModeWrap: true}}
 	e.vt = vt.NewEmulator(max(size.Columns, 1), max(size.Rows, 1))
 	e.vt.SetScrollbackSize(1)
 	e.vt.SetCallbacks(vt.Callbacks{
@@ -88,7 +76,7 @@ func newEmulator(size Size) emulator {
 
 // registerCSI looks on where the library keeps to itself what it did (a handler that
 // returns false leaves the doing to the next), and does what it does not know.
-func (e *vtEmulator) registerCSI() {
+func (e *emulator) registerCSI() {
 	look := func(command int, f func(ansi.Params)) {
 		e.vt.RegisterCsiHandler(command, func(p ansi.Params) bool { f(p); return false })
 	}
@@ -125,7 +113,7 @@ func operand(data []byte) string {
 	return unshield(string(text))
 }
 
-func (e *vtEmulator) mode(m ansi.Mode, on bool) {
+func (e *emulator) mode(m ansi.Mode, on bool) {
 	private, ok := m.(ansi.DECMode)
 	switch {
 	case !ok || private == ansi.ModeNumericKeypad: // that is ESC =, and told as such
@@ -136,11 +124,13 @@ func (e *vtEmulator) mode(m ansi.Mode, on bool) {
 	}
 }
 
-func (e *vtEmulator) answers() io.Reader { return e.vt }
+// answers is what the terminal says when it is asked. It has to be read always: write waits for
+// that. It ends after close.
+func (e *emulator) answers() io.Reader { return e.vt }
 
 // close ends the answers. The library's own Close races with a Read, its pipe's does
 // not.
-func (e *vtEmulator) close() {
+func (e *emulator) close() {
 	if c, ok := e.vt.InputPipe().(io.Closer); ok {
 		c.Close()
 	}
@@ -148,7 +138,7 @@ func (e *vtEmulator) close() {
 
 // write feeds what a program sent. What the library cannot take is an error of the
 // test, not its end.
-func (e *vtEmulator) write(p []byte) (err error) {
+func (e *emulator) write(p []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("emulator failed at %.100q: %v", p, r)
@@ -158,9 +148,9 @@ func (e *vtEmulator) write(p []byte) (err error) {
 	return err
 }
 
-func (e *vtEmulator) resize(size Size) { e.vt.Resize(max(size.Columns, 1), max(size.Rows, 1)) }
+func (e *emulator) resize(size Size) { e.vt.Resize(max(size.Columns, 1), max(size.Rows, 1)) }
 
-func (e *vtEmulator) screen() Screen {
+func (e *emulator) screen() Screen {
 	w, h := e.vt.Width(), e.vt.Height()
 	at := e.vt.CursorPosition()
 	s := Screen{

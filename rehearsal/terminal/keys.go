@@ -17,14 +17,14 @@ func (t *Terminal) Press(names ...string) error {
 			return err
 		}
 		s := t.Screen()
-		t.input.put([]byte(k.encode(s.Modes[ModeCursorKeys], s.Keyboard > 0)))
+		t.send([]byte(k.encode(s.Modes[ModeCursorKeys], s.Keyboard > 0)))
 	}
 	return nil
 }
 
 // Type types a text. A newline is the key Enter.
 func (t *Terminal) Type(text string) {
-	t.input.put([]byte(strings.ReplaceAll(text, "\n", "\r")))
+	t.send([]byte(strings.ReplaceAll(text, "\n", "\r")))
 }
 
 // Paste pastes a text, in brackets if the program asked for them.
@@ -33,11 +33,11 @@ func (t *Terminal) Paste(text string) {
 	if t.Screen().Modes[ModeBracketedPaste] {
 		text = "\x1b[200~" + text + "\x1b[201~"
 	}
-	t.input.put([]byte(text))
+	t.send([]byte(text))
 }
 
 // Send sends bytes as they are: what no keyboard would.
-func (t *Terminal) Send(raw string) { t.input.put([]byte(raw)) }
+func (t *Terminal) Send(raw string) { t.send([]byte(raw)) }
 
 // Button of a mouse.
 type Button int
@@ -63,7 +63,7 @@ func (t *Terminal) Mouse(x, y int, b Button, down bool) bool {
 	if !down {
 		final = 'm'
 	}
-	t.input.put(fmt.Appendf(nil, "\x1b[<%d;%d;%d%c", b, x+1, y+1, final))
+	t.send(fmt.Appendf(nil, "\x1b[<%d;%d;%d%c", b, x+1, y+1, final))
 	return true
 }
 
@@ -80,7 +80,7 @@ func (t *Terminal) Drag(x1, y1, x2, y2 int) bool {
 // Focus tells the program that its window has got or lost the focus, if it asked.
 func (t *Terminal) Focus(got bool) {
 	if t.Screen().Modes[ModeFocus] {
-		t.input.put([]byte(map[bool]string{true: "\x1b[I", false: "\x1b[O"}[got]))
+		t.send([]byte(map[bool]string{true: "\x1b[I", false: "\x1b[O"}[got]))
 	}
 }
 

@@ -19,7 +19,7 @@ func seen(size Size, output string) Screen {
 	return e.screen()
 }
 
-func drain(e emulator) {
+func drain(e *emulator) {
 	buf := make([]byte, 100)
 	for {
 		if _, err := e.answers().Read(buf); err != nil {

@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 const (
@@ -44,18 +46,19 @@ type Terminal struct {
 	before Line
 	wg     sync.WaitGroup
 
-	mu       sync.Mutex
-	emu      emulator
-	changed  chan struct{} // closed and replaced when any of this changes
-	log      []byte
-	full     bool
-	failed   error // of the emulator
-	ended    bool  // nothing comes any more
-	hungUp   bool
-	exited   chan struct{} // closed when the process was waited for
-	drained  chan struct{} // closed when ended
-	input    queue
-	answered answers
+	mu        sync.Mutex
+	emu       *emulator
+	changed   chan struct{} // closed and replaced when any of this changes
+	log       []byte
+	full      bool
+	failed    error // of the emulator
+	ended     bool  // nothing comes any more
+	hungUp    bool
+	exited    chan struct{}          // closed when the process was waited for
+	drained   chan struct{}          // closed when ended
+	input     *backlog.Queue[[]byte] // on the way to the program; nil is the end
+	answered  []byte                 // what the terminal said; answering guards it
+	answering sync.Mutex
 }
 
 // Start starts cmd in a new session whose terminal is a new one of that size. TERM is
@@ -86,8 +89,8 @@ func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
 	t := &Terminal{
 		cmd: cmd, master: master, before: before, emu: newEmulator(size),
 		changed: make(chan struct{}), exited: make(chan struct{}), drained: make(chan struct{}),
+		input: backlog.New[[]byte](),
 	}
-	t.input.wake = make(chan struct{}, 1)
 	t.wg.Go(t.read)
 	t.wg.Go(t.takeAnswers)
 	t.wg.Go(t.write)
@@ -274,7 +277,11 @@ const longestBegun = 4 << 10
 var begun = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$`)
 
 // Answers are what the terminal has said of itself because it was asked.
-func (t *Terminal) Answers() []byte { return t.answered.all() }
+func (t *Terminal) Answers() []byte {
+	t.answering.Lock()
+	defer t.answering.Unlock()
+	return slices.Clone(t.answered)
+}
 
 // Before are the line settings the program met, Line those of now.
 func (t *Terminal) Before() Line { return t.before }
@@ -312,7 +319,7 @@ func (t *Terminal) HangUp() {
 	t.hungUp = true
 	t.mu.Unlock()
 	if !gone {
-		t.input.end()
+		t.send(nil)
 		t.master.Close()
 	}
 }
