@@ -140,11 +140,6 @@ func (m *model) next(body string) (Reply, int, <-chan struct{}) {
 	return Reply{Blocks: []Block{{Text: "The script has no more replies."}}}, m.calls, m.release
 }
 
-// let lets one held reply go on, also one that is still to come.
-func (m *model) let() {
-	m.release <- struct{}{}
-}
-
 // await waits until there were so many requests.
 func (m *model) await(count string) error {
 	n, err := strconv.Atoi(count)

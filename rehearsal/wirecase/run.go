@@ -188,7 +188,7 @@ func (h *host) step(s Step) {
 	case "eof":
 		h.stdin.Close()
 	case "release":
-		h.model.let()
+		h.model.release <- struct{}{} // one held reply goes on, also one that is still to come
 	case "signal":
 		if err := sendSignal(h.cmd.Process, arg); err != nil {
 			fail("%v", err)
@@ -313,24 +313,7 @@ func (h *host) await(want any) error {
 }
 
 func (h *host) awaitExit(code string) error {
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	for open := true; open; {
-		select {
-		case f, ok := <-h.frames:
-			if open = ok; ok {
-				h.seen = append(h.seen, f)
-			}
-		case <-deadline.C:
-			return errors.New("still running after " + patience.String())
-		}
-	}
-	h.errEnd.Wait()
-	h.exited = true
-	err := h.cmd.Wait()
-	h.stdin.Close()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err := h.drain(); err != nil {
 		return err
 	}
 	if got := strconv.Itoa(h.cmd.ProcessState.ExitCode()); got != code {
@@ -339,13 +322,8 @@ func (h *host) awaitExit(code string) error {
 	return nil
 }
 
-// end closes a process whose script has no exit step.
-func (h *host) end() {
-	h.t.Helper()
-	if h.exited {
-		return
-	}
-	h.stdin.Close()
+// drain reads what the process still writes, until it has ended.
+func (h *host) drain() error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
@@ -357,11 +335,24 @@ func (h *host) end() {
 			}
 			h.errEnd.Wait()
 			h.exited = true
-			h.cmd.Wait() // its exit code is nobody's business here
-			return
+			h.cmd.Wait() // its ProcessState has the exit code
+			h.stdin.Close()
+			return nil
 		case <-deadline.C:
-			h.t.Fatalf("still running %s after the end of its script\n%s", patience, h.story())
+			return errors.New("still running after " + patience.String())
 		}
+	}
+}
+
+// end closes a process whose script has no exit step.
+func (h *host) end() {
+	h.t.Helper()
+	if h.exited {
+		return
+	}
+	h.stdin.Close()
+	if err := h.drain(); err != nil {
+		h.t.Fatalf("after the end of its script: %v\n%s", err, h.story())
 	}
 }
 

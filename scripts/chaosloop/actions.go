@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// What a human does in a round of seams, beside what is killed: each life gets some of these,
+// What a human does in a round in which the human acts, beside what is killed: each process gets some of these,
 // at random lines, and what they begin is ended a random while later.
 const (
 	actionTake     = "take"     // an agent's session is taken over, and given back
@@ -40,18 +40,18 @@ type followUp struct {
 	do    func()
 }
 
-// actionTick is what errands are counted in.
+// actionTick is the unit in which follow-ups wait.
 const actionTick = 50 * time.Millisecond
 
-// seams reports whether this is a round of seams: then writing has to be permitted, too, the human
+// acts reports whether the human acts in this round: then writing has to be permitted, too, the human
 // takes his time for that, and each agent meets a usage limit.
-func (r *round) seams() bool {
+func (r *round) acts() bool {
 	return r.o.actions > 0 && r.must == "" && r.seed%r.o.actions == 1%r.o.actions
 }
 
-// actionsOf chooses for a life.
+// actionsOf chooses for a process.
 func (r *round) actionsOf() []action {
-	if !r.seams() {
+	if !r.acts() {
 		return nil
 	}
 	var list []action
@@ -63,20 +63,20 @@ func (r *round) actionsOf() []action {
 
 // later has something done in a while.
 func (l *processRun) later(f func()) {
-	l.errands = append(l.errands, followUp{ticks: 1 + l.r.rnd.IntN(12), do: f})
+	l.followUps = append(l.followUps, followUp{ticks: 1 + l.r.rnd.IntN(12), do: f})
 }
 
 // tick does what is due.
 func (l *processRun) tick() {
 	var due []func()
-	l.errands = slices.DeleteFunc(l.errands, func(e followUp) bool {
+	l.followUps = slices.DeleteFunc(l.followUps, func(e followUp) bool {
 		if e.ticks == 0 {
 			due = append(due, e.do)
 		}
 		return e.ticks == 0
 	})
-	for i := range l.errands {
-		l.errands[i].ticks--
+	for i := range l.followUps {
+		l.followUps[i].ticks--
 	}
 	for _, f := range due {
 		f()
@@ -204,8 +204,8 @@ func (r *round) tamper() error {
 }
 
 // checkLeave holds of all that was said and recorded: each permission that was asked for was
-// answered, or asked for again by the next life; nobody who was let go was started again in
-// that life; and nothing follows a result.
+// answered, or asked for again by the next process; nobody who was let go was started again in
+// that process; and nothing follows a result.
 func (r *round) checkLeave(all []contract.Line) {
 	open, gone := map[string]string{}, map[string]string{}
 	over := false
@@ -217,7 +217,7 @@ func (r *round) checkLeave(all []contract.Line) {
 		case contract.Session:
 			for request, what := range open {
 				if !asksAgain(all[i+1:], request) {
-					r.fail("the request %s for %s was open when a life ended, and is not asked for again", request,
+					r.fail("the request %s for %s was open when a process ended, and is not asked for again", request,
 						what)
 				}
 			}
@@ -249,7 +249,7 @@ func (r *round) checkLeave(all []contract.Line) {
 // goodbyes are some of the reasons after which no process of an agent's follows.
 var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}
 
-// asksAgain reports whether a life, the first of those lines, asks for a permission under a name.
+// asksAgain reports whether a process, the first of those lines, asks for a permission under a name.
 func asksAgain(lines []contract.Line, request string) bool {
 	for _, l := range lines {
 		switch b := l.Body.(type) {

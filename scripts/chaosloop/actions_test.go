@@ -21,12 +21,12 @@ func TestLeaveIsGiven(t *testing.T) {
 		"answered":                        {book(begin, ask, again, result), false},
 		"asked for again":                 {book(begin, ask, begin, ask, again, result), false},
 		"never answered":                  {book(begin, ask), true},
-		"forgotten by the next life":      {book(begin, ask, begin, result), true},
+		"forgotten by the next process":   {book(begin, ask, begin, result), true},
 		"asked for by the one after it":   {book(begin, ask, begin, begin, ask, again, result), true},
 		"ended with the run":              {book(begin, ask, result, begin, result), false},
 		"started again after a crash":     {book(begin, spawn, crash, spawn, result), false},
 		"let go, and started again":       {book(begin, spawn, released, spawn, result), true},
-		"called back by the next life":    {book(begin, spawn, released, begin, spawn, result), false},
+		"called back by the next process": {book(begin, spawn, released, begin, spawn, result), false},
 		"told something after the result": {book(begin, result, spawn), true},
 		"two results":                     {book(begin, result, result), true},
 	} {
@@ -49,8 +49,8 @@ func TestErrandsAreRun(t *testing.T) {
 	for range 40 {
 		l.tick()
 	}
-	if n != 120 || len(l.errands) > 0 {
-		t.Errorf("%d, and %d are left", n, len(l.errands))
+	if n != 120 || len(l.followUps) > 0 {
+		t.Errorf("%d, and %d are left", n, len(l.followUps))
 	}
 }
 
@@ -62,10 +62,10 @@ func TestRoundsOfSeams(t *testing.T) {
 			r := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
 			same := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
 			a, b := r.actionsOf(), same.actionsOf()
-			if len(a) != len(b) || len(a) > 0 && a[0] != b[0] || (len(a) > 0) != r.seams() {
+			if len(a) != len(b) || len(a) > 0 && a[0] != b[0] || (len(a) > 0) != r.acts() {
 				t.Errorf("seed %d: %v, and then %v", seed, a, b)
 			}
-			if r.seams() {
+			if r.acts() {
 				n++
 			}
 		}

@@ -20,7 +20,7 @@ const allGone = 2 * time.Second
 
 func (r *round) name() string { return filepath.Base(r.dir) }
 
-// checkEnded looks at a life that has ended: what it said last, what it left behind, and
+// checkEnded looks at a process that has ended: what it said last, what it left behind, and
 // whether it was to end. It reports whether another is needed.
 func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	code := l.wait()
@@ -29,7 +29,7 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 		r.kills++ // counted where it was logged
 		struck = true
 	}
-	r.tell("  %s: life ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
+	r.tell("  %s: process ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
 	r.checkGone(ended)
 	l.disconnect()
 	if l.ended != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// clients are other processes at the control socket of one life. One follows the run from its first event on, and
-// is held to what the life itself says. The others hang, die, or do not speak the protocol: they must cost the run
+// clients are other processes at the control socket of one process. One follows the run from its first event on, and
+// is held to what the process itself says. The others hang, die, or do not speak the protocol: they must cost the run
 // nothing.
 type clients struct {
 	follower *exec.Cmd
@@ -28,7 +28,7 @@ type clients struct {
 	conns    []net.Conn
 }
 
-// connect starts them when the run is known, in one of so many lives.
+// connect starts them when the run is known, in one of so many processes.
 func (l *processRun) connect() {
 	r := l.r
 	if l.clients != nil || r.o.clients == 0 || r.rnd.IntN(r.o.clients) > 0 {
@@ -91,7 +91,7 @@ func signal(cmd *exec.Cmd, s syscall.Signal) {
 	}
 }
 
-// disconnect ends the clients of a life that has ended. The follower and the sender end on their own.
+// disconnect ends the clients of a process that has ended. The follower and the sender end on their own.
 func (l *processRun) disconnect() {
 	c := l.clients
 	if c == nil {
@@ -130,7 +130,7 @@ func (l *processRun) endsByItself(name string, cmd *exec.Cmd) bool {
 	return false
 }
 
-// checkWatched holds what was watched to what the life printed: the same lines, of which a kill may have cut the
+// checkWatched holds what was watched to what the process printed: the same lines, of which a kill may have cut the
 // last ones off, on either side.
 func (l *processRun) checkWatched(c *clients) {
 	watched, err := os.ReadFile(c.watched)
@@ -139,7 +139,7 @@ func (l *processRun) checkWatched(c *clients) {
 		return
 	}
 	if len(watched) == 0 && c.follower.ProcessState.ExitCode() == int(contract.ExitUsage) {
-		return // the life ended before it was found
+		return // the process ended before it was found
 	}
 	l.r.f.followed += bytes.Count(watched, []byte("\n"))
 	if !sameStory(l.raw.Bytes(), watched, l.killedBySignal()) {

@@ -11,21 +11,33 @@ import (
 
 // figures are what the rounds came to.
 type figures struct {
-	rounds, real, lives, resumes       int
-	killed                             map[string]int // by victim
-	actions                            map[string]int // of the human's, by name
-	hit, died                          map[string]int // crash points reached, and died at, by name
-	accepted, seen, queued             int            // messages
+	counts
+	killed    map[string]int // by victim
+	actions   map[string]int // of the human's, by name
+	hit, died map[string]int // crash points reached, and died at, by name
+	gone      []time.Duration
+}
+
+type counts struct {
+	rounds, real, failed               int // failed: rounds
+	processRuns, resumes               int
+	accepted, seen, queued             int // messages
 	lost, doubled, orphans, twice      int
 	failedResumes, untrue, wrong, late int
-	unkept, undelivered, usurped       int // receipts and events, documents, chairs of the Arbiter
+	unkept, undelivered, overlaps      int // receipts and events, documents, Arbiters at the same time
 	clients, followed, otherwise       int // clients, lines that they saw, and stories that were reported otherwise
-	failed                             int // rounds
 	checks, documents, returned        int // of documents: on their way, and of those without a reader
 	renewals, lostHistories            int // of the Arbiter
 	// bits of journals, on purpose, and messages or work lost or given again over that
 	flipped, harmed int
-	gone            []time.Duration
+}
+
+// all are the counts, in one order.
+func (c *counts) all() []*int {
+	return []*int{&c.rounds, &c.real, &c.failed, &c.processRuns, &c.resumes, &c.accepted, &c.seen, &c.queued, &c.lost,
+		&c.doubled, &c.orphans, &c.twice, &c.failedResumes, &c.untrue, &c.wrong, &c.late, &c.unkept, &c.undelivered,
+		&c.overlaps, &c.clients, &c.followed, &c.otherwise, &c.checks, &c.documents, &c.returned, &c.renewals,
+		&c.lostHistories, &c.flipped, &c.harmed}
 }
 
 func newFigures() *figures {
@@ -34,23 +46,14 @@ func newFigures() *figures {
 
 // add adds the figures of a round that has ended.
 func (f *figures) add(g *figures) {
-	for _, pair := range [][2]*int{
-		{&f.rounds, &g.rounds}, {&f.real, &g.real}, {&f.lives, &g.lives}, {&f.resumes, &g.resumes},
-		{&f.accepted, &g.accepted}, {&f.seen, &g.seen}, {&f.queued, &g.queued},
-		{&f.lost, &g.lost}, {&f.doubled, &g.doubled}, {&f.orphans, &g.orphans}, {&f.twice, &g.twice},
-		{&f.failedResumes, &g.failedResumes}, {&f.untrue, &g.untrue}, {&f.wrong, &g.wrong}, {&f.late, &g.late},
-		{&f.unkept, &g.unkept}, {&f.undelivered, &g.undelivered}, {&f.usurped, &g.usurped},
-		{&f.clients, &g.clients}, {&f.followed, &g.followed}, {&f.otherwise, &g.otherwise},
-		{&f.checks, &g.checks}, {&f.documents, &g.documents}, {&f.returned, &g.returned},
-		{&f.renewals, &g.renewals}, {&f.lostHistories, &g.lostHistories},
-		{&f.failed, &g.failed}, {&f.flipped, &g.flipped}, {&f.harmed, &g.harmed},
-	} {
-		*pair[0] += *pair[1]
+	more := g.all()
+	for i, n := range f.all() {
+		*n += *more[i]
 	}
 	for _, pair := range [][2]map[string]int{{f.killed, g.killed}, {f.actions, g.actions}, {f.hit, g.hit},
 		{f.died, g.died}} {
-		for k, n := range pair[1] {
-			pair[0][k] += n
+		for name, n := range pair[1] {
+			pair[0][name] += n
 		}
 	}
 	f.gone = append(f.gone, g.gone...)
@@ -67,7 +70,8 @@ func (f *figures) kills() int {
 }
 
 func (f *figures) print(w io.Writer, points []string) {
-	fmt.Fprintf(w, "rounds %d (%d with the real CLI), lives %d, resumes %d\n", f.rounds, f.real, f.lives, f.resumes)
+	fmt.Fprintf(w, "rounds %d (%d with the real CLI), processes of arbiter %d, resumes %d\n", f.rounds, f.real,
+		f.processRuns, f.resumes)
 	var by []string
 	for v, n := range f.killed {
 		by = append(by, fmt.Sprintf("%s %d", v, n))
@@ -98,10 +102,10 @@ func (f *figures) print(w io.Writer, points []string) {
 	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
 	fmt.Fprintf(w, "clients that connected %d, lines that they followed %d\n", f.clients, f.followed)
 	fmt.Fprintf(w, "lost %d, doubled %d, orphans %d, two on one session %d, failed resumes %d, untrue ends %d, wrong "+
-		"files %d, deadlines missed %d, receipts unkept %d, documents undelivered %d, chairs usurped %d, stories "+
-		"told otherwise %d\n",
+		"files %d, deadlines missed %d, receipts unkept %d, documents undelivered %d, Arbiters at the same "+
+		"time %d, clients that saw other events %d\n",
 		f.lost, f.doubled, f.orphans, f.twice, f.failedResumes, f.untrue, f.wrong, f.late, f.unkept, f.undelivered,
-		f.usurped, f.otherwise)
+		f.overlaps, f.otherwise)
 }
 
 // unmet are the crash points that were never reached, and those reached that nobody

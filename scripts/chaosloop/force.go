@@ -16,11 +16,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// What brings a life to a crash point that an undisturbed one does not pass.
+// What brings a process to a crash point that an undisturbed one does not pass.
 const (
 	byBridge = "bridge" // which is killed
-	byFlip   = "flip"   // of a bit of the journal, between two lives
-	byLitter = "litter" // of a life that died over a file it was writing
+	byFlip   = "flip"   // of a bit of the journal, between two processes
+	byLitter = "litter" // of a process that died over a file it was writing
 	byTear   = "tear"   // of a line at the end of the event log
 	byDisk   = "disk"   // that is full
 	byRemove = "remove" // of the run, once it is complete
@@ -44,13 +44,13 @@ func helpFor(point string) string {
 	return ""
 }
 
-// force plans the life in which the round's own crash point is to be met.
+// force plans the process in which the round's own crash point is to be met.
 func (r *round) force() (plan, bool) {
 	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
 	switch help := helpFor(r.must); {
 	case r.must == "" || r.forced || help == byRemove:
 		return r.forceNext()
-	case r.lives < r.mustAt: // so that there is another life
+	case r.processRuns < r.mustAt: // so that there is another process
 		return plan{victim: "arbiter", after: 15 + r.rnd.IntN(20)}, true
 	case help == "" || help == byDecider || help == byIsolation:
 		r.forced = true
@@ -72,7 +72,7 @@ func (r *round) force() (plan, bool) {
 	}
 }
 
-// forceNext plans the life in which another crash point is to be met.
+// forceNext plans the process in which another crash point is to be met.
 func (r *round) forceNext() (plan, bool) {
 	if len(r.also) == 0 {
 		return plan{}, false
@@ -200,7 +200,7 @@ func (r *round) remove() {
 	}
 }
 
-// fill has the disk be full for this life's arbiter, and says something, which then
+// fill has the disk be full for this process's arbiter, and says something, which then
 // cannot be kept: the journal takes a few bytes more at most. The log of crash points,
 // which is shorter, still has room.
 func (l *processRun) fill() bool {
@@ -233,15 +233,16 @@ func (l *processRun) makeRoom() {
 	}
 }
 
-// forced are the crash points of a round: one for the nth time it is passed, in a life, and those of the lives behind
+// forced are the crash points of a round: one for the nth time it is passed, in a process, and those of the processes
+// after it
 // it.
 type forced struct {
-	point   string
-	n, life int // from 1
-	also    []string
+	point  string
+	n, run int // from 1
+	also   []string
 }
 
-// parseAt reads POINT:N:LIFE[,POINT…], as a failed round is reported.
+// parseAt reads POINT:N:RUN[,POINT…], as a failed round is reported.
 func parseAt(text string, all []string) (forced, error) {
 	first, rest, more := strings.Cut(text, ",")
 	words := strings.Split(first, ":")
@@ -254,10 +255,10 @@ func parseAt(text string, all []string) (forced, error) {
 		var err, bad error
 		f.point = words[0]
 		f.n, err = strconv.Atoi(words[1])
-		f.life, bad = strconv.Atoi(words[2])
-		if err == nil && bad == nil && f.n > 0 && f.life > 0 {
+		f.run, bad = strconv.Atoi(words[2])
+		if err == nil && bad == nil && f.n > 0 && f.run > 0 {
 			return f, nil
 		}
 	}
-	return forced{}, fmt.Errorf("-at %s: want POINT:N:LIFE, and perhaps further points behind commas", text)
+	return forced{}, fmt.Errorf("-at %s: want POINT:N:RUN, and perhaps further points behind commas", text)
 }

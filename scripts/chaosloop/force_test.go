@@ -14,8 +14,8 @@ import (
 func TestParseAt(t *testing.T) {
 	all := []string{"a.b", "e.f"}
 	for text, want := range map[string]forced{
-		"a.b:2:3":         {point: "a.b", n: 2, life: 3},
-		"a.b:1:1,e.f,a.b": {point: "a.b", n: 1, life: 1, also: []string{"e.f", "a.b"}},
+		"a.b:2:3":         {point: "a.b", n: 2, run: 3},
+		"a.b:1:1,e.f,a.b": {point: "a.b", n: 1, run: 1, also: []string{"e.f", "a.b"}},
 	} {
 		if got, err := parseAt(text, all); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", text, got, err)
@@ -106,7 +106,7 @@ func TestCompany(t *testing.T) {
 	}
 }
 
-// TestSameStory: what a client watched is what was printed, but for the end of a life that was cut.
+// TestSameStory: what a client watched is what was printed, but for the end of a process that was cut.
 func TestSameStory(t *testing.T) {
 	for _, tt := range []struct {
 		printed, watched string

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 )
 
-// hostLease is the lease of a round's host: the shortest that there is, since each life waits for it.
+// hostLease is the lease of a round's host: the shortest that there is, since each process waits for it.
 const hostLease = "5s"
 
 // hostsFile is the configuration with the round's host.
 func (r *round) hostsFile() string { return filepath.Join(r.dir, "hosts.yaml") }
 
-// prepareHost makes a host of this machine: a command with a home and a search path of its own. What lives there bears
-// the round's mark, so that it is found and killed like what lives here.
+// prepareHost makes a host of this machine: a command with a home and a search path of its own. What runs there has
+// the round's mark, so that it is found and killed like what runs here.
 func (r *round) prepareHost() error {
 	far := filepath.Join(r.dir, "far")
 	for _, d := range []string{"bin", "home", "tmp"} {

@@ -2,8 +2,8 @@
 // agents at random instants and at named crash points, takes the run up again until
 // the job is complete, and checks against ledgers of its own that nothing was lost,
 // nothing was given twice, and nothing is left behind; that every document that is
-// handed on arrives with the receipts of its checks, and one Arbiter rules at a time. In one
-// of so many rounds (-actions) the human has a hand in it, too: takes sessions over, halts,
+// handed on arrives with the receipts of its checks, and there is one Arbiter at a time. In one
+// of so many rounds (-actions) the human acts, too: takes sessions over, halts,
 // pauses, steers, changes and takes back words, and tampers with the workspace's settings. It
 // prints the figures, and ends with 1 if one of them that should be zero is not.
 //
@@ -11,11 +11,11 @@
 // the stand-in agent, which keeps a ledger, and, in fewer rounds, the real CLI,
 // whose requests to the scripted model are the ledger. It waits for conditions;
 // deadlines are failures. The seed printed for each round repeats its choices
-// (-seed S -rounds 1, and -at POINT:N:LIFE where it had a crash point of its own), as
+// (-seed S -rounds 1, and -at POINT:N:RUN where it had a crash point of its own), as
 // far as processes that race each other can be repeated.
 //
 // One goroutine begins the rounds and adds them up. Each round has one, of which it
-// hears the end, and that one waits for the goroutine that reads a life's stdout.
+// hears the end, and that one waits for the goroutine that reads a process's stdout.
 package main
 
 import (
@@ -60,14 +60,14 @@ func main() {
 	flag.StringVar(&o.points, "points", "some",
 		"crash points: none, some (at random), all (each once at least), or one's name")
 	flag.StringVar(&o.at, "at", "",
-		"the first round's crash point, as `POINT:N:LIFE`: the Nth time it is passed, in that life (both from 1); "+
-			"behind commas those of later lives")
+		"the first round's crash point, as `POINT:N:RUN`: the Nth time it is passed, in that process (both from 1); "+
+			"behind commas those of later processes")
 	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
 	flag.Uint64Var(&o.actions, "actions", 5,
 		"in one of so many rounds the human takes sessions over, halts, pauses, steers, changes words and settings, "+
 			"too (0: in none)")
-	flag.IntVar(&o.clients, "clients", 4, "in one of so many lives clients connect, follow, hang and die (0: in none)")
+	flag.IntVar(&o.clients, "clients", 4, "in one of so many processes clients connect, follow, hang and die (0: in none)")
 	flag.IntVar(&o.hosts, "hosts", 0, "in one of so many rounds Orchestrators live on another host (0: in none)")
 	flag.BoolVar(&o.verbose, "v", false, "report every process of the run")
 	flag.Parse()
@@ -154,9 +154,9 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			switch {
 			case n == 0 && o.at != "":
 				at, _ := parseAt(o.at, all) // read before
-				r.must, r.mustN, r.mustAt, r.also = at.point, at.n, at.life-1, at.also
+				r.must, r.mustN, r.mustAt, r.also = at.point, at.n, at.run-1, at.also
 			case len(wanted) > 0:
-				// Some places are passed in a run's first life only, others after a resume.
+				// Some places are passed in a run's first process only, others after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
 				r.also, wanted = companions(r.must, wanted, tries)
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
@@ -193,7 +193,7 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 	}
 }
 
-// companions takes crash points that the later lives of a round can die at: those that were not tried yet and that,
+// companions takes crash points that the later processes of a round can die at: those that were not tried yet and that,
 // like the round's own, need no help. A round that ends in a removal has room for them before.
 func companions(must string, wanted []string, tries map[string]int) (also, rest []string) {
 	room := 2

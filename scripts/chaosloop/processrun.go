@@ -31,9 +31,9 @@ type processRun struct {
 	resumed bool // a session event came
 	filled  bool // its disk is full
 
-	clients *clients // nil where none connect
-	actions []action // still to be done
-	errands []followUp
+	clients   *clients // nil where none connect
+	actions   []action // still to be done
+	followUps []followUp
 }
 
 type lockedBuffer struct {
@@ -53,14 +53,14 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// start begins a life: the first one with the task, the others by --resume.
+// start begins a process: the first one with the task, the others by --resume.
 func (r *round) start(crashAt string) (*processRun, error) {
 	args := []string{"--json", "--state-dir", filepath.Join(r.dir, "state")}
 	if r.run == "" {
 		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)",
 			"--max-failures", "20", "--env", "ARBITER_STANDIN_LEDGER="+r.ledger, "--task",
 			"Weave two threads. "+r.token())
-		if r.seams() {
+		if r.acts() {
 			if err := r.tamper(); err != nil {
 				return nil, err
 			}
@@ -103,7 +103,7 @@ func (r *round) start(crashAt string) (*processRun, error) {
 	if err := l.cmd.Start(); err != nil {
 		return nil, err
 	}
-	r.f.lives++
+	r.f.processRuns++
 	go l.read(stdout)
 	return l, nil
 }

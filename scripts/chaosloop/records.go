@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// kept reports whether an event is held to the books, line for line: what somebody was
-// told of a document, and who was there to tell.
+// kept reports whether an event is compared with the log, line for line: what happened to a
+// document, and which agents there were.
 func kept(b contract.Body) bool {
 	switch b.(type) {
 	case contract.Check, contract.Handoff, contract.Merge, contract.Decision, contract.Spawn, contract.Delivered,
@@ -26,31 +26,31 @@ func kept(b contract.Body) bool {
 	return false
 }
 
-// checkRecords holds the documents of a run to its books, which `arbiter replay` prints:
-// of all lives, what was printed and what was only recorded before a kill. Books whose
-// bits were flipped prove nothing.
+// checkRecords checks the documents of a run in its log, which `arbiter replay` prints:
+// of all processes, what was printed and what was only recorded before a kill. A log whose
+// bits were flipped proves nothing.
 func (r *round) checkRecords(requests []rehearsal.Request) {
 	if r.run == "" || r.flipped {
 		return
 	}
 	all := r.readRecords()
-	var books []contract.Line
+	var lines []contract.Line
 	for _, l := range all {
 		if kept(l.Body) {
-			books = append(books, l)
+			lines = append(lines, l)
 		}
 	}
 	if !r.blurred {
-		r.checkSaid(books)
+		r.checkSaid(lines)
 	}
 	r.checkLeave(all)
-	r.checkReceipts(books)
-	r.checkNumbers(books)
-	lost := r.checkArbiters(books, requests)
-	r.checkDocuments(books, requests, lost)
+	r.checkReceipts(lines)
+	r.checkNumbers(lines)
+	lost := r.checkArbiters(lines, requests)
+	r.checkDocuments(lines, requests, lost)
 }
 
-// readRecords are the lines of all lives, as `arbiter replay` prints them.
+// readRecords are the lines of all processes, as `arbiter replay` prints them.
 func (r *round) readRecords() (all []contract.Line) {
 	out, errs, code := r.command(nil, "replay", "--state-dir", filepath.Join(r.dir, "state"), r.run)
 	if code != 0 {
@@ -69,7 +69,7 @@ func (r *round) readRecords() (all []contract.Line) {
 }
 
 // stillUnderWay are the messages that an Arbiter was given which ended no turn after that:
-// the run came to its end without it, and its next life takes them up.
+// the run came to its end without it, and its next process takes them up.
 func stillUnderWay(all []contract.Line) map[string]bool {
 	open := map[string]bool{}
 	for _, l := range all {
@@ -87,15 +87,15 @@ func stillUnderWay(all []contract.Line) map[string]bool {
 	return open
 }
 
-// checkSaid: what was printed is in the books, once and in order.
-func (r *round) checkSaid(books []contract.Line) {
+// checkSaid checks that what was printed is in the log, once and in order.
+func (r *round) checkSaid(lines []contract.Line) {
 	at := 0
 	for _, said := range r.said {
 		want := sameness(said)
-		i := slices.IndexFunc(books[at:], func(l contract.Line) bool { return sameness(l) == want })
+		i := slices.IndexFunc(lines[at:], func(l contract.Line) bool { return sameness(l) == want })
 		if i < 0 {
 			r.f.unkept++
-			r.fail("printed, and not in the books, or out of order: %.300s", want)
+			r.fail("printed, and not in the log, or out of order: %.300s", want)
 			return
 		}
 		at += i + 1
@@ -107,10 +107,10 @@ func sameness(l contract.Line) string {
 	return fmt.Sprint(string(raw), err)
 }
 
-// checkNumbers: decisions have the next number each, over all lives.
-func (r *round) checkNumbers(books []contract.Line) {
+// checkNumbers checks that decisions have the next number each, over all processes.
+func (r *round) checkNumbers(lines []contract.Line) {
 	n := 0
-	for _, l := range books {
+	for _, l := range lines {
 		if b, ok := l.Body.(contract.Decision); ok {
 			if n++; b.Number != n {
 				r.f.unkept++
@@ -134,30 +134,30 @@ func nextOf(later []contract.Line, author string) contract.Body {
 	return nil
 }
 
-// checkReceipts: the checks of a document come one after the other, each once, however
+// checkReceipts checks that the checks of a document come one after the other, each once, however
 // often somebody is killed; the last one is followed by the document, and where it
 // arrives, it has the receipts that were reported. One author may have two on their way:
 // then the second waits for the first. Before the task is complete those of all documents
 // come once more, one after the other.
-func (r *round) checkReceipts(books []contract.Line) {
+func (r *round) checkReceipts(lines []contract.Line) {
 	type paper struct {
 		author   string
 		receipts []verdict.Receipt
 		of       int
 	}
 	var running, whole []paper
-	again := 0 // how many of the repetition under way were told
+	again := 0 // how many of the repetition under way were reported
 	bad := func(l contract.Line, why string) {
 		r.f.unkept++
 		r.fail("%s: %.400s", why, sameness(l))
 	}
-	for i, l := range books {
+	for i, l := range lines {
 		switch b := l.Body.(type) {
 		case contract.Check:
 			r.f.checks++
 			if b.Again {
 				if b.Number != again+1 && b.Number != 1 {
-					bad(l, "what comes before this check was not told")
+					bad(l, "what comes before this check was not reported")
 				}
 				again = b.Number
 				continue
@@ -167,7 +167,7 @@ func (r *round) checkReceipts(books []contract.Line) {
 			})
 			if n < 0 {
 				if n = len(running); b.Number != 1 {
-					bad(l, "what comes before this check was not told")
+					bad(l, "what comes before this check was not reported")
 				}
 				running = append(running, paper{l.ID, make([]verdict.Receipt, b.Number-1), b.Of})
 			}
@@ -175,7 +175,7 @@ func (r *round) checkReceipts(books []contract.Line) {
 			if b.Number < b.Of {
 				continue
 			}
-			next := nextOf(books[i+1:], l.ID)
+			next := nextOf(lines[i+1:], l.ID)
 			// Merged work is checked again, and those receipts count. Before it is merged the run may complete.
 			if _, merges := next.(contract.Merge); merges || (r.isolated || r.hosted) && next == nil {
 				running = slices.Delete(running, n, n+1)
@@ -183,7 +183,7 @@ func (r *round) checkReceipts(books []contract.Line) {
 			}
 			whole, running = append(whole, running[n]), slices.Delete(running, n, n+1)
 			waits := slices.ContainsFunc(running, func(p paper) bool { return p.author == l.ID })
-			if !waits && (i+1 == len(books) || !passesOn(books[i+1], l.ID)) {
+			if !waits && (i+1 == len(lines) || !passesOn(lines[i+1], l.ID)) {
 				bad(l, "the last check is not followed by the document")
 			}
 		case contract.Handoff:
@@ -196,13 +196,13 @@ func (r *round) checkReceipts(books []contract.Line) {
 			}
 			if !slices.ContainsFunc(whole,
 				func(p paper) bool { return theirs(p) && slices.Equal(p.receipts, b.Receipts) }) {
-				bad(l, "the document lacks the receipts that were told")
+				bad(l, "the document lacks the receipts that were reported")
 			}
 		}
 	}
 	for _, p := range running {
 		r.f.unkept++
-		r.fail("of a document by %s %d of %d checks were told, and no more: %v", p.author, len(p.receipts), p.of,
+		r.fail("of a document by %s %d of %d checks were reported, and no more: %v", p.author, len(p.receipts), p.of,
 			p.receipts)
 	}
 }
@@ -218,30 +218,30 @@ func passesOn(l contract.Line, from string) bool {
 	return false
 }
 
-// checkDocuments: each document that is passed on reaches its reader once, unless the
-// books say that the message with it waits yet, or that its reader was let go. Lost is
+// checkDocuments checks that each document that is passed on reaches its reader once, unless the
+// log says that the message with it waits yet, or that its reader was let go. Lost is
 // how many histories of the Arbiter were.
-func (r *round) checkDocuments(books []contract.Line, requests []rehearsal.Request, lost int) {
+func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Request, lost int) {
 	sessions := map[string][]string{} // of each agent
-	for _, l := range books {
+	for _, l := range lines {
 		if s, ok := l.Body.(contract.Spawn); ok && !s.Resumed {
 			sessions[l.ID] = append(sessions[l.ID], s.SessionID)
 		}
 	}
 	var status map[string]string
-	for i, l := range books {
+	for i, l := range lines {
 		h, ok := l.Body.(contract.Handoff)
 		if !ok || h.From == h.To {
 			continue
 		}
 		r.f.documents++
-		m, ok := carrier(books[i+1:], h)
+		m, ok := carrier(lines[i+1:], h)
 		if !ok {
 			r.f.undelivered++
 			r.fail("no message carries the document: %.300s", sameness(l))
 			continue
 		}
-		again := len(sessions[h.To]) - 1 // a history that is lost has to be told again
+		again := len(sessions[h.To]) - 1 // a history that is lost has to be given again
 		if h.To == contract.Arbiter {
 			again = lost
 		}
@@ -252,7 +252,7 @@ func (r *round) checkDocuments(books []contract.Line, requests []rehearsal.Reque
 		if status == nil {
 			status = r.statuses()
 		}
-		if len(had) == 0 && (status[m.MessageID] != conversation.MessageDelivered || endedAfter(books[i:], h.To)) {
+		if len(had) == 0 && (status[m.MessageID] != conversation.MessageDelivered || endedAfter(lines[i:], h.To)) {
 			r.f.returned++
 			continue
 		}
@@ -287,8 +287,8 @@ func receivedBy(requests []rehearsal.Request, message string, sessions []string)
 }
 
 // endedAfter reports whether an Orchestrator was started no more after it was let go.
-func endedAfter(books []contract.Line, id string) bool {
-	for _, l := range books {
+func endedAfter(lines []contract.Line, id string) bool {
+	for _, l := range lines {
 		if s, ok := l.Body.(contract.Spawn); ok && l.ID == id && s.Resumed {
 			return false
 		}
@@ -296,7 +296,7 @@ func endedAfter(books []contract.Line, id string) bool {
 	return id != contract.Arbiter
 }
 
-// statuses are where each message stands, by arbiter's own word.
+// statuses are the delivery status of each message, as arbiter reports it.
 func (r *round) statuses() map[string]string {
 	status := map[string]string{}
 	for _, m := range r.messages() {
@@ -305,22 +305,22 @@ func (r *round) statuses() map[string]string {
 	return status
 }
 
-var inheritance = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
+var handOffBrief = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
 
-// checkArbiters: one Arbiter rules at a time. Each session of it but the last gave a
-// document, or its history was lost; after it nothing is heard of it; and the next one
-// inherits once. It returns how many histories were lost.
-func (r *round) checkArbiters(books []contract.Line, requests []rehearsal.Request) (lost int) {
+// checkArbiters checks that there is one Arbiter at a time. Each of its sessions but the last wrote a
+// document, or its history was lost; after that it makes no call; and its successor receives
+// the hand-off brief once. It returns how many histories were lost.
+func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Request) (lost int) {
 	bad := func(format string, args ...any) {
-		r.f.usurped++
+		r.f.overlaps++
 		r.fail(format, args...)
 	}
-	var chairs []string // the sessions, in order
-	heirs, strays, ruled := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	var arbiters []string // the sessions, in order
+	successors, lostBefore, decided := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	over := false  // the present one has handed off
 	waits := false // what was left has not been read
 	renewed, unheard := 0, 0
-	for _, l := range books {
+	for _, l := range lines {
 		if l.ID != contract.Arbiter {
 			continue
 		}
@@ -330,61 +330,61 @@ func (r *round) checkArbiters(books []contract.Line, requests []rehearsal.Reques
 			case b.Resumed:
 				continue
 			case over:
-				heirs[b.SessionID], waits = true, true
+				successors[b.SessionID], waits = true, true
 			case waits: // nobody had spoken to the one before it
-				heirs[b.SessionID] = true
+				successors[b.SessionID] = true
 				unheard++
-			case len(chairs) > 0:
+			case len(arbiters) > 0:
 				lost++
-				strays[b.SessionID] = true
+				lostBefore[b.SessionID] = true
 			}
-			chairs, over = append(chairs, b.SessionID), false
+			arbiters, over = append(arbiters, b.SessionID), false
 		case contract.Delivered:
 			waits = false
 		case contract.Decision:
 			if b.Source != "session" {
-				continue // in its name, and not by its model
+				continue // decided in its name, not by its model
 			}
 			if over {
-				bad("an Arbiter that had handed off ruled %s", b.Decision)
+				bad("an Arbiter that had handed off decided %s", b.Decision)
 			}
-			ruled[chairs[len(chairs)-1]] = true
+			decided[arbiters[len(arbiters)-1]] = true
 			over = b.Decision == verdict.Handoff
 		case contract.Handoff:
 			if b.From == contract.Arbiter {
 				renewed++
-				over = true // a record needs no ruling
+				over = true // a generated document needs no decision
 			}
 		}
 	}
 	r.f.renewals += renewed
 	r.f.lostHistories += lost
-	if made := len(heirs) - unheard; renewed != made && !(over && renewed == made+1) { // the run may end first
-		bad("%d renewals of the Arbiter made %d heirs", renewed, made)
+	if made := len(successors) - unheard; renewed != made && !(over && renewed == made+1) { // the run may end first
+		bad("%d renewals of the Arbiter made %d successors", renewed, made)
 	}
-	last := r.checkOrder(requests, chairs)
+	last := r.checkOrder(requests, arbiters)
 	first := map[string]string{} // the session that had a message
-	for n, session := range chairs {
+	for n, session := range arbiters {
 		q, spoke := last[session]
-		if ruled[session] && !spoke {
-			bad("Arbiter %d of %d ruled, and never asked its model", n+1, len(chairs))
+		if decided[session] && !spoke {
+			bad("Arbiter %d of %d decided, and never asked its model", n+1, len(arbiters))
 		}
-		if strays[session] {
-			clear(first) // what its lost history held is given again by right
+		if lostBefore[session] {
+			clear(first) // what its lost history held has to be given again
 		}
 		had := 0
 		for _, text := range userTexts(q.Messages) {
-			had += len(inheritance.FindAll(text, -1))
+			had += len(handOffBrief.FindAll(text, -1))
 			for _, found := range envelopeID.FindAllSubmatch(text, -1) {
 				id := string(found[1])
 				if was := first[id]; was != "" && was != session {
-					bad("message %s was given to Arbiter %d of %d, and to one before it", id, n+1, len(chairs))
+					bad("message %s was given to Arbiter %d of %d, and to one before it", id, n+1, len(arbiters))
 				}
 				first[id] = session
 			}
 		}
-		if want := b2i(heirs[session]); spoke && had != want && !(strays[session] && had == 1) {
-			bad("Arbiter %d of %d had the inheritance %d times, want %d", n+1, len(chairs), had, want)
+		if want := b2i(successors[session]); spoke && had != want && !(lostBefore[session] && had == 1) {
+			bad("Arbiter %d of %d received the hand-off brief %d times, want %d", n+1, len(arbiters), had, want)
 		}
 	}
 	return lost
@@ -392,16 +392,16 @@ func (r *round) checkArbiters(books []contract.Line, requests []rehearsal.Reques
 
 // checkOrder sees to it that no Arbiter asks its model once its successor has, and
 // returns the last request of each session.
-func (r *round) checkOrder(requests []rehearsal.Request, chairs []string) map[string]rehearsal.Request {
+func (r *round) checkOrder(requests []rehearsal.Request, arbiters []string) map[string]rehearsal.Request {
 	last, latest := map[string]rehearsal.Request{}, -1
 	for _, q := range requests {
 		if q.Role != rehearsal.RoleArbiter {
 			continue
 		}
-		n := slices.Index(chairs, q.Session)
+		n := slices.Index(arbiters, q.Session)
 		if n < latest {
-			r.f.usurped++
-			r.fail("Arbiter %d of %d asked its model after its successor had", n+1, len(chairs))
+			r.f.overlaps++
+			r.fail("Arbiter %d of %d asked its model after its successor had", n+1, len(arbiters))
 		}
 		latest, last[q.Session] = max(n, latest), q
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// book numbers events as a life prints them.
+// book numbers events as a process prints them.
 func book(events ...contract.Event) []contract.Line {
 	var lines []contract.Line
 	for i, e := range events {
@@ -61,7 +61,7 @@ func TestSaidIsInTheBooks(t *testing.T) {
 func TestReceiptsAreKept(t *testing.T) {
 	gives := contract.Message{From: "a", To: "arbiter", Kind: verdict.KindHandoff}
 	for name, tt := range map[string]struct {
-		books  []contract.Line
+		lines  []contract.Line
 		unkept int
 	}{
 		"done": {book(of("a", check(1, 2, "x")), of("b", check(1, 2, "x")), of("a", check(2, 2, "y")),
@@ -85,14 +85,14 @@ func TestReceiptsAreKept(t *testing.T) {
 		"the document's way": {book(of("a", check(1, 1, "x")), of("a", contract.Spawn{})), 1},
 	} {
 		r := &round{f: newFigures()}
-		if r.checkReceipts(tt.books); r.f.unkept != tt.unkept {
+		if r.checkReceipts(tt.lines); r.f.unkept != tt.unkept {
 			t.Errorf("%s: %d, %q", name, r.f.unkept, r.problems)
 		}
 	}
 }
 
 func TestDocumentsArrive(t *testing.T) {
-	books := book(
+	lines := book(
 		of("orch-1", contract.Spawn{SessionID: "one"}), of("orch-2", contract.Spawn{SessionID: "two"}),
 		of("orch-1", handoff("orch-1", "orch-2")),
 		of("arbiter", contract.Message{MessageID: "m", To: "orch-2", Kind: "brief"}),
@@ -100,19 +100,19 @@ func TestDocumentsArrive(t *testing.T) {
 	had := func(session string) rehearsal.Request {
 		return rehearsal.Request{Session: session, Incoming: "⟦k | from: arbiter | kind: brief | id: m⟧\nx"}
 	}
-	lost := append(books[:2:2], append(book(of("orch-2", contract.Spawn{SessionID: "three"})), books[2:]...)...)
+	lost := append(lines[:2:2], append(book(of("orch-2", contract.Spawn{SessionID: "three"})), lines[2:]...)...)
 	for name, tt := range map[string]struct {
-		books       []contract.Line
+		lines       []contract.Line
 		requests    []rehearsal.Request
 		undelivered int
 	}{
-		"once":             {books, []rehearsal.Request{had("two"), had("two")}, 0},
-		"by two":           {books, []rehearsal.Request{had("two"), had("three")}, 0}, // three is nobody's
+		"once":             {lines, []rehearsal.Request{had("two"), had("two")}, 0},
+		"by two":           {lines, []rehearsal.Request{had("two"), had("three")}, 0}, // three is nobody's
 		"told again":       {lost, []rehearsal.Request{had("two"), had("three")}, 0},
-		"without a letter": {books[:3], []rehearsal.Request{had("two")}, 1},
+		"without a letter": {lines[:3], []rehearsal.Request{had("two")}, 1},
 	} {
 		r := &round{f: newFigures()}
-		if r.checkDocuments(tt.books, tt.requests, 0); r.f.undelivered != tt.undelivered || r.f.documents != 1 {
+		if r.checkDocuments(tt.lines, tt.requests, 0); r.f.undelivered != tt.undelivered || r.f.documents != 1 {
 			t.Errorf("%s: %d of %d, %q", name, r.f.undelivered, r.f.documents, r.problems)
 		}
 	}
@@ -131,9 +131,9 @@ func TestOneArbiterAtATime(t *testing.T) {
 		rules("COMPLETE"))
 	asked := []rehearsal.Request{history(t, "a", one), history(t, "b", inherits+two)}
 	for name, tt := range map[string]struct {
-		books         []contract.Line
-		requests      []rehearsal.Request
-		usurped, lost int
+		lines          []contract.Line
+		requests       []rehearsal.Request
+		overlaps, lost int
 	}{
 		"renewed": {sound, asked, 0, 0},
 		"not yet heard": {book(sits("a"), hears, rules(verdict.Handoff), leaves, sits("x"), sits("b"), hears,
@@ -151,8 +151,8 @@ func TestOneArbiterAtATime(t *testing.T) {
 		"two documents":    {book(sits("a"), hears, leaves, leaves, sits("b"), hears, rules("COMPLETE")), asked, 1, 0},
 	} {
 		r := &round{f: newFigures()}
-		if lost := r.checkArbiters(tt.books, tt.requests); r.f.usurped != tt.usurped || lost != tt.lost {
-			t.Errorf("%s: %d, %d lost, %q", name, r.f.usurped, lost, r.problems)
+		if lost := r.checkArbiters(tt.lines, tt.requests); r.f.overlaps != tt.overlaps || lost != tt.lost {
+			t.Errorf("%s: %d, %d lost, %q", name, r.f.overlaps, lost, r.problems)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestWhoIsAtWork(t *testing.T) {
 func TestDecisionsAreNumbered(t *testing.T) {
 	decision := func(n int) contract.Event { return of(contract.Arbiter, contract.Decision{Number: n}) }
 	for name, tt := range map[string]struct {
-		books  []contract.Line
+		lines  []contract.Line
 		unkept int
 	}{
 		"each once":    {book(decision(1), of("a", contract.Spawn{}), decision(2), decision(3)), 0},
@@ -205,7 +205,7 @@ func TestDecisionsAreNumbered(t *testing.T) {
 		"not numbered": {book(decision(0)), 1},
 	} {
 		r := &round{f: newFigures()}
-		if r.checkNumbers(tt.books); r.f.unkept != tt.unkept {
+		if r.checkNumbers(tt.lines); r.f.unkept != tt.unkept {
 			t.Errorf("%s: %d, %q", name, r.f.unkept, r.problems)
 		}
 	}

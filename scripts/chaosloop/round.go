@@ -22,7 +22,7 @@ var job []byte
 //go:embed decided.yaml
 var decided []byte
 
-// round is one job, over as many lives as it takes.
+// round is one job, over as many processes as it takes.
 type round struct {
 	o        options
 	f        *figures
@@ -31,12 +31,12 @@ type round struct {
 	seed     uint64
 	rnd      *rand.Rand
 	points   []string // all
-	must     string   // to be tried in this round, in life mustAt, for the mustN-th time it is passed
+	must     string   // to be tried in this round, in process mustAt, for the mustN-th time it is passed
 	mustAt   int
 	mustN    int
 	forced   bool     // it was tried
 	tried    []string // it and also, as they were
-	also     []string // crash points of later lives, one each, that need no help
+	also     []string // crash points of later processes, one each, that need no help
 	claude   string   // the real CLI; empty: the stand-in plays
 	asks     bool     // a stateless decider
 	isolated bool     // Orchestrators have directories of their own
@@ -50,19 +50,19 @@ type round struct {
 	ledger string
 	hits   string
 
-	run       string // the run's id, once known
-	tokens    int
-	sent      map[string]*sentMessage
-	kills     int
-	lives     int
-	questions int
-	problems  []string
-	sawAgents bool
-	flipped   bool            // a bit of the journal, on purpose
-	blurred   bool            // the disk was full: what was said then may not be in the books
-	at        map[string]int  // where each Orchestrator is
-	tampered  int             // how often the workspace was
-	said      []contract.Line // by all lives, as far as it matters to the books
+	run         string // the run's id, once known
+	tokens      int
+	sent        map[string]*sentMessage
+	kills       int
+	processRuns int
+	questions   int
+	problems    []string
+	sawAgents   bool
+	flipped     bool            // a bit of the journal, on purpose
+	blurred     bool            // the disk was full: what was printed then may not be in the log
+	at          map[string]int  // where each Orchestrator is
+	tampered    int             // how often the workspace was
+	said        []contract.Line // by all processes, as far as it is compared with the log
 }
 
 // sentMessage is a message of the human's.
@@ -90,14 +90,14 @@ func (r *round) tell(format string, args ...any) {
 	}
 }
 
-// play sets the stage, lives until the job is complete, and checks.
+// play prepares the round, runs arbiter until the job is complete, and checks.
 func (r *round) play() {
 	r.f.rounds++
 	r.sent, r.at = map[string]*sentMessage{}, map[string]int{}
 	if err := r.prepare(); err != nil {
 		r.fail("prepare: %v", err)
 	} else {
-		r.live()
+		r.playRuns()
 		r.land()
 		r.check()
 		r.remove()
@@ -168,7 +168,7 @@ func (r *round) prepare() error {
 	if r.player = r.claude; r.player == "" {
 		r.player = filepath.Join(r.dir, "claude")
 		limit := ""
-		if r.seams() {
+		if r.acts() {
 			limit = fmt.Sprintf("export ARBITER_STANDIN_FAULT=limit:1@2 ARBITER_STANDIN_FAULT_ONCE='%s'\n",
 				filepath.Join(r.dir, "tmp"))
 		}
@@ -196,12 +196,12 @@ func (r *round) prepare() error {
 	return nil
 }
 
-// live takes the run up again until it is complete.
-func (r *round) live() {
-	for ; ; r.lives++ {
-		if r.lives > r.o.perJob+8 {
+// playRuns takes the run up again until it is complete.
+func (r *round) playRuns() {
+	for ; ; r.processRuns++ {
+		if r.processRuns > r.o.perJob+8 {
 			r.f.failedResumes++
-			r.fail("not complete after %d lives", r.lives)
+			r.fail("not complete after %d processes", r.processRuns)
 			return
 		}
 		p := r.plan()
@@ -221,7 +221,7 @@ func (r *round) live() {
 	}
 }
 
-// playHuman plays the human in one life, and strikes. It reports whether another life is
+// playHuman plays the human in one process, and strikes. It reports whether another process is
 // needed.
 func (r *round) playHuman(l *processRun, p plan) bool {
 	timer := time.NewTimer(patience)
@@ -259,7 +259,7 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 // answer does what a human would.
 func (r *round) answer(l *processRun, ev contract.Line) {
 	r.follow(ev)
-	if r.seams() {
+	if r.acts() {
 		l.respond(ev)
 	}
 	if kept(ev.Body) {
@@ -296,7 +296,7 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			s.accepted = true
 		}
 	case contract.PermissionRequest:
-		if !r.seams() {
+		if !r.acts() {
 			l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
 		}
 	case contract.Error:

@@ -9,14 +9,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// plan is what is done to one life.
+// plan is what is done to one process.
 type plan struct {
 	victim  string // arbiter, bridge, agent, all, int, term, disk, human; "" for none or a crash point alone
 	after   int    // lines
 	crashAt string
 }
 
-// plan chooses for the next life. A job's last lives are left alone.
+// plan chooses for the next process. A job's last processes are left alone.
 func (r *round) plan() plan {
 	if r.kills >= r.o.perJob {
 		return plan{}
