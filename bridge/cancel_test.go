@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The other end hears of a call given up, and the connection goes on.
+// The other end learns of a call given up, and the connection continues.
 func TestCancelledCallsAreCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})

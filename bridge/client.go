@@ -23,7 +23,7 @@ type Handler interface {
 	ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error)
 	// Permission decides; an error is a deny. It must return when ctx ends.
 	Permission(ctx context.Context, p PermissionParams) (PermissionResult, error)
-	// Judge says by rules alone what becomes of a tool call; an error is a deny. It
+	// Judge says by rules alone what happens to a tool call; an error is a deny. It
 	// answers at once, and must return when ctx ends.
 	Judge(ctx context.Context, p JudgeParams) (JudgeResult, error)
 }

@@ -33,7 +33,7 @@ var eventByName = func() map[string]eventKind {
 
 // UnmarshalJSON decodes the flat object. An event this version does not know
 // becomes [Unknown], and so does one whose fields have the wrong types, with the
-// reason in Err: the stream goes on. Only data that is no JSON object is an error.
+// reason in Err: the stream continues. Only data that is not a JSON object is an error.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	ev, _, err := decodeEvent(data)
 	if err == nil {

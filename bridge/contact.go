@@ -119,7 +119,7 @@ func (c *contact) allStopped() {
 }
 
 // Stopped tells from which time on nothing runs any more that this bridge has started, whatever the network does:
-// certain says that this is so already, and by is the present then. While the bridge lives, and its ticks are answered,
+// certain says that this is so already, and by is the present then. While the bridge runs, and its ticks are answered,
 // the time moves on. A local bridge ends with its connection, so that the answer is certain when Done is closed.
 func (c *Client) Stopped() (by time.Time, certain bool) {
 	now := time.Now()

@@ -235,7 +235,7 @@ func startTimeout(cfg AgentConfig) time.Duration {
 	return DefaultStartTimeout
 }
 
-// kill goes on when its caller gives up: half a stop is no stop.
+// kill continues when its caller gives up: half a stop is no stop.
 func (c *conversation) kill(ctx context.Context, p KillParams) (Empty, error) {
 	inc, err := c.agents.find(p.AgentRef)
 	if err != nil {

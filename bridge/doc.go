@@ -59,10 +59,10 @@
 // It has a lease (lease.go). Four times in each lease it sends a `tick`. If no tick that it sent within the lease was
 // answered, it ends as it does at the end of its input. An answer renews the lease from the time at which the tick was
 // sent, so that a slow network renews less and never more. The clock counts the time in which the machine slept, and
-// it is asked before anything goes on: each request, and each answer of the client, such as to a `judge`, is refused
+// it is asked before anything continues: each request, and each answer of the client, such as to a `judge`, is refused
 // when the lease is over. The client gives the bridge up when no tick has come for half of the lease (contact.go);
 // from then on it answers none. [Client.Stopped] tells from which time on nothing of the bridge runs: the last answer,
-// plus the lease, plus [LeaseGrace]. Nobody may go on with that work elsewhere before, unless the host was fenced.
+// plus the lease, plus [LeaseGrace]. Nobody may continue with that work elsewhere before, unless the host was fenced.
 //
 // A client trusts a remote bridge with its agents and no further (violation.go). It ends the connection with a
 // [ViolationError] when an event does not have a greater number than the last one, a request comes again, something is

@@ -28,7 +28,7 @@ const (
 	CatCompaction     Category = "compaction"      // compaction loop, context refills
 	CatTool           Category = "tool"            // a tool failed, and the agent stopped there
 	CatTrust          Category = "trust"           // the workspace is not as it was trusted
-	CatSandbox        Category = "sandbox"         // it does not hold, or cannot be had
+	CatSandbox        Category = "sandbox"         // it does not hold, or is not available
 	CatHost           Category = "host"            // another host, or the program there, is not as it must be
 	CatWorkspace      Category = "workspace"       // its files cannot be recorded, or an agent gets no directory
 	CatInternal       Category = "internal"        // a bug in Arbiter

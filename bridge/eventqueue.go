@@ -123,7 +123,7 @@ func (q *eventQueue) take() [][]byte {
 	return batch
 }
 
-// one decodes and handles an event, and reports whether to go on.
+// one decodes and handles an event, and reports whether to continue.
 func (q *eventQueue) one(params []byte) bool {
 	ev, number, err := decodeEvent(params)
 	if err != nil {

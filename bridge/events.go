@@ -69,7 +69,7 @@ type SubagentStop struct {
 	Tokens      int    `json:"tokens,omitempty"`
 }
 
-// SubagentProgress tells what a running subagent has used and what it does.
+// SubagentProgress reports what a running subagent has used and what it does.
 type SubagentProgress struct {
 	Description string  `json:"description"`
 	ToolUse     string  `json:"tool_use"`
@@ -155,14 +155,14 @@ const (
 	MaxTurnText = 4 << 20
 )
 
-// Spent tells what the running turn has cost so far, subagents included: an estimate of the
+// Spent reports what the running turn has cost so far, subagents included: an estimate of the
 // CLI's, which lags behind by the API call under way. The end of the turn tells it for good.
 type Spent struct {
 	CostUSD float64 `json:"cost_usd"`
 	Usage   Usage   `json:"usage"`
 }
 
-// Quota tells how much of a usage window of the account's plan is used up.
+// Quota reports how much of a usage window of the account's plan is used up.
 type Quota struct {
 	Window   string  `json:"window"` // five_hour, seven_day …
 	UsedPct  float64 `json:"used_pct"`
@@ -241,7 +241,7 @@ type Done struct {
 	Exit      Exit   `json:"exit"`
 }
 
-// Exit tells how a process ended.
+// Exit reports how a process ended.
 type Exit struct {
 	Code     int    `json:"code"`             // -1 when ended by a signal
 	Signal   string `json:"signal,omitempty"` // such as "killed"

@@ -20,7 +20,7 @@ type CheckParams struct {
 	Sandbox   *SandboxConfig    `json:"sandbox,omitempty"`    // confines it; nil does not
 }
 
-// CheckResult is what came of it. Every process it had started is gone.
+// CheckResult is the result. Every process it had started is gone.
 type CheckResult struct {
 	Exit       int    `json:"exit"` // -1 when ended by a signal
 	Signal     string `json:"signal,omitempty"`

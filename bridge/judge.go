@@ -13,7 +13,7 @@ type JudgeParams struct {
 	CWD      string          `json:"cwd,omitempty"`      // the directory that the session's shell is in
 }
 
-// JudgeResult is what becomes of it. Deny: it does not run, and the model reads
+// JudgeResult is what happens to it. Deny: it does not run, and the model reads
 // Message. Ask: `permission` follows, whatever the CLI's own rules say. Allow has no
 // say: the CLI may still ask or refuse by its own rules. Anything else, an error and no
 // answer within JudgeTimeout are a deny.

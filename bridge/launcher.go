@@ -33,7 +33,7 @@ type Launcher interface {
 	// Launch starts an agent and returns when it is ready for a message. Events
 	// go to host from then on and may come before it returns. After an error
 	// nothing of the agent is left and no event follows. The end of ctx during the
-	// start cancels it; once Launch has returned the agent lives by Stop alone.
+	// start cancels it; once Launch has returned the agent runs by Stop alone.
 	Launch(ctx context.Context, of Owner, claude ClaudeSpec, p SpawnParams, host Host) (Agent, error)
 	// Sweep kills every process of its owner that outlived its agent and returns
 	// how many there were. It is called when all agents have ended.

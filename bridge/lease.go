@@ -15,7 +15,7 @@ const LeaseGrace = 5 * time.Second
 // errLeaseOver is what a remote bridge ends with.
 var errLeaseOver = errors.New("the client was out of reach for longer than the lease")
 
-// lease bounds how long a remote bridge goes on without its client. It runs from the sending of a tick that was
+// lease bounds how long a remote bridge continues without its client. It runs from the sending of a tick that was
 // answered, so that an answer that was long on its way renews little. A nil lease holds for ever.
 type lease struct {
 	length  time.Duration
@@ -50,7 +50,7 @@ func (l *lease) renew(sent time.Duration) {
 	}
 }
 
-// holds reports whether work may go on. It asks the clock: after a stop of the process no timer has fired yet.
+// holds reports whether work may continue. It asks the clock: after a stop of the process no timer has fired yet.
 func (l *lease) holds() bool {
 	if l == nil {
 		return true
@@ -92,7 +92,7 @@ func (l *lease) run(ctx context.Context) {
 	}
 }
 
-// check refuses what would go on after the end of the lease.
+// check refuses what would continue after the end of the lease.
 func (l *lease) check() error {
 	if l.holds() {
 		return nil

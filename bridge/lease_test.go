@@ -91,8 +91,8 @@ func TestLeaseEndsBothSides(t *testing.T) {
 	}
 }
 
-// TestNothingGoesOnAfterTheLease: a bridge that was stopped, or whose machine slept, and goes on asks the clock before
-// it lets anything happen. What was answered meanwhile does not renew its lease.
+// TestNothingGoesOnAfterTheLease: a bridge that was stopped, or whose machine slept, and continues asks the clock
+// before it lets anything happen. What was answered meanwhile does not renew its lease.
 func TestNothingGoesOnAfterTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})

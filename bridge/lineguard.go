@@ -10,7 +10,7 @@ import (
 type lineGuard struct {
 	r      io.Reader
 	strict *atomic.Bool
-	length int // of the line at hand
+	length int // of the current line
 }
 
 func (g *lineGuard) Read(b []byte) (int, error) {

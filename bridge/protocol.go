@@ -185,7 +185,7 @@ type SpawnResult struct {
 	ClaudeVersion string `json:"claude_version"`
 	Window        int    `json:"window,omitempty"` // effective window in tokens, 0 if the CLI did not say
 	Tokens        int    `json:"tokens,omitempty"` // context in use already (after a resume)
-	// Resumed says that Config.Resume found a history to go on from. Without one
+	// Resumed says that Config.Resume found a history to continue from. Without one
 	// the session was begun anew under the same id.
 	Resumed    bool             `json:"resumed,omitempty"`
 	Deliveries []DeliveryStatus `json:"fates,omitempty"` // of SpawnParams.Pending, in that order
@@ -222,7 +222,7 @@ const (
 
 // MessageParams sends one message, which starts a turn. While a turn runs it is
 // refused with CodeBusy unless Steer is set: then the CLI folds it into the
-// running turn after the tool at hand.
+// running turn after the current tool.
 type MessageParams struct {
 	AgentRef
 	MessageID string `json:"message_id"` // a UUID, the CLI's message uuid

@@ -7,7 +7,7 @@ type RemoteParams struct {
 	Version string `json:"version"`
 	// Dir is where directories of agents are made, absolute or beginning with ~/. Empty: the bridge chooses.
 	Dir string `json:"dir,omitempty"`
-	// LeaseMS is how long the bridge goes on without an answer to a `tick`, counted from the sending of the last
+	// LeaseMS is how long the bridge continues without an answer to a `tick`, counted from the sending of the last
 	// one that was answered.
 	LeaseMS int64 `json:"lease_ms"`
 	// PassEnv is added to the environments of agents, terminals and queries.

@@ -116,7 +116,7 @@ func (n *network) carry(to, from net.Conn) {
 			way <- parcel{append([]byte(nil), buf[:got]...), time.Now().Add(delay)}
 		}
 		if err != nil {
-			if hole { // who hears nothing does not hear of the end either
+			if hole { // who hears nothing does not learn of the end either
 				<-n.over
 			}
 			return

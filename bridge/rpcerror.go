@@ -9,7 +9,7 @@ import (
 )
 
 // Is says that a bridge that begins nothing any more is as good as gone: a caller that receives it
-// by [ErrClosed] will hear of its end.
+// by [ErrClosed] will learn of its end.
 func (e *RPCError) Is(target error) bool { return target == ErrClosed && e.Code == CodeShuttingDown }
 
 func rpcErrorf(code int, message string) *RPCError { return &RPCError{Code: code, Message: message} }

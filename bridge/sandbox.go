@@ -35,13 +35,13 @@ type SandboxParams struct {
 // SandboxResult is what a probe inside could do, seen from outside.
 type SandboxResult struct {
 	Holds   bool   `json:"holds"`
-	Reason  string `json:"reason,omitempty"`  // what did not hold, or why it cannot be had
+	Reason  string `json:"reason,omitempty"`  // what did not hold, or why it is not available
 	Version string `json:"version,omitempty"` // bubblewrap's
 }
 
 // Sandboxer tries sandboxes. A [Server] whose [Launcher] is one, too, serves `sandbox`.
 type Sandboxer interface {
-	// Sandbox runs a probe in a sandbox, under its owner's mark. One that cannot be had or
+	// Sandbox runs a probe in a sandbox, under its owner's mark. One that is not available or
 	// does not hold is a result and no error. Nothing of it is left when it returns.
 	Sandbox(ctx context.Context, of Owner, p SandboxParams) (SandboxResult, error)
 }

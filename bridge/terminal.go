@@ -120,7 +120,7 @@ func onTerminal[P interface{ ref() AgentRef }](c *conversation,
 	})
 }
 
-// closePTY goes on when its caller gives up, as kill does.
+// closePTY continues when its caller gives up, as kill does.
 func (c *conversation) closePTY(ctx context.Context, p PTYCloseParams) (Empty, error) {
 	return c.kill(ctx, KillParams{AgentRef: p.AgentRef})
 }

@@ -140,7 +140,7 @@ func (w *window) take(id string) bool {
 const maxTold = 4096
 
 // honest checks what a remote bridge answered: a program that did not understand what it was asked for, or says so
-// falsely, would go on without a lease.
+// falsely, would continue without a lease.
 func (r InitializeResult) honest(p InitializeParams) error {
 	info := r.Remote
 	if info == nil {

@@ -38,7 +38,7 @@ func Decide(p Policy, in Input, r Reading, spent Spent) (Answer, Spent, []Effect
 	return Answer{}, spent, nil
 }
 
-// afterTool tells what is due with a call of the main thread.
+// afterTool reports what is due with a call of the main thread.
 func afterTool(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect) {
 	if in.Tool == verdictTool || in.IsInterrupt {
 		return Answer{}, s, nil // the model is not called with it

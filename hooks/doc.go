@@ -17,7 +17,7 @@
 //     after a compaction was held back with every call.
 //   - Calls of subagents neither get a warning nor spend one.
 //   - An automatic compaction is blocked where the policy says
-//     so, at most [MaxBlocks] times a turn: a session that cannot go on is worse
+//     so, at most [MaxBlocks] times a turn: a session that cannot continue is worse
 //     than one that forgets. One that a person asked for is let through.
 //   - After a compaction all levels are due again, and the reminder is sent once.
 //

@@ -263,7 +263,7 @@ func lineEnd(s string, i int) int {
 }
 
 // plainEnd is the end of a value without quotes. That of an environment variable
-// goes on to the next white space.
+// continues to the next white space.
 func plainEnd(s string, i int, env bool) int {
 	for ; i < len(s); i++ {
 		switch c := s[i]; {

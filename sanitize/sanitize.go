@@ -58,7 +58,7 @@ func cut(s string, n int) string {
 type cleaner struct {
 	src   string
 	limit int  // runes to make, about; what is beyond is not looked at
-	more  bool // src went on beyond the limit
+	more  bool // src continued beyond the limit
 
 	same   int  // the result is src[:same] as long as nothing is copied
 	copied bool // out is the result

@@ -67,7 +67,7 @@ func (st *step) take(f input.Body) {
 	case input.NotSpawned:
 		st.notSpawned(f)
 	case input.TrustRecorded:
-		if f.Failed != "" { // the run goes on with it all the same
+		if f.Failed != "" { // the run continues with it all the same
 			st.emit(contract.Supervisor, contract.Notice{Text: "that the workspace is trusted counts for this run only: " +
 				f.Failed})
 		}
@@ -121,7 +121,7 @@ func (st *step) take(f input.Body) {
 	case input.JournalFull:
 		st.limitReached("the journal is full: " + f.Message)
 	case input.OutputLost:
-		// It could not be steered any more, and would go on costing.
+		// It could not be steered any more, and would continue costing.
 		st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed,
 			machine.Cancel)
 	case input.Stopped:

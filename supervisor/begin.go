@@ -38,8 +38,8 @@ func (st *step) began(f input.Began) {
 	}
 }
 
-// noBridge ends a run, or a further life of one, that never had an agent. What was
-// open stays so for the next life.
+// noBridge ends a run, or a further process of one, that never had an agent. What was
+// open stays so for the next process.
 func (st *step) noBridge(f input.NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {

@@ -107,7 +107,7 @@ func (st *step) returnDecision(p *rulings.Request, d decider.Decision, problem s
 	st.abandonDecision(problem)
 }
 
-// yield leaves a decision to the Arbiter, and sees that it hears of it.
+// yield leaves a decision to the Arbiter, and sees that it learns of it.
 func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {

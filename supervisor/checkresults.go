@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 )
 
-// checked takes what came of a check.
+// checked takes the result of a check.
 func (st *step) checked(f input.Checked) {
 	if st.documents().Checked(f) {
 		st.advance(f.Serial)
@@ -35,7 +35,7 @@ func (st *step) handoverLate(of string) {
 	}
 }
 
-// merged takes what came of a merge: the document's checks run again on the merged files, or its author merges.
+// merged takes the result of a merge: the document's checks run again on the merged files, or its author merges.
 func (st *step) merged(f input.Merged) {
 	o, ok := st.Handoff.Merges.Merged(&st.out, isolation.Merged(f))
 	if f.Status == isolation.StatusMerged {

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// commanded carries out a command of a face.
+// commanded carries out a command of a frontend.
 func (st *step) commanded(c contract.Command) {
 	switch b := c.Body.(type) {
 	case contract.Say:

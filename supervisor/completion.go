@@ -102,7 +102,7 @@ func (st *step) leaveToHuman(why string) {
 	st.question(question.Part{Kind: question.KindAcceptance, Text: why + "\nSend a message, and the Arbiter decides."})
 }
 
-// concludeRuling ends the run with the COMPLETE at hand.
+// concludeRuling ends the run with the current COMPLETE.
 func (st *step) concludeRuling() {
 	c := st.Handoff.Completing
 	st.Handoff.Completing = nil

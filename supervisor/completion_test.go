@@ -241,7 +241,7 @@ func TestACompleteIsOvertaken(t *testing.T) {
 	}
 }
 
-// TestRepeatedChecksOverAResume: the rest is run by the next life.
+// TestRepeatedChecksOverAResume: the rest is run by the next process.
 func TestRepeatedChecksOverAResume(t *testing.T) {
 	p := overwritten(t, nil)
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))

@@ -15,7 +15,7 @@ import (
 )
 
 // TestPermissionsAreConfigured: mode and rules are the run's options from then on, so that a
-// later life begins with them; what is no such change changes nothing.
+// later process begins with them; what is no such change changes nothing.
 func TestPermissionsAreConfigured(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Deny = []string{"Bash(rm *)"} })
 	for _, c := range []contract.Configure{

@@ -286,7 +286,7 @@ func TestTotalFailuresEndATask(t *testing.T) {
 	p.folds()
 }
 
-// TestTheArbiterIsDown: the run goes on by the rules, says so, and the Arbiter reads what
+// TestTheArbiterIsDown: the run continues by the rules, says so, and the Arbiter reads what
 // was decided when it is back.
 func TestTheArbiterIsDown(t *testing.T) {
 	p := begin(t, nil)

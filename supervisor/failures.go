@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// broken handles an agent that cannot go on. The Arbiter's failure ends the run;
+// broken handles an agent that cannot continue. The Arbiter's failure ends the run;
 // an Orchestrator's is the Arbiter's to judge.
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.Edit(id)
@@ -116,7 +116,7 @@ func (st *step) enterFallback(why string) bool {
 	switch {
 	case !st.HumanPresent:
 		st.Question.Open = nil
-	case !st.Conversation.Held: // else nothing goes on before the human has spoken
+	case !st.Conversation.Held: // else nothing continues before the human has spoken
 		st.Question.Drop(func(p question.Part) bool { return !p.Arbiter })
 	}
 	return true

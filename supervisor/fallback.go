@@ -69,7 +69,7 @@ func saidIn(t bridge.Turn) string {
 	return strings.TrimSpace(string(t.Verdict))
 }
 
-// fallbackArbiter: who waits for a ruling goes on by its own judgement, unless the human was
+// fallbackArbiter: who waits for a ruling continues by its own judgement, unless the human was
 // asked and may be asked for just that; a hand-off gets its successor; who works is waited
 // for; else the human decides.
 func (st *step) fallbackArbiter(said string) {
@@ -122,7 +122,7 @@ func (st *step) answerInFallback() bool {
 			m.Kind != conversation.KindTask && !m.EndsExecution()
 	})
 	if st.Task.Phase == machine.Error {
-		return false // who broke waits, too; a rule says how it goes on
+		return false // who broke waits, too; a rule says how it continues
 	}
 	for i := range st.Agents {
 		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
@@ -148,7 +148,7 @@ func (st *step) letContinue(a *roster.Agent) {
 }
 
 // maxFallbacks is how often in a row the rules may decide in an agent's place.
-// Beyond it a dialogue would go on that nobody leads and somebody pays for.
+// Beyond it a dialogue would continue that nobody leads and somebody pays for.
 const maxFallbacks = 2
 
 // maxCorrections is how often a missing or invalid verdict is asked for again.

@@ -54,7 +54,7 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 }
 
 // Restore makes the state of a run from what its journal recovered, and adds to the event log
-// what a crash kept from being written. It returns the snapshot to go on from, too.
+// what a crash kept from being written. It returns the snapshot to continue from, too.
 func Restore(r *journal.Recovered, tell EventRecorder) (State, []byte, error) {
 	var fold Fold
 	var telling Telling

@@ -86,7 +86,7 @@ func TestScopesOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestADenialForTheRun is a rule of the run from then on, which a later life begins with.
+// TestADenialForTheRun is a rule of the run from then on, which a later process begins with.
 func TestADenialForTheRun(t *testing.T) {
 	denial := contract.Permit{Behavior: "deny", Scope: "run", Rule: "Bash(make *)", Message: "No."}
 	p, _ := answering(t, "make all", denial)

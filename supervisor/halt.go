@@ -13,7 +13,7 @@ import (
 )
 
 // halt stops every agent at once, and holds everything until `continue`. An agent at
-// work goes on then, on its own session, and learns that its turn was cut off.
+// work continues then, on its own session, and learns that its turn was cut off.
 func (st *step) halt(ref string) {
 	st.Halts++
 	if st.Halted {

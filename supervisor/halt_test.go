@@ -14,7 +14,7 @@ import (
 )
 
 // TestHalt: everybody's process is ended at once, nothing is started or sent until
-// somebody says so, and then everything goes on where it was.
+// somebody says so, and then everything continues where it was.
 func TestHalt(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("Build it.")
@@ -100,7 +100,7 @@ func TestHaltWithoutABridge(t *testing.T) {
 }
 
 // TestContinueWhileTheBridgeIsEnded: where a halt has to end the bridge, and somebody says continue
-// before it is gone, the run goes on with the next one; a halt that was never taken holds.
+// before it is gone, the run continues with the next one; a halt that was never taken holds.
 func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 	for _, heeded := range []bool{true, false} {
 		p := begin(t, nil)
@@ -143,8 +143,8 @@ func TestHaltAndTheEnd(t *testing.T) {
 	}
 }
 
-// TestPauseOutlivesTheProcess: a run that a human paused, or halted, is still paused when it is taken up again, whatever
-// ended its process. It goes on when the human says so, or gives a word with the resume.
+// TestPauseOutlivesTheProcess: a run that a human paused, or halted, is still paused when it is taken up again,
+// whatever ended its process. It continues when the human says so, or gives a word with the resume.
 func TestPauseOutlivesTheProcess(t *testing.T) {
 	for name, stop := range map[string]contract.CommandBody{"paused": contract.Pause{}, "halted": contract.Halt{}} {
 		for how, end := range map[string]func(p *play){"killed": func(*play) {}, "stopped": (*play).stopped} {
@@ -175,7 +175,7 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestPausedAndNothingUnderWay: when a run that was resumed is continued, the Arbiter rules how it goes on.
+// TestPausedAndNothingUnderWay: when a run that was resumed is continued, the Arbiter rules how it continues.
 func TestPausedAndNothingUnderWay(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")

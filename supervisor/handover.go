@@ -20,7 +20,7 @@ func (st *step) handOver(h handoff.Handover) {
 	st.goOnWith(h)
 }
 
-// goOnWith goes on with the way of a document, which has its time from now on.
+// goOnWith continues with the way of a document, which has its time from now on.
 func (st *step) goOnWith(h handoff.Handover) {
 	patience := h.Patience()
 	if st.advance(h.Serial) {
@@ -97,7 +97,7 @@ func (st *step) complete(v verdict.Arbiter) {
 	st.repeatRecorded()
 }
 
-// repeatRecorded repeats the checks of the COMPLETE at hand, once it is recorded which files the last turns changed.
+// repeatRecorded repeats the checks of the current COMPLETE, once it is recorded which files the last turns changed.
 func (st *step) repeatRecorded() {
 	c := st.Handoff.Completing
 	if c == nil || !c.Waits || st.Changes.Pending() {
@@ -134,7 +134,7 @@ func (st *step) repeated(h handoff.Handover) {
 	}
 }
 
-// judge judges the COMPLETE at hand by the criteria.
+// judge judges the current COMPLETE by the criteria.
 func (st *step) judge() {
 	criteria := &st.Task.Acceptance
 	if len(criteria.Criteria) == 0 {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestTakenBackInAPause: a word that others relied on cannot be taken back, where nobody
-// would go on without it.
+// would continue without it.
 func TestTakenBackInAPause(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Pause{})

@@ -151,7 +151,7 @@ func TestLosingAHost(t *testing.T) {
 	}
 }
 
-// TestAHostThatRefusesIsParked: it is not tried again before the human says so, and the run goes on.
+// TestAHostThatRefusesIsParked: it is not tried again before the human says so, and the run continues.
 func TestAHostThatRefusesIsParked(t *testing.T) {
 	p := spread(t, nil)
 	id, _ := p.spawnOn("box")
@@ -178,7 +178,7 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	}
 }
 
-// TestAParkedHostWithoutAHuman: its agents are gone, and the Arbiter hears of it.
+// TestAParkedHostWithoutAHuman: its agents are gone, and the Arbiter learns of it.
 func TestAParkedHostWithoutAHuman(t *testing.T) {
 	p := spread(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	id, _ := p.spawnOn("box")

@@ -158,7 +158,7 @@ func withHosts(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	return o
 }
 
-// randomLife changes what another life of a run may have otherwise.
+// randomLife changes what another process of a run may have otherwise.
 func randomLife(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	o.Decider = []string{"", runconfig.DeciderSession, runconfig.DeciderRules, runconfig.DeciderHybrid, runconfig.DeciderStateless}[r.IntN(5)]
 	if r.IntN(4) == 0 {

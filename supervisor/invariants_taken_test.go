@@ -74,7 +74,7 @@ func (l lives) follow(t *testing.T, s *State, f input.Body, out []effect.Effect)
 	}
 }
 
-// takenFact goes on with a takeover, mostly as is awaited.
+// takenFact continues with a takeover, mostly as is awaited.
 func takenFact(r *rand.Rand, a roster.Agent) input.Body {
 	failed := ""
 	if r.IntN(5) == 0 {

@@ -34,7 +34,7 @@ func (p *play) mergesTo(m isolation.Merged) {
 }
 
 // TestIsolatedWork: an Orchestrator starts in its own directory, its checks run there, its work is merged, and the
-// checks run once more on the merged files before the Arbiter hears of it.
+// checks run once more on the merged files before the Arbiter learns of it.
 func TestIsolatedWork(t *testing.T) {
 	p := begin(t, isolated)
 	spawn := lastEffect[effect.Spawn](p)
@@ -87,7 +87,7 @@ func TestIsolatedWork(t *testing.T) {
 	p.folds()
 }
 
-// TestConflictGoesBackToItsAuthor, which works again; the Arbiter hears of it when that does not help.
+// TestConflictGoesBackToItsAuthor, which works again; the Arbiter learns of it when that does not help.
 func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p := begin(t, isolated)
 	one := p.summon("parser")

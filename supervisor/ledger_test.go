@@ -38,7 +38,7 @@ func (p *play) ledger() map[string]conversation.MessageRecord {
 	return list
 }
 
-// TestTheLedgerOfMessages says of each what became of it, whatever happened to the
+// TestTheLedgerOfMessages says of each what happened to it, whatever happened to the
 // processes that were to read it.
 func TestTheLedgerOfMessages(t *testing.T) {
 	p := begin(t, nil)

@@ -85,7 +85,7 @@ func (p *play) stopped() {
 	p.do(input.Stopped{})
 }
 
-// resume takes the run up in another process of arbiter. Effects of earlier lives
+// resume takes the run up in another process of arbiter. Effects of earlier processes
 // are forgotten, so that a test sees what this one does.
 func (p *play) resume(word string) {
 	p.t.Helper()

@@ -148,7 +148,7 @@ func TestAWaitIsNotOverByMeasuring(t *testing.T) {
 // TestOverloads are waited for at least ten minutes, with pauses that grow, before
 // they count as failures.
 func TestOverloads(t *testing.T) {
-	p := begin(t, untasked) // with a task the rules would go on
+	p := begin(t, untasked) // with a task the rules would continue
 	p.say("Build it")
 	p.proven("arbiter")
 	began, n := p.at, 0
@@ -213,7 +213,7 @@ func TestPausesStayInReason(t *testing.T) {
 	}
 }
 
-// TestRefusedSummonsAreCounted: an Arbiter that goes on to select modes although nobody more may
+// TestRefusedSummonsAreCounted: an Arbiter that continues to select modes although nobody more may
 // be summoned costs a turn each time, so that it comes to the limit of exchanges.
 func TestRefusedSummonsAreCounted(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })

@@ -57,7 +57,7 @@ type teller struct {
 	plain map[string]*play // by the way
 }
 
-// sayIt has a text said in one way, and holds what came of it to what comes of a plain one.
+// sayIt has a text said in one way, and holds the result to what comes of a plain one.
 func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 	t.Helper()
 	w, ok := ways[name]
@@ -91,7 +91,7 @@ func allWays() []string {
 }
 
 // TestModelOutput has each role say each text of the corpus in each of its ways. Whatever
-// it is, the run goes on as if it were a plain text, and what a model reads of it stands in
+// it is, the run continues as if it were a plain text, and what a model reads of it stands in
 // the envelope of its sender.
 func TestModelOutput(t *testing.T) {
 	b, names := &teller{spoofed(t), map[string]*play{}}, allWays()

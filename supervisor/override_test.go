@@ -140,7 +140,7 @@ func TestKillTellsWhatIsHalfDone(t *testing.T) {
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})
 	p.at = p.at.Add(time.Minute)
 	p.mustCommand(contract.Kill{ID: id})
-	p.folds() // also without what only tells what it was at
+	p.folds() // also without what only reports what it was at
 	p.do(input.Inspected{Serial: p.s.Handoff.DocumentSerial, Result: bridge.InspectResult{}})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)

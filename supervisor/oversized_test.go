@@ -12,7 +12,7 @@ import (
 )
 
 // TestUnreadableMessage: what the Arbiter's model refuses as too long is given to no
-// successor again. The human is notified, and the run goes on.
+// successor again. The human is notified, and the run continues.
 func TestUnreadableMessage(t *testing.T) {
 	large := "BEGINNING " + strings.Repeat("long ", 150_000) + "END"
 	for name, c := range map[string]struct {
@@ -50,7 +50,7 @@ func TestUnreadableMessage(t *testing.T) {
 	}
 }
 
-// TestUnreadableMessagesDoNotAddUp: however many there are, the run goes on.
+// TestUnreadableMessagesDoNotAddUp: however many there are, the run continues.
 func TestUnreadableMessagesDoNotAddUp(t *testing.T) {
 	p := begin(t, nil)
 	p.summon("build it")

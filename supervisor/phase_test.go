@@ -40,7 +40,7 @@ func TestEveryActionIsCarriedOut(t *testing.T) {
 	}
 }
 
-// TestPhasesAreRestored: whatever ended the last life.
+// TestPhasesAreRestored: whatever ended the last process.
 func TestPhasesAreRestored(t *testing.T) {
 	reach := map[machine.State]func(p *play){
 		machine.Idle:      func(p *play) { p.command(contract.Reset{}) },
@@ -70,7 +70,7 @@ func TestPhasesAreRestored(t *testing.T) {
 				p.do(input.Stopped{})
 			}
 			p.do(input.Resumed{Options: p.s.Options})
-			before[1] = 0 // another life has all its tries
+			before[1] = 0 // another process has all its tries
 			if after := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Rulings.Decisions}; p.s.Task.Phase != phase || before != after {
 				t.Errorf("%s, orderly %v: %s, %v instead of %v", phase, orderly, p.s.Task.Phase, after, before)
 			}

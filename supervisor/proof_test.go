@@ -117,7 +117,7 @@ func TestSilenceWithAReason(t *testing.T) {
 	}
 }
 
-// TestASteeredWordWaitsForItsTurn: the CLI takes it up after the tool at hand, or in a
+// TestASteeredWordWaitsForItsTurn: the CLI takes it up after the current tool, or in a
 // turn of its own; only then is its proof overdue.
 func TestASteeredWordWaitsForItsTurn(t *testing.T) {
 	p := begin(t, nil)

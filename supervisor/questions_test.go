@@ -25,8 +25,8 @@ func exhausted(t *testing.T) *play {
 	return p
 }
 
-// TestAHeldRunKeepsItsQuestion: what a human is to decide before anything goes on stays open when the Arbiter's process
-// is lost, and when it is started again.
+// TestAHeldRunKeepsItsQuestion: what a human is to decide before anything continues stays open when the Arbiter's
+// process is lost, and when it is started again.
 func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	p := exhausted(t)
 	open := func(when string) {
@@ -70,8 +70,8 @@ func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
 	p.folds()
 }
 
-// TestAQuestionBlocksWhoNeedsTheAnswer: where the rules decide, an Orchestrator that asked something else goes on, and
-// the one that waits for the human does not.
+// TestAQuestionBlocksWhoNeedsTheAnswer: where the rules decide, an Orchestrator that asked something else continues,
+// and the one that waits for the human does not.
 func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 	p, asks, works := reserves(t, nil)
 	p.crash("arbiter", 5)

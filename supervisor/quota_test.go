@@ -46,7 +46,7 @@ func TestQuotaIsTold(t *testing.T) {
 	p.folds()
 }
 
-// TestQuotaReserve: running turns end, nothing is sent and no agent starts past the reserve; the run goes on at the
+// TestQuotaReserve: running turns end, nothing is sent and no agent starts past the reserve; the run continues at the
 // reset, also in another process.
 func TestQuotaReserve(t *testing.T) {
 	for name, between := range map[string]func(p *play){

@@ -345,7 +345,7 @@ func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 	p.folds()
 }
 
-// TestASummonIsNotDoubled: a turn that was cut off after a summon goes on, and makes the
+// TestASummonIsNotDoubled: a turn that was cut off after a summon continues, and makes the
 // same call again.
 func TestASummonIsNotDoubled(t *testing.T) {
 	p := begin(t, nil)

@@ -85,7 +85,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 		t.Error("it is notified that something was lost")
 	}
 
-	// What it rules counts; the numbering goes on; the second renewal knows of the first.
+	// What it rules counts; the numbering continues; the second renewal knows of the first.
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Blue.", "to", one))
 	if strings.Contains(lastMail(p, "arbiter"), "inheritance") {
 		t.Error("inherited twice")

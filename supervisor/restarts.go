@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// fell handles the end of a process that nobody wanted to end: it comes back, with
+// fell handles the end of a process that ended unexpectedly: it comes back, with
 // what it knew, or is parked.
 func (st *step) fell(id string, class restart.Class, reason string) {
 	var parked string
@@ -79,7 +79,7 @@ func (st *step) apiTrouble(id string, t bridge.Turn) {
 	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.APIFailures}, t)
 }
 
-// retryAfter has an agent take up its turn again after a wait.
+// retryAfter has an agent resume its turn after a wait.
 func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 	a.Troubles++
 	reason := string(t.Category)

@@ -33,7 +33,7 @@ func (st *step) wind(e Ending) {
 	st.do(effect.Shutdown{})
 }
 
-// finish says the result, which is the last line, and ends the loop.
+// finish reports the result, which is the last line, and ends the loop.
 func (st *step) finish() {
 	if st.Ending.Said {
 		return

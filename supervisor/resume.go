@@ -64,7 +64,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.Rulings.NoteAgain(&st.out)
 	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
 	st.Halted, st.Task.Failures, st.NotifiedAlone, st.Renewal.GeneratedInRow = false, 0, false, 0
-	st.Paused = st.Paused && !completed && f.Word == "" // a word that comes with it says to go on
+	st.Paused = st.Paused && !completed && f.Word == "" // a word that comes with it says to continue
 	st.Budget.AskedAt = time.Time{}
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
@@ -104,9 +104,9 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Rulings.DeciderRequest = nil
 	if completed || st.Rulings.AsksOther(&st.Options) {
-		st.Rulings.ArbiterRequest = nil // else the Arbiter goes on with the turn it was shown it in
+		st.Rulings.ArbiterRequest = nil // else the Arbiter continues with the turn it was shown it in
 	}
-	st.Rulings.LeaveFallback(&st.out) // another life of the Arbiter's, too
+	st.Rulings.LeaveFallback(&st.out) // another process of the Arbiter's, too
 	st.fire(machine.Resume, occasion{completed: completed, was: was})
 	if st.outOfBounds() {
 		return
@@ -198,7 +198,7 @@ func (st *step) askAgain(answered, sameRules bool) {
 	}
 }
 
-// awake sees, once everybody is back, that the talk goes on.
+// awake sees, once everybody is back, that the talk continues.
 func (st *step) awake() {
 	if !st.Lifecycle.Waking || st.Ending != nil || st.Renewal.Stage != renewal.None {
 		return // an Arbiter that is renewed leaves its place, and not what is to be ruled

@@ -245,7 +245,7 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.do(asked(p, id, "p1", "ask"))
 		p.resume("")
-		p.stopped() // and what was open is remembered over another life
+		p.stopped() // and what was open is remembered over another process
 		p.resume("")
 		p.back(bridge.DeliveryBegun)
 		p.verdict(id, report("done", "all of it", true))

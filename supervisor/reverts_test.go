@@ -78,7 +78,7 @@ func TestRevertIsToldToTheAgents(t *testing.T) {
 	}
 }
 
-// TestRevertRefused: what cannot be reverted is refused with the reason, and no agent hears of it.
+// TestRevertRefused: what cannot be reverted is refused with the reason, and no agent learns of it.
 func TestRevertRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*runconfig.Options)

@@ -291,7 +291,7 @@ func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfAModeGoesOn in another life, and its end is said to whom it concerns.
+// TestTheTimeOfAModeGoesOn in another process, and its end is said to whom it concerns.
 func TestTheTimeOfAModeGoesOn(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}

@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// checkRuling tests an Arbiter's verdict against the state: who lives, who works.
+// checkRuling tests an Arbiter's verdict against the state: who is alive, who works.
 func (st *step) checkRuling(v verdict.Arbiter) error {
 	problem, unknownMode := st.ruleCheck().Check(v)
 	if unknownMode {
@@ -85,7 +85,7 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 		if problem == "" || st.Ending != nil {
 			break
 		}
-		// A turn of the Arbiter's each time: it must not go on like that without an end.
+		// A turn of the Arbiter's each time: it must not continue like that without an end.
 		if st.exchange(); st.Ending == nil {
 			st.mail().Tell(contract.Arbiter, conversation.KindCorrection, problem+" Rule again.")
 		}

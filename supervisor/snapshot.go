@@ -131,14 +131,14 @@ func (u Untold) told() (list []Told, err error) {
 	return list, nil
 }
 
-// Told is what the event log takes up of one step of a run: an event, or a record that no
+// Told is what the event log records of one step of a run: an event, or a record that no
 // frontend receives. Its Event has no body where Record is set.
 type Told struct {
 	Event  contract.Event
 	Record json.RawMessage
 }
 
-// EventRecorder says what the event log takes up of a step, in the order in which it happened:
+// EventRecorder says what the event log records of a step, in the order in which it happened:
 // before and after are the states around it. It is a pure function, so that what was not
 // written before a crash can be made again.
 type EventRecorder func(before *State, step Replayed, after *State) []Told
@@ -153,7 +153,7 @@ func TellEvents(_ *State, step Replayed, _ *State) (told []Told) {
 	return told
 }
 
-// Telling counts the events that the log takes up: those of each process that plays the run
+// Telling counts the events that the log records: those of each process that plays the run
 // from its `session` event on.
 type Telling struct{ Seq uint64 }
 

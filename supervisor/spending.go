@@ -20,7 +20,7 @@ func (st *step) keepReserve() {
 }
 
 // keepCostLimits holds the run to the limits of costs that all agents share. Turns for which too little is left are
-// stopped; one goes on to its end. When a limit is spent and no turn runs any more, the human is asked, or the run
+// stopped; one runs to its end. When a limit is spent and no turn runs any more, the human is asked, or the run
 // ends.
 func (st *step) keepCostLimits() {
 	st.account().StopTurns(&st.out)

@@ -61,7 +61,7 @@ func (p *play) limits(usd float64, one string) {
 }
 
 // TestLimitIsShared: agents at work together may spend what is left once, not each. What is too much is stopped, one
-// turn goes on to its end, and then the run ends if nobody can raise the limit.
+// turn runs to its end, and then the run ends if nobody can raise the limit.
 func TestLimitIsShared(t *testing.T) {
 	p, ids := begins4(t, 1, false)
 	spent, interrupted, peak := map[string]float64{}, map[string]bool{}, 0.0
@@ -106,7 +106,8 @@ func TestLimitIsShared(t *testing.T) {
 	p.folds()
 }
 
-// TestTheFirstTurnIsAlone under a small limit: what an Orchestrator costs is not known yet. Under a large one, all begin.
+// TestTheFirstTurnIsAlone under a small limit: what an Orchestrator costs is not known yet. Under a large one, all
+// begin.
 func TestTheFirstTurnIsAlone(t *testing.T) {
 	for limit, want := range map[float64]int{0: 4, 2: 1, 12: 3, 100: 4} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.MaxOrchestrators = limit, 4 })
@@ -248,7 +249,7 @@ func TestCompleteAtTheLimit(t *testing.T) {
 	}
 }
 
-// TestProcessThatOverspent at the limit that it was started with is replaced when the run may go on.
+// TestProcessThatOverspent at the limit that it was started with is replaced when the run may continue.
 func TestProcessThatOverspent(t *testing.T) {
 	p, one := spends(t, true)
 	p.mustCommand(contract.Configure{MaxCost: new(50.0)})

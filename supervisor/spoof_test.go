@@ -193,7 +193,7 @@ func spoofed(t *testing.T) *play {
 	return p
 }
 
-// fork goes on from the same state in another test.
+// fork continues from the same state in another test.
 func (p *play) fork(t *testing.T) *play {
 	return &play{t: t, s: p.s, at: p.at, was: p.was, text: p.text}
 }
@@ -216,7 +216,7 @@ func ownLines(t *testing.T, p *play) map[string]bool {
 	return own
 }
 
-// course is what became of a run, but for the words in it.
+// course is what happened to a run, but for the words in it.
 func (p *play) course() string {
 	var b strings.Builder
 	for _, e := range p.out {

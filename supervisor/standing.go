@@ -139,7 +139,8 @@ func (s *State) Spent() float64 { return s.account().Spent() }
 // Used returns what the run has used, the turns under way included.
 func (s *State) Used() bridge.Usage { return s.account().Used() }
 
-// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns go on to their end without.
+// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their end
+// without.
 func (s *State) NoNewSubagent() string { return s.account().NoNewSubagent() }
 
 // budgetHolds reports whether nothing is sent, because of a usage window's reserve or a limit of costs.

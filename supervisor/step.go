@@ -16,10 +16,10 @@ type step struct {
 	at  time.Time
 	out effect.Collector
 
-	channel string // of the command at hand
-	ordered bool   // by the human: the input at hand is a command
+	channel string // of the current command
+	ordered bool   // by the human: the current input is a command
 
-	interjected bool // the turn at hand answers a word that the human threw in
+	interjected bool // the current turn answers a word that the human threw in
 }
 
 // freeze ends the editing of what the old state shares.
@@ -50,7 +50,7 @@ func (st *step) fail(id string, c bridge.Category, message string, options []str
 	st.Question.Recovery.Fail(&st.out, id, c, message, options)
 }
 
-// brokenWay asks an agent to take up a turn that a failure of the API or of its process has cut off.
+// brokenWay asks an agent to resume a turn that a failure of the API or of its process has cut off.
 const brokenWay = "The way to the model was broken. Take up the last message again where you left it."
 
 // relay hands an event of the bridge on to the frontends; it changes nothing. Those that are not handed on are listed,

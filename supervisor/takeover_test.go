@@ -165,7 +165,7 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestCutOffTurnIsNeitherLostNorRepeated: what becomes of the message of the turn that
+// TestCutOffTurnIsNeitherLostNorRepeated: what happens to the message of the turn that
 // the takeover cut off, by what the session's history says of it.
 func TestCutOffTurnIsNeitherLostNorRepeated(t *testing.T) {
 	for fate, want := range map[string]string{

@@ -126,7 +126,7 @@ func (st *step) forceAgent(ref, mode string) {
 		"as its brief.", last.Name, last.ID, mode))
 }
 
-// skipStep skips the step that an agent is at, or the one at hand, and reports whether there
+// skipStep skips the step that an agent is at, or the current one, and reports whether there
 // is one.
 func (st *step) skipStep(ref, agent string) bool {
 	i := st.Task.StepToSkip(&st.Roster, agent)

@@ -113,7 +113,7 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 		Host: in.Host,
 	}); problem != "" {
 		if st.Ending == nil {
-			st.exchange() // as with a verdict: it must not go on like that without an end
+			st.exchange() // as with a verdict: it must not continue like that without an end
 		}
 		return "", fmt.Errorf("%s", problem)
 	}

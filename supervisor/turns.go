@@ -28,7 +28,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	task.Worked(a, t)
 	switch {
 	case t.Outcome == bridge.TurnLost:
-		return // the process is gone; its `done` follows, and its transcript tells what it had seen
+		return // the process is gone; its `done` follows, and its transcript reports what it had seen
 	case t.Outcome == bridge.TurnFailed && t.Category == bridge.CatProtocol:
 		// How the turn ended was not said; the transcript knows, and another process.
 		st.processes().Relaunch(id, restart.Crash, t.Error)
@@ -224,7 +224,7 @@ func (st *step) overspent(id string, t bridge.Turn) {
 	st.mail().Tell(id, conversation.KindRetry, brokenWay)
 }
 
-// retryNow goes on with a turn that API trouble cut off. The message is in the
+// retryNow continues with a turn that API trouble cut off. The message is in the
 // session's history already, so the agent is only told to take it up again.
 func (st *step) retryNow(a *roster.Agent) {
 	if a.Status == roster.Ready && !st.pendingFor(a.ID) {

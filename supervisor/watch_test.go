@@ -43,7 +43,7 @@ func (p *play) notices(part string) int {
 	return n
 }
 
-// watched has an Orchestrator at work that nobody hears of.
+// watched has an Orchestrator at work that nobody learns of.
 func watched(t *testing.T, change func(*runconfig.Options)) (*play, string) {
 	p := begin(t, change)
 	id := p.summon("work")

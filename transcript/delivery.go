@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// State is what became of a message.
+// State is what happened to a message.
 type State string
 
 // States of a message.
@@ -27,7 +27,7 @@ type Delivery struct {
 	Verdict json.RawMessage // of Ruled
 }
 
-// ReadDeliveries reads what became of messages, by the ids they were sent under, in
+// ReadDeliveries reads what happened to messages, by the ids they were sent under, in
 // the order of ids. No process may be writing the transcript. An error means that
 // the file could not be read at all; damage inside of it is no error.
 func ReadDeliveries(ctx context.Context, path string, ids []string) ([]Delivery, error) {
@@ -76,7 +76,7 @@ func (h *history) follow(rest []*node) (State, json.RawMessage) {
 		case interrupt, failure:
 			state = Ended
 		case pushed:
-			if state == Ended { // it went on after all
+			if state == Ended { // it continued after all
 				state = Begun
 			}
 		case answer:

@@ -50,7 +50,7 @@ type Command struct {
 	Timestamp string // of the call, as in the transcript
 }
 
-// Outcome is what became of a command.
+// Outcome is what happened to a command.
 type Outcome string
 
 // Outcomes of commands.

@@ -17,10 +17,10 @@
 //
 // # Layout
 //
-// locate.go finds files, open.go opens them safely, decode.go makes records (record.go)
-// of lines, history.go makes a tree of records, branch.go finds what of it is
-// remembered, delivery.go says what became of a message, digest.go what a session did. newest.go reads backwards, to
-// the last reading of the context; meter.go keeps the account of readings, whatever they come from.
+// locate.go finds files, open.go opens them safely, decode.go makes records (record.go) of lines, history.go makes a
+// tree of records, branch.go finds what of it is remembered, delivery.go reports what happened to a message,
+// digest.go what a session did. newest.go reads backwards, to the last reading of the context; meter.go keeps the
+// account of readings, whatever they come from.
 //
 // Most of a transcript is of no interest to its readers, so a line is scanned, not
 // parsed (package jsonl): decode_fields.go finds the few fields that records have,

@@ -31,7 +31,7 @@ const (
 	Replaced  Cause = "replaced"  // another file stands in its place
 )
 
-// Turn tells that the lines that follow are of a new generation.
+// Turn reports that the lines that follow are of a new generation.
 type Turn struct {
 	Generation int // from 1
 	Cause      Cause

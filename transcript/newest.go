@@ -18,7 +18,7 @@ type Newest struct {
 	// no sample then.
 	Compacted bool
 	// Looked is how many bytes were read. GaveUp: in the last MaxLook bytes there
-	// was neither a reading nor a compaction, and the file goes on before them.
+	// was neither a reading nor a compaction, and the file continues before them.
 	Looked int64
 	GaveUp bool
 }

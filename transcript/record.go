@@ -21,7 +21,7 @@ type Header struct {
 	Session string
 	UUID    string
 	// Parent links a record to the one before it. A compaction starts anew: then
-	// Logical names where the conversation went on from.
+	// Logical names where the conversation continued from.
 	Parent    string
 	Logical   string
 	Timestamp string // as written: RFC 3339 in UTC, with milliseconds

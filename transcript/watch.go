@@ -187,7 +187,7 @@ func (w *Watcher) unlink(t *Watch) {
 	t.dir, t.key, t.above = "", "", ""
 }
 
-// happened rings those whom a notification is about. The watch loop hears of it where
+// happened rings those whom a notification is about. The watch loop learns of it where
 // what is watched may have to change.
 func (w *Watcher) happened(e fsnotify.Event) {
 	if e.Name == "" {

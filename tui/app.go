@@ -277,7 +277,7 @@ func (d *app) pace() time.Duration {
 		}
 	}
 	if d.shell.running() && (next == 0 || next > time.Second) {
-		next = time.Second // its time goes on
+		next = time.Second // its time continues
 	}
 	if g := d.dialogs.asking(); g != nil {
 		if left := g.ask.ArmedIn(now()); left > 0 && (next == 0 || left < next) {

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// begun is a beginning that is under way, and what became of the last one.
+// begun is a beginning that is under way, and what happened to the last one.
 type begun struct {
 	starting bool
 	what     Begin
@@ -33,7 +33,7 @@ func (s *session) begin(b Begin) {
 	})
 }
 
-// beginRun tells what was and begins what is to be. It runs on a worker.
+// beginRun reports what was and begins what is to be. It runs on a worker.
 func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 	if b.Resume != "" && !slices.ContainsFunc(f.recalled, func(id string) bool {
 		return strings.HasPrefix(id, b.Resume) || strings.HasPrefix(b.Resume, id)
@@ -129,7 +129,7 @@ func (s *session) first(e contract.Error) bool {
 	return false
 }
 
-// ended takes the result over: what it says stays in sight, and another word goes on.
+// ended takes the result over: what it says stays in sight, and another word continues.
 func (s *session) ended(r contract.Result) {
 	switch r.Status {
 	case contract.StatusComplete:
@@ -145,7 +145,7 @@ func (s *session) ended(r contract.Result) {
 	}
 }
 
-// again is what a word leads to when the run is over: it goes on, unless it never had
+// again is what a word leads to when the run is over: it continues, unless it never had
 // an agent.
 func (s *session) again(text string) Begin {
 	if !s.state.Reached() {

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// watched is a simulated screen that tells when it was painted.
+// watched is a simulated screen that reports when it was painted.
 type watched struct {
 	tcell.SimulationScreen
 	painted func()                 // on the goroutine that paints, set before there is one

@@ -24,7 +24,7 @@ func inGit(o *Options, h *theatre) {
 	}
 }
 
-// TestRevertOnTheScreen: x asks, and has the run take the file or the place at hand back; n keeps it.
+// TestRevertOnTheScreen: x asks, and has the run take the file or the current place back; n keeps it.
 func TestRevertOnTheScreen(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
@@ -60,7 +60,7 @@ func TestRevertOnTheScreen(t *testing.T) {
 	})
 }
 
-// TestOpenInTheEditor: e opens the file at the place at hand, and a deleted one not at all.
+// TestOpenInTheEditor: e opens the file at the current place, and a deleted one not at all.
 func TestOpenInTheEditor(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
@@ -86,7 +86,7 @@ func TestOpenInTheEditor(t *testing.T) {
 
 func (s *scene) screenHas(text string) bool { return strings.Contains(s.Text(), text) }
 
-// TestLandOnTheScreen: M asks, lands, and shows what came of it, or why nothing was done.
+// TestLandOnTheScreen: M asks, lands, and shows the result, or why nothing was done.
 func TestLandOnTheScreen(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)

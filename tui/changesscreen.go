@@ -62,7 +62,7 @@ func (c *changesScreen) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// chosen is the file at hand.
+// chosen is the current file.
 func (c *changesScreen) chosen() (ChangedFile, bool) {
 	f, ok := c.page.Chosen()
 	at := slices.IndexFunc(c.list, func(l ChangedFile) bool { return sanitize.Line(l.Path, 0) == f.Path })
@@ -76,7 +76,7 @@ func (c *changesScreen) chosen() (ChangedFile, bool) {
 // again has the list read once more.
 func (c *changesScreen) again() { c.loaded = "" }
 
-// open shows the file at hand.
+// open shows the current file.
 func (c *changesScreen) open() {
 	f, ok := c.page.Chosen()
 	if !ok {

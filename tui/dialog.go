@@ -163,7 +163,7 @@ func (ds *dialogs) tell(title, text string) {
 	}, func(string) {})
 }
 
-// askLeave asks whether to leave while work goes on.
+// askLeave asks whether to leave while work continues.
 func (ds *dialogs) askLeave() {
 	if ds.d.session.leaving {
 		ds.d.session.run.Stop() // in a hurry

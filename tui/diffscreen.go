@@ -125,7 +125,7 @@ func (s *diffScreen) draw(screen tcell.Screen, x, y, w, h int) {
 	s.view.Draw(screen)
 }
 
-// at is the place at hand: the marked one, or the first; -1: there is none.
+// at is the current place: the marked one, or the first; -1: there is none.
 func (s *diffScreen) at() int {
 	n := len(s.compare.Hunks)
 	if n == 0 {
@@ -167,7 +167,7 @@ func (s *diffScreen) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// revertHunk asks whether to revert the place at hand.
+// revertHunk asks whether to revert the current place.
 func (s *diffScreen) revertHunk() {
 	i := s.at()
 	switch {

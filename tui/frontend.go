@@ -116,7 +116,7 @@ func New(o Options) (*Frontend, error) {
 }
 
 // Run shows the frontend until a person leaves it or ctx ends. The terminal is as it was
-// when it returns, and no goroutine of the frontend is left. A run that was begun goes on:
+// when it returns, and no goroutine of the frontend is left. A run that was begun continues:
 // its end is the host's.
 func (f *Frontend) Run(ctx context.Context) error {
 	book, err := history.Open(history.Options{Dir: f.options.Scratch})

@@ -19,7 +19,7 @@ type Host interface {
 	Inspect(ctx context.Context) Findings
 	// Trust records that the workspace is trusted, as it was surveyed last, and loads what
 	// it brings along into the next run; it fails if it is not as it was. Without notes
-	// that the person goes on without; it does not block.
+	// that the person continues without; it does not block.
 	Trust(ctx context.Context) error
 	Without()
 	// Begin starts a run, takes one up again, or follows one that another process plays. Its
@@ -34,8 +34,8 @@ type Host interface {
 	Runs(ctx context.Context) ([]RunInfo, error)
 	Report(ctx context.Context, run string) (string, error)
 
-	// Explain says how a decision of a run was made: what was read for it, word for word, and the answer. It is named by
-	// its number; 0: the last one.
+	// Explain says how a decision of a run was made: what was read for it, word for word, and the answer. It is named
+	// by its number; 0: the last one.
 	Explain(ctx context.Context, run string, number int) (string, error)
 
 	// Changes lists the files that a run has changed so far, by path. Versions reads one of them; it was renamed from
@@ -43,7 +43,7 @@ type Host interface {
 	Changes(ctx context.Context, run string) ([]ChangedFile, error)
 	Versions(ctx context.Context, run, path, old string) (Versions, error)
 	// Revert takes a change of a run back that nobody plays. Land merges the work of a run into the branch that is
-	// checked out, and says what came of it.
+	// checked out, and reports the result.
 	Revert(ctx context.Context, run string, r contract.Revert) error
 	Land(ctx context.Context, run string) (say string, err error)
 
@@ -102,7 +102,7 @@ type Run interface {
 	// Leave has the run go on when the frontend ends. It does not block.
 	Leave()
 	// Halt stops every agent, also when the run itself does not answer, and tells in a
-	// word what came of it. It may take some seconds.
+	// word the result. It may take some seconds.
 	Halt() (say string)
 	// Done is closed when the run is over and all that belonged to it has ended.
 	Done() <-chan struct{}
@@ -114,12 +114,12 @@ type Run interface {
 type Begin struct {
 	Task     string            // the human's first word; with Resume, a further one
 	Images   []string          // paths of image files that go with Task
-	Resume   string            // id of the run to take up; empty: a new one
+	Resume   string            // id of the run to resume; empty: a new one
 	After    eventlog.Position // how far the log of the run that is taken up was read
 	Rehearse bool
 }
 
-// Outcome is how a life ended.
+// Outcome is how a process ended.
 type Outcome struct {
 	Exit contract.Exit
 	Text string // what a person should read of it, empty if all is said
@@ -155,7 +155,7 @@ type Trust struct {
 	Problem string      // why it could not be told
 }
 
-// TrustItem is one thing of it. How says what became of it since it was trusted; empty:
+// TrustItem is one thing of it. How reports what happened to it since it was trusted; empty:
 // nothing, or it never was.
 type TrustItem struct{ Kind, File, Name, What, How string }
 

@@ -172,7 +172,7 @@ func (b *inboxPanel) isAnswered(id string, since time.Time) bool {
 	return ok && at.Equal(since)
 }
 
-// again goes on with what still waits.
+// again continues with what still waits.
 func (b *inboxPanel) again() {
 	if len(b.waiting()) == 0 {
 		if b.isOpen() {

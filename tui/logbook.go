@@ -94,7 +94,7 @@ func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
 	l.view.Draw(s)
 }
 
-// drawFilter tells what is in sight, or what is being written.
+// drawFilter reports what is in sight, or what is being written.
 func (l *logbook) drawFilter(c render.Canvas, x int) {
 	if l.typing {
 		x = c.Text(x, 0, "filter: ", render.Dim)

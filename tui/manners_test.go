@@ -216,7 +216,7 @@ func TestControls(t *testing.T) {
 			if typed == "/help" {
 				continue
 			}
-			s.Expect("THE WEAVING") // and one goes on writing
+			s.Expect("THE WEAVING") // and one continues writing
 		}
 		s.Type("/kill orch-2\n")
 		s.Settle()

@@ -133,7 +133,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	var times timeline.Timeline
 	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Position.Offset >= end.Next.Offset {
-			return errThere // the run goes on, and tells us itself
+			return errThere // the run continues, and tells us itself
 		}
 		if e.Line != nil {
 			if told, err := full.Recall(e); err == nil {
@@ -175,7 +175,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	}
 }
 
-// unread tells that the beginning of what was reported cannot be scrolled back to.
+// unread reports that the beginning of what was reported cannot be scrolled back to.
 func (f *Frontend) unread(err error) {
 	if f.ctx.Err() == nil {
 		f.post(func() {

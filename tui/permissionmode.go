@@ -12,7 +12,7 @@ import (
 // has to be named, and its risk accepted.
 var modeCycle = []policy.Mode{policy.ModeAsk, policy.ModeAcceptEdits, policy.ModeRules}
 
-// modeMeans says what happens to a call that no rule covers.
+// modeMeans reports what happens to a call that no rule covers.
 var modeMeans = map[policy.Mode]string{
 	policy.ModeAsk:         "you are asked",
 	policy.ModeAcceptEdits: "edits in the workspace are allowed, you are asked for the rest",

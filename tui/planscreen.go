@@ -305,7 +305,7 @@ func (p *planScreen) drop(then func()) {
 	p.d.screen().renew()
 }
 
-// leave goes elsewhere, after asking what becomes of changes.
+// leave goes elsewhere, after asking what happens to changes.
 func (p *planScreen) leave(then func()) {
 	if !p.d.plan.unsaved() {
 		p.d.plan.draft = nil

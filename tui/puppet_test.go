@@ -39,7 +39,7 @@ type puppet struct {
 	done    chan struct{}
 	over    bool
 	outcome Outcome
-	left    atomic.Bool // the run was to go on
+	left    atomic.Bool // the run was to continue
 	puts    []contract.CommandBody
 	calls   int
 }

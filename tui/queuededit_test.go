@@ -148,7 +148,7 @@ func TestAnAgentInFocus(t *testing.T) {
 }
 
 // TestHaltIsSeen: the halt key works whatever is open, and what it did stays in sight
-// until the run goes on.
+// until the run continues.
 func TestHaltIsSeen(t *testing.T) {
 	for name, before := range map[string]func(s *scene){
 		"a dialog":  func(s *scene) { s.Press("Ctrl+C") },

@@ -173,7 +173,7 @@ func (l lying) atom() string {
 	return known[from:min(len(known), from+l.IntN(200))]
 }
 
-// texts are some, of which each second goes on where the one before was cut, wherever
+// texts are some, of which each second continues where the one before was cut, wherever
 // that is.
 func (l lying) texts(n int) []string {
 	list := make([]string, 0, n)
@@ -214,7 +214,7 @@ var wander = [][]string{
 // TestRendersAreClean: hostile texts, made by a grammar and torn anywhere, in every field
 // of the state, of every event and of what is found at the start, on all screens, through
 // the libraries that draw to the wire of a terminal. Nothing is sent but what is ours, and
-// nothing is asked of the terminal. With -renders it goes on for as many pictures.
+// nothing is asked of the terminal. With -renders it continues for as many pictures.
 func TestRendersAreClean(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	var n atomic.Int64

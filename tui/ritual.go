@@ -72,7 +72,7 @@ func (t *titleScreen) mouse() mouseHandler {
 	}
 }
 
-// key takes the keys that choose, and those that only mean to go on; all others do what they do without a title.
+// key takes the keys that choose, and those that only mean to continue; all others do what they do without a title.
 func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
 	if kinds := ritual.Kinds(); e.Key() == tcell.KeyRune && !t.walks() {
 		if i := int(e.Rune() - '1'); i >= 0 && i < len(kinds) {

@@ -108,7 +108,7 @@ func (r *sessionsScreen) finds(run RunInfo) bool {
 	return true
 }
 
-// chosen is the run at hand.
+// chosen is the current run.
 func (r *sessionsScreen) chosen() (RunInfo, bool) {
 	row, ok := r.page.Chosen()
 	i := slices.IndexFunc(r.list, func(i RunInfo) bool { return i.ID == row.ID })
@@ -180,7 +180,7 @@ func (r *sessionsScreen) key(e *tcell.EventKey, key string) bool {
 	return true
 }
 
-// enter does with the run at hand what one most likely wants.
+// enter does with the current run what one most likely wants.
 func (r *sessionsScreen) enter() {
 	run, ok := r.chosen()
 	switch {
@@ -225,7 +225,7 @@ func (r *sessionsScreen) report(run RunInfo) {
 		text, err := r.d.f.options.Host.Report(ctx, run.ID)
 		r.d.f.post(func() {
 			if r.d.screen() != screen(r) {
-				return // somebody went on
+				return // somebody continued
 			}
 			r.d.word = flash{}
 			if err != nil {

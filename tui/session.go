@@ -132,7 +132,7 @@ func (s *session) interrupt(id string) {
 	}
 }
 
-// pause holds the run, or lets it go on.
+// pause holds the run, or lets it continue.
 func (s *session) pause() {
 	if s.state != nil && s.state.Paused {
 		s.send(contract.Continue{})

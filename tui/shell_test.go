@@ -23,7 +23,7 @@ func says(code int, text string) func(context.Context, string, string, io.Writer
 }
 
 // TestShellLine: a line behind a ! runs in the workspace and says what it says on a card; from there it gets into the
-// input, and from there to an agent. No agent hears of it before.
+// input, and from there to an agent. No agent learns of it before.
 func TestShellLine(t *testing.T) {
 	var ran []string
 	shell := func(_ *Options, h *theatre) {

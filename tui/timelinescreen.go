@@ -108,7 +108,7 @@ func (t *timelineScreen) mouse() mouseHandler {
 	}
 }
 
-// read shows the conversation at the time at hand.
+// read shows the conversation at the cursor's time.
 func (t *timelineScreen) read() {
 	p, ok := t.d.f.timeline.Point(&t.view, t.d.now())
 	if !ok {
@@ -120,7 +120,7 @@ func (t *timelineScreen) read() {
 	t.readAt(t.d.runScreen.talk, p.At)
 }
 
-// look shows the agent at hand at that time.
+// look shows the current agent at that time.
 func (t *timelineScreen) look() {
 	p, ok := t.d.f.timeline.Point(&t.view, t.d.now())
 	if !ok || p.Lane == contract.Human {

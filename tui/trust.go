@@ -14,7 +14,7 @@ import (
 const quit = "quit"
 
 // askTrust asks once, before anything was begun, whether what the workspace brings along
-// may be loaded. A person who writes is not interrupted, and goes on without.
+// may be loaded. A person who writes is not interrupted, and continues without.
 func (ds *dialogs) askTrust() {
 	f := ds.d.session.found
 	_, idle := ds.d.screen().(*homeScreen)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestNow goes on as Go's own clock does while the machine is awake.
+// TestNow continues as Go's own clock does while the machine is awake.
 func TestNow(t *testing.T) {
 	before, at := time.Now(), Now()
 	if at <= 0 {

@@ -64,7 +64,7 @@ type agent struct {
 	exiting
 	closing sync.Once // of turns, when the end is asked for
 
-	muted        atomic.Bool            // the launch failed: nobody hears of this agent
+	muted        atomic.Bool            // the launch failed: nobody learns of this agent
 	startTrouble atomic.Pointer[string] // the first error result that nobody asked for
 
 	noticeMu sync.Mutex

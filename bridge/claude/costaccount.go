@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// The CLI tells what a session has cost, by model, but not what a subagent has.
+// The CLI reports what a session has cost, by model, but not what a subagent has.
 // While a blocking one runs the main thread makes no call: what is spent meanwhile
 // is the subagents'. Several at once share it by what they used of each model, at
 // the usual proportions of prices.
@@ -167,7 +167,7 @@ func (r *reader) startSubagent(f taskStarted) {
 	r.charge()
 }
 
-// progressed tells what is new of a subagent and has its costs looked up.
+// progressed reports what is new of a subagent and has its costs looked up.
 func (r *reader) progressed(id string) {
 	r.reportProgress(id)
 	if _, running := r.subs.running[id]; running && time.Since(r.costAccount.at) >= accountEvery {
@@ -182,7 +182,7 @@ func (r *reader) reportProgress(id string) {
 }
 
 // stopSubagent ends a subagent as soon as it is known what it has cost: the CLI
-// answers in milliseconds, long before the main thread goes on.
+// answers in milliseconds, long before the main thread continues.
 func (r *reader) stopSubagent(id, status string, tokens int) {
 	if !r.subs.finish(id, status, tokens) {
 		return

@@ -17,7 +17,7 @@
 // events about turns; the transcript's follower (follow.go); who asks what the turn has cost
 // (spending.go); and the stderr drainer.
 // All agents of a [Launcher] share one watcher of files, which is there while any
-// of them lives. Requests of the CLI
+// of them runs. Requests of the CLI
 // (permission, MCP) are answered by short ones that life cancels and waits for,
 // so the reader never waits for a client's answer; what a hook is answered is decided by
 // the reader itself, at once and in the order of the frames, and only written by

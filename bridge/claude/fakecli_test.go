@@ -28,7 +28,7 @@ import (
 //	orphan         start a process in a session of its own
 //	stranger       the same, without a mark in its environment
 //	close          close stdout
-//	close-stdin    close stdin, and go on with the steps
+//	close-stdin    close stdin, and continue with the steps
 //	deaf           read no more
 //	exit N         end
 const fakeArg = "fake-claude-cli"

@@ -148,7 +148,7 @@ func (f *follower) trouble(err error) {
 	}
 }
 
-// watching is the one watcher of all agents. It is there while any of them lives.
+// watching is the one watcher of all agents. It is there while any of them runs.
 type watching struct {
 	mu    sync.Mutex
 	w     *transcript.Watcher

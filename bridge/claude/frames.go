@@ -52,7 +52,7 @@ type (
 	}
 	// lifecycleFrame tells the delivery status of a message: queued, started, completed, cancelled.
 	lifecycleFrame struct{ UUID, State, SessionID string }
-	// stateFrame tells what the session does: running, requires_action, idle.
+	// stateFrame reports what the session does: running, requires_action, idle.
 	stateFrame struct{ State string }
 	// streamFrame is a piece of an API stream (--include-partial-messages).
 	streamFrame struct {
@@ -76,7 +76,7 @@ type (
 		Reason               string
 	}
 	taskStarted struct{ TaskType, ToolUse, Description, AgentType string }
-	// taskProgress tells what a task has used so far, Tokens those of its own context.
+	// taskProgress reports what a task has used so far, Tokens those of its own context.
 	taskProgress struct {
 		ToolUse, LastTool string
 		Tokens, ToolUses  int

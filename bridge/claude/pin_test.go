@@ -56,7 +56,7 @@ func (s *stageOf) sibling() *stageOf {
 }
 
 // TestProgramReplaced: a CLI that is another file than the one the run began with is reported
-// of, once, with versions and hashes; the run goes on.
+// of, once, with versions and hashes; the run continues.
 func TestProgramReplaced(t *testing.T) {
 	s := prepare(t, wrapped(t, "one"), nil).launch()
 	first := sumOf(t, s.spec.Path)

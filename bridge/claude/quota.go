@@ -31,7 +31,7 @@ func quotaOf(name string, r *fieldReader) bridge.Quota {
 		ResetsAt: unixSeconds(int64(r.number("resetsAt")))}
 }
 
-// tellQuotas tells what is new of the usage windows.
+// tellQuotas reports what is new of the usage windows.
 func (r *reader) tellQuotas(list []bridge.Quota) {
 	for _, q := range list {
 		if r.quotas[q.Window] != q {

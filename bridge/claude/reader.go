@@ -180,7 +180,7 @@ func (r *reader) unknown(f Unknown) {
 	}
 }
 
-// ours reports whether a frame may be routed. Those that tell what becomes of a
+// ours reports whether a frame may be routed. Those that tell what happens to a
 // message say in which session; from the first of another session on nothing is.
 func (r *reader) ours(f frame) bool {
 	session := ""

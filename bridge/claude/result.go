@@ -78,7 +78,7 @@ type costs struct {
 	model map[string]bridge.ModelCost // the same by model; incomplete where the CLI does not tell
 }
 
-// newCosts: the total of a resumed session goes on where it was.
+// newCosts: the total of a resumed session continues where it was.
 func newCosts(resume bool) costs { return costs{known: !resume} }
 
 func (c *costs) add(f resultFrame) {

@@ -18,7 +18,7 @@ type history struct {
 	deliveries []bridge.DeliveryStatus
 }
 
-// inspectHistory finds out how a session that is to be resumed can go on. One without a
+// inspectHistory finds out how a session that is to be resumed can continue. One without a
 // transcript never got as far as a message (the file appears with the first,
 // observed with CLI 2.1.329), and is begun anew under its id. It must run before the
 // process does: the CLI writes to the file as soon as it resumes.

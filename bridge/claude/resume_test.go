@@ -32,7 +32,7 @@ func stageFor(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, 
 	return s, model
 }
 
-// again prepares a resume of the session, asking for what became of messages.
+// again prepares a resume of the session, asking for what happened to messages.
 func (s *stageOf) again(pending ...string) *stageOf {
 	s.t.Helper()
 	next := prepare(s.t, s.spec, s.cfg.Env)

@@ -152,7 +152,7 @@ func (a *agent) exit(expected bool, swept int) bridge.Exit {
 	return e
 }
 
-// exitOf tells how a child ended that has ended.
+// exitOf reports how a child ended that has ended.
 func exitOf(child *proctree.Child, expected bool, swept int) bridge.Exit {
 	e := bridge.Exit{Expected: expected, Swept: swept}
 	state := child.State()

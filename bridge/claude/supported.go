@@ -11,7 +11,7 @@ import (
 )
 
 // The CLIs that are driven: scripts/drift runs the driver's tests against both of these
-// and some between, and testdata/drift.md is what came of it. An older one is refused: in
+// and some between, and testdata/drift.md is the result. An older one is refused: in
 // 2.1.310 a tool ran where its PreToolUse callback was answered by an error, and in 2.1.300
 // a resumed session's first turn seemed to cost nothing. A newer one is driven with a notice.
 // They are variables for scripts/drift alone, which has the linker set the oldest one to

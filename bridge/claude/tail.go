@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tail reads a pipe of the child. While the process lives a read waits for ever;
+// tail reads a pipe of the child. While the process runs a read waits for ever;
 // after its end only as long as what is left takes, since another process may
 // hold the pipe open. Time that the reader spends on what it has read (a slow
 // client) does not count.
@@ -14,7 +14,7 @@ type tail struct {
 	f *os.File
 
 	mu    sync.Mutex
-	until time.Time // zero while the process lives: when reading ends in any case
+	until time.Time // zero while the process runs: when reading ends in any case
 }
 
 func (t *tail) Read(b []byte) (int, error) {

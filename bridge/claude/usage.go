@@ -230,7 +230,7 @@ func (r *reader) read(f assistantFrame) {
 		return
 	}
 	r.blocked = false
-	r.endSubagents() // the main thread goes on: none is awaited longer
+	r.endSubagents() // the main thread continues: none is awaited longer
 	if _, fresh := r.a.gauge.reading(f); fresh {
 		r.costAccount.called(f)
 		r.a.follow.look.Ring()

@@ -192,7 +192,7 @@ func (c *Client) State(ctx context.Context) (r StateResult, err error) {
 	return r, c.call(ctx, MethodState, struct{}{}, &r)
 }
 
-// Put hands in a command of a frontend. It returns when the run has taken it; what becomes of it
+// Put hands in a command of a frontend. It returns when the run has taken it; what happens to it
 // is an event.
 func (c *Client) Put(ctx context.Context, p PutParams) error {
 	var h Head
@@ -213,7 +213,7 @@ func (c *Client) InputEnded(ctx context.Context) error {
 
 // Subscribe asks for what happens, once for a client. hear is called with Events, StateChange and
 // at last RunEnded, in order, on the goroutine that reads the connection: while it works, nothing
-// else is read. [Client.Done] tells that no more comes.
+// else is read. [Client.Done] reports that no more comes.
 func (c *Client) Subscribe(ctx context.Context, p SubscribeParams, hear func(part any)) error {
 	c.hear.Store(&hear)
 	var h Head
@@ -254,7 +254,7 @@ func (c *Client) Resize(cols, rows int) {
 // EndView has Read return: nobody looks any more.
 func (c *Client) EndView() { c.feed.End(io.EOF) }
 
-// Detach gives the session back and tells how it ended, within a time.
+// Detach gives the session back and reports how it ended, within a time.
 func (c *Client) Detach(within time.Duration) (Ended, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -264,7 +264,7 @@ func (c *Client) Detach(within time.Duration) (Ended, bool) {
 	return c.Ended(ctx)
 }
 
-// Ended waits for the end of the attachment, and tells how it came.
+// Ended waits for the end of the attachment, and reports how it came.
 func (c *Client) Ended(ctx context.Context) (Ended, bool) {
 	select {
 	case <-c.over:

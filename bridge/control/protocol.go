@@ -23,7 +23,7 @@ const (
 
 	MethodState     = "state"       // → StateResult
 	MethodSubscribe = "subscribe"   // SubscribeParams → Head, and then events, state and run_ended
-	MethodPut       = "put"         // PutParams → Head, without waiting for what becomes of the command
+	MethodPut       = "put"         // PutParams → Head, without waiting for what happens to the command
 	MethodStop      = "stop"        // StopParams → Head; the run ends in order
 	MethodNoInput   = "input_ended" // → Head; no human will answer from now on
 
@@ -76,7 +76,7 @@ type InboxItem struct {
 	ID       string          `json:"id"`
 	Kind     string          `json:"kind"`           // question, acceptance, permission, trust, recovery
 	Agent    string          `json:"agent"`          // who asks, or who failed
-	Host     string          `json:"host,omitempty"` // that the agent lives on; absent: the one that arbiter runs on
+	Host     string          `json:"host,omitempty"` // that the agent runs on; absent: the one that arbiter runs on
 	Text     string          `json:"text"`
 	Since    time.Time       `json:"since"`
 	Choices  []string        `json:"choices,omitempty"`  // what a choose command takes
@@ -94,7 +94,7 @@ type AgentStatus struct {
 	Session  string    `json:"session"`
 	Context  float64   `json:"context_pct"`
 	Cost     float64   `json:"cost_usd"`
-	Host     string    `json:"host,omitempty"`     // it lives on; absent: the one that arbiter runs on
+	Host     string    `json:"host,omitempty"`     // it runs on; absent: the one that arbiter runs on
 	Attached string    `json:"attached,omitempty"` // who has it in a terminal
 }
 
@@ -111,7 +111,7 @@ type CommandResult struct {
 	Message  string `json:"message"`
 }
 
-// PutParams is such a line from a frontend, which hears what becomes of it as an event with the
+// PutParams is such a line from a frontend, which hears what happens to it as an event with the
 // command's own ref. A Frontend of "screen" is the run's screen or its plain lines; others count
 // as another process.
 type PutParams struct {
@@ -194,7 +194,7 @@ type AttachResult struct {
 	Run     string `json:"run"`
 	Agent   string `json:"agent"`
 	Name    string `json:"name"`
-	Host    string `json:"host,omitempty"` // that it lives on; empty: here
+	Host    string `json:"host,omitempty"` // that it runs on; empty: here
 	Session string `json:"session"`        // Claude's
 }
 
@@ -224,7 +224,7 @@ type HaltParams struct {
 	Frontend string `json:"frontend,omitempty"`
 }
 
-// HaltResult says what became of a halt.
+// HaltResult reports what happened to a halt.
 type HaltResult struct {
 	Head
 	// How it was done: loop, bridge, killed; the later the harder.

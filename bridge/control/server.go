@@ -36,7 +36,7 @@ type Service interface {
 	Halt(ctx context.Context, p HaltParams) HaltResult
 	// State is the whole state, encoded, with its version.
 	State() (StateResult, error)
-	// Put hands a command in. What becomes of it is an event.
+	// Put hands a command in. What happens to it is an event.
 	Put(ctx context.Context, p PutParams) error
 	// Stop ends the run in order; it does not wait for the end.
 	Stop(ctx context.Context, p StopParams) error

@@ -92,7 +92,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestAttach: what is typed arrives in its order, what is shown comes back whole, and detach tells what
+// TestAttach: what is typed arrives in its order, what is shown comes back whole, and detach reports what
 // was done.
 func TestAttach(t *testing.T) {
 	h := newHousehold()

@@ -147,7 +147,7 @@ func (c *command) terminate(grace time.Duration) {
 }
 
 // sweep ends the command and all that it has started, and waits for the sinks. Who
-// cannot be ended (a process of another user) may go on to hold the pipe: it is read
+// cannot be ended (a process of another user) may continue to hold the pipe: it is read
 // a moment longer, and no more.
 func (c *command) sweep() error {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)

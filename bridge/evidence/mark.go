@@ -48,7 +48,7 @@ func (w *Collector) mark(ctx context.Context, p bridge.InspectParams) (*bridge.I
 	return m, r.trouble
 }
 
-// since tells what is different from a mark.
+// since reports what is different from a mark.
 func (w *Collector) since(ctx context.Context, p bridge.InspectParams) (*bridge.Changes, []string) {
 	c := &bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}
 	files := map[string]bool{}
@@ -68,7 +68,7 @@ func transcriptOf(p bridge.InspectParams) (path string, ok bool) {
 	return transcript.Locate(childenv.ConfigDir(env, p.CWD), p.SessionID)
 }
 
-// sinceSession tells what the session's transcript says.
+// sinceSession reports what the session's transcript says.
 func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes,
 	files map[string]bool) (trouble []string) {
 	path, ok := transcriptOf(p)
@@ -92,7 +92,7 @@ func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes
 	return trouble
 }
 
-// since tells what of the repository is different. A file that was not as in the mark's
+// since reports what of the repository is different. A file that was not as in the mark's
 // commit is compared with itself; of any other the commits tell, and its state now.
 func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[string]bool) {
 	root, inside := r.root()

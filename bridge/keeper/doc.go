@@ -14,6 +14,6 @@
 // # Limits
 //
 // If keeper and bridge are stopped at the same time, nobody ends the agents while they stay stopped. Agents cannot use
-// tools then, since each call is judged by the bridge, which asks its lease first when it goes on. A virtual machine
+// tools then, since each call is judged by the bridge, which asks its lease first when it continues. A virtual machine
 // that is paused from outside counts no time: fence it with the host's `end` command.
 package keeper

@@ -270,7 +270,7 @@ func (f *far) await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// relay carries bytes, until it swallows them. Then neither side hears of the other's end.
+// relay carries bytes, until it swallows them. Then neither side learns of the other's end.
 type relay struct {
 	work sync.WaitGroup
 	over chan struct{} // closed at the end of the test

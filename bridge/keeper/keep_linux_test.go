@@ -55,8 +55,8 @@ func TestLossOfContact(t *testing.T) {
 	}
 }
 
-// TestStoppedClient is stopped for longer than the lease, with its pipes open: the bridge has ended when it goes on, and
-// the client knows that.
+// TestStoppedClient is stopped for longer than the lease, with its pipes open: the bridge has ended when it
+// continues, and the client knows that.
 func TestStoppedClient(t *testing.T) {
 	m := proctree.Mark{Run: "run-client", Bridge: "box"}
 	cmd := exec.Command(os.Args[0], roleArg, "client", t.TempDir(), string(proctree.ModeNever))

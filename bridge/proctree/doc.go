@@ -14,7 +14,7 @@
 //     processes were all killed ([SweepStrays]);
 //   - the kernel's signal to children when their parent ends (Linux, PR_SET_PDEATHSIG): even if the
 //     subreaper and all processes above it are killed, the kernel sends its children a TERM. They
-//     are started on one thread that lives as long as they do, since the end of that thread is
+//     are started on one thread that exists as long as they do, since the end of that thread is
 //     what sends the signal;
 //   - a PID namespace around the subreaper, where the system allows one ([Isolate],
 //     [EnterNamespace]): when the subreaper ends, the kernel kills all others at once.
@@ -26,7 +26,7 @@
 // where the kernel has them: a recycled pid is never hit.
 //
 // [InheritLock] and [HoldInheritedLock] let the subreaper hold its run's lock for as long as it
-// lives, so that the lock tells whether an earlier one is gone.
+// lives, so that the lock reports whether an earlier one is gone.
 //
 // # In a PID namespace
 //

@@ -56,7 +56,7 @@ func home(t testing.TB, cmd *exec.Cmd, dir string) *exec.Cmd {
 	return cmd
 }
 
-// modes are those that can be had here.
+// modes are those that can be obtained here.
 func modes(t testing.TB) []proctree.Mode {
 	t.Helper()
 	cmd := proctree.Again(os.Args[0], "bridge")
@@ -70,7 +70,7 @@ func modes(t testing.TB) []proctree.Mode {
 const agents = 8
 
 // collapse has an arbiter with deaf agents killed, and measures how long anything
-// of it lives on.
+// of it runs on.
 func collapse(t testing.TB, dir string, mode proctree.Mode, run string, kill func(s state, arbiter int)) time.Duration {
 	t.Helper()
 	c, s := curtain(t, home(t, fakeAgents(dir, run, mode, agents).command(proctree.Again(os.Args[0], "arbiter")), dir))
@@ -158,7 +158,7 @@ func TestBothKilled(t *testing.T) {
 	}
 }
 
-// BenchmarkArbiterKilled tells how long anything outlives a killed arbiter. The baseline is one
+// BenchmarkArbiterKilled reports how long anything outlives a killed arbiter. The baseline is one
 // plain process, from the signal until it is reaped.
 func BenchmarkArbiterKilled(b *testing.B) {
 	for _, mode := range modes(b) {

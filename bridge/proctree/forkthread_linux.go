@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// forkThread starts children on one thread, which lives as long as any of them does: the
+// forkThread starts children on one thread, which exists as long as any of them does: the
 // kernel's signal to children at their parent's end is sent when the thread that forked
 // them ends, and Go's threads come and go.
 type forkThread struct {

@@ -22,7 +22,7 @@ var (
 	ErrEnded          = errors.New("it has ended")
 )
 
-// Lineage cannot be had here.
+// Lineage is not available here.
 func Lineage(int) ([]Ancestor, error) { return nil, errors.ErrUnsupported }
 
 // Marks finds none here.

@@ -17,7 +17,7 @@ const EnvLock = "ARBITER_LOCK_FD"
 
 // InheritLock makes the process that cmd will start hold f open too. f is locked with
 // flock, and such a lock lasts until the last copy of its descriptor is closed: as
-// long as either process lives the lock is taken. So the parent lets go of it by
+// long as either process runs the lock is taken. So the parent lets go of it by
 // closing f, never by unlocking, which would free it for both. f stays the
 // caller's.
 func InheritLock(cmd *exec.Cmd, f *os.File) {
@@ -30,7 +30,7 @@ func InheritLock(cmd *exec.Cmd, f *os.File) {
 
 // HoldInheritedLock keeps the lock file that [InheritLock] handed to this process open
 // until it ends, and keeps it from children, which would hold the lock for as
-// long as one of them lives. Call it before any child is started and after
+// long as one of them runs. Call it before any child is started and after
 // [EnterNamespace]. Without a lock it does nothing.
 func HoldInheritedLock() error {
 	value, given := os.LookupEnv(EnvLock)

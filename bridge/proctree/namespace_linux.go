@@ -29,7 +29,7 @@ const (
 )
 
 // Isolate makes cmd, which starts this program or a copy of it, the first process
-// of a PID namespace of its own, if that can be had. When such a process ends,
+// of a PID namespace of its own, if that can be obtained. When such a process ends,
 // however it does, the kernel kills all others in the namespace before anybody
 // can wait for it. KILL and STOP sent from inside do not reach it. The program
 // must call [EnterNamespace] before anything else.
@@ -118,7 +118,7 @@ func addNamespaces(cmd *exec.Cmd, kind Kind, say string) {
 
 // EnterNamespace is called first thing by a program that [Isolate] may have
 // started: it gives a new PID namespace a /proc of its own, without which no
-// search would find anybody. It tells what this process is isolated by. After an
+// search would find anybody. It reports what this process is isolated by. After an
 // error the process cannot do as a subreaper.
 //
 // A probe ends here. In a user namespace the program is started anew, in the same
@@ -174,7 +174,7 @@ func mountProc() error {
 	}
 	// Numbers start at 1 in every namespace, and the CLI names files after its own
 	// that all of a user's sessions share (observed with CLI 2.1.329:
-	// <config>/sessions/<pid>.json, overwritten). So they go on from our number
+	// <config>/sessions/<pid>.json, overwritten). So they continue from our number
 	// outside. Where that is refused those files are less reliable, no more.
 	_ = os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(outside), 0)
 	return nil

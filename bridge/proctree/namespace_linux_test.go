@@ -18,7 +18,7 @@ func init() {
 }
 
 // isolated makes cmd one that runs in a PID namespace, or skips the test where
-// none can be had.
+// none can be obtained.
 func isolated(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	if got := Isolate(t.Context(), cmd, ModeAuto); got.Kind == NoNamespace {

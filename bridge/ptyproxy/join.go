@@ -50,7 +50,7 @@ func (l Proxy) Join(ctx context.Context, tty *os.File, remote Remote) (err error
 		return fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer p.close()
-	// A program that is left goes on, and does not put the window's title back.
+	// A program that is left continues, and does not put the window's title back.
 	p.toUser, p.last = append(p.toUser, "\x1b[22;2t"...), "\x1b[23;2t"
 	ended := make(chan struct{})
 	go func() {

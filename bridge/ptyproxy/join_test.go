@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
-// far is a Remote that plays a part: it tells what it is typed and its sizes.
+// far is a Remote that plays a part: it reports what it is typed and its sizes.
 type far struct {
 	part  string
 	out   chan string

@@ -193,7 +193,7 @@ func echo() int {
 	}
 }
 
-// count tells how many bytes it got so far.
+// count reports how many bytes it got so far.
 func count(last byte) int {
 	buf := make([]byte, 1<<10)
 	for total := 0; ; {

@@ -108,7 +108,7 @@ func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *user
 func (l Proxy) end(child *proctree.Child) {
 	child.Remember()
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
-		_ = child.Signal(sig)             // Kill tells who could not be signalled
+		_ = child.Signal(sig)             // Kill reports who could not be signalled
 		_ = child.Signal(syscall.SIGCONT) // one that is stopped hears nothing
 		select {
 		case <-child.Done():

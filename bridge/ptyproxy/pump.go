@@ -165,7 +165,7 @@ func (p *pump) readChild() bool {
 }
 
 // drain takes what a child that has ended left behind, no more than its terminal holds:
-// one that it started may go on sending.
+// one that it started may continue sending.
 func (p *pump) drain() {
 	for range 16 {
 		if p.master.closed || !p.readChild() {
@@ -189,7 +189,7 @@ func (p *pump) send(to *port, bytes []byte) []byte {
 	return bytes[n:]
 }
 
-// userGone tells that the user's terminal is no more.
+// userGone reports that the user's terminal is no more.
 func (p *pump) userGone() { notify(p.gone) }
 
 func notify(slot chan struct{}) {

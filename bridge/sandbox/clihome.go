@@ -8,7 +8,7 @@ import (
 
 // kept are the directories of its configuration that the CLI writes to as it works, and
 // that sessions share (observed with CLI 2.1.329). All else of it is read-only: settings, agents, skills
-// and plugins hold commands that other sessions run. It goes on without what it cannot
+// and plugins hold commands that other sessions run. It continues without what it cannot
 // write there; .claude.json, which it replaces by renaming, is among that.
 var kept = []string{
 	"projects", "sessions", "todos", "tasks", "plans", "file-history", "backups",

@@ -21,7 +21,7 @@ type probeTask struct {
 	Connect []string `json:"connect"` // unix sockets
 }
 
-// probeReport are what became of it.
+// probeReport are what happened to it.
 type probeReport struct {
 	Nonce        string            `json:"nonce"`
 	Wrote        map[string]bool   `json:"wrote"`

@@ -32,7 +32,7 @@ type Place struct {
 }
 
 // Verify runs a probe in the sandbox of cfg and reports whether it holds. That it does not,
-// or cannot be had, is a result and no error.
+// or is not available, is a result and no error.
 func Verify(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.SandboxResult, error) {
 	v, err := version(ctx, cfg.Program)
 	if err != nil {

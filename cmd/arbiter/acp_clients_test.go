@@ -89,7 +89,7 @@ type acpStep struct {
 	Kinds                      []string
 }
 
-// talks runs a conversation. After each step between is called, and the conversation goes on.
+// talks runs a conversation. After each step between is called, and the conversation continues.
 func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 	t.Helper()
 	var errs shared

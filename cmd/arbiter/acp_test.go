@@ -17,7 +17,7 @@ var acpEditors = map[string]string{
 }
 
 // TestACP: an editor asks, is asked, allows, and sees the same after the run's process was killed and the session
-// loaded by another editor, which goes on.
+// loaded by another editor, which continues.
 func TestACP(t *testing.T) {
 	for _, who := range players(t) {
 		for name, capabilities := range acpEditors {
@@ -69,7 +69,7 @@ func TestACP(t *testing.T) {
 }
 
 // TestACPCancel: a prompt that is cancelled ends as such, what it waited for is not denied for ever, and the next
-// prompt goes on. A request that another terminal answers is withdrawn.
+// prompt continues. A request that another terminal answers is withdrawn.
 func TestACPCancel(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestACPElsewhere(t *testing.T) {
 	e.refuses("session/list", `{"cursor":"x"}`, "is no cursor")
 }
 
-// TestACPForms: a client that has forms answers a question with one, while the prompt goes on; if it turns the form
+// TestACPForms: a client that has forms answers a question with one, while the prompt continues; if it turns the form
 // down, the prompt ends.
 func TestACPForms(t *testing.T) {
 	t.Parallel()

@@ -121,7 +121,7 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 	}
 }
 
-// claudesAgents are the names and descriptions that the CLI tells when it is initialized.
+// claudesAgents are the names and descriptions that the CLI reports when it is initialized.
 func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -156,7 +156,7 @@ func TestWrongAnswers(t *testing.T) {
 	s.finish(contract.ExitFailed)
 }
 
-// TestStop: a run is ended in order from another terminal, which says how it ended and how to go on with it.
+// TestStop: a run is ended in order from another terminal, which says how it ended and how to continue with it.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0])

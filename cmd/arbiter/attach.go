@@ -23,7 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// givenBack is how long a running arbiter may take to tell what became of a session.
+// givenBack is how long a running arbiter may take to tell what happened to a session.
 const givenBack = 20 * time.Second
 
 func (e env) attachCommand() *cli.Command {

@@ -98,7 +98,7 @@ func (w *twoTerminals) sent(incoming string) string {
 }
 
 // TestAttachFromAnotherTerminal: a person takes an Orchestrator's session into a second terminal, speaks
-// with it, and gives it back; the run goes on, the Orchestrator knows what was said, and the Arbiter is notified.
+// with it, and gives it back; the run continues, the Orchestrator knows what was said, and the Arbiter is notified.
 func TestAttachFromAnotherTerminal(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func (a *attachment) open(ctx context.Context, ref string, say func(string)) err
 	}
 }
 
-// await hears of the end.
+// await learns of the end.
 func (a *attachment) await() {
 	defer func() {
 		a.hold.over()

@@ -184,7 +184,7 @@ func (o *onslaught) scenario() []byte {
 // enter is the command that goes where an attack is tried.
 func (o *onslaught) enter(a corpus.Attack) string { return "cd " + filepath.Join(o.place.Work, a.CWD) }
 
-// play has the human deny, waits for the end, and looks at what became of each attack.
+// play has the human deny, waits for the end, and looks at what happened to each attack.
 func (o *onslaught) play() {
 	t := o.t
 	t.Helper()
@@ -239,7 +239,7 @@ func (o *onslaught) play() {
 
 const humanDenies = "THE HUMAN DENIES IT"
 
-// call is what became of an attack.
+// call is what happened to an attack.
 type call struct {
 	said    string // what the model was shown
 	stopped bool   // it was denied, by a rule, by the mode or by the human

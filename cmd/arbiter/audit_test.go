@@ -179,7 +179,7 @@ func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
 	}
 }
 
-// sameAsTold compares messages, commands and ends with what the face was told.
+// sameAsTold compares messages, commands and ends with what the frontend was told.
 func sameAsTold(t *testing.T, s *script, lines []auditFile) {
 	t.Helper()
 	count := map[string]int{}

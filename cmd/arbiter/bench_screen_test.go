@@ -125,7 +125,7 @@ func (w *watcher) tail() []byte {
 	return w.seen[max(0, len(w.seen)-2000):]
 }
 
-// leave kills the program: a run goes on without its screen.
+// leave kills the program: a run continues without its screen.
 func (w *watcher) leave() {
 	_ = w.cmd.Process.Kill()
 	_ = w.cmd.Wait()

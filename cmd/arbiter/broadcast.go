@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// broadcaster lets others than the face hear what a run says, as long as they care to. It
+// broadcaster lets others than the frontend hear what a run says, as long as they care to. It
 // never holds the run.
 type broadcaster struct {
 	mu        sync.Mutex
@@ -25,7 +25,7 @@ type listener struct {
 // broadcasting is a place where tests make a run's goroutine stand still.
 var broadcasting = func() {}
 
-// sink notes every event on its way to a face.
+// sink notes every event on its way to a frontend.
 func (b *broadcaster) sink(next runloop.Sink) runloop.Sink {
 	return func(at time.Time, e contract.Event) {
 		broadcasting()

@@ -182,8 +182,8 @@ func namesPlay(t *testing.T) *rehearsal.Server {
 // hostileTask means something to shells, to YAML and to CI systems.
 const hostileTask = "Keep names\n::error::x\n$(touch pwned) `touch pwned` '\"; touch pwned; ${{ github.token }}\n--help"
 
-// TestActionOverTwoJobs runs the action: the run ends with a question, and another job on another machine goes on with
-// the archive and the answer.
+// TestActionOverTwoJobs runs the action: the run ends with a question, and another job on another machine continues
+// with the archive and the answer.
 func TestActionOverTwoJobs(t *testing.T) {
 	t.Parallel()
 	model := namesPlay(t)

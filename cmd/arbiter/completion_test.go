@@ -239,7 +239,7 @@ func (p *typist) zsh(path string) {
 		path, "-f", "-i"), "\x18a")
 }
 
-// fish tells what its engine would offer.
+// fish reports what its engine would offer.
 func (p *typist) fish(path string) {
 	script := "arbiter completion fish | source\n"
 	for _, c := range halfLines {

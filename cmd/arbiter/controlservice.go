@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// openControl serves other processes of the same user. Without a socket the run goes on
+// openControl serves other processes of the same user. Without a socket the run continues
 // alone: the screen and stdin reach it all the same.
 func (r *runtimeRun) openControl() {
 	l, err := socket.Listen(r.journal.Dir(), control.SocketName)

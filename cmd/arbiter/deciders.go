@@ -19,7 +19,7 @@ const cachedDecisions = 10_000
 // cacheName is the cache's directory in the state directory.
 const cacheName = "decisions"
 
-// decider makes the one that decides in this run. Its model is settled when a life
+// decider makes the one that decides in this run. Its model is settled when a process
 // begins; a model changed later is for the agents.
 func (r *runtimeRun) decider() (decider.Decider, error) {
 	o := r.choices.Options

@@ -56,7 +56,7 @@ func (e env) toResume(c settings.Choices) (journal.Info, error) {
 	return findRun(store, c)
 }
 
-// startDetached starts the process of a run that goes on without this one.
+// startDetached starts the process of a run that continues without this one.
 func startDetached(ctx context.Context, c settings.Choices) (hostReady, error) {
 	c.Options.Partial, c.Detach = true, true
 	if c.Rehearse {

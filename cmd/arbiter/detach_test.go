@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestDetach: a run without a frontend goes on when the command has ended, and is answered, resumed after a kill, and
+// TestDetach: a run without a frontend continues when the command has ended, and is answered, resumed after a kill, and
 // completed from other commands.
 func TestDetach(t *testing.T) {
 	for _, who := range players(t) {

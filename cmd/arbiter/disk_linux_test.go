@@ -82,7 +82,7 @@ func (s *script) journalFails(notices int) (plan string, waited bool) {
 }
 
 // TestJournalCannotBeWritten: nothing is accepted that could be lost; what is said
-// meanwhile is refused, visibly; when there is room again the run goes on on its own.
+// meanwhile is refused, visibly; when there is room again the run continues on its own.
 func TestJournalCannotBeWritten(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	s.logged(await[contract.Question](s, "a question", nil).Text) // else writing that fails, and the plan comes late
@@ -106,7 +106,7 @@ func TestJournalCannotBeWritten(t *testing.T) {
 }
 
 // TestJournalFailsAndSomebodyStops: a run without a journal can still be ended, and
-// the next life finds the state before.
+// the next process finds the state before.
 func TestJournalFailsAndSomebodyStops(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)

@@ -88,7 +88,7 @@ func awaitCrowd(t *testing.T, run string, least int) {
 }
 
 // TestStoppedAgent: a stopped process is said to be stopped, and is not called dead;
-// the run ends all the same, or goes on once the process does.
+// the run ends all the same, or continues once the process does.
 func TestStoppedAgent(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -125,7 +125,7 @@ func TestStoppedAgent(t *testing.T) {
 
 // TestProgramGone: the program is removed, replaced by no program, or not executable
 // any more when a process is to be started in place of a dead one. That is said
-// once, nothing loops, and the others go on.
+// once, nothing loops, and the others continue.
 func TestProgramGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -313,7 +313,7 @@ const untilLetGo = "until test -e let-go; do sleep 0.1; done"
 
 func (s *script) letGo() { write(s.t, "", collect[contract.Session](s)[0].CWD, "let-go") }
 
-// TestCrashLoopOfAnOrchestrator: the Arbiter is notified, and goes on without it.
+// TestCrashLoopOfAnOrchestrator: the Arbiter is notified, and continues without it.
 func TestCrashLoopOfAnOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "die-mid-turn"})

@@ -249,7 +249,7 @@ func TestCutStream(t *testing.T) {
 }
 
 // TestMoneyIsSpentOnce: a run that ended for its cost ends at once when it is taken
-// up again and nobody can raise its limit, with nothing started; a higher limit lets it go on.
+// up again and nobody can raise its limit, with nothing started; a higher limit lets it continue.
 func TestMoneyIsSpentOnce(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: "+

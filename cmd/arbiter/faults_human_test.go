@@ -21,7 +21,7 @@ import (
 )
 
 // TestImpatientSignals: one Ctrl-C is orderly, a second one fast, and ten of them do
-// no more harm than two. Whatever they catch, nothing is left and the run goes on.
+// no more harm than two. Whatever they catch, nothing is left and the run continues.
 func TestImpatientSignals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -318,7 +318,7 @@ func TestNoHumanAtStdin(t *testing.T) {
 }
 
 // TestFlood: a thousand messages in one go are all accepted, in order, and delivered
-// in order, one turn each; those that were not are there in the next life.
+// in order, one turn each; those that were not are there in the next process.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	const words, before, after = 1000, 40, 20

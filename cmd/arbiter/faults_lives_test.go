@@ -79,7 +79,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestResumeWhileTheOldBridgeLives: the new life waits until the last one's bridge
+// TestResumeWhileTheOldBridgeLives: the new process waits until the last one's bridge
 // has let go of the run, and ends it where it cannot.
 func TestResumeWhileTheOldBridgeLives(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,7 @@ func TestResumeWhileTheOldBridgeLives(t *testing.T) {
 	}
 }
 
-// TestInterruptedAtAnyMoment: Ctrl-C at every early moment of a life, of the first
+// TestInterruptedAtAnyMoment: Ctrl-C at every early moment of a process, of the first
 // and of one that takes up. Nothing is left; the run can be taken up, or says that
 // there is nothing to take up.
 func TestInterruptedAtAnyMoment(t *testing.T) {

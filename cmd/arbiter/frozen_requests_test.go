@@ -117,7 +117,7 @@ func TestFrozenRequests(t *testing.T) {
 	frozen(t, "requests.txt", out.String())
 }
 
-// beginsWith checks that a request goes on from an earlier one.
+// beginsWith checks that a request continues from an earlier one.
 func beginsWith(t *testing.T, actor string, before, now requestBody) {
 	t.Helper()
 	if !reflect.DeepEqual(before.System, now.System) || !reflect.DeepEqual(before.Tools, now.Tools) ||

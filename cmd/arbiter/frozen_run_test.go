@@ -93,7 +93,7 @@ actors:
     otherwise: {say: I shall remember it.}
 `
 
-// frozenRun plays it over two lives, with a takeover in the first, and words that were
+// frozenRun plays it over two processes, with a takeover in the first, and words that were
 // accepted right before its death.
 func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 	t.Helper()
@@ -329,7 +329,7 @@ func (f *freezer) json(t *testing.T, raw string) string {
 	return f.encoded(t, f.decoded(t, raw), "  ")
 }
 
-// events are a life's lines by agent and event, in their order: what different agents do at
+// events are a process's lines by agent and event, in their order: what different agents do at
 // once has none. What comes as often as the machine likes is left out.
 func (f *freezer) events(t *testing.T, life []contract.Line) string {
 	t.Helper()

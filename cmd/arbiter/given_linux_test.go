@@ -31,7 +31,7 @@ var hostileEnvironment = []string{
 }
 
 // TestWhatAnAgentIsGiven starts arbiter with all of that, and with files left open, and has
-// a program in claude's place write down what came of it.
+// a program in claude's place write down the result.
 func TestWhatAnAgentIsGiven(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

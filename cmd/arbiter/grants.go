@@ -7,7 +7,7 @@ import (
 
 // useGrants has a loop hold to what the human always allows in the workspace, and keep
 // what is added to it. A rehearsal's workspace is gone with the rehearsal. Without the
-// store a run goes on, and asks.
+// store a run continues, and asks.
 func (r *runtimeRun) useGrants(loop *runloop.Loop) {
 	if r.choices.Rehearse {
 		return

@@ -106,7 +106,7 @@ func (b *busy) awaitStill(within time.Duration) {
 	}
 }
 
-// TestHaltAndContinue: `arbiter halt` in another process stops every agent, the run says so, and continue goes on
+// TestHaltAndContinue: `arbiter halt` in another process stops every agent, the run says so, and continue continues
 // to the end.
 func TestHaltAndContinue(t *testing.T) {
 	for _, who := range players(t) {
@@ -156,7 +156,7 @@ func TestHaltWhereTheRunStandsStill(t *testing.T) {
 	}
 }
 
-// TestHaltOfAStoppedArbiter: one that does not answer at all is gone around, and starts nothing when it goes on.
+// TestHaltOfAStoppedArbiter: one that does not answer at all is gone around, and starts nothing when it continues.
 func TestHaltOfAStoppedArbiter(t *testing.T) {
 	t.Parallel()
 	b := atWork(t, players(t)[0])

@@ -73,7 +73,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("torn") }
 
-// TestHookFailsSafe: whatever is wrong, a session goes on as if there were no hook.
+// TestHookFailsSafe: whatever is wrong, a session continues as if there were no hook.
 func TestHookFailsSafe(t *testing.T) {
 	quit := make(chan struct{})
 	event := func() io.Reader { return strings.NewReader(hookEventText) }

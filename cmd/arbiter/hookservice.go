@@ -12,7 +12,7 @@ import (
 )
 
 // openHooks serves `arbiter hook` for this run. Without a socket the sessions that
-// persons open go unwarned, and the run goes on.
+// persons open go unwarned, and the run continues.
 func (r *runtimeRun) openHooks() {
 	var err error
 	if r.hooks, err = hooksocket.Serve(r.journal.Dir(), r.hookService(), r.log); err != nil {
@@ -31,7 +31,7 @@ func (r *runtimeRun) closeHooks() {
 }
 
 // hookService has a run speak for itself: agents are found in its snapshots, tokens are those
-// that it gave out, and what came of an event goes into the loop as if a bridge had seen it.
+// that it gave out, and the result of an event goes into the loop as if a bridge had seen it.
 func (r *runtimeRun) hookService() hooksocket.Service {
 	agent := func(session string) (hooksocket.Agent, bool) { return hookAgentOf(r.loop.Snapshot(), session) }
 	tell := func(ref bridge.AgentRef, body bridge.EventBody) {

@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// host is what a face with a person before it asks of the program: it begins runs,
+// host is what a frontend with a person before it asks of the program: it begins runs,
 // one after the other, and lends the terminal.
 type host struct {
 	env         env
@@ -36,7 +36,7 @@ type host struct {
 	session     *session               // the last one begun
 	lack        string                 // what keeps a run from beginning, as far as was seen
 	refused     *command.Error         // why the last one did not begin
-	without     bool                   // the person goes on without what the workspace brings along
+	without     bool                   // the person continues without what the workspace brings along
 	sessions    sync.WaitGroup         // those who wait for the ends of sessions
 }
 
@@ -141,7 +141,7 @@ func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 	}
 	log, err := store.EventLog(info.Run)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the journal is enough to go on
+		return nil, nil // the journal is enough to continue
 	}
 	if err != nil {
 		return nil, command.Environmentf("what was said in run %s cannot be read: %v", command.ShortID(run), err)

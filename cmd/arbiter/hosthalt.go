@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
-// livesElsewhere reports whether an agent lives on another host.
+// livesElsewhere reports whether an agent runs on another host.
 func (r *runtimeRun) livesElsewhere(id string) bool { return hostWork{r}.Lives(id) }
 
 // agentsElsewhere names the agents on other hosts that have a process, as far as the run knows.

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// farHand is a run whose Orchestrator lives on a host over ssh, with an account of its own.
+// farHand is a run whose Orchestrator runs on a host over ssh, with an account of its own.
 type farHand struct {
 	*twoTerminals
 	ssh *hosttest.SSH

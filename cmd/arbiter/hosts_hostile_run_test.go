@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// apartHands is a play in which one Orchestrator lives on a host that turns out hostile, and another on a good one. The
+// apartHands is a play in which one Orchestrator runs on a host that turns out hostile, and another on a good one. The
 // Arbiter has the work of the first done on the good host. The second works until GATE exists: it is not done before
 // the Arbiter knows that the first has failed.
 const apartHands = `
@@ -111,7 +111,7 @@ var hostileActs = []struct {
 }
 
 // TestHostileHost: a host that breaks the protocol is refused and parked, the human is told what it did, and the run
-// goes on with the agents of other hosts. Nothing that it claimed has an effect.
+// continues with the agents of other hosts. Nothing that it claimed has an effect.
 func TestHostileHost(t *testing.T) {
 	t.Parallel()
 	for _, tt := range hostileActs {

@@ -48,7 +48,7 @@ func (s *script) checked(want int, args ...string) (hostlink.Report, map[string]
 	return r, found
 }
 
-// TestCheckHost: a check tells what is there, and of each thing that is wrong what to do about it.
+// TestCheckHost: a check reports what is there, and of each thing that is wrong what to do about it.
 func TestCheckHost(t *testing.T) {
 	ssh := hosttest.NewSSH(t)
 	equip(t, ssh.Bin, "")

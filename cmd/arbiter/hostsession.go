@@ -63,7 +63,7 @@ type session struct {
 	done    chan struct{}
 	outcome tui.Outcome // written by watch before done is closed
 
-	left    chan struct{} // closed when the run is to go on without the frontend
+	left    chan struct{} // closed when the run is to continue without the frontend
 	leaves  sync.Once
 	parted  chan struct{} // closed when nobody waits for the process any more
 	mu      sync.Mutex
@@ -126,7 +126,7 @@ func (s *session) subscribe(ctx context.Context, client *control.Client) error {
 
 // reconnect follows the run by another connection. The run drops one that takes nothing for long, as that
 // of a suspended screen. A connection that is lost before the run has answered is followed by another, a few times: the
-// run lives as long as it takes connections.
+// run exists as long as it takes connections.
 func (s *session) reconnect() (err error) {
 	for range reconnections {
 		var again bool
@@ -157,7 +157,7 @@ func (s *session) connectAgain() (again bool, err error) {
 	return false, nil
 }
 
-// catchUp tells what the event log has behind a place, and returns the number of its last event of
+// catchUp reports what the event log has behind a place, and returns the number of its last event of
 // the present process, whose lines are those behind the first so many.
 func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, earlier uint64,
 	sink runloop.Sink) (seq uint64, err error) {
@@ -350,7 +350,7 @@ func (s *session) over() bool {
 // Leave implements tui.Run.
 func (s *session) Leave() { s.leaves.Do(func() { close(s.left) }) }
 
-// hasLeft reports whether the run is to go on without the frontend.
+// hasLeft reports whether the run is to continue without the frontend.
 func (s *session) hasLeft() bool {
 	select {
 	case <-s.left:

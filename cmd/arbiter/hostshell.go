@@ -41,7 +41,7 @@ func (h *host) Shell(ctx context.Context, dir, line string, out io.Writer) (code
 	case <-child.Done():
 	case <-ctx.Done():
 		child.Remember()
-		_ = child.Signal(syscall.SIGTERM) // Kill follows, whatever becomes of it
+		_ = child.Signal(syscall.SIGTERM) // Kill follows, whatever happens to it
 		select {
 		case <-child.Done():
 		case <-time.After(shellGrace):

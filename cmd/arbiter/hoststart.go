@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// hostProcess is a host process that this one has started. It lives on when this one ends.
+// hostProcess is a host process that this one has started. It keeps running when this one ends.
 type hostProcess struct {
 	hostReady
 	cmd    *exec.Cmd

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
 )
 
-// Git has a connection to a host of its own for each transfer, which can break while the bridge lives.
+// Git has a connection to a host of its own for each transfer, which can break while the bridge runs.
 const (
 	transferAttempts = 4
 	transferPause    = time.Second // before the second attempt; it doubles

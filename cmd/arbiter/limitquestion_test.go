@@ -45,7 +45,7 @@ func chooses(t *testing.T, f guise, option string) {
 }
 
 // TestLimitQuestionOnEveryFrontend: when a limit of costs is spent, the human is asked on each frontend, and the run
-// goes on when the limit is raised there.
+// continues when the limit is raised there.
 func TestLimitQuestionOnEveryFrontend(t *testing.T) {
 	for _, who := range players(t) {
 		for by := range guises {

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// background is a model that has a run make a thing, and hears of its end without asking for it.
+// background is a model that has a run make a thing, and learns of its end without asking for it.
 const background = `
 name: background
 title: A model has a run make a thing in the background
@@ -30,8 +30,8 @@ actors:
 `
 
 // TestMCPInTerminal: in Claude Code's terminal a run is a task in the background. Its question and its permission
-// request come to the human as forms, and the model hears of the end. The task goes on when the server is killed, and
-// when the run's host is.
+// request come to the human as forms, and the model learns of the end. The task continues when the server is killed,
+// and when the run's host is.
 func TestMCPInTerminal(t *testing.T) {
 	who := realOnly(t)
 	who.long(t)

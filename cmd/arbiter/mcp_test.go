@@ -113,8 +113,8 @@ func (u *toolUser) waitsFor(v mcpserver.View, kind string, all *[]string) mcpser
 }
 
 // TestMCP: a client starts a run, waits, answers its question, and does not answer its permission request. Its server
-// is killed, and the run's host: another server goes on at the same cursor, and the run is resumed. Nothing is reported
-// twice, and nothing is left out.
+// is killed, and the run's host: another server continues at the same cursor, and the run is resumed. Nothing is
+// reported twice, and nothing is left out.
 func TestMCP(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

@@ -37,7 +37,7 @@ func (e env) tellReports(r *runtimeRun) {
 	}
 }
 
-// printEnd tells where a rehearsal left its script and what did not stop, and prints
+// printEnd reports where a rehearsal left its script and what did not stop, and prints
 // the line by which a run's sessions can be found again, and the receipt of the run. A run
 // that never reached an agent has none.
 func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {

@@ -84,7 +84,7 @@ func TestKilledInEachState(t *testing.T) {
 		args  []string
 		reach func(s *script)
 		real  bool
-		word  string // of the human's in the second life
+		word  string // of the human's in the second process
 	}{
 		{name: "selecting", play: pondering("selecting")},
 		{name: "executing", play: pondering("", "WORK", once), reach: func(s *script) { s.atOnce("orch-1") }},
@@ -169,7 +169,7 @@ func (s *script) asksAside() bool {
 	return false
 }
 
-// goesOnFrom reads all lives of a run as they are recorded: the task's state goes on from
+// goesOnFrom reads all processes of a run as they are recorded: the task's state continues from
 // where it was, and decisions have the next number each.
 func (s *script) goesOnFrom(state string) {
 	s.t.Helper()
@@ -206,7 +206,7 @@ func (s *script) goesOnFrom(state string) {
 	}
 }
 
-// TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task goes on
+// TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task continues
 // where it was.
 func TestALostBridgeLeavesTheState(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ actors:
 `
 
 // TestUnreadableWord: a word that the API refuses as too large is given to nobody again. The
-// human is told, the Arbiter goes on in a new session, and no rule takes its place.
+// human is told, the Arbiter continues in a new session, and no rule takes its place.
 func TestUnreadableWord(t *testing.T) {
 	for _, who := range players(t) {
 		for _, c := range []struct{ name, fault, word, told string }{

@@ -28,7 +28,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
-// plainHost lends a host to the face of plain lines.
+// plainHost lends a host to the frontend of plain lines.
 type plainHost struct {
 	*host
 	resume     string
@@ -44,7 +44,7 @@ type plainRun struct {
 }
 
 // InputEnded implements plain.Run. The end of a pipe says that nobody will answer; at a terminal it is
-// Ctrl+D, or the terminal is gone, and the run goes on without this frontend.
+// Ctrl+D, or the terminal is gone, and the run continues without this frontend.
 func (r plainRun) InputEnded() {
 	if !r.host.atTerminal {
 		r.session.InputEnded()
@@ -56,7 +56,7 @@ func (r plainRun) InputEnded() {
 	r.host.leave()
 }
 
-// Stop implements plain.Run. The first asks for an orderly end; a run whose terminal is gone goes on, if
+// Stop implements plain.Run. The first asks for an orderly end; a run whose terminal is gone continues, if
 // that is wanted.
 func (r plainRun) Stop() {
 	if !r.host.lostTerminal() && !r.stopping() && !r.hasLeft() {
@@ -141,7 +141,7 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 // and no state, before the first run.
 var plainHere map[string]plainAnswer
 
-// plainAnswer carries a slash command out, and says what came of it.
+// plainAnswer carries a slash command out, and reports the result.
 type plainAnswer func(p plainHost, l *session, s *supervisor.State, c editor.Command) string
 
 func init() { // not at once: help leads back to it
@@ -212,7 +212,7 @@ func init() { // not at once: help leads back to it
 	}
 }
 
-// timesOf tells when each agent of a run did what.
+// timesOf reports when each agent of a run did what.
 func timesOf(l *session) string {
 	names := map[string]string{}
 	if s := l.Snapshot(); s != nil {

@@ -21,7 +21,7 @@ const plainDiff = 32 << 10
 
 const noRunYet = "There is no run yet. Say what is to be done, and one begins."
 
-// plainChanges lists the changed files with their authors, or tells what has changed in one.
+// plainChanges lists the changed files with their authors, or reports what has changed in one.
 func plainChanges(p plainHost, l *session, s *supervisor.State, c editor.Command) string {
 	if l == nil {
 		return noRunYet
@@ -53,7 +53,7 @@ func plainChanges(p plainHost, l *session, s *supervisor.State, c editor.Command
 		"-12,3 +12,5, one place."
 }
 
-// changesText lists changed files: what became of each, its lines, and who changed it.
+// changesText lists changed files: what happened to each, its lines, and who changed it.
 func changesText(changed []workspaces.Change, s *supervisor.State) string {
 	if len(changed) == 0 {
 		return "No file has changed since the run began."

@@ -34,7 +34,7 @@ actors:
 `
 
 // TestQuotaOfALogin: what the API reports about a window comes as an event, nothing is sent past the reserve, and the
-// run goes on at the human's word. An API key has no windows: here is a login, of the scripted API.
+// run continues at the human's word. An API key has no windows: here is a login, of the scripted API.
 func TestQuotaOfALogin(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

@@ -311,7 +311,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 			case !json && !plain:
 				want, says = int(contract.ExitUsage), "cannot show the screen"
 			case resumes:
-				want = -1 // that of the run, which was over: it goes on, and the script is at its end
+				want = -1 // that of the run, which was over: it continues, and the script is at its end
 			default:
 				begins = true
 				args = append([]string{"--stand-in"}, args...)

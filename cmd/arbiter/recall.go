@@ -16,7 +16,7 @@ func (r *runtimeRun) remembers() bool {
 	return r.choices.Options.Memory != settings.MemoryOff && !r.choices.Rehearse
 }
 
-// recall reads what earlier runs in the workspace have learned. A run without memory goes on.
+// recall reads what earlier runs in the workspace have learned. A run without memory continues.
 func (r *runtimeRun) recall() {
 	if !r.remembers() {
 		return

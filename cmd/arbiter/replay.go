@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// replay prints what the run's faces were told, line for line.
+// replay prints what the run's frontends were told, line for line.
 func (e env) replay(c *cli.Context) error {
 	if c.Bool("decisions") && c.Bool("screen") {
 		return command.Usagef("replay: use either --screen or --decisions")

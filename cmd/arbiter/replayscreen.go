@@ -48,7 +48,7 @@ func (e env) replayScreen(c *cli.Context, store *runstore.Runs, info journal.Inf
 	return e.playScreen(h, f)
 }
 
-// errPlayback is the answer to what only a run that goes on can do.
+// errPlayback is the answer to what only a run that continues can do.
 var errPlayback = errors.New("this is a playback: nothing runs")
 
 // replayHost is the program around the screen of a playback: it looks for no CLI, starts nothing, and writes nothing.

@@ -145,7 +145,7 @@ func (r *runtimeRun) tellOf(format string, args ...any) {
 	r.notice += fmt.Sprintf(format, args...)
 }
 
-// resumeState checks that the run can go on, and settles what it goes on with.
+// resumeState checks that the run can continue, and settles what it continues with.
 func (r *runtimeRun) resumeState() error {
 	run, s := command.ShortID(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
@@ -222,7 +222,7 @@ func (r *runtimeRun) resumeState() error {
 }
 
 // trustAgain decides about the workspace anew: the run may belong to another place than
-// the one that was looked at, and what its last life trusted is trusted as long as it is
+// the one that was looked at, and what its last process trusted is trusted as long as it is
 // the same.
 func (r *runtimeRun) trustAgain() (placetrust.State, error) {
 	t, err := placetrust.In(r.choices.Place, r.choices.StateDir, r.choices.Trusting.ByFlag)
@@ -238,7 +238,7 @@ func (r *runtimeRun) trustAgain() (placetrust.State, error) {
 	return t, nil
 }
 
-// forget removes from an environment what an earlier life did not record, and says so.
+// forget removes from an environment what an earlier process did not record, and says so.
 func (r *runtimeRun) forget(flag string, env *map[string]string) {
 	kept, lost := secrets.Forgotten(*env)
 	if *env = kept; lost != nil {

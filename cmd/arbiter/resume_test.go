@@ -82,7 +82,7 @@ func (s *script) spawns(agent string) []contract.Spawn {
 }
 
 // TestResume ends a run in every way there is while a question is open, and takes it
-// up again: the question is asked again, the Arbiter's session goes on, and the work
+// up again: the question is asked again, the Arbiter's session continues, and the work
 // comes to its end. Then the run is complete, and takes another task.
 func TestResume(t *testing.T) {
 	kill := func(t *testing.T, pid int) {
@@ -172,7 +172,7 @@ func (s *script) anotherTask(run string) {
 	n.finish(contract.ExitFailed)
 }
 
-// sameInReplay compares what both lives printed with what replay prints.
+// sameInReplay compares what both processes printed with what replay prints.
 func (s *script) sameInReplay(earlier *script) {
 	s.t.Helper()
 	out, _ := s.output(0, "replay", s.run())
@@ -181,8 +181,8 @@ func (s *script) sameInReplay(earlier *script) {
 		s.t.Fatal(err)
 	}
 	want := append(append([]contract.Line(nil), earlier.lines...), s.lines...)
-	// What was on disk and not printed when the first life was killed is in the
-	// replay, too, before the second life begins.
+	// What was on disk and not printed when the first process was killed is in the
+	// replay, too, before the second process begins.
 	second := 0
 	for i, l := range lines {
 		if _, ok := l.Body.(contract.Session); ok {
@@ -205,7 +205,7 @@ func (s *script) sameInReplay(earlier *script) {
 	}
 }
 
-// contractLinesOf decodes the lines of several lives.
+// contractLinesOf decodes the lines of several processes.
 func contractLinesOf(out string) ([]contract.Line, error) {
 	var lines []contract.Line
 	seq := uint64(0)
@@ -357,7 +357,7 @@ func standInProgram(t *testing.T) string {
 	return path
 }
 
-// TestDamagedJournal: what follows the damage is put aside, and the run goes on from
+// TestDamagedJournal: what follows the damage is put aside, and the run continues from
 // what is whole.
 func TestDamagedJournal(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")

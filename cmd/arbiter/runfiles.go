@@ -105,7 +105,7 @@ func (r *runtimeRun) openFiles(
 // ownDirs is where Orchestrators get directories of their own.
 func (r *runtimeRun) ownDirs() string { return filepath.Join(r.journal.Dir(), journal.WorkName) }
 
-// removeLeft removes the directories of agents that a run has left which is over, and says what becomes of work in
+// removeLeft removes the directories of agents that a run has left which is over, and reports what happens to work in
 // them.
 func removeLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (said []string, err error) {
 	left, err := store.HasWork(info.Run)
@@ -133,7 +133,7 @@ func removeLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (s
 const removeTimeout = 2 * time.Minute
 
 // removeDirs removes the directories of a run that is complete: its work is on the run branch, and what is not is
-// saved. A run that can go on keeps them.
+// saved. A run that can continue keeps them.
 func (r *runtimeRun) removeDirs(exit contract.Exit) {
 	if r.files == nil || exit != contract.ExitComplete {
 		return

@@ -47,7 +47,7 @@ import (
 // `claude --version` on a machine that sees it for the first time.
 const initializeDeadline = 30 * time.Second
 
-// runtimeRun is one life of a run: its journal and locks, its log, its rehearsal if
+// runtimeRun is one process of a run: its journal and locks, its log, its rehearsal if
 // it is one, and the bridge process.
 type runtimeRun struct {
 	choices settings.Choices
@@ -88,7 +88,7 @@ type runtimeRun struct {
 	haltsBefore   atomic.Int64 // the run's Halts when that was begun
 
 	resumed *supervisor.State // what the journal folded to; nil for a new run
-	notice  string            // what the human should know of the last life's end
+	notice  string            // what the human should know of the last process's end
 
 	mu     sync.Mutex
 	client *bridge.Client // the present bridge

@@ -17,7 +17,7 @@ import (
 const trialDeadline = 30 * time.Second
 
 // confine tries the sandbox that was asked for, each time a bridge is started, and
-// settles with what the agents run. A run that began confined goes on confined or not at
+// settles with what the agents run. A run that began confined continues confined or not at
 // all.
 func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *input.BridgeFailed {
 	o, asked := &r.choices.Options, r.choices.Sandbox

@@ -38,7 +38,7 @@ func lying(t *testing.T) string {
 	return "PATH=" + dir + ":" + os.Getenv("PATH")
 }
 
-// sessionLast is what the last life of a run said of itself.
+// sessionLast is what the last process of a run said of itself.
 func sessionLast(s *script) contract.Session {
 	list := collect[contract.Session](s)
 	return list[len(list)-1]
@@ -61,7 +61,7 @@ func TestSandboxedRun(t *testing.T) {
 	}
 }
 
-// TestSandboxedResume: a run that began confined goes on confined, without being told.
+// TestSandboxedResume: a run that began confined continues confined, without being told.
 func TestSandboxedResume(t *testing.T) {
 	needSandbox(t)
 	s := start(t, nil, "--json", "--stand-in", "--task", "Do it", "--sandbox", "on")
@@ -77,7 +77,7 @@ func TestSandboxedResume(t *testing.T) {
 }
 
 // TestSandboxThatDoesNotHold: with on the run is refused before anything was started,
-// with auto it goes on and says so.
+// with auto it continues and says so.
 func TestSandboxThatDoesNotHold(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("sandboxes are for Linux")

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// playScreen shows the face until it is left, ends what still runs, and says what is
+// playScreen shows the frontend until it is left, ends what still runs, and says what is
 // left to say. The terminal is as it was before anything is written to stderr.
 func (e env) playScreen(h *host, f *tui.Frontend) error {
 	stop := h.handleSignals(f.Leave, resetTerminal(os.Stdin, os.Stdout))
@@ -49,7 +49,7 @@ func (e env) playScreen(h *host, f *tui.Frontend) error {
 	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
 }
 
-// lost notes that the terminal has gone: what runs goes on, or is stopped by [host.end].
+// lost notes that the terminal has gone: what runs continues, or is stopped by [host.end].
 func (h *host) lost() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +92,7 @@ func (e env) screenFault(h *host, fault *tui.Fault) error {
 	return &command.Error{Code: contract.ExitBug, Text: fault.Error()}
 }
 
-// handleSignals ends the run and leaves the face when the terminal goes, or somebody asks
+// handleSignals ends the run and leaves the frontend when the terminal goes, or somebody asks
 // for it.
 func (h *host) handleSignals(leave, last func()) (stop func()) {
 	command.OutliveReaders()

@@ -11,14 +11,14 @@ import (
 )
 
 // handOnScreen is the play hand for somebody who looks on: the Arbiter takes up its question again
-// when it hears of what was done.
+// when it learns of what was done.
 var handOnScreen = strings.Replace(hand,
 	"      - {expect: Which thread,", `      - {expect: took the session of, verdict: {decision: ADDRESS_HUMAN, message: And which thread now?, reason: r}}
       - {expect: Which thread,`, 1)
 
 // TestAttachFromTheScreen: A opens an agent's session in the terminal of the screen, with nothing asked before it
 // in a rehearsal's new home; a second terminal is refused meanwhile. It follows the window's size, Ctrl+] brings the
-// screen back, the Arbiter is told what was said, and the run goes on to its end.
+// screen back, the Arbiter is told what was said, and the run runs to its end.
 func TestAttachFromTheScreen(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 )
 
 // TestEveryWayToLeave: while the Arbiter waits for an answer, arbiter is left in every
-// way there is. The terminal is as it was, nothing lives on, the exit code tells how it
+// way there is. The terminal is as it was, nothing lives on, the exit code reports how it
 // was, and the run can be taken up where it stood.
 func TestEveryWayToLeave(t *testing.T) {
 	kill := func(sig syscall.Signal) func(p *pane) {
@@ -239,7 +239,7 @@ func TestScreenFault(t *testing.T) {
 			if err := os.WriteFile(mark, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if !begun { // else the time that is shown goes on, and paints
+			if !begun { // else the time that is shown continues, and paints
 				p.press("x")
 			}
 			after := h.ended(p, contract.ExitBug)

@@ -120,7 +120,7 @@ func weaving(t *testing.T, size pty.Size) *pane {
 }
 
 // TestHugePaste: ten megabytes, with bytes in them that mean something elsewhere, are
-// pasted in two parts. Nothing of it is executed or sent, the screen goes on meanwhile,
+// pasted in two parts. Nothing of it is executed or sent, the screen continues meanwhile,
 // it becomes a chip, and what cannot be sent is not lost.
 func TestHugePaste(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestHugePaste(t *testing.T) {
 		"\x1b[200~1~\x1b[<0;2;2M\x1b[<0;2;2m\u009b201~\x9b201~/kill orch-1\r\x07\x1a\x00é世\r\n"
 	part := strings.Repeat(evil, (5<<20)/len(evil)+1)
 	p.Send("\x1b[200~" + part)
-	for range 4 { // what moves goes on moving while the rest is on its way
+	for range 4 { // what moves continues moving while the rest is on its way
 		at := p.Screen().Row(-1)
 		p.until(func(s pty.Screen) bool { return s.Row(-1) != at })
 	}

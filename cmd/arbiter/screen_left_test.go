@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestScreenIsLeft shows that a run goes on when its screen is left, killed, or loses its terminal, that
+// TestScreenIsLeft shows that a run continues when its screen is left, killed, or loses its terminal, that
 // another screen has all of it, and that killing the process that plays it ends everything.
 func TestScreenIsLeft(t *testing.T) {
 	for _, way := range []struct {

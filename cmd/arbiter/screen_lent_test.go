@@ -37,7 +37,7 @@ func (h *abode) scratch() string {
 	return ""
 }
 
-// TestScreenSuspended: Ctrl+Z gives the terminal back to the shell, the agents go on, and fg
+// TestScreenSuspended: Ctrl+Z gives the terminal back to the shell, the agents continue, and fg
 // draws everything again, in the size the window has by then.
 func TestScreenSuspended(t *testing.T) {
 	bash, err := exec.LookPath("bash")

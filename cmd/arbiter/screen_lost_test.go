@@ -74,7 +74,7 @@ esac
 	}},
 }
 
-// openWith starts arbiter by a shell that has said first what becomes of SIGHUP.
+// openWith starts arbiter by a shell that has said first what happens to SIGHUP.
 func (h *abode) openWith(hup string, args ...string) *pane {
 	h.t.Helper()
 	script := hup + ` exec arbiter --on-hangup stop "$@"`

@@ -295,7 +295,7 @@ func story(lines []contract.Line) []string {
 }
 
 // TestScreenGoesOn: another word after the end takes the run up again, and a later
-// --resume shows what was said before, and goes on.
+// --resume shows what was said before, and continues.
 func TestScreenGoesOn(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

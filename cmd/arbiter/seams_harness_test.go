@@ -19,7 +19,7 @@ type dwelling struct {
 	*abode
 	model  *rehearsal.Server
 	claude string
-	args   []string // of a run's first life
+	args   []string // of a run's first process
 }
 
 // build makes one for a play. More are flags of its run.
@@ -79,7 +79,7 @@ func (h *dwelling) touch(name string) {
 
 // sound checks what holds of every run, over all its lives: each printed one result at most
 // and the last one did; the books hold what was printed and are replayed byte for byte; each
-// permission that was asked for was answered, or asked for again by the next life; nobody who
+// permission that was asked for was answered, or asked for again by the next process; nobody who
 // was let go was started again; and no message is twice in any history.
 func (h *dwelling) sound(lives ...*script) {
 	h.t.Helper()
@@ -131,7 +131,7 @@ func (h *dwelling) sound(lives ...*script) {
 			h.t.Errorf("%d results of the last life", results)
 		}
 		if n < len(lives)-1 {
-			if results > 0 { // what the end of a life takes with it comes back
+			if results > 0 { // what the end of a process takes with it comes back
 				clear(gone)
 			}
 			again := map[string]bool{}

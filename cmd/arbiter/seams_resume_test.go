@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// moment is a play that is cut at one place, and how it goes on to its end. What it does
-// with a life it can do with the next one.
+// moment is a play that is cut at one place, and how it runs to its end. What it does
+// with a process it can do with the next one.
 type moment struct {
 	name, work string // the Orchestrator's steps, as YAML
 	again      string // what it does when it is notified that nobody refused it anything
@@ -58,7 +58,7 @@ WORK
 AGAIN      - verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none, checks: CHECKS}}
 `
 
-// freshRequest waits for a permission request that is open in a life.
+// freshRequest waits for a permission request that is open in a process.
 func freshRequest(s *script) string {
 	s.t.Helper()
 	id := ""
@@ -167,7 +167,7 @@ var moments = []moment{
 			h.touch("go")
 		},
 		end: func(_ *dwelling, s *script) {
-			s.send(contract.Choose{Option: "without"}) // another life goes on without on its own
+			s.send(contract.Choose{Option: "without"}) // another process continues without on its own
 		},
 	},
 }
@@ -224,7 +224,7 @@ func (m moment) play(t *testing.T, who player, victim string) {
 	t.Helper()
 	var args []string
 	if victim == "bridge" {
-		args = []string{"--pid-namespace", "never"} // agents outlive it for a moment, and go on without it
+		args = []string{"--pid-namespace", "never"} // agents outlive it for a moment, and continue without it
 	}
 	h, s := m.stage(t, who, args...)
 	lives := []*script{s}

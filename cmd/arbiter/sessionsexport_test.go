@@ -65,7 +65,7 @@ func (s *script) elsewhere(work string) *script {
 }
 
 // TestARunGoesOnElsewhere stops a run at a question, and answers it in another home and another directory: the same
-// sessions go on, each message is delivered once, and what the models read begins as before.
+// sessions continue, each message is delivered once, and what the models read begins as before.
 func TestARunGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -248,7 +248,7 @@ func askedIn(t *testing.T, work string) (s *script, run, archive string) {
 	return s, s.run(), archive
 }
 
-// TestExportIsRefused of what another machine could not go on with, and of a run that is live.
+// TestExportIsRefused of what another machine could not continue with, and of a run that is live.
 func TestExportIsRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(s *script, want int, why string) {

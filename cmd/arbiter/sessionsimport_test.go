@@ -116,7 +116,7 @@ func TestImportIsRefused(t *testing.T) {
 	refused(2, "cannot read missing.tar.gz", "missing.tar.gz")
 	refused(2, "give one FILE", archive, archive)
 	refused(2, "--cwd", archive, "--cwd", "missing")
-	// A session that went on elsewhere is not overwritten.
+	// A session that continued elsewhere is not overwritten.
 	from := filepath.Join(s.home(), ".claude", "projects")
 	found, err := filepath.Glob(filepath.Join(from, "*", "*.jsonl"))
 	if err != nil || len(found) != 2 {

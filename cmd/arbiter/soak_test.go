@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// soakTurns is how long TestSoak goes on; scripts/soak says so.
+// soakTurns is how long TestSoak continues; scripts/soak says so.
 var soakTurns = flag.Int("soak", 0, "play TestSoak for so many turns")
 
 // soakPlay is work without an end: Orchestrators each of whom hands on after a few dozen

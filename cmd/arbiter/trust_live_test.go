@@ -134,7 +134,7 @@ func TestTrustOfHooks(t *testing.T) {
 	}
 }
 
-// TestTrustInTheRun: what changes while a run goes on is looked at before the next agent
+// TestTrustInTheRun: what changes while a run continues is looked at before the next agent
 // starts.
 func TestTrustInTheRun(t *testing.T) {
 	for _, choice := range []string{"trust", "without"} {

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// onlooker is a command of arbiter that goes on in a second terminal.
+// onlooker is a command of arbiter that continues in a second terminal.
 type onlooker struct {
 	t         *testing.T
 	cmd       *exec.Cmd
@@ -190,7 +190,7 @@ func (c *cutter) accept() {
 	}
 }
 
-// TestWatchIsDropped: a watcher whose connection is cut, as that of one who does not read for long, goes on where it
+// TestWatchIsDropped: a watcher whose connection is cut, as that of one who does not read for long, continues where it
 // was; where the run is gone, it says so.
 func TestWatchIsDropped(t *testing.T) {
 	t.Parallel()

@@ -113,7 +113,7 @@ func TestWorkflow(t *testing.T) {
 			if diff := cmp.Diff([]string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s)); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
-			if e := collect[contract.Error](s); len(e) > 0 { // who asks how to go on is answered: nobody is called
+			if e := collect[contract.Error](s); len(e) > 0 { // who asks how to continue is answered: nobody is called
 				t.Errorf("errors %+v", e)
 			}
 			s.files(map[string]bool{"loom.txt": true, "warp.txt": false})
@@ -184,7 +184,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 	}
 }
 
-// replaysExactly holds the replay of a run of one life against what was printed, byte
+// replaysExactly holds the replay of a run of one process against what was printed, byte
 // for byte; pieces of text as they arrived are not kept.
 func (s *script) replaysExactly() {
 	s.t.Helper()

@@ -1,6 +1,6 @@
 // Package backlog holds what waits for a consumer that may be slower than its producer. The
 // producer never blocks: beyond a limit, which it names with each item, the item is left out and
-// counted, and the consumer tells how much that was.
+// counted, and the consumer reports how much that was.
 package backlog
 
 import (

@@ -79,7 +79,7 @@ func (c Config) Names() []string {
 // Selection is the hosts that a run may use.
 type Selection struct {
 	Hosts []Host // without doubles, in the order in which they were named
-	Here  bool   // Orchestrators may live on this machine, too
+	Here  bool   // Orchestrators may run on this machine, too
 }
 
 // Choose reads a list of hosts and pools, separated by commas. An empty list chooses this machine alone.

@@ -14,7 +14,7 @@ import (
 const receiptColumns = 80
 
 // Receipt returns the run in at most eight lines of 80 columns: what was asked, done and proved, and what it cost.
-// Next is the last line, which says how to go on; it is not cut, as half a command cannot be typed. Empty: there is
+// Next is the last line, which says how to continue; it is not cut, as half a command cannot be typed. Empty: there is
 // none.
 func (r *Report) Receipt(next string) []string {
 	var lines []string

@@ -176,7 +176,7 @@ func (s *Sum) Rows() (rows []Row, total Row) {
 	return rows, total
 }
 
-// Live returns what the running turns of the run at hand have cost so far, which no row has yet.
+// Live returns what the running turns of the current run have cost so far, which no row has yet.
 func (s *Sum) Live() (usd float64) {
 	if s.rehearsal {
 		return 0

@@ -11,10 +11,10 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
-// Status says what became of a file.
+// Status reports what happened to a file.
 type Status string
 
-// What became of a file. A retyped file became a link or the like.
+// What happened to a file. A retyped file became a link or the like.
 const (
 	Added    Status = "added"
 	Modified Status = "modified"

@@ -55,7 +55,7 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 
 func tryLock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// held reports whether a lock can be had later.
+// held reports whether a lock can be obtained later.
 func held(err error) bool {
 	return errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR)
 }

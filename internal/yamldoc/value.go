@@ -91,7 +91,7 @@ func (v Value) target() ast.Node {
 	return n
 }
 
-// Kind tells what the value is; an anchor or an alias is what it stands for.
+// Kind reports what the value is; an anchor or an alias is what it stands for.
 func (v Value) Kind() Kind {
 	switch n := v.target().(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:

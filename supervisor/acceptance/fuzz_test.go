@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzState does random things in random order. Whatever happens, the Arbiter has weakened nothing, what is accepted
-// was proved on the tree, no copy is written to, and a decoded state goes on like the one that was encoded.
+// was proved on the tree, no copy is written to, and a decoded state continues like the one that was encoded.
 func FuzzState(f *testing.F) {
 	f.Add([]byte("h1a2b1f0f0jb1f1f0j"))
 	f.Add([]byte("h3b2f0a0f1jx1b2f0f0f0jd1q"))

@@ -33,7 +33,7 @@ type Run struct {
 	Tree      string
 }
 
-// Finding is what came of a run.
+// Finding is the result of a run.
 type Finding struct {
 	Exit   int
 	SHA256 string // of all of the output, in hexadecimal
@@ -98,7 +98,7 @@ func (s *State) Pending() []Run {
 // Drop ends the round under way without an outcome: the COMPLETE that it judges is void.
 func (s *State) Drop() { s.Round = nil }
 
-// Finish takes what came of a run, and reports whether it belongs to the round under way. What was found on another
+// Finish takes the result of a run, and reports whether it belongs to the round under way. What was found on another
 // tree does not: the criterion stays pending, and the caller begins a round on the tree that there is now.
 func (s *State) Finish(run Run, f Finding) bool {
 	if s.Round == nil || run.Round != s.Round.Number || f.Tree != s.Round.Tree {
@@ -129,7 +129,7 @@ type Verdict string
 // Verdicts of a round.
 const (
 	Accepted  Verdict = "accepted"  // nothing failed: COMPLETE takes effect
-	Rejected  Verdict = "rejected"  // the Arbiter gets the text, and goes on
+	Rejected  Verdict = "rejected"  // the Arbiter gets the text, and continues
 	Exhausted Verdict = "exhausted" // rejected too often: the human is asked; without one the run fails
 )
 

@@ -29,7 +29,7 @@ type call struct {
 	toolUse string
 }
 
-// Restore takes up a run whose subagents had started at these times, the oldest first.
+// Restore resumes a run whose subagents had started at these times, the oldest first.
 func (s *Subagents) Restore(started []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

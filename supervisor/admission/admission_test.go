@@ -50,7 +50,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestPerHour counts all that were started within the last hour, whatever became of them.
+// TestPerHour counts all that were started within the last hour, whatever happened to them.
 func TestPerHour(t *testing.T) {
 	var s Subagents
 	l := Limits{AtOnce: 9, PerHour: 2}

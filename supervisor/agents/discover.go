@@ -128,7 +128,7 @@ func (f *finding) add(a Agent, place string) {
 	delete(f.broken, a.Name)
 }
 
-// settle tells what names have nobody now.
+// settle reports which names have no agent now.
 func (f *finding) settle() {
 	for _, list := range f.broken {
 		for _, i := range list {

@@ -46,7 +46,7 @@ func Answer(c *process.Context, ref string, answer contract.Permit) {
 	}
 }
 
-// Remembered tells where a grant could not be kept; it holds for this run all the same.
+// Remembered reports where a grant could not be kept; it holds for this run all the same.
 func Remembered(out *effect.Collector, f input.Remembered) {
 	if f.Failed != "" {
 		out.Emit(contract.Supervisor, contract.Notice{

@@ -125,7 +125,7 @@ func entriesOfInput(f input.Body) (d entries) {
 	return d
 }
 
-// life is what a life of the run is held to.
+// life is what a process of the run is held to.
 func (d *entries) life(what string, o runconfig.Options, c bridge.ClaudeInfo) {
 	sandbox := "unsandboxed"
 	if o.Sandbox != nil {

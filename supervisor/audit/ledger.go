@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Ledger lists the messages of a run, and what became of them as far as the event log tells;
+// Ledger lists the messages of a run, and what happened to them as far as the event log tells;
 // [supervisor.Messages.Close] adds what the last state knows.
 func Ledger(ctx context.Context, log *eventlog.Log) (ledger conversation.Messages, h eventlog.Health, err error) {
 	h, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {

@@ -88,9 +88,9 @@ const dearest = 5
 // Observe takes in what the turn of an Orchestrator has cost since its last report, or since it began.
 func (s *State) Observe(usd float64) { s.StepUSD = max(s.StepUSD, usd) }
 
-// Room returns how many turns may run at once. What is left must be enough for what all of them but one may cost before
-// they report again. So there is less room the less is left, and the last turn may go on to its end whatever it costs:
-// all together exceed a limit by that one turn at most. There is no room once a limit is spent.
+// Room returns how many turns may run at once. What is left must be enough for what all of them but one may cost
+// before they report again. So there is less room the less is left, and the last turn may continue to its end
+// whatever it costs: all together exceed a limit by that one turn at most. There is no room once a limit is spent.
 func (s *State) Room(l Limits, spent float64) int {
 	room, step := math.MaxInt, s.StepUSD
 	if step <= 0 {

@@ -12,13 +12,13 @@ import (
 // ResetTimer is the key of the timer that wakes a run which waits for the reset of a usage window.
 const ResetTimer = "reset"
 
-// ResetGrace is how long after the reset of a usage window the run goes on: clocks differ.
+// ResetGrace is how long after the reset of a usage window the run continues: clocks differ.
 const ResetGrace = 2 * time.Second
 
 // Holds reports whether nothing is sent until a window resets.
 func (s *State) Holds() bool { return !s.HeldUntil.IsZero() }
 
-// Quota takes in how much of a usage window is used, and tells what is new. All agents use the same account.
+// Quota takes in how much of a usage window is used, and reports what is new. All agents use the same account.
 func (s *State) Quota(c *effect.Collector, q bridge.Quota) {
 	resets := time.Time{}
 	if q.ResetsAt > 0 {

@@ -21,7 +21,7 @@ type Revert struct {
 // Effect implements [effect.Effect].
 func (Revert) Effect() {}
 
-// Reverted is what became of a [Revert].
+// Reverted is what happened to a [Revert].
 type Reverted struct {
 	Serial  int
 	Refused string `json:",omitempty"` // why nothing was changed

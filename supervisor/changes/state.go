@@ -103,7 +103,7 @@ type Record struct {
 // Effect implements [effect.Effect].
 func (Record) Effect() {}
 
-// Recorded is what became of a [Record].
+// Recorded is what happened to a [Record].
 type Recorded struct {
 	Serial int
 	Commit string                  `json:",omitempty"`

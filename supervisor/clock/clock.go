@@ -24,7 +24,7 @@ type Clock struct {
 // New starts a clock.
 func New() *Clock { return Start(newNap()) }
 
-// Start starts one by what tells how long the machine has slept since it was started.
+// Start starts one by what reports how long the machine has slept since it was started.
 func Start(nap func() time.Duration) *Clock {
 	c, now := &Clock{nap: nap, napped: nap()}, time.Now()
 	c.base.Store(&now)

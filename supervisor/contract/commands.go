@@ -12,10 +12,10 @@ type Command struct {
 // CommandBody is the sealed union of commands; CommandType is the `type` field.
 type CommandBody interface{ CommandType() string }
 
-// Strengths of a message while work goes on.
+// Strengths of a message while work continues.
 const (
 	Note  = "note"  // the next turn
-	Steer = "steer" // folded into the running turn after the tool at hand
+	Steer = "steer" // folded into the running turn after the current tool
 	Stop  = "stop"  // the running turn is interrupted first
 )
 

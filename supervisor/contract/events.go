@@ -385,7 +385,7 @@ func (Notice) EventName() string            { return "notice" }
 func (Done) EventName() string              { return "done" }
 func (Result) EventName() string            { return "result" }
 
-// events has a row for each event: what it means, and what faces do with it. The schema,
+// events has a row for each event: what it means, and what frontends do with it. The schema,
 // the decoder, docs/contract.md and the frontends go by it.
 var events = []struct {
 	body   Body

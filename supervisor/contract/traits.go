@@ -2,11 +2,11 @@ package contract
 
 import "reflect"
 
-// trait is what a face does with an event that it need not show or pass on like any other.
+// trait is what a frontend does with an event that it need not show or pass on like any other.
 type trait uint8
 
 const (
-	// narrates: it only tells what an agent is doing. Where nobody keeps up, it may be left
+	// narrates: it only reports what an agent is doing. Where nobody keeps up, it may be left
 	// out. What a script or a person acts on may not.
 	narrates trait = 1 << iota
 	fine           // too fine for prose: lines and files leave it out
@@ -29,10 +29,10 @@ func Narrates(b Body) bool { return traits[reflect.TypeOf(b)]&narrates != 0 }
 // Fine reports whether an event is too fine to be told in prose.
 func Fine(b Body) bool { return traits[reflect.TypeOf(b)]&fine != 0 }
 
-// Urgent reports whether a human should hear of an event before others, and in any case.
+// Urgent reports whether a human should learn of an event before others, and in any case.
 func Urgent(b Body) bool { return traits[reflect.TypeOf(b)]&urgent != 0 }
 
-// Talk reports whether an event is part of the conversation, as a rule: a face may know of
+// Talk reports whether an event is part of the conversation, as a rule: a frontend may know of
 // events that are now and then.
 func Talk(b Body) bool { return traits[reflect.TypeOf(b)]&talk != 0 }
 

@@ -9,7 +9,7 @@ const (
 	KindBrief        = "brief"        // what an Orchestrator is summoned for
 	KindInstruction  = "instruction"  // the Arbiter's word to one that did not ask
 	KindRetry        = "retry"
-	KindReport       = "report" // the Arbiter's word to the human while work goes on
+	KindReport       = "report" // the Arbiter's word to the human while work continues
 	KindQuestion     = "question"
 	KindContinue     = "continue"
 	KindCorrection   = "correction"

@@ -17,7 +17,7 @@ const (
 	MessageReturned  = "returned"  // its reader was let go before it read it, or before a model answered it
 )
 
-// MessageRecord is one message and what became of it.
+// MessageRecord is one message and what happened to it.
 type MessageRecord struct {
 	ID     string    `json:"message_id"`
 	At     time.Time `json:"time"`

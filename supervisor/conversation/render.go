@@ -13,7 +13,7 @@ type Reading struct {
 	Delimiter string // of the run's envelopes
 	Sender    string // how the sender is called
 	Untrusted bool   // the sender is an Orchestrator
-	Returned  string // what became of the reader's session in a human's hands; empty: nothing
+	Returned  string // what happened to the reader's session in a human's hands; empty: nothing
 	Standing  string // where the task stands, for the Arbiter; empty: it is not told
 	Demand    string // that the reader hands off; empty: it need not
 }

@@ -117,7 +117,7 @@ type Entry struct {
 	Shelved bool   `json:",omitempty"` // it was a message of its own, and was ruled on without its reader
 }
 
-// Ledger counts what became of messages to agents.
+// Ledger counts what happened to messages to agents.
 type Ledger struct {
 	Posted    int `json:"posted"`
 	Sent      int `json:"sent"`              // written to an agent, repeats included

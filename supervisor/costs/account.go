@@ -54,7 +54,8 @@ func (a Account) Holds() bool {
 	return spent || a.Budget.Holds()
 }
 
-// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns go on to their end without.
+// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their end
+// without.
 func (a Account) NoNewSubagent() string {
 	if l, spent := a.Reached(); spent {
 		return l.Text() + " No further subagent starts: end your turn"

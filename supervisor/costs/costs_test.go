@@ -68,7 +68,7 @@ func TestLimitSpent(t *testing.T) {
 	}
 }
 
-// TestStopTurns: of turns for which too little is left, the one that has cost most goes on.
+// TestStopTurns: of turns for which too little is left, the one that has cost most continues.
 func TestStopTurns(t *testing.T) {
 	c := working(runconfig.Options{MaxCostUSD: 3.1})
 	c.Budget.StepUSD = 1

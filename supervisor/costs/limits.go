@@ -48,8 +48,8 @@ func (c *Context) Spends(id string, b bridge.Spent) {
 	c.TellLevels(id)
 }
 
-// TellLevels tells when an agent, or all together, have spent so much of a limit that it matters. The Arbiter reads of
-// it with its next message: it is notified before an agent stops, and summons none that it cannot pay.
+// TellLevels reports when an agent, or all together, have spent so much of a limit that it matters. The Arbiter reads
+// of it with its next message: it is notified before an agent stops, and summons none that it cannot pay.
 func (c *Context) TellLevels(id string) {
 	a := c.Roster.Edit(id)
 	limit := c.ofAgent(a)
@@ -66,7 +66,7 @@ func (c *Context) TellLevels(id string) {
 	c.TellSharedLevels()
 }
 
-// TellSharedLevels tells when a limit of the run, or of the day, is nearly or all spent.
+// TellSharedLevels reports when a limit of the run, or of the day, is nearly or all spent.
 func (c *Context) TellSharedLevels() {
 	for _, l := range c.Budget.TellLevels(c.Mail.Out, c.Limits(), c.Spent()) {
 		if len(c.Roster.Agents) > 0 {
@@ -117,7 +117,7 @@ func (c *Context) WorkTimeOver(id string) {
 	}
 }
 
-// ResumeStopped has an agent take up a turn that was stopped because little was left of a limit.
+// ResumeStopped has an agent resume a turn that was stopped because little was left of a limit.
 func (c *Context) ResumeStopped(id string) {
 	c.Mail.Tell(id, conversation.KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
 		"for several turns at once. Take up the last message again where you left it.")

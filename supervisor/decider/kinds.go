@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// What can be decided. SELECT_MODE summons the agent named; CONTINUE goes on with the one
+// What can be decided. SELECT_MODE summons the agent named; CONTINUE continues with the one
 // that worked last, RETRY has it try once more, otherwise; COMPLETE ends the task.
 const (
 	SelectMode = "SELECT_MODE"
@@ -16,7 +16,7 @@ const (
 )
 
 // kinds are what may be decided at a point: nobody works when an agent is to be selected,
-// so there is nobody who could go on (ADR-0005's prompts). An evaluation may name the next
+// so there is nobody who could continue (ADR-0005's prompts). An evaluation may name the next
 // agent at once, which ADR-0005's interface allows and its prompt forgets.
 func kinds(p decision.Point) []string {
 	switch p {

@@ -115,7 +115,7 @@ func (m Model) render(render rendering, book *Decision) (system, prompt string, 
 	return render(m.BuiltIn)
 }
 
-// corrected is the prompt again, with what came of it: the model knows nothing else.
+// corrected is the prompt again, with the result: the model knows nothing else.
 func corrected(prompt, answer, problem string) string {
 	return fmt.Sprintf("%s\n\nYou have answered this before, and the answer cannot be used: %s\n\n"+
 		"The answer was, quoted: %q\n\nDecide again, and answer with one JSON object that is right.\n",

@@ -19,7 +19,7 @@ type game struct {
 	agent  string   // that works, or worked last
 	path   []string // the agents' executions
 	turn   func(g *game) decision.Status
-	alive  func() bool // whether the agent can go on
+	alive  func() bool // whether the agent can continue
 	result string
 }
 

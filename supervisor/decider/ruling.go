@@ -40,7 +40,7 @@ func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool
 		return s.recover(troubleIn(last))
 	}
 	if last.Status == decision.StatusCancelled {
-		return s.onward("") // a stopped agent does not go on unasked
+		return s.onward("") // a stopped agent does not continue unasked
 	}
 	return s.onward(last.Agent)
 }
@@ -122,7 +122,7 @@ func (t trouble) told() string {
 	return fmt.Sprintf(" What went wrong%s: %s", where, clip(oneLine(t.message), 300))
 }
 
-// onward rules on what is next where nothing is wrong. Current is who works and can go on,
+// onward rules on what is next where nothing is wrong. Current is the agent that works and can continue,
 // empty where nobody does.
 func (s standing) onward(current string) (d Decision, clear bool) {
 	if len(s.failed) > 0 {

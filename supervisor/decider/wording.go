@@ -57,7 +57,7 @@ func (s standing) finish(why string) Decision {
 	return Decision{Decision: Complete, Reason: sentence(why), Summary: strings.Join(parts, " "), Source: ByRules}
 }
 
-// leftOpen tells what last documents leave open that does not keep a task from its end.
+// leftOpen reports what last documents leave open that does not keep a task from its end.
 func (s standing) leftOpen() string {
 	var left []string
 	for _, p := range s.open {

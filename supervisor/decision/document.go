@@ -9,7 +9,7 @@ import (
 )
 
 // Bounds of a document: items of a list, and runes of an item. The judged execution tells
-// all that is kept; a history tells what is left and what failed, shorter.
+// all that is kept; a history reports what is left and what failed, shorter.
 const (
 	leftItems, leftRunes   = 16, 300 // of what remains and of open questions
 	otherItems, otherRunes = 10, 200
@@ -39,7 +39,7 @@ type Claim struct {
 	Proof string `json:"proof"`
 }
 
-// Check is a command of a document and what came of it.
+// Check is a command of a document and the result.
 type Check struct {
 	Agent   string `json:"agent,omitempty"` // whose document it is of, where that is not told around it
 	Command string `json:"command"`
@@ -107,7 +107,7 @@ func Ran(c verdict.Check, r verdict.Receipt) Check {
 // short is [Cut] without the rest of the text in memory behind it.
 func short(text string, runes int) string { return strings.Clone(Cut(text, runes)) }
 
-// items shortens each text of a list, and the list; a last entry tells how many more there were.
+// items shortens each text of a list, and the list; a last entry reports how many more there were.
 func items(list []string, most, runes int) []string {
 	var out []string
 	more := 0
@@ -179,7 +179,7 @@ func (d *Document) equal(o *Document) bool {
 		slices.Equal(d.Files, o.Files) && slices.Equal(d.Claims, o.Claims) && slices.Equal(d.Checks, o.Checks)
 }
 
-// openPoints tells what the last document of each mode leaves open, in the order in which
+// openPoints reports what the last document of each mode leaves open, in the order in which
 // they were handed over. The plan has its own steps.
 func openPoints(r Record) []OpenPoint {
 	var left []tally

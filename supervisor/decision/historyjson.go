@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The JSON of a history is for a snapshot of a run's state: all of it, to go on from. Its
+// The JSON of a history is for a snapshot of a run's state: all of it, to continue from. Its
 // names are no contract.
 type historyJSON struct {
 	Count    int

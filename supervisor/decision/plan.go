@@ -35,7 +35,7 @@ func stepStatus(word string) string {
 // Over reports whether nothing is to be done about the step any more. One that failed is not over.
 func (s Step) Over() bool { return s.Status == "complete" || s.Status == "skipped" }
 
-// Current is the step at hand; nil: all are over, or there is no plan.
+// Current is the current step; nil: all are over, or there is no plan.
 func (p *Plan) Current() *Step {
 	if p == nil || p.CurrentStepIndex < 0 || p.CurrentStepIndex >= len(p.Steps) {
 		return nil
@@ -43,7 +43,7 @@ func (p *Plan) Current() *Step {
 	return &p.Steps[p.CurrentStepIndex]
 }
 
-// Near returns at most n steps around the one at hand.
+// Near returns at most n steps around the current one.
 func (p *Plan) Near(n int) []Step {
 	switch {
 	case p == nil || n <= 0:

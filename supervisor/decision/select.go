@@ -15,7 +15,7 @@ const (
 	manyFailures   = 2 // more than these in a window bring the last failures of all
 )
 
-// filesListed bounds a list of files; a last entry tells how many more there are.
+// filesListed bounds a list of files; a last entry reports how many more there are.
 const filesListed = 40
 
 // Select builds what an agent is selected from.

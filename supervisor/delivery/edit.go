@@ -79,7 +79,7 @@ func (c *Context) awaited(m conversation.Mail) string {
 	return ""
 }
 
-// goesOnWithout reports whether somebody goes on, or waits for the human, without a message to
+// goesOnWithout reports whether somebody continues, or waits for the human, without a message to
 // the Arbiter.
 func (c *Context) goesOnWithout(m conversation.Mail) bool {
 	return c.Task.Text == "" || c.QuestionOpen || c.Roster.AnyWorks() || c.Handoff.IsDue() ||

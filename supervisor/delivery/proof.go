@@ -92,7 +92,7 @@ func (c *Context) Delivered(wire string) {
 	}
 }
 
-// announceDelivery tells that an agent was proven to have read a message.
+// announceDelivery reports that an agent was proven to have read a message.
 func (c *Context) announceDelivery(to, from, id string) {
 	d := contract.Delivered{MessageID: id}
 	if a := c.Roster.Edit(to); a != nil {

@@ -51,7 +51,7 @@ func (c *Context) CriteriaFromOptions() {
 	}
 }
 
-// CriterionChecked takes what came of the command of the next acceptance criterion.
+// CriterionChecked takes the result of the command of the next acceptance criterion.
 func (c *Context) CriterionChecked(r bridge.CheckResult, failed string) {
 	pending := c.Task.Acceptance.Pending()
 	if len(pending) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Checked takes what came of a check, and reports whether its document goes on.
+// Checked takes the result of a check, and reports whether its document continues.
 func (c *Context) Checked(f input.Checked) bool {
 	h := c.Handoff.Edit(f.Serial)
 	if h == nil || h.Document == nil || f.Number > h.ChecksOf(c.Options.CheckTimeout) ||
@@ -37,7 +37,7 @@ func (c *Context) Checked(f input.Checked) bool {
 }
 
 // Inspected generates the document of an agent that can no longer write it, from what was seen. It reports whether the
-// document goes on.
+// document continues.
 func (c *Context) Inspected(f input.Inspected) bool {
 	h := c.Handoff.Edit(f.Serial)
 	if h == nil || h.Document != nil {
@@ -55,7 +55,7 @@ func (c *Context) Inspected(f input.Inspected) bool {
 }
 
 // OutOfTime ends what is under way for a document whose time is over: what was not done is said to be so. It reports
-// whether the document goes on.
+// whether the document continues.
 func (c *Context) OutOfTime(serial int) bool {
 	h := c.Handoff.Edit(serial)
 	switch {

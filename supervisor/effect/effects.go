@@ -52,7 +52,7 @@ type (
 		Permitted      bool // the human gave the command: nobody is asked
 	}
 	// Drop gives up a check, by its request, or all checks and what a decider is asked:
-	// what they have started is ended at once, and what came of them is not awaited.
+	// what they have started is ended at once, and their results are not awaited.
 	Drop struct{ Request string }
 	// Survey looks at an agent's work from outside → Surveyed.
 	Survey struct {

@@ -35,7 +35,7 @@ func TestTurnEnded(t *testing.T) {
 	}
 }
 
-// TestTellOverlaps: those at work hear of files that others changed, too, and the Arbiter reads it later.
+// TestTellOverlaps: those at work learn of files that others changed, too, and the Arbiter reads it later.
 func TestTellOverlaps(t *testing.T) {
 	c, _ := working()
 	c.TellOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
@@ -45,7 +45,7 @@ func TestTellOverlaps(t *testing.T) {
 	}
 }
 
-// TestRevert: the command is answered when the change is taken back, and agents at work hear of it.
+// TestRevert: the command is answered when the change is taken back, and agents at work learn of it.
 func TestRevert(t *testing.T) {
 	c, p := working()
 	c.Revert("r1", contract.Revert{Path: "a.go"})

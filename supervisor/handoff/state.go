@@ -51,7 +51,7 @@ type Handover struct {
 	Merged   *isolation.Outcome `json:",omitempty"` // of KindDone, of an author with a directory of its own
 }
 
-// Kind says what becomes of a document.
+// Kind reports what happens to a document.
 type Kind string
 
 const (
@@ -72,7 +72,7 @@ type Completing struct {
 	Waits  bool   // they are repeated once it is recorded which files the last turns changed
 }
 
-// Proved is a check of a document of the task, with what came of it last.
+// Proved is a check of a document of the task, with its last result.
 type Proved struct {
 	Author  bridge.AgentRef
 	Mode    string

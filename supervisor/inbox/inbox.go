@@ -37,7 +37,7 @@ type Item struct {
 	ID    string    `json:"id"`
 	Kind  Kind      `json:"kind"`
 	Agent string    `json:"agent"`          // who asks, or who failed
-	Host  string    `json:"host,omitempty"` // that the agent lives on; empty: the one that arbiter runs on
+	Host  string    `json:"host,omitempty"` // that the agent runs on; empty: the one that arbiter runs on
 	Text  string    `json:"text"`
 	Since time.Time `json:"since"`
 	// Choices are what a choose command takes.

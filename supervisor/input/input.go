@@ -42,7 +42,7 @@ type (
 		// Distrust says that the workspace was trusted once and is not now, and why.
 		Distrust string `json:",omitempty"`
 	}
-	// Resumed is the first of every further life of a run.
+	// Resumed is the first of every further process of a run.
 	Resumed struct {
 		Options runconfig.Options
 		Claude  bridge.ClaudeInfo
@@ -50,10 +50,10 @@ type (
 		Images  []contract.Image `json:",omitempty"` // of Word
 		Stay    bool             // a human looks on: a complete run waits for another task
 		Notice  string           // what was found on the way: damage, processes left over
-		Salt    string           // of this life's ids: a history that lost its end counts again from there
+		Salt    string           // of this process's ids: a history that lost its end counts again from there
 		// Distrust is Began's.
 		Distrust string `json:",omitempty"`
-		// Fenced are other hosts on which everything has ended that an earlier life had started there.
+		// Fenced are other hosts on which everything has ended that an earlier process had started there.
 		Fenced []string `json:",omitempty"`
 	}
 	// NoBridge is the first when it did not.
@@ -62,7 +62,7 @@ type (
 		Category bridge.Category
 		Message  string
 	}
-	// Command is a command from a face. Channel is how it came: one of the Channel…
+	// Command is a command from a frontend. Channel is how it came: one of the Channel…
 	// constants.
 	Command struct {
 		Command contract.Command
@@ -153,7 +153,7 @@ type (
 		// Halted says that somebody ended it in order to stop everything: no process is to run
 		// until he says so, whether or not his command got through.
 		Halted bool `json:",omitempty"`
-		// Heeded says that the run had taken his command, and perhaps the one to go on, too.
+		// Heeded says that the run had taken his command, and perhaps the one to continue, too.
 		Heeded bool `json:",omitempty"`
 	}
 	BridgeBack struct {
@@ -267,7 +267,7 @@ func (Stopped) isBody()             {}
 func (BridgeLost) isBody()          {}
 func (OutputLost) isBody()          {}
 
-// Announced reports whether the frontends hear of a call that was decided: of denials, and of what a rule or a grant
+// Announced reports whether the frontends learn of a call that was decided: of denials, and of what a rule or a grant
 // allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
 func (f CallDecided) Announced() bool {
 	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == contract.Human)

@@ -2,7 +2,7 @@ package input
 
 import "github.com/arbiter-cli/arbiter/bridge"
 
-// Narrates reports whether an input only tells what an agent does: it leads to events, and
+// Narrates reports whether an input only reports what an agent does: it leads to events, and
 // changes nothing that outlives the moment. Where the disk does not keep up, the journal may
 // leave such inputs out.
 func Narrates(f Body) bool {

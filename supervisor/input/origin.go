@@ -18,7 +18,7 @@ type Origin struct {
 	Host    string // whose bridge it came by; empty: this host's, or none's. It is not recorded
 }
 
-// ChannelStart is the command line that began a life, with what it says.
+// ChannelStart is the command line that began a process, with what it says.
 const ChannelStart = "start"
 
 // Unknown is in the place of a sender who came by no way we know.

@@ -52,7 +52,7 @@ const (
 	StatusUnfinished Status = "unfinished" // a Git operation is under way in the author's directory; nothing moved
 )
 
-// Merged is what became of a [Merge].
+// Merged is what happened to a [Merge].
 type Merged struct {
 	Serial int
 	Status Status   `json:",omitempty"`
@@ -68,7 +68,7 @@ type Outcome struct {
 	Agent    string
 	Merged   bool
 	Back     string // what its author is to do; empty: nothing
-	Why      string // why the work is not merged, for the Arbiter; empty: it is, or its author goes on
+	Why      string // why the work is not merged, for the Arbiter; empty: it is, or its author continues
 }
 
 // Ask queues the work that a document is about, unless it is queued already.
@@ -95,8 +95,8 @@ func (s *State) ask(out *effect.Collector) {
 	out.Do(Merge{Serial: s.Serial, Agent: s.Queue[0].Agent})
 }
 
-// Merged takes what came of a merge, emits `merge` and asks for the next one. It reports false for a result that nobody
-// waits for.
+// Merged takes the result of a merge, emits `merge` and asks for the next one. It reports false for a result that
+// nobody waits for.
 func (s *State) Merged(out *effect.Collector, m Merged) (o Outcome, ok bool) {
 	if len(s.Queue) == 0 || s.Queue[0].Request != m.Serial {
 		return o, false

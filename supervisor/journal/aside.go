@@ -14,7 +14,7 @@ const (
 
 // setAside copies damage to files of its own, for people to look at, and notes
 // their names. What is torn is no loss and is left out. It is a courtesy: to fail here is no
-// reason not to go on.
+// reason not to continue.
 func setAside(dir directory, damage []Damage) {
 	for i := range damage {
 		if d := &damage[i]; !d.Torn && !d.Mended && d.Bytes > 0 {

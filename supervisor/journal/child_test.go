@@ -14,7 +14,7 @@ import (
 )
 
 // The test binary, run again, is the other process. It says on stdout what it did,
-// one line each, and goes on when it reads a line.
+// one line each, and continues when it reads a line.
 const (
 	childRole = "JOURNAL_TEST_ROLE"
 	childDir  = "JOURNAL_TEST_DIR"

@@ -93,7 +93,7 @@ func (n *diskNode) apply(o diskOp, data []byte) {
 	}
 }
 
-// fate decides what becomes of a change that is not durable.
+// fate decides what happens to a change that is not durable.
 type fate func(o diskOp) (how int)
 
 const (

@@ -79,7 +79,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// hitPoints lives one life undisturbed, and counts the points it passes.
+// hitPoints runs one process undisturbed, and counts the points it passes.
 func hitPoints(t *testing.T) map[string]int {
 	c := startChild(t, "life", filepath.Join(t.TempDir(), "state"), "")
 	hit := map[string]int{}
@@ -132,7 +132,7 @@ func killAt(t *testing.T, point string, nth int) {
 			t.Errorf("left: %v, %v", entries, err)
 		}
 	}
-	c = startChild(t, "life", dir, "") // and it goes on from there
+	c = startChild(t, "life", dir, "") // and it continues from there
 	c.until("done")
 	<-c.ended
 	checkRecords(t, reader(s, testRun), rec.Records+25)
@@ -164,7 +164,7 @@ func playLife(dir string, say func(string, ...any)) error {
 }
 
 // tellAndSnapshot adds lines to the event log, and then has a snapshot made. It returns when
-// the lines are written and the snapshot is made, so that a life passes the same crash points
+// the lines are written and the snapshot is made, so that a process passes the same crash points
 // each time, however the writer puts its work together.
 func tellAndSnapshot(r *Run) error {
 	upTo := r.Durable()

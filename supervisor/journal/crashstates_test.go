@@ -19,7 +19,7 @@ import (
 
 var long = flag.Bool("long", false, "try ten times as many crash states")
 
-// scenario is one life of a run on a disk, of which every moment is then crashed.
+// scenario is one process of a run on a disk, of which every moment is then crashed.
 type scenario struct {
 	name string
 	play func(t *testing.T, m *memFS, s *Store)
@@ -259,7 +259,7 @@ func failTimes(m *memFS, call, name string, n int, err error) {
 	})
 }
 
-// isFile tells whether a handle is of the file called name: it may have been opened
+// isFile reports whether a handle is of the file called name: it may have been opened
 // before the file got that name.
 func isFile(handle, name string) bool { return strings.TrimSuffix(handle, scratchSuffix) == name }
 
@@ -345,7 +345,7 @@ func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint6
 	return states
 }
 
-// checkAfterCrash opens what a crash left, goes on with it, and reads it again. The
+// checkAfterCrash opens what a crash left, continues with it, and reads it again. The
 // description has to be there if Create had returned, not if it was made up since.
 func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	s, err := openStore(m.root())

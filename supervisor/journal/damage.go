@@ -17,7 +17,7 @@ type Recovery struct {
 	MetaLost string
 }
 
-// Harmed tells whether something is wrong that a crash does not explain, so that
+// Harmed reports whether something is wrong that a crash does not explain, so that
 // inputs once accepted may be missing.
 func (r Recovery) Harmed() bool {
 	return slices.ContainsFunc(r.Damage, func(d Damage) bool { return !d.Torn && !d.Mended })
@@ -45,7 +45,7 @@ func (d Damage) String() string {
 	return fmt.Sprintf("%s at %d: %s (%d bytes)", d.Segment, d.Offset, d.Reason, d.Bytes)
 }
 
-// isDamage tells what is wrong with a file from what says nothing about it.
+// isDamage reports what is wrong with a file from what says nothing about it.
 func isDamage(err error) bool {
 	return slices.ContainsFunc([]error{errCutOff, errChecksum, errLength, errKind, errRepeat, errGap, errChain,
 		errRead}, func(e error) bool {
@@ -103,7 +103,7 @@ func (s *scanner) damaged(w *window, i int, why error) error {
 	return nil
 }
 
-// followed tells whether a younger segment was begun, which happens only when all
+// followed reports whether a younger segment was begun, which happens only when all
 // before it is durable.
 func (s *scanner) followed(i int) bool {
 	return slices.ContainsFunc(s.segs[i+1:], func(seg found) bool { return seg.header.base != 0 })

@@ -109,7 +109,7 @@ func TestRealReadOnly(t *testing.T) {
 }
 
 // TestFileSizeLimit: with a limit on the size of a file a write comes through in part,
-// for real. The run goes on in further segments.
+// for real. The run continues in further segments.
 func TestFileSizeLimit(t *testing.T) {
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip("NO prlimit: a torn record of a real disk is not tried")

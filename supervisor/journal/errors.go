@@ -27,7 +27,7 @@ var (
 	// or cannot be added to: directory deleted, moved, replaced or made read-only.
 	ErrVanished = errors.New("journal is no longer in its place")
 	// ErrForeignWrite is the trouble of a run whose file somebody else wrote to. What
-	// was added is not used: the run goes on in another file. Where records were cut
+	// was added is not used: the run continues in another file. Where records were cut
 	// off, nothing is called durable from then on.
 	ErrForeignWrite = errors.New("somebody else wrote to the journal")
 	// ErrNoSnapshot refuses a run of which no snapshot can be read. Its event log tells
@@ -81,7 +81,7 @@ type VersionError struct {
 	Known int
 }
 
-// Newer tells whether a newer release wrote the file.
+// Newer reports whether a newer release wrote the file.
 func (e *VersionError) Newer() bool { return e.Found > e.Known }
 
 func (e *VersionError) Error() string {

@@ -87,7 +87,7 @@ func (e *eventFile) sync() error {
 
 // alone fails if the file is not as long as we made it, once. What somebody else has put
 // behind our end is cut off. Where he has cut off lines that were durable they are gone, and
-// the log goes on behind what is left.
+// the log continues behind what is left.
 func (e *eventFile) alone() error {
 	info, err := e.f.Stat()
 	if err != nil {

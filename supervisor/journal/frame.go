@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// Kind tells what a record is for.
+// Kind reports what a record is for.
 type Kind uint8
 
 const (
@@ -47,7 +47,7 @@ const (
 // before it. A snapshot is no part of the chain: the input behind it continues the input
 // before it, so that both can be read without it. nth says what was durable when the frame
 // was written: a batch is written when the one before it has been synced, so all up to
-// seq-nth-1 was. That tells what a power cut may leave from what it cannot.
+// seq-nth-1 was. That distinguishes what a power cut may leave from what it cannot.
 const (
 	frameHead = 25
 	maxFrame  = frameHead + MaxPayload

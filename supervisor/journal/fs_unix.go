@@ -280,13 +280,13 @@ func retry(call func() error) error {
 	}
 }
 
-// alive tells whether a process of that id exists.
+// alive reports whether a process of that id exists.
 func alive(pid int) bool {
 	err := unix.Kill(pid, 0)
 	return err == nil || errors.Is(err, unix.EPERM)
 }
 
-// segmentSpent tells whether an error of a write is about this file, so that
+// segmentSpent reports whether an error of a write is about this file, so that
 // another one may do: it is as long as a file may be (RLIMIT_FSIZE), or it is
 // on a bad part of the disk.
 func segmentSpent(err error) bool { return errors.Is(err, unix.EFBIG) || errors.Is(err, unix.EIO) }

@@ -149,7 +149,7 @@ func linesOf(seq uint64) (list []eventlog.Content) {
 	return list
 }
 
-// resumeTest takes up a run of the tests: it verifies the records, and adds the lines that
+// resumeTest resumes a run of the tests: it verifies the records, and adds the lines that
 // the event log lacks.
 func resumeTest(r *Recovered) ([]byte, error) {
 	var upTo, told uint64

@@ -154,9 +154,9 @@ func validPart(part string) bool {
 	return true
 }
 
-// Commit checks the description and the records of the run, has change say where the run goes on, calls last, and lets
-// everybody see the run, all at once. It refuses what Open would refuse, and damage (*DamagedError), before last is
-// called; an error of last is returned.
+// Commit checks the description and the records of the run, has change say where the run continues, calls last, and
+// lets everybody see the run, all at once. It refuses what Open would refuse, and damage (*DamagedError), before last
+// is called; an error of last is returned.
 func (g *Staged) Commit(change func(*Meta), last func() error) error {
 	if err := g.commit(change, last); err != nil {
 		return fmt.Errorf("import run %s: %w", g.run, err)

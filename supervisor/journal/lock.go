@@ -26,7 +26,7 @@ type holder struct {
 	Since time.Time `json:"since"`
 }
 
-// Lock is a lock that lives as long as this process, or a child that inherited its
+// Lock is a lock that exists as long as this process, or a child that inherited its
 // file, does not close it.
 type Lock struct{ f file }
 
@@ -99,7 +99,7 @@ func (l *Lock) sign(h holder) error {
 	return l.f.Truncate(int64(len(b)))
 }
 
-// holderOf tells who holds a run, without disturbing it; nil if nobody does.
+// holderOf reports who holds a run, without disturbing it; nil if nobody does.
 func holderOf(dir directory) (*HeldError, error) {
 	held, err := lookAtLock(dir)
 	if errors.Is(err, fs.ErrNotExist) {

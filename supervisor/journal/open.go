@@ -62,7 +62,7 @@ func (r *Recovered) note(x eventlog.Entry) {
 // Resume makes the state of a run from what is recovered of it, and returns a snapshot of it.
 type Resume func(r *Recovered) (snapshot []byte, err error)
 
-// Open takes up a run: it waits as long as wait for a dying owner to go, or fails
+// Open resumes a run: it waits as long as wait for a dying owner to go, or fails
 // with *HeldError, reads the journal, has resume make the state from it, and begins a segment
 // with the snapshot that it returns: all that was found is durable then, also where the last
 // fsync failed before the process could tell. Whatever a crash or bad disk left, it opens with

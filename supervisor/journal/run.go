@@ -112,7 +112,7 @@ func (r *Run) waiting() int {
 }
 
 // Append adds an input and returns its sequence number. It only buffers: it never
-// waits and never touches the disk; Committed tells when the input is durable. It
+// waits and never touches the disk; Committed reports when the input is durable. It
 // fails with ErrClosed, ErrTooLarge, ErrFull (inputs) or ErrDropped (narration).
 // The payload is copied.
 func (r *Run) Append(k Kind, payload []byte) (seq uint64, err error) {
@@ -180,7 +180,7 @@ func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
 // Snapshot has the writer begin another segment with a snapshot of what all inputs so far
 // have come to. Encode is called by the writer's goroutine, when these inputs and all lines
 // of the event log so far are durable. A snapshot that fails is left out: the segment before
-// goes on. It reports false while one is under way already, and after Close.
+// continues. It reports false while one is under way already, and after Close.
 func (r *Run) Snapshot(encode func() ([]byte, error)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -146,7 +146,7 @@ func decodeCopy(b []byte) (header, bool) {
 	return h, true
 }
 
-// lostHeader tells what a file without a good header is: ours and damaged, or
+// lostHeader reports what a file without a good header is: ours and damaged, or
 // somebody else's.
 func lostHeader(b []byte, file string, ours bool) error {
 	if ours || len(bytes.Trim(b, "\x00")) == 0 || strings.HasPrefix(magic, string(b)) {

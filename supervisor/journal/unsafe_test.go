@@ -191,7 +191,7 @@ func allOurs(t *testing.T, dir string) {
 }
 
 // TestMovedAway: a run whose directory is moved, replaced or made read-only stops calling
-// records durable, follows no link, and goes on when all is as it was.
+// records durable, follows no link, and continues when all is as it was.
 func TestMovedAway(t *testing.T) {
 	for what, swap := range map[string]func(t *testing.T, dir, aside string){
 		"gone":     func(t *testing.T, dir, aside string) { must(t, os.Rename(dir, aside)) },

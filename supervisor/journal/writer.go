@@ -34,7 +34,7 @@ type job struct {
 }
 
 // run commits in groups: what is appended during one fsync goes out with the next.
-// After Close it goes on until nothing is pending or the time is up.
+// After Close it continues until nothing is pending or the time is up.
 func (w *writer) run() {
 	defer close(w.r.done)
 	var (
@@ -143,7 +143,7 @@ func (w *writer) step() error {
 }
 
 // snapshot begins a segment with a snapshot, and returns what all files take then; 0: there
-// is none, and the segment before goes on.
+// is none, and the segment before continues.
 func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	if w.events.sync() != nil {
 		return 0 // it is tried again, and told, when the next lines are due
@@ -233,7 +233,7 @@ var errSpent = errors.New("the segment has failed")
 
 // alone fails if the segment is not as long as we made it. What somebody else has put
 // behind our end never counts: the segment is left to him. Where he has cut it off,
-// durable records are gone, and there is nothing to go on from.
+// durable records are gone, and there is nothing to continue from.
 func (w *writer) alone() error {
 	info, err := w.seg.f.Stat()
 	if err != nil {

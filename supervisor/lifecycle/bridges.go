@@ -49,8 +49,8 @@ const (
 func (s *State) Start(claude bridge.ClaudeInfo) { s.Bridges = []Bridge{{Claude: claude, Up: true}} }
 
 // Resume begins another process run of arbiter, with the bridge of this host. What an earlier process had started on
-// other hosts may go on until a lease is over that begins now, except on hosts that were fenced. Parked hosts are tried
-// again.
+// other hosts may continue until a lease is over that begins now, except on hosts that were fenced. Parked hosts are
+// tried again.
 func (s *State) Resume(claude bridge.ClaudeInfo, now time.Time, lease time.Duration, fenced []string) {
 	before := s.Bridges
 	s.Start(claude)

@@ -11,7 +11,7 @@ type State struct {
 	Bridges  []Bridge        // one per host; that of [Here] first
 	Restarts restart.History // of agents and of bridges
 	Crashes  int             // processes that ended unasked
-	Waking   bool            // agents come back; then see that the talk goes on
+	Waking   bool            // agents come back; then see that the talk continues
 	// ReturnedAgent is the agent whose session a human gave back meanwhile.
 	ReturnedAgent string         `json:",omitempty"`
 	TrustQuestion *TrustQuestion `json:",omitempty"` // what keeps agents from being started

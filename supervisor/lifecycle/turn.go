@@ -26,8 +26,8 @@ type LostTurn struct {
 	Ruled *bridge.DeliveryStatus // the last verdict that the turn ended in; nil: none
 }
 
-// Reconcile says what became of the messages of a turn, by what the session's history says. Messages that it does not
-// name are open.
+// Reconcile reports what happened to the messages of a turn, by what the session's history says. Messages that it
+// does not name are open.
 func Reconcile(turn []string, history []bridge.DeliveryStatus) LostTurn {
 	statuses := map[string]bridge.DeliveryStatus{}
 	for _, s := range history {
@@ -52,7 +52,7 @@ func Reconcile(turn []string, history []bridge.DeliveryStatus) LostTurn {
 	return t
 }
 
-// MidTurn reports whether an agent's turn runs, or is to go on with another process.
+// MidTurn reports whether an agent's turn runs, or is to continue with another process.
 func MidTurn(a *roster.Agent) bool {
 	switch a.Status {
 	case roster.Busy, roster.Restarting:

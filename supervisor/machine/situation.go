@@ -5,7 +5,7 @@ type Situation struct {
 	Decision string // of ARBITER_DECISION: COMPLETE, RETRY, CONTINUE, …
 
 	AgentKnown bool // the mode asked for is one of the run's, or none was asked for
-	AgentLives bool // the decision goes on with an Orchestrator, and it lives
+	AgentLives bool // the decision continues with an Orchestrator, and it lives
 	Engaged    bool // an Orchestrator works, or has asked and waits
 	Awaited    bool // a `done` or `handoff` waits for a decision
 
@@ -20,7 +20,7 @@ type Situation struct {
 	RulesLeft                       bool // the deterministic rules can still decide in the Arbiter's place
 
 	WasComplete bool  // RESUME: the task was finished
-	Before      State // RESUME: where the run stood when its last life ended
+	Before      State // RESUME: where the run stood when its last process ended
 }
 
 // Guard is a condition of a row, by the name the graph shows.

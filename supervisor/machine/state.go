@@ -17,7 +17,7 @@ const (
 	Cancelled  State = "cancelled"
 
 	// Same and Before are targets of rows: the state that is not left, and the one
-	// that the end of a life had left.
+	// that the end of a process had left.
 	Same   State = ""
 	Before State = "before"
 )
@@ -30,7 +30,7 @@ var (
 	tasked = []State{Selecting, Executing, Evaluating, Error}
 )
 
-// Live reports whether the run goes on in this state.
+// Live reports whether the run continues in this state.
 func (s State) Live() bool { return slices.Contains(live, s) }
 
 // Trigger is what moves a run: the events of the task machine.

@@ -61,7 +61,7 @@ type sample struct {
 	ignored bool
 }
 
-// told is what came of a step, to be compared.
+// told is the result of a step, to be compared.
 type told struct {
 	To      State
 	Do      []string

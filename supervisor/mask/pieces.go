@@ -78,7 +78,7 @@ func (t *piece) next(text string, f func(string) string) string {
 	}
 	shown, ok := strings.CutPrefix(after, before)
 	if !ok {
-		return "" // what was reported begins a secret that goes on
+		return "" // what was reported begins a secret that continues
 	}
 	return shown
 }

@@ -149,7 +149,7 @@ func (s *State) Shutdown(c *effect.Collector, reason string) {
 	s.Open = nil
 }
 
-// Resume makes the requests that were open when the last life ended unclaimed, if their agents come back.
+// Resume makes the requests that were open when the last process ended unclaimed, if their agents come back.
 func (s *State) Resume(comesBack func(agent string) bool) {
 	waited := s.All()
 	s.Open, s.Unclaimed, s.Reconsidering = nil, nil, 0

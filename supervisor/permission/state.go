@@ -12,7 +12,7 @@ import (
 // State is the permission part of a run. It is a value: slices are cloned before they are written.
 type State struct {
 	Open      []Request `json:",omitempty"` // they wait for a human, oldest first
-	Unclaimed []Request `json:",omitempty"` // of processes that are gone with an earlier life
+	Unclaimed []Request `json:",omitempty"` // of agents' processes that ended with an earlier process of the run
 	Answered  []Answer  `json:",omitempty"` // a human's answers to unclaimed requests
 	// Changes counts how often mode, rules or grants were changed. What was found out with an older count may be
 	// wrong by now.
@@ -90,7 +90,7 @@ func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, to
 	}
 	if f.Behavior != bridge.Ask {
 		if earlier, waited := s.unclaim(r.Params.ID, r.Key()); waited {
-			r.ID, told = earlier.ID, false // who waits for an answer to that one hears of it
+			r.ID, told = earlier.ID, false // who waits for an answer to that one learns of it
 		}
 	}
 	switch {

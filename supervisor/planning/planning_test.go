@@ -39,7 +39,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestSkip: who works on a step that is skipped hears of it, and so does the Arbiter.
+// TestSkip: who works on a step that is skipped learns of it, and so does the Arbiter.
 func TestSkip(t *testing.T) {
 	c := planned(t)
 	Skip(c, 0)

@@ -95,7 +95,7 @@ func init() { // not a literal: the checks refer to doubtAbout's kin
 
 func commandInDoubt(args []shell.Word, _ shell.Command) string {
 	if len(args) > 0 && (args[0].Text == "-v" || args[0].Text == "-V") && shell.Known(args) {
-		return "" // it only tells where a command lies
+		return "" // it only reports where a command lies
 	}
 	return "command runs a command past functions and aliases"
 }

@@ -49,7 +49,7 @@ func mightWild(pattern, text string) bool {
 }
 
 // meet reports whether two patterns, one with * and one with holes, have a text in
-// common. reach[j] tells whether the pattern so far can stand for text[:j].
+// common. reach[j] reports whether the pattern so far can stand for text[:j].
 func meet(pattern, text string) bool {
 	var room [2][256]bool
 	reach, next := room[0][:], room[1][:]

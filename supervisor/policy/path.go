@@ -241,7 +241,7 @@ func matchBelow(dir string, segs []string, name string, fold bool) bool {
 
 // matchSegments is the usual wildcard match with one way back, on segments.
 func matchSegments(segs []string, rel string, fold bool) bool {
-	// j is where the segment at hand begins in rel; past its end, none is left.
+	// j is where the current segment begins in rel; past its end, none is left.
 	i, j, star, mark, end := 0, 0, -1, 0, len(rel)
 	if rel == "" {
 		end = -1

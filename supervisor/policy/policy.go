@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Mode says what becomes of a request that no rule matches.
+// Mode reports what happens to a request that no rule matches.
 type Mode string
 
 // The modes.
@@ -62,7 +62,7 @@ type Request struct {
 	Asked bool
 }
 
-// Decision is what becomes of it. Rule is the text of the rule that decided, if
+// Decision is what happens to it. Rule is the text of the rule that decided, if
 // one did; Reason is for a person and for the model.
 type Decision struct {
 	Behavior string

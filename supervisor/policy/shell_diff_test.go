@@ -66,7 +66,7 @@ func TestAgainstShells(t *testing.T) {
 	}
 }
 
-// shellJudge runs lines, and holds what came of them against what was said before.
+// shellJudge runs lines, and holds the results against what was said before.
 type shellJudge struct {
 	t                     testing.TB
 	dir                   string
@@ -163,7 +163,7 @@ func (j *shellJudge) try(line string) {
 	j.tally.ranEvil += seen.ranEvil
 }
 
-// forks finds lines that could go on for ever, or fork without an end.
+// forks finds lines that could continue for ever, or fork without an end.
 var forks = regexp.MustCompile(`\(\s*\)|function|while|until|for *\(\(`)
 
 // knownPrograms reports whether each command's program is known, and is none that runs others by

@@ -24,7 +24,7 @@ const (
 	ClassRenewal restart.Class = "renewed"
 )
 
-// Lost handles the end of a process that nobody wanted to end: it comes back, with
+// Lost handles the end of a process that ended unexpectedly: it comes back, with
 // what it knew. It reports why its agent is parked instead; [Context.TimeIsOver] may be set.
 func (c *Context) Lost(id string, class restart.Class, reason string) (parked string, park bool) {
 	a := c.Roster.Edit(id)

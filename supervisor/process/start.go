@@ -166,7 +166,7 @@ func (c *Context) CallBack() {
 		}
 		a.Status, a.Since, a.ToolCall, a.Backoff = roster.Down, c.Out.Now, nil, nil
 		if a.Role == roster.RoleOrchestrator && a.ReachedLimit == "" {
-			c.LimitWork(a.ID) // timers ended with the process; another life has all its time
+			c.LimitWork(a.ID) // timers ended with the process; each process has all its time
 		}
 	}
 	c.RereadTakeovers(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")

@@ -48,7 +48,7 @@ func (c *Context) endTakeover(id, state, reason string) {
 	c.goOnAfterTakeover(id, release)
 }
 
-// goOnAfterTakeover goes on after a takeover.
+// goOnAfterTakeover continues after a takeover.
 func (c *Context) goOnAfterTakeover(id, release string) {
 	if release != "" {
 		c.Release(id, release, false)
@@ -134,7 +134,7 @@ func (c *Context) LoseTakeovers(host string) {
 	}
 }
 
-// RereadTakeovers takes up, with another bridge or in another life, the end of takeovers
+// RereadTakeovers takes up, with another bridge or in another process, the end of takeovers
 // that the last one saw begin.
 func (c *Context) RereadTakeovers(of func(*roster.Agent) bool, why string) {
 	for i := range c.Roster.Agents {

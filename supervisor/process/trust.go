@@ -12,11 +12,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// nobodyLooks is why a run goes on without the workspace's settings where no human is present.
+// nobodyLooks is why a run continues without the workspace's settings where no human is present.
 const nobodyLooks = "no human is present to look at it"
 
 // Distrusted keeps an agent down whose workspace is not as it was trusted, until the human
-// has looked at it. Where nobody can, the run goes on without the workspace's settings.
+// has looked at it. Where nobody can, the run continues without the workspace's settings.
 func (c *Context) Distrusted(id string, f input.NotSpawned, humanPresent bool) {
 	a := c.Roster.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.ToolCall = roster.Down, c.Out.Now, "", nil
@@ -81,7 +81,7 @@ func (c *Context) NobodyTrusts() {
 	}
 }
 
-// goWithout goes on without the workspace's own settings: on another host until this process of arbiter ends, here
+// goWithout continues without the workspace's own settings: on another host until this process of arbiter ends, here
 // and everywhere for the rest of the run.
 func (c *Context) goWithout(host, why string) {
 	where := ""

@@ -35,7 +35,7 @@ func TestDistrusted(t *testing.T) {
 	}
 }
 
-// TestDistrustedAlone: where nobody can look, the run goes on without the workspace's settings.
+// TestDistrustedAlone: where nobody can look, the run continues without the workspace's settings.
 func TestDistrustedAlone(t *testing.T) {
 	c := changed(false)
 	if c.Options.Trusted || c.Options.TrustHash != "" || c.Lifecycle.TrustQuestion != nil {

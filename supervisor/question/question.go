@@ -108,7 +108,7 @@ func (p Part) IsWaitedFor(r *roster.Roster) bool {
 	})
 }
 
-// Undecided reports whether the human has yet to say what becomes of a COMPLETE that was rejected too often.
+// Undecided reports whether the human has yet to say what happens to a COMPLETE that was rejected too often.
 func (s *State) Undecided() bool {
 	return slices.ContainsFunc(s.Open.List(), func(p Part) bool { return p.Kind == KindAcceptance })
 }

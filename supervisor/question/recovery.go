@@ -24,7 +24,7 @@ func (r *Recovery) Fail(c *effect.Collector, id string, category bridge.Category
 	c.Emit(id, contract.Error{Category: category, Message: message, RecoveryOptions: options})
 }
 
-// Overcome withdraws the choices about the failure of an Orchestrator: the talk goes on without them.
+// Overcome withdraws the choices about the failure of an Orchestrator: the talk continues without them.
 func (r *Recovery) Overcome(agents *roster.Roster, id string) {
 	if agents.IsOrchestrator(id) && r.Agent == id {
 		*r = Recovery{}

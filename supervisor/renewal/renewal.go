@@ -39,7 +39,7 @@ type State struct {
 
 const (
 	// MaxGenerated is how often in a row an Arbiter may be renewed without a word of its own. One that never rules,
-	// however fresh, would go on for ever.
+	// however fresh, would continue for ever.
 	MaxGenerated = 2
 	// MaxShort is how often in a row a renewal may be due again after a single ruling. Where what an Arbiter inherits,
 	// or is made to read, fills its window, another is no help.

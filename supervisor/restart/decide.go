@@ -19,7 +19,7 @@ type Exit struct {
 	Reason   string    // what is known about it, in a few words
 }
 
-// Action is what becomes of the agent.
+// Action is what happens to the agent.
 type Action string
 
 // Actions. Restart and Wait both start the agent again after the delay, on its
@@ -61,7 +61,7 @@ func (e Exit) at(now time.Time) time.Time {
 	return e.At.Round(0)
 }
 
-// Decide says what becomes of the agent whose process ended. The history does not
+// Decide decides what happens to the agent whose process ended. The history does not
 // hold this exit yet.
 func Decide(p Policy, h History, e Exit, now time.Time) Decision {
 	now = now.Round(0) // wall time alone: a fold of the journal has no other

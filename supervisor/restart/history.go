@@ -67,7 +67,7 @@ func (h History) settled(p Policy, now time.Time) History {
 }
 
 // row returns the exits in a row that end with e, newest first and without e: those
-// of the same agent that fit, back to the last healthy life. Exits that do not fit
+// of the same agent that fit, back to the last healthy process run. Exits that do not fit
 // are passed over.
 func (h History) row(p Policy, e Exit, fits func(Class) bool) History {
 	var row History

@@ -60,9 +60,9 @@ type Policy struct {
 	// Intensity failures of one agent within Window park it.
 	Intensity int
 	Window    time.Duration
-	// Healthy is how long a life is good enough to forget what went before.
+	// Healthy is how long a process is good enough to forget what went before.
 	Healthy time.Duration
-	// Streak failures without a healthy life between park, however slowly they come.
+	// Streak failures without a healthy process run between park, however slowly they come.
 	Streak int
 
 	// Stagger is the least distance of two starts after a limit, CrashStagger of

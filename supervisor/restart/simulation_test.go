@@ -44,7 +44,7 @@ func newWorld(t *testing.T, p Policy, agents int) *world {
 
 func name(i int) string { return fmt.Sprintf("orch-%d", i+1) }
 
-// step lets the next thing happen: a start, or the end of a life, which ends says
+// step lets the next thing happen: a start, or the end of a process, which ends says
 // the length and the exit of. It returns false when all are parked.
 func (w *world) step(life func(agent int) time.Duration, ends func(agent int) Exit) bool {
 	i := -1

@@ -32,7 +32,7 @@ type AgentIdentity struct {
 	SummonedIn  string // the Arbiter's turn it was summoned in, by a message of it
 	Predecessor string
 	Isolation   string `json:",omitempty"` // of the directory that is its own; empty: it shares the run's
-	Host        string `json:",omitempty"` // that it lives on; empty: the one that arbiter runs on
+	Host        string `json:",omitempty"` // that it runs on; empty: the one that arbiter runs on
 	Forgotten   bool   // what it left is only in the journal
 }
 

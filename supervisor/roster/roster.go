@@ -52,13 +52,13 @@ func (r *Roster) Agent(id string) (Agent, bool) {
 	return *r.Agents[i], true
 }
 
-// HostOf is the host that an agent lives on.
+// HostOf is the host that an agent runs on.
 func (r *Roster) HostOf(id string) string {
 	a, _ := r.Agent(id)
 	return a.Host
 }
 
-// Needs reports whether an agent lives on a host, or is to.
+// Needs reports whether an agent runs on a host, or is to.
 func (r *Roster) Needs(host string) bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
 		return a.Host == host && a.Status != Ended && a.Status != Parked
@@ -210,6 +210,6 @@ func (r *Roster) AnyWaiting() bool {
 // remembers as much of it as anybody may still ask for.
 const (
 	RecordsKept = 20 // Orchestrators that are gone, with their briefs and documents
-	NamesKept   = 50 // of them, with what became of them
+	NamesKept   = 50 // of them, with what happened to them
 	GoneShown   = 10 // of them, to an Arbiter
 )

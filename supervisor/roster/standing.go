@@ -121,7 +121,7 @@ func (a *Agent) Unfinished() bool {
 }
 
 // SummonedBefore finds the Orchestrator that the same call of the Arbiter's had summoned
-// before its process ended, when the turn goes on in another and the call is made again.
+// before its process ended, when the turn continues in another and the call is made again.
 func (r *Roster) SummonedBefore(prompt, mode string) (Agent, bool) {
 	for i := range r.Agents {
 		a := r.Agents[i]

@@ -11,13 +11,13 @@ import (
 // AgentTurn follows the running turn of an agent, and the trouble with its last ones.
 type AgentTurn struct {
 	Turn                []string     // ids of the messages in the running turn
-	InterruptedTurn     []string     // messages of a turn that its process's end cut off, and that goes on
+	InterruptedTurn     []string     // messages of a turn that its process's end cut off, and that continues
 	Corrections         int          // how often the present verdict was asked for again
 	Fallbacks           int          // how often in a row the rules decided in its place
 	Troubles            int          // turns in a row lost to API trouble
 	APIFailures         int          // those of them that were no overload and no limit
-	CurrentTool         string       // the tool or subagent at hand
-	ToolCall            *RunningTool // the tool call at hand
+	CurrentTool         string       // the current tool or subagent
+	ToolCall            *RunningTool // the current tool call
 	Delivered           int          `json:",omitempty"` // messages and reports that it was proven to have read
 	UnansweredQuestions int          // questions in a row that nobody ruled on
 }

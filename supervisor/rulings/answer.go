@@ -55,7 +55,7 @@ func TakenUp(name, why string) decider.Decision {
 	return d
 }
 
-// GoOn finds who goes on: the agent whose work was judged if it lives, else one of the same mode.
+// GoOn finds who continues: the agent whose work was judged if it lives, else one of the same mode.
 func (p *Request) GoOn(w Standing, v verdict.Arbiter) verdict.Arbiter {
 	about := p.About
 	if about == "" {
@@ -79,7 +79,7 @@ func (p *Request) GoOn(w Standing, v verdict.Arbiter) verdict.Arbiter {
 	return v
 }
 
-// goOnText is the message to an agent that goes on.
+// goOnText is the message to an agent that continues.
 func goOnText(t *task.State, v verdict.Arbiter) string {
 	text := "Go on with the task."
 	if v.Decision == verdict.Retry {

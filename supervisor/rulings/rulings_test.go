@@ -110,7 +110,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// TestGoOn: the agent whose work was judged goes on, or another of its mode.
+// TestGoOn: the agent whose work was judged continues, or another of its mode.
 func TestGoOn(t *testing.T) {
 	w := selecting()
 	worker := &roster.Agent{

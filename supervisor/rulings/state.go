@@ -145,7 +145,7 @@ func (s *State) ForgetReading(id string) {
 	}
 }
 
-// takeReadings returns the text of what the Arbiter read for the ruling at hand; the next ruling begins with nothing.
+// takeReadings returns the text of what the Arbiter read for the current ruling; the next ruling begins with nothing.
 func (s *State) takeReadings() string {
 	parts := make([]string, len(s.Readings))
 	for i, r := range s.Readings {

@@ -5,7 +5,7 @@ import "time"
 // Here is the name of the machine on which arbiter itself runs.
 const Here = "here"
 
-// DefaultLease is how long the bridge of a host goes on without contact to its run.
+// DefaultLease is how long the bridge of a host continues without contact to its run.
 const DefaultLease = time.Minute
 
 // Host is a machine besides [Here] on which Orchestrators of a run may live. How it is reached is not recorded: the

@@ -31,7 +31,7 @@ type Options struct {
 	// Sandbox is what confines the agents, and SandboxReason why nothing does.
 	Sandbox       *bridge.SandboxConfig `json:",omitempty"`
 	SandboxReason string                `json:",omitempty"`
-	// TrustHash is that of the workspace's settings, as they were trusted when this life began.
+	// TrustHash is that of the workspace's settings, as they were trusted when this process began.
 	TrustHash string            `json:",omitempty"`
 	Env       map[string]string // added to the agents' environment
 	// ArbiterEnv is added to that for the Arbiter and the decider.
@@ -69,8 +69,8 @@ type Options struct {
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
 
-	// MaxSubagents is how many subagents of all agents may work at once, and MaxSubagentsPerHour how many may start within
-	// an hour. 0: no limit.
+	// MaxSubagents is how many subagents of all agents may work at once, and MaxSubagentsPerHour how many may start
+	// within an hour. 0: no limit.
 	MaxSubagents        int
 	MaxSubagentsPerHour int
 
@@ -88,12 +88,12 @@ type Options struct {
 	DecisionCache  bool          `json:",omitempty"` // the same input is not asked twice, over all runs
 	Provider       Provider      `json:",omitzero"`  // whom a stateless or hybrid decider asks
 
-	// Hosts are those that Orchestrators may live on besides Here, in the order of --hosts; nil: Here alone. HereToo says
-	// that Here was listed among them. Pools are names for some of them.
+	// Hosts are those that Orchestrators may run on besides Here, in the order of --hosts; nil: Here alone. HereToo
+	// says that Here was listed among them. Pools are names for some of them.
 	Hosts   []Host        `json:",omitempty"`
 	HereToo bool          `json:",omitempty"`
 	Pools   []Pool        `json:",omitempty"`
-	Lease   time.Duration `json:",omitempty"` // how long a host's bridge goes on without contact
+	Lease   time.Duration `json:",omitempty"` // how long a host's bridge continues without contact
 
 	HumanPresent bool // somebody can answer (until the input ends)
 	Partial      bool // stream text as it arrives
@@ -134,8 +134,8 @@ const (
 	DefaultQuietAfter = 5 * time.Minute
 	DefaultMaxOutput  = 4 << 30
 
-	// DefaultMaxSubagents is twice what Claude Code starts at once for one agent, and DefaultMaxSubagentsPerHour is more
-	// than work that people follow needs: both stop agents that start agents without end.
+	// DefaultMaxSubagents is twice what Claude Code starts at once for one agent, and DefaultMaxSubagentsPerHour is
+	// more than work that people follow needs: both stop agents that start agents without end.
 	DefaultMaxSubagents        = 20
 	DefaultMaxSubagentsPerHour = 200
 )

@@ -33,7 +33,7 @@ type Place struct {
 	Agent      string
 	Generation int    // of the agent
 	Kind       string // IsolationWorktree or IsolationClone; empty: to read the files of the run branch
-	After      string // the agent whose work it goes on with; empty: it begins with the run branch
+	After      string // the agent whose work it continues with; empty: it begins with the run branch
 }
 
 // Worktree is a directory of an agent's own.

@@ -41,7 +41,7 @@ func (w *windows) begin(p bridge.SpawnParams) error {
 	return nil
 }
 
-// fill takes a turn's share and tells how full the window is.
+// fill takes a turn's share and reports how full the window is.
 func (w *windows) fill(f *fakePort, ref bridge.AgentRef) (full bool) {
 	w.mu.Lock()
 	w.used[ref.ID] += turnTokens

@@ -67,7 +67,7 @@ func court(t testing.TB, p policy.Policy, change func(*supervisor.State)) *Loop 
 	return l
 }
 
-// judgement is what becomes of a call of an agent, and what is recorded of it.
+// judgement is what happens to a call of an agent, and what is recorded of it.
 func judgement(t testing.TB, l *Loop, agent string, p bridge.JudgeParams) (bridge.JudgeResult, input.CallDecided) {
 	t.Helper()
 	p.AgentRef = bridge.AgentRef{ID: agent,

@@ -12,7 +12,7 @@ import (
 )
 
 // TestTooLargeToBeTaken: what no agent could read, or the journal keep, is refused at the
-// door, and the run goes on.
+// door, and the run continues.
 func TestTooLargeToBeTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}

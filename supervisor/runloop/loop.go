@@ -37,7 +37,7 @@ type Port interface {
 }
 
 // Sink receives every event of the run, in order, on the loop's goroutine. It
-// must not block: a face that is slow queues for itself.
+// must not block: a frontend that is slow queues for itself.
 type Sink func(at time.Time, e contract.Event)
 
 // Opened is a bridge that was started.

@@ -6,7 +6,7 @@ import (
 )
 
 // Redact sets what masks secrets in what agents, tools and processes tell. It is applied
-// before an input gets into the loop, so that neither the journal nor a face nor another
+// before an input gets into the loop, so that neither the journal nor a frontend nor another
 // agent ever has them, and after the rules have decided on the exact input, which the
 // input then names by its hash. What the human says is kept as he typed it: it has to be
 // delivered. It must be safe for concurrent use, and be called before [Loop.Run].

@@ -79,7 +79,7 @@ func (b *outbox) hint() {
 // [Loop.Committed] and [Loop.Trouble].
 func (l *Loop) Record(j Journal) { l.books.journal = j }
 
-// Tells sets what the event log takes up of each step; without it that is the events. Call it
+// Tells sets what the event log records of each step; without it that is the events. Call it
 // before [Loop.Run].
 func (l *Loop) Tells(t supervisor.EventRecorder) { l.teller = t }
 
@@ -300,7 +300,7 @@ func (l *Loop) reject(c input.Command, why string) {
 	l.say(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
 }
 
-// giveUpJournal goes on without a journal, to the end. What waits for it is said
+// giveUpJournal continues without a journal, to the end. What waits for it is said
 // where it only tells, and not done, but for the end itself: the process that resumes the run
 // finds the state before.
 func (l *Loop) giveUpJournal(ctx context.Context) {

@@ -77,7 +77,7 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 	})
 }
 
-// TestTroubleWithTheDisk: commands are refused visibly, agents go on, and what was
+// TestTroubleWithTheDisk: commands are refused visibly, agents continue, and what was
 // accepted before is done when the disk is back.
 func TestTroubleWithTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 }
 
 // TestWhatTheJournalDoesNotTake: narration that is dropped is no trouble, and a word
-// that is too large is refused; the run goes on.
+// that is too large is refused; the run continues.
 func TestWhatTheJournalDoesNotTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{fail: func(k journal.Kind, payload []byte) error {

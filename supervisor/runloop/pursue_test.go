@@ -40,7 +40,7 @@ func (s slowDecider) EvaluateProgress(context.Context, decision.EvaluateProgress
 }
 
 // TestAHaltEndsWhatIsAsked: with a halt a check and a decider are notified at once that nobody
-// waits for them. What came of them is not recorded, and continue asks again.
+// waits for them. Their results are not recorded, and continue asks again.
 func TestAHaltEndsWhatIsAsked(t *testing.T) {
 	for _, what := range []string{"true", "decide"} {
 		synctest.Test(t, func(t *testing.T) {

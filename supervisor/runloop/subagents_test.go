@@ -60,7 +60,7 @@ func TestSubagentsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoSubagentPastALimit: running turns go on to their end when a limit of costs is spent, and start nobody.
+// TestNoSubagentPastALimit: running turns continue to their end when a limit of costs is spent, and start nobody.
 func TestNoSubagentPastALimit(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
 		s.Options.MaxCostUSD, s.Budget.CostUSD = 2, 2.5

@@ -34,7 +34,7 @@ func (s Run) originOf(ref bridge.AgentRef) input.Origin {
 	return input.Origin{By: a.ID, Session: a.SessionID, Gen: a.Generation}
 }
 
-// LivesElsewhere says why the bridge of a host has nothing to say of an agent; empty: the agent lives there, or
+// LivesElsewhere says why the bridge of a host has nothing to say of an agent; empty: the agent runs there, or
 // nowhere.
 func (s Run) LivesElsewhere(agent, host string) string {
 	a, ok := s.Roster.Agent(agent)

@@ -90,7 +90,7 @@ func configureCost(c *effect.Collector, o *runconfig.Options, ref, name string, 
 	return Costs
 }
 
-// configureMode changes what becomes of tool calls that no rule is about.
+// configureMode changes what happens to tool calls that no rule is about.
 func configureMode(c *effect.Collector, o *runconfig.Options, ref string, cmd contract.Configure) Change {
 	modes := []policy.Mode{policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits, policy.ModeAllowAll}
 	mode := policy.Mode(cmd.Permissions)

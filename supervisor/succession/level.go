@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// compactionPatience is how long a turn may go on whose compaction was prevented.
+// compactionPatience is how long a turn may continue whose compaction was prevented.
 const compactionPatience = 5 * time.Minute
 
 // Measured takes a reading of an agent's context. Each level is reported once, and
@@ -57,7 +57,7 @@ func Compacted(c *process.Context, id string, b bridge.Compact) {
 		b.PreTokens))
 }
 
-// Interrupt stops a turn that goes on although its agent was told to hand off, so that the next one can be about
+// Interrupt stops a turn that continues although its agent was told to hand off, so that the next one can be about
 // nothing else.
 func Interrupt(c *process.Context, a *roster.Agent) {
 	if a.CompactionBlocked && a.Status == roster.Busy {

@@ -30,7 +30,7 @@ type Digest struct {
 // Text is the whole digest, for people.
 func (d Digest) Text() string { return strings.TrimSpace(d.Finding + "\n\n" + d.Quotes) }
 
-// Digest tells what a human did in the session of the agent called name, by what was found
+// Digest reports what a human did in the session of the agent called name, by what was found
 // when it was over. failed says why nothing was.
 func (t Takeover) Digest(name, id string, now time.Time, found bridge.InspectResult, failed string) Digest {
 	var d Digest

@@ -155,7 +155,7 @@ func (s *State) Fail(a *roster.Agent, f *decision.Failure, status decision.Statu
 	a.Work = nil
 }
 
-// Abandon ends an execution that nobody wants to go on with.
+// Abandon ends an execution that nobody wants to continue with.
 func (s *State) Abandon(a *roster.Agent, now time.Time) {
 	if a == nil || a.Work == nil {
 		return

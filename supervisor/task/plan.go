@@ -73,7 +73,7 @@ func (s *State) StepAtHand() int {
 
 // StepOf is the number of the step an agent works on, counted from 1; 0: none is known. A
 // step is an agent's if it is active in its name, or if the agent was chosen for it. Where
-// nobody said so, the step at hand is that of the only one at work; of several, each has the
+// nobody said so, the current step is that of the only one at work; of several, each has the
 // step that names its mode alone.
 func (s *State) StepOf(r *roster.Roster, id string) int {
 	a, _ := r.Agent(id)
@@ -206,7 +206,7 @@ func (s *State) Begin() {
 	s.Acceptance.BeginTask()
 }
 
-// Assign notes that an agent was chosen for the step at hand, and reports whether that changes the plan: its success is
+// Assign notes that an agent was chosen for the current step, and reports whether that changes the plan: its success is
 // the step's, where nobody else keeps the plan. While something is open, an agent chosen against the step's mode sees
 // to that, and the step waits. A nil agent is chosen for nothing.
 func (s *State) Assign(a *roster.Agent, open bool) bool {

@@ -50,7 +50,7 @@ func (s *State) ReachedText(why string) string {
 	return b.String()
 }
 
-// Interrupted tells what is being done at this moment, and will not be finished.
+// Interrupted reports what is being done at this moment, and will not be finished.
 func (s *State) Interrupted(r *roster.Roster, now time.Time) []string {
 	var list []string
 	for i := range r.Agents {

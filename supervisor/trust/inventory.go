@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Inventory tells what the workspace of a working directory brings along. Own are
+// Inventory reports what the workspace of a working directory brings along. Own are
 // directories of the user's own configuration, such as ~/.claude and ~/.config/arbiter:
 // they are not the workspace's, even where it contains them. An error says that the
 // directory cannot be looked at; whatever is wrong in it is an item.

@@ -115,7 +115,7 @@ type Change struct {
 	Item Item   `json:"item"`
 }
 
-// Diff tells what counts in one listing and not, or otherwise, in the other. A file as a
+// Diff reports what counts in one listing and not, or otherwise, in the other. A file as a
 // whole is left out where something in it is listed.
 func Diff(old, now Listing) []Change {
 	type key struct{ kind, file, name string }

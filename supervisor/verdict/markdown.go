@@ -40,7 +40,7 @@ func (d *Document) Markdown() string {
 		})
 }
 
-// Proven renders the document with what came of its checks beside each of them, and
+// Proven renders the document with the result of its checks beside each of them, and
 // what that makes of each claim. Receipts are in the order of the checks; those that
 // are missing were not run.
 func (d *Document) Proven(receipts []Receipt) string {
@@ -113,7 +113,7 @@ func word(c Claim) string {
 	return "not verified"
 }
 
-// line says what came of a check in one line.
+// line reports the result of a check in one line.
 func (r Receipt) line() string {
 	text := strings.ToUpper(r.Result)
 	if r.SHA256 != "" {

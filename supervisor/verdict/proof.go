@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Receipt is what came of a check when the supervisor ran it itself.
+// Receipt is the result of a check when the supervisor ran it itself.
 type Receipt struct {
 	Command string `json:"command"`
 	Expect  string `json:"expect"`

@@ -28,7 +28,7 @@ func use(id, tool, input string) contract.ToolUse {
 	return contract.ToolUse{Tool: tool, ToolUse: id, Input: json.RawMessage(input)}
 }
 
-// TestItems: what was said and done is kept in order, with what came of it.
+// TestItems: what was said and done is kept in order, with the result.
 func TestItems(t *testing.T) {
 	_, a := told(
 		contract.Assistant{Text: "I begin with the **tests**."},

@@ -42,7 +42,7 @@ type Candidate struct {
 const candidates = 1000
 
 type popup struct {
-	generation uint64 // of the context at hand
+	generation uint64 // of the current context
 	ctx        Context
 	list       []Candidate
 	selected   int

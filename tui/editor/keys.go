@@ -177,7 +177,7 @@ func (k keyboard) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 }
 
 // searchKey takes a key while the history is searched; done says that it is dealt
-// with. Keys that are about the text keep what was found, and go on.
+// with. Keys that are about the text keep what was found, and continue.
 func (k keyboard) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
 	switch {
 	case key == tcell.KeyRune && mod&^tcell.ModShift == 0:

@@ -27,7 +27,7 @@ type Picker struct {
 
 	OnChoose func(Item)
 	OnCancel func()
-	// OnMove tells which one the cursor is on now; ok is false where there is none.
+	// OnMove reports which one the cursor is on now; ok is false where there is none.
 	OnMove func(item Item, ok bool)
 
 	look     *render.Look

@@ -49,7 +49,7 @@ func overlapText(o contract.Overlap, name func(string) string) string {
 	return strings.Join(agents, " and ") + " changed the same file: " + One(o.Path, MaxSummary)
 }
 
-// mergeText tells what became of an agent's work: "The work of Orchestrator I was merged: a.go, b.go".
+// mergeText reports what happened to an agent's work: "The work of Orchestrator I was merged: a.go, b.go".
 func mergeText(m contract.Merge, who string) string {
 	var files []string
 	for _, f := range m.Files[:min(len(m.Files), shownFiles)] {
@@ -65,7 +65,7 @@ func mergeText(m contract.Merge, who string) string {
 	return "The work of " + amid(who) + " was merged" + list
 }
 
-// acceptanceText tells what a criterion came to: "Criterion passed: the tests pass (make test)".
+// acceptanceText reports what a criterion came to: "Criterion passed: the tests pass (make test)".
 func acceptanceText(a contract.Acceptance) string {
 	text := "Criterion " + One(a.Status, MaxName) + ": " + One(a.Text, MaxSummary)
 	if a.Command != "" && a.Command != a.Text {

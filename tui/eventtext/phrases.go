@@ -226,7 +226,7 @@ func Summoned(e contract.Event, s contract.Spawn, name func(string) string) stri
 	return text
 }
 
-// OnHost adds the host that an agent lives on to its name; empty: the one that arbiter runs on, which is not named.
+// OnHost adds the host that an agent runs on to its name; empty: the one that arbiter runs on, which is not named.
 func OnHost(name, host string) string {
 	mark := " @" + One(host, MaxName)
 	if host == "" || strings.HasSuffix(name, mark) {

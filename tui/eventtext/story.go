@@ -38,7 +38,7 @@ const (
 	storyIndent = 10 // columns, below the time
 )
 
-// name is how a party is called, with the host that it lives on.
+// name is how a party is called, with the host that it runs on.
 func (s *Story) name(id string) string { return OnHost(Called(s.Name, id), s.hosts[id]) }
 
 // Tell is what an event adds to the story: whole lines, or nothing.
@@ -153,7 +153,7 @@ func (s *Story) count(agent, call string) {
 	w.calls = append(w.calls, One(call, 160))
 }
 
-// done tells what an agent has done since it was last told.
+// done reports what an agent has done since it was last told.
 func (s *Story) done(agent string) string {
 	i := slices.IndexFunc(s.calls, func(w work) bool { return w.agent == agent })
 	if i < 0 {
@@ -201,7 +201,7 @@ func (s *Story) planned(p contract.Plan, line string) string {
 	return text
 }
 
-// checked is a check and what came of it.
+// checked is a check and the result.
 func checked(b contract.Check) string {
 	text := CheckNumber(b) + ", " + FirstOf(One(b.Receipt.Result, MaxName), verdict.CheckUnrun)
 	if b.Receipt.Result == verdict.CheckFailed && b.Receipt.Exit > 0 {

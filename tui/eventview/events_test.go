@@ -303,7 +303,7 @@ func samples() map[string][]history.Entry {
 	}
 }
 
-// faces are all ways a card is made.
+// frontends are all ways a card is made.
 var faces = []struct {
 	name string
 	make func(history.Entry, Options) View

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// documents lays out hand-off documents and what came of their checks.
+// documents lays out hand-off documents and the result of their checks.
 type documents struct{ Options }
 
 // handoff is the card of a document that passes from one to another.
@@ -219,7 +219,7 @@ func (o documents) aside(label, text string) []render.Line {
 	return inset(render.WrapText(render.Dim, label+text, o.within(o.step()).width()), o.step())
 }
 
-// checked is a check of the document with what came of it.
+// checked is a check of the document with the result.
 func (o documents) checked(d *verdict.Document, receipts []verdict.Receipt, i int) []render.Line {
 	var r verdict.Receipt
 	ran := i < len(receipts)
@@ -236,7 +236,7 @@ func (o documents) checked(d *verdict.Document, receipts []verdict.Receipt, i in
 	return o.receipt(r)
 }
 
-// receipt is what came of one check.
+// receipt is the result of one check.
 func (o documents) receipt(r verdict.Receipt) []render.Line {
 	mark := o.resultMark(r.Result)
 	code := o.within(markWidth(mark.Text)).highlight("sh", r.Command)

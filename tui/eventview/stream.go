@@ -17,7 +17,7 @@ func (o cards) under(e contract.Event, subagent string) View {
 	return c
 }
 
-// toolUse is a tool's call on one line, and what came of it.
+// toolUse is a tool's call on one line, and the result.
 func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	c := o.under(e.Event, b.Subagent)
 	o.Options = o.inside(c.Indent)

@@ -141,7 +141,7 @@ func (o cards) spawn(e contract.Event, s contract.Spawn) View {
 	return c
 }
 
-// permission asks for leave, and tells what came of it.
+// permission asks for leave, and reports the result.
 func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 	c := begin(e.Event.ID)
 	decided, open := contract.Permission{}, true

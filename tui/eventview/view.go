@@ -30,7 +30,7 @@ type Options struct {
 
 	// most is how many lines of each text of an input are wanted; 0: all.
 	most int
-	root string // of the agent at hand
+	root string // of the current agent
 }
 
 // View is one event as it is shown.

@@ -9,7 +9,7 @@ import (
 )
 
 // TestEditedWords: a message that is changed stands where it was said first, in its latest
-// words, and what becomes of it is known there; every version is among all events.
+// words, and what happens to it is known there; every version is among all events.
 func TestEditedWords(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	word := func(text string, edited bool) {

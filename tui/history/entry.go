@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Entry is an event as it was reported, with what became of it.
+// Entry is an event as it was reported, with what happened to it.
 type Entry struct {
 	N     int // its number among all events, from 0
 	At    time.Time

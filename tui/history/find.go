@@ -12,7 +12,7 @@ import (
 )
 
 // Find looks for an entry of a thread that has a text, whatever the case, from the
-// entry from on, itself included, forwards or back. What became of the entry counts as
+// entry from on, itself included, forwards or back. What happened to the entry counts as
 // part of it. It takes time in proportion to what it looks at; it gives up when ctx
 // ends.
 func (c *Store) Find(ctx context.Context, t *Thread, text string, from int, back bool) (i int, ok bool) {
@@ -141,7 +141,7 @@ func (s *scanner) matches(r record, n *needle) bool {
 	return err == nil && n.in(e)
 }
 
-// Sizes of a window, when it jumps and when it goes on.
+// Sizes of a window, when it jumps and when it continues.
 const (
 	leastWindow = 8 << 10
 	mostWindow  = 256 << 10
@@ -165,7 +165,7 @@ func (w *window) at(off int64, n int) ([]byte, error) {
 	if off >= w.off && end <= w.off+int64(len(w.buf)) {
 		return w.buf[off-w.off:][:n], nil
 	}
-	// Close by what it had: it goes on.
+	// Close by what it had: it continues.
 	if near := int64(len(w.buf)); near > 0 && end > w.off-near && off < w.off+2*near {
 		w.size = min(2*w.size, mostWindow)
 	} else {

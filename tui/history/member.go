@@ -9,7 +9,7 @@ import (
 // patience is how many attempts API trouble is nobody's concern.
 const patience = 3
 
-// continues is the kind of the supervisor's word to an agent that reported and goes on.
+// continues is the kind of the supervisor's word to an agent that reported and continues.
 const continues = "continue"
 
 // Kinds of messages to the Arbiter that answer what it asked.

@@ -15,7 +15,7 @@ const (
 	subagents
 	requests
 	messages
-	questions // of the Arbiter to the human: one at a time, and asked again in another life
+	questions // of the Arbiter to the human: one at a time, and asked again in another process
 	classes
 )
 

@@ -31,7 +31,7 @@ type messageReader struct {
 	key      []byte
 	wanted   bool // the value that comes next is the member's
 
-	reading target // what the string at hand is
+	reading target // what the current string is
 	escape  int    // characters of an escape so far
 	unit    rune   // of \uXXXX so far
 	high    rune   // a high surrogate that waits for a low one

@@ -161,7 +161,7 @@ func (c *Store) same(r record, told contract.Event) bool {
 	return bytes.Equal(c.line[:n], c.line[n:])
 }
 
-// Recall takes up an event of an earlier life, and returns it: it stays in its log, and is
+// Recall takes up an event of an earlier process, and returns it: it stays in its log, and is
 // read there when it is looked at. Like Add it is the writer's.
 func (c *Store) Recall(e eventlog.Entry) (contract.Event, error) {
 	told, err := contract.DecodeWritten(e.Line)
@@ -189,7 +189,7 @@ func (c *Store) fit(e contract.Event) (contract.Event, error) {
 }
 
 // CatchUp adds the entries of another store from the entry from on, and returns where it
-// came to. The other one may go on growing.
+// came to. The other one may continue growing.
 func (c *Store) CatchUp(other *Store, from int) int {
 	for ; from < other.len(); from++ {
 		r, ok := other.record(from)

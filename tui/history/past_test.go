@@ -172,7 +172,7 @@ func lineOf(t *testing.T, e contract.Event) string {
 	return string(line)
 }
 
-// growingLog is the log of a run that goes on.
+// growingLog is the log of a run that continues.
 type growingLog struct {
 	mu    sync.Mutex
 	raw   []byte

@@ -50,7 +50,7 @@ func shorten(s string, n int) string {
 }
 
 // shortenJSON keeps about n bytes of a JSON value, by shortening the longest of its
-// strings. What is no JSON is not made any.
+// strings. What is not JSON is not made any.
 func shortenJSON(raw []byte, n int) []byte {
 	for limit := n / 2; limit >= 2*noteRoom; limit /= 8 {
 		if short := cutStrings(raw, limit); len(short) <= n {

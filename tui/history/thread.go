@@ -99,7 +99,7 @@ func (t *Thread) Entry(i int) (Entry, bool) {
 	return t.c.entry(n)
 }
 
-// Stamp changes when the entry does: its outcome came, or a subagent went on. It is 0
+// Stamp changes when the entry does: its outcome came, or a subagent continued. It is 0
 // if nothing is known of it.
 func (t *Thread) Stamp(i int) uint64 {
 	n, ok := t.number(i)

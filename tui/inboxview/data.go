@@ -93,7 +93,7 @@ func (i Item) choices() []pages.Choice {
 	return list
 }
 
-// scopes asks what exactly is allowed from now on, and tells what else each rule settles.
+// scopes asks what exactly is allowed from now on, and reports what else each rule settles.
 func (p *Panel) scopes(d *pages.AskData, at Item) {
 	d.Head = []render.Line{render.Of(render.Base, "Not asked for again until the run ends:")}
 	d.Note = "A rule allows all that it covers. Rules that deny still win. Backspace: back."
@@ -135,7 +135,7 @@ func (p *Panel) scopes(d *pages.AskData, at Item) {
 	}
 }
 
-// allOf asks what becomes of all items of a kind, and shows each in full.
+// allOf asks what happens to all items of a kind, and shows each in full.
 func (p *Panel) allOf(d *pages.AskData) {
 	at := p.many[0]
 	n := several(len(p.many), at)

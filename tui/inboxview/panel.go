@@ -61,10 +61,10 @@ type Answer struct {
 type step uint8
 
 const (
-	first  step = iota // what becomes of the item at hand
+	first  step = iota // what happens to the current item
 	forRun             // what exactly is allowed for the run
 	always             // what exactly is always allowed
-	all                // what becomes of all items of a kind
+	all                // what happens to all items of a kind
 )
 
 // Panel is the list of what waits, one of which is at hand. Its zero value is an empty one.
@@ -75,7 +75,7 @@ type Panel struct {
 	many  []Item // what step all is about: those that were there when it was asked for
 }
 
-// Set replaces the items. The one at hand stays at hand, and the step stays. It returns true if what was at hand is
+// Set replaces the items. The current one stays at hand, and the step stays. It returns true if what was at hand is
 // gone, so that a key on its way may be meant for something else than what is shown now.
 func (p *Panel) Set(items []Item) (gone bool) {
 	before, had := p.Current()
@@ -105,7 +105,7 @@ func (p *Panel) has(id string) bool {
 // Len is how many items there are.
 func (p *Panel) Len() int { return len(p.items) }
 
-// Current is the item at hand.
+// Current is the current item.
 func (p *Panel) Current() (Item, bool) {
 	if p.at >= len(p.items) {
 		return Item{}, false
@@ -137,7 +137,7 @@ func (p *Panel) Back() bool {
 	return was != first
 }
 
-// All asks what becomes of all items of the kind at hand. Why says why it cannot be asked.
+// All asks what happens to all items of the current kind. Why says why it cannot be asked.
 func (p *Panel) All() (why string) {
 	at, ok := p.Current()
 	if !ok {
@@ -162,7 +162,7 @@ func (p *Panel) All() (why string) {
 // written reports whether a message answers it.
 func (i Item) written() bool { return i.Kind == inbox.Question || i.Kind == inbox.Acceptance }
 
-// kindOf counts the items of the kind at hand.
+// kindOf counts the items of the current kind.
 func (p *Panel) kindOf(at Item) int {
 	n := 0
 	for _, i := range p.items {

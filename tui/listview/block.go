@@ -13,7 +13,7 @@ type Block struct {
 	// row, blocks without follow one another.
 	Head  render.Line
 	Lines []render.Line
-	// Soft says of each line that the next one goes on with it, the break being one of
+	// Soft says of each line that the next one continues with it, the break being one of
 	// layout only. It may be shorter than Lines.
 	Soft []bool
 	// Indent is the depth in a tree. Lines are to be no wider than width less
@@ -70,7 +70,7 @@ func (b *Block) rows() int { return b.head() + len(b.Lines) }
 // line is the text of a row that is no head.
 func (b *Block) line(row int) render.Line { return b.Lines[row-b.head()] }
 
-// soft reports whether the row below goes on with a row.
+// soft reports whether the row below continues with a row.
 func (b *Block) soft(row int) bool {
 	i := row - b.head()
 	return i >= 0 && i < len(b.Soft) && i+1 < len(b.Lines) && b.Soft[i]

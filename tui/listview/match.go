@@ -9,7 +9,7 @@ import (
 // search is what is highlighted.
 type search struct {
 	needle []rune // folded
-	at     spot   // the match at hand
+	at     spot   // the current match
 }
 
 // none3 is no match.
@@ -56,7 +56,7 @@ func (v *View) MatchNext(back bool) bool {
 	return false
 }
 
-// findIn makes the first match of a block the one at hand.
+// findIn makes the first match of a block the current one.
 func (v *View) findIn(i int) {
 	if len(v.search.needle) == 0 {
 		return

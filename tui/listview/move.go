@@ -86,7 +86,7 @@ func (v *View) Bottom() {
 }
 
 // GoTo shows block i, at the top of the window or, if something is searched for, so
-// that its first match has some rows above it; the match is the one at hand then. A
+// that its first match has some rows above it; the match is the current one then. A
 // block that hides the match is unfolded.
 func (v *View) GoTo(i int) {
 	v.update()

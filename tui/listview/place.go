@@ -149,7 +149,7 @@ func (v *View) Replace(s Source, to func(block int) int) {
 	v.cache.reset()
 }
 
-// successor is what became of the live block i: the same one further down, or the settled
+// successor is what happened to the live block i: the same one further down, or the settled
 // block of the same key, or whatever stands where it stood.
 func (l *layout) successor(old, i int, key string) int {
 	if key == "" {

@@ -186,7 +186,7 @@ type clipboard struct {
 	strings.Builder
 	sep  string // what stands before the next row
 	some bool
-	trim bool // the next row goes on with the last one
+	trim bool // the next row continues with the last one
 }
 
 func (c *clipboard) row(text string) {

@@ -201,7 +201,7 @@ func randomSaid(r *rand.Rand, i int) said {
 }
 
 // wrap wraps lines to so many columns, and says of each line it makes whether the next
-// one goes on with it.
+// one continues with it.
 func wrap(lines []render.Line, columns int) (wrapped []render.Line, soft []bool) {
 	for _, l := range lines {
 		parts := render.Wrap(l, columns)

@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// coder lays out a block of code line by line. A copy goes on independently.
+// coder lays out a block of code line by line. A copy continues independently.
 type coder struct {
 	lay   layout
 	lang  *language
@@ -26,7 +26,7 @@ func (l layout) codeBlock(info, text string) []render.Line {
 	return out
 }
 
-// bar is what stands before a row of code: its first, and those it goes on in.
+// bar is what stands before a row of code: its first, and those it continues in.
 func (c *coder) bar(width int) (first, rest string) {
 	if width < roomy {
 		return "", ""

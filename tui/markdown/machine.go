@@ -26,15 +26,15 @@ const (
 )
 
 // machine cuts a text into pieces, line by line, and lays each out when it ends. It is
-// a value: a copy goes on independently, as long as only the lines of one are used.
+// a value: a copy continues independently, as long as only the lines of one are used.
 type machine struct {
 	lay     layout
 	src     string
 	at      int // of src is taken
 	out     []render.Line
-	hopeful bool // the text goes on: what is open looks as if it were closed
+	hopeful bool // the text continues: what is open looks as if it were closed
 
-	inside bool // the next segment goes on with a line that was cut
+	inside bool // the next segment continues with a line that was cut
 	blank  bool // the line before was blank
 	gap    bool // an empty line goes before what is put out next
 
@@ -58,7 +58,7 @@ type machine struct {
 type list struct {
 	open   bool
 	mark   marker
-	number int // of the item at hand
+	number int // of the current item
 	offset int // the column its contents begin at
 	hang   int // the column they are shown at
 }
@@ -136,7 +136,7 @@ func (m *machine) feed(from, to, next int, whole bool) {
 	}
 }
 
-// more goes on with a line that was cut.
+// more continues with a line that was cut.
 func (m *machine) more(l line) {
 	if m.kind == fence {
 		m.put(m.coder.row(m.src[l.from:l.to], true, m.room(m.base)), m.indent(m.base))
@@ -167,7 +167,7 @@ func (m *machine) within(l line) {
 }
 
 // beside takes a line to the left of the open item's contents: another item, or what
-// goes on with a paragraph lazily. Otherwise the list is over.
+// continues with a paragraph lazily. Otherwise the list is over.
 func (m *machine) beside(l line) bool {
 	if mark, ok := parseMarker(l.text); ok && l.indent < 4 && !isRule(l.text) {
 		m.item(l, mark)

@@ -39,7 +39,7 @@ type Stream struct {
 }
 
 // Set lays out the text as far as it has come. If it begins with the text of the call
-// before, only what is new, and the piece it goes on with, is laid out. What is not
+// before, only what is new, and the piece it continues with, is laid out. What is not
 // closed yet looks as if it will be. The lines are valid until the next call.
 func (s *Stream) Set(src string, o Options) []render.Line {
 	s.advance(src, o)

@@ -127,7 +127,7 @@ func startsHTML(s string) bool {
 	return c >= 'a' && c <= 'z' || s[1] == '/' || s[1] == '!' || s[1] == '?'
 }
 
-// startsBlock reports whether a line cannot go on with a paragraph.
+// startsBlock reports whether a line cannot continue with a paragraph.
 func startsBlock(s string) bool {
 	_, fence := parseFence(s)
 	return fence || s[0] == '>' || isHeading(s) || isRule(s)

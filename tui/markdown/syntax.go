@@ -18,7 +18,7 @@ type language struct {
 	fold     bool   // keywords are so in either case
 	letters  string // of names, besides letters, digits and _
 	key      byte   // ends a key: : or =
-	loose    bool   // quotes and comments begin only where a word does not go on
+	loose    bool   // quotes and comments begin only where a word does not continue
 	special  func(text string, s state) (render.Line, state)
 }
 

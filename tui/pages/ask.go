@@ -52,7 +52,7 @@ func (a *Ask) Annotate(note, unread string) { a.data.Note, a.data.Unread = note,
 func (a *Ask) SetLook(look *render.Look) { a.look, a.width = look, -1 }
 
 // Arm notes that the dialog opened for an event at a time: decisions are refused until the
-// keyboard was quiet for a moment. A person in the middle of a word goes on typing
+// keyboard was quiet for a moment. A person in the middle of a word continues typing
 // it, so that each refused key begins the moment anew.
 func (a *Ask) Arm(at time.Time) { a.armed = at.Add(deaf) }
 
@@ -81,7 +81,7 @@ func (a *Ask) step(by int) {
 	}
 }
 
-// Choose takes the choice at hand, unless it is too early.
+// Choose takes the current choice, unless it is too early.
 func (a *Ask) Choose(now time.Time) (value string, ok bool) {
 	if len(a.data.Choices) == 0 || a.refuse(now) {
 		return "", false
@@ -285,7 +285,7 @@ func (a *Ask) paint(box render.Canvas, head, body, note []render.Line, choices [
 	a.marks(part)
 	box.Lines(y+len(body), note)
 	early := !a.Armed(time.Now())
-	// Where not all rows of choices find room, the one at hand does.
+	// Where not all rows of choices find room, the current one does.
 	first := h - len(choices)
 	for i, row := range choices {
 		for _, n := range row {

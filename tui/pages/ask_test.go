@@ -108,7 +108,7 @@ func TestAskOpenedByHandAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever the window, the choice at hand is in sight, and where there is any room,
+// Whatever the window, the current choice is in sight, and where there is any room,
 // so are all choices and the beginning of what is asked.
 func TestAskShowsItsChoices(t *testing.T) {
 	for w := 14; w < 130; w += 5 {

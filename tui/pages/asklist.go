@@ -67,7 +67,7 @@ func (a *Ask) Row(x, y int) (int, bool) {
 	return w.first + y - w.y, true
 }
 
-// Renew replaces the description of the same question: the answer at hand and what was read stay.
+// Renew replaces the description of the same question: the current answer and what was read stay.
 func (a *Ask) Renew(d AskData) {
 	a.data, a.width = d, -1
 	a.focus = max(min(a.focus, len(d.Choices)-1), 0)

@@ -50,7 +50,7 @@ func (p *Changes) Set(files []Change, note string, now time.Time) {
 	}
 }
 
-// Chosen is the file at hand.
+// Chosen is the current file.
 func (p *Changes) Chosen() (Change, bool) {
 	if p.at >= len(p.files) {
 		return Change{}, false
@@ -73,7 +73,7 @@ func (p *Changes) Step(by int) (Change, bool) {
 	return p.Chosen()
 }
 
-// At is the file drawn at a place of the screen; it becomes the one at hand.
+// At is the file drawn at a place of the screen; it becomes the current one.
 func (p *Changes) At(x, y int) (Change, bool) {
 	if !p.InRect(x, y) || !p.hit(y, p.top, p.lines) {
 		return Change{}, false
@@ -120,7 +120,7 @@ func (p *Changes) total() render.Line {
 		Append(render.DiffRemove, fmt.Sprintf("-%d", deleted))
 }
 
-// statusMarks are the letters of what became of a file.
+// statusMarks are the letters of what happened to a file.
 var statusMarks = map[string]struct {
 	letter string
 	role   render.Role

@@ -49,7 +49,7 @@ type Agent struct {
 // Subagent is one line below an agent's.
 type Subagent struct {
 	Name   string
-	Doing  string // the call at hand
+	Doing  string // the current call
 	Works  bool
 	Failed bool
 	Tokens int           // of its own context
@@ -140,7 +140,7 @@ type AskData struct {
 	// Body are the lines for a width; it is asked again when the width is another one.
 	Body    func(width int) []render.Line
 	Choices []Choice
-	Focus   int    // the choice at hand at first
+	Focus   int    // the current choice at first
 	Note    string // below: what is at stake, or how many more wait
 	Unread  string // in its place while the body was not in sight to its end
 }

@@ -79,7 +79,7 @@ func (f *FirstRun) Set(d FirstRunData) {
 	f.set(len(f.ways))
 }
 
-// Choose is the way at hand.
+// Choose is the current way.
 func (f *FirstRun) Choose() Way { return f.ways[f.at].way }
 
 // Press is the way of a hot key.
@@ -93,7 +93,7 @@ func (f *FirstRun) Press(r rune) (Way, bool) {
 	return "", false
 }
 
-// At is the way drawn at a place of the screen; it becomes the one at hand.
+// At is the way drawn at a place of the screen; it becomes the current one.
 func (f *FirstRun) At(x, y int) (Way, bool) {
 	if !f.InRect(x, y) {
 		return "", false
@@ -147,7 +147,7 @@ func (f *FirstRun) Draw(screen tcell.Screen) {
 	if y = part.Lines(y, body); len(body) > 0 {
 		y++
 	}
-	// When even they are too many, the one at hand is in sight.
+	// When even they are too many, the current one is in sight.
 	skip := max(min(f.at-(h-y)+1, len(explain)-(h-y)), 0)
 	for i, l := range explain {
 		f.rows = append(f.rows, y+i-skip)

@@ -109,7 +109,7 @@ func TestFirstRunWays(t *testing.T) {
 	}
 }
 
-// Every way is in sight, or the one at hand where there is no room for all.
+// Every way is in sight, or the current one where there is no room for all.
 func TestFirstRunIsNeverStuck(t *testing.T) {
 	for h := 1; h < 30; h++ {
 		for at := range 4 {

@@ -15,8 +15,8 @@ type Plan struct {
 	page
 	scroller
 	data PlanData
-	at   int      // the step at hand
-	hold bool     // it was scrolled: the step at hand need not be in sight
+	at   int      // the current step
+	hold bool     // it was scrolled: the current step need not be in sight
 	rows [][2]int // first row of each step in the page, and the one behind its last
 	body [2]int   // column and row of the screen where the page's rows begin
 }
@@ -39,7 +39,7 @@ func (p *Plan) Set(d PlanData) {
 	p.at = max(min(p.at, len(d.Steps)-1), 0)
 }
 
-// Chosen is the number of the step at hand, counted from 0; false: there is none.
+// Chosen is the number of the current step, counted from 0; false: there is none.
 func (p *Plan) Chosen() (int, bool) { return p.at, p.at < len(p.data.Steps) }
 
 // Choose takes a step at hand.
@@ -133,7 +133,7 @@ func (p *Plan) Draw(screen tcell.Screen) {
 	p.marks(body)
 }
 
-// follow scrolls so that the step at hand is in sight, and at the ends what is beyond.
+// follow scrolls so that the current step is in sight, and at the ends what is beyond.
 func (p *Plan) follow() {
 	if p.hold || p.at >= len(p.rows) {
 		return

@@ -117,7 +117,7 @@ func (r *Roster) line(a Agent, t table) render.Line {
 }
 
 // together is the state and what is done in one column, where there is no room for two: what
-// an agent does tells that it works.
+// an agent does shows that it works.
 func together(a Agent) (text string, role render.Role, tail bool) {
 	switch {
 	case a.Busy && a.Doing != "" && !a.Bell:

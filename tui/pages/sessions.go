@@ -39,7 +39,7 @@ func (s *Sessions) Set(runs []Run, now time.Time) {
 // SetNote replaces what is said of the list.
 func (s *Sessions) SetNote(note string) { s.note = note }
 
-// Chosen is the run at hand.
+// Chosen is the current run.
 func (s *Sessions) Chosen() (Run, bool) {
 	if s.at >= len(s.runs) {
 		return Run{}, false
@@ -47,7 +47,7 @@ func (s *Sessions) Chosen() (Run, bool) {
 	return s.runs[s.at], true
 }
 
-// At is the run drawn at a place of the screen; it becomes the one at hand.
+// At is the run drawn at a place of the screen; it becomes the current one.
 func (s *Sessions) At(x, y int) (Run, bool) {
 	if !s.InRect(x, y) || !s.hit(y, s.top, s.lines) {
 		return Run{}, false

@@ -20,7 +20,7 @@ type Setting struct {
 	When        string // when a change takes effect
 }
 
-// Settings is the list of the settings, with what the one at hand means below it.
+// Settings is the list of the settings, with what the current one means below it.
 type Settings struct {
 	page
 	list
@@ -52,7 +52,7 @@ func (p *Settings) Choose(name string) bool {
 	return i >= 0
 }
 
-// Chosen is the setting at hand.
+// Chosen is the current setting.
 func (p *Settings) Chosen() (Setting, bool) {
 	if p.at >= len(p.all) {
 		return Setting{}, false
@@ -60,7 +60,7 @@ func (p *Settings) Chosen() (Setting, bool) {
 	return p.all[p.at], true
 }
 
-// At is the setting drawn at a place of the screen; it becomes the one at hand.
+// At is the setting drawn at a place of the screen; it becomes the current one.
 func (p *Settings) At(x, y int) (Setting, bool) {
 	if !p.InRect(x, y) || !p.hit(y, p.top, 1) {
 		return Setting{}, false
@@ -101,7 +101,7 @@ func (p *Settings) Draw(screen tcell.Screen) {
 	}
 }
 
-// about tells what the setting at hand means, where its value stands, and when a change takes effect.
+// about reports what the current setting means, where its value stands, and when a change takes effect.
 func (p *Settings) about(w int) []render.Line {
 	s, ok := p.Chosen()
 	if !ok {

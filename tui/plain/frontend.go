@@ -22,7 +22,7 @@ type Run interface {
 	InputEnded()
 	// Stop ends the run in order, so that it can be taken up again. It does not block.
 	Stop()
-	// Left is closed when the run is to go on without the frontend.
+	// Left is closed when the run is to continue without the frontend.
 	Left() <-chan struct{}
 	// Done is closed when the run is over and all that belonged to it has ended.
 	Done() <-chan struct{}
@@ -117,7 +117,7 @@ type workerJob struct {
 	run Run
 }
 
-// result is what came of it.
+// result is the outcome of the last command.
 type result struct {
 	run  Run
 	err  error

@@ -123,7 +123,7 @@ func hint(ch chan struct{}) {
 	}
 }
 
-// Pause holds the playback, or lets it go on.
+// Pause holds the playback, or lets it continue.
 func (p *Player) Pause() { p.change(func() { p.paused = !p.paused }) }
 
 // Faster goes to the next speed, or with -1 to the one before.
@@ -131,7 +131,7 @@ func (p *Player) Faster(by int) {
 	p.change(func() { p.speed = max(min(p.speed+by, len(speeds)-1), 0) })
 }
 
-// Jump goes on, or with -1 back, by some seconds: more at a higher speed, and always beyond the next event.
+// Jump moves forwards, or with -1 back, by some seconds: more at a higher speed, and always beyond the next event.
 func (p *Player) Jump(by int) {
 	p.change(func() {
 		far := time.Duration(by) * step * time.Duration(speeds[p.speed])

@@ -168,7 +168,7 @@ func TestMoments(t *testing.T) {
 	})
 }
 
-// TestJumps: one goes on and back, beyond a pause, to the beginning and to the end, also from the end.
+// TestJumps: forwards and back, beyond a pause, to the beginning and to the end, also from the end.
 func TestJumps(t *testing.T) {
 	playing(t, notices(0, 5, 9, 30, 5000, 5003), func(p *Player, heard func(...string)) {
 		heard("0")

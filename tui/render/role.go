@@ -37,7 +37,7 @@ const (
 	SigilBright // its heart
 	Motto
 	Choice      // of a dialog
-	ChoiceFocus // the one at hand
+	ChoiceFocus // the current one
 	ChoiceKey   // the key of another one
 	Key         // of the keyboard
 	Placeholder
@@ -48,7 +48,7 @@ const (
 	Input
 	Selection
 	Match      // of a search
-	MatchAt    // the one at hand
+	MatchAt    // the current one
 	Alert      // a human is needed
 	Danger     // allow-all, rehearsal: shown all the time
 	Good       // done, verified

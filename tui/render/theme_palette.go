@@ -24,7 +24,7 @@ type palette struct {
 	bar, barText, barDim, barStrong  ink
 	mark, markText                   ink // of a selection
 	found, foundText                 ink // of a search
-	here, hereText                   ink // of the match at hand
+	here, hereText                   ink // of the current match
 	alarm, alarmText                 ink // of what must not be overlooked
 }
 

@@ -85,7 +85,7 @@ func (w *wrapper) span(s Span) {
 	}
 }
 
-// add makes text part of the word at hand.
+// add makes text part of the current word.
 func (w *wrapper) add(text string, r Role) {
 	if text == "" {
 		return
@@ -99,7 +99,7 @@ func (w *wrapper) add(text string, r Role) {
 	w.width += Width(text)
 }
 
-// flushWord puts the word at hand on this line, or on the next.
+// flushWord puts the current word on this line, or on the next.
 func (w *wrapper) flushWord() {
 	if len(w.word) == 0 {
 		return

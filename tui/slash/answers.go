@@ -50,7 +50,7 @@ func Over(a *roster.Agent) bool {
 		(a.Status == roster.Ended || a.Status == roster.Stopping || a.Standing == roster.HandedOff)
 }
 
-// context tells how full the contexts are, of one agent or of all that live.
+// context reports how full the contexts are, of one agent or of all that live.
 func context(s *supervisor.State, id string) string {
 	var b strings.Builder
 	for i := range members(s) {
@@ -87,7 +87,7 @@ func members(s *supervisor.State) []*roster.Agent {
 	return s.Agents
 }
 
-// cost tells what a run has cost.
+// cost reports what a run has cost.
 func cost(s *supervisor.State) string {
 	if s == nil {
 		return "Nothing yet."
@@ -111,7 +111,7 @@ func cost(s *supervisor.State) string {
 	return b.String()
 }
 
-// permissions tells what is allowed, asked for and denied.
+// permissions reports what is allowed, asked for and denied.
 func permissions(s *supervisor.State) string {
 	if s == nil {
 		return "There is no run yet."

@@ -27,7 +27,7 @@ func openLine(t *testing.T) string {
 	return fmt.Sprintf("/dev/pts/%d", n)
 }
 
-// lineTty tells whether the terminal may throw output away when it is begun and ended.
+// lineTty reports whether the terminal may throw output away when it is begun and ended.
 type lineTty struct {
 	tcell.Tty
 	keeps       func() bool

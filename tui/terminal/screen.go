@@ -217,7 +217,7 @@ var errCells = errors.New("the screen cannot be drawn: it lost its cells")
 // drawable guards against a fault of tcell (v2.13.10), whose draw never ends where its buffer of
 // cells is smaller than its screen: outside of the buffer drawCell returns a width of 0, so that
 // "x += width - 1" undoes the loop's x++. Suspend and Fini empty the buffer, and it stays empty
-// when Resume fails; the screen keeps its size. To report upstream: draw should go on by
+// when Resume fails; the screen keeps its size. To report upstream: draw should continue by
 // max(width, 1), Fini should set fini (which Show asks for and nobody sets), and resize should
 // compare the window's size with the buffer's, too.
 func (t *Screen) drawable() bool {

@@ -106,7 +106,7 @@ func changed(i activity.Item) render.Line {
 	return l
 }
 
-// call is a call on one line: its mark, its tool, what it is about, and at the right what came of it.
+// call is a call on one line: its mark, its tool, what it is about, and at the right the result.
 func (p painter) call(mark render.Span, role render.Role, i activity.Item, tail render.Line) render.Line {
 	l := render.Line{mark, {Text: " " + i.Tool, Role: render.Strong}}
 	if role == render.Dim {

@@ -50,7 +50,7 @@ func texts(t Tile, w, h int, l *render.Look) (rows []string, group int) {
 	return rows, group
 }
 
-// TestATileTells who it is, what was done, what came of it, and what is being done.
+// TestATileTells who it is, what was done, the result, and what is being done.
 func TestATileTells(t *testing.T) {
 	one := busy()
 	one.Work.Items = append(one.Work.Items, activity.Item{At: at(48), Use: "c", Tool: "Bash", Gist: "sleep 100"})

@@ -250,7 +250,7 @@ func (t *Timeline) begin(at time.Time, k key, e contract.Event) {
 	if k.kind != Alive && e.Body != nil {
 		s.Text = text(e)
 	}
-	if len(t.open) >= maxOpen || k.kind == Tool && k.id == "" { // nobody tells when it ends
+	if len(t.open) >= maxOpen || k.kind == Tool && k.id == "" { // nobody reports when it ends
 		t.keep(l, s)
 		return
 	}
@@ -258,7 +258,7 @@ func (t *Timeline) begin(at time.Time, k key, e contract.Event) {
 	t.open[k] = s
 }
 
-// end ends what went on.
+// end ends what was under way.
 func (t *Timeline) end(at time.Time, k key) {
 	s, ok := t.open[k]
 	if !ok {

@@ -37,7 +37,7 @@ type Span struct {
 	Kind    Kind
 	From    time.Time
 	Until   time.Time // the same for a moment
-	Open    bool      // it goes on; Until is then when it was asked for
+	Open    bool      // it continues; Until is then when it was asked for
 	N       int       // of how many it was made
 	Text    string    // what it was; empty where it was made of several
 	CostUSD float64   // of turns

@@ -22,7 +22,7 @@ type View struct {
 	cursor time.Duration // on the axis
 	left   time.Duration // where the first column lies
 	behind bool          // the cursor stays where it is; else it follows the end of the run
-	lane   string        // the lane at hand; empty: the first of an agent
+	lane   string        // the current lane; empty: the first of an agent
 
 	// As drawn last.
 	total   time.Duration
@@ -57,7 +57,7 @@ func (v *View) fit(total time.Duration, columns int) {
 	v.left -= v.left % v.column
 }
 
-// at is the number of the lane at hand: at first that of an agent.
+// at is the number of the current lane: at first that of an agent.
 func (v *View) at() int {
 	i := slices.Index(v.lanes, v.lane)
 	if i < 0 && len(v.lanes) > 1 && v.lanes[0] == contract.Human {
@@ -118,7 +118,7 @@ func (v *View) Point(x, y int) (again, ok bool) {
 	again = v.lane == lane
 	v.lane = lane
 	if x >= v.gutter {
-		if by := x - v.gutter - column; again && by >= -1 && by <= 1 { // the columns move while a run goes on
+		if by := x - v.gutter - column; again && by >= -1 && by <= 1 { // the columns move while a run continues
 			return true, true
 		}
 		again = false
@@ -135,7 +135,7 @@ func (v *View) columnOf(place time.Duration) int {
 	return int((place - v.left) / max(v.column, 1))
 }
 
-// Step moves the cursor to the next moment of the lane at hand, or the one before: a hand-off, a renewal,
+// Step moves the cursor to the next moment of the current lane, or the one before: a hand-off, a renewal,
 // an error, a time when a human was awaited. It reports false where there is none.
 func (t *Timeline) Step(v *View, now time.Time, back bool) bool {
 	t.mu.Lock()
@@ -165,7 +165,7 @@ func (t *Timeline) Step(v *View, now time.Time, back bool) bool {
 // columnAbs numbers columns from the beginning of the run.
 func (v *View) columnAbs(place time.Duration) int64 { return int64(place / max(v.column, 1)) }
 
-// laneOf is the lane at hand.
+// laneOf is the current lane.
 func (v *View) laneOf() string {
 	if len(v.lanes) == 0 {
 		return ""
@@ -227,7 +227,7 @@ func (t *Timeline) all(l *lane, now time.Time) iter.Seq[Span] {
 	}
 }
 
-// under are the spans of the lane at hand that lie under the cursor, what stands out first.
+// under are the spans of the current lane that lie under the cursor, what stands out first.
 func (t *Timeline) under(v *View, axis Axis, now time.Time) []Span {
 	l := t.byID[v.laneOf()]
 	if l == nil {

@@ -19,7 +19,7 @@ type Screen struct {
 	given  atomic.Bool // up, by Fini: nothing takes events
 
 	// mu makes reading what was painted, the title and the clipboard safe while the
-	// program goes on: the simulation hands out what it draws into.
+	// program continues: the simulation hands out what it draws into.
 	mu    sync.Mutex
 	w, h  int
 	title string

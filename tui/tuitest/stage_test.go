@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// log is a primitive that tells what is done to it.
+// log is a primitive that reports what is done to it.
 type log struct {
 	*tview.Box
 	said []string

@@ -79,7 +79,7 @@ func (r *Relay) Cut() {
 	r.reset()
 }
 
-// Mend ends a hole or a cut. What was held back in a hole goes on, as what TCP sends again.
+// Mend ends a hole or a cut. What was held back in a hole continues, as what TCP sends again.
 func (r *Relay) Mend() { r.set(func() { r.hole, r.cut = false, false }) }
 
 // reset aborts all connections.

@@ -38,8 +38,8 @@ func Main(m *testing.M, operations Operations) {
 	os.Exit(0)
 }
 
-// Stride returns by how many steps a test goes on that kills an operation after a step: by some for each change, by one
-// where ARBITER_LONG is set, as by scripts/nightly.
+// Stride returns by how many steps a test continues that kills an operation after a step: by some for each change, by
+// one where ARBITER_LONG is set, as by scripts/nightly.
 func Stride(some int) int {
 	if os.Getenv("ARBITER_LONG") != "" {
 		return 1

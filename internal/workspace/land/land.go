@@ -3,7 +3,7 @@
 // [Run] merges without a checkout first. Only if that works, no operation is under way and no uncommitted change is in
 // the way, it writes what it is about to do into two references (refs/arbiter/RUN8/landing, …/landing-from), then
 // replaces the files that differ, then the index, and moves the branch last, together with the end of those
-// references. A call after a crash goes on from there. Other uncommitted changes, staged or not, stay as they are.
+// references. A call after a crash continues from there. Other uncommitted changes, staged or not, stay as they are.
 //
 // Hooks do not run. The worktrees of submodules are left as they are, as by git merge.
 package land

@@ -280,7 +280,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a landing is interrupted, and the user goes on before it is finished.
+// TestInterrupted: a landing is interrupted, and the user continues before it is finished.
 func TestInterrupted(t *testing.T) {
 	whole := worked(t, true)
 	var half gittest.Dir

@@ -36,7 +36,7 @@ func (m *Manager) create(ctx context.Context, s Spec) (Worktree, error) {
 		if _, err := os.Lstat(filepath.Join(w.Dir, ".git")); err == nil {
 			return w, nil
 		}
-		// Somebody deleted it. Its branch goes on where it was.
+		// Somebody deleted it. Its branch continues where it was.
 		s.Kind, s.From = w.Kind, w.Base
 		if err := os.Remove(m.record(name)); err != nil {
 			return Worktree{}, err

@@ -16,7 +16,7 @@ import (
 )
 
 // TestGitKilled: git itself is killed in the midst of a command, as by a system without memory. The next call of the
-// same operation goes on, and nothing is lost.
+// same operation continues, and nothing is lost.
 func TestGitKilled(t *testing.T) {
 	timeout, err := exec.LookPath("timeout")
 	if os.Getenv("ARBITER_LONG") == "" || err != nil {

@@ -269,7 +269,7 @@ func TestSaveAndRemove(t *testing.T) {
 			if again, err := m.Remove(ctx, w, false); err != nil || again.Ref != "" {
 				t.Errorf("removed twice: %+v, %v", again, err)
 			}
-			// The next one of that name goes on with the branch.
+			// The next one of that name continues with the branch.
 			w, err = m.Create(ctx, spec(1, kind))
 			d.Must(err)
 			if got := there.Files()["a"]; got != "-rw-r--r-- committed\n" {

@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// TestRefusals: an error says what happened, where and what to do, and what becomes of the question.
+// TestRefusals: an error says what happened, where and what to do, and what happens to the question.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

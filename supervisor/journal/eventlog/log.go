@@ -62,7 +62,7 @@ type Position struct {
 
 // Health is what a walk through a log has found.
 type Health struct {
-	Next   Position // behind the last good line: where to go on, and where the next line is written
+	Next   Position // behind the last good line: where to continue, and where the next line is written
 	Damage []Damage // what cannot be read, and has good lines behind it
 	Torn   int64    // bytes behind Next: a torn end, or a line that is being written
 }

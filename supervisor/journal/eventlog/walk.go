@@ -68,7 +68,7 @@ func (l *Log) Each(ctx context.Context, from Position, each func(Entry) error) (
 	return h, ctx.Err()
 }
 
-// nextLine reads a line, without its line feed, and tells how long it is with it. A part of
+// nextLine reads a line, without its line feed, and reports how long it is with it. A part of
 // a line at the end is io.EOF. Of one that is too long the beginning is read.
 func nextLine(in *bufio.Reader, buf []byte) (line []byte, length int64, grown []byte, err error) {
 	for {

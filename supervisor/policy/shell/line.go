@@ -115,7 +115,7 @@ func Parse(source string, d Dialect) Line {
 	case strings.ContainsFunc(source, isControl):
 		return broken("it has control characters")
 	case continuedComment().MatchString(source):
-		return broken("it has a comment that ends in a backslash") // which the parser takes to go on
+		return broken("it has a comment that ends in a backslash") // which the parser takes to continue
 	case splitOperator().MatchString(source):
 		return broken("it continues on the next line within an operator")
 	case nesting(source) > maxNesting:

@@ -18,7 +18,7 @@ import (
 // Runs are the user's runs.
 type Runs interface {
 	runport.Runs
-	// ResumeWith continues a run with another task, which goes on without the caller.
+	// ResumeWith continues a run with another task, which continues without the caller.
 	ResumeWith(ctx context.Context, run, task string, args []string) error
 }
 
@@ -73,7 +73,7 @@ type quiet struct{}
 func (quiet) Printf(string, ...any) {}
 
 // Handle implements jsonrpc2.Handler, on the goroutine that reads. What must keep its order is begun here, and what
-// takes time goes on beside.
+// takes time continues beside.
 func (s *server) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	<-s.ready
 	var p sessionParams

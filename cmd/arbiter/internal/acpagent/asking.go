@@ -94,7 +94,7 @@ func (a *asks) askAgain() {
 }
 
 // settle looks at what waits for the human: it asks the client, withdraws what is settled, and ends the prompts that
-// nothing goes on behind.
+// nothing continues behind.
 func (f *follower) settle(l *link) {
 	o := f.session
 	armed, _ := o.waiting() // before the status: the run has taken them

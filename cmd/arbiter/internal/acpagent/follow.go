@@ -40,7 +40,7 @@ type follower struct {
 	expected []string // texts that the client has shown already
 }
 
-// loading says what becomes of events that are read from the log.
+// loading reports what happens to events that are read from the log.
 type loading int
 
 const (
@@ -49,7 +49,7 @@ const (
 	silent         // not at all
 )
 
-// link is a pair of connections to the process that plays a run: on one it tells what happens, on the other it is
+// link is a pair of connections to the process that plays a run: on one it reports what happens, on the other it is
 // asked. While what was heard is handed on, nothing else can be read on the first.
 type link struct {
 	feed, ask *control.Client
@@ -162,8 +162,8 @@ var errEnough = errors.New("enough")
 // allLines has catchUp read the whole log.
 const allLines = math.MaxUint64
 
-// catchUp tells what the event log has in its first lines and was not told yet. If those are the lines before the
-// process that plays the run, it returns the event of that process to go on behind.
+// catchUp reports what the event log has in its first lines and was not told yet. If those are the lines before the
+// process that plays the run, it returns the event of that process to continue behind.
 func (f *follower) catchUp(ctx context.Context, limit uint64) (since int64, err error) {
 	log, err := f.session.s.Runs.Log(f.session.id)
 	if err != nil {
@@ -235,7 +235,7 @@ func (o *session) load(ctx context.Context, show bool) error {
 	return err
 }
 
-// hear tells what the run says until it ends or the connection does.
+// hear reports what the run says until it ends or the connection does.
 func (f *follower) hear(l *link) {
 	f.settle(l)
 	for {
@@ -264,7 +264,7 @@ func (f *follower) hear(l *link) {
 	}
 }
 
-// over ends the prompts of a run that nobody plays. Before, it tells what was not told yet; grown says that there may
+// over ends the prompts of a run that nobody plays. Before, it reports what was not told yet; grown says that there may
 // be such.
 func (f *follower) over(grown bool) {
 	o := f.session

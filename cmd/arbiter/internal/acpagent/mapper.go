@@ -79,7 +79,7 @@ func newMapper(session string, can features, words Words) *mapper {
 func (m *mapper) add(e contract.Event) []frame {
 	if m.ended != nil {
 		if _, ok := e.Body.(contract.Session); ok {
-			m.ended = nil // it goes on
+			m.ended = nil // it continues
 		}
 	}
 	switch b := e.Body.(type) {
@@ -198,7 +198,7 @@ func (m *mapper) aside(e contract.Event) []frame {
 	return m.chunk(session, thoughtChunk, "", m.words(e, m.name))
 }
 
-// notice tells what was met and survived.
+// notice reports what was met and survived.
 func (m *mapper) notice(e contract.Event) []frame {
 	if !m.can.notices {
 		return m.aside(e)
@@ -215,7 +215,7 @@ func (m *mapper) notice(e contract.Event) []frame {
 	return m.on(session, notice{Kind: noticed, Severity: severity, Title: text})
 }
 
-// trouble tells what a person should know of, and what can be answered.
+// trouble reports what a person should know of, and what can be answered.
 func (m *mapper) trouble(id string, b contract.Error) []frame {
 	m.login = b.Category == bridge.CatAuth
 	text := b.Message
@@ -228,7 +228,7 @@ func (m *mapper) trouble(id string, b contract.Error) []frame {
 	return m.chunk(m.root, agentChunk, "", text)
 }
 
-// decision tells what was decided, and why.
+// decision reports what was decided, and why.
 func (m *mapper) decision(id string, b contract.Decision) []frame {
 	session, _ := m.home(id)
 	return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))

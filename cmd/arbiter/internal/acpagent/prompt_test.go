@@ -44,7 +44,7 @@ func TestPromptText(t *testing.T) {
 	}
 }
 
-// TestAnswers: a prompt goes on with what was stopped, chooses what was offered, and is else a message.
+// TestAnswers: a prompt continues with what was stopped, chooses what was offered, and is else a message.
 func TestAnswers(t *testing.T) {
 	inbox := func(i ...control.InboxItem) control.Status { return control.Status{Inbox: i} }
 	question := control.InboxItem{ID: "question-1", Kind: "question"}

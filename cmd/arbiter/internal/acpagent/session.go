@@ -274,11 +274,11 @@ func (o *session) tryToSay(ctx context.Context, text string) (done bool, err err
 	return true, nil
 }
 
-// answers are the commands that a prompt comes to: what was stopped goes on, a word that was offered is chosen, and all
-// else is a message to the Arbiter. While agents work it is folded into the running turn.
+// answers are the commands that a prompt comes to: what was stopped continues, a word that was offered is chosen, and
+// all else is a message to the Arbiter. While agents work it is folded into the running turn.
 func answers(st control.Status, text string) []contract.CommandBody {
 	var list []contract.CommandBody
-	if st.Halted { // no process of an agent lives that could be given a message
+	if st.Halted { // no process of an agent runs that could be given a message
 		list = append(list, contract.Continue{})
 	}
 	waits := st.Paused && !st.Halted
@@ -305,7 +305,7 @@ func answers(st control.Status, text string) []contract.CommandBody {
 		say.Strength = contract.Steer
 	}
 	list = append(list, say)
-	if waits { // after the message: an agent that goes on without it may end the run
+	if waits { // after the message: an agent that continues without it may end the run
 		list = append(list, contract.Continue{})
 	}
 	return list

@@ -27,8 +27,8 @@ func newStream(in io.Reader, out io.Writer) *stream {
 	return &stream{in: bufio.NewReaderSize(in, 64<<10), raw: in, out: out}
 }
 
-// ReadObject implements jsonrpc2.ObjectStream. Empty lines are passed over; what is no JSON object is refused, and the
-// connection goes on.
+// ReadObject implements jsonrpc2.ObjectStream. Empty lines are passed over; what is not a JSON object is refused, and
+// the connection continues.
 func (s *stream) ReadObject(v any) error {
 	for {
 		line, err := s.line()

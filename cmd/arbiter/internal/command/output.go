@@ -53,7 +53,7 @@ func (t *jsonSafe) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Raw is stdout as it was before withSafeOutput, for what is no JSON.
+// Raw is stdout as it was before withSafeOutput, for what is not JSON.
 func Raw(w io.Writer) io.Writer {
 	if safe, ok := w.(*jsonSafe); ok {
 		return safe.w

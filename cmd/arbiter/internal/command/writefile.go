@@ -9,8 +9,8 @@ import (
 )
 
 // WriteOutput writes a file that the user names. A regular file, or one that is not there yet, appears as a whole or
-// stays as it was, and keeps its permissions; links are followed. What is no regular file, such as a pipe, is written
-// to.
+// stays as it was, and keeps its permissions; links are followed. What is not a regular file, such as a pipe, is
+// written to.
 func WriteOutput(path string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -16,7 +16,7 @@ import (
 
 const (
 	keptEvents    = 100 // in a crash report
-	maxReports    = 20  // of one life of a run
+	maxReports    = 20  // of one process of a run
 	reportBacklog = 8
 )
 
@@ -63,7 +63,7 @@ func NewReporter(o Options) *Reporter {
 	return c
 }
 
-// Sink notes every event on its way to a face.
+// Sink notes every event on its way to a frontend.
 func (c *Reporter) Sink(next runloop.Sink) runloop.Sink {
 	return func(at time.Time, e contract.Event) {
 		c.note(at, e)
@@ -134,7 +134,7 @@ func (c *Reporter) Close() {
 	<-c.done
 }
 
-// Written lists the reports of this life.
+// Written lists the reports of this process.
 func (c *Reporter) Written() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package crashlog keeps what a life of a run leaves behind beside its journal, with
+// Package crashlog keeps what a process of a run leaves behind beside its journal, with
 // secrets masked: a log of bounded size, and a report of each crash with the last events
 // before it.
 //

@@ -47,7 +47,7 @@ func (l *Log) open() error {
 	return nil
 }
 
-// Write implements io.Writer. What cannot be put aside goes on growing: a log is
+// Write implements io.Writer. What cannot be put aside keeps growing: a log is
 // worth more than its bound.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()

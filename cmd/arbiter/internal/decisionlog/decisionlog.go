@@ -41,12 +41,12 @@ func (r *Decision) Amounts() (decider.Decision, bool) {
 			return d, true
 		}
 		d.Decision = decider.Continue
-		return d, r.Point == decision.PointEvaluate // else nobody could go on: the Arbiter waits
+		return d, r.Point == decision.PointEvaluate // else nobody could continue: the Arbiter waits
 	}
 	return d, false
 }
 
-// By is who decided, or what came of the question instead.
+// By is who decided, or the result of the question instead.
 func (r *Decision) By() string {
 	switch {
 	case r.Unused:

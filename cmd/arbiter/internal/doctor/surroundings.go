@@ -111,13 +111,13 @@ type Isolation struct {
 	Why string // not
 }
 
-// Sandbox is what became of its trial.
+// Sandbox is what happened to its trial.
 type Sandbox struct {
 	Mode      string // as configured: off, auto, on
 	Installed bool
 	Holds     bool
 	Version   string
-	Reason    string // it does not hold, or cannot be had
+	Reason    string // it does not hold, or is not available
 	// Restricted: the system keeps users from making namespaces (AppArmor).
 	Restricted bool
 }

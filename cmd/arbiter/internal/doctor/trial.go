@@ -204,7 +204,7 @@ func (t *Trial) figures(ctx context.Context, ref bridge.AgentRef) {
 	t.put(ctx, canTranscribe, said(err))
 }
 
-// interrupt ends a turn that would go on for an hour.
+// interrupt ends a turn that would continue for an hour.
 func (t *Trial) interrupt(ctx context.Context, ref bridge.AgentRef) {
 	patient, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()

@@ -17,7 +17,7 @@ type Cursor struct {
 	pieces bool
 	open   func() (*eventlog.Log, error)
 
-	// Where to go on in the event log, and the number of the last event before that place. Counted
+	// Where to continue in the event log, and the number of the last event before that place. Counted
 	// says that the first event of this process was passed.
 	from    eventlog.Position
 	logged  uint64

@@ -143,7 +143,7 @@ func (h *Hub) after(place uint64, most int) (list []numbered, kept, next uint64,
 	return list, 0, 0, false
 }
 
-// Watch tells that something has happened since it was last received from.
+// Watch reports that something has happened since it was last received from.
 type Watch struct {
 	hub *Hub
 	c   chan struct{} // capacity 1

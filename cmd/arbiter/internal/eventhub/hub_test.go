@@ -23,7 +23,7 @@ func newStory(t *testing.T, keep int) *story {
 	return &story{hub: New(keep), path: filepath.Join(t.TempDir(), eventlog.Name)}
 }
 
-// tell has something happen; where the log is dropped only the hub hears of it.
+// tell has something happen; where the log is dropped only the hub learns of it.
 func (s *story) tell(t *testing.T, body contract.Body, logged bool) {
 	t.Helper()
 	at := time.UnixMilli(1_772_366_400_000).UTC()

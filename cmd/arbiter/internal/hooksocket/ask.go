@@ -129,7 +129,7 @@ func ask(socket string, stdin io.Reader, deadline time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is no JSON object would be shown to the model as it is.
+	// What is not a JSON object would be shown to the model as it is.
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &object); err != nil || object == nil {
 		return nil, fmt.Errorf("the answer is no JSON object: %.80q", answer)

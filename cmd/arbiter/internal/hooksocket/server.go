@@ -43,7 +43,7 @@ type Service struct {
 	Written func(transcript, toolUse string) bool
 }
 
-// Outcome is what came of an event: a new reading, effects, or both.
+// Outcome is the result of an event: a new reading, effects, or both.
 type Outcome struct {
 	Reading hooks.Reading
 	News    bool // the reading is another than the last
@@ -170,7 +170,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 		s.giveBack(agent, d)
 		return
 	}
-	conn.Close() // the session goes on; the loop may take its time
+	conn.Close() // the session continues; the loop may take its time
 	if d.News || len(d.Effects) > 0 {
 		s.service.Report(agent.AgentRef, d.Outcome)
 	}
@@ -199,7 +199,7 @@ func say(conn *net.UnixConn, a hooks.Answer) error {
 	return err
 }
 
-// decision is what came of an event, and what is said to it.
+// decision is the result of an event, and what is said to it.
 type decision struct {
 	Outcome
 	answer        hooks.Answer

@@ -22,7 +22,7 @@ import (
 // checkWait is how long a host may take to answer a check, which then ends within three seconds.
 const checkWait = 2500 * time.Millisecond
 
-// checkLease is how long the bridge of a check goes on if this process is killed.
+// checkLease is how long the bridge of a check continues if this process is killed.
 const checkLease = 15 * time.Second
 
 func (e env) checkHost(c *cli.Context) error {

@@ -92,9 +92,9 @@ func commandEnded(ctx context.Context, client *bridge.Client, err error) error {
 	return err
 }
 
-// env is the environment of the host's command. It bears the run's mark, so that a later life of the run finds it, but
-// not the mark of the host's bridge: where a host is this machine, as a login node of Slurm can be, the host would end
-// its own link while it fences an earlier bridge. No host can have a name with a colon.
+// env is the environment of the host's command. It bears the run's mark, so that a later process of the run finds it,
+// but not the mark of the host's bridge: where a host is this machine, as a login node of Slurm can be, the host
+// would end its own link while it fences an earlier bridge. No host can have a name with a colon.
 func (o Opening) env() []string {
 	return append(os.Environ(), proctree.Mark{Run: o.Run, Bridge: "link:" + o.Host.Name}.Env()...)
 }
@@ -110,7 +110,7 @@ func passedEnv(names []string) map[string]string {
 	return env
 }
 
-// failed says why a host cannot be had, and what to do.
+// failed says why a host is not available, and what to do.
 func (o Opening) failed(err error) *Failure {
 	f := &Failure{Category: bridge.CatCrash, Message: err.Error()}
 	known := hosts.Explain(err.Error())

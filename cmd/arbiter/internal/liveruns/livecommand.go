@@ -47,7 +47,7 @@ func tell(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 	return r, err
 }
 
-// tellCommand hands a command in, and says what became of it.
+// tellCommand hands a command in, and reports what happened to it.
 func (e env) tellCommand(ctx context.Context, l *runstore.Connection, body contract.CommandBody, asJSON bool) error {
 	r, err := tell(l, ctx, body)
 	if err != nil {

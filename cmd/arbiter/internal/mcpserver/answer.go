@@ -23,7 +23,7 @@ type answerIn struct {
 	Choice   string `json:"choice,omitempty" jsonschema:"one of the choices of an item of kind recovery"`
 }
 
-// Answered is what became of an answer.
+// Answered is what happened to an answer.
 type Answered struct {
 	Run      string `json:"run"`
 	Accepted bool   `json:"accepted"`

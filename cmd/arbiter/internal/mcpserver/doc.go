@@ -4,8 +4,8 @@
 // # What is whose
 //
 // A run is a process of its own. The server keeps nothing of it: each call asks the run, or reads its event log. So
-// the server may be killed and started again at any time, and a client goes on where it was: a cursor is the number of
-// a line in the run's event log, which no restart of anything changes.
+// the server may be killed and started again at any time, and a client continues where it was: a cursor is the number
+// of a line in the run's event log, which no restart of anything changes.
 //
 // # Who answers
 //

@@ -61,7 +61,7 @@ func New(o Options) (*Server, error) {
 	return s, s.addTasks()
 }
 
-// Serve serves one client until it goes away, or ctx ends. The runs go on.
+// Serve serves one client until it goes away, or ctx ends. The runs continue.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error { return s.mcp.Run(ctx, t) }
 
 func (s *Server) addTools() {

@@ -25,7 +25,7 @@ type startIn struct {
 	Dir  string `json:"dir,omitempty" jsonschema:"the directory to work in; absent: where the server was started"`
 }
 
-// startRun is the tool start_run. The run goes on whatever becomes of the call.
+// startRun is the tool start_run. The run continues whatever happens to the call.
 func (s *Server) startRun(ctx context.Context, _ *mcp.CallToolRequest, in startIn) (*mcp.CallToolResult, View, error) {
 	dir, err := s.place(in.Dir)
 	if err != nil {

@@ -158,7 +158,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestTaskOfAStoppedRun: the human is asked whether a run that was killed goes on, once for each time.
+// TestTaskOfAStoppedRun: the human is asked whether a run that was killed continues, once for each time.
 func TestTaskOfAStoppedRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)

@@ -109,7 +109,7 @@ func (t *task) end(v View) {
 func (s *Server) inputs(ctx context.Context, run string) (mcp.InputRequestMap, error) {
 	c, st, err := s.o.Runs.Dial(ctx, run)
 	if err != nil {
-		return nil, nil // it has just ended; the next call tells how
+		return nil, nil // it has just ended; the next call reports how
 	}
 	c.Close()
 	all := mcp.InputRequestMap{}

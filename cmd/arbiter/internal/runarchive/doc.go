@@ -1,5 +1,5 @@
-// Package runarchive reads and writes archives of runs: a run that ended in one place goes on in another, with the same
-// conversations.
+// Package runarchive reads and writes archives of runs: a run that ended in one place continues in another, with the
+// same conversations.
 //
 // # Format
 //

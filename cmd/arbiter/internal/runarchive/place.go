@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// OtherError reports a session that went on in another way in a Claude configuration directory.
+// OtherError reports a session that continued in another way in a Claude configuration directory.
 type OtherError struct{ Session, Path string }
 
 func (e *OtherError) Error() string {

@@ -157,7 +157,7 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 		got["other"] != "-rw-r--r-- others, uncommitted\n" {
 		t.Errorf("shared files %v", got)
 	}
-	// It goes on with the same line, and so do the others.
+	// It continues with the same line, and so do the others.
 	one.Write("shared", "ONE more\n2\n3\n4\n5\nlast\n")
 	p.Write("shared", "OTHERS\n2\n3\n4\n5\nLAST\n")
 	m := p.merge("orch-1")

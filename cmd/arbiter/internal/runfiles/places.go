@@ -131,7 +131,7 @@ func (f *Files) handed(ctx context.Context, agent string) (head, base string, er
 	if !errors.As(err, &unfinished) {
 		return work.Head, w.Base, err
 	}
-	if _, err := dirs.Save(ctx, w); err != nil { // in the middle of a merge: what is committed goes on
+	if _, err := dirs.Save(ctx, w); err != nil { // in the middle of a merge: what is committed continues
 		return "", "", err
 	}
 	head, err = dirs.Head(ctx, w)

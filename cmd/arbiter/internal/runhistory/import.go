@@ -155,7 +155,7 @@ func takeArchive(
 	return said, err
 }
 
-// unpackFiles writes the files of a run into a directory, and says what became of commits.
+// unpackFiles writes the files of a run into a directory, and reports what happened to commits.
 func unpackFiles(ctx context.Context, m runarchive.Manifest, place, bundle string) (said string, err error) {
 	repo, err := workspaces.Open(ctx, workspaces.Options{Dir: place, Run: m.Run})
 	if err != nil {

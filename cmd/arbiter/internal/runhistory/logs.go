@@ -79,7 +79,7 @@ func Logs(io command.Env, c *cli.Context) error {
 	return nil
 }
 
-// tellStory prints what happened in a run, and goes on while it is live, if that is wanted.
+// tellStory prints what happened in a run, and continues while it is live, if that is wanted.
 func (e env) tellStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
 	log, err := store.OpenEventLog(info.Run)
 	if err != nil {

@@ -29,9 +29,9 @@ type Runs interface {
 	Find(named string) (journal.Info, error)
 	// Dial connects to the process that plays a run. The caller closes the client.
 	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
-	// Start begins a run, which goes on without the caller, and returns its id.
+	// Start begins a run, which continues without the caller, and returns its id.
 	Start(ctx context.Context, s Start) (run string, err error)
-	// Resume continues a run, which goes on without the caller. It does nothing to a live run.
+	// Resume continues a run, which continues without the caller. It does nothing to a live run.
 	Resume(ctx context.Context, run string, args []string) error
 	// Log opens the event log of a run: all events that the frontends received. The caller closes it.
 	Log(run string) (*eventlog.Log, error)

@@ -57,7 +57,7 @@ func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded
 	}
 }
 
-// next is the event to go on behind.
+// next is the event to continue behind.
 func (f *Follower) next() int64 {
 	var line struct {
 		Seq int64 `json:"seq"`

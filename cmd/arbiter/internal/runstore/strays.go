@@ -27,7 +27,7 @@ func EndStrays(store *journal.Store) (told string) {
 		words.Count(total, "process"))
 }
 
-// OverIn tells which runs of a store nobody plays: not here, and not in the place that the
+// OverIn reports which runs of a store nobody plays: not here, and not in the place that the
 // store, or this run of it, was copied from, whose processes bear the same marks.
 func OverIn(store *journal.Store) func(run string) bool {
 	return func(run string) bool {

@@ -55,7 +55,7 @@ func (e env) land(c *cli.Context) error {
 	return err
 }
 
-// LandWork lands the work of a run as a request says, and says what came of it.
+// LandWork lands the work of a run as a request says, and reports the result.
 func LandWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land.Request) (string, error) {
 	q.Commit = r.Branch(workspaces.Main)
 	found, err := r.Commit(ctx, q.Commit)

@@ -1,4 +1,4 @@
-// Package secrets tells which variables of an environment hold secrets, masks their values
+// Package secrets reports which variables of an environment hold secrets, masks their values
 // in what is kept, and gives them back to those who start processes.
 package secrets
 
@@ -77,7 +77,7 @@ func Without(env map[string]string) map[string]string {
 	return kept
 }
 
-// Forgotten removes from an environment what an earlier life did not record, and names it.
+// Forgotten removes from an environment what an earlier process did not record, and names it.
 func Forgotten(env map[string]string) (kept map[string]string, names []string) {
 	kept = map[string]string{}
 	for name, value := range env {

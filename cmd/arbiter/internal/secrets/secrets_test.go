@@ -9,7 +9,7 @@ import (
 )
 
 // TestSecretsOfTheEnvironment: what is recorded of --env names secrets and does not hold
-// them; processes get them all the same; and a later life says which it does not have.
+// them; processes get them all the same; and a later process says which it does not have.
 func TestSecretsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	given := map[string]string{"DEPLOY_TOKEN": "tapestry-of-4711-looms", "PLAIN": "x",

@@ -15,7 +15,7 @@ import (
 // build that fails for that is no surprise to leave to somebody who did not ask for it.
 const (
 	SandboxOff  = "off"
-	sandboxAuto = "auto" // a sandbox that does not hold is reported, and the run goes on
+	sandboxAuto = "auto" // a sandbox that does not hold is reported, and the run continues
 	SandboxOn   = "on"   // and ends the run
 )
 

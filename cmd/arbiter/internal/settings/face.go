@@ -29,7 +29,7 @@ type ScreenSettings struct {
 	OnHangup string
 }
 
-// What becomes of the run when the terminal of its screen is gone.
+// What happens to the run when the terminal of its screen is gone.
 const (
 	HangupLeave = "leave"
 	HangupStop  = "stop"

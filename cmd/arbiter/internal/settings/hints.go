@@ -15,7 +15,7 @@ import (
 // Command lines in messages work as they are printed: in the same directory and
 // with the same environment, whatever flags led to the run.
 
-// ResumeLine takes up a run of a state directory again. The face is a flag with a space
+// ResumeLine resumes a run of a state directory. The frontend is a flag with a space
 // behind it, or nothing.
 func ResumeLine(face, run, state string) string {
 	return "arbiter " + face + "--resume --session " + command.ShortID(run) + StateForResume(state)

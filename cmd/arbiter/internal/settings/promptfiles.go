@@ -68,7 +68,7 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 	return nil
 }
 
-// readTemplate reads one file. What is no regular file is not waited for.
+// readTemplate reads one file. What is not a regular file is not waited for.
 func readTemplate(path string, flag int) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flag, 0)
 	if errors.Is(err, syscall.ELOOP) {

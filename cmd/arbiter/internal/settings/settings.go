@@ -23,7 +23,7 @@ type Choices struct {
 	Claude   string
 	JSON     bool
 	Plain    bool
-	Detach   bool // no frontend: the run goes on alone
+	Detach   bool // no frontend: the run continues alone
 	Face     ScreenSettings
 	Rehearse bool
 	Scenario string
@@ -171,7 +171,7 @@ func (c *Choices) AskInRun() {
 	}
 }
 
-// FrontendFlag is the flag that chose the face, with a space behind it.
+// FrontendFlag is the flag that chose the frontend, with a space behind it.
 func (c Choices) FrontendFlag() string {
 	switch {
 	case c.JSON:

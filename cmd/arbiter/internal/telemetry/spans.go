@@ -22,7 +22,7 @@ type span struct {
 	failed           bool
 }
 
-// recorder folds the events of one life of a run into spans. It is not safe for concurrent use.
+// recorder folds the events of one process of a run into spans. It is not safe for concurrent use.
 type recorder struct {
 	trace    Trace
 	open     map[key]*span

@@ -65,7 +65,7 @@ type message struct {
 	Title   string    `json:"title"`
 	Kind    string    `json:"kind,omitempty"`   // question, acceptance, permission, trust, recovery
 	Agent   string    `json:"agent,omitempty"`  // who waits
-	Host    string    `json:"host,omitempty"`   // that the agent lives on, if it is not the one of the run
+	Host    string    `json:"host,omitempty"`   // that the agent runs on, if it is not the one of the run
 	Status  string    `json:"status,omitempty"` // of a run that ended
 }
 

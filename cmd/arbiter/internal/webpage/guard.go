@@ -124,8 +124,8 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, entered, g.key)
 }
 
-// entered goes on to the page. It is no redirection: if the link was clicked on a page of another site, browsers would
-// leave out the new cookie.
+// entered continues to the page. It is no redirection: if the link was clicked on a page of another site, browsers
+// would leave out the new cookie.
 const entered = `<!doctype html><html lang="en"><title>Arbiter</title>
 <meta http-equiv="refresh" content="0; url=/#k=%[1]s"><p><a href="/#k=%[1]s">Continue to the run</a></p></html>
 `

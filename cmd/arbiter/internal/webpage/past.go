@@ -53,7 +53,7 @@ func seqOf(line []byte) uint64 {
 	return l.Seq
 }
 
-// catchUp brings the page to where the process that plays the run can go on: it sends what earlier processes told.
+// catchUp brings the page to where the process that plays the run can continue: it sends what earlier processes told.
 func (f *follower) catchUp(ctx context.Context, st control.Status) error {
 	switch {
 	case f.at.Set && f.at.Process == st.LogLines: // the connection was lost, not the process

@@ -32,7 +32,7 @@ const (
 	partSkipped = "skipped" // skippedPart: events that are left out
 )
 
-// runPart tells what has become of the process that plays the run.
+// runPart reports what has happened to the process that plays the run.
 type runPart struct {
 	Run       string    `json:"run"`
 	Title     string    `json:"title"`
@@ -98,7 +98,7 @@ func (b *sink) send(kind string, place string, part any) {
 	b.write(text.String())
 }
 
-// beat tells that the connection stands.
+// beat reports that the connection stands.
 func (b *sink) beat() { b.write(": still here\n\n") }
 
 func (b *sink) write(text string) {

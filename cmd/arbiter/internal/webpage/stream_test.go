@@ -151,8 +151,8 @@ func (v *viewer) until(kind, text string) string {
 
 func notice(text string) contract.Notice { return contract.Notice{Text: text} }
 
-// TestStreamGoesOn: a page that lost its connection goes on behind the last part that it had, over processes that play
-// the run one after the other; a new one gets everything. Nothing comes twice, and nothing is left out.
+// TestStreamGoesOn: a page that lost its connection continues behind the last part that it had, over processes that
+// play the run one after the other; a new one gets everything. Nothing comes twice, and nothing is left out.
 func TestStreamGoesOn(t *testing.T) {
 	quick(t)
 	h := newHouse(t)

@@ -192,7 +192,7 @@ func (e env) listTrust(t placetrust.State) {
 	}
 }
 
-// trustLines are the items, each marked by what became of it since it was trusted.
+// trustLines are the items, each marked by what happened to it since it was trusted.
 func trustLines(t placetrust.State) []string {
 	type key struct{ kind, file, name string }
 	how := map[key]string{}
