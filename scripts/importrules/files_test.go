@@ -231,10 +231,28 @@ func TestSleepsAreFound(t *testing.T) {
 	}
 }
 
+// TestBuildIsThatOfReleases: the program that scripts/build makes, which benchmarks measure, is what users get.
+func TestBuildIsThatOfReleases(t *testing.T) {
+	for name, parts := range map[string][]string{
+		"scripts/build":    {"CGO_ENABLED:-0", "-trimpath", "-tags urfave_cli_no_docs "},
+		".goreleaser.yaml": {"env: [CGO_ENABLED=0]\n", "flags: [-trimpath]\n", "tags: [urfave_cli_no_docs]\n"},
+	} {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !bytes.Contains(text, []byte(part)) {
+				t.Errorf("%s builds without %q", name, part)
+			}
+		}
+	}
+}
+
 // TestScriptsRun: what is called as a command can be called as one.
 func TestScriptsRun(t *testing.T) {
-	for _, name := range []string{"scripts/setup", "scripts/packages", "scripts/demo", "scripts/test", "scripts/bench",
-		"scripts/chaos", "scripts/soak", "scripts/drift", "scripts/docs", ".ci/run"} {
+	for _, name := range []string{"scripts/setup", "scripts/build", "scripts/packages", "scripts/demo", "scripts/test",
+		"scripts/bench", "scripts/chaos", "scripts/soak", "scripts/drift", "scripts/docs", ".ci/run"} {
 		text, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {
 			t.Error(err)
