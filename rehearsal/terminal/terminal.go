@@ -267,14 +267,16 @@ func (t *Terminal) Output() []byte {
 		return out
 	}
 	tail := max(0, len(out)-longestBegun)
-	return append(out[:tail], begun.ReplaceAll(slices.Clone(out[tail:]), nil)...)
+	return append(out[:tail], begun().ReplaceAll(slices.Clone(out[tail:]), nil)...)
 }
 
 // longestBegun bounds, in bytes, how far back a sequence is looked for that has no end yet.
 const longestBegun = 4 << 10
 
 // begun is the beginning of a sequence at the end of what has come.
-var begun = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$`)
+var begun = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$`)
+})
 
 // Answers are what the terminal has said of itself because it was asked.
 func (t *Terminal) Answers() []byte {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // names are what patterns remembered.
@@ -83,11 +84,13 @@ func (n names) matchText(want string, got any, bound names) bool {
 	return want == got
 }
 
-var reference = regexp.MustCompile(`\$[A-Za-z_][A-Za-z_0-9]*`)
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$[A-Za-z_][A-Za-z_0-9]*`)
+})
 
 // expand puts what was remembered in the place of its names; others stay.
 func (n names) expand(s string) string {
-	return reference.ReplaceAllStringFunc(s, func(ref string) string {
+	return reference().ReplaceAllStringFunc(s, func(ref string) string {
 		if v, ok := n[ref[1:]]; ok {
 			return v
 		}

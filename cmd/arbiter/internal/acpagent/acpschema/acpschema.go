@@ -148,7 +148,9 @@ func (c *Checker) fits(def, method string, raw json.RawMessage) error {
 	return nil
 }
 
-var reference = regexp.MustCompile(`"\$ref":\s*"#/\$defs/([^"]+)"`)
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"\$ref":\s*"#/\$defs/([^"]+)"`)
+})
 
 // reachable decodes a definition and all that it refers to. A schema can be resolved once only, and to resolve all
 // definitions for each message takes half a second.
@@ -165,7 +167,7 @@ func (c *Checker) reachable(def string) (map[string]*jsonschema.Schema, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		found[name] = s
-		for _, m := range reference.FindAllSubmatch(c.defs[name], -1) {
+		for _, m := range reference().FindAllSubmatch(c.defs[name], -1) {
 			open = append(open, string(m[1]))
 		}
 	}
