@@ -20,12 +20,12 @@ all="$(cd "$root" && go list ./... | sort)"
 # Without goroutines, locks and channels there is nothing for a detector to find, and it takes
 # ten times as long. What is computed once (sync.Once, OnceValue) does not count.
 concurrent="$(dirs_where '*.go' '^[[:space:]]*(defer )?go (func|[a-zA-Z_.]+\()|\bsync\.[A-NP-Z]|\batomic\.|<-|\.Go\(|synctest' | sort)"
-# Of these packages it holds, too, though they have a lock or a test of many readers.
-once="$(cd "$root" && go list ./tui/eventview ./tui/editor ./supervisor/decision ./supervisor/prompts ./cmd/arbiter/internal/acpagent/acpschema | sort)"
+# Of these packages it holds, too, though they have a lock or a test of many readers or of processes at once.
+once="$(cd "$root" && go list ./tui/eventview ./tui/editor ./supervisor/decision ./supervisor/prompts ./supervisor/policy ./internal/workspace/worktree ./cmd/arbiter/internal/acpagent/acpschema | sort)"
 pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent") <(printf '%s\n' "$once")) | grep -vE '/importrules$')"
 
 # Of some packages it holds for some tests only.
-pure_of='./bridge ./bridge/crashpoint ./internal/memory ./supervisor/decider ./supervisor/journal ./supervisor/policy ./transcript ./tui ./tui/history ./tui/plain'
+pure_of='./bridge ./bridge/crashpoint ./internal/memory ./supervisor/decider ./supervisor/journal ./transcript ./tui ./tui/history ./tui/plain'
 pure_tests='TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
 pure_tests+='|TestWhatAgentsDoIsSeen|TestScene|TestCockpit'
@@ -38,7 +38,7 @@ screen_tests+='|TestATileLeadsToItsAgent|TestDistrustIsNotBusy|TestAllowAllIsInS
 pure_tests+="|$screen_tests"
 pure_tests+='|TestParametersOfAQueryAreChecked|TestTerminalParametersAreChecked|TestOverlongLineIsSkipped|TestPointsAreTheCalls'
 pure_tests+='|TestOutcomesAreBounded|TestParseDecisionIsBounded|TestRulesEnd'
-pure_tests+='|TestAgainstShells|TestHarmlessChangesNothing|TestCompiledSaysTheSame|TestTape|TestTornFiles|TestWhatTheRunKeepsIsNotKeptTwice'
+pure_tests+='|TestTape|TestTornFiles|TestWhatTheRunKeepsIsNotKeptTwice'
 pure_tests+='|TestRead100MB|TestWhatIsOpenHoldsNoText|TestModelOutputIsTold|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
 
 # These loops are short with the detector, and longer without it.
