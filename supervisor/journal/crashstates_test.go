@@ -309,7 +309,7 @@ func TestCrashStates(t *testing.T) {
 // crashEverywhere plays a log on a disk and cuts the power after each entry. Where
 // depth allows, some of the recoveries are cut as well.
 func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint64, depth int) (states int) {
-	random, recoveries := 3, 58 // one of so many recoveries is cut as well
+	random, recoveries := 2, 131 // one of so many recoveries is cut as well
 	if os.Getenv("ARBITER_LONG") != "" {
 		random, recoveries = 24, 29
 	}
