@@ -14,7 +14,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/attaching"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/completion"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
@@ -57,7 +59,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stderr = command.Stderr{W: stderr}
 	e := env{command.Env{Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	if len(args) > 1 && args[1] == manual.Ask {
-		return e.complete(args[2:])
+		return completion.Complete(e.Env, e.app, args[2:])
 	}
 	crashpoint.Role("arbiter")
 	journal.CrashPoint = crashpoint.Here
@@ -151,7 +153,7 @@ func (e env) commands() []*cli.Command {
 			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, settings.FlagOf("claude")},
 			Action: tells.version,
 		},
-		e.completionCommand(), e.manCommand(), e.hookCommandSpec(), e.hostCommandSpec(),
+		completion.Command(e.Env), e.manCommand(), liveruns.HookCommand(e.Env), e.hostCommandSpec(),
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
 			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, " +
@@ -197,7 +199,7 @@ func (e env) liveCommands() []*cli.Command {
 		liveruns.PsCommand(tells.Env), liveruns.StatusCommand(tells.Env), liveruns.WatchCommand(e.Env),
 		liveruns.SendCommand(tells.Env), liveruns.AllowCommand(tells.Env),
 		liveruns.DenyCommand(tells.Env), liveruns.ChooseCommand(tells.Env), liveruns.StopCommand(tells.Env),
-		e.attachCommand(), e.haltCommand(),
+		attaching.Command(e.Env, e.app), e.haltCommand(),
 		e.mcpCommand(), e.acpCommand(),
 		e.webCommand(),
 	}

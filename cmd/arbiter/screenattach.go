@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/attaching"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -24,8 +25,9 @@ func (h *host) Attach(agent string) error {
 	ctx, stop := context.WithCancel(h.ctx)
 	defer stop()
 	defer h.withTerminal(stop)()
-	h.env.progress("Attaching to " + agent + ". Ctrl+C gives up.")
-	client, _, err := control.Dial(ctx, l.socket, h.env.progress)
+	say := attaching.Progress(h.env.Stderr)
+	say("Attaching to " + agent + ". Ctrl+C gives up.")
+	client, _, err := control.Dial(ctx, l.socket, say)
 	if err != nil {
 		return err
 	}
@@ -39,7 +41,7 @@ func (h *host) Attach(agent string) error {
 		}
 		return err
 	}
-	err = h.env.show(h.ctx, r, ptyproxy.Proxy{}, remoteClient{client}, client.Detach)
+	err = attaching.Show(h.ctx, h.env.Stderr, r, ptyproxy.Proxy{}, client)
 	if h.ctx.Err() != nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -74,4 +75,18 @@ func noScreen() string {
 		return "TERM says that the terminal cannot place its cursor"
 	}
 	return ""
+}
+
+// liveHere finds the live run of the directory, which a screen without a task of its own shows.
+func liveHere(c settings.Choices) (run string, live bool) {
+	if c.Resume || c.Rehearse || c.Options.Task != "" {
+		return "", false
+	}
+	store, err := journal.OpenStore(c.StateDir)
+	if err != nil {
+		return "", false // beginning a run says why
+	}
+	defer store.Close()
+	info, err := store.Latest(c.Place, func(i journal.Info) bool { return store.Player(i.Run) != 0 })
+	return info.Run, err == nil
 }

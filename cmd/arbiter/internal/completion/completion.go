@@ -1,4 +1,4 @@
-package main
+package completion
 
 import (
 	"cmp"
@@ -27,7 +27,8 @@ import (
 // completes is how long a running arbiter may take to name its agents at a Tab.
 const completes = 500 * time.Millisecond
 
-func (e env) completionCommand() *cli.Command {
+// Command is `arbiter completion`.
+func Command(e command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "completion", Usage: "print a shell's completion script", ArgsUsage: strings.Join(manual.Shells, "|"),
 		Description: strings.TrimSpace(`
@@ -51,12 +52,12 @@ scenarios. It asks arbiter at each Tab, so the script stays valid after an updat
 	}
 }
 
-// complete answers a shell. Nothing is said where there is nothing to say, least of all
-// of a fault: it would stand in the middle of somebody's line.
-func (e env) complete(args []string) int {
+// Complete answers a shell that completes a line of the program, which app makes. It writes nothing if there is nothing
+// to offer, and nothing about a fault: that would stand in the middle of the user's line.
+func Complete(e command.Env, app func() *cli.App, args []string) int {
 	defer func() { _ = recover() }()
 	shell, words, word := manual.Asked(args)
-	half := manual.Read(e.app(), words, word)
+	half := manual.Read(app(), words, word)
 	breaks := ""
 	if len(args) > 1 {
 		breaks = args[1]

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// hookCommandSpec is `arbiter hook` for persons. Answering an event does not come
-// this way: see run.
-func (e env) hookCommandSpec() *cli.Command {
+// HookCommand is `arbiter hook` for persons. Answering an event does not come this way: see [hooksocket.Answer].
+func HookCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: hooksocket.Command, Usage: "answer the hooks of a session that you opened yourself",
 		Description: strings.TrimSpace(`

@@ -1,10 +1,11 @@
-package main
+package attaching
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -26,7 +27,8 @@ import (
 // givenBack is how long a running arbiter may take to tell what happened to a session.
 const givenBack = 20 * time.Second
 
-func (e env) attachCommand() *cli.Command {
+// Command is `arbiter attach`; app makes the program that shows the screen of a run.
+func Command(e command.Env, app func() *cli.App) *cli.Command {
 	return &cli.Command{
 		Name: "attach", Usage: "open a live run, or an agent's session, in this terminal", ArgsUsage: "[RUN|AGENT]",
 		Description: strings.TrimSpace(`
@@ -47,18 +49,18 @@ agent, or refused; 5 no terminal, or arbiter does not answer; 130, 143 ended by 
 				Usage: "the `KEY` that ends the attachment: ctrl+ and one of @ A…Z [ \\ ] ^ _"},
 			settings.StateDirFlag(),
 		},
-		Action: e.attach,
+		Action: func(c *cli.Context) error { return attach(e, c, app) },
 	}
 }
 
-// attach is `arbiter attach`.
-func (e env) attach(c *cli.Context) error {
+// attach opens a live run, or the session of an agent.
+func attach(e command.Env, c *cli.Context, app func() *cli.App) error {
 	agent := c.Args().First()
 	if c.NArg() > 1 {
 		return command.Usagef("attach: give one RUN or one AGENT, such as orch-1; arbiter sessions lists the runs")
 	}
 	if !agentID().MatchString(agent) {
-		return e.attachRun(c, cmp.Or(agent, c.String("session")))
+		return attachRun(c, app(), cmp.Or(agent, c.String("session")))
 	}
 	key, err := detachKey(c.String("detach-key"))
 	if err != nil {
@@ -74,7 +76,7 @@ func (e env) attach(c *cli.Context) error {
 	command.OutliveReaders()
 	ctx, stop := command.Interruptible(c.Context, true)
 	defer stop()
-	l, err := runstore.Connect(c, c.String("session"), e.progress)
+	l, err := runstore.Connect(c, c.String("session"), Progress(e.Stderr))
 	if err != nil {
 		return err
 	}
@@ -89,11 +91,13 @@ func (e env) attach(c *cli.Context) error {
 	if err != nil {
 		return notAttached(ctx, err)
 	}
-	return e.show(ctx, r, ptyproxy.Proxy{Detach: key}, remoteClient{l.Client}, l.Detach)
+	return Show(ctx, e.Stderr, r, ptyproxy.Proxy{Detach: key}, l.Client)
 }
 
-// progress says how far an attachment is.
-func (e env) progress(text string) { fmt.Fprintln(e.Stderr, sanitize.Line(text, 300)) }
+// Progress returns a function that writes to w how far an attachment is.
+func Progress(w io.Writer) func(text string) {
+	return func(text string) { fmt.Fprintln(w, sanitize.Line(text, 300)) }
+}
 
 // detachKey is the letter that goes with Ctrl.
 func detachKey(name string) (byte, error) {
@@ -122,17 +126,19 @@ func notAttached(ctx context.Context, err error) error {
 	return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 }
 
-// show has a session in the terminal until it ends, or is given back.
-func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Proxy, remote ptyproxy.Remote,
-	detach func(time.Duration) (control.Ended, bool)) error {
-	fmt.Fprintf(e.Stderr, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n",
+// Show has a session in the terminal until it ends, or is given back. It writes to w what happens. The caller closes
+// the client.
+func Show(
+	ctx context.Context, w io.Writer, r control.AttachResult, loan ptyproxy.Proxy, client *control.Client,
+) error {
+	fmt.Fprintf(w, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n",
 		eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host), sanitize.Line(r.Agent, 40), command.ShortID(r.Run),
 		cmp.Or(loan.Detach, ']'))
-	err := loan.Join(ctx, os.Stdin, remote)
+	err := loan.Join(ctx, os.Stdin, remoteClient{client})
 	if errors.Is(err, ptyproxy.ErrDetached) {
-		fmt.Fprintln(e.Stderr, "\nThe session is being given back …")
+		fmt.Fprintln(w, "\nThe session is being given back …")
 	}
-	ended, told := detach(givenBack)
+	ended, told := client.Detach(givenBack)
 	switch {
 	case errors.Is(err, ptyproxy.ErrGone):
 		return &command.Error{Code: contract.ExitTerminated, Text: "the terminal is gone; the session was given back"}
@@ -146,7 +152,7 @@ func (e env) show(ctx context.Context, r control.AttachResult, loan ptyproxy.Pro
 	case ended.Dropped, ended.Lost:
 		return &command.Error{Code: contract.ExitFailed, Text: ended.Reason}
 	}
-	fmt.Fprintln(e.Stderr, detachNotice(r, ended))
+	fmt.Fprintln(w, detachNotice(r, ended))
 	return nil
 }
 
