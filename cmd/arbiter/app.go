@@ -199,7 +199,7 @@ func (e env) liveCommands() []*cli.Command {
 		liveruns.PsCommand(tells.Env), liveruns.StatusCommand(tells.Env), liveruns.WatchCommand(e.Env),
 		liveruns.SendCommand(tells.Env), liveruns.AllowCommand(tells.Env),
 		liveruns.DenyCommand(tells.Env), liveruns.ChooseCommand(tells.Env), liveruns.StopCommand(tells.Env),
-		attaching.Command(e.Env, e.app), e.haltCommand(),
+		attaching.Command(e.Env, e.app), liveruns.HaltCommand(e.Env),
 		e.mcpCommand(), e.acpCommand(),
 		e.webCommand(),
 	}

@@ -2,12 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/internal/statedir"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/bridgenote"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -27,56 +22,19 @@ const (
 	haltByBridge = 3 * time.Second
 	haltGrace    = 200 // ms of the bridge's
 	haltLook     = 25 * time.Millisecond
-
-	// bridgeNote says in a run's directory which process its bridge is, haltNote that
-	// somebody outside has killed it, and that nothing is to be started in its place.
-	bridgeNote = "bridge.json"
-	haltNote   = "halted"
 )
-
-// bridgePID names a bridge's process for good.
-type bridgePID struct {
-	Run   string        `json:"run"`
-	PID   int           `json:"pid"`
-	Start uint64        `json:"start"`
-	Hosts []string      `json:"hosts,omitempty"` // on which agents may live, too
-	Lease time.Duration `json:"lease,omitempty"` // of their bridges
-}
 
 // noteBridge writes down which process the bridge is, for a halt that this process does
 // not answer to.
 func (r *runtimeRun) noteBridge(pid int) {
 	r.bridgePID.Store(int64(pid))
-	line, err := proctree.Lineage(pid)
-	if err == nil {
-		var raw []byte
-		note := bridgePID{Run: r.choices.Options.Run, PID: pid, Start: line[0].Start}
-		for _, h := range r.choices.Options.Hosts {
-			note.Hosts, note.Lease = append(note.Hosts, h.Name), r.choices.Options.Lease
-		}
-		if raw, err = json.Marshal(note); err == nil {
-			err = writeNote(r.journal.Dir(), bridgeNote, raw)
-		}
+	note := bridgenote.Note{Run: r.choices.Options.Run, PID: pid}
+	for _, h := range r.choices.Options.Hosts {
+		note.Hosts, note.Lease = append(note.Hosts, h.Name), r.choices.Options.Lease
 	}
-	if err != nil {
+	if err := note.Write(r.journal.Dir()); err != nil {
 		r.log.Warn("the bridge's process is not noted down", "error", err)
 	}
-}
-
-// writeNote writes a small file in a directory of Arbiter, as a whole or not at all. It does not wait
-// for the disk, which may be what hangs.
-func writeNote(dir, name string, raw []byte) error {
-	d, err := statedir.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.ReplaceUnsynced(name, raw)
-}
-
-// haltedOutside says, once, whether the bridge was killed by `arbiter halt`.
-func (r *runtimeRun) haltedOutside() bool {
-	return os.Remove(filepath.Join(r.journal.Dir(), haltNote)) == nil
 }
 
 // halt stops every agent, whether or not the loop takes part: it asks the loop, then the
@@ -169,41 +127,6 @@ func (r *runtimeRun) aliveHere() (alive []string) {
 		}
 	}
 	return alive
-}
-
-// killBridge kills the bridge of a run whose arbiter does not answer, and whatever
-// bears its mark, the links to other hosts too: what runs there ends with them. The arbiter,
-// should it ever go on, starts nothing in its place.
-func killBridge(dir, run string) (note bridgePID, killed int, left []proctree.Process, err error) {
-	if err := writeNote(dir, haltNote, nil); err != nil {
-		return note, 0, nil, fmt.Errorf("leave a note: %w", err)
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, bridgeNote))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil // it has not begun one
-	case err == nil:
-		if err = json.Unmarshal(raw, &note); err == nil && note.Run == run {
-			err = endBridge(note)
-		}
-	}
-	if err == nil && note.PID != 0 {
-		killed++
-	}
-	if errors.Is(err, proctree.ErrEnded) {
-		err = nil
-	}
-	killed += proctree.Sweep(run, "") // also where the note was not to be read
-	if left = proctree.Survivors(run); len(left) == 0 {
-		err = nil
-	}
-	return note, killed, left, err
-}
-
-func endBridge(note bridgePID) error {
-	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
-	defer cancel()
-	return proctree.End(ctx, note.PID, note.Start)
 }
 
 // haltOnStdin has the command `halt` not wait for the loop: it may be stuck.

@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/supervisor/images"
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -241,5 +242,10 @@ func (h *host) Remember(text string) {
 	for _, t := range list[max(len(list)-inputsKept, 0):] {
 		b.WriteString(strconv.Quote(t) + "\n")
 	}
-	_ = writeNote(filepath.Dir(h.inputsFile()), filepath.Base(h.inputsFile()), []byte(b.String()))
+	dir, err := statedir.Open(filepath.Dir(h.inputsFile()))
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	_ = dir.ReplaceUnsynced(filepath.Base(h.inputsFile()), []byte(b.String()))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -71,13 +70,4 @@ func (r *runtimeRun) haltElsewhere(ctx context.Context) {
 		})
 	}
 	all.Wait()
-}
-
-// endElsewhere says when agents on other hosts have ended whose arbiter was gone around; "" if there are none.
-func (n bridgePID) endElsewhere() string {
-	if len(n.Hosts) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" Agents on %s end with their links, at the latest in %s.", strings.Join(n.Hosts, ", "),
-		n.Lease+bridge.LeaseGrace)
 }

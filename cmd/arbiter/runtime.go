@@ -21,6 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/bridgenote"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
@@ -389,7 +390,7 @@ func (r *runtimeRun) asked() querier {
 func (r *runtimeRun) watchBridge(p *bridge.Client) {
 	<-p.Done()
 	halted := r.endedByHalt.Load() == p
-	if r.haltedOutside() {
+	if bridgenote.TakeHalted(r.journal.Dir()) {
 		halted = true
 		r.loop.Put(input.Command{Command: contract.Command{Ref: r.newRef(), Body: contract.Halt{}},
 			Channel: input.ChannelSocket})

@@ -1,4 +1,4 @@
-package main
+package liveruns
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/bridgenote"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -26,7 +27,8 @@ import (
 // halts is how long a running arbiter may take to stop everything.
 const halts = 15 * time.Second
 
-func (e env) haltCommand() *cli.Command {
+func HaltCommand(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "halt", Usage: "stop every agent of a run at once", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -121,7 +123,7 @@ func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *com
 	}
 	fmt.Fprintf(e.Stderr, "The arbiter of run %s (process %d) does not answer: %s. Its bridge is killed.\n",
 		command.ShortID(info.Run), info.PID, sanitize.Line(why.Error(), 200))
-	note, killed, left, err := killBridge(store.Dir(info.Run), info.Run)
+	note, killed, left, err := bridgenote.Kill(store.Dir(info.Run), info.Run)
 	if len(left) > 0 {
 		var names []string
 		for _, p := range left {
@@ -138,7 +140,7 @@ func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *com
 		where = " here"
 	}
 	fmt.Fprintf(e.Stderr, "Killed: %s. No agent of run %s is alive%s.%s\n", words.Count(killed, "process"),
-		command.ShortID(info.Run), where, note.endElsewhere())
+		command.ShortID(info.Run), where, note.EndElsewhere())
 	return nil
 }
 
