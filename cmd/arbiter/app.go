@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -48,7 +49,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if sandbox.IsToolShell(args) {
 		return toolShell(args[1], stderr)
 	}
-	if len(args) > 1 && args[1] == standInCommand {
+	if len(args) > 1 && args[1] == stage.StandInCommand {
 		// Its arguments are Claude's, not ours: no flag of it may be touched.
 		return standIn(args[2:], stdin, stdout, stderr)
 	}

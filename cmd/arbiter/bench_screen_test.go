@@ -18,6 +18,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
 // watcher is a terminal that looks at the bytes alone: an emulator would be slower
@@ -163,7 +164,7 @@ func screenCommand(b *testing.B, name string, args ...string) *exec.Cmd {
 	cmd.Dir = b.TempDir()
 	cmd.Env = []string{
 		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.TempDir(), "LANG=C.UTF-8",
-		"TERM=xterm-256color", "COLORTERM=truecolor", "XDG_CACHE_HOME=" + cacheHome(),
+		"TERM=xterm-256color", "COLORTERM=truecolor", "XDG_CACHE_HOME=" + stage.CacheHome(),
 	}
 	return cmd
 }

@@ -377,12 +377,12 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 	}
 	defer side.close()
 	cmd := exec.Command("arbiter", "bridge")
-	cmd.Env, cmd.Dir = side.stage.env, c.Options.CWD
+	cmd.Env, cmd.Dir = side.stage.Env, c.Options.CWD
 	if side.client, err = bridge.StartProcess(b.Context(), cmd, hostlink.NoHandler{}, log, nil); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := side.client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,
-		Client: "benchmark", Run: side.mark, Claude: side.stage.claude}); err != nil {
+		Client: "benchmark", Run: side.mark, Claude: side.stage.Claude}); err != nil {
 		b.Fatal(err)
 	}
 	question := decider.Question{System: "You decide.", Prompt: "Nothing was done yet\n\n# What you decide",

@@ -18,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -61,11 +62,11 @@ actors:
 				if err != nil {
 					t.Fatal(err)
 				}
-				claude = bridge.ClaudeSpec{Path: self, Args: []string{standInCommand}}
+				claude = bridge.ClaudeSpec{Path: self, Args: []string{stage.StandInCommand}}
 			}
 			work, run, secret := t.TempDir(), uuid.NewString(), "npm_"+uuid.NewString()
 			cmd := exec.Command("arbiter", "bridge", "--remote")
-			cmd.Env = append(stageEnv(t.TempDir(), model), "SSH_AUTH_SOCK=/tmp/no-agent.sock")
+			cmd.Env = append(stage.Environ(t.TempDir(), model), "SSH_AUTH_SOCK=/tmp/no-agent.sock")
 			h := turnsOf{turns: make(chan bridge.Turn, 1)}
 			c, err := bridge.StartProcess(ctx, cmd, h, nil, proctree.Keep)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -25,8 +26,8 @@ type bridgeStart struct {
 	claude  string // empty: claude on PATH
 	debug   bool
 	pidns   proctree.Mode
-	stage   *stage   // nil unless this is a rehearsal
-	lock    *os.File // that it holds, too; nil for none
+	stage   *stage.Stage // nil unless this is a rehearsal
+	lock    *os.File     // that it holds, too; nil for none
 	handler bridge.Handler
 	started func(pid int) // is called with the process's id; may be nil
 	log     *slog.Logger
@@ -52,7 +53,7 @@ func (b bridgeStart) open(ctx context.Context,
 	cmd.Env, cmd.Dir = os.Environ(), b.cwd
 	claude := bridge.ClaudeSpec{Path: cmp.Or(b.claude, "claude")}
 	if b.stage != nil {
-		cmd.Env, claude = append([]string(nil), b.stage.env...), b.stage.claude
+		cmd.Env, claude = append([]string(nil), b.stage.Env...), b.stage.Claude
 	}
 	if err := proctree.AdoptOrphans(); err != nil {
 		// what a killed bridge leaves is then found by its mark alone

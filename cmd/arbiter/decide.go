@@ -232,7 +232,7 @@ func (o *sideDecider) close(e env) {
 		return
 	}
 	if o.bridge.stage != nil {
-		for _, p := range o.bridge.stage.problems() {
+		for _, p := range o.bridge.stage.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}

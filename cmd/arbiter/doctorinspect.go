@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -187,7 +188,7 @@ func elsewhere(named bool) []string {
 		dirs = append(dirs, filepath.Join(home, ".local", "bin"), filepath.Join(home, ".claude", "local"))
 	}
 	dirs = append(dirs, "/usr/local/bin", "/opt/homebrew/bin")
-	pinned, _ := filepath.Glob(filepath.Join(cacheHome(), "arbiter", "claude", "*", "node_modules", ".bin"))
+	pinned, _ := filepath.Glob(filepath.Join(stage.CacheHome(), "arbiter", "claude", "*", "node_modules", ".bin"))
 	slices.Sort(pinned)
 	slices.Reverse(pinned)
 	return programs("claude", append(dirs, pinned...))

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
-	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
 // trial has the CLI that was found show what it can, as the bridge drives it.
@@ -39,17 +39,14 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 	if err != nil {
 		return nil, err
 	}
-	st := &stage{claude: bridge.ClaudeSpec{Path: l.found.Path}, log: slog.New(slog.DiscardHandler)}
-	if st.server, err = rehearsal.Start(script, rehearsal.Options{}); err != nil {
+	st, err := stage.Empty(script, bridge.ClaudeSpec{Path: l.found.Path}, home, "TMPDIR="+temp) // the last one counts
+	if err != nil {
 		return nil, err
 	}
-	defer st.close()
-	st.env = append(stageEnv(home, st.server), "TMPDIR="+temp) // the last one counts
-	if err := skipFirstStart(home, st.server.Key()); err != nil {
-		return nil, err
-	}
+	defer st.Close()
 	ear, mark := doctor.NewTrialClient(), uuid.NewString()
-	start := bridgeStart{run: mark, cwd: work, pidns: l.choices.PIDNS, stage: st, handler: ear, log: st.log}
+	start := bridgeStart{run: mark, cwd: work, pidns: l.choices.PIDNS, stage: st, handler: ear,
+		log: slog.New(slog.DiscardHandler)}
 	var client *bridge.Client
 	defer func() {
 		if client != nil {

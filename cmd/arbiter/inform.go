@@ -179,9 +179,6 @@ func (e env) bridge(c *cli.Context) error {
 	return nil
 }
 
-// standInCommand is the hidden command under which arbiter plays Claude.
-const standInCommand = "stand-in"
-
 func standIn(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return fakecli.Main(args, stdin, stdout, stderr)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
 // TestMain makes the test binary play arbiter: under that name it is on PATH,
@@ -38,7 +40,7 @@ const lent = "arbiter-without-detector"
 
 func borrow() {
 	if path, err := exec.LookPath(lent); err == nil && underRace {
-		standInHome = func() (string, error) { return path, nil }
+		stage.Executable = func() (string, error) { return path, nil }
 	}
 }
 

@@ -46,7 +46,7 @@ func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
 	}
 	e.tellReports(r)
 	if r.stage != nil {
-		for _, p := range r.stage.problems() {
+		for _, p := range r.stage.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -19,7 +20,7 @@ func asksProvider(o runconfig.Options) bool {
 }
 
 // openProvider makes the client of the decider's provider; in a rehearsal it asks the scripted model, with its key.
-func openProvider(o runconfig.Options, rehearsal *stage) (*modelapi.Client, error) {
+func openProvider(o runconfig.Options, rehearsal *stage.Stage) (*modelapi.Client, error) {
 	p := o.Provider
 	c := modelapi.Config{
 		Provider: p.Name, BaseURL: p.BaseURL, Model: settings.ModelOf(o), MaxTokens: p.MaxTokens, Temperature: p.Temperature,
@@ -27,8 +28,8 @@ func openProvider(o runconfig.Options, rehearsal *stage) (*modelapi.Client, erro
 	}
 	switch {
 	case rehearsal != nil:
-		c.BaseURL, c.KeyName = rehearsal.server.URL()+"/v1", ""
-		c.Key = modelapi.NewKey(rehearsal.server.Key())
+		c.BaseURL, c.KeyName = rehearsal.Server.URL()+"/v1", ""
+		c.Key = modelapi.NewKey(rehearsal.Server.Key())
 	case c.KeyName != "":
 		c.Key = modelapi.NewKey(os.Getenv(c.KeyName))
 		if c.Key.Empty() {

@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -198,7 +199,7 @@ func (r *runtimeRun) resumeState() error {
 	if err := r.placeSessions(); err != nil {
 		return err
 	}
-	script, err := readPlay(r.choices)
+	script, err := stage.Read(r.choices)
 	if err != nil {
 		return err
 	}

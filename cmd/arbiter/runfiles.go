@@ -50,7 +50,7 @@ func (r *runtimeRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) 
 	o := &r.choices.Options
 	isolation := o.Workspace.Isolation
 	o.Workspace = runconfig.Workspace{}
-	unrecorded := o.Rehearsal && (r.stage == nil || !r.stage.repository)
+	unrecorded := o.Rehearsal && (r.stage == nil || !r.stage.Repository)
 	if unrecorded || r.resumed != nil && !r.resumed.Options.Workspace.Enabled() {
 		return func(*runloop.Loop) error { return nil }
 	}

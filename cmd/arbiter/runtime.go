@@ -28,6 +28,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -59,7 +60,7 @@ type runtimeRun struct {
 	workspace *journal.WorkspaceLock
 	log       *slog.Logger
 	logFile   *crashlog.Log
-	stage     *stage // nil unless this is a rehearsal
+	stage     *stage.Stage // nil unless this is a rehearsal
 	reporter  *crashlog.Reporter
 	mask      func(string) string // masks secrets
 	loop      *runloop.Loop
@@ -105,7 +106,7 @@ func newRun(c settings.Choices) (*runtimeRun, error) {
 	o.Delimiter = envelope.NewDelimiter(rand.Reader)
 	o.HumanPresent = !c.NoInput
 	o.Claude = c.Claude
-	script, err := readPlay(c)
+	script, err := stage.Read(c)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +221,7 @@ func (r *runtimeRun) lockScratch() error {
 
 // openServices opens what a run has beside its journal: the log and, where there is a
 // script, the stage of a rehearsal.
-func (r *runtimeRun) openServices(script *play) error {
+func (r *runtimeRun) openServices(script *stage.Play) error {
 	var err error
 	r.mask = settings.MaskerOf(r.choices.Options, r.choices.Hosts)
 	if r.logFile, err = crashlog.OpenLog(r.journal.Dir(), r.mask); err != nil {
@@ -235,7 +236,7 @@ func (r *runtimeRun) openServices(script *play) error {
 		if r.resumed != nil {
 			task = r.resumed.Task.Text
 		}
-		if r.stage, err = setStage(&r.choices, script, filepath.Join(r.journal.Dir(), "home"), task, r.log); err != nil {
+		if r.stage, err = stage.Set(&r.choices, script, filepath.Join(r.journal.Dir(), "home"), task, r.log); err != nil {
 			return err
 		}
 	}
@@ -420,7 +421,7 @@ func (r *runtimeRun) close() {
 		_ = r.grants.Close() // a directory that was read
 	}
 	if r.stage != nil {
-		r.stage.close()
+		r.stage.Close()
 	}
 	if r.journal != nil {
 		if err := r.journal.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && r.log != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -220,7 +221,8 @@ func TestInsideTmux(t *testing.T) {
 		_ = exec.Command(path, "-S", m.socket, "kill-server").Run() // it is gone if all went well
 		os.RemoveAll(dir)
 	})
-	m.do("new-session", "-d", "-x", "100", "-y", "30", "-e", "XDG_CACHE_HOME="+cacheHome(), "-e", "TMPDIR="+t.TempDir(),
+	m.do("new-session", "-d", "-x", "100", "-y", "30", "-e", "XDG_CACHE_HOME="+stage.CacheHome(),
+		"-e", "TMPDIR="+t.TempDir(),
 		"arbiter --stand-in --scenario "+scenarioFile(t, brief)+"; echo ended with $?; read wait")
 	m.await("Speak, mortal.", "OF WHAT WAS")
 	m.do("send-keys", "Weave", "Enter")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -21,7 +22,7 @@ func (e env) screenCommand(c settings.Choices) error {
 	if problem := noScreen(); problem != "" {
 		return command.Usagef("cannot show the screen: %s; use --plain for lines of text, or --json for scripts", problem)
 	}
-	if _, err := readPlay(c); err != nil { // what is wrong with a file is said before a screen hides it
+	if _, err := stage.Read(c); err != nil { // what is wrong with a file is said before a screen hides it
 		return err
 	}
 	if !c.Resume { // else the run says where its files are

@@ -14,13 +14,14 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
 // sideBridge is a bridge beside any run, its processes owned as a run's are, through which commands put
 // questions to models. It keeps nothing.
 type sideBridge struct {
 	mark   string
-	stage  *stage // nil unless this is a rehearsal
+	stage  *stage.Stage // nil unless this is a rehearsal
 	dirs   []string
 	client *bridge.Client
 
@@ -31,7 +32,7 @@ type sideBridge struct {
 // openSideStage sets the stage of a rehearsal, if this is one, without a bridge. Errors are *exitError.
 func openSideStage(c *settings.Choices, log *slog.Logger) (*sideBridge, error) {
 	a := &sideBridge{mark: uuid.NewString()}
-	script, err := readPlay(*c)
+	script, err := stage.Read(*c)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func openSideStage(c *settings.Choices, log *slog.Logger) (*sideBridge, error) {
 			return nil, command.Environmentf("private home: %v", err)
 		}
 		a.dirs = append(a.dirs, home)
-		if a.stage, err = setStage(c, script, home, "", log); err != nil {
+		if a.stage, err = stage.Set(c, script, home, "", log); err != nil {
 			a.close()
 			return nil, err
 		}
@@ -94,7 +95,7 @@ func (a *sideBridge) close() {
 		proctree.Sweep(a.mark, "")
 	}
 	if a.stage != nil {
-		a.stage.close()
+		a.stage.Close()
 	}
 	for _, dir := range a.dirs {
 		_ = os.RemoveAll(dir)

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -20,26 +20,26 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// stage is where a rehearsal plays: a scripted model on loopback, a scratch
+// Stage is where a rehearsal plays: a scripted model on loopback, a scratch
 // workspace, a private home, and an environment that holds nothing of the user's.
-type stage struct {
-	server *rehearsal.Server
-	env    []string
-	claude bridge.ClaudeSpec
+type Stage struct {
+	Server *rehearsal.Server
+	Env    []string
+	Claude bridge.ClaudeSpec
 	log    *slog.Logger
 	// repository says that the workspace is a Git repository with a commit, so that changes can be shown.
-	repository bool
+	Repository bool
 }
 
-// play is a scenario that was found fit to be played.
-type play struct {
+// Play is a scenario that was found fit to be played.
+type Play struct {
 	*rehearsal.Scenario
 	allow []policy.Rule
 }
 
-// readPlay reads the scenario of a rehearsal, and finds what is wrong with it before
+// Read reads the scenario of a rehearsal, and finds what is wrong with it before
 // anything is begun. Of what is none it is nil.
-func readPlay(c settings.Choices) (*play, error) {
+func Read(c settings.Choices) (*Play, error) {
 	if !c.Rehearse {
 		return nil, nil
 	}
@@ -50,7 +50,7 @@ func readPlay(c settings.Choices) (*play, error) {
 	if err != nil {
 		return nil, command.Usagef("%v", err)
 	}
-	p := &play{Scenario: script}
+	p := &Play{Scenario: script}
 	for _, text := range script.Allow() {
 		rule, err := policy.ParseRule(text)
 		if err != nil {
@@ -61,12 +61,12 @@ func readPlay(c settings.Choices) (*play, error) {
 	return p, nil
 }
 
-// setStage builds it and points the choices at it; home lies in the run's directory, and the
+// Set builds it and points the choices at it; home lies in the run's directory, and the
 // scratch workspace goes when that does. A rehearsal that is taken up
 // again finds its workspace and its home as it left them; the script finds its place
 // by the sessions' histories.
-func setStage(c *settings.Choices, script *play, home string, task string, log *slog.Logger) (*stage, error) {
-	st := &stage{log: log}
+func Set(c *settings.Choices, script *Play, home string, task string, log *slog.Logger) (*Stage, error) {
+	st := &Stage{log: log}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, command.Environmentf("private home: %v", err)
 	}
@@ -87,25 +87,25 @@ func setStage(c *settings.Choices, script *play, home string, task string, log *
 				"you may write to", os.TempDir(), command.WithoutPath(err))
 		}
 	} else if _, err := os.Stat(filepath.Join(c.Options.CWD, ".git")); err == nil {
-		st.repository = true
+		st.Repository = true
 	}
 	vars := map[string]string{}
 	if _, ok := script.Vars()["task"]; ok && task != "" {
 		vars["task"] = task
 	}
 	var err error
-	st.server, err = rehearsal.Start(script.Scenario, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
+	st.Server, err = rehearsal.Start(script.Scenario, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
 	if err != nil {
-		st.close()
+		st.Close()
 		return nil, command.Environmentf("rehearsal: %v", err)
 	}
-	if st.claude, err = findPlayer(c); err != nil {
-		st.close()
+	if st.Claude, err = findPlayer(c); err != nil {
+		st.Close()
 		return nil, err
 	}
-	st.env = stageEnv(home, st.server)
-	if err := skipFirstStart(home, st.server.Key()); err != nil {
-		st.close()
+	st.Env = Environ(home, st.Server)
+	if err := skipFirstStart(home, st.Server.Key()); err != nil {
+		st.Close()
 		return nil, command.Environmentf("private home: %v", err)
 	}
 	c.Policy.CWD, c.Policy.Home = c.Options.CWD, home
@@ -115,12 +115,28 @@ func setStage(c *settings.Choices, script *play, home string, task string, log *
 	c.Options.Scenario, c.Options.Script = script.Name, c.Scenario
 	if strings.ContainsAny(c.Scenario, "/.") {
 		if c.Options.Script, err = filepath.Abs(c.Scenario); err != nil {
-			st.close()
+			st.Close()
 			return nil, command.Usagef("--scenario: %v", err)
 		}
 	}
 	c.Policy.Allow = append(c.Policy.Allow, script.allow...)
 	c.Options.Allow = append(c.Options.Allow, script.Allow()...)
+	return st, nil
+}
+
+// Empty makes a stage without a workspace, on which one CLI plays a script. home is the private home, env what is
+// added to the environment. The caller closes it.
+func Empty(script *rehearsal.Scenario, claude bridge.ClaudeSpec, home string, env ...string) (*Stage, error) {
+	st := &Stage{Claude: claude, log: slog.New(slog.DiscardHandler)}
+	var err error
+	if st.Server, err = rehearsal.Start(script, rehearsal.Options{}); err != nil {
+		return nil, err
+	}
+	st.Env = append(Environ(home, st.Server), env...)
+	if err := skipFirstStart(home, st.Server.Key()); err != nil {
+		st.Close()
+		return nil, err
+	}
 	return st, nil
 }
 
@@ -140,7 +156,7 @@ func layOut(dir string, files map[string]string) error {
 
 // commitFiles makes the workspace a Git repository with one commit. Without Git there is nothing to compare with, and
 // the run says so.
-func (st *stage) commitFiles(dir, home string) {
+func (st *Stage) commitFiles(dir, home string) {
 	r := git.Runner{Dir: dir, Env: git.Environ([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=rehearsal", "GIT_AUTHOR_EMAIL=rehearsal@localhost",
 		"GIT_COMMITTER_NAME=rehearsal", "GIT_COMMITTER_EMAIL=rehearsal@localhost"})}
@@ -151,7 +167,7 @@ func (st *stage) commitFiles(dir, home string) {
 			return
 		}
 	}
-	st.repository = true
+	st.Repository = true
 }
 
 // loadScenario takes a built-in name, or a file.
@@ -166,8 +182,11 @@ func loadScenario(name string) (*rehearsal.Scenario, error) {
 	return rehearsal.Builtin(name)
 }
 
-// standInHome finds the program that has the stand-in in it: this one.
-var standInHome = os.Executable
+// StandInCommand is the hidden command under which arbiter plays Claude.
+const StandInCommand = "stand-in"
+
+// Executable finds the program that has the stand-in in it: this one.
+var Executable = os.Executable
 
 // findPlayer chooses who speaks the CLI's wire: the real one where there is
 // one, else the stand-in.
@@ -180,20 +199,20 @@ func findPlayer(c *settings.Choices) (bridge.ClaudeSpec, error) {
 			return bridge.ClaudeSpec{Path: path}, nil
 		}
 	}
-	self, err := standInHome()
+	self, err := Executable()
 	if err != nil {
 		return bridge.ClaudeSpec{}, command.Environmentf("cannot find arbiter's own program: %v", err)
 	}
-	return bridge.ClaudeSpec{Path: self, Args: []string{standInCommand}}, nil
+	return bridge.ClaudeSpec{Path: self, Args: []string{StandInCommand}}, nil
 }
 
-// stageEnv is the whole environment of a rehearsal's bridge. Nothing of the
+// Environ is the whole environment of a rehearsal's bridge. Nothing of the
 // user's but PATH and locale is in it: no key, no proxy, no configuration.
-func stageEnv(home string, s *rehearsal.Server) []string {
+func Environ(home string, s *rehearsal.Server) []string {
 	env := []string{
 		"HOME=" + home,
 		"CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
-		"XDG_CACHE_HOME=" + cacheHome(),
+		"XDG_CACHE_HOME=" + CacheHome(),
 		"ANTHROPIC_BASE_URL=" + s.URL(),
 		"ANTHROPIC_API_KEY=" + s.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -235,22 +254,22 @@ func skipFirstStart(home, key string) error {
 	return errors.Join(err, f.Close())
 }
 
-// cacheHome lets the bridge find its cache of CLI versions in a rehearsal, too.
-func cacheHome() string {
+// CacheHome lets the bridge find its cache of CLI versions in a rehearsal, too.
+func CacheHome() string {
 	if dir, err := os.UserCacheDir(); err == nil {
 		return dir
 	}
 	return os.TempDir()
 }
 
-// problems are the places where the play left its script.
-func (s *stage) problems() []string { return s.server.Problems() }
+// Problems are the places where the play left its script.
+func (s *Stage) Problems() []string { return s.Server.Problems() }
 
-// close ends the scripted model. The workspace stays: it is what a person came to
+// Close ends the scripted model. The workspace stays: it is what a person came to
 // see; the private home stays with the run.
-func (s *stage) close() {
-	if s.server != nil {
-		if err := s.server.Close(); err != nil {
+func (s *Stage) Close() {
+	if s.Server != nil {
+		if err := s.Server.Close(); err != nil {
 			s.log.Warn("rehearsal", "error", err)
 		}
 	}

@@ -1,0 +1,2 @@
+// Package stage is where a rehearsal plays: a scripted model, a scratch workspace and a private home.
+package stage
