@@ -21,7 +21,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -371,18 +373,18 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 		Place:   b.TempDir(),
 		Options: runconfig.Options{Decider: runconfig.DeciderStateless, DeciderTimeout: time.Minute, Rehearsal: true}}
 	log := slog.New(slog.DiscardHandler)
-	side, err := openSideStage(&c, log)
+	side, err := localbridge.StageSide(&c, log)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer side.close()
+	defer side.Close()
 	cmd := exec.Command("arbiter", "bridge")
-	cmd.Env, cmd.Dir = side.stage.Env, c.Options.CWD
-	if side.client, err = bridge.StartProcess(b.Context(), cmd, hostlink.NoHandler{}, log, nil); err != nil {
+	cmd.Env, cmd.Dir = side.Stage.Env, c.Options.CWD
+	if side.Client, err = bridge.StartProcess(b.Context(), cmd, hostlink.NoHandler{}, log, nil); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := side.client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,
-		Client: "benchmark", Run: side.mark, Claude: side.stage.Claude}); err != nil {
+	if _, err := side.Client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,
+		Client: "benchmark", Run: side.Mark, Claude: side.Stage.Claude}); err != nil {
 		b.Fatal(err)
 	}
 	question := decider.Question{System: "You decide.", Prompt: "Nothing was done yet\n\n# What you decide",
@@ -397,17 +399,17 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 		}
 		return time.Since(begin)
 	}
-	askers := map[string]decider.Asker{runconfig.ProviderClaude: asker{options: c.Options, spent: side.cost,
-		bridge: func() querier { return side }}}
+	askers := map[string]decider.Asker{runconfig.ProviderClaude: askmodel.Asker{Options: c.Options, Spent: side.Cost,
+		Bridge: func() askmodel.Querier { return side }}}
 	for _, name := range []string{modelapi.OpenAI, modelapi.Anthropic} {
 		o := c.Options
 		o.Provider.Name = name
-		client, err := openProvider(o, side.stage)
+		client, err := askmodel.OpenProvider(o, side.Stage)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer client.Close()
-		askers[name] = apiAsker{client: client, options: o, spent: side.cost}
+		askers[name] = askmodel.HTTPAsker{Client: client, Options: o, Spent: side.Cost}
 	}
 	took := map[string][]time.Duration{}
 	for range b.N {

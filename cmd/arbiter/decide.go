@@ -12,8 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -133,11 +135,11 @@ func (e env) readInput(path string) (raw []byte, err error) {
 type sideDecider struct {
 	decider decider.Decider
 	name    string
-	bridge  *sideBridge      // nil for rules alone; a stage without a bridge where a rehearsal asks over HTTP
-	api     *modelapi.Client // nil unless a provider is asked over HTTP
+	bridge  *localbridge.Side // nil for rules alone; a stage without a bridge where a rehearsal asks over HTTP
+	api     *modelapi.Client  // nil unless a provider is asked over HTTP
 }
 
-// openDecider makes the decider that the settings name. Errors are *exitError.
+// openDecider makes the decider that the settings name. Errors are *command.Error.
 func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
 	named := c.IsSet("decider")
 	s, err := settings.ReadChoices(c)
@@ -158,7 +160,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 		o.close(e)
 		return nil, err
 	}
-	d, err := deciderOptions(s.Options, o.asker(s.Options))
+	d, err := askmodel.Options(s.Options, o.asker(s.Options))
 	if err != nil {
 		o.close(e)
 		return nil, err
@@ -178,25 +180,25 @@ func (o *sideDecider) open(ctx context.Context, e env, s *settings.Choices) erro
 		log = slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	var err error
-	if !asksProvider(s.Options) {
-		o.bridge, err = openSideBridge(ctx, s, log)
+	if !askmodel.OverHTTP(s.Options) {
+		o.bridge, err = localbridge.OpenSide(ctx, s, log)
 		return err
 	}
-	if o.bridge, err = openSideStage(s, log); err != nil {
+	if o.bridge, err = localbridge.StageSide(s, log); err != nil {
 		return err
 	}
-	o.api, err = openProvider(s.Options, o.bridge.stage)
+	o.api, err = askmodel.OpenProvider(s.Options, o.bridge.Stage)
 	return err
 }
 
 func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
 	if o.api != nil {
-		return apiAsker{client: o.api, options: options, spent: o.cost}
+		return askmodel.HTTPAsker{Client: o.api, Options: options, Spent: o.cost}
 	}
 	if o.bridge == nil {
 		return nil
 	}
-	return asker{options: options, bridge: func() querier { return o.bridge }, spent: o.bridge.cost}
+	return askmodel.Asker{Options: options, Bridge: func() askmodel.Querier { return o.bridge }, Spent: o.bridge.Cost}
 }
 
 // ask puts one question. An error that is an *exitError ends the command; of another
@@ -220,7 +222,7 @@ func (o *sideDecider) cost() float64 {
 	if o.bridge == nil {
 		return 0
 	}
-	return o.bridge.cost()
+	return o.bridge.Cost()
 }
 
 // close ends its bridge, and says where a rehearsal left its script.
@@ -231,10 +233,10 @@ func (o *sideDecider) close(e env) {
 	if o.bridge == nil {
 		return
 	}
-	if o.bridge.stage != nil {
-		for _, p := range o.bridge.stage.Problems() {
+	if o.bridge.Stage != nil {
+		for _, p := range o.bridge.Stage.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}
-	o.bridge.close()
+	o.bridge.Close()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
@@ -45,8 +46,8 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 	}
 	defer st.Close()
 	ear, mark := doctor.NewTrialClient(), uuid.NewString()
-	start := bridgeStart{run: mark, cwd: work, pidns: l.choices.PIDNS, stage: st, handler: ear,
-		log: slog.New(slog.DiscardHandler)}
+	start := localbridge.Start{Run: mark, CWD: work, PIDNS: l.choices.PIDNS, Stage: st, Handler: ear,
+		Log: slog.New(slog.DiscardHandler)}
 	var client *bridge.Client
 	defer func() {
 		if client != nil {
@@ -54,7 +55,7 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 			proctree.Sweep(mark, "")
 		}
 	}()
-	_, _, failed := start.open(ctx, func(c *bridge.Client) { client = c })
+	_, _, failed := start.Open(ctx, func(c *bridge.Client) { client = c })
 	if failed != nil {
 		return nil, errors.New(failed.Message)
 	}

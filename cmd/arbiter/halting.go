@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/bridgenote"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -96,7 +97,7 @@ func (r *runtimeRun) haltBridge() (how string, swept int) {
 		return "bridge", 0
 	}
 	// The bridge bears the mark, too. What runs on other hosts is their bridges' to stop.
-	swept = proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localBridge})
+	swept = proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localbridge.Name})
 	r.attached.Go(func() { _ = client.Close() })
 	return "killed", swept
 }
@@ -121,7 +122,7 @@ func (r *runtimeRun) awaitStill(ctx context.Context, and, unwanted func() bool) 
 
 // aliveHere names the run's processes on this host but for the bridge itself.
 func (r *runtimeRun) aliveHere() (alive []string) {
-	for _, p := range proctree.SurvivorsMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localBridge}) {
+	for _, p := range proctree.SurvivorsMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localbridge.Name}) {
 		if int64(p.PID) != r.bridgePID.Load() {
 			alive = append(alive, fmt.Sprintf("%s (%d)", p.Name, p.PID))
 		}

@@ -21,9 +21,11 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/bridgenote"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -44,10 +46,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
-
-// initializeDeadline bounds the bridge's first answer, which includes running
-// `claude --version` on a machine that sees it for the first time.
-const initializeDeadline = 30 * time.Second
 
 // runtimeRun is one process of a run: its journal and locks, its log, its rehearsal if
 // it is one, and the bridge process.
@@ -329,13 +327,13 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 
 // open starts a bridge.
 func (r *runtimeRun) open(ctx context.Context) (runloop.Port, bridge.ClaudeInfo, *input.BridgeFailed) {
-	start := bridgeStart{
-		run: r.choices.Options.Run, cwd: r.choices.Options.CWD, claude: r.choices.Claude,
-		debug: r.choices.Debug, pidns: r.choices.PIDNS,
-		stage: r.stage, lock: r.journal.LockFile(), handler: terminalTap{r.loop, &r.terminals},
-		log: r.log, started: r.noteBridge,
+	start := localbridge.Start{
+		Run: r.choices.Options.Run, CWD: r.choices.Options.CWD, Claude: r.choices.Claude,
+		Debug: r.choices.Debug, PIDNS: r.choices.PIDNS,
+		Stage: r.stage, Lock: r.journal.LockFile(), Handler: terminalTap{r.loop, &r.terminals},
+		Log: r.log, Started: r.noteBridge,
 	}
-	client, claude, failed := start.open(ctx, func(c *bridge.Client) { r.keep(c, false) })
+	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { r.keep(c, false) })
 	if failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
@@ -354,7 +352,7 @@ func (r *runtimeRun) reopen(ctx context.Context) (runloop.Opened, *input.BridgeF
 	if err := r.bridge().Close(); err != nil {
 		r.log.Warn("bridge", "error", err)
 	}
-	swept := proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localBridge})
+	swept := proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localbridge.Name})
 	port, claude, failed := r.open(ctx)
 	return runloop.Opened{Port: port, Claude: claude, Swept: swept}, failed
 }
@@ -374,7 +372,7 @@ func (r *runtimeRun) bridge() *bridge.Client {
 
 // asked is the bridge for questions to a model; nil while none has been opened, and its
 // sandbox tried.
-func (r *runtimeRun) asked() querier {
+func (r *runtimeRun) asked() askmodel.Querier {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.client == nil || !r.opened {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -69,7 +70,7 @@ func (p port) tracedEnv(env map[string]string, ref bridge.AgentRef) map[string]s
 
 // tracedQuerier puts questions whose spans are those of a trace.
 type tracedQuerier struct {
-	querier
+	askmodel.Querier
 	telemetry *telemetry.Exporter
 }
 
@@ -77,7 +78,7 @@ type tracedQuerier struct {
 func (q tracedQuerier) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
 	parent, end := q.telemetry.Question()
 	p.Env = with(p.Env, traceparent, parent)
-	result, err := q.querier.Query(ctx, p)
+	result, err := q.Querier.Query(ctx, p)
 	end(err != nil)
 	return result, err
 }

@@ -231,7 +231,7 @@ var forbidden = []rule{
 			"./cmd/arbiter/internal/explaining", "./cmd/arbiter/internal/hostlink",
 			"./cmd/arbiter/internal/liveruns", "./cmd/arbiter/internal/runhistory",
 			"./cmd/arbiter/internal/runwork", "./cmd/arbiter/internal/settings",
-			"./cmd/arbiter/internal/stage",
+			"./cmd/arbiter/internal/localbridge", "./cmd/arbiter/internal/stage",
 			"./cmd/arbiter/internal/workspacecmd",
 		},
 		why: "only main and a few packages of commands show something, start programs, or handle signals"},

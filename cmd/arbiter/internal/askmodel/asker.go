@@ -1,4 +1,4 @@
-package main
+package askmodel
 
 import (
 	"cmp"
@@ -15,43 +15,43 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// querier is what an asker needs of a bridge. *bridge.Client is one.
-type querier interface {
+// Querier is what an asker needs of a bridge. *bridge.Client is one.
+type Querier interface {
 	Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error)
 }
 
-// asker puts questions to a model through whichever bridge is there: one that is lost
+// Asker puts questions to a model through whichever bridge is there: one that is lost
 // is replaced, and the next question goes to the new one. It is a decider.Asker, safe
 // for concurrent use where its functions are.
-type asker struct {
-	bridge func() querier // nil where there is none at present
+type Asker struct {
+	Bridge func() Querier // nil where there is none at present
 	// options are the run's; spent is what it has cost so far, in US dollars.
-	options runconfig.Options
-	spent   func() float64
+	Options runconfig.Options
+	Spent   func() float64
 	// confined is what confines the run's agents; nil, or nil from it, for nothing.
-	confined func() *bridge.SandboxConfig
+	Confined func() *bridge.SandboxConfig
 }
 
 // askGrace is how much later than the decider's patience the bridge's own ends.
 const askGrace = 5 * time.Second
 
 // Ask implements decider.Asker. Errors are *askError.
-func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
-	o := a.options
+func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
+	o := a.Options
 	p := bridge.QueryParams{
 		Model: settings.ModelOf(o), Effort: o.DeciderEffort, CWD: o.CWD,
 		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
 		SettingSources: []string{"user"}, Env: o.EnvOfArbiter(),
 		TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()),
 	}
-	if a.confined != nil {
-		p.Sandbox = a.confined()
+	if a.Confined != nil {
+		p.Sandbox = a.Confined()
 	}
 	if o.Trusted {
 		p.SettingSources = []string{"user", "project"}
 	}
 	var err error
-	if p.MaxBudgetUSD, err = budgetLeft(o, a.spent); err != nil {
+	if p.MaxBudgetUSD, err = budgetLeft(o, a.Spent); err != nil {
 		return decider.Answer{}, err
 	}
 	if o.Provider.MaxTokens > 0 {
@@ -61,7 +61,7 @@ func (a asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 		}
 		p.Env[maxOutputTokens] = strconv.Itoa(o.Provider.MaxTokens)
 	}
-	b := a.bridge()
+	b := a.Bridge()
 	if b == nil {
 		return decider.Answer{}, &askError{err: bridge.ErrClosed}
 	}

@@ -1,4 +1,4 @@
-package main
+package askmodel
 
 import (
 	"cmp"
@@ -14,13 +14,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// asksProvider reports whether a run's decider asks a provider over HTTP.
-func asksProvider(o runconfig.Options) bool {
+// OverHTTP reports whether a run's decider asks a provider over HTTP.
+func OverHTTP(o runconfig.Options) bool {
 	return o.Provider.OverHTTP() && (o.Decider == runconfig.DeciderStateless || o.Decider == runconfig.DeciderHybrid)
 }
 
-// openProvider makes the client of the decider's provider; in a rehearsal it asks the scripted model, with its key.
-func openProvider(o runconfig.Options, rehearsal *stage.Stage) (*modelapi.Client, error) {
+// OpenProvider makes the client of the decider's provider; in a rehearsal it asks the scripted model, with its key.
+func OpenProvider(o runconfig.Options, rehearsal *stage.Stage) (*modelapi.Client, error) {
 	p := o.Provider
 	c := modelapi.Config{
 		Provider: p.Name, BaseURL: p.BaseURL, Model: settings.ModelOf(o), MaxTokens: p.MaxTokens, Temperature: p.Temperature,
@@ -44,20 +44,20 @@ func openProvider(o runconfig.Options, rehearsal *stage.Stage) (*modelapi.Client
 	return client, nil
 }
 
-// apiAsker asks a provider over HTTP, within the budget of the run. Providers tell tokens and no prices, so what
+// HTTPAsker asks a provider over HTTP, within the budget of the run. Providers tell tokens and no prices, so what
 // they cost is not counted.
-type apiAsker struct {
-	client  *modelapi.Client
-	options runconfig.Options
-	spent   func() float64
+type HTTPAsker struct {
+	Client  *modelapi.Client
+	Options runconfig.Options
+	Spent   func() float64
 }
 
 // Ask implements decider.Asker.
-func (a apiAsker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
-	if _, err := budgetLeft(a.options, a.spent); err != nil {
+func (a HTTPAsker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
+	if _, err := budgetLeft(a.Options, a.Spent); err != nil {
 		return decider.Answer{}, err
 	}
-	return a.client.Ask(ctx, q)
+	return a.Client.Ask(ctx, q)
 }
 
 // askedAs says whom a decider asks and how, for the cache of decisions.

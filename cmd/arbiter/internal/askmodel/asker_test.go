@@ -1,4 +1,4 @@
-package main
+package askmodel
 
 import (
 	"context"
@@ -32,9 +32,9 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 		Output: []byte(`{"decision":"CONTINUE"}`), Text: "prose", CostUSD: 0.25,
 		Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
 	}}
-	a := asker{
-		bridge: func() querier { return b }, spent: func() float64 { return 1.5 },
-		options: runconfig.Options{
+	a := Asker{
+		Bridge: func() Querier { return b }, Spent: func() float64 { return 1.5 },
+		Options: runconfig.Options{
 			CWD: "/w", Model: "every", ArbiterModel: "arbiters", DeciderEffort: "low", DeciderTimeout: time.Minute,
 			Trusted: true, MaxCostUSD: 2, Env: map[string]string{"A": "b"},
 		},
@@ -91,7 +91,7 @@ func TestAskerSaysWhatPasses(t *testing.T) {
 		{"called off", context.Canceled, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := asker{bridge: func() querier { return &scriptedBridge{err: c.err} }}
+			a := Asker{Bridge: func() Querier { return &scriptedBridge{err: c.err} }}
 			_, err := a.Ask(context.Background(), decider.Question{})
 			var asked *askError
 			if !errors.As(err, &asked) || !errors.Is(err, c.err) {
@@ -105,36 +105,18 @@ func TestAskerSaysWhatPasses(t *testing.T) {
 }
 
 func TestAskerWithoutBridgeOrBudget(t *testing.T) {
-	a := asker{bridge: func() querier { return nil }}
+	a := Asker{Bridge: func() Querier { return nil }}
 	_, err := a.Ask(context.Background(), decider.Question{})
 	var asked *askError
 	if !errors.As(err, &asked) || !asked.Transient() {
 		t.Errorf("without a bridge: %v", err)
 	}
 	b := &scriptedBridge{}
-	a = asker{bridge: func() querier { return b }, options: runconfig.Options{MaxCostUSD: 1}, spent: func() float64 {
+	a = Asker{Bridge: func() Querier { return b }, Options: runconfig.Options{MaxCostUSD: 1}, Spent: func() float64 {
 		return 1
 	}}
 	if _, err := a.Ask(context.Background(), decider.Question{}); !errors.As(err, &asked) || asked.Transient() ||
 		len(b.asked) > 0 {
 		t.Errorf("without a budget: %v, %d asked", err, len(b.asked))
-	}
-}
-
-// TestABridgeIsNotAskedTooEarly: one that is being opened has no sandbox that was tried, and
-// would refuse the question for good.
-func TestABridgeIsNotAskedTooEarly(t *testing.T) {
-	var r runtimeRun
-	if r.asked() != nil {
-		t.Error("without a bridge")
-	}
-	c := &bridge.Client{}
-	r.keep(c, false)
-	if r.asked() != nil || r.bridge() != c {
-		t.Error("while it is being opened")
-	}
-	r.keep(c, true)
-	if r.asked() != querier(c) {
-		t.Error("when it is open")
 	}
 }

@@ -1,0 +1,61 @@
+package askmodel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// cachedDecisions is how many decisions the cache of a state directory keeps.
+const cachedDecisions = 10_000
+
+// cacheName is the cache's directory in the state directory.
+const cacheName = "decisions"
+
+// OpenCache opens the cache of decisions of a state directory, which tells failed what does not work later.
+func OpenCache(stateDir string, failed func(error)) (*decider.DirStore, error) {
+	store, err := decider.OpenDirStore(filepath.Join(stateDir, cacheName), cachedDecisions, failed)
+	if err != nil {
+		return nil, command.Environmentf("decision cache: %v", err)
+	}
+	return store, nil
+}
+
+// Build chains what the settings name. Without a store nothing is remembered.
+func Build(o runconfig.Options, store *decider.DirStore, ask decider.Asker) (decider.Decider, error) {
+	d, err := Options(o, ask)
+	if err != nil {
+		return nil, err
+	}
+	if store != nil {
+		d.Store = store
+	}
+	return decider.Build(d), nil
+}
+
+func Options(o runconfig.Options, ask decider.Asker) (decider.Options, error) {
+	set, err := prompts.NewSet(o.Templates)
+	if err != nil {
+		return decider.Options{}, command.Usagef("prompt templates: %v", err)
+	}
+	return decider.Options{
+		Name: o.Decider, Ask: ask, Prompts: set, Timeout: o.DeciderTimeout,
+		Asked: askedAs(o), Templates: hashOf(o.Templates),
+	}, nil
+}
+
+// hashOf tells templates from others: the user's, and those of this version.
+func hashOf(templates map[string]string) string {
+	raw, err := json.Marshal(templates) // keys in order
+	if err != nil {
+		panic(err) // texts
+	}
+	sum := sha256.Sum256(append(raw, command.Version()...))
+	return hex.EncodeToString(sum[:])
+}

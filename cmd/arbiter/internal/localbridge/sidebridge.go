@@ -1,0 +1,103 @@
+package localbridge
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+)
+
+// Side is a bridge beside any run, its processes owned as a run's are, through which commands put
+// questions to models. It keeps nothing.
+type Side struct {
+	Mark   string
+	Stage  *stage.Stage // nil unless this is a rehearsal
+	dirs   []string
+	Client *bridge.Client
+
+	mu    sync.Mutex
+	spent float64 // US dollars
+}
+
+// StageSide sets the stage of a rehearsal, if this is one, without a bridge. Errors are *command.Error.
+func StageSide(c *settings.Choices, log *slog.Logger) (*Side, error) {
+	a := &Side{Mark: uuid.NewString()}
+	script, err := stage.Read(*c)
+	if err != nil {
+		return nil, err
+	}
+	if script != nil {
+		home, err := os.MkdirTemp("", "arbiter-home-")
+		if err != nil {
+			return nil, command.Environmentf("private home: %v", err)
+		}
+		a.dirs = append(a.dirs, home)
+		if a.Stage, err = stage.Set(c, script, home, "", log); err != nil {
+			a.Close()
+			return nil, err
+		}
+		a.dirs = append(a.dirs, filepath.Dir(c.Options.CWD))
+	}
+	return a, nil
+}
+
+// OpenSide starts one, with the stage of a rehearsal, if this is one. Errors are *command.Error.
+func OpenSide(ctx context.Context, c *settings.Choices, log *slog.Logger) (*Side, error) {
+	a, err := StageSide(c, log)
+	if err != nil {
+		return nil, err
+	}
+	start := Start{
+		Run: a.Mark, CWD: c.Options.CWD, Claude: c.Claude, Debug: c.Debug, PIDNS: c.PIDNS,
+		Stage: a.Stage, Handler: hostlink.NoHandler{}, Log: log,
+	}
+	_, _, failed := start.Open(ctx, func(client *bridge.Client) { a.Client = client })
+	if failed != nil {
+		a.Close()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, command.Environmentf("%s", failed.Message)
+	}
+	return a, nil
+}
+
+// Query implements querier, and counts what it costs.
+func (a *Side) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
+	r, err := a.Client.Query(ctx, p)
+	a.mu.Lock()
+	a.spent += r.CostUSD
+	a.mu.Unlock()
+	return r, err
+}
+
+// Cost is what was spent so far, in US dollars.
+func (a *Side) Cost() float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.spent
+}
+
+// Close ends it with all that it started.
+func (a *Side) Close() {
+	if a.Client != nil {
+		_ = a.Client.Close() // the result does not depend on how the bridge ended
+		proctree.Sweep(a.Mark, "")
+	}
+	if a.Stage != nil {
+		a.Stage.Close()
+	}
+	for _, dir := range a.dirs {
+		_ = os.RemoveAll(dir)
+	}
+}
