@@ -1,23 +1,48 @@
 package main
 
 import (
-	"io"
-	"time"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 )
 
-// replay prints what the run's frontends were told, line for line.
+func (e env) replayCommand() *cli.Command {
+	return &cli.Command{
+		Name: "replay", Usage: "print a run's events again, play them on the screen, or repeat its decisions",
+		ArgsUsage: "RUN",
+		Description: "Prints every event of a run, from its event log, without the pieces of text that were " +
+			"streamed.\n" +
+			"No agent starts and nothing is sent.\n\n" +
+			"--screen plays the run on the full screen, at its own pace, without Claude Code: Space pauses, + and -\n" +
+			"change the speed, the arrow keys jump, q leaves. Nothing is written to the run.\n\n" +
+			"--decisions asks a decider again for each recorded input and prints the decisions that differ: a\n" +
+			"regression test for prompts and models. It compares decisions and agent names, and shows reasons.\n" +
+			"An agent that the Arbiter started with its tool counts as SELECT_MODE. It skips, and counts, turns\n" +
+			"that no other decider could decide: those without a decision, messages to the human, and the\n" +
+			"Arbiter's own renewal. The decider is stateless by default; session cannot be asked.\n\n" +
+			"Exit codes: 0 done; 1 with --decisions: a decision differs or failed; 2 usage, or no decision to\n" +
+			"compare; 5 environment; 130 SIGINT; 143 SIGTERM or SIGHUP.",
+		Flags: append(append([]cli.Flag{
+			&cli.BoolFlag{Name: "screen", Usage: "play the run on the full screen"},
+			&cli.Float64Flag{Name: "pace", Usage: "print events `N` times as fast as they came (0: all at once)"},
+			&cli.BoolFlag{Name: "decisions", Usage: "repeat the decisions, and print those that differ"},
+			&cli.StringFlag{Name: "only", Usage: "with --decisions: repeat only decisions `N,N`, counted from 1"},
+			&cli.BoolFlag{Name: "json",
+				Usage: "with --decisions: print one JSON object per decision, and a last one with totals"},
+		}, replayScreenFlags()...), decidecmd.Flags()...),
+		Action: e.replay,
+	}
+}
+
+// replay is `arbiter replay`: it checks which of the three kinds is meant.
 func (e env) replay(c *cli.Context) error {
 	if c.Bool("decisions") && c.Bool("screen") {
 		return command.Usagef("replay: use either --screen or --decisions")
 	}
 	if c.Bool("decisions") {
-		return e.replayDecisions(c)
+		return decidecmd.Replay(e.Env, c)
 	}
 	if c.Bool("json") || c.IsSet("only") {
 		return command.Usagef("replay: --json and --only need --decisions; without it, replay always prints JSON lines")
@@ -32,54 +57,8 @@ func (e env) replay(c *cli.Context) error {
 	if pace < 0 {
 		return command.Usagef("--pace %g: must not be negative", pace)
 	}
-	store, info, err := runstore.OpenOne(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	log, err := store.OpenEventLog(info.Run)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	if c.Bool("screen") {
-		return e.replayScreen(c, store, info, log)
+		return e.replayScreen(c)
 	}
-	p := eventPlayer{w: e.Stdout, pace: pace}
-	health, err := log.Each(c.Context, eventlog.Position{}, p.take)
-	if err != nil {
-		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
-	}
-	runstore.TellDamage(e.Stderr, health)
-	return nil
-}
-
-// longestPause bounds the pause between two events of a replay: nobody watches a
-// night go by.
-const longestPause = 10 * time.Second
-
-// eventPlayer plays a run's events again.
-type eventPlayer struct {
-	w    io.Writer
-	pace float64 // 0: without pauses
-	last time.Time
-}
-
-// take prints an event.
-func (p *eventPlayer) take(e eventlog.Entry) error {
-	if e.Line == nil {
-		return nil
-	}
-	p.pause(e.At)
-	_, err := p.w.Write(append(e.Line, '\n'))
-	return err
-}
-
-func (p *eventPlayer) pause(at time.Time) {
-	if p.pace > 0 && !p.last.IsZero() {
-		if d := time.Duration(float64(at.Sub(p.last)) / p.pace); d > 0 {
-			time.Sleep(min(d, longestPause))
-		}
-	}
-	p.last = at
+	return runhistory.PrintEvents(e.Env, c)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -84,8 +85,8 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 			if len(lines) != 3 {
 				t.Fatalf("%d lines:\n%s%s", len(lines), out, errs)
 			}
-			var first redecision
-			var sum replayTally
+			var first decidecmd.Redecision
+			var sum decidecmd.Tally
 			if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
 				t.Fatal(err)
 			}

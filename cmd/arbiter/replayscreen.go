@@ -12,7 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -27,7 +26,13 @@ func replayScreenFlags() []cli.Flag {
 }
 
 // replayScreen plays a run again on the full screen.
-func (e env) replayScreen(c *cli.Context, store *runstore.Runs, info journal.Info, log *eventlog.Log) error {
+func (e env) replayScreen(c *cli.Context) error {
+	store, info, log, err := runstore.OpenLogOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	defer log.Close()
 	if problem := noScreen(); problem != "" {
 		return command.Usagef("cannot show the screen: %s; leave out --screen to print the events", problem)
 	}

@@ -37,15 +37,11 @@ func (e env) audit(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return command.Usagef("logs --audit: give one RUN; arbiter sessions lists the runs")
 	}
-	store, info, err := runstore.OpenOne(c)
+	store, info, log, err := runstore.OpenLogOf(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	log, err := store.OpenEventLog(info.Run)
-	if err != nil {
-		return err
-	}
 	defer log.Close()
 	w := bufio.NewWriter(e.Stdout)
 	emit := func(l audit.Line) error { return audit.Print(w, l) }

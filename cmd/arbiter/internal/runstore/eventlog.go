@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/urfave/cli/v2"
 )
 
 // OpenEventLog opens the event log of a run. The caller closes it.
@@ -19,6 +20,20 @@ func (r *Runs) OpenEventLog(run string) (*eventlog.Log, error) {
 		return nil, command.Environmentf("%v", err)
 	}
 	return log, nil
+}
+
+// OpenLogOf opens the run that a command's argument names, and its event log. The caller closes both.
+func OpenLogOf(c *cli.Context) (*Runs, journal.Info, *eventlog.Log, error) {
+	store, info, err := OpenOne(c)
+	if err != nil {
+		return nil, info, nil, err
+	}
+	log, err := store.OpenEventLog(info.Run)
+	if err != nil {
+		store.Close()
+		return nil, info, nil, err
+	}
+	return store, info, log, nil
 }
 
 // TellDamage says on stderr what of an event log a crash does not explain.

@@ -1,4 +1,4 @@
-package main
+package decidecmd
 
 import (
 	"encoding/json"
@@ -8,11 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -22,36 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-func (e env) replayCommand() *cli.Command {
-	return &cli.Command{
-		Name: "replay", Usage: "print a run's events again, play them on the screen, or repeat its decisions",
-		ArgsUsage: "RUN",
-		Description: "Prints every event of a run, from its event log, without the pieces of text that were " +
-			"streamed.\n" +
-			"No agent starts and nothing is sent.\n\n" +
-			"--screen plays the run on the full screen, at its own pace, without Claude Code: Space pauses, + and -\n" +
-			"change the speed, the arrow keys jump, q leaves. Nothing is written to the run.\n\n" +
-			"--decisions asks a decider again for each recorded input and prints the decisions that differ: a\n" +
-			"regression test for prompts and models. It compares decisions and agent names, and shows reasons.\n" +
-			"An agent that the Arbiter started with its tool counts as SELECT_MODE. It skips, and counts, turns\n" +
-			"that no other decider could decide: those without a decision, messages to the human, and the\n" +
-			"Arbiter's own renewal. The decider is stateless by default; session cannot be asked.\n\n" +
-			"Exit codes: 0 done; 1 with --decisions: a decision differs or failed; 2 usage, or no decision to\n" +
-			"compare; 5 environment; 130 SIGINT; 143 SIGTERM or SIGHUP.",
-		Flags: append(append([]cli.Flag{
-			&cli.BoolFlag{Name: "screen", Usage: "play the run on the full screen"},
-			&cli.Float64Flag{Name: "pace", Usage: "print events `N` times as fast as they came (0: all at once)"},
-			&cli.BoolFlag{Name: "decisions", Usage: "repeat the decisions, and print those that differ"},
-			&cli.StringFlag{Name: "only", Usage: "with --decisions: repeat only decisions `N,N`, counted from 1"},
-			&cli.BoolFlag{Name: "json",
-				Usage: "with --decisions: print one JSON object per decision, and a last one with totals"},
-		}, replayScreenFlags()...), askingFlags()...),
-		Action: e.replay,
-	}
-}
-
-// redecision is a decision with what is decided on its input now.
-type redecision struct {
+// Redecision is a decision with what is decided on its input now.
+type Redecision struct {
 	Number   int               `json:"number"`
 	Record   uint64            `json:"record"`
 	Point    decision.Point    `json:"point"`
@@ -61,8 +32,8 @@ type redecision struct {
 	Failed   string            `json:"failed,omitempty"` // why there is none now
 }
 
-// replayTally counts a replay.
-type replayTally struct {
+// Tally counts a replay.
+type Tally struct {
 	Decider string  `json:"decider"`
 	Asked   int     `json:"asked"`
 	Same    int     `json:"same"`
@@ -72,8 +43,9 @@ type replayTally struct {
 	CostUSD float64 `json:"cost_usd"`
 }
 
-// replayDecisions asks again.
-func (e env) replayDecisions(c *cli.Context) error {
+// Replay asks a decider again for each decision of a run, and prints those that differ.
+func Replay(io command.Env, c *cli.Context) error {
+	e := env{io}
 	if c.NArg() != 1 || c.IsSet("pace") {
 		return command.Usagef("replay --decisions: give one RUN, and no --pace")
 	}
@@ -103,7 +75,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 		return err
 	}
 	defer o.close(e)
-	t := replayTally{Decider: o.name}
+	t := Tally{Decider: o.name}
 	for _, r := range list {
 		if len(only) > 0 && !slices.Contains(only, r.Number) {
 			continue
@@ -119,7 +91,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 		if errors.As(err, &exit) {
 			return err
 		}
-		x := t.judge(redecision{Number: r.Number, Record: r.Record, Point: r.Point, Recorded: was}, d, err)
+		x := t.judge(Redecision{Number: r.Number, Record: r.Record, Point: r.Point, Recorded: was}, d, err)
 		if err := e.printRedecision(c, x); err != nil {
 			return err
 		}
@@ -135,7 +107,7 @@ func (e env) replayDecisions(c *cli.Context) error {
 }
 
 // judge compares and counts.
-func (t *replayTally) judge(x redecision, now decider.Decision, err error) redecision {
+func (t *Tally) judge(x Redecision, now decider.Decision, err error) Redecision {
 	t.Asked++
 	switch {
 	case err != nil:
@@ -152,7 +124,7 @@ func (t *replayTally) judge(x redecision, now decider.Decision, err error) redec
 	return x
 }
 
-func (e env) printRedecision(c *cli.Context, x redecision) error {
+func (e env) printRedecision(c *cli.Context, x Redecision) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(x)
 	}
@@ -173,7 +145,7 @@ func (e env) printRedecision(c *cli.Context, x redecision) error {
 	return nil
 }
 
-func (e env) printTally(c *cli.Context, t replayTally) error {
+func (e env) printTally(c *cli.Context, t Tally) error {
 	if c.Bool("json") {
 		if err := json.NewEncoder(e.Stdout).Encode(t); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package main
+package decidecmd
 
 import (
 	"context"
@@ -29,9 +29,9 @@ import (
 // maxInput bounds the file of an input, in bytes.
 const maxInput = 4 << 20
 
-// askingFlags are the settings of commands that put questions to a decider, by the
+// Flags are the settings of commands that put questions to a decider, by the
 // table of settings.
-func askingFlags() []cli.Flag {
+func Flags() []cli.Flag {
 	var flags []cli.Flag
 	for _, s := range settings.Table {
 		switch s.Name {
@@ -45,7 +45,9 @@ func askingFlags() []cli.Flag {
 	return flags
 }
 
-func (e env) decideCommand() *cli.Command {
+// Command is `arbiter decide`.
+func Command(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "decide", Usage: "explain a run's decisions, or ask a decider for one", ArgsUsage: "[RUN]",
 		Description: "--explain lists the decisions of a run, by default of the latest run of this directory. With\n" +
@@ -64,7 +66,7 @@ func (e env) decideCommand() *cli.Command {
 			&cli.StringFlag{Name: "template", Usage: settings.Choice(prompts.Names()...) +
 				"print this built-in prompt template"},
 			command.JSONFlag(),
-		}, askingFlags()...),
+		}, Flags()...),
 		Action: e.decide,
 	}
 }
@@ -201,7 +203,7 @@ func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
 	return askmodel.Asker{Options: options, Bridge: func() askmodel.Querier { return o.bridge }, Spent: o.bridge.Cost}
 }
 
-// ask puts one question. An error that is an *exitError ends the command; of another
+// ask puts one question. An error that is a *command.Error ends the command; of another
 // only this question failed.
 func (o *sideDecider) ask(ctx context.Context, q decisionlog.Question) (decider.Decision, error) {
 	d, err := q.Ask(ctx, o.decider)
@@ -240,3 +242,6 @@ func (o *sideDecider) close(e env) {
 	}
 	o.bridge.Close()
 }
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }

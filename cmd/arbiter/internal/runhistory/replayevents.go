@@ -1,0 +1,58 @@
+package runhistory
+
+import (
+	"io"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/urfave/cli/v2"
+)
+
+// PrintEvents prints what the frontends of a run were told, line for line.
+func PrintEvents(e command.Env, c *cli.Context) error {
+	store, info, log, err := runstore.OpenLogOf(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	defer log.Close()
+	p := eventPlayer{w: e.Stdout, pace: c.Float64("pace")}
+	health, err := log.Each(c.Context, eventlog.Position{}, p.take)
+	if err != nil {
+		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
+	}
+	runstore.TellDamage(e.Stderr, health)
+	return nil
+}
+
+// longestPause bounds the pause between two events of a replay: nobody watches a
+// night go by.
+const longestPause = 10 * time.Second
+
+// eventPlayer plays a run's events again.
+type eventPlayer struct {
+	w    io.Writer
+	pace float64 // 0: without pauses
+	last time.Time
+}
+
+// take prints an event.
+func (p *eventPlayer) take(e eventlog.Entry) error {
+	if e.Line == nil {
+		return nil
+	}
+	p.pause(e.At)
+	_, err := p.w.Write(append(e.Line, '\n'))
+	return err
+}
+
+func (p *eventPlayer) pause(at time.Time) {
+	if p.pace > 0 && !p.last.IsZero() {
+		if d := time.Duration(float64(at.Sub(p.last)) / p.pace); d > 0 {
+			time.Sleep(min(d, longestPause))
+		}
+	}
+	p.last = at
+}
