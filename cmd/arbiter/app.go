@@ -18,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/completion"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctorcmd"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
@@ -135,7 +136,7 @@ func (e env) commands() []*cli.Command {
 	list := slices.Concat(tells.sessionCommands(), runwork.Commands(tells.Env), e.liveCommands(), []*cli.Command{
 		workspacecmd.AgentsCommand(tells.Env), workspacecmd.TrustCommand(tells.Env), workspacecmd.GrantsCommand(tells.Env),
 		workspacecmd.MemoryCommand(tells.Env), hostlink.HostsCommand(tells.Env),
-		decidecmd.Command(tells.Env), e.doctorCommand(),
+		decidecmd.Command(tells.Env), doctorcmd.Command(e.Env),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
 			Action: tells.scenarios,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctorcmd"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -250,7 +251,7 @@ func TestPinnedVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.TrimSpace(string(text)); got != pinnedVersion {
-		t.Errorf("scripts/claude.version is %s, the doctor's %s", got, pinnedVersion)
+	if got := strings.TrimSpace(string(text)); got != doctorcmd.PinnedVersion {
+		t.Errorf("scripts/claude.version is %s, the doctor's %s", got, doctorcmd.PinnedVersion)
 	}
 }

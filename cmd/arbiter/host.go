@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/findclaude"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -259,4 +261,19 @@ func (h *host) present() *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.session
+}
+
+// findingsOfClaude is the first look at the CLI. A rehearsal needs no login: its key is its own.
+func findingsOfClaude(ctx context.Context, c settings.Choices) tui.Findings {
+	s := findclaude.Inspect(ctx, c.Claude, !c.Rehearse)
+	f := tui.Findings{
+		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
+		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Rehearse, Model: c.Options.Model,
+	}
+	if s.Login.Known {
+		if f.Login = tui.LoginNo; s.Login.LoggedIn {
+			f.Login = tui.LoginYes
+		}
+	}
+	return f
 }

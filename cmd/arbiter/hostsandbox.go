@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -24,7 +25,7 @@ func (r *runtimeRun) confineOn(
 	}
 	reason, version := info.SandboxReason, ""
 	if info.Sandbox != "" {
-		ctx, cancel := context.WithTimeout(ctx, trialDeadline)
+		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
 		defer cancel()
 		result, err := client.Sandbox(ctx, bridge.SandboxParams{CWD: info.Dir,
 			Config: bridge.SandboxConfig{Program: info.Sandbox, Hide: info.SandboxHide}, Env: r.choices.Options.Env})

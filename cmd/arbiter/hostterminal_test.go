@@ -1,8 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
 
-import "github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+)
 
 // TestLentTerminal: while another has the terminal Ctrl+C is told to that one alone; what
 // ends the program ends it all the same, and so does Ctrl+C to one that was never lent.

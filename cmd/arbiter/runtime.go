@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
@@ -437,5 +438,12 @@ func (r *runtimeRun) close() {
 	}
 	if r.logFile != nil {
 		r.logFile.Close()
+	}
+}
+
+// tellUntested says so where the CLI is newer than any that was tested.
+func (r *runtimeRun) tellUntested(version string) {
+	if notice := claude.Untested(version); notice != "" {
+		r.tellOf("%s", notice)
 	}
 }

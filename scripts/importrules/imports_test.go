@@ -228,7 +228,9 @@ var forbidden = []rule{
 		direct: true,
 		not: []string{
 			"./cmd/arbiter/internal/attaching", "./cmd/arbiter/internal/command",
-			"./cmd/arbiter/internal/explaining", "./cmd/arbiter/internal/hostlink",
+			"./cmd/arbiter/internal/doctorcmd",
+			"./cmd/arbiter/internal/explaining", "./cmd/arbiter/internal/findclaude",
+			"./cmd/arbiter/internal/hostlink",
 			"./cmd/arbiter/internal/liveruns", "./cmd/arbiter/internal/runhistory",
 			"./cmd/arbiter/internal/runwork", "./cmd/arbiter/internal/settings",
 			"./cmd/arbiter/internal/localbridge", "./cmd/arbiter/internal/stage",

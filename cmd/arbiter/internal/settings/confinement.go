@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -94,4 +98,22 @@ func (c *Choices) ResumeSandbox(old runconfig.Options) {
 	if !c.Given["sandbox-hide"] {
 		c.Sandbox.Hide = was.Hide
 	}
+}
+
+// SandboxTrial bounds the trial of a sandbox, which takes some 50 ms.
+const SandboxTrial = 30 * time.Second
+
+// SandboxConfig is the configuration of the sandbox that was asked for; reason says why there is none.
+func (c Choices) SandboxConfig() (cfg bridge.SandboxConfig, reason string) {
+	program, err := sandbox.Find()
+	if err != nil {
+		return cfg, err.Error()
+	}
+	cfg = bridge.SandboxConfig{Program: program, Write: c.Sandbox.Write,
+		Hide: slices.Clone(c.Sandbox.Hide)}
+	cfg.Hide = append(cfg.Hide, c.StateDir)
+	if dir, err := os.UserConfigDir(); err == nil {
+		cfg.Hide = append(cfg.Hide, filepath.Join(dir, "arbiter"))
+	}
+	return cfg, ""
 }

@@ -1,4 +1,4 @@
-package main
+package doctorcmd
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (l *inspection) trial(ctx context.Context) []doctor.Finding {
 	if err != nil {
 		seen = doctor.Unstarted(err)
 	}
-	return doctor.Abilities(seen, pinnedVersion)
+	return doctor.Abilities(seen, PinnedVersion)
 }
 
 // play sets the stage in a scratch directory, of which nothing stays.

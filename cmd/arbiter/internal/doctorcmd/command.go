@@ -1,4 +1,4 @@
-package main
+package doctorcmd
 
 import (
 	"context"
@@ -16,10 +16,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// pinnedVersion is the CLI to go back to where another one cannot do what is needed.
-const pinnedVersion = "2.1.329"
+// PinnedVersion is the CLI to go back to where another one cannot do what is needed.
+const PinnedVersion = "2.1.329"
 
-func (e env) doctorCommand() *cli.Command {
+// Command is `arbiter doctor`.
+func Command(io command.Env) *cli.Command {
+	e := env{io}
 	return &cli.Command{
 		Name: "doctor", Usage: "check whether a run can start here, and say how to fix it if not",
 		Description: strings.TrimSpace(`
@@ -98,3 +100,6 @@ func coloured(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }

@@ -1,4 +1,4 @@
-package main
+package doctorcmd
 
 import (
 	"cmp"
@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/findclaude"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
@@ -161,7 +162,7 @@ func (l *inspection) workspace() doctor.Workspace {
 
 func (l *inspection) claude(ctx context.Context) (doctor.Claude, doctor.Login) {
 	named := l.choices.Claude
-	s := inspectClaude(ctx, named, true)
+	s := findclaude.Inspect(ctx, named, true)
 	l.found = s.ClaudeInfo
 	c := doctor.Claude{Named: named, Problem: s.Problem, Missing: s.Missing}
 	if c.Problem != "" {
@@ -253,9 +254,9 @@ func (l *inspection) confinement(ctx context.Context) (doctor.Isolation, doctor.
 		return doctor.Isolation{Why: err.Error()}, box
 	}
 	isolation := proctree.Isolate(ctx, exec.Command(self, "bridge"), cmp.Or(l.choices.PIDNS, proctree.ModeAuto))
-	cfg, reason := (&runtimeRun{choices: l.choices}).sandbox()
+	cfg, reason := l.choices.SandboxConfig()
 	if box.Installed = reason == ""; box.Installed {
-		ctx, cancel := context.WithTimeout(ctx, trialDeadline)
+		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
 		defer cancel()
 		launcher := claude.NewLauncher("")
 		launcher.ToolShell(self)

@@ -1,0 +1,41 @@
+package findclaude
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+)
+
+// inspectDeadline bounds what a first look at the CLI may take.
+const inspectDeadline = 20 * time.Second
+
+// Findings is what can be seen of the CLI that a run would drive, without a session of it.
+type Findings struct {
+	bridge.ClaudeInfo
+	Login   claude.Login
+	Problem string // why there is none
+	Missing bool   // because there is none
+}
+
+// Inspect finds out whether there is a CLI to drive and, where that is asked, whether
+// it is logged in.
+func Inspect(ctx context.Context, path string, login bool) (s Findings) {
+	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
+	defer cancel()
+	spec := bridge.ClaudeSpec{Path: cmp.Or(path, "claude")}
+	l := claude.NewLauncher("")
+	var err error
+	if s.ClaudeInfo, err = l.Detect(ctx, spec); err != nil {
+		s.Problem = err.Error()
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); ok {
+			s.Problem, s.Missing = rpc.Message, rpc.Category == bridge.CatClaudeMissing
+		}
+	} else if login {
+		s.Login = l.Login(ctx, spec)
+	}
+	return s
+}
