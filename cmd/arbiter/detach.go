@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -30,7 +31,7 @@ func (e env) detach(ctx context.Context, c settings.Choices) error {
 	}
 	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()
-	started, err := startDetached(ctx, c)
+	started, err := runstart.Detached(ctx, c)
 	if ctx.Err() != nil {
 		return command.BySignal(ctx, "")
 	}
@@ -54,19 +55,4 @@ func (e env) toResume(c settings.Choices) (journal.Info, error) {
 	}
 	defer store.Close()
 	return findRun(store, c)
-}
-
-// startDetached starts the process of a run that continues without this one.
-func startDetached(ctx context.Context, c settings.Choices) (hostReady, error) {
-	c.Options.Partial, c.Detach = true, true
-	if c.Rehearse {
-		c = rehearsalOf(c)
-	} else {
-		c.AskInRun()
-	}
-	p, err := startHost(ctx, c)
-	if err != nil {
-		return hostReady{}, err
-	}
-	return p.hostReady, nil
 }

@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/findclaude"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -35,7 +36,7 @@ type host struct {
 	files       fileList               // of the workspace
 	mu          sync.Mutex             // guards what follows
 	signal      string                 // that ended the program
-	session     *session               // the last one begun
+	session     *runsession.Session    // the last one begun
 	lack        string                 // what keeps a run from beginning, as far as was seen
 	refused     *command.Error         // why the last one did not begin
 	without     bool                   // the person continues without what the workspace brings along
@@ -60,14 +61,13 @@ func (h *host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.R
 		}
 		return nil, err
 	}
-	s.stateFlag = settings.StateForCommand(h.choices.StateDir)
 	h.session = s
-	h.sessions.Go(s.watch)
+	h.sessions.Go(s.Watch)
 	return s, nil
 }
 
 // begin follows a run from the first of its events that the frontend does not know.
-func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*session, error) {
+func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runsession.Session, error) {
 	c := h.chosen()
 	var log *eventlog.Log
 	if b.Resume != "" {
@@ -80,9 +80,9 @@ func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*sess
 		defer log.Close()
 		run, socket, live := h.playing(b.Resume)
 		if live {
-			s, err := openSession(ctx, socket, log, b.After, sink)
+			s, err := runsession.Open(ctx, socket, log, b.After, sink)
 			if err != nil {
-				return nil, refusal(run, err)
+				return nil, runsession.Refusal(run, err)
 			}
 			if b.Task != "" {
 				s.Put(contract.Command{Ref: "task", Body: contract.Say{To: contract.Arbiter, Text: b.Task,
@@ -95,24 +95,23 @@ func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*sess
 	c.Options.Task, c.Images = b.Task, b.Images
 	c.Resume, c.Session = b.Resume != "", b.Resume
 	if b.Rehearse {
-		c = rehearsalOf(c)
+		c = runstart.Rehearsal(c)
 	} else if !h.declined() {
 		c.AskInRun()
 	}
 	if c.Resume {
 		c.Rehearse, c.Options.Rehearsal = false, false // the run has its own setting
 	}
-	p, err := startHost(ctx, c)
+	p, err := runstart.Start(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	s, err := openSession(ctx, p.Socket, log, b.After, sink)
+	s, err := runsession.Open(ctx, p.Socket, log, b.After, sink)
 	if err != nil {
-		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it has ended, perhaps
-		<-p.exited
-		return nil, refusal(p.Run, err)
+		p.End()
+		return nil, runsession.Refusal(p.Run, err)
 	}
-	s.process = p
+	s.Process = p
 	return s, nil
 }
 
@@ -219,45 +218,32 @@ func (h *host) end(signal string) tui.Outcome {
 	if s == nil {
 		return h.endWithoutRun()
 	}
-	if s.hasLeft() && !s.over() && !s.stopping() {
+	if s.HasLeft() && !s.Over() && !s.Stopping() {
 		fmt.Fprintf(h.env.Stderr, "Run %s goes on without a screen. To see it again: arbiter attach %s%s\n",
-			command.ShortID(s.run), command.ShortID(s.run), settings.StateForCommand(h.choices.StateDir))
-		s.part()
+			command.ShortID(s.ID()), command.ShortID(s.ID()), settings.StateForCommand(h.choices.StateDir))
+		s.Part()
 		if signal == "INT" {
 			return tui.Outcome{} // it was left with a key
 		}
 		return tui.Outcome{Exit: contract.ExitTerminated}
 	}
-	if !s.over() {
-		if !s.stopping() { // else it would be a second one, that hurries
-			s.stop(signal)
+	if !s.Over() {
+		if !s.Stopping() { // else it would be a second one, that hurries
+			s.StopBy(signal)
 		}
 		fmt.Fprintln(h.env.Stderr,
 			"The run is being stopped, so that it can be taken up again. Another Ctrl+C hurries it.")
 	}
-	s.close()
+	s.Close()
 	h.sessions.Wait()
-	for _, line := range s.end.Notices {
+	for _, line := range s.Notices() {
 		fmt.Fprintln(h.env.Stderr, line)
 	}
-	return s.outcome
-}
-
-// rehearsalOf are the same choices for a scripted model.
-func rehearsalOf(c settings.Choices) settings.Choices {
-	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, true, ""
-	kept := map[string]string{}
-	for name, value := range c.Options.Env {
-		if settings.ForRehearsal(name) {
-			kept[name] = value
-		}
-	}
-	c.Options.Env, c.Options.ArbiterEnv = kept, nil
-	return c
+	return s.Outcome()
 }
 
 // present is the session that is being played, or was last; nil before the first.
-func (h *host) present() *session {
+func (h *host) present() *runsession.Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.session

@@ -16,39 +16,19 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-const (
-	// hostCommand is the process of a run that no terminal belongs to.
-	hostCommand = "host"
-	// hostOutput is the file in a run's directory that gets what the host process writes to stdout
-	// and stderr: nothing, unless it crashes.
-	hostOutput = "host.log"
-)
-
-// hostSpec is what a host process reads on stdin: what it plays. It is no argument, because
-// everybody may read those, and an environment variable for the agents may hold a secret.
-type hostSpec struct {
-	Choices settings.Choices
-	Given   map[string]bool
-}
-
-// hostReady is the line that a host process answers with when clients can connect, or with why it
-// does not play.
-type hostReady struct {
-	Run     string        `json:"run,omitempty"`
-	Socket  string        `json:"socket,omitempty"`
-	Notices string        `json:"notices,omitempty"` // what a person should know before anything runs
-	Code    contract.Exit `json:"code,omitempty"`    // with Problem
-	Problem string        `json:"problem,omitempty"`
-}
+// hostOutput is the file in a run's directory that gets what the host process writes to stdout
+// and stderr: nothing, unless it crashes.
+const hostOutput = "host.log"
 
 func (e env) hostCommandSpec() *cli.Command {
 	return &cli.Command{
-		Name: hostCommand, Usage: "play one run for the clients of its control socket", ArgsUsage: "DIR",
+		Name: runstart.Command, Usage: "play one run for the clients of its control socket", ArgsUsage: "DIR",
 		Description: "Arbiter starts this process itself, for the screen and for --plain. The run goes on when they " +
 			"end.\nIf this process is killed, all of the run's agents end. The directory is only named for ps.",
 		Action: e.host,
@@ -61,7 +41,7 @@ func (e env) host(*cli.Context) (err error) {
 	if term.IsTerminal(int(os.Stdin.Fd())) {
 		return command.Usagef("arbiter host is started by arbiter itself: use arbiter, or arbiter attach for a live run")
 	}
-	var spec hostSpec
+	var spec runstart.Spec
 	if err := json.NewDecoder(e.Stdin).Decode(&spec); err != nil {
 		return command.Usagef("arbiter host is started by arbiter itself: its stdin is no description of a run (%v)", err)
 	}
@@ -101,7 +81,7 @@ func (e env) playHost(r *runtimeRun) error {
 	}
 	var said bytes.Buffer
 	env{command.Env{Stderr: &said}}.printStart(r)
-	ready := hostReady{Run: r.choices.Options.Run, Notices: said.String(),
+	ready := runstart.Ready{Run: r.choices.Options.Run, Notices: said.String(),
 		Socket: filepath.Join(r.journal.Dir(), control.SocketName)}
 	if err := json.NewEncoder(e.Stdout).Encode(ready); err != nil {
 		return command.Environmentf("the process that started this one has ended: %v", err)
@@ -131,7 +111,7 @@ func (e env) notReady(err error) error {
 	exit := &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 	errors.As(err, &exit)
 	// If nobody reads it, the process that started this one has ended.
-	_ = json.NewEncoder(e.Stdout).Encode(hostReady{Code: exit.Code, Problem: exit.Text})
+	_ = json.NewEncoder(e.Stdout).Encode(runstart.Ready{Code: exit.Code, Problem: exit.Text})
 	return &command.Error{Code: exit.Code}
 }
 

@@ -17,6 +17,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -31,11 +33,11 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Options.Task, c.StateDir = "Weave", state
-	raw, err := json.Marshal(hostSpec{Choices: c, Given: c.Given})
+	raw, err := json.Marshal(runstart.Spec{Choices: c, Given: c.Given})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("arbiter", hostCommand, dir)
+	cmd := exec.Command("arbiter", runstart.Command, dir)
 	cmd.Stdin, cmd.Env = bytes.NewReader(raw), []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -44,7 +46,7 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ready hostReady
+	var ready runstart.Ready
 	if err := json.NewDecoder(out).Decode(&ready); err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +67,11 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, crashlog.LogName)) // it may not be there yet
 		log = string(raw)
 	}
-	s, err := openSession(t.Context(), ready.Socket, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
+	s, err := runsession.Open(t.Context(), ready.Socket, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.watch()
+	s.Watch()
 	if o := s.Outcome(); o.Exit != contract.ExitEnvironment || !strings.Contains(o.Text, "cannot find the Claude CLI") {
 		t.Errorf("the run ended with %d: %s", o.Exit, o.Text)
 	}
@@ -88,21 +90,21 @@ func TestSessionReconnects(t *testing.T) {
 		defer mu.Unlock()
 		events = append(events, e)
 	}
-	s, err := openSession(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
+	s, err := runsession.Open(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
 		eventlog.Position{}, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var watching sync.WaitGroup
-	watching.Go(s.watch)
+	watching.Go(s.Watch)
 	defer watching.Wait()
 	for range 3 {
-		lost := s.client.Load()
+		lost := s.Connection()
 		lost.Close()
 		late := time.After(patience)
-		for s.client.Load() == lost {
+		for s.Connection() == lost {
 			select {
-			case <-s.changed: // a new connection begins with the state
+			case <-s.Changed(): // a new connection begins with the state
 			case <-late:
 				t.Fatal("it did not connect again")
 			}
@@ -116,9 +118,9 @@ func TestSessionReconnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.finish(contract.ExitComplete)
-	s.close()
-	if s.outcome.Exit != contract.ExitComplete || s.outcome.Lost {
-		t.Errorf("the outcome is %+v", s.outcome)
+	s.Close()
+	if s.Outcome().Exit != contract.ExitComplete || s.Outcome().Lost {
+		t.Errorf("the outcome is %+v", s.Outcome())
 	}
 	if len(events) != len(b.lines) {
 		t.Fatalf("%d events instead of %d", len(events), len(b.lines))
@@ -155,7 +157,7 @@ func TestRunOfAnotherVersion(t *testing.T) {
 	server := control.Serve(l, foreignRun{}, slog.New(slog.DiscardHandler))
 	defer server.Close()
 	var version *supervisor.VersionError
-	_, err = openSession(t.Context(), path, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
+	_, err = runsession.Open(t.Context(), path, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
 	if !errors.As(err, &version) {
 		t.Errorf("the error is %v", err)
 	}

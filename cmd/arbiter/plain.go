@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -35,11 +36,18 @@ type plainHost struct {
 	atTerminal bool      // the human is
 	leave      func()    // ends the frontend
 	images     *[]string // paths of the images that go with the next message
+	told       *plainTold
+}
+
+// plainTold is what the events of a run tell of its agents.
+type plainTold struct {
+	doing *activity.Tracker  // what they do; nil before the run
+	times *timeline.Timeline // and when; likewise
 }
 
 // plainRun is a run whose human writes lines.
 type plainRun struct {
-	*session
+	*runsession.Session
 	host plainHost
 }
 
@@ -47,7 +55,7 @@ type plainRun struct {
 // Ctrl+D, or the terminal is gone, and the run continues without this frontend.
 func (r plainRun) InputEnded() {
 	if !r.host.atTerminal {
-		r.session.InputEnded()
+		r.Session.InputEnded()
 		return
 	}
 	if !r.host.lostTerminal() {
@@ -59,8 +67,8 @@ func (r plainRun) InputEnded() {
 // Stop implements plain.Run. The first asks for an orderly end; a run whose terminal is gone continues, if
 // that is wanted.
 func (r plainRun) Stop() {
-	if !r.host.lostTerminal() && !r.stopping() && !r.hasLeft() {
-		r.session.Stop()
+	if !r.host.lostTerminal() && !r.Stopping() && !r.HasLeft() {
+		r.Session.Stop()
 	}
 }
 
@@ -79,11 +87,8 @@ func (p plainHost) lostTerminal() bool {
 // Put implements plain.Run.
 func (r plainRun) Put(c contract.Command) bool {
 	c.Body = r.host.withImages(c.Body)
-	return r.session.Put(c)
+	return r.Session.Put(c)
 }
-
-// Left implements plain.Run.
-func (r plainRun) Left() <-chan struct{} { return r.left }
 
 // Begin implements plain.Host.
 func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (plain.Run, error) {
@@ -97,10 +102,10 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 	if err != nil {
 		return nil, err
 	}
-	s := r.(*session)
-	s.doing, s.times = doing, times
-	if s.process != nil {
-		fmt.Fprint(p.env.Stderr, s.process.Notices)
+	s := r.(*runsession.Session)
+	*p.told = plainTold{doing, times}
+	if s.Process != nil {
+		fmt.Fprint(p.env.Stderr, s.Process.Notices)
 	}
 	return plainRun{s, p}, nil
 }
@@ -141,40 +146,40 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 // and no state, before the first run.
 var plainHere map[string]plainAnswer
 
-// plainAnswer carries a slash command out, and reports the result.
-type plainAnswer func(p plainHost, l *session, s *supervisor.State, c editor.Command) string
+// plainAnswer carries a slash command out, and says what came of it.
+type plainAnswer func(p plainHost, l *runsession.Session, s *supervisor.State, c editor.Command) string
 
 func init() { // not at once: help leads back to it
-	played := func(do func(l *session, c editor.Command) string) plainAnswer {
-		return func(_ plainHost, l *session, _ *supervisor.State, c editor.Command) string {
+	played := func(do func(p plainHost, l *runsession.Session, c editor.Command) string) plainAnswer {
+		return func(p plainHost, l *runsession.Session, _ *supervisor.State, c editor.Command) string {
 			if l == nil {
 				return "There is no run yet. Say what is to be done, and one begins."
 			}
-			return do(l, c)
+			return do(p, l, c)
 		}
 	}
-	permit := played(func(*session, editor.Command) string {
+	permit := played(func(plainHost, *runsession.Session, editor.Command) string {
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, " +
 			"that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
 	plainHere = map[string]plainAnswer{
-		"help": func(plainHost, *session, *supervisor.State, editor.Command) string { return plainHelp() },
-		"quit": func(_ plainHost, l *session, _ *supervisor.State, _ editor.Command) string {
+		"help": func(plainHost, *runsession.Session, *supervisor.State, editor.Command) string { return plainHelp() },
+		"quit": func(_ plainHost, l *runsession.Session, _ *supervisor.State, _ editor.Command) string {
 			if l == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
 			l.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
 		},
-		"now": func(_ plainHost, l *session, s *supervisor.State, _ editor.Command) string {
+		"now": func(p plainHost, _ *runsession.Session, s *supervisor.State, _ editor.Command) string {
 			return snapshot.Now(s, func(id string) snapshot.Work {
-				if l == nil || l.doing == nil {
+				if p.told.doing == nil {
 					return snapshot.Work{}
 				}
-				return snapshot.Work{Agent: l.doing.Agent(id)}
+				return snapshot.Work{Agent: p.told.doing.Agent(id)}
 			}, time.Now())
 		},
-		"runs": func(p plainHost, _ *session, _ *supervisor.State, _ editor.Command) string {
+		"runs": func(p plainHost, _ *runsession.Session, _ *supervisor.State, _ editor.Command) string {
 			list, err := p.Runs(p.ctx)
 			if err != nil {
 				return sanitize.Line(err.Error(), 500)
@@ -182,45 +187,45 @@ func init() { // not at once: help leads back to it
 			return runsText(list, time.Now())
 		},
 		"focus": played(plainFocus),
-		"logbook": played(func(l *session, _ editor.Command) string {
-			run := command.ShortID(l.ID()) + l.stateFlag
+		"logbook": played(func(p plainHost, l *runsession.Session, _ editor.Command) string {
+			run := command.ShortID(l.ID()) + settings.StateForCommand(p.choices.StateDir)
 			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
-		"timeline": played(func(l *session, _ editor.Command) string { return timesOf(l) }),
-		"plan": func(_ plainHost, _ *session, s *supervisor.State, _ editor.Command) string {
+		"timeline": played(func(p plainHost, l *runsession.Session, _ editor.Command) string { return timesOf(p, l) }),
+		"plan": func(_ plainHost, _ *runsession.Session, s *supervisor.State, _ editor.Command) string {
 			return slash.Plan(s)
 		},
 		"changes":  plainChanges,
 		"settings": plainSettings,
-		"model": func(_ plainHost, l *session, s *supervisor.State, _ editor.Command) string {
-			if l == nil || l.doing == nil {
+		"model": func(p plainHost, _ *runsession.Session, s *supervisor.State, _ editor.Command) string {
+			if p.told.doing == nil {
 				return snapshot.ModelsText(s, nil)
 			}
-			return snapshot.ModelsText(s, l.doing.Models())
+			return snapshot.ModelsText(s, p.told.doing.Models())
 		},
 		"image":  plainImage,
 		"revert": plainRevert,
 		"land":   plainLand,
-		"halt":   played(func(l *session, _ editor.Command) string { return l.Halt() }),
+		"halt":   played(func(_ plainHost, l *runsession.Session, _ editor.Command) string { return l.Halt() }),
 		"allow":  permit,
 		"deny":   permit,
-		"attach": played(func(l *session, c editor.Command) string {
+		"attach": played(func(p plainHost, l *runsession.Session, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
-				command.ShortID(l.ID()) + l.stateFlag
+				command.ShortID(l.ID()) + settings.StateForCommand(p.choices.StateDir)
 		}),
 	}
 }
 
-// timesOf reports when each agent of a run did what.
-func timesOf(l *session) string {
+// timesOf tells when each agent of a run did what.
+func timesOf(p plainHost, l *runsession.Session) string {
 	names := map[string]string{}
 	if s := l.Snapshot(); s != nil {
 		for _, a := range s.Agents {
 			names[a.ID] = slash.Name(s, a.ID)
 		}
 	}
-	return l.times.Words(names, time.Now())
+	return p.told.times.Words(names, time.Now())
 }
 
 // plainHelp lists what works without a screen; who asks for leave says how it is answered.
@@ -237,7 +242,7 @@ func plainHelp() string {
 
 // plain is the same run as lines of prose.
 func (e env) plain(c settings.Choices) error {
-	h := plainHost{host: newHost(e, c), images: new([]string)}
+	h := plainHost{host: newHost(e, c), images: new([]string), told: new(plainTold)}
 	f := plain.Frontend{
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Face.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {

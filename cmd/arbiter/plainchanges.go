@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -21,8 +22,8 @@ const plainDiff = 32 << 10
 
 const noRunYet = "There is no run yet. Say what is to be done, and one begins."
 
-// plainChanges lists the changed files with their authors, or reports what has changed in one.
-func plainChanges(p plainHost, l *session, s *supervisor.State, c editor.Command) string {
+// plainChanges lists the changed files with their authors, or tells what has changed in one.
+func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c editor.Command) string {
 	if l == nil {
 		return noRunYet
 	}
@@ -93,7 +94,7 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 }
 
 // plainRevert takes a file back, or one place of it.
-func plainRevert(p plainHost, l *session, _ *supervisor.State, c editor.Command) string {
+func plainRevert(p plainHost, l *runsession.Session, _ *supervisor.State, c editor.Command) string {
 	if l == nil {
 		return noRunYet
 	}
@@ -119,7 +120,7 @@ func plainRevert(p plainHost, l *session, _ *supervisor.State, c editor.Command)
 }
 
 // plainLand merges the work of the run.
-func plainLand(p plainHost, l *session, _ *supervisor.State, _ editor.Command) string {
+func plainLand(p plainHost, l *runsession.Session, _ *supervisor.State, _ editor.Command) string {
 	if l == nil {
 		return noRunYet
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -19,7 +20,7 @@ import (
 const toldItems = 12
 
 // plainFocus looks at one agent, in words.
-func plainFocus(l *session, c editor.Command) string {
+func plainFocus(p plainHost, l *runsession.Session, c editor.Command) string {
 	s, id := l.Snapshot(), c.Arg(0)
 	var a *roster.Agent
 	for _, x := range s.Agents {
@@ -31,8 +32,8 @@ func plainFocus(l *session, c editor.Command) string {
 		return "There is no agent " + sanitize.Line(id, 60) + "; /now lists those that are there."
 	}
 	var items []activity.Item
-	if l.doing != nil {
-		items = l.doing.Agent(id).Items
+	if p.told.doing != nil {
+		items = p.told.doing.Agent(id).Items
 	}
 	return focusText(s, a, items)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -103,7 +104,7 @@ func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
 		return "", command.Usagef("there is no task: say what is to be done")
 	}
 	c.Options.Run = s.Run
-	started, err := startDetached(ctx, c)
+	started, err := runstart.Detached(ctx, c)
 	return started.Run, err
 }
 
@@ -126,7 +127,7 @@ func (p runPort) ResumeWith(ctx context.Context, run, task string, args []string
 		return err
 	}
 	c.Options.Task = strings.TrimSpace(task)
-	_, err = startDetached(ctx, c)
+	_, err = runstart.Detached(ctx, c)
 	return err
 }
 

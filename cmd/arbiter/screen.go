@@ -80,7 +80,7 @@ func (h *host) played() bool {
 // screenFault reports a panic of the screen's.
 func (e env) screenFault(h *host, fault *tui.Fault) error {
 	if l := h.present(); l != nil {
-		r := l.reporter(h.choices)
+		r := l.Reporter(h.choices)
 		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {
@@ -98,7 +98,7 @@ func (h *host) handleSignals(leave, last func()) (stop func()) {
 	command.OutliveReaders()
 	return command.HandleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
 		if l := h.present(); l != nil {
-			l.haltAtOnce()
+			l.HaltAtOnce()
 		}
 	}, last)
 }
@@ -125,7 +125,7 @@ func (h *host) signalled(name string) {
 	if name == "HUP" && h.hungUp() || h.session == nil {
 		return
 	}
-	h.session.stop(name)
+	h.session.StopBy(name)
 }
 
 // find is the id of the run that is to be taken up.

@@ -27,7 +27,7 @@ func (h *host) Attach(agent string) error {
 	defer h.withTerminal(stop)()
 	say := attaching.Progress(h.env.Stderr)
 	say("Attaching to " + agent + ". Ctrl+C gives up.")
-	client, _, err := control.Dial(ctx, l.socket, say)
+	client, _, err := control.Dial(ctx, l.Socket(), say)
 	if err != nil {
 		return err
 	}

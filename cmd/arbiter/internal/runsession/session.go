@@ -1,4 +1,4 @@
-package main
+package runsession
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -23,8 +24,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
-	"github.com/arbiter-cli/arbiter/tui/activity"
-	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
 const (
@@ -36,19 +35,15 @@ const (
 	haltAnswers = 30 * time.Second
 )
 
-// session is a run as a frontend sees it: a connection to the process that plays it. Its methods
+// Session is a run as a frontend sees it: a connection to the process that plays it. Its methods
 // are safe for concurrent use.
-type session struct {
-	run    string
-	pid    int // of the process that plays it
-	socket string
-	// stateFlag is what names the state directory on a command line; empty where that is not needed.
-	stateFlag string
-	doing     *activity.Tracker  // what agents do, for plain lines; nil on the screen
-	times     *timeline.Timeline // and when; likewise
-	process   *hostProcess       // that plays it; nil if somebody else started it
-	sink      runloop.Sink
-	client    atomic.Pointer[control.Client] // the present connection
+type Session struct {
+	run     string
+	pid     int // of the process that plays it
+	socket  string
+	Process *runstart.Process // that plays it; nil if somebody else started it
+	sink    runloop.Sink
+	client  atomic.Pointer[control.Client] // the present connection
 
 	hearing sync.Mutex // guards what follows: a connection that was lost may still be read
 	states  *statesync.Receiver
@@ -71,10 +66,10 @@ type session struct {
 	workers sync.WaitGroup
 }
 
-// openSession connects to the process that plays a run, and follows it from a place in its event
+// Open connects to the process that plays a run, and follows it from a place in its event
 // log on: the zero Position is that of a run that has just begun.
-func openSession(ctx context.Context, socket string, log *eventlog.Log, after eventlog.Position,
-	sink runloop.Sink) (*session, error) {
+func Open(ctx context.Context, socket string, log *eventlog.Log, after eventlog.Position,
+	sink runloop.Sink) (*Session, error) {
 	// Who gives up meanwhile stops the run, or leaves it, when there is a session: that takes no time.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hostAnswers)
 	defer cancel()
@@ -82,7 +77,7 @@ func openSession(ctx context.Context, socket string, log *eventlog.Log, after ev
 	if err != nil {
 		return nil, err
 	}
-	s := &session{
+	s := &Session{
 		run: st.Run, pid: st.PID, socket: socket, sink: sink,
 		first: make(chan struct{}), changed: make(chan struct{}, 1), done: make(chan struct{}),
 		parted: make(chan struct{}), left: make(chan struct{}),
@@ -96,7 +91,7 @@ func openSession(ctx context.Context, socket string, log *eventlog.Log, after ev
 		case <-s.first:
 			err = s.unreadable()
 		case <-client.Done():
-			err = errHostGone
+			err = runstart.ErrGone
 		case <-ctx.Done():
 			err = fmt.Errorf("%w in time", control.ErrSilent)
 		}
@@ -109,7 +104,7 @@ func openSession(ctx context.Context, socket string, log *eventlog.Log, after ev
 }
 
 // subscribe hears by a connection what comes behind the last event.
-func (s *session) subscribe(ctx context.Context, client *control.Client) error {
+func (s *Session) subscribe(ctx context.Context, client *control.Client) error {
 	s.hearing.Lock()
 	s.states = new(statesync.Receiver)
 	s.client.Store(client)
@@ -126,8 +121,8 @@ func (s *session) subscribe(ctx context.Context, client *control.Client) error {
 
 // reconnect follows the run by another connection. The run drops one that takes nothing for long, as that
 // of a suspended screen. A connection that is lost before the run has answered is followed by another, a few times: the
-// run exists as long as it takes connections.
-func (s *session) reconnect() (err error) {
+// run lives as long as it takes connections.
+func (s *Session) reconnect() (err error) {
 	for range reconnections {
 		var again bool
 		again, err = s.connectAgain()
@@ -139,7 +134,7 @@ func (s *session) reconnect() (err error) {
 }
 
 // connectAgain connects once; again reports whether the run answered, but the connection was lost.
-func (s *session) connectAgain() (again bool, err error) {
+func (s *Session) connectAgain() (again bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
 	defer cancel()
 	client, st, err := control.Dial(ctx, s.socket, nil)
@@ -148,7 +143,7 @@ func (s *session) connectAgain() (again bool, err error) {
 	}
 	if st.PID != s.pid {
 		client.Close()
-		return false, errHostGone // another process plays it on
+		return false, runstart.ErrGone // another process plays it on
 	}
 	if err := s.subscribe(ctx, client); err != nil {
 		client.Close()
@@ -196,7 +191,7 @@ func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, ea
 }
 
 // receive takes what the run sends; it needs hearing.
-func (s *session) receive(part any) {
+func (s *Session) receive(part any) {
 	switch part := part.(type) {
 	case control.Events:
 		if part.Skipped > 0 {
@@ -233,8 +228,8 @@ func (s *session) receive(part any) {
 	}
 }
 
-// watch waits for the end of the run and of the process that plays it.
-func (s *session) watch() {
+// Watch waits for the end of the run and of the process that plays it.
+func (s *Session) Watch() {
 	for ended := false; !ended; {
 		client := s.client.Load()
 		select {
@@ -249,58 +244,70 @@ func (s *session) watch() {
 			ended = s.hasEnded() || s.reconnect() != nil
 		}
 	}
-	if s.process != nil {
+	if s.Process != nil {
 		select {
-		case <-s.process.exited:
+		case <-s.Process.Exited():
 		case <-s.parted:
 		}
 	}
 	s.outcome = tui.Outcome{Exit: contract.Exit(s.end.Exit), Text: s.end.Text, Unfinished: s.end.Unfinished}
 	if !s.told {
-		s.outcome = tui.Outcome{Exit: contract.ExitFailed, Text: errHostGone.Error(), Lost: true}
+		s.outcome = tui.Outcome{Exit: contract.ExitFailed, Text: runstart.ErrGone.Error(), Lost: true}
 	}
 	close(s.done)
 }
 
-// part ends the connection, and has the run go on.
-func (s *session) part() {
+// Connection is the present one.
+func (s *Session) Connection() *control.Client { return s.client.Load() }
+
+// Notices are what the end of the run is to tell a person, line by line. Call it when the run is over.
+func (s *Session) Notices() []string { return s.end.Notices }
+
+// Left implements plain.Run: it is closed when the run is to go on without the frontend.
+func (s *Session) Left() <-chan struct{} { return s.left }
+
+// Socket is the path of the socket of the process that hosts the run.
+func (s *Session) Socket() string { return s.socket }
+
+// Part ends the connection, and has the run go on.
+func (s *Session) Part() {
 	close(s.parted)
-	s.close()
+	s.Close()
 }
 
 // unreadable returns why the first state cannot be read; nil if it can.
-func (s *session) unreadable() error {
+func (s *Session) unreadable() error {
 	s.hearing.Lock()
 	defer s.hearing.Unlock()
 	return s.foreign
 }
 
 // hasEnded reports whether the end of the run was told.
-func (s *session) hasEnded() bool {
+func (s *Session) hasEnded() bool {
 	s.hearing.Lock()
 	defer s.hearing.Unlock()
 	return s.told
 }
 
-// close waits for the end of the run, and for what was begun in the session's name.
-func (s *session) close() {
+// Close waits for the end of the run, and for what was begun in the session's name.
+func (s *Session) Close() {
 	<-s.done
 	s.workers.Wait()
 }
 
 // ID, Snapshot, Changed, Done and Outcome implement tui.Run.
-func (s *session) ID() string { return s.run }
+func (s *Session) ID() string { return s.run }
 
-func (s *session) Snapshot() *supervisor.State { return s.state.Load() }
+func (s *Session) Snapshot() *supervisor.State { return s.state.Load() }
 
-func (s *session) Changed() <-chan struct{} { return s.changed }
+func (s *Session) Changed() <-chan struct{} { return s.changed }
 
-func (s *session) Done() <-chan struct{} { return s.done }
+func (s *Session) Done() <-chan struct{} { return s.done }
 
-func (s *session) Outcome() tui.Outcome { return s.outcome }
+func (s *Session) Outcome() tui.Outcome { return s.outcome }
 
 // Put implements tui.Run.
-func (s *session) Put(c contract.Command) bool {
+func (s *Session) Put(c contract.Command) bool {
 	line, err := contract.MarshalCommand(c)
 	if err != nil {
 		return false // our own types: tests encode them all
@@ -311,14 +318,15 @@ func (s *session) Put(c contract.Command) bool {
 }
 
 // InputEnded implements plain.Run.
-func (s *session) InputEnded() {
+func (s *Session) InputEnded() {
 	_ = s.client.Load().InputEnded(context.Background()) // a run that is over has no input
 }
 
 // Stop implements tui.Run: the first asks for an orderly end, the next ones hurry it.
-func (s *session) Stop() { s.stop("INT") }
+func (s *Session) Stop() { s.StopBy("INT") }
 
-func (s *session) stop(signal string) {
+// StopBy asks for the end of the run, as a signal of that name does.
+func (s *Session) StopBy(signal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stops++
@@ -330,15 +338,15 @@ func (s *session) stop(signal string) {
 	})
 }
 
-// stopping reports whether somebody has asked for its end.
-func (s *session) stopping() bool {
+// Stopping reports whether somebody has asked for its end.
+func (s *Session) Stopping() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stops > 0
 }
 
-// over reports whether it has ended.
-func (s *session) over() bool {
+// Over reports whether it has ended.
+func (s *Session) Over() bool {
 	select {
 	case <-s.done:
 		return true
@@ -348,10 +356,10 @@ func (s *session) over() bool {
 }
 
 // Leave implements tui.Run.
-func (s *session) Leave() { s.leaves.Do(func() { close(s.left) }) }
+func (s *Session) Leave() { s.leaves.Do(func() { close(s.left) }) }
 
-// hasLeft reports whether the run is to continue without the frontend.
-func (s *session) hasLeft() bool {
+// HasLeft reports whether the run is to go on without the frontend.
+func (s *Session) HasLeft() bool {
 	select {
 	case <-s.left:
 		return true
@@ -361,7 +369,7 @@ func (s *session) hasLeft() bool {
 }
 
 // Halt implements tui.Run.
-func (s *session) Halt() string {
+func (s *Session) Halt() string {
 	ctx, cancel := context.WithTimeout(context.Background(), haltAnswers)
 	defer cancel()
 	r, err := s.client.Load().Halt(ctx, control.HaltParams{Frontend: input.ChannelScreen})
@@ -376,15 +384,15 @@ func (s *session) Halt() string {
 	return "All is still. /continue wakes them."
 }
 
-// haltAtOnce is Halt for those who cannot wait for it.
-func (s *session) haltAtOnce() {
+// HaltAtOnce is Halt for those who cannot wait for it.
+func (s *Session) HaltAtOnce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers.Go(func() { s.Halt() })
 }
 
-// refusal is why a connection was refused, or what did not work, for a person.
-func refusal(run string, err error) error {
+// Refusal is why a connection was refused, or what did not work, for a person.
+func Refusal(run string, err error) error {
 	var refused *control.Refusal
 	if errors.As(err, &refused) {
 		return command.Usagef("run %s: %s", command.ShortID(run), refused.Message)
@@ -392,8 +400,8 @@ func refusal(run string, err error) error {
 	return command.Environmentf("run %s: %v", command.ShortID(run), err)
 }
 
-// reporter makes a writer of crash reports into the run's directory.
-func (s *session) reporter(c settings.Choices) *crashlog.Reporter {
+// Reporter makes a writer of crash reports into the run's directory.
+func (s *Session) Reporter(c settings.Choices) *crashlog.Reporter {
 	return crashlog.NewReporter(crashlog.Options{Dir: filepath.Dir(s.socket), Version: command.Version(),
 		Mask: settings.MaskerOf(c.Options, c.Hosts), Log: slog.New(slog.DiscardHandler)})
 }

@@ -1,0 +1,139 @@
+package runstart
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Command is the process of a run that no terminal belongs to.
+const Command = "host"
+
+// Spec is what a host process reads on stdin: what it plays. It is no argument, because
+// everybody may read those, and an environment variable for the agents may hold a secret.
+type Spec struct {
+	Choices settings.Choices
+	Given   map[string]bool
+}
+
+// Ready is the line that a host process answers with when clients can connect, or with why it
+// does not play.
+type Ready struct {
+	Run     string        `json:"run,omitempty"`
+	Socket  string        `json:"socket,omitempty"`
+	Notices string        `json:"notices,omitempty"` // what a person should know before anything runs
+	Code    contract.Exit `json:"code,omitempty"`    // with Problem
+	Problem string        `json:"problem,omitempty"`
+}
+
+// Process is a host process that this one has started. It lives on when this one ends.
+type Process struct {
+	Ready
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it has ended and was waited for
+}
+
+// Exited is closed when the process has ended and was waited for.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// End asks the process to end, and waits for it.
+func (p *Process) End() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it has ended, perhaps
+	<-p.exited
+}
+
+// Start starts a host process and waits until clients can connect to it. An error is why
+// nothing is played; ctx gives up.
+func Start(ctx context.Context, c settings.Choices) (*Process, error) {
+	spec := Spec{Choices: c, Given: c.Given}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("describe the run: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, command.Environmentf("cannot find arbiter's own program: %v", err)
+	}
+	p := &Process{cmd: exec.Command(self, Command, c.Place), exited: make(chan struct{})}
+	var stderr bytes.Buffer
+	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(raw), &stderr
+	// A session of its own: what ends the terminal does not end the run.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdout, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		return nil, command.Environmentf("start the host process: %v", err)
+	}
+	answered := make(chan error, 1)
+	go func() { // ends when it has answered, or ended
+		answered <- json.NewDecoder(stdout).Decode(&p.Ready)
+	}()
+	select {
+	case err = <-answered:
+	case <-ctx.Done():
+		_ = p.cmd.Process.Kill() // nothing is begun yet
+		<-answered
+		err = ctx.Err()
+	}
+	go func() { // ends with the process; who needs its end waits for exited
+		defer close(p.exited)
+		_ = p.cmd.Wait() // the control socket says how the run ended
+	}()
+	switch {
+	case ctx.Err() != nil:
+		<-p.exited
+		return nil, ctx.Err()
+	case err != nil:
+		<-p.exited
+		return nil, command.Environmentf("the host process ended before the run began (%v): %s", p.cmd.ProcessState,
+			sanitize.Line(stderr.String(), 2000))
+	case p.Run == "":
+		<-p.exited
+		return nil, &command.Error{Code: p.Code, Text: p.Problem}
+	}
+	return p, nil
+}
+
+// ErrGone says that the process that played a run has ended without a word.
+var ErrGone = errors.New("the process that played the run was killed or crashed; " +
+	"arbiter --resume continues the run")
+
+// Detached starts the process of a run that goes on without this one.
+func Detached(ctx context.Context, c settings.Choices) (Ready, error) {
+	c.Options.Partial, c.Detach = true, true
+	if c.Rehearse {
+		c = Rehearsal(c)
+	} else {
+		c.AskInRun()
+	}
+	p, err := Start(ctx, c)
+	if err != nil {
+		return Ready{}, err
+	}
+	return p.Ready, nil
+}
+
+// Rehearsal are the same choices for a scripted model.
+func Rehearsal(c settings.Choices) settings.Choices {
+	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, true, ""
+	kept := map[string]string{}
+	for name, value := range c.Options.Env {
+		if settings.ForRehearsal(name) {
+			kept[name] = value
+		}
+	}
+	c.Options.Env, c.Options.ArbiterEnv = kept, nil
+	return c
+}
