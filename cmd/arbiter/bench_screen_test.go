@@ -18,6 +18,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
@@ -179,7 +180,7 @@ func BenchmarkFirstPaint(b *testing.B) {
 		args = []string{"--claude", claude}
 	}
 	state := b.TempDir()
-	words := strings.Repeat(strconv.Quote(strings.Repeat("a word to go back to ", 20))+"\n", inputsKept)
+	words := strings.Repeat(strconv.Quote(strings.Repeat("a word to go back to ", 20))+"\n", screenhost.InputsKept)
 	if err := os.WriteFile(filepath.Join(state, "inputs"), []byte(words), 0o600); err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
@@ -204,7 +206,8 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	if strings.Contains(out, "\x1b") || strings.Contains(out, "by the templates") {
 		t.Errorf("escapes, or a prompt beside the one that was read:\n%q", out)
 	}
-	onScreen, err := (&host{choices: settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}}).
+	onScreen, err := screenhost.New(command.Env{},
+		settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}).
 		Explain(t.Context(), r.id, 1)
 	if err != nil || onScreen+"\n" != out {
 		t.Errorf("the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen, out)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -54,5 +55,5 @@ func (e env) toResume(c settings.Choices) (journal.Info, error) {
 		return journal.Info{}, command.StateDirProblem(err)
 	}
 	defer store.Close()
-	return findRun(store, c)
+	return runstore.ToResume(store, c.Place, c.Session)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -31,12 +33,13 @@ import (
 
 // plainHost lends a host to the frontend of plain lines.
 type plainHost struct {
-	*host
+	*screenhost.Host
 	resume     string
 	atTerminal bool      // the human is
 	leave      func()    // ends the frontend
 	images     *[]string // paths of the images that go with the next message
 	told       *plainTold
+	stderr     io.Writer
 }
 
 // plainTold is what the events of a run tell of its agents.
@@ -79,7 +82,7 @@ func (p plainHost) lostTerminal() bool {
 	}
 	_, _, err := ptyproxy.Size(os.Stdin)
 	if err != nil {
-		p.lost()
+		p.Lost()
 	}
 	return err != nil
 }
@@ -94,7 +97,7 @@ func (r plainRun) Put(c contract.Command) bool {
 func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (plain.Run, error) {
 	doing, times := &activity.Tracker{}, &timeline.Timeline{}
 	what := tui.Begin{Task: task, Images: p.takeImages(), Resume: p.resume}
-	r, err := p.host.Begin(ctx, what, func(at time.Time, e contract.Event) {
+	r, err := p.Host.Begin(ctx, what, func(at time.Time, e contract.Event) {
 		doing.Add(at, e)
 		times.Add(at, e)
 		sink(at, e)
@@ -105,7 +108,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 	s := r.(*runsession.Session)
 	*p.told = plainTold{doing, times}
 	if s.Process != nil {
-		fmt.Fprint(p.env.Stderr, s.Process.Notices)
+		fmt.Fprint(p.stderr, s.Process.Notices)
 	}
 	return plainRun{s, p}, nil
 }
@@ -117,7 +120,7 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	if err != nil {
 		return true, err.Error()
 	}
-	l := p.present()
+	l := p.Session()
 	var s *supervisor.State
 	if l != nil {
 		s = l.Snapshot()
@@ -180,15 +183,15 @@ func init() { // not at once: help leads back to it
 			}, time.Now())
 		},
 		"runs": func(p plainHost, _ *runsession.Session, _ *supervisor.State, _ editor.Command) string {
-			list, err := p.Runs(p.ctx)
+			list, err := p.Runs(p.Context())
 			if err != nil {
 				return sanitize.Line(err.Error(), 500)
 			}
-			return runsText(list, time.Now())
+			return screenhost.RunsText(list, time.Now())
 		},
 		"focus": played(plainFocus),
 		"logbook": played(func(p plainHost, l *runsession.Session, _ editor.Command) string {
-			run := command.ShortID(l.ID()) + settings.StateForCommand(p.choices.StateDir)
+			run := command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
 			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
@@ -212,7 +215,7 @@ func init() { // not at once: help leads back to it
 		"deny":   permit,
 		"attach": played(func(p plainHost, l *runsession.Session, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
-				command.ShortID(l.ID()) + settings.StateForCommand(p.choices.StateDir)
+				command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
 		}),
 	}
 }
@@ -242,23 +245,23 @@ func plainHelp() string {
 
 // plain is the same run as lines of prose.
 func (e env) plain(c settings.Choices) error {
-	h := plainHost{host: newHost(e, c), images: new([]string), told: new(plainTold)}
+	h := plainHost{Host: screenhost.New(e.Env, c), images: new([]string), told: new(plainTold), stderr: e.Stderr}
 	f := plain.Frontend{
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Face.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {
-			if l := h.present(); l != nil {
+			if l := h.Session(); l != nil {
 				return slash.Name(l.Snapshot(), id)
 			}
 			return slash.Name(nil, id)
 		},
 		Inbox: func() []inbox.Item {
-			if l := h.present(); l != nil {
+			if l := h.Session(); l != nil {
 				return inbox.Of(l.Snapshot())
 			}
 			return nil
 		},
 		Settles: func(rule string) []string {
-			if l := h.present(); l != nil {
+			if l := h.Session(); l != nil {
 				home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 				return inbox.Settles(l.Snapshot(), rule, home)
 			}
@@ -269,7 +272,7 @@ func (e env) plain(c settings.Choices) error {
 		h.resume, f.Begin = run, true
 	}
 	if c.Resume {
-		run, err := h.find(c)
+		run, err := h.Find(c)
 		if err != nil {
 			return err
 		}
@@ -278,10 +281,10 @@ func (e env) plain(c settings.Choices) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	h.leave, h.atTerminal = cancel, term.IsTerminal(int(os.Stdin.Fd()))
-	stop := h.handleSignals(cancel, nil)
+	stop := h.HandleSignals(cancel, nil)
 	defer stop()
 	failed := f.Run(ctx, e.Stdin, e.Stdout, h)
-	outcome := h.end("INT")
+	outcome := h.End("INT")
 	var exit *command.Error
 	switch {
 	case errors.Is(failed, plain.ErrNoTask):

@@ -27,7 +27,7 @@ func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c edi
 	if l == nil {
 		return noRunYet
 	}
-	r, _, changed, err := p.changes(p.ctx, l.ID())
+	r, _, changed, err := p.ChangedFiles(p.Context(), l.ID())
 	if err != nil {
 		return sanitize.Line(err.Error(), 500)
 	}
@@ -35,11 +35,12 @@ func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c edi
 	if path == "" {
 		return changesText(changed, s)
 	}
-	span, err := r.Work(p.ctx)
+	span, err := r.Work(p.Context())
 	if err != nil {
 		return sanitize.Line(err.Error(), 500)
 	}
-	text, cut, err := r.Diff(p.ctx, span.From, span.To, workspaces.DiffOptions{Paths: []string{path}, Max: plainDiff})
+	text, cut, err := r.Diff(p.Context(), span.From, span.To,
+		workspaces.DiffOptions{Paths: []string{path}, Max: plainDiff})
 	switch {
 	case err != nil:
 		return sanitize.Line(err.Error(), 500)
@@ -100,7 +101,7 @@ func plainRevert(p plainHost, l *runsession.Session, _ *supervisor.State, c edit
 	}
 	revert := contract.Revert{Path: c.Arg(0), Hunk: c.Arg(1)}
 	if revert.Hunk != "" {
-		_, _, changed, err := p.changes(p.ctx, l.ID())
+		_, _, changed, err := p.ChangedFiles(p.Context(), l.ID())
 		if err != nil {
 			return sanitize.Line(err.Error(), 500)
 		}
@@ -113,7 +114,7 @@ func plainRevert(p plainHost, l *runsession.Session, _ *supervisor.State, c edit
 	if l.Put(contract.Command{Ref: "plain", Body: revert}) {
 		return ""
 	}
-	if err := p.Revert(p.ctx, l.ID(), revert); err != nil {
+	if err := p.Revert(p.Context(), l.ID(), revert); err != nil {
 		return sanitize.Line(err.Error(), 500)
 	}
 	return "reverted " + runwork.FileName(revert.Path)
@@ -124,7 +125,7 @@ func plainLand(p plainHost, l *runsession.Session, _ *supervisor.State, _ editor
 	if l == nil {
 		return noRunYet
 	}
-	say, err := p.Land(p.ctx, l.ID())
+	say, err := p.Land(p.Context(), l.ID())
 	if err != nil {
 		return sanitize.Line(err.Error(), 500)
 	}

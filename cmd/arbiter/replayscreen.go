@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -41,7 +42,7 @@ func (e env) replayScreen(c *cli.Context) error {
 	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
 		return command.Usagef("--theme %q: %v", look.Theme, err)
 	}
-	h := newHost(e, settings.Choices{Place: info.CWD, StateDir: store.Root, Face: look})
+	h := screenhost.New(e.Env, settings.Choices{Place: info.CWD, StateDir: store.Root, Face: look})
 	f, err := tui.New(tui.Options{
 		Host: replayHost{h, playback.New(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
 		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},
@@ -50,7 +51,7 @@ func (e env) replayScreen(c *cli.Context) error {
 	if err != nil {
 		return command.Environmentf("%v; leave out --screen to print the events", err)
 	}
-	return e.playScreen(h, f)
+	return h.Show(f)
 }
 
 // errPlayback is the answer to what only a run that continues can do.
@@ -58,13 +59,13 @@ var errPlayback = errors.New("this is a playback: nothing runs")
 
 // replayHost is the program around the screen of a playback: it looks for no CLI, starts nothing, and writes nothing.
 type replayHost struct {
-	*host
+	*screenhost.Host
 	player *playback.Player
 }
 
 // Inspect implements tui.Host.
 func (h replayHost) Inspect(context.Context) tui.Findings {
-	return tui.Findings{Claude: "not needed", CWD: h.choices.Place, Trusted: true}
+	return tui.Findings{Claude: "not needed", CWD: h.Choices().Place, Trusted: true}
 }
 
 // Begin implements tui.Host.

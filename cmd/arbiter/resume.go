@@ -37,7 +37,7 @@ func resumeRun(c settings.Choices) (*runtimeRun, error) {
 	if err := r.openStore(); err != nil {
 		return nil, err
 	}
-	info, err := findRun(r.store, c)
+	info, err := runstore.ToResume(r.store, c.Place, c.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -68,25 +68,6 @@ func resumeRun(c settings.Choices) (*runtimeRun, error) {
 	}
 	return r, nil
 }
-
-// findRun chooses the run that is meant.
-func findRun(store *journal.Store, c settings.Choices) (journal.Info, error) {
-	if c.Session != "" {
-		return runstore.Find(store, c.Session)
-	}
-	info, err := store.Latest(c.Place, reachedAgent)
-	if err == nil {
-		return info, nil
-	}
-	if !errors.Is(err, journal.ErrNotFound) {
-		return info, command.Environmentf("find the latest run: %v", err)
-	}
-	return info, command.Usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run "+
-		"of another directory (arbiter sessions lists the runs)", c.Place)
-}
-
-// reachedAgent reports whether a run got far enough to be resumed.
-func reachedAgent(i journal.Info) bool { return !i.Empty && i.Status != runstore.NeverBegan }
 
 // restore makes the state of the run from its journal.
 func (r *runtimeRun) restore(found *journal.Recovered) (snapshot []byte, err error) {
@@ -288,7 +269,7 @@ func resumeOrBegin(c *settings.Choices) error {
 		return command.StateDirProblem(err)
 	}
 	defer store.Close()
-	info, err := store.Latest(c.Place, reachedAgent)
+	info, err := store.Latest(c.Place, runstore.ReachedAgent)
 	switch {
 	case errors.Is(err, journal.ErrNotFound):
 		return nil

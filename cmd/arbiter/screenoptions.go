@@ -7,6 +7,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -30,7 +31,7 @@ func (e env) screenCommand(c settings.Choices) error {
 			return err
 		}
 	}
-	h := newHost(e, c)
+	h := screenhost.New(e.Env, c)
 	options := tui.Options{
 		Host: h, Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still,
 		Mouse: c.Face.Mouse, Notify: c.Face.Notify, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
@@ -48,7 +49,7 @@ func (e env) screenCommand(c settings.Choices) error {
 	here, live := liveHere(c)
 	switch {
 	case c.Resume:
-		run, err := h.find(c)
+		run, err := h.Find(c)
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func (e env) screenCommand(c settings.Choices) error {
 	if err != nil {
 		return command.Environmentf("%v; use --plain for lines of text, or --json for scripts", err)
 	}
-	return e.playScreen(h, f)
+	return h.Show(f)
 }
 
 // noScreen says why the terminal can show no screen, empty if it can.

@@ -65,6 +65,25 @@ func OpenOne(c *cli.Context) (*Runs, journal.Info, error) {
 	return store, info, nil
 }
 
+// ToResume finds the run that is to be resumed: the one that is named, else the latest of a directory.
+func ToResume(store *journal.Store, place, named string) (journal.Info, error) {
+	if named != "" {
+		return Find(store, named)
+	}
+	info, err := store.Latest(place, ReachedAgent)
+	if err == nil {
+		return info, nil
+	}
+	if !errors.Is(err, journal.ErrNotFound) {
+		return info, command.Environmentf("find the latest run: %v", err)
+	}
+	return info, command.Usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run "+
+		"of another directory (arbiter sessions lists the runs)", place)
+}
+
+// ReachedAgent reports whether a run got far enough to be resumed.
+func ReachedAgent(i journal.Info) bool { return !i.Empty && i.Status != NeverBegan }
+
 // Status says where a run stands, for a person choosing one.
 func Status(i journal.Info) string {
 	switch {

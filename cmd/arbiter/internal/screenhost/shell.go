@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 )
 
 // Shell implements tui.Host: the user's own shell runs a line, without a terminal and without an input.
-func (h *host) Shell(ctx context.Context, dir, line string, out io.Writer) (code int, err error) {
+func (h *Host) Shell(ctx context.Context, dir, line string, out io.Writer) (code int, err error) {
 	program := os.Getenv("SHELL")
 	if !filepath.IsAbs(program) {
 		program = "/bin/sh"

@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"cmp"
@@ -23,10 +23,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// host is what a frontend with a person before it asks of the program: it begins runs,
+// Host is what a face with a person before it asks of the program: it begins runs,
 // one after the other, and lends the terminal.
-type host struct {
-	env         env
+type Host struct {
+	env         command.Env
 	choices     settings.Choices       // what of them is about trust is guarded by mu
 	awayUntil   atomic.Int64           // until when the terminal is somebody else's, in Unix time as of UnixNano
 	onInterrupt atomic.Pointer[func()] // tells them of Ctrl+C, once there was one
@@ -36,22 +36,22 @@ type host struct {
 	files       fileList               // of the workspace
 	mu          sync.Mutex             // guards what follows
 	signal      string                 // that ended the program
-	session     *runsession.Session    // the last one begun
+	last        *runsession.Session    // the last one begun
 	lack        string                 // what keeps a run from beginning, as far as was seen
 	refused     *command.Error         // why the last one did not begin
 	without     bool                   // the person continues without what the workspace brings along
 	sessions    sync.WaitGroup         // those who wait for the ends of sessions
 }
 
-func newHost(e env, c settings.Choices) *host {
-	h := &host{env: e, choices: c}
+func New(e command.Env, c settings.Choices) *Host {
+	h := &Host{env: e, choices: c}
 	h.ctx, h.recall = context.WithCancel(context.Background())
 	return h
 }
 
 // Begin implements tui.Host: it starts a process that plays the run, or connects to the one that
 // plays it already.
-func (h *host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.Run, error) {
+func (h *Host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.Run, error) {
 	s, err := h.begin(ctx, b, sink)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,14 +61,14 @@ func (h *host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.R
 		}
 		return nil, err
 	}
-	h.session = s
+	h.last = s
 	h.sessions.Go(s.Watch)
 	return s, nil
 }
 
 // begin follows a run from the first of its events that the frontend does not know.
-func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runsession.Session, error) {
-	c := h.chosen()
+func (h *Host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runsession.Session, error) {
+	c := h.Choices()
 	var log *eventlog.Log
 	if b.Resume != "" {
 		var err error
@@ -116,7 +116,7 @@ func (h *host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runs
 }
 
 // playing finds the process that plays a run now.
-func (h *host) playing(run string) (id, socket string, live bool) {
+func (h *Host) playing(run string) (id, socket string, live bool) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
 		return run, "", false
@@ -130,7 +130,7 @@ func (h *host) playing(run string) (id, socket string, live bool) {
 }
 
 // Past implements tui.Host.
-func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
+func (h *Host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
 		return nil, command.StateDirProblem(err)
@@ -151,8 +151,8 @@ func (h *host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 }
 
 // Inspect implements tui.Host.
-func (h *host) Inspect(ctx context.Context) tui.Findings {
-	c := h.chosen()
+func (h *Host) Inspect(ctx context.Context) tui.Findings {
+	c := h.Choices()
 	f := findingsOfClaude(ctx, c)
 	f.CWD, f.Trusted, f.Trust = h.choices.Place, c.Options.Trusted, findingsOf(c.Trusting)
 	f.Permissions, f.Sandbox = c.Options.Permissions, c.Sandbox.Mode
@@ -190,7 +190,7 @@ func lackOf(f tui.Findings) string {
 }
 
 // endWithoutRun is how a program ends in which no run was begun.
-func (h *host) endWithoutRun() tui.Outcome {
+func (h *Host) endWithoutRun() tui.Outcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -206,11 +206,11 @@ func (h *host) endWithoutRun() tui.Outcome {
 	return tui.Outcome{}
 }
 
-// end stops what still runs and waits for it, or leaves it, and says on stderr what is left to say.
+// End stops what still runs and waits for it, or leaves it, and says on stderr what is left to say.
 // The screen is gone by then.
-func (h *host) end(signal string) tui.Outcome {
+func (h *Host) End(signal string) tui.Outcome {
 	h.mu.Lock()
-	s := h.session
+	s := h.last
 	if h.signal != "" {
 		signal = h.signal
 	}
@@ -242,11 +242,14 @@ func (h *host) end(signal string) tui.Outcome {
 	return s.Outcome()
 }
 
-// present is the session that is being played, or was last; nil before the first.
-func (h *host) present() *runsession.Session {
+// Context is that of what has the terminal.
+func (h *Host) Context() context.Context { return h.ctx }
+
+// Session is the session that is being played, or was last; nil before the first.
+func (h *Host) Session() *runsession.Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.session
+	return h.last
 }
 
 // findingsOfClaude is the first look at the CLI. A rehearsal needs no login: its key is its own.

@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
@@ -21,7 +22,7 @@ func TestShellLeavesNothing(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			if _, err := newHost(env{}, settings.Choices{}).Shell(ctx, t.TempDir(), line, out); err != nil {
+			if _, err := New(command.Env{}, settings.Choices{}).Shell(ctx, t.TempDir(), line, out); err != nil {
 				t.Error(err)
 			}
 		}()

@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// chosen are the choices as they are now.
-func (h *host) chosen() settings.Choices {
+// Choices are the choices as they are now.
+func (h *Host) Choices() settings.Choices {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.choices
 }
 
-func (h *host) declined() bool {
+func (h *Host) declined() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.without
@@ -51,8 +51,8 @@ func findingsOf(t placetrust.State) tui.Trust {
 // Trust implements tui.Host: it records what was shown, if it is still there, and has the
 // next run begin with it. The workspace's configuration file counts from the next start of
 // the program.
-func (h *host) Trust(context.Context) error {
-	c := h.chosen()
+func (h *Host) Trust(context.Context) error {
+	c := h.Choices()
 	t := c.Trusting
 	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""
 	if err := t.Unchanged(c.Place); err != nil {
@@ -79,7 +79,7 @@ func (h *host) Trust(context.Context) error {
 }
 
 // Without implements tui.Host: it is not asked again.
-func (h *host) Without() {
+func (h *Host) Without() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.without = true

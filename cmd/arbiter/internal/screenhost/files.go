@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"bufio"
@@ -29,14 +29,14 @@ const (
 	maxWalked    = 20_000 // directory entries looked at for them
 	maxDepth     = 6
 	titleBytes   = 4 << 10
-	inputsKept   = 500 // of what was typed
+	InputsKept   = 500 // of what was typed
 
 	filesKept = 5 * time.Second // until the files of the workspace are listed anew
 )
 
 // Files implements tui.Host: what stands in the directory of a path's beginning, and what lies deeper in the
 // workspace and has the letters of the beginning in its path, in their order.
-func (h *host) Files(ctx context.Context, prefix string) []string {
+func (h *Host) Files(ctx context.Context, prefix string) []string {
 	dir, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(h.inside(dir))
 	var list []string
@@ -118,7 +118,7 @@ func (f *fileList) under(ctx context.Context, place string) []string {
 }
 
 // inside is a path of the workspace, or one that names its place on its own.
-func (h *host) inside(path string) string {
+func (h *Host) inside(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)
@@ -131,7 +131,7 @@ func (h *host) inside(path string) string {
 }
 
 // Image implements tui.Host.
-func (h *host) Image(path string) (absolute, size string, err error) {
+func (h *Host) Image(path string) (absolute, size string, err error) {
 	is, _, err := images.Read(h.inside(path))
 	return is.Path, is.Size(), err
 }
@@ -140,7 +140,7 @@ func (h *host) Image(path string) (absolute, size string, err error) {
 var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "__pycache__"}
 
 // Documents implements tui.Host: Markdown files, the nearest to the top first.
-func (h *host) Documents(ctx context.Context) []tui.Document {
+func (h *Host) Documents(ctx context.Context) []tui.Document {
 	var list []tui.Document
 	walked := 0
 	_ = filepath.WalkDir(h.choices.Place, func(path string, e fs.DirEntry, err error) error {
@@ -186,12 +186,12 @@ func heading(path string) string {
 }
 
 // ReadDocument implements tui.Host.
-func (h *host) ReadDocument(path string) (string, error) {
+func (h *Host) ReadDocument(path string) (string, error) {
 	return settings.ReadRequirements(h.inside(path))
 }
 
 // Save implements tui.Host. It never writes over a file.
-func (h *host) Save(name, text string) (string, error) {
+func (h *Host) Save(name, text string) (string, error) {
 	path := h.inside(name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -208,10 +208,10 @@ func (h *host) Save(name, text string) (string, error) {
 }
 
 // inputsFile keeps what was typed, one quoted line each, oldest first.
-func (h *host) inputsFile() string { return filepath.Join(h.choices.StateDir, "inputs") }
+func (h *Host) inputsFile() string { return filepath.Join(h.choices.StateDir, "inputs") }
 
 // Inputs implements tui.Host.
-func (h *host) Inputs() []string {
+func (h *Host) Inputs() []string {
 	f, err := os.Open(h.inputsFile())
 	if err != nil {
 		return nil
@@ -225,13 +225,13 @@ func (h *host) Inputs() []string {
 			list = append(list, text)
 		}
 		if err != nil {
-			return list[max(len(list)-inputsKept, 0):]
+			return list[max(len(list)-InputsKept, 0):]
 		}
 	}
 }
 
 // Remember implements tui.Host. What cannot be kept is forgotten: it is a convenience.
-func (h *host) Remember(text string) {
+func (h *Host) Remember(text string) {
 	if len(text) > settings.MaxTask/16 {
 		return
 	}
@@ -239,7 +239,7 @@ func (h *host) Remember(text string) {
 	defer h.typed.Unlock()
 	list := append(h.Inputs(), text)
 	var b strings.Builder
-	for _, t := range list[max(len(list)-inputsKept, 0):] {
+	for _, t := range list[max(len(list)-InputsKept, 0):] {
 		b.WriteString(strconv.Quote(t) + "\n")
 	}
 	dir, err := statedir.Open(filepath.Dir(h.inputsFile()))

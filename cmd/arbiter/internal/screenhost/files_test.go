@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"fmt"
@@ -8,12 +8,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
 // TestEveryWordIsRemembered: words that are kept at once are all kept.
 func TestEveryWordIsRemembered(t *testing.T) {
-	h := newHost(env{}, settings.Choices{StateDir: t.TempDir()})
+	h := New(command.Env{}, settings.Choices{StateDir: t.TempDir()})
 	var wg sync.WaitGroup
 	var want []string
 	for i := range 50 {
@@ -42,7 +43,7 @@ func TestFilesByTheirLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := newHost(env{}, settings.Choices{Place: place})
+	h := New(command.Env{}, settings.Choices{Place: place})
 	for prefix, want := range map[string][]string{
 		"":         {"docs/", "header.go", "node_modules/", "src/"},
 		"hea":      {"header.go", "src/parse/header_test.go"},

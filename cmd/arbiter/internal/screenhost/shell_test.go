@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
@@ -41,12 +42,12 @@ func TestShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := &lockedBuffer{}
-	code, err := newHost(env{}, settings.Choices{}).Shell(t.Context(), dir,
+	code, err := New(command.Env{}, settings.Choices{}).Shell(t.Context(), dir,
 		`pwd; echo "$OF_THE_USER" >&2; read line; (: </dev/tty) 2>/dev/null || echo no terminal; exit 3`, out)
 	if want := dir + "\nis kept\nno terminal\n"; err != nil || code != 3 || out.String() != want {
 		t.Errorf("exit code %d, %v, said %q, want %q", code, err, out.String(), want)
 	}
-	if _, err := newHost(env{}, settings.Choices{}).Shell(t.Context(), filepath.Join(dir, "gone"), "true",
+	if _, err := New(command.Env{}, settings.Choices{}).Shell(t.Context(), filepath.Join(dir, "gone"), "true",
 		out); err == nil {
 		t.Error("a line ran in a directory that is not there")
 	}

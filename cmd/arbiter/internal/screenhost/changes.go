@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 const maxVersion = 1 << 20
 
 // Changes implements tui.Host.
-func (h *host) Changes(ctx context.Context, run string) ([]tui.ChangedFile, error) {
-	_, _, changes, err := h.changes(ctx, run)
+func (h *Host) Changes(ctx context.Context, run string) ([]tui.ChangedFile, error) {
+	_, _, changes, err := h.ChangedFiles(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ func (h *host) Changes(ctx context.Context, run string) ([]tui.ChangedFile, erro
 }
 
 // Versions implements tui.Host.
-func (h *host) Versions(ctx context.Context, run, path, old string) (v tui.Versions, err error) {
-	r, _, changes, err := h.changes(ctx, run)
+func (h *Host) Versions(ctx context.Context, run, path, old string) (v tui.Versions, err error) {
+	r, _, changes, err := h.ChangedFiles(ctx, run)
 	if err != nil {
 		return v, err
 	}
@@ -57,7 +57,7 @@ func (h *host) Versions(ctx context.Context, run, path, old string) (v tui.Versi
 }
 
 // Revert implements tui.Host.
-func (h *host) Revert(ctx context.Context, run string, c contract.Revert) error {
+func (h *Host) Revert(ctx context.Context, run string, c contract.Revert) error {
 	r, info, err := h.work(ctx, run)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (h *host) Revert(ctx context.Context, run string, c contract.Revert) error 
 }
 
 // Land implements tui.Host.
-func (h *host) Land(ctx context.Context, run string) (string, error) {
+func (h *Host) Land(ctx context.Context, run string) (string, error) {
 	r, info, err := h.work(ctx, run)
 	if err != nil {
 		return "", err
@@ -78,7 +78,7 @@ func (h *host) Land(ctx context.Context, run string) (string, error) {
 }
 
 // Open implements tui.Host.
-func (h *host) Open(run, path string, line int) error {
+func (h *Host) Open(run, path string, line int) error {
 	r, info, err := h.work(h.ctx, run)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (h *host) Open(run, path string, line int) error {
 }
 
 // work opens the files that a run worked on.
-func (h *host) work(ctx context.Context, run string) (*workspaces.Repo, journal.Info, error) {
+func (h *Host) work(ctx context.Context, run string) (*workspaces.Repo, journal.Info, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
 		return nil, journal.Info{}, command.StateDirProblem(err)
@@ -115,8 +115,10 @@ func (h *host) work(ctx context.Context, run string) (*workspaces.Repo, journal.
 	return r, info, nil
 }
 
-// changes finds out what a run has changed.
-func (h *host) changes(ctx context.Context, run string) (*workspaces.Repo, journal.Info, []workspaces.Change, error) {
+// ChangedFiles finds out what a run has changed.
+func (h *Host) ChangedFiles(
+	ctx context.Context, run string,
+) (*workspaces.Repo, journal.Info, []workspaces.Change, error) {
 	r, info, err := h.work(ctx, run)
 	if err != nil {
 		return nil, info, nil, err

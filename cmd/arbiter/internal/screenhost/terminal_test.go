@@ -1,15 +1,16 @@
-package main
+package screenhost
 
 import (
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
 // TestLentTerminal: while another has the terminal Ctrl+C is told to that one alone; what
 // ends the program ends it all the same, and so does Ctrl+C to one that was never lent.
 func TestLentTerminal(t *testing.T) {
-	h := newHost(env{}, settings.Choices{})
+	h := New(command.Env{}, settings.Choices{})
 	told, left := 0, 0
 	leave := func() { left++ }
 	back := h.withTerminal(func() { told++ })
@@ -22,7 +23,7 @@ func TestLentTerminal(t *testing.T) {
 	if back(); h.awayUntil.Load() == 0 {
 		t.Error("a signal that is under way is ours at once")
 	}
-	if h := newHost(env{}, settings.Choices{}); !h.handles("INT", leave) || left != 2 || h.signal != "INT" {
+	if h := New(command.Env{}, settings.Choices{}); !h.handles("INT", leave) || left != 2 || h.signal != "INT" {
 		t.Errorf("left %d, signal %q", left, h.signal)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 // TestRunsInWords: each run is a line with what one must know to choose it, whatever it is called.
 func TestRunsInWords(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	text := runsText([]tui.RunInfo{
+	text := RunsText([]tui.RunInfo{
 		{ID: "0aaaaaaa-1", Status: "live", CWD: "/srv/loom", Title: "Teach\x1b[2J the\nloom", Live: true, CostUSD: 1.5,
 			LastActive: now.Add(-time.Hour)},
 		{ID: "0bbbbbbb-2", Status: "complete", CWD: "/srv/\x1b]0;x\x07other", Title: "Mend",
@@ -24,7 +24,7 @@ func TestRunsInWords(t *testing.T) {
 		!strings.Contains(lines[2], "arbiter report RUN") {
 		t.Errorf("got\n%s", text)
 	}
-	if text := runsText(nil, now); text != "There are no runs yet." {
+	if text := RunsText(nil, now); text != "There are no runs yet." {
 		t.Errorf("without runs: %q", text)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -16,10 +17,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// playScreen shows the frontend until it is left, ends what still runs, and says what is
+// Show shows the screen until it is left, ends what still runs, and says what is
 // left to say. The terminal is as it was before anything is written to stderr.
-func (e env) playScreen(h *host, f *tui.Frontend) error {
-	stop := h.handleSignals(f.Leave, resetTerminal(os.Stdin, os.Stdout))
+func (h *Host) Show(f *tui.Frontend) error {
+	stop := h.HandleSignals(f.Leave, resetTerminal(os.Stdin, os.Stdout))
 	defer stop()
 	failed := f.Run(context.Background())
 	var fault *tui.Fault
@@ -28,17 +29,17 @@ func (e env) playScreen(h *host, f *tui.Frontend) error {
 		end = "TERM"
 	}
 	if lost := (*tui.LostError)(nil); errors.As(failed, &lost) {
-		h.lost() // whether or not a signal says so
+		h.Lost() // whether or not a signal says so
 	}
-	outcome := h.end(end)
+	outcome := h.End(end)
 	if broke {
-		return e.screenFault(h, fault)
+		return h.screenFault(fault)
 	}
 	switch {
 	case failed != nil && !h.played():
 		return command.Environmentf("%v; use --plain for lines of text, or --json for scripts", failed)
 	case failed != nil:
-		fmt.Fprintln(e.Stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
+		fmt.Fprintln(h.env.Stderr, "arbiter: the terminal was lost: "+sanitize.Line(failed.Error(), 300))
 	}
 	if outcome.Exit == contract.ExitComplete {
 		return nil
@@ -49,8 +50,8 @@ func (e env) playScreen(h *host, f *tui.Frontend) error {
 	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
 }
 
-// lost notes that the terminal has gone: what runs continues, or is stopped by [host.end].
-func (h *host) lost() {
+// Lost notes that the terminal has gone: what runs goes on, or is stopped by [Host.End].
+func (h *Host) Lost() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.signal == "" {
@@ -60,44 +61,44 @@ func (h *host) lost() {
 }
 
 // hungUp has the run go on if that is wanted; it needs mu.
-func (h *host) hungUp() (left bool) {
+func (h *Host) hungUp() (left bool) {
 	if h.choices.Face.OnHangup == settings.HangupStop {
 		return false
 	}
-	if h.session != nil {
-		h.session.Leave()
+	if h.last != nil {
+		h.last.Leave()
 	}
 	return true
 }
 
 // played reports whether something was begun, or a signal came.
-func (h *host) played() bool {
+func (h *Host) played() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.session != nil || h.signal != ""
+	return h.last != nil || h.signal != ""
 }
 
 // screenFault reports a panic of the screen's.
-func (e env) screenFault(h *host, fault *tui.Fault) error {
-	if l := h.present(); l != nil {
+func (h *Host) screenFault(fault *tui.Fault) error {
+	if l := h.Session(); l != nil {
 		r := l.Reporter(h.choices)
 		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {
-			fmt.Fprintln(e.Stderr, "arbiter: a crash report was written to "+path)
+			fmt.Fprintln(h.env.Stderr, "arbiter: a crash report was written to "+path)
 		}
 	} else {
-		fmt.Fprintf(e.Stderr, "%s\n", fault.Stack)
+		fmt.Fprintf(h.env.Stderr, "%s\n", fault.Stack)
 	}
 	return &command.Error{Code: contract.ExitBug, Text: fault.Error()}
 }
 
-// handleSignals ends the run and leaves the frontend when the terminal goes, or somebody asks
+// HandleSignals ends the run and leaves the face when the terminal goes, or somebody asks
 // for it.
-func (h *host) handleSignals(leave, last func()) (stop func()) {
+func (h *Host) HandleSignals(leave, last func()) (stop func()) {
 	command.OutliveReaders()
 	return command.HandleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
-		if l := h.present(); l != nil {
+		if l := h.Session(); l != nil {
 			l.HaltAtOnce()
 		}
 	}, last)
@@ -105,7 +106,7 @@ func (h *host) handleSignals(leave, last func()) (stop func()) {
 
 // handles reports whether a signal was meant for us: Ctrl+C is a key of the program that has
 // the terminal.
-func (h *host) handles(name string, leave func()) bool {
+func (h *Host) handles(name string, leave func()) bool {
 	if name == "INT" && time.Now().UnixNano() < h.awayUntil.Load() {
 		(*h.onInterrupt.Load())()
 		return false
@@ -117,24 +118,24 @@ func (h *host) handles(name string, leave func()) bool {
 
 // signalled ends the run that is being played, or leaves it if the terminal hung up; without one
 // the signal is what the program ends with.
-func (h *host) signalled(name string) {
+func (h *Host) signalled(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signal = name
 	h.recall() // from the program that has the terminal
-	if name == "HUP" && h.hungUp() || h.session == nil {
+	if name == "HUP" && h.hungUp() || h.last == nil {
 		return
 	}
-	h.session.StopBy(name)
+	h.last.StopBy(name)
 }
 
-// find is the id of the run that is to be taken up.
-func (h *host) find(c settings.Choices) (string, error) {
+// Find is the id of the run that is to be taken up.
+func (h *Host) Find(c settings.Choices) (string, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
 		return "", command.StateDirProblem(err)
 	}
 	defer store.Close()
-	info, err := findRun(store, c)
+	info, err := runstore.ToResume(store, c.Place, c.Session)
 	return info.Run, err
 }

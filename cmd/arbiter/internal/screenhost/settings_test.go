@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
 // settingsHost is a host that was started with some flags, and the user's configuration file.
-func settingsHost(t *testing.T, config string, args ...string) (h *host, file string) {
+func settingsHost(t *testing.T, config string, args ...string) (h *Host, file string) {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -39,10 +40,10 @@ func settingsHost(t *testing.T, config string, args ...string) (h *host, file st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newHost(env{}, c), file
+	return New(command.Env{}, c), file
 }
 
-func (h *host) settingNow(t *testing.T, name string) tui.Setting {
+func (h *Host) settingNow(t *testing.T, name string) tui.Setting {
 	t.Helper()
 	list, _, err := h.Settings(context.Background())
 	if err != nil {

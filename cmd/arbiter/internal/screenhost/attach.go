@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 )
 
 // Attach implements tui.Host: the session of an agent, in the terminal of the screen.
-func (h *host) Attach(agent string) error {
-	l := h.present()
+func (h *Host) Attach(agent string) error {
+	l := h.Session()
 	if l == nil {
 		return errors.New("nothing runs")
 	}

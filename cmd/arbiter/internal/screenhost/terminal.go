@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 )
 
 // Edit implements tui.Host: $VISUAL, else $EDITOR, else vi.
-func (h *host) Edit(text string) (string, error) {
+func (h *Host) Edit(text string) (string, error) {
 	dir, err := os.MkdirTemp("", "arbiter-")
 	if err != nil {
 		return text, err
@@ -43,7 +43,7 @@ func (h *host) Edit(text string) (string, error) {
 }
 
 // openEditor opens a file in the user's editor, at a line that is counted from 1.
-func (h *host) openEditor(file string, line int) error {
+func (h *Host) openEditor(file string, line int) error {
 	return h.runEditor(editorPlace(editorName(), file, line)...)
 }
 
@@ -51,7 +51,7 @@ func (h *host) openEditor(file string, line int) error {
 func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
 
 // runEditor runs the user's editor in the terminal.
-func (h *host) runEditor(args ...string) error {
+func (h *Host) runEditor(args ...string) error {
 	editor := editorName()
 	// It stays in our group, so that one Ctrl+Z of the editor's suspends both.
 	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", workspacecmd.EditorScript(editor), "editor"},
@@ -97,7 +97,7 @@ const underWay = 250 * time.Millisecond
 
 // withTerminal passes Ctrl+C to heed until back is called. Until then it
 // watches the terminal: the program that has it, and may never look at it, is ended when it is gone.
-func (h *host) withTerminal(heed func()) (back func()) {
+func (h *Host) withTerminal(heed func()) (back func()) {
 	h.onInterrupt.Store(&heed)
 	h.awayUntil.Store(math.MaxInt64)
 	stop := make(chan struct{})
@@ -115,7 +115,7 @@ func (h *host) withTerminal(heed func()) (back func()) {
 const watchEvery = time.Second
 
 // watchTerminal ends the program that has the terminal when it is gone, for it does not come back.
-func (h *host) watchTerminal(stop <-chan struct{}) {
+func (h *Host) watchTerminal(stop <-chan struct{}) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -133,7 +133,7 @@ func (h *host) watchTerminal(stop <-chan struct{}) {
 
 // Login implements tui.Host: `claude auth login` in a terminal of its own, with the
 // environment that agents get.
-func (h *host) Login() error {
+func (h *Host) Login() error {
 	path := cmp.Or(h.choices.Claude, "claude")
 	cmd := exec.Command(path, "auth", "login")
 	cmd.Dir = h.choices.Place
@@ -159,7 +159,7 @@ const notStopped = 250 * time.Millisecond
 // when it is continued. Any thread may take the signal, so that this one may run on for
 // a moment: the screen must not be back by then. A group without a shell above it, an
 // orphaned one, is not stopped by that signal at all.
-func (h *host) Suspend() error {
+func (h *Host) Suspend() error {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)

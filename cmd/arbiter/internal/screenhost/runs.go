@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ var reports = []string{contract.StatusComplete, contract.StatusFailed, contract.
 const costLines = 400
 
 // Runs implements tui.Host.
-func (h *host) Runs(ctx context.Context) ([]tui.RunInfo, error) {
+func (h *Host) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
 		return nil, command.StateDirProblem(err)
@@ -52,7 +52,7 @@ func (h *host) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 }
 
 // runInfo is what a screen shows of a run, but for its cost.
-func (h *host) runInfo(i journal.Info) tui.RunInfo {
+func (h *Host) runInfo(i journal.Info) tui.RunInfo {
 	line := runstore.LineOf(i)
 	return tui.RunInfo{
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
@@ -93,7 +93,7 @@ func costOf(ctx context.Context, store *journal.Store, run string) (usd float64)
 }
 
 // Report implements tui.Host.
-func (h *host) Report(ctx context.Context, run string) (string, error) {
+func (h *Host) Report(ctx context.Context, run string) (string, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
 		return "", command.StateDirProblem(err)
@@ -115,7 +115,7 @@ func (h *host) Report(ctx context.Context, run string) (string, error) {
 }
 
 // Explain implements tui.Host.
-func (h *host) Explain(ctx context.Context, run string, number int) (string, error) {
+func (h *Host) Explain(ctx context.Context, run string, number int) (string, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
 		return "", command.StateDirProblem(err)
@@ -147,8 +147,8 @@ func (h *host) Explain(ctx context.Context, run string, number int) (string, err
 	return "", command.Usagef("run %s has no decision %d: it has %d", command.ShortID(run), number, len(list))
 }
 
-// runsText lists the runs in words.
-func runsText(list []tui.RunInfo, now time.Time) string {
+// RunsText lists the runs in words.
+func RunsText(list []tui.RunInfo, now time.Time) string {
 	if len(list) == 0 {
 		return "There are no runs yet."
 	}

@@ -1,4 +1,4 @@
-package main
+package screenhost
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 var secretLists = []string{"env", "arbiter-env"}
 
 // Settings implements tui.Host.
-func (h *host) Settings(context.Context) ([]tui.Setting, string, error) {
+func (h *Host) Settings(context.Context) ([]tui.Setting, string, error) {
 	var list []tui.Setting
 	file := ""
 	err := asStarted(h.choices, "", func(c *cli.Context) error {
@@ -70,7 +70,7 @@ func toldSetting(s settings.Setting, c *cli.Context, source string) tui.Setting 
 	return t
 }
 
-// valueOfSetting is the value of a setting, as [host.ChangeSetting] takes it.
+// valueOfSetting is the value of a setting, as [Host.ChangeSetting] takes it.
 func valueOfSetting(s settings.Setting, c *cli.Context) string {
 	if s.Kind != settings.KindList {
 		return strings.Join(s.Texts(c), "")
@@ -105,7 +105,7 @@ func asStarted(s settings.Choices, file string, do func(c *cli.Context) error) e
 }
 
 // OpenSettings implements tui.Host.
-func (h *host) OpenSettings() error {
+func (h *Host) OpenSettings() error {
 	file := ""
 	err := asStarted(h.choices, "", func(c *cli.Context) error { file = settings.UserConfig(c); return nil })
 	if err != nil {
@@ -125,7 +125,7 @@ var errNoConfig = command.Environmentf("there is no place for a configuration fi
 	"use --config")
 
 // ChangeSetting implements tui.Host.
-func (h *host) ChangeSetting(_ context.Context, name, value string) (string, error) {
+func (h *Host) ChangeSetting(_ context.Context, name, value string) (string, error) {
 	i := slices.IndexFunc(settings.Table, func(s settings.Setting) bool { return s.Name == name && !s.Flagged })
 	if i < 0 {
 		return "", command.Usagef("there is no setting %q: /settings lists them", name)
