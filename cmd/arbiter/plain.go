@@ -149,7 +149,7 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 // and no state, before the first run.
 var plainHere map[string]plainAnswer
 
-// plainAnswer carries a slash command out, and says what came of it.
+// plainAnswer carries a slash command out, and reports the result.
 type plainAnswer func(p plainHost, l *runsession.Session, s *supervisor.State, c editor.Command) string
 
 func init() { // not at once: help leads back to it
@@ -220,7 +220,7 @@ func init() { // not at once: help leads back to it
 	}
 }
 
-// timesOf tells when each agent of a run did what.
+// timesOf reports when each agent of a run did what.
 func timesOf(p plainHost, l *runsession.Session) string {
 	names := map[string]string{}
 	if s := l.Snapshot(); s != nil {

@@ -22,7 +22,7 @@ const plainDiff = 32 << 10
 
 const noRunYet = "There is no run yet. Say what is to be done, and one begins."
 
-// plainChanges lists the changed files with their authors, or tells what has changed in one.
+// plainChanges lists the changed files with their authors, or reports what has changed in one.
 func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c editor.Command) string {
 	if l == nil {
 		return noRunYet

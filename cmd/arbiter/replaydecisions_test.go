@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestTheArbitersOwnWaysAreCompared: it chooses by summoning through its tool, and goes on
+// TestTheArbitersOwnWaysAreCompared: it chooses by summoning through its tool, and continues
 // by speaking to somebody; what no other decider can decide is skipped.
 func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 	session := func(n int, p decision.Point, what string, in any) input.Decided {

@@ -121,7 +121,7 @@ func (s *Session) subscribe(ctx context.Context, client *control.Client) error {
 
 // reconnect follows the run by another connection. The run drops one that takes nothing for long, as that
 // of a suspended screen. A connection that is lost before the run has answered is followed by another, a few times: the
-// run lives as long as it takes connections.
+// run exists as long as it takes connections.
 func (s *Session) reconnect() (err error) {
 	for range reconnections {
 		var again bool
@@ -263,7 +263,7 @@ func (s *Session) Connection() *control.Client { return s.client.Load() }
 // Notices are what the end of the run is to tell a person, line by line. Call it when the run is over.
 func (s *Session) Notices() []string { return s.end.Notices }
 
-// Left implements plain.Run: it is closed when the run is to go on without the frontend.
+// Left implements plain.Run: it is closed when the run is to continue without the frontend.
 func (s *Session) Left() <-chan struct{} { return s.left }
 
 // Socket is the path of the socket of the process that hosts the run.
@@ -358,7 +358,7 @@ func (s *Session) Over() bool {
 // Leave implements tui.Run.
 func (s *Session) Leave() { s.leaves.Do(func() { close(s.left) }) }
 
-// HasLeft reports whether the run is to go on without the frontend.
+// HasLeft reports whether the run is to continue without the frontend.
 func (s *Session) HasLeft() bool {
 	select {
 	case <-s.left:

@@ -36,7 +36,7 @@ type Ready struct {
 	Problem string        `json:"problem,omitempty"`
 }
 
-// Process is a host process that this one has started. It lives on when this one ends.
+// Process is a host process that this one has started. It keeps running when this one ends.
 type Process struct {
 	Ready
 	cmd    *exec.Cmd
@@ -110,7 +110,7 @@ func Start(ctx context.Context, c settings.Choices) (*Process, error) {
 var ErrGone = errors.New("the process that played the run was killed or crashed; " +
 	"arbiter --resume continues the run")
 
-// Detached starts the process of a run that goes on without this one.
+// Detached starts the process of a run that continues without this one.
 func Detached(ctx context.Context, c settings.Choices) (Ready, error) {
 	c.Options.Partial, c.Detach = true, true
 	if c.Rehearse {

@@ -23,7 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// Host is what a face with a person before it asks of the program: it begins runs,
+// Host is what a frontend with a person before it asks of the program: it begins runs,
 // one after the other, and lends the terminal.
 type Host struct {
 	env         command.Env

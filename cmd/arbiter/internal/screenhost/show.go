@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// Show shows the screen until it is left, ends what still runs, and says what is
+// Show shows the frontend until it is left, ends what still runs, and says what is
 // left to say. The terminal is as it was before anything is written to stderr.
 func (h *Host) Show(f *tui.Frontend) error {
 	stop := h.HandleSignals(f.Leave, resetTerminal(os.Stdin, os.Stdout))
@@ -50,7 +50,7 @@ func (h *Host) Show(f *tui.Frontend) error {
 	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
 }
 
-// Lost notes that the terminal has gone: what runs goes on, or is stopped by [Host.End].
+// Lost notes that the terminal has gone: what runs continues, or is stopped by [Host.End].
 func (h *Host) Lost() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,7 +93,7 @@ func (h *Host) screenFault(fault *tui.Fault) error {
 	return &command.Error{Code: contract.ExitBug, Text: fault.Error()}
 }
 
-// HandleSignals ends the run and leaves the face when the terminal goes, or somebody asks
+// HandleSignals ends the run and leaves the frontend when the terminal goes, or somebody asks
 // for it.
 func (h *Host) HandleSignals(leave, last func()) (stop func()) {
 	command.OutliveReaders()
