@@ -12,11 +12,12 @@
 // said fills the templates of another.
 //
 // It imitates how the CLI is driven (observed with version 2.1.329): initialize, messages that
-// queue, fold and merge, interrupts, permission questions, hooks, the host's MCP servers, blocking
+// queue and join a turn, interrupts, permission questions, hooks, the host's MCP servers, blocking
 // subagents, verdicts, transcripts, resume, signals and exit codes. The cases in testdata run
 // against both. Those in testdata/claude hold the real CLI alone, and replace the shorter case of
 // the same name. Whatever the CLI decides on its own is not imitated: rules with patterns, options
-// that it refuses, schemas, retries, compaction, task lists, slash commands, settings files.
+// that it refuses, schemas, retries, compaction, task lists, slash commands, settings files,
+// messages that become one, progress of subagents.
 // The init frame and the answer to initialize say `"stand_in":true`.
 //
 // # Goroutines and locks

@@ -71,28 +71,11 @@ func (s *session) receive(line []byte) {
 // message is a user message from the host.
 type message struct {
 	uuid    string            // "" if the host gave none
-	merged  []string          // uuids of messages that became one with this one
 	blocks  []json.RawMessage // its content as blocks
 	content json.RawMessage   // its content as it was sent, for the replay
 }
 
 func (m message) text() string { return textOf(m.blocks) }
-
-// mergeMessages makes one message of a batch: texts joined by newlines, named by the last uuid.
-func mergeMessages(batch []message) message {
-	m := batch[len(batch)-1]
-	if len(batch) == 1 {
-		return m
-	}
-	var texts []string
-	for _, part := range batch {
-		texts = append(texts, part.text())
-	}
-	joined := strings.Join(texts, "\n")
-	m.blocks, m.content = []json.RawMessage{textBlock(joined)}, encode(joined)
-	m.merged = uuidsOf(batch[:len(batch)-1])
-	return m
-}
 
 func uuidsOf(messages []message) []string {
 	ids := []string{}
@@ -134,19 +117,15 @@ func (s *session) markAnswered(uuids []string) {
 	}
 }
 
-// take empties the inbox.
-func (s *session) take() []message {
-	batch, _, _ := s.inbox.Take(0)
-	return batch
-}
-
-// next waits for the messages of the next turn: all that are queued become one. It returns
-// nil when no more can come.
-func (s *session) next() []message {
+// next waits for the message of the next turn; ok is false when no more can come. Those that wait
+// behind it join its turn as it starts, where the CLI makes one message of all of them.
+func (s *session) next() (m message, ok bool) {
 	for s.ctx.Err() == nil {
 		last := s.inputEnded.Err() != nil // asked first: nothing is put in after it
-		if batch := s.take(); len(batch) > 0 || last {
-			return batch
+		if first, _, _ := s.inbox.Take(1); len(first) > 0 {
+			return first[0], true
+		} else if last {
+			break
 		}
 		select {
 		case <-s.inbox.Wake():
@@ -154,7 +133,13 @@ func (s *session) next() []message {
 		case <-s.ctx.Done():
 		}
 	}
-	return nil
+	return message{}, false
+}
+
+// take empties the inbox.
+func (s *session) take() []message {
+	all, _, _ := s.inbox.Take(0)
+	return all
 }
 
 // waiting lists the uuids in the inbox.

@@ -63,7 +63,7 @@ func newSession(f flags, stderr io.Writer, faults *faults) *session {
 	s := &session{flags: f, stderr: stderr, faults: faults, http: newHTTPClient(),
 		inbox: backlog.New[message](), pending: map[string]chan reply{}, known: map[string]bool{},
 		ledger: ledger{os.Getenv(LedgerVariable)},
-		mode:   resolveMode(f.get("--permission-mode")), model: resolveModel(f.get("--model")),
+		mode:   cmp.Or(f.get("--permission-mode"), "default"), model: resolveModel(f.get("--model")),
 		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt")),
 		allow:      parseRules(f["--allowedTools"]), deny: parseRules(f["--disallowedTools"])}
 	s.builtin = chooseBuiltins(f, s.deny)
@@ -107,8 +107,8 @@ func (s *session) serve(stdin io.Reader) int {
 	} else {
 		go s.read(stdin) // ends with stdin, see the package comment
 	}
-	for batch := s.next(); batch != nil; batch = s.next() {
-		s.runTurn(batch)
+	for m, ok := s.next(); ok; m, ok = s.next() {
+		s.runTurn(m)
 	}
 	s.cancel(errTerminated)
 	s.hangUp()

@@ -242,10 +242,7 @@ func (t *thread) showBlock(a *answer) {
 		usage := a.Usage // of the prompt: it holds while tools run, and when they are interrupted
 		set(t.s, &t.s.account.last, &usage)
 	}
-	for _, c := range called {
-		if t.sub != nil {
-			t.sub.calls(t.s, a.Usage.context()+len(c.Input)/4, c)
-		}
+	for range called {
 		if t.s.faults.is("hang") || t.s.faults.is("spin") { // a host that answers at once must find nobody who reads
 			t.s.faults.deafened.Store(true)
 		}

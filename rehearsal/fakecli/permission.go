@@ -27,8 +27,7 @@ func splitRules(values []string) []string {
 // covers reports whether rules are about a tool: by its name, or by its MCP server's.
 func covers(rules []string, tool string) bool {
 	return slices.ContainsFunc(rules, func(r string) bool {
-		server := strings.TrimSuffix(r, "__*")
-		return r == tool || strings.HasPrefix(server, "mcp__") && strings.HasPrefix(tool, server+"__")
+		return r == tool || strings.HasPrefix(r, "mcp__") && strings.HasPrefix(tool, r+"__")
 	})
 }
 
@@ -40,14 +39,6 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^(echo|printf|cat|ls|pwd|true|false|sleep|grep|head|tail|wc|test|date|git status)" +
 		"( [^\n;&|<>$`(){}]*)?$")
 })
-
-// resolveMode gives the name under which a permission mode is known to the session.
-func resolveMode(mode string) string {
-	if mode == "" || mode == "manual" {
-		return "default"
-	}
-	return mode
-}
 
 // allows reports whether the rules let a call run without a question.
 func (s *session) allows(tool string, input json.RawMessage) bool {

@@ -163,21 +163,13 @@ type subagent struct {
 	id      string
 	kind    string // subagent_type
 	toolUse string // id of the Agent call
-	tools   int
-	tokens  int // of its context now, not of all its calls together (observed with CLI 2.1.329)
-}
-
-// calls counts a tool call when it is made, and shows what the subagent does.
-func (a *subagent) calls(s *session, tokens int, c toolCall) {
-	a.tokens = tokens
-	a.tools++
-	a.emit(s, "task_progress", obj{"description": "Running " + cmp.Or(describe(c), c.Name), "last_tool_name": c.Name})
+	tokens  int    // of its context now, not of all its calls together (observed with CLI 2.1.329)
 }
 
 // emit shows a frame about the subagent.
 func (a *subagent) emit(s *session, subtype string, o obj) {
 	maps.Copy(o, obj{"type": "system", "subtype": subtype, "task_id": a.id, "tool_use_id": a.toolUse,
-		"subagent_type": a.kind, "usage": obj{"total_tokens": a.tokens, "tool_uses": a.tools}})
+		"subagent_type": a.kind, "usage": obj{"total_tokens": a.tokens}})
 	s.emit(o)
 }
 

@@ -135,9 +135,8 @@ type costState struct {
 
 // pastLine is what is read of a transcript line.
 type pastLine struct {
-	UUID       string   `json:"uuid"`
-	Merged     []string `json:"mergedSendUuids"`
-	APIError   bool     `json:"isApiErrorMessage"`
+	UUID       string `json:"uuid"`
+	APIError   bool   `json:"isApiErrorMessage"`
 	Attachment struct {
 		SourceUUID string `json:"source_uuid"`
 	} `json:"attachment"`
@@ -172,8 +171,7 @@ func (p *past) take(l *pastLine) {
 	blocks := contentBlocks(l.Message.Content)
 	switch l.Type {
 	case "user":
-		p.unanswered = append(append(p.unanswered, l.Merged...), l.UUID)
-		p.open = true
+		p.unanswered, p.open = append(p.unanswered, l.UUID), true
 	case "assistant":
 		p.answered, p.unanswered, p.open = append(p.answered, p.unanswered...), nil, false
 		if l.APIError {

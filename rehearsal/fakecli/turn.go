@@ -37,37 +37,32 @@ type ending struct {
 	status  int // of the API, if it failed
 }
 
-// runTurn takes a batch of messages from the inbox to the result.
-func (s *session) runTurn(batch []message) {
+// runTurn takes a message, and those that join it, to the result.
+func (s *session) runTurn(m message) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	t := &turn{all: batch, uuids: uuidsOf(batch), begun: time.Now(), cancel: cancel}
+	t := &turn{all: []message{m}, uuids: uuidsOf([]message{m}), begun: time.Now(), cancel: cancel}
 	set(s, &s.turn, t)
 	defer set(s, &s.turn, nil)
 	s.main.turn = t
-	for _, m := range batch {
-		s.ledger.message("took", s.id, m)
-		s.lifecycle(m.uuid, "started")
-	}
+	s.ledger.message("took", s.id, m)
+	s.lifecycle(m.uuid, "started")
 	s.faults.turnStarts(s)
 	s.handshakes.Wait()
 	s.closePast()
-	end := s.perform(ctx, t)
+	s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
+	s.emitInit(t)
+	s.recordPrompt(m)
+	s.replay(m)
+	s.main.fold(ctx)
+	end := s.perform(ctx)
 	if context.Cause(s.ctx) != errTerminated {
 		s.finish(t, end)
 	}
 }
 
 // perform asks the model, unless a fault is in the way.
-func (s *session) perform(ctx context.Context, t *turn) ending {
-	m := mergeMessages(t.all)
-	s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
-	s.emitInit(t)
-	s.recordPrompt(m)
-	for _, part := range t.all[:len(t.all)-1] {
-		s.replay(part)
-	}
-	s.replay(m)
+func (s *session) perform(ctx context.Context) ending {
 	if e := s.faults.refusal(); e != nil {
 		return s.main.fail(e)
 	}
@@ -78,14 +73,11 @@ func (s *session) perform(ctx context.Context, t *turn) ending {
 func (s *session) recordPrompt(m message) {
 	first := len(s.main.messages) == 0 // only turns add to it
 	s.main.add("user", m.blocks...)
-	extra := obj{"promptSource": "sdk"}
+	source := "sdk"
 	if s.typed {
-		extra["promptSource"] = "typed"
+		source = "typed"
 	}
-	if len(m.merged) > 0 {
-		extra["mergedSendUuids"] = m.merged
-	}
-	s.main.linkUser(m.uuid, m.content, extra)
+	s.main.linkUser(m.uuid, m.content, obj{"promptSource": source})
 	if first {
 		s.main.introduce()
 	}

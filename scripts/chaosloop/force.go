@@ -234,8 +234,7 @@ func (l *processRun) makeRoom() {
 }
 
 // forced are the crash points of a round: one for the nth time it is passed, in a process, and those of the processes
-// after it
-// it.
+// after it.
 type forced struct {
 	point  string
 	n, run int // from 1
