@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,6 +70,9 @@ func (t *thread) permit(ctx context.Context, c toolCall) (_ toolCall, refused *t
 		return c, nil
 	case t.s.flags.get("--permission-prompt-tool") != "stdio":
 		return c, denied("Claude requested permissions to use " + c.Name + ", but you haven't granted it yet.")
+	}
+	if c.Name == "Bash" {
+		reason = cmp.Or(reason, "This command requires approval") // as the real one says (observed with CLI 2.1.329)
 	}
 	return t.askHost(ctx, c, reason)
 }
