@@ -86,15 +86,18 @@ func (d Daily) Write(t testing.TB, root string) {
 	}
 }
 
+// sampleStore is a file of the sample project. Its comment is data: daily lines search for both of its words.
+const sampleStore = "package store\n\n// TODO: parseConfig\nfunc Open() {}\n"
+
 // DailyPlace fills a directory with a small project that the daily lines are about.
 func DailyPlace(t testing.TB, dir string) {
 	t.Helper()
 	for path, text := range map[string]string{
 		"README.md": "# Sample\n\nmain is the branch.\n", "README.old.md": "# Sample\n",
 		"go.mod": "module example.org/app\n\ngo 1.24\n", "cmd/app/main.go": "package main\n\nfunc main() {}\n",
-		"internal/store/store.go":      "package store\n\n// TODO: parseConfig\nfunc Open() {}\n",
-		"internal/store/store_test.go": "package store\n", "internal/old.go": "package internal\n",
-		"package.json": "{\"name\":\"app\",\"version\":\"1.0.0\"}\n", "web/package.json": "{}\n",
+		"internal/store/store.go": sampleStore, "internal/store/store_test.go": "package store\n",
+		"internal/old.go": "package internal\n",
+		"package.json":    "{\"name\":\"app\",\"version\":\"1.0.0\"}\n", "web/package.json": "{}\n",
 		"src/utils/date.test.ts": "", "app/main.py": "import os\n", "tests/test_api.py": "def test_login(): pass\n",
 		"scripts/run.sh": "echo run\n", ".env.example": "A=1\n", "Makefile": "test:\n\ttrue\n", "a.txt": "a\n",
 		"b.txt": "b\n", "data.csv": "a,b\n", "files.txt": "README.md\n",
