@@ -34,7 +34,7 @@ type Options struct {
 	// Pace is waited before every answer whose step sets no delay, so that a
 	// human can follow a demonstration.
 	Pace time.Duration
-	// Watched says that a person looks on: the pauses of steps are kept.
+	// Watched keeps the pauses of steps, for a person who watches.
 	Watched bool
 }
 

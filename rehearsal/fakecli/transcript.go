@@ -50,7 +50,7 @@ func (t *transcriptFile) note(line any) {
 }
 
 // write appends a line. The first one creates the file, like the CLI; a session continues
-// without a file that cannot be had.
+// without a file that cannot be opened.
 func (t *transcriptFile) write(line any) {
 	if t.path == "" {
 		return

@@ -74,8 +74,8 @@ func newEmulator(size Size) *emulator {
 	return e
 }
 
-// registerCSI looks on where the library keeps to itself what it did (a handler that
-// returns false leaves the doing to the next), and does what it does not know.
+// registerCSI records sequences whose effect the library does not report (a handler that
+// returns false leaves the work to the next one), and handles those that it does not know.
 func (e *emulator) registerCSI() {
 	look := func(command int, f func(ansi.Params)) {
 		e.vt.RegisterCsiHandler(command, func(p ansi.Params) bool { f(p); return false })
@@ -116,7 +116,7 @@ func operand(data []byte) string {
 func (e *emulator) mode(m ansi.Mode, on bool) {
 	private, ok := m.(ansi.DECMode)
 	switch {
-	case !ok || private == ansi.ModeNumericKeypad: // that is ESC =, and told as such
+	case !ok || private == ansi.ModeNumericKeypad: // that is ESC =, and handled there
 	case on:
 		e.modes[int(private)] = true
 	default:

@@ -28,24 +28,23 @@ func Find(root string) string {
 	return ""
 }
 
-// Claude is the real CLI. Without any the test is skipped, unless
-// $ARBITER_REQUIRE_CLAUDE says that there must be one.
+// Claude is the real CLI. If there is none the test is skipped; with $ARBITER_REQUIRE_CLAUDE it fails.
 func Claude(t *testing.T, root string) Program {
 	t.Helper()
 	return Program{Path: Required(t, Find(root))}
 }
 
-// Long leaves out a case that shows with the real CLI what others show: the same one with the
-// stand-in, or one like it with the real CLI. With ARBITER_LONG set, as scripts/soak and
-// scripts/drift have it, it is not left out.
+// Long skips a case that shows with the real CLI what others show: the same one with the
+// stand-in, or a similar one with the real CLI. With ARBITER_LONG set, as in scripts/soak and
+// scripts/drift, it runs.
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("ARBITER_LONG") == "" {
-		t.Skip("a long one: ARBITER_LONG=1 has it run")
+		t.Skip("a long case: it runs with ARBITER_LONG=1")
 	}
 }
 
-// Required is the path that Find has found; without one the test ends.
+// Required returns the path that Find has found. Without one it skips or fails the test, as [Claude] does.
 func Required(t testing.TB, path string) string {
 	t.Helper()
 	switch {

@@ -12,7 +12,7 @@ import (
 // names are what patterns remembered.
 type names map[string]string
 
-// matches tells whether got has all of want. What "$name" matched is remembered
+// matches reports whether got has all of want. What "$name" matched is remembered
 // only if everything did.
 func (n names) matches(want, got any) bool {
 	bound := names{}

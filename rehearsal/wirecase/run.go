@@ -84,8 +84,8 @@ type host struct {
 	stop   chan struct{} // closed when nothing reads frames any more
 }
 
-// HeedSignals sees that our children ignore no signal, though the tests may have been
-// started behind a script or by nohup: what is caught here begins with its default there.
+// HeedSignals makes children start with the default action of each signal, even if a script or nohup
+// started the tests with some ignored: a signal that is caught here has its default there.
 var HeedSignals = sync.OnceFunc(func() {
 	for _, sig := range signals {
 		if signal.Ignored(sig) {
@@ -204,7 +204,7 @@ func (h *host) step(s Step) {
 	}
 }
 
-// inspect serves the steps that only look.
+// inspect runs the steps that check something.
 func (h *host) inspect(op, arg string) error {
 	switch op {
 	case "saw":
@@ -266,8 +266,7 @@ func look(expr, text string) error {
 	return errors.New("it is " + text)
 }
 
-// untilFile looks again and again: another process writes the file, and nothing
-// tells when.
+// untilFile polls a file: another process writes it, and nothing reports when.
 func (h *host) untilFile(arg string) error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -356,7 +355,7 @@ func (h *host) end() {
 	}
 }
 
-// story tells what the process said, for a failure message.
+// story lists the frames of the process, for a failure message.
 func (h *host) story() string {
 	var b strings.Builder
 	for _, f := range h.seen {

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// What a human does in a round in which the human acts, beside what is killed: each process gets some of these,
-// at random lines, and what they begin is ended a random while later.
+// What a human does in a round in which the human acts, beside the kills: each process gets some of these,
+// at random lines, and what they begin is ended at a random time later.
 const (
 	actionTake     = "take"     // an agent's session is taken over, and given back
 	actionHalt     = "halt"     // and go on
@@ -44,7 +44,7 @@ type followUp struct {
 const actionTick = 50 * time.Millisecond
 
 // acts reports whether the human acts in this round: then writing has to be permitted, too, the human
-// takes his time for that, and each agent meets a usage limit.
+// does that late, and each agent meets a usage limit.
 func (r *round) acts() bool {
 	return r.o.actions > 0 && r.must == "" && r.seed%r.o.actions == 1%r.o.actions
 }
@@ -61,12 +61,12 @@ func (r *round) actionsOf() []action {
 	return list
 }
 
-// later has something done in a while.
+// later runs f some ticks later.
 func (l *processRun) later(f func()) {
 	l.followUps = append(l.followUps, followUp{ticks: 1 + l.r.rnd.IntN(12), do: f})
 }
 
-// tick does what is due.
+// tick runs the follow-ups that are due.
 func (l *processRun) tick() {
 	var due []func()
 	l.followUps = slices.DeleteFunc(l.followUps, func(e followUp) bool {
@@ -83,7 +83,7 @@ func (l *processRun) tick() {
 	}
 }
 
-// act does those of its actions whose line has come.
+// act runs the actions whose line has come.
 func (l *processRun) act() {
 	l.actions = slices.DeleteFunc(l.actions, func(d action) bool {
 		if l.count < d.after || l.ended != nil {
@@ -124,7 +124,7 @@ func (l *processRun) do(name string) {
 	}
 }
 
-// anybody is an agent that has a message, or else the one named.
+// anybody returns an agent that has a message, or else the one named.
 func (l *processRun) anybody(other string) string {
 	var list []string
 	if other != "" {
@@ -142,7 +142,7 @@ func (l *processRun) anybody(other string) string {
 	return list[l.r.rnd.IntN(len(list))]
 }
 
-// sayTo speaks to an agent with a strength. Once all is woven nothing is said any more.
+// sayTo sends an agent a message with a strength, unless the job is done.
 func (l *processRun) sayTo(id, strength string) {
 	if l.r.jobDone() {
 		return
@@ -152,7 +152,7 @@ func (l *processRun) sayTo(id, strength string) {
 	l.send(token, contract.Say{To: id, Strength: strength, Text: "a word on the way " + token})
 }
 
-// respond does what a human would to what actions lead to.
+// respond answers what the actions lead to, as a human would.
 func (l *processRun) respond(ev contract.Line) {
 	switch b := ev.Body.(type) {
 	case contract.Takeover:
@@ -189,7 +189,7 @@ func (l *processRun) respond(ev contract.Line) {
 	}
 }
 
-// tamper changes the workspace's settings to what was never there.
+// tamper changes the workspace's settings to a text that they never had.
 func (r *round) tamper() error {
 	r.tampered++
 	text := fmt.Sprintf(`{"env":{"THREAD":"%d"}}`, r.tampered)
@@ -203,9 +203,9 @@ func (r *round) tamper() error {
 	return nil
 }
 
-// checkLeave holds of all that was said and recorded: each permission that was asked for was
-// answered, or asked for again by the next process; nobody who was let go was started again in
-// that process; and nothing follows a result.
+// checkLeave checks the whole log: each permission that was asked for was answered, or asked for
+// again by the next process; no agent that was let go was started again in that process; and
+// nothing follows a result.
 func (r *round) checkLeave(all []contract.Line) {
 	open, gone := map[string]string{}, map[string]string{}
 	over := false
@@ -246,10 +246,10 @@ func (r *round) checkLeave(all []contract.Line) {
 	}
 }
 
-// goodbyes are some of the reasons after which no process of an agent's follows.
+// goodbyes are some of the reasons after which an agent is not started again.
 var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}
 
-// asksAgain reports whether a process, the first of those lines, asks for a permission under a name.
+// asksAgain reports whether the process that wrote the first of these lines asks for a permission by its id.
 func asksAgain(lines []contract.Line, request string) bool {
 	for _, l := range lines {
 		switch b := l.Body.(type) {

@@ -27,7 +27,7 @@ func TestLeaveIsGiven(t *testing.T) {
 		"started again after a crash":     {book(begin, spawn, crash, spawn, result), false},
 		"let go, and started again":       {book(begin, spawn, released, spawn, result), true},
 		"called back by the next process": {book(begin, spawn, released, begin, spawn, result), false},
-		"told something after the result": {book(begin, result, spawn), true},
+		"an event after the result":       {book(begin, result, spawn), true},
 		"two results":                     {book(begin, result, result), true},
 	} {
 		r := &round{f: newFigures()}
@@ -38,8 +38,8 @@ func TestLeaveIsGiven(t *testing.T) {
 	}
 }
 
-// TestErrandsAreRun: each once, within the ticks it may take, also what an errand leads to.
-func TestErrandsAreRun(t *testing.T) {
+// TestFollowUpsAreRun: each once, within the ticks it may take, also what a follow-up leads to.
+func TestFollowUpsAreRun(t *testing.T) {
 	l := &processRun{r: &round{rnd: rand.New(rand.NewPCG(1, 2))}}
 	n := 0
 	for range 20 {
@@ -54,9 +54,9 @@ func TestErrandsAreRun(t *testing.T) {
 	}
 }
 
-// TestRoundsOfSeams: one in so many, none of those that have a crash point to meet, and the same
-// again for the same seed.
-func TestRoundsOfSeams(t *testing.T) {
+// TestTheHumanActs in one round of so many, in none of those that have a crash point to reach, and in the same
+// rounds for the same seed.
+func TestTheHumanActs(t *testing.T) {
 	count := func(every uint64, must string) (n int) {
 		for seed := range uint64(20) {
 			r := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}

@@ -20,8 +20,8 @@ const allGone = 2 * time.Second
 
 func (r *round) name() string { return filepath.Base(r.dir) }
 
-// checkEnded looks at a process that has ended: what it said last, what it left behind, and
-// whether it was to end. It reports whether another is needed.
+// checkEnded checks a process that has ended: its last lines, the processes that it left behind, and
+// whether it was to end. It reports whether another one is needed.
 func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	code := l.wait()
 	ended := time.Now()
@@ -82,13 +82,13 @@ func (r *round) beginAnew(l *processRun) bool {
 	return true
 }
 
-// checkEnd holds the exit code to the last line.
+// checkEnd compares the exit code with the last line.
 func (r *round) checkEnd(l *processRun, code int) {
 	want := map[string][]int{
 		contract.StatusComplete: {0}, contract.StatusFailed: {1, 5, 70}, contract.StatusCancelled: {1, 130, 143},
 		contract.StatusNeedsInput: {3}, contract.StatusLimit: {4},
 	}[l.ended.Status]
-	// A kill between the last line and the exit is no lie.
+	// A kill may come between the last line and the exit.
 	if !slices.Contains(want, code) && !l.killedBySignal() {
 		r.f.untrue++
 		r.fail("result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
@@ -120,7 +120,7 @@ func (r *round) checkGone(ended time.Time) {
 	}
 }
 
-// checkSessions sees to it that no two processes are on one session.
+// checkSessions checks that no two processes are on one session.
 func (r *round) checkSessions() {
 	by := map[string]process{}
 	agents := r.agents()
@@ -138,7 +138,7 @@ func (r *round) checkSessions() {
 	}
 }
 
-// check compares what was accepted with what the sessions had.
+// check compares the messages that were accepted with those that the sessions received.
 func (r *round) check() {
 	requests := r.api.Requests()
 	for _, p := range r.api.Problems() {
@@ -215,8 +215,8 @@ var (
 	partMark = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
 )
 
-// queue is what waits, by arbiter's own word, for its reader yet, or had none: the run was over
-// before it had its turn, or its reader was let go.
+// queue returns the texts that, as arbiter reports, still wait for their reader or have none: the run was over
+// before their turn, or the reader was let go.
 func (r *round) queue() []string {
 	var waiting []string
 	open := stillUnderWay(r.readRecords())
@@ -229,7 +229,7 @@ func (r *round) queue() []string {
 	return waiting
 }
 
-// messages are all of the run's, as arbiter lists them.
+// messages are all messages of the run, as arbiter lists them.
 func (r *round) messages() []conversation.MessageRecord {
 	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
 	var shown struct{ Messages []conversation.MessageRecord }
@@ -284,10 +284,9 @@ func plainText(raw json.RawMessage) []byte {
 	return raw
 }
 
-// checkLedger reads the stand-ins' own ledger: no message was taken up by a session
-// that had ended a turn with it. One that was taken to the grave, before the
-// transcript held it, is given again by right; were it in the history, too, then
-// checkDoubled finds it there twice.
+// checkLedger reads the stand-ins' own ledger: no session took a message up again after it
+// had ended a turn with it. A message whose process died before the transcript held it has to be
+// delivered again; if the history had it nevertheless, checkDoubled finds it there twice.
 func (r *round) checkLedger() {
 	text, err := os.ReadFile(r.ledger)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// The checks are held to what they must find: a chaos that finds nothing proves
+// These tests show that the checks find what they must: checks that find nothing prove
 // nothing.
 
 func history(t *testing.T, session string, texts ...string) rehearsal.Request {

@@ -16,8 +16,8 @@ import (
 )
 
 // clients are other processes at the control socket of one process. One follows the run from its first event on, and
-// is held to what the process itself says. The others hang, die, or do not speak the protocol: they must cost the run
-// nothing.
+// has to see the events that the process prints. The others hang, die, or do not speak the protocol: the run must not
+// be affected.
 type clients struct {
 	follower *exec.Cmd
 	watched  string // the file with what it printed
@@ -70,7 +70,7 @@ func (l *processRun) connect() {
 	r.f.clients += 2 + len(c.hung) + len(c.conns)
 }
 
-// client starts a command of arbiter's at the run. It bears no mark of the round: it is no part of the run.
+// client starts an arbiter command at the run. It has no mark of the round, because it is no part of the run.
 func (l *processRun) client(stdout *os.File, command string, args ...string) *exec.Cmd {
 	r := l.r
 	cmd := exec.Command(r.bin, append([]string{command, "--state-dir", filepath.Join(r.dir, "state"), r.run},
@@ -130,8 +130,8 @@ func (l *processRun) endsByItself(name string, cmd *exec.Cmd) bool {
 	return false
 }
 
-// checkWatched holds what was watched to what the process printed: the same lines, of which a kill may have cut the
-// last ones off, on either side.
+// checkWatched compares the events that a client saw with those that the process printed: the same lines, of which a
+// kill may have cut the last ones off, on either side.
 func (l *processRun) checkWatched(c *clients) {
 	watched, err := os.ReadFile(c.watched)
 	if err != nil {
@@ -149,7 +149,7 @@ func (l *processRun) checkWatched(c *clients) {
 	}
 }
 
-// sameStory reports whether both have the same lines. Of a story that was cut off one may have more than the other.
+// sameStory reports whether both have the same lines. If a kill cut the output, one may have more than the other.
 func sameStory(printed, watched []byte, cut bool) bool {
 	if !cut {
 		return bytes.Equal(printed, watched)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// figures are what the rounds came to.
+// figures are the results of the rounds.
 type figures struct {
 	counts
 	killed    map[string]int // by victim
@@ -28,7 +28,7 @@ type counts struct {
 	clients, followed, otherwise       int // clients, lines that they saw, and stories that were reported otherwise
 	checks, documents, returned        int // of documents: on their way, and of those without a reader
 	renewals, lostHistories            int // of the Arbiter
-	// bits of journals, on purpose, and messages or work lost or given again over that
+	// bits of journals that were flipped on purpose, and messages or work lost or repeated because of that
 	flipped, harmed int
 }
 
@@ -108,8 +108,7 @@ func (f *figures) print(w io.Writer, points []string) {
 		f.overlaps, f.otherwise)
 }
 
-// unmet are the crash points that were never reached, and those reached that nobody
-// died at.
+// unmet returns the crash points that were never reached, and those that were reached and killed no process.
 func (f *figures) unmet(points []string) (never, spared []string) {
 	for _, p := range points {
 		if f.hit[p] == 0 {

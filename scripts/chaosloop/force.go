@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// What brings a process to a crash point that an undisturbed one does not pass.
+// What makes a process reach a crash point that it does not reach otherwise.
 const (
 	byBridge = "bridge" // which is killed
 	byFlip   = "flip"   // of a bit of the journal, between two processes
@@ -111,8 +111,8 @@ func firstInput(segment []byte) int {
 }
 
 // flip changes a bit of the last piece of the journal, behind its snapshot, which would be
-// taken from the piece before. What was accepted behind it is lost by right, and what was
-// delivered may be given again.
+// taken from the piece before. What was accepted after it may be lost, and what was
+// delivered may be delivered again.
 func (r *round) flip() bool {
 	names, _ := filepath.Glob(filepath.Join(r.runDir(), "journal-*"))
 	slices.Sort(names)
@@ -154,8 +154,8 @@ func (r *round) command(env []string, args ...string) (stdout, stderr string, co
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// remove kills a removal of the run at the round's crash point. The run is then all
-// there or not at all, and a second removal leaves nothing of it.
+// remove kills a removal of the run at the round's crash point. The run is then complete
+// or gone, and a second removal leaves nothing behind.
 func (r *round) remove() {
 	if helpFor(r.must) != byRemove || r.run == "" {
 		return
@@ -200,8 +200,8 @@ func (r *round) remove() {
 	}
 }
 
-// fill has the disk be full for this process's arbiter, and says something, which then
-// cannot be kept: the journal takes a few bytes more at most. The log of crash points,
+// fill makes the disk full for this process of arbiter, and sends a message, which then
+// cannot be recorded: the journal takes a few bytes more at most. The log of crash points,
 // which is shorter, still has room.
 func (l *processRun) fill() bool {
 	size := int64(0)
@@ -223,7 +223,7 @@ func (l *processRun) fill() bool {
 	return true
 }
 
-// makeRoom makes room again.
+// makeRoom ends that.
 func (l *processRun) makeRoom() {
 	if l.filled {
 		l.filled = false

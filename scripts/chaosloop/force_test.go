@@ -42,7 +42,7 @@ func TestHelpIsKnown(t *testing.T) {
 	}
 }
 
-// TestFlippedIsCountedApart: what a flipped bit costs is no loss of arbiter's, and
+// TestFlippedIsCountedApart: what a flipped bit destroys is not counted as lost by arbiter, and
 // what comes after it is.
 func TestFlippedIsCountedApart(t *testing.T) {
 	r := &round{f: newFigures(), dir: t.TempDir(), run: "r", sent: map[string]*sentMessage{},

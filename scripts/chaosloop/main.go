@@ -1,7 +1,7 @@
 // Command chaosloop plays whole jobs with arbiter, kills arbiter, its bridge and its
 // agents at random instants and at named crash points, takes the run up again until
 // the job is complete, and checks against ledgers of its own that nothing was lost,
-// nothing was given twice, and nothing is left behind; that every document that is
+// nothing was delivered twice, and nothing is left behind; that every document that is
 // handed on arrives with the receipts of its checks, and there is one Arbiter at a time. In one
 // of so many rounds (-actions) the human acts, too: takes sessions over, halts,
 // pauses, steers, changes and takes back words, and tampers with the workspace's settings. It
@@ -14,8 +14,8 @@
 // (-seed S -rounds 1, and -at POINT:N:RUN where it had a crash point of its own), as
 // far as processes that race each other can be repeated.
 //
-// One goroutine begins the rounds and adds them up. Each round has one, of which it
-// hears the end, and that one waits for the goroutine that reads a process's stdout.
+// One goroutine starts the rounds and adds them up. Each round has a goroutine, whose end it
+// waits for, and which waits for the goroutine that reads a process's stdout.
 package main
 
 import (
@@ -94,7 +94,7 @@ func usage(problem string) {
 	os.Exit(2)
 }
 
-// run plays rounds until there were kills enough, and prints the figures.
+// run plays rounds until there were enough kills, and prints the figures.
 func run(o options) (bool, error) {
 	dir, err := os.MkdirTemp("", "arbiter-chaos-")
 	if err != nil {
@@ -132,8 +132,8 @@ func run(o options) (bool, error) {
 	return true, os.RemoveAll(dir)
 }
 
-// playAll keeps so many rounds going until there were kills enough. A round has
-// figures of its own, which are added up here, by the one goroutine that decides.
+// playAll plays rounds, -parallel at a time, until there were enough kills. A round has
+// figures of its own, which this goroutine alone adds up.
 func playAll(o options, dir, bin string, all, wanted []string) (*figures, error) {
 	f, tries := newFigures(), map[string]int{}
 	done := make(chan *round, o.parallel) // a round that ends never waits
@@ -219,7 +219,7 @@ func allPoints() []string {
 	return names
 }
 
-// randomPoints is how -points is to be given for one round to choose as it did.
+// randomPoints is the value of -points with which a round makes the same choices again.
 func (o options) randomPoints() string {
 	if o.points == "some" {
 		return "some"

@@ -108,7 +108,7 @@ func (r *round) start(crashAt string) (*processRun, error) {
 	return l, nil
 }
 
-// read hands on the lines. A last line without its newline is what a kill cuts.
+// read passes the lines on. A kill may cut the last one off before its newline.
 func (l *processRun) read(stdout io.Reader) {
 	defer close(l.lines)
 	b := bufio.NewReaderSize(stdout, 1<<20)
@@ -124,7 +124,7 @@ func (l *processRun) read(stdout io.Reader) {
 	}
 }
 
-// say sends the Arbiter a message with a token of its own, by which it is known.
+// say sends the Arbiter a message with a unique token.
 func (l *processRun) say(text string) {
 	token := l.r.token()
 	l.r.sent[token] = &sentMessage{text: text, by: l}
@@ -137,11 +137,11 @@ func (l *processRun) send(ref string, b contract.CommandBody) {
 		l.r.fail("encode a command: %v", err)
 		return
 	}
-	// A dead arbiter takes nothing: what it did not accept is not counted.
+	// An arbiter that was killed reads nothing: what it did not accept is not counted.
 	_, _ = l.stdin.Write(append(bytes.TrimSpace(line), '\n'))
 }
 
-// findBridge remembers the bridge's pid, to be killed or looked after later.
+// findBridge finds the bridge's pid, and remembers it.
 func (l *processRun) findBridge() int {
 	if l.bridge == 0 {
 		for _, p := range processes(l.r.mark) {
@@ -165,7 +165,7 @@ func (l *processRun) killedBySignal() bool {
 	return ok && s.Signaled() && s.Signal() == syscall.SIGKILL
 }
 
-// dump is the end of what it said.
+// dump is the end of its output.
 func (l *processRun) dump() string {
 	lines := strings.Split(strings.TrimSpace(l.raw.String()), "\n")
 	var b strings.Builder

@@ -108,7 +108,7 @@ func TestDocumentsArrive(t *testing.T) {
 	}{
 		"once":             {lines, []rehearsal.Request{had("two"), had("two")}, 0},
 		"by two":           {lines, []rehearsal.Request{had("two"), had("three")}, 0}, // three is nobody's
-		"told again":       {lost, []rehearsal.Request{had("two"), had("three")}, 0},
+		"given again":      {lost, []rehearsal.Request{had("two"), had("three")}, 0},
 		"without a letter": {lines[:3], []rehearsal.Request{had("two")}, 1},
 	} {
 		r := &round{f: newFigures()}
@@ -146,7 +146,7 @@ func TestOneArbiterAtATime(t *testing.T) {
 		"asks from beyond": {sound, []rehearsal.Request{asked[0], asked[1], asked[0]}, 1, 0},
 		"inherits nothing": {sound, []rehearsal.Request{asked[0], history(t, "b", two)}, 1, 0},
 		"inherits twice":   {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+two, inherits)}, 1, 0},
-		"told again":       {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+one)}, 1, 0},
+		"given again":      {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+one)}, 1, 0},
 		"never asked":      {sound, asked[:1], 1, 0},
 		"two documents":    {book(sits("a"), hears, leaves, leaves, sits("b"), hears, rules("COMPLETE")), asked, 1, 0},
 	} {

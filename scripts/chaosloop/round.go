@@ -17,7 +17,7 @@ import (
 //go:embed job.yaml
 var job []byte
 
-// decided is the job of the rounds in which another than the Arbiter decides.
+// decided is the job of the rounds in which a decider, not the Arbiter, decides.
 //
 //go:embed decided.yaml
 var decided []byte
@@ -65,7 +65,7 @@ type round struct {
 	said        []contract.Line // by all processes, as far as it is compared with the log
 }
 
-// sentMessage is a message of the human's.
+// sentMessage is a message of the human.
 type sentMessage struct {
 	text     string
 	by       *processRun
@@ -79,7 +79,7 @@ func (r *round) token() string {
 	return fmt.Sprintf("(word %d.%d)", r.seed, r.tokens)
 }
 
-// fail notes what is wrong; the round goes on as far as it can.
+// fail notes a problem; the round goes on as far as it can.
 func (r *round) fail(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
@@ -196,7 +196,7 @@ func (r *round) prepare() error {
 	return nil
 }
 
-// playRuns takes the run up again until it is complete.
+// playRuns resumes the run until it is complete.
 func (r *round) playRuns() {
 	for ; ; r.processRuns++ {
 		if r.processRuns > r.o.perJob+8 {
@@ -221,8 +221,8 @@ func (r *round) playRuns() {
 	}
 }
 
-// playHuman plays the human in one process, and strikes. It reports whether another process is
-// needed.
+// playHuman plays the human during one process of arbiter, and kills what the plan names. It reports
+// whether another process is needed.
 func (r *round) playHuman(l *processRun, p plan) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -313,10 +313,10 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 }
 
 // closing is what the human says when the files are there. Nothing is said after
-// it, so that the job does not end over what still waits to be read.
+// it, so that no message is unread when the job ends.
 const closing = "all is woven"
 
-// close says so, unless it was said and accepted before.
+// close sends closing, unless it was sent and accepted before.
 func (r *round) close(l *processRun) {
 	for _, s := range r.sent {
 		if s.text == closing && (s.accepted && !s.flipped || s.by == l) {

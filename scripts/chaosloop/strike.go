@@ -9,14 +9,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// plan is what is done to one process.
+// plan is what happens to one process of arbiter.
 type plan struct {
 	victim  string // arbiter, bridge, agent, all, int, term, disk, human; "" for none or a crash point alone
 	after   int    // lines
 	crashAt string
 }
 
-// plan chooses for the next process. A job's last processes are left alone.
+// plan chooses for the next process. The last ones of a job are not killed.
 func (r *round) plan() plan {
 	if r.kills >= r.o.perJob {
 		return plan{}
@@ -31,7 +31,7 @@ func (r *round) plan() plan {
 	return plan{victim: victims[r.rnd.IntN(len(victims))], after: 1 + r.rnd.IntN(50)}
 }
 
-// strike does it, and reports whether it could.
+// strike kills the victim of the plan, and reports whether it could.
 func (r *round) strike(l *processRun, p plan) bool {
 	var targets []int
 	sig := syscall.SIGKILL
@@ -107,7 +107,7 @@ const (
 	finished // it has handed on, or was let go
 )
 
-// follow keeps account of that.
+// follow updates it by an event.
 func (r *round) follow(ev contract.Line) {
 	if ev.ID == contract.Arbiter || ev.ID == contract.Human || ev.ID == contract.Supervisor || r.at[ev.ID] == finished {
 		return

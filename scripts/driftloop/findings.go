@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// findings are all that came of one version.
+// findings are the results of one version.
 type findings struct {
 	cells map[string]map[string]cell // by suite and row
 	wire  map[string]bool            // what the CLI was seen to say
@@ -54,7 +54,7 @@ func gather(dir string) (findings, error) {
 	return f, nil
 }
 
-// recorded reads what became of the plays that were recorded, if any were.
+// recorded reads the results of the plays that were recorded, if any were.
 func recorded(dir string, f findings) error {
 	o, err := readFile(filepath.Join(dir, capturesFile), false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -3,13 +3,13 @@
 //
 //	go run ./scripts/driftloop -out testdata/drift.md -pinned 2.1.329 2.1.300=PATH 2.1.329=PATH …
 //
-// For each version it runs the driver's live tests, the conversations that the stand-in
-// is held to, a few whole plays, and records the wire of three more. A test that fails is
+// For each version it runs the driver's live tests, the conversations that the stand-in has to
+// pass, too, and a few whole plays, and records the wire of three more. A test that fails is
 // tried once more alone, so that a busy machine is not taken for drift, and -again tries
-// only those that failed before. What the tests said and what was recorded is kept in a
+// only those that failed before. The output of the tests and the recordings are kept in a
 // directory for each version, from which -show makes the table again.
 //
-// It ends with 1 if it could not run, and with 0 whatever differs: the table says so.
+// It exits with 1 if it could not run, and with 0 whatever differs: that is in the table.
 package main
 
 import (

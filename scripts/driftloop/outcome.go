@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// What became of a behaviour.
+// The states of a behaviour.
 const (
 	ok       = "ok"
 	second   = "ok (2nd try)"
@@ -17,13 +17,13 @@ const (
 	notThere = "not there"
 )
 
-// cell is what became of one behaviour with one version.
+// cell is the state of one behaviour with one version.
 type cell struct {
 	State  string
 	Reason string `json:",omitempty"` // the first line of it
 }
 
-// outcome is what a run of go test said.
+// outcome is the result of a run of go test.
 type outcome struct {
 	cells    map[string]cell // by test
 	oddities []string        // frames and requests the driver did not know
@@ -113,7 +113,7 @@ func (o *outcome) failed() []string {
 	return slices.Sorted(slices.Values(rows))
 }
 
-// takeOver takes over what a second try made good.
+// takeOver takes the results of a second try.
 func (o *outcome) takeOver(again *outcome) {
 	for row, c := range again.cells {
 		if c.State == ok {

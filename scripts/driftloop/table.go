@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// table is what came of several versions, the oldest first.
+// table is the results of several versions, the oldest first.
 type table struct {
 	pinned   string
 	short    bool
@@ -74,7 +74,7 @@ func (t table) part(b *strings.Builder, title string) {
 	}
 }
 
-// wire writes what versions say differently, whether or not anybody reads it.
+// wire writes where the frames of the versions differ, whether or not the driver reads that.
 func (t table) wire(b *strings.Builder) {
 	differ, same := allSeen(t.found)
 	if len(differ)+same == 0 {
@@ -110,7 +110,7 @@ func (c cell) text() string {
 	return c.State
 }
 
-// cellText is text that ends no cell of a table.
+// cellText escapes what would end a cell of a table.
 func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
 // words makes a sentence of a test's name: TestLiveAPIErrors is "api errors".

@@ -17,7 +17,7 @@ type suite struct {
 	subtests        bool   // a row is a subtest, else a test
 }
 
-// file is what a suite said, again what it said when those that failed were tried again.
+// file has the output of a suite, again that of the second try of the tests that failed.
 func (s suite) file() string  { return filepath.Base(s.pkg) + ".json" }
 func (s suite) again() string { return filepath.Base(s.pkg) + "-again.json" }
 
@@ -133,7 +133,7 @@ func (t trial) run() error {
 	return t.test(suites[0], "^TestCaptures$", capturesFile)
 }
 
-// second tries again what failed of a suite.
+// second tries the failed tests of a suite again.
 func (t trial) second(s suite) error {
 	first, err := readFile(filepath.Join(t.dir, s.file()), s.subtests)
 	if err != nil {
@@ -157,7 +157,7 @@ func again(s suite, rows []string) string {
 	return pattern
 }
 
-// test runs tests of a suite's package and keeps what they say. That some fail is no error.
+// test runs tests of a suite's package and keeps their output. A failed test is no error.
 func (t trial) test(s suite, pattern, file string) error {
 	t.say("%s -run %s", s.pkg, pattern)
 	err := t.command(filepath.Join(t.root, s.pkg), file, "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",

@@ -6,8 +6,8 @@
 //
 // The second form draws golden files of the screen's tests, to be looked at.
 //
-// Each scene has a home and a workspace of its own, and no credential: what works in
-// it is the rehearsal. Names given as arguments choose scenes; -list names them.
+// Each scene has a home and a workspace of its own, and no credential: the rehearsal plays
+// the models. Names given as arguments choose scenes; -list names them.
 package main
 
 import (
