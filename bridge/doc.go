@@ -10,22 +10,22 @@
 // is the one that starts real ones. So the protocol can be served over scripted
 // agents in tests, and the CLI's wire can drift without touching a client.
 //
-// # The walk of a message
+// # The path of a message
 //
 // stream.go sorts lines (envelope.go tells the kinds apart, by a scan of the members,
 // package jsonl): events go straight to codec.go and
 // the client's eventqueue.go, all else through sourcegraph/jsonrpc2 to peer.go,
 // which is the same at both ends. client.go is the supervisor's end. At the
 // bridge's end server.go serves one connection, conversation.go is the methods,
-// agents.go, incarnation.go and host.go keep who lives. writer.go is the way out.
-// What starts a process and is no agent goes through inquiries.go: what is found out
-// about work without asking agents (`check`, `survey`) through collector.go to a
+// agents.go, incarnation.go and host.go keep the live agents. writer.go writes output.
+// Processes that are not agents are started through inquiries.go: evidence about work
+// (`check`, `survey`) through collector.go by an
 // [EvidenceCollector], of which bridge/evidence is the real one, and single prompts (`query`)
 // through querier.go to a [Querier], which a launcher may be.
 //
 // # Order
 //
-// Everything one end says is written in the order in which it was said: answers
+// Each end writes its messages in the order in which they were sent: answers
 // and events share one queue. At the client events are handled one at a time, and
 // an answer is given to its caller when the events read before it have been
 // handled. So `done` is handled before Kill returns, nothing of an incarnation
@@ -57,12 +57,13 @@
 // (`resolve`, `inventory`) and the directories of agents (`work_…`). Package keeper is the process above it.
 //
 // It has a lease (lease.go). Four times in each lease it sends a `tick`. If no tick that it sent within the lease was
-// answered, it ends as it does at the end of its input. An answer renews the lease from the time at which the tick was
-// sent, so that a slow network renews less and never more. The clock counts the time in which the machine slept, and
-// it is asked before anything continues: each request, and each answer of the client, such as to a `judge`, is refused
-// when the lease is over. The client gives the bridge up when no tick has come for half of the lease (contact.go);
-// from then on it answers none. [Client.Stopped] tells from which time on nothing of the bridge runs: the last answer,
-// plus the lease, plus [LeaseGrace]. Nobody may continue with that work elsewhere before, unless the host was fenced.
+// answered, it ends as it does at the end of its input. An answer renews the lease from the time at which the tick
+// was sent, so that a slow network renews less and never more. The clock counts the time in which the machine slept,
+// and it is read before anything continues: each request, and each answer of the client, such as to a `judge`, is
+// refused when the lease is over. The client gives the bridge up when no tick has come for half of the lease
+// (contact.go); from then on it answers none. [Client.Stopped] returns the time from which on nothing of the bridge
+// runs: the last answer, plus the lease, plus [LeaseGrace]. That work must not continue elsewhere before, unless the
+// host was fenced.
 //
 // A client trusts a remote bridge with its agents and no further (violation.go). It ends the connection with a
 // [ViolationError] when an event does not have a greater number than the last one, a request comes again, something is

@@ -1,6 +1,6 @@
-// Package hooks is what an agent's hooks answer: pure policy. An event of the
-// CLI, a reading of the context and what was reported before go in; the answer, what
-// has been told by now, and what to report come out:
+// Package hooks computes the answers of an agent's hooks; it is pure. Its input is an event
+// of the CLI, a reading of the context and what was reported before; its output is the
+// answer, what has been reported by now, and effects:
 //
 //	in, err := hooks.Parse(raw)
 //	answer, spent, effects := hooks.Decide(policy, in, reading, spent)

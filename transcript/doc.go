@@ -1,11 +1,11 @@
 // Package transcript reads the files in which the Claude Code CLI keeps its
 // sessions: <configuration>/projects/<directory>/<session>.jsonl. They are
-// evidence, never the record: the format is undocumented and can change any day,
-// so whatever is not understood is passed over.
+// evidence, never the record: the format is undocumented and can change at any time,
+// so unknown content is skipped.
 //
 // # What such a file is (observed with CLI 2.1.329)
 //
-// One JSON object per line, nearly. A crash leaves a cut line which the next one
+// Usually one JSON object per line. A crash leaves a cut line that the next one
 // joins, a newline is missing, a run of NULs stands before a record
 // (all three have been reported by users), lines of 10 MB and more occur, and
 // entries of other sessions have been found.
@@ -30,8 +30,7 @@
 // # Following
 //
 // A Follower (follow.go) delivers the lines of one growing file; it is one goroutine, the caller's,
-// for as long as Run runs. It looks when its Waker (wake.go) says so, and knows
-// nothing of where that comes from: a test rings a Bell, everybody else shares a
+// for as long as Run runs. It looks when its Waker (wake.go) says so: in tests a Bell, otherwise a shared
 // Watcher (watch.go). That has two goroutines: one
 // receives the kernel's notifications and does nothing else (watch_notify.go), one
 // sees to what is watched (watch_lookout.go); Close waits for both. Close followers first:

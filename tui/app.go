@@ -1,6 +1,5 @@
-// Package tui is the full-screen frontend: a projection of what the supervisor knows, and
-// a keyboard that becomes commands. It starts no process and opens no terminal of its
-// own; what it needs of the program around it is a [Host].
+// Package tui is the full-screen frontend: it shows the state of a run, and turns keys into
+// commands. It starts no process and opens no terminal itself; a [Host] does that for it.
 //
 // Three goroutines, all waited for by [Frontend.Run]: tview's loop, which alone draws and
 // takes keys; the pump, which alone writes the history and asks the loop to draw, at

@@ -1,6 +1,6 @@
-// Package childenv says what of our environment a child may have, and where a
-// Claude CLI with such an environment keeps its sessions. It is one list for all
-// that the bridge starts. It has no state and starts nothing.
+// Package childenv decides which variables of our environment a child process gets, and
+// where a Claude CLI with such an environment keeps its sessions. One list holds for every
+// process that the bridge starts. The package has no state.
 package childenv
 
 import (

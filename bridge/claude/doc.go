@@ -2,20 +2,20 @@
 // stream-json and the control protocol on its stdin and stdout. It implements
 // [bridge.Launcher], [bridge.Querier] and [bridge.Agent]; nothing of the CLI's wire leaves it.
 //
-// # The walk of a frame
+// # The path of a frame
 //
 // stdout → package jsonl (bounded lines) → [decode] (a sealed union, [frame]) →
-// [reader.handle] → turns, context and subagent books → bridge events →
+// [reader.handle] → turns, context and subagent records → bridge events →
 // Host.Emit. Messages and control requests go the other way through
 // one [stdin] writer, a line per write, each with a deadline.
 //
 // # Who owns which goroutine
 //
-// An agent has five that live as long as it does: life (stop.go), which waits
+// An agent has five goroutines for its whole lifetime: life (stop.go), which waits
 // for the process, runs the stop ladder, joins the others and emits `done`; the
-// stdout reader, sole owner of the subagent books and the only one who emits
-// events about turns; the transcript's follower (follow.go); who asks what the turn has cost
-// (spending.go); and the stderr drainer.
+// stdout reader, which alone owns the records of subagents and emits events about
+// turns; the transcript's follower (follow.go); the one that asks what the turn has cost
+// (spending.go); and the one that drains stderr.
 // All agents of a [Launcher] share one watcher of files, which is there while any
 // of them runs. Requests of the CLI
 // (permission, MCP) are answered by short ones that life cancels and waits for,
@@ -26,27 +26,27 @@
 // session of an agent is closed by life too.
 //
 // Every tool call of a judged agent is put before the client first (judge.go): its
-// PreToolUse hook is answered by a short goroutine of its own, with a deny where anything
-// is in doubt, and never with an error. What is asked for then comes by can_use_tool.
+// PreToolUse hook is answered by a short goroutine of its own, with a deny if anything
+// is in doubt, and never with an error. Calls that need an answer then arrive by can_use_tool.
 //
-// A query (query.go, queryrun.go) is a process of its own with three: who writes its
-// input and who drain its outputs. Who asked waits for them.
+// A query (query.go, queryrun.go) is a process of its own with three goroutines: one writes its
+// input, two drain its outputs. The caller waits for them.
 //
 // # What was done
 //
-// The reader keeps the books of a turn's tool calls (toolcalls.go) and of the session's
-// list of tasks (tasks.go). The former are reported with the turn, also with one that is
+// The reader records a turn's tool calls (toolcalls.go) and the session's list of tasks
+// (tasks.go). The former are reported with the turn, also with one that is
 // lost; the latter is reported whenever it has changed, and read from the CLI's files
-// before a session is gone on with.
+// before a session continues.
 //
 // # How full the context is
 //
 // The gauge has three sources: the stream, which comes first; the transcript; and the
 // CLI's own word, asked for before the first message (it names the window, and the
 // transcript waits for that), after each turn and after a compaction. A message is one
-// reading, regardless of the source that came first. Where they differ the CLI is asked twice and then
-// believed. Readings are emitted in the order in which they were made, whichever
-// goroutine made them ([gauge.report]). What subagents use never moves it.
+// reading, regardless of the source that came first. If they differ, the CLI is asked twice, and its answer
+// counts. Readings are emitted in the order in which they were made, whichever
+// goroutine made them ([gauge.report]). The usage of subagents never changes it.
 //
 // # Resume
 //
@@ -60,7 +60,7 @@
 // are not ordered against them. `done` is emitted once, after every other event
 // and after the last process of the agent is gone.
 //
-// # Truths about the wire that shape the code (observed with CLI 2.1.329)
+// # Facts about the wire that shape the code (observed with CLI 2.1.329)
 //
 // A turn ends with one result frame, matched by user_message_uuids, never by
 // counting: results may be fewer than messages (folded) or more (other origins).

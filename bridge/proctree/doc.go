@@ -2,9 +2,9 @@
 // finds and ends everything that descends from them, even what left the group.
 //
 // A group is not enough: the Claude CLI runs each Bash tool in a session of its own (setsid), so a
-// signal to the CLI's group never reaches the tools, and what the model daemonises (`nohup x &`)
-// survives every end of the CLI (observed with CLI 2.1.329). So there are five nets, each for what
-// slips through the one before:
+// signal to the CLI's group never reaches the tools, and processes that the model daemonises
+// (`nohup x &`) survive the CLI (observed with CLI 2.1.329). So there are five mechanisms, each for
+// processes that escape the one before:
 //
 //   - the process group of the child ([Child.Signal]);
 //   - ancestry: all that descends from the child now ([Child.Kill]). A process that called
@@ -35,7 +35,7 @@
 // only: they cannot look at, debug or stop what else the user runs, and mounts
 // they make are gone with them. Pids that a bridge reports are the namespace's.
 // With a user namespace ([ModeAlways], where privileges are missing) programs such
-// as sudo gain nothing, and other users' files appear as nobody's.
+// as sudo gain nothing, and other users' files appear as owned by nobody.
 //
 // # Goroutines
 //
@@ -51,10 +51,10 @@
 // # Limits
 //
 // Without a namespace, if the subreaper and the process above it are killed together, its
-// children are asked to end, and a CLI then ends its tools within seconds. What they have
-// daemonised, what heeds no TERM and what a sandbox's monitor confines lives on: what bears
-// the mark is found at the next start, what cleared its environment is not found again. A process of another user (by
-// sudo) can be neither read nor signalled by an unprivileged leash; a namespace ends it, too. What an agent has
+// children are asked to end, and a CLI then ends its tools within seconds. Daemonised processes,
+// processes that ignore TERM and those confined by a sandbox's monitor keep running: those with
+// the mark are found at the next start, those that cleared their environment are not. A process of another user (by
+// sudo) can be neither read nor signalled by an unprivileged process; a namespace ends it, too. What an agent has
 // started through a daemon outside (docker, systemd, at) never was a descendant.
 //
 // # Other systems
@@ -66,6 +66,6 @@
 // programs). Between looking at a process and signalling it there is a moment in
 // which its pid could be used again. BecomeSubreaper, AdoptOrphans and Isolate do nothing.
 //
-// On other systems there are process groups alone: Kill reaches the group, and the
-// searches find nobody.
+// On other systems there are only process groups: Kill reaches the group, and the
+// searches find nothing.
 package proctree

@@ -1,12 +1,12 @@
-// Package ptyproxy runs a program in a pseudo-terminal behind the user's, such as `claude` for its log-in,
+// Package ptyproxy runs a program, such as `claude` for its log-in, in a pseudo-terminal behind the user's terminal,
 // and restores the terminal afterwards.
 //
 // The program does not get the terminal itself: it gets one of its own, whose bytes are
-// carried both ways (proxy.go, pump.go). So it can be ended from outside, it cannot
-// change the settings of the user's terminal, stop us with a signal of its keyboard or
-// read what is typed after its end; and a key, Ctrl+], takes the terminal back from one
-// that hangs (key.go). What it switched on in the terminal and did not switch off –
-// the alternate screen, the mouse – is switched off when it has ended (modes.go).
+// carried both ways (proxy.go, pump.go). So it can be ended from outside, and it cannot
+// change the settings of the user's terminal, stop arbiter by a keyboard signal or
+// read what is typed after its end. Ctrl+] takes the terminal back from a program
+// that hangs (key.go). Terminal modes that it left on – the alternate screen, the
+// mouse – are switched off when it has ended (modes.go).
 //
 // # Goroutines, order, shutdown
 //
@@ -14,7 +14,7 @@
 // bytes; another, of package proctree, waits for the process. [Proxy.Run] listens for
 // signals, the detach key and the context, ends the process in order if it must
 // (SIGHUP, SIGTERM, SIGKILL), has the pump deliver what the program sent last, waits
-// for it and restores the terminal, on every path. Nothing blocks in a read or a write
-// but where the terminal cannot be opened a second time (on macOS): there a terminal
-// that takes no more output holds us as it would hold any program.
+// for it and restores the terminal, on every path. No read or write blocks,
+// except where the terminal cannot be opened a second time (on macOS): there a terminal
+// that accepts no more output blocks arbiter as it would any program.
 package ptyproxy

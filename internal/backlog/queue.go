@@ -1,6 +1,6 @@
-// Package backlog holds what waits for a consumer that may be slower than its producer. The
-// producer never blocks: beyond a limit, which it names with each item, the item is left out and
-// counted, and the consumer reports how much that was.
+// Package backlog is a bounded queue between a producer and a slower consumer. The producer
+// never blocks: it gives a limit with each item; beyond it, the item is dropped and counted, and
+// the consumer gets the count.
 package backlog
 
 import (

@@ -1,4 +1,4 @@
-// Package report says what a run was asked to do, did, changed and proved, as a document for people and other programs.
+// Package report builds the report of a run: what it was asked, did, changed and proved, for people and programs.
 //
 // A [Collector] goes through the events of a run once and builds a [Report]: one bounded value, made of texts that are
 // masked and free of control characters. Five writers print it ([Write]), and [Report.Receipt] makes the short form

@@ -1,4 +1,4 @@
-// Package spending sums up what runs have cost, from the events that they told: by day, by run, by agent or by model.
+// Package spending sums up the cost of runs from their events: by day, by run, by agent or by model.
 package spending
 
 import (

@@ -1,5 +1,5 @@
-// Package statedir keeps small files that nobody else may read, write or replace: records of
-// trust, grants, notes, caches. A [Dir] is an [os.Root], opened once and worked in by name, so
+// Package statedir keeps small files that no other user may read, write or replace: records
+// of trust, grants, notes, caches. A [Dir] is an [os.Root], opened once and worked in by name, so
 // that no other directory can take its place.
 //
 //   - Directories are 0700 and files 0600, whatever the umask. Access that others have to them is

@@ -1,9 +1,8 @@
-// Package eventtext puts events into words. Its table is the one place that says what an event is
-// called: on one line, as in the log book of the screen ([Line]), and in full, as --plain prints it
-// and /save writes it ([Text]). What the cards of the screen show of an event in places of their
-// own takes its phrases from here, too. Its functions are pure, and know nothing of columns or
-// colors.
+// Package eventtext turns events into text. Its table is the only source of the wording of events:
+// on one line, as in the logbook of the screen ([Line]), and in full, as --plain prints it
+// and /save writes it ([Text]). The cards of the screen take their phrases from here, too.
+// Its functions are pure, and independent of columns and colours.
 //
-// Text of events is sanitised when it comes here. The input of a tool is not, being JSON: what is
-// decoded out of it is sanitised here.
+// Callers pass sanitised events. The input of a tool is JSON and not sanitised: what this
+// package decodes from it, it sanitises.
 package eventtext

@@ -1,9 +1,9 @@
-// Package history keeps all that the frontends of a run were told, however much it is,
-// and lets a screen read any part of it: every event in order, the conversation, the
+// Package history keeps all events that the frontends of a run received, in bounded memory,
+// and lets a screen read any part of them: every event in order, the conversation, the
 // stream of one agent, what a filter picks, and the text that is arriving just now.
 //
-// What a run was told stands in its event log: only where is kept here, and it is read there
-// when it is looked at. What was told in earlier process runs is taken up from the log
+// The events are in the run's event log: only their positions are kept here, and they are
+// read when they are shown. Events of earlier process runs are added from the log
 // ([Store.Recall]); new events are looked for in it when it would have to be written
 // here ([Store.Past]), and compared, so that no entry ever is another one's. Only what the
 // log does not have, or where there is none, is kept here.

@@ -1,5 +1,4 @@
-// Package keys is the one table of what the keyboard does: which key, where, what it
-// leads to, and how the help puts it. The app looks its actions up here, the help
-// screen prints it, and docs/screen.md names the most used ones; no key is known anywhere else,
-// but for those of the editor itself ([Editing]).
+// Package keys is the table of all key bindings: key, context, action, and the text of the
+// help. The app looks up actions here, the help screen prints the table, and docs/screen.md
+// names the most used keys. No key is bound elsewhere, except those of the editor ([Editing]).
 package keys

@@ -4,7 +4,7 @@
 // costs.
 //
 // A place is a block and a row of it, never a row of the whole: the height of the
-// whole is not known and nobody asks for it. The [View] follows the end until the
+// whole is unknown and not needed. The [View] follows the end until the
 // reader goes elsewhere. From then on nothing that is added, and nothing that changes
 // its height, moves the row at the top; a new width brings the reader to the text that
 // stood there, and the old width back to the very row.

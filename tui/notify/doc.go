@@ -1,4 +1,4 @@
-// Package notify calls a human who looks elsewhere: by the terminal's title, its bell,
+// Package notify alerts a human who is not watching the screen: by the terminal's title, its bell,
 // and the notifications that terminals offer.
 //
 // All of it is pure: texts and byte sequences to be written by the owner of the

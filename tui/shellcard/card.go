@@ -1,5 +1,5 @@
-// Package shellcard keeps what a command of the user's own says, and shows it as a card: the end of its output, how it
-// ended, and the text that an agent reads about it.
+// Package shellcard keeps the output of a command that the user runs, and shows it as a card: the end of its output,
+// how it ended, and the text that an agent reads about it.
 package shellcard
 
 import (

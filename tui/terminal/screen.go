@@ -1,4 +1,4 @@
-// Package terminal is the user's terminal as the frontend has it: a tcell screen that reports
+// Package terminal wraps the user's terminal for the frontend: a tcell screen that reports
 // when the terminal is gone, keeps pastes out of the key decoder, asks for the background
 // color, and leaves the terminal as it was. It imports no package of the frontend but render.
 package terminal

@@ -1,5 +1,5 @@
-// Package tour tells in a minute how to work with the screen: some steps, each a title and a few sentences, with the
-// keys as the table of keys has them.
+// Package tour is a one-minute introduction to the screen: some steps, each with a title and a few sentences, with keys
+// from the table of keys.
 package tour
 
 import (

@@ -1,4 +1,4 @@
-// Package tuitest tries screens the way a user would, in words: press, type, await,
+// Package tuitest tests screens in terms of a user's actions: press, type, await,
 // expect. It draws on a simulated screen inside a synctest bubble, so that time moves
 // only when everybody waits, and "idle" is exact.
 //

@@ -1,3 +1,3 @@
-// Package chime computes short sounds for a person who looks elsewhere (one when a run waits for a word, one for each
-// way a run can end) and has them played, one at a time. A [Chime] never blocks who plays it.
+// Package chime computes short sounds for a person who is not watching the screen (one when a run waits for an answer,
+// one for each way a run can end) and plays them one at a time. A [Chime] never blocks its caller.
 package chime

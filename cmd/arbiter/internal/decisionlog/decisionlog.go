@@ -1,5 +1,5 @@
-// Package decisionlog reads the decisions of a run from its event log, and the inputs that they
-// were made on, so that they can be explained, compared and made again. It decides nothing.
+// Package decisionlog reads the decisions of a run from its event log, with their inputs,
+// so that they can be explained, compared and repeated.
 package decisionlog
 
 import (

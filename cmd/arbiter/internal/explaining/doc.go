@@ -1,3 +1,3 @@
-// Package explaining tells from the event log of a run how its decisions were made: what was asked, by which prompt,
-// who decided, and what followed.
+// Package explaining explains the decisions of a run from its event log: the question, the prompt, who decided, and
+// what followed.
 package explaining

@@ -1,7 +1,7 @@
 // Package mcpserver serves Arbiter's runs to a client of the Model Context Protocol, so that a model can start long
 // work, wait for it, and answer what it asks.
 //
-// # What is whose
+// # Ownership
 //
 // A run is a process of its own. The server keeps nothing of it: each call asks the run, or reads its event log. So
 // the server may be killed and started again at any time, and a client continues where it was: a cursor is the number

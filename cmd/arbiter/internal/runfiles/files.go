@@ -1,8 +1,8 @@
-// Package runfiles does with Git what the supervisor asks for: it records the files of a run, gives agents directories
-// of their own, and merges their work.
+// Package runfiles carries out the supervisor's effects on files with Git: it records the files of a run, gives agents
+// directories of their own, and merges their work.
 //
-// It joins [workspace] and its packages, which know Git and nothing of agents, with the supervisor's parts [changes]
-// and [isolation], which compute what is wanted.
+// It connects [workspace] and its packages, which know Git but not agents, with the supervisor's parts [changes]
+// and [isolation], which compute these effects.
 package runfiles
 
 import (

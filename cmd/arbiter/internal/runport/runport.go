@@ -1,4 +1,4 @@
-// Package runport is what servers of other protocols need of the user's runs: MCP, ACP, and the web page.
+// Package runport is the interface to the user's runs for servers of other protocols: MCP, ACP, and the web page.
 package runport
 
 import (

@@ -1,7 +1,7 @@
-// Package scratch makes directories for temporary things of a run outside of the run's own
-// directory, and takes away those of runs that are over. Each bears a mark that says whose
-// it is: a directory without one, or with another state directory's, is left alone.
-// Functions do their work before they return; there is no goroutine here.
+// Package scratch creates directories for temporary files of a run outside of the run's own
+// directory, and removes those of runs that have ended. Each has a mark that names its owner:
+// a directory without one, or with that of another state directory, is left alone.
+// The package has no goroutines.
 package scratch
 
 import (

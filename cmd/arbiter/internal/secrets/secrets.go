@@ -1,5 +1,5 @@
-// Package secrets reports which variables of an environment hold secrets, masks their values
-// in what is kept, and gives them back to those who start processes.
+// Package secrets finds the variables of an environment that hold secrets, masks their values
+// in records, and restores them for the processes that need them.
 package secrets
 
 import (

@@ -1,4 +1,4 @@
-// Package settings reads what the command line, the environment and the configuration files come to. One table has
-// every setting, with its flag, its variable and its key in a file. What does not go together, or is no value at all,
-// is an error that names the place where it stands.
+// Package settings reads the settings of a run from the command line, the environment and configuration files. One
+// table has every setting, with its flag, its variable and its key in a file. Invalid values, and values that exclude
+// each other, are errors that name the place of the value.
 package settings

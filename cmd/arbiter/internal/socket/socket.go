@@ -1,6 +1,5 @@
-// Package socket listens on the unix sockets of a run, each at a place that is the user's
-// alone. A listener has one owner, who closes it, and with that leaves nothing behind; there
-// is no goroutine here.
+// Package socket listens on the Unix sockets of a run, each at a path that only the user can
+// reach. A listener has one owner; Close removes the socket. The package has no goroutines.
 package socket
 
 import (

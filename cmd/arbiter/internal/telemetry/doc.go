@@ -2,9 +2,9 @@
 //
 // A trace is a tree: the run, its agents, their turns, and in a turn the tools and the waits for a permission; the
 // checks of hand-off documents belong to their agent. A successor's span links to that of the agent whose work it
-// takes up. The attributes follow OpenTelemetry's conventions for generative AI, version 1.37, which are still in
-// development; names of our own begin with "arbiter.". Spans hold names, numbers and outcomes. They never hold what
-// anybody wrote, read or ran.
+// continues. The attributes follow OpenTelemetry's conventions for generative AI, version 1.37, which are still in
+// development; Arbiter's own names begin with "arbiter.". Spans hold names, numbers and outcomes. They never hold
+// texts, contents of files or commands.
 //
 // # Identity
 //

@@ -1,10 +1,10 @@
 // Package webpage serves one page that follows a run live and answers what waits for a human.
 //
-// The page is a client of the run's control socket and of nothing else: it shows what the socket tells, and what it
-// sends are commands of the contract. Nothing that agents say is trusted: texts are bounded and sanitized here, and
-// the page makes text nodes of them, never markup.
+// The page is a client of the run's control socket only: it shows what the socket reports, and sends commands of the
+// contract. Text of agents is not trusted: it is bounded and sanitized here, and the page shows it as text nodes, never
+// as markup.
 //
-// # Who may
+// # Access
 //
 // Anyone who opens the link that the command prints. Its token works once. The browser that redeems it gets two secrets
 // of this process: a cookie, which scripts cannot read, and a key in the link's fragment, which the page keeps in its

@@ -1,3 +1,3 @@
-// Package workspacecmd has the commands about what is kept for a workspace, and is no run's: its trust, grants, memory
+// Package workspacecmd has the commands about the data of a workspace that belongs to no run: trust, grants, memory
 // and agent files.
 package workspacecmd
