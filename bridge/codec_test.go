@@ -63,7 +63,7 @@ func TestEventEncoding(t *testing.T) {
 	}
 }
 
-func TestEventsNobodyKnows(t *testing.T) {
+func TestUnknownEventNames(t *testing.T) {
 	for _, tc := range []struct {
 		raw, name, err string
 		ref            AgentRef

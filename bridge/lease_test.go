@@ -91,9 +91,9 @@ func TestLeaseEndsBothSides(t *testing.T) {
 	}
 }
 
-// TestNothingGoesOnAfterTheLease: a bridge that was stopped, or whose machine slept, and continues asks the clock
+// TestNothingContinuesAfterTheLease: a bridge that was stopped, or whose machine slept, and continues asks the clock
 // before it lets anything happen. What was answered meanwhile does not renew its lease.
-func TestNothingGoesOnAfterTheLease(t *testing.T) {
+func TestNothingContinuesAfterTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		h := &recorder{judge: func(context.Context, JudgeParams) (JudgeResult, error) {

@@ -66,7 +66,7 @@ var (
 	post     = Input{Event: PostCompact, Trigger: TriggerAuto}
 )
 
-func TestLevelsAreToldOnce(t *testing.T) {
+func TestLevelsAreReportedOnce(t *testing.T) {
 	s := newSession(t)
 	s.at(69.9).expect(tool)
 	s.at(70).expect(tool, Told{Level: LevelWarn, Pct: 70})
@@ -248,7 +248,7 @@ func TestLevelsComeBackAfterACompaction(t *testing.T) {
 
 // The reminder comes with the first event that can carry it, once for each
 // compaction, whichever of the two events reports it, and in whichever order.
-func TestReminderIsToldOnce(t *testing.T) {
+func TestReminderIsSentOnce(t *testing.T) {
 	for name, after := range map[string][]Input{
 		"as the CLI does": {start, post},
 		"the other way":   {post, start},

@@ -45,8 +45,8 @@ func (p *play) stillAsks(asks string) {
 	}
 }
 
-// TestAQuestionIsOpenWhoeverWorks: it is reported as one, and stays open until it is answered.
-func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
+// TestAQuestionIsOpenWhileAgentsWork: it is reported as one, and stays open until it is answered.
+func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 	babbles := func(p *play) {
 		for range 1 + maxCorrections {
 			p.turn("arbiter", bridge.Turn{Text: "hm"})
@@ -119,9 +119,9 @@ func TestAQuestionIsOpenWhoeverWorks(t *testing.T) {
 	}
 }
 
-// TestAQuestionThatNobodyWaitsWith: the Arbiter is notified once that it completes over its own,
+// TestAQuestionWithoutAWaitingAgent: the Arbiter is notified once that it completes over its own,
 // and the human that it did.
-func TestAQuestionThatNobodyWaitsWith(t *testing.T) {
+func TestAQuestionWithoutAWaitingAgent(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Shall there be tests?"))

@@ -134,7 +134,7 @@ func (st *step) byRules(point decision.Point, about, why string) {
 // takenUp has another of the same mode go on with what an agent hands off.
 func (st *step) takenUp(id, why string) {
 	st.noteAndCarryOut(st.Rulings.Request(st.standing(), decision.PointEvaluate, id),
-		rulings.TakenUp(st.DisplayName(id), why))
+		rulings.ContinueHandoff(st.DisplayName(id), why))
 }
 
 // noteAndCarryOut does what was decided here.

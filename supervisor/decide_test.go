@@ -322,8 +322,8 @@ func TestTheArbiterIsDown(t *testing.T) {
 	p.folds()
 }
 
-// TestNobodyRulesAndNobodyIsThere: by rules to the end, or to a limit; never for ever.
-func TestNobodyRulesAndNobodyIsThere(t *testing.T) {
+// TestNoRulingAndNoHuman: by rules to the end, or to a limit; never for ever.
+func TestNoRulingAndNoHuman(t *testing.T) {
 	for _, works := range []bool{true, false} {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 		turns := 0

@@ -10,9 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 )
 
-// TestAnHeirsHistoryIsLost: what its predecessor left was told to the session that is
+// TestASuccessorsHistoryIsLost: what its predecessor left was told to the session that is
 // gone, and is reported again.
-func TestAnHeirsHistoryIsLost(t *testing.T) {
+func TestASuccessorsHistoryIsLost(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
 	p.full("arbiter", 90)

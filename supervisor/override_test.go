@@ -54,8 +54,8 @@ func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 	}
 }
 
-// TestTheArbiterIsToldOfARetry: it would else rule the same once more.
-func TestTheArbiterIsToldOfARetry(t *testing.T) {
+// TestTheArbiterLearnsOfARetry: it would else rule the same once more.
+func TestTheArbiterLearnsOfARetry(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -215,8 +215,8 @@ func TestADecisionOverAResume(t *testing.T) {
 	p.folds()
 }
 
-// TestAToolOfAnEarlierLife is not at hand any more.
-func TestAToolOfAnEarlierLife(t *testing.T) {
+// TestAToolOfAnEarlierProcess is not at hand any more.
+func TestAToolOfAnEarlierProcess(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

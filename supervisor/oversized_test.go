@@ -125,9 +125,9 @@ func TestVerdictTooLarge(t *testing.T) {
 	p.contains("the Orchestrator", p.lastSent(one), "kind: correction", "20.0 MiB", "512.0 KiB")
 }
 
-// TestNobodyToContinue: a run that a human paused or halted ends once the human has gone,
+// TestNoAgentToContinue: a run that a human paused or halted ends once the human has gone,
 // when no turn runs any more. It can be taken up.
-func TestNobodyToContinue(t *testing.T) {
+func TestNoAgentToContinue(t *testing.T) {
 	for _, c := range []struct {
 		how  contract.CommandBody
 		says string

@@ -86,8 +86,8 @@ func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 	p.folds()
 }
 
-// TestQuestionsAreToldApart: each has a number of its own, and the next word answers all.
-func TestQuestionsAreToldApart(t *testing.T) {
+// TestQuestionsAreDistinguished: each has a number of its own, and the next word answers all.
+func TestQuestionsAreDistinguished(t *testing.T) {
 	p, asks, works := reserves(t, nil)
 	p.verdict(works, report("question", "Which port?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?"))

@@ -19,8 +19,8 @@ func (p *play) reads(id string, pct float64, resets time.Time) {
 	p.happen(id, bridge.Quota{Window: "five_hour", UsedPct: pct, ResetsAt: resets.Unix()})
 }
 
-// TestQuotaIsTold when it changes, with a forecast, and with a warning once.
-func TestQuotaIsTold(t *testing.T) {
+// TestQuotaIsReported when it changes, with a forecast, and with a warning once.
+func TestQuotaIsReported(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
 	resets := p.at.Add(3 * time.Hour)

@@ -32,10 +32,10 @@ func openTurn(t *testing.T, role roster.Role) (p *play, id string, m contract.Me
 	return p, id, m
 }
 
-// TestFates: for each word of a session's history about the open message, whether the
+// TestDeliveryStatuses: for each word of a session's history about the open message, whether the
 // CLI had proven it before or not, and for both roles: what is sent again, what is
 // told, and that `delivered` is said once.
-func TestFates(t *testing.T) {
+func TestDeliveryStatuses(t *testing.T) {
 	for _, c := range []struct {
 		fate   string
 		resent bool
@@ -230,9 +230,9 @@ func TestACrashDuringTheNotice(t *testing.T) {
 	p.folds()
 }
 
-// TestALostHistoryIsToldAgain: the session has no history, though it had spoken. What
+// TestALostHistoryIsSentAgain: the session has no history, though it had spoken. What
 // the supervisor knows comes first, then what was open.
-func TestALostHistoryIsToldAgain(t *testing.T) {
+func TestALostHistoryIsSentAgain(t *testing.T) {
 	t.Run("orchestrator", func(t *testing.T) {
 		p, id, _ := openTurn(t, roster.RoleOrchestrator)
 		p.verdict(id, report("question", "Which port?", true))

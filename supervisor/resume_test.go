@@ -18,9 +18,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestEveryEndingCanBeTakenUp: whatever ended the last process, all that lived comes
+// TestEveryEndingCanBeResumed: whatever ended the last process, all that lived comes
 // back on its own session, and what was counted is still counted.
-func TestEveryEndingCanBeTakenUp(t *testing.T) {
+func TestEveryEndingCanBeResumed(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		end     func(p *play)
@@ -124,8 +124,8 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 	}
 }
 
-// TestTimeoutCountsLivesAndNotThePauses: and neither the machine's sleep.
-func TestTimeoutCountsLivesAndNotThePauses(t *testing.T) {
+// TestTimeoutCountsProcessRunsAndNotThePauses: and neither the machine's sleep.
+func TestTimeoutCountsProcessRunsAndNotThePauses(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Timeout = time.Hour })
 	p.at = p.at.Add(20 * time.Minute)
 	p.stopped()

@@ -36,10 +36,10 @@ func (p *play) revert(ref string, r contract.Revert) {
 	p.do(input.Command{Channel: input.ChannelScreen, Command: contract.Command{Ref: ref, Body: r}})
 }
 
-// TestRevertIsToldToTheAgents: the command is answered when the file is as it was. An agent that works reads of it in a
+// TestAgentsLearnOfARevert: the command is answered when the file is as it was. An agent that works reads of it in a
 // message, one that waits with its next message, and the Arbiter in its work log. The next snapshot counts the file as
 // no agent's change.
-func TestRevertIsToldToTheAgents(t *testing.T) {
+func TestAgentsLearnOfARevert(t *testing.T) {
 	p := begin(t, inGit)
 	one, two := p.summon("parser"), p.summon("printer")
 	p.verdict(two, report("question", "Which font?", true))

@@ -243,8 +243,8 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	p.folds()
 }
 
-// TestAHandOffIsTakenUpUnderTheSameMode where others than the Arbiter decide.
-func TestAHandOffIsTakenUpUnderTheSameMode(t *testing.T) {
+// TestAHandOffContinuesUnderTheSameMode where others than the Arbiter decide.
+func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 	for name, change := range map[string]func(*runconfig.Options){"decider": stateless, "fallback mode": nil} {
 		p := begin(t, change)
 		if change == nil {
@@ -269,8 +269,8 @@ func TestAHandOffIsTakenUpUnderTheSameMode(t *testing.T) {
 	}
 }
 
-// TestAPhaseOutlastsALifeWithoutABridge: what stood there before is restored.
-func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
+// TestAPhaseOutlastsAProcessWithoutABridge: what stood there before is restored.
+func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 	for _, orderly := range []bool{true, false} {
 		p := begin(t, nil)
 		id := p.summon("work")
@@ -291,8 +291,8 @@ func TestAPhaseOutlastsALifeWithoutABridge(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfAModeGoesOn in another process, and its end is said to whom it concerns.
-func TestTheTimeOfAModeGoesOn(t *testing.T) {
+// TestTheTimeOfAModeContinues in another process, and its end is said to whom it concerns.
+func TestTheTimeOfAModeContinues(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
 	})

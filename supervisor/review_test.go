@@ -34,9 +34,9 @@ func lasting(kind, text string, checks ...string) map[string]any {
 	return v
 }
 
-// TestRenewalThatNobodyAnswered: a run may end in the very turn that a renewal was
+// TestUnansweredRenewal: a run may end in the very turn that a renewal was
 // asked for in. Anyone who takes it up finds an Arbiter that can be spoken to.
-func TestRenewalThatNobodyAnswered(t *testing.T) {
+func TestUnansweredRenewal(t *testing.T) {
 	asked := func(t *testing.T, change func(*runconfig.Options)) *play {
 		p := begin(t, change)
 		p.full("arbiter", 90)
@@ -72,9 +72,9 @@ func TestRenewalThatNobodyAnswered(t *testing.T) {
 	})
 }
 
-// TestTakenUpAtItsEnd: an Arbiter is renewed first when a run is taken up, and then its
+// TestResumedAtItsEnd: an Arbiter is renewed first when a run is taken up, and then its
 // successor is told that nothing is under way.
-func TestTakenUpAtItsEnd(t *testing.T) {
+func TestResumedAtItsEnd(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 	p.full("arbiter", 90)
 	p.turn("arbiter", bridge.Turn{CostUSD: 2, Outcome: bridge.TurnInterrupted})
@@ -203,8 +203,8 @@ func TestInheritedOnce(t *testing.T) {
 	p.contains("its first message", first, "kind: task", "Build it")
 }
 
-// TestExhaustedAndTakenUp: a human who takes a run up again gives the Arbiter new tries.
-func TestExhaustedAndTakenUp(t *testing.T) {
+// TestExhaustedAndResumed: a human who takes a run up again gives the Arbiter new tries.
+func TestExhaustedAndResumed(t *testing.T) {
 	p := begin(t, nil)
 	for range renewal.MaxGenerated {
 		p.turn("arbiter", outOfRoom)
@@ -387,8 +387,8 @@ func TestTheLastWordOfOneThatIsSpent(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "the roof is on", "The key is under the mat.")
 }
 
-// TestOneThatComesBackHasNoHeir: a human's retry takes the place of a successor.
-func TestOneThatComesBackHasNoHeir(t *testing.T) {
+// TestARestartedAgentHasNoSuccessor: a human's retry takes the place of a successor.
+func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		p := begin(t, nil)
 		one := p.summon("build it")

@@ -140,8 +140,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestNobodyMayAnything: who is unknown may do nothing, and what is unknown nobody may.
-func TestNobodyMayAnything(t *testing.T) {
+// TestUnknownPartyMayNothing: who is unknown may do nothing, and what is unknown nobody may.
+func TestUnknownPartyMayNothing(t *testing.T) {
 	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
 		for _, who := range []rights.Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
 			if rights.May(who, what) {

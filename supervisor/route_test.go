@@ -348,9 +348,9 @@ func TestCeilingOfExchanges(t *testing.T) {
 	}
 }
 
-// TestCeilingWithNobodyThere: it ends the run wherever it is reached – by a report, a
+// TestCeilingWithoutAHuman: it ends the run wherever it is reached – by a report, a
 // question, an answer or a summons – and nothing follows the end.
-func TestCeilingWithNobodyThere(t *testing.T) {
+func TestCeilingWithoutAHuman(t *testing.T) {
 	for limit := 2; limit < 8; limit++ {
 		p := begin(t, func(o *runconfig.Options) { o.MaxExchanges, o.HumanPresent = limit, false })
 		id := p.summon("work")
@@ -414,7 +414,7 @@ func TestRetryAfterAPITrouble(t *testing.T) {
 	}
 }
 
-func TestContextWarningsAreToldOnceALevel(t *testing.T) {
+func TestContextWarningsOncePerLevel(t *testing.T) {
 	p := begin(t, nil)
 	for _, pct := range []float64{10, 69.9, 70, 72, 84, 86, 80, 90, 20, 71} {
 		p.happen("arbiter", bridge.Context{Tokens: int(pct * 1000), Window: 100_000, Pct: pct})

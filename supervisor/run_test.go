@@ -168,7 +168,7 @@ func TestPermissionAnswers(t *testing.T) {
 	}
 }
 
-func TestCrashOfAnOrchestratorIsToldToTheArbiter(t *testing.T) {
+func TestTheArbiterLearnsOfACrash(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

@@ -63,9 +63,9 @@ func TestNothingAfterTheResult(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyRefused: a process that was cut off is told that what its broken pipe refused
+// TestWhatWasNotRefused: a process that was cut off is told that what its broken pipe refused
 // was nobody's word.
-func TestWhatNobodyRefused(t *testing.T) {
+func TestWhatWasNotRefused(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
 	p.do(asked(p, one, "p1", "ask"))
@@ -78,9 +78,9 @@ func TestWhatNobodyRefused(t *testing.T) {
 	}
 }
 
-// TestWhoeverIsLetGoEnds: the end of an agent is reported when it is let go, also where its own
+// TestAReleasedAgentEnds: the end of an agent is reported when it is let go, also where its own
 // process had ended before: for a takeover, or by a crash.
-func TestWhoeverIsLetGoEnds(t *testing.T) {
+func TestAReleasedAgentEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(p *play)
 		after  func(p *play)

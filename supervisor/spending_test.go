@@ -290,8 +290,8 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 	}
 }
 
-// TestBudgetIsTold at 80 % and at the limit: the Arbiter reads of it, and no further agent starts but a successor.
-func TestBudgetIsTold(t *testing.T) {
+// TestBudgetIsReported at 80 % and at the limit: the Arbiter reads of it, and no further agent starts but a successor.
+func TestBudgetIsReported(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("one")
 	p.limits(1, one)

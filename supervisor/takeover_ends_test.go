@@ -204,9 +204,9 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	}
 }
 
-// TestNoTakeoverInAWorkspaceNobodyTrusts: its process would end for a terminal that is not
+// TestNoTakeoverInAnUntrustedWorkspace: its process would end for a terminal that is not
 // opened.
-func TestNoTakeoverInAWorkspaceNobodyTrusts(t *testing.T) {
+func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 	p.summon("Build the parser")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
@@ -231,9 +231,9 @@ func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 	}
 }
 
-// TestALookWakesNobody: a human who only looked gives the Arbiter nothing to rule on; it
+// TestInspectionWakesNoAgent: a human who only looked gives the Arbiter nothing to rule on; it
 // reads of it with the next message.
-func TestALookWakesNobody(t *testing.T) {
+func TestInspectionWakesNoAgent(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)
 	p.command(contract.Detach{ID: "orch-1"})

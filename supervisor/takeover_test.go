@@ -255,8 +255,8 @@ func TestTerminalThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestNobodyTouchesATakenAgent: what the supervisor does on its own leaves it alone.
-func TestNobodyTouchesATakenAgent(t *testing.T) {
+// TestATakenAgentIsLeftAlone: what the supervisor does on its own leaves it alone.
+func TestATakenAgentIsLeftAlone(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)
 	a := p.agent("orch-1")

@@ -116,9 +116,9 @@ func TestASignInBetween(t *testing.T) {
 	}
 }
 
-// TestTheArbiterWithoutALife: nobody else can judge it, so it is started again, and
+// TestTheArbiterWithoutASignOfLife: nobody else can judge it, so it is started again, and
 // later than an Orchestrator would be flagged.
-func TestTheArbiterWithoutALife(t *testing.T) {
+func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 	p := begin(t, nil)
 	p.proven("arbiter")
 	looks := 0
@@ -424,8 +424,8 @@ func TestQuiet(t *testing.T) {
 	p.folds()
 }
 
-// TestNobodyIsQuiet where silences are not to be told.
-func TestNobodyIsQuiet(t *testing.T) {
+// TestNoAgentIsQuiet where silences are not to be told.
+func TestNoAgentIsQuiet(t *testing.T) {
 	p, id := watched(t, nil)
 	p.at = p.at.Add(time.Hour)
 	p.look(id, dead)

@@ -111,7 +111,7 @@ func render(fates []Delivery) []string {
 	return out
 }
 
-func TestFates(t *testing.T) {
+func TestDeliveryStatuses(t *testing.T) {
 	verdict := m{"message": "m"}
 	for _, test := range []struct {
 		name  string

@@ -26,9 +26,9 @@ func TestWordIsNotLost(t *testing.T) {
 	})
 }
 
-// TestPastIsToldOnce: what was said before stands there once, however often it was tried
+// TestPastIsShownOnce: what was said before stands there once, however often it was tried
 // to take the run up.
-func TestPastIsToldOnce(t *testing.T) {
+func TestPastIsShownOnce(t *testing.T) {
 	play(t, 100, 30, func(_ *Options, h *theatre) {
 		h.refuse = errors.New("run 0199f00d is being played by process 12")
 		h.past = []queuedEvent{{at: time.Now(), e: contract.Event{ID: contract.Human, Body: contract.Message{

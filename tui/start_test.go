@@ -49,9 +49,9 @@ func TestFaultBeforeTheFirstFrame(t *testing.T) {
 	}
 }
 
-// TestFirstFrameWaitsForNobody: the oracle is seen before the disk and `claude` have
+// TestFirstFrameDoesNotWait: the oracle is seen before the disk and `claude` have
 // answered. What was typed before is there when they have.
-func TestFirstFrameWaitsForNobody(t *testing.T) {
+func TestFirstFrameDoesNotWait(t *testing.T) {
 	screen := newWatched()
 	host := slow{&theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}, make(chan struct{})}
 	f, err := New(Options{Screen: screen, Host: host, Theme: "dark"})

@@ -93,7 +93,7 @@ func TestClosedStdin(t *testing.T) {
 }
 
 // Somebody nobody knows of holds the pipes of a dead process: no mark, no parent.
-func TestStrangerHoldsThePipes(t *testing.T) {
+func TestForeignProcessHoldsThePipes(t *testing.T) {
 	onlyLinux(t)
 	s := fake(t, fakeGood)
 	s.send(fakeTurn + "stranger\nexit 0")

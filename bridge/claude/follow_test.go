@@ -110,7 +110,7 @@ func TestFollowFindsTheTranscript(t *testing.T) {
 	f.expect(20_000)
 }
 
-func TestFollowIsToldTheTranscript(t *testing.T) {
+func TestFollowGetsTheTranscript(t *testing.T) {
 	t.Parallel()
 	f := newFollowing(t)
 	elsewhere := filepath.Join(t.TempDir(), filepath.Base(f.path))

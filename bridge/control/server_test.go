@@ -156,9 +156,9 @@ func TestTheEndOfTheProgram(t *testing.T) {
 	}
 }
 
-// TestGoneClientGivesBack: a client that is killed, before or after the terminal is open, leaves nothing
+// TestGoneClientReleasesTheTerminal: a client that is killed, before or after the terminal is open, leaves nothing
 // attached.
-func TestGoneClientGivesBack(t *testing.T) {
+func TestGoneClientReleasesTheTerminal(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, friend)
 	c := connect(t, path, nil)
@@ -213,8 +213,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestCloseGivesBack: the end of the arbiter ends what is attached.
-func TestCloseGivesBack(t *testing.T) {
+// TestCloseReleasesTheTerminal: the end of the arbiter ends what is attached.
+func TestCloseReleasesTheTerminal(t *testing.T) {
 	h := newHousehold()
 	path, s := open(t, h, friend)
 	c := connect(t, path, nil)

@@ -38,8 +38,8 @@ func TestLineage(t *testing.T) {
 	}
 }
 
-// TestEndHitsNobodyElse: a number that is another's now is not killed.
-func TestEndHitsNobodyElse(t *testing.T) {
+// TestEndHitsNoOtherProcess: a number that is another's now is not killed.
+func TestEndHitsNoOtherProcess(t *testing.T) {
 	child := amid(t)
 	line, err := Lineage(child.PID())
 	if err != nil {

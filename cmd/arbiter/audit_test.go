@@ -270,9 +270,9 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	}
 }
 
-// TestForgedWhileTheRunLives: an agent adds a word of the human's to the journal of its own
+// TestForgedDuringTheRun: an agent adds a word of the human's to the journal of its own
 // run. It is never taken for one, and it is shown.
-func TestForgedWhileTheRunLives(t *testing.T) {
+func TestForgedDuringTheRun(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)

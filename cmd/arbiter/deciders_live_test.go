@@ -158,8 +158,8 @@ func TestTheDeciderIsNamedAnew(t *testing.T) {
 	}
 }
 
-// TestBrokenAgentFilesAreTold leaves a broken file out, and says so in the run.
-func TestBrokenAgentFilesAreTold(t *testing.T) {
+// TestBrokenAgentFilesAreReported leaves a broken file out, and says so in the run.
+func TestBrokenAgentFilesAreReported(t *testing.T) {
 	s := prepare(t, nil, "--json", "--stand-in", "--trust", "--task", "Weave")
 	write(t, "---\nname: seer\n---\nSees.\n", s.cmd.Dir, ".claude", "agents", "seer.md")
 	write(t, "---\nname: scribe\ndescription: to write\n---\nWrites.\n", s.cmd.Dir, ".claude", "agents", "scribe.md")

@@ -65,7 +65,7 @@ func (r *runtimeRun) terminalSetup(a bridge.AgentRef) (settings string, env map[
 		env["TERM"] = h.term
 	}
 	self, err := os.Executable()
-	if err != nil || r.hooks == nil || r.livesElsewhere(a.ID) {
+	if err != nil || r.hooks == nil || r.onAnotherHost(a.ID) {
 		return "", env
 	}
 	env[hooksocket.TokenEnv] = r.tokens.Issue(a)

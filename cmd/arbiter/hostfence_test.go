@@ -14,9 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
-// TestHostsAreFencedBeforeARunGoesOn: where something may still run that an earlier process started, the `end` command
-// runs, and counts if it succeeds.
-func TestHostsAreFencedBeforeARunGoesOn(t *testing.T) {
+// TestHostsAreFencedBeforeARunContinues: where something may still run that an earlier process started, the `end`
+// command runs, and counts if it succeeds.
+func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ended")
 	end := func(name, then string) hosts.Host {
 		return hosts.Host{Name: name, End: []string{"sh", "-c", "echo " + name + " >> " + mark + "; " + then}}

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
-// livesElsewhere reports whether an agent runs on another host.
-func (r *runtimeRun) livesElsewhere(id string) bool { return hostWork{r}.Lives(id) }
+// onAnotherHost reports whether an agent runs on another host.
+func (r *runtimeRun) onAnotherHost(id string) bool { return hostWork{r}.Lives(id) }
 
 // agentsElsewhere names the agents on other hosts that have a process, as far as the run knows.
 func (r *runtimeRun) agentsElsewhere() (alive []string) {

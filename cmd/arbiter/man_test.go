@@ -61,9 +61,9 @@ var kinds = strings.Fields(
 		"REQUEST all OPTION NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND - -- RUN_FLAG ADDRESS:PORT URL " +
 		"TEMPERATURE LIST HOST VARIABLE")
 
-// TestEveryFlagIsTold: each has a text, a known kind of value, and the variable and heading
+// TestEveryFlagIsDocumented: each has a text, a known kind of value, and the variable and heading
 // that the table of settings gives it.
-func TestEveryFlagIsTold(t *testing.T) {
+func TestEveryFlagIsDocumented(t *testing.T) {
 	type form struct {
 		Description string   `json:"description"`
 		Enum        []string `json:"enum"`
@@ -190,8 +190,8 @@ func TestManualPage(t *testing.T) {
 	}
 }
 
-// TestExitCodesAreTold: all of the contract.
-func TestExitCodesAreTold(t *testing.T) {
+// TestExitCodesAreDocumented: all of the contract.
+func TestExitCodesAreDocumented(t *testing.T) {
 	codes := map[string]bool{}
 	for _, e := range preface.Exits {
 		codes[e.Term] = true

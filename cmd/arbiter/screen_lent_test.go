@@ -88,9 +88,9 @@ func TestScreenSuspended(t *testing.T) {
 	}
 }
 
-// TestNobodyToSuspendTo: without a shell above it there is nobody who could say fg.
+// TestSuspendWithoutAShell: without a shell above it there is nobody who could say fg.
 // Nothing stops, and the screen stays.
-func TestNobodyToSuspendTo(t *testing.T) {
+func TestSuspendWithoutAShell(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))

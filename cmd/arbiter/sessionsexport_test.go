@@ -64,9 +64,9 @@ func (s *script) elsewhere(work string) *script {
 	return there
 }
 
-// TestARunGoesOnElsewhere stops a run at a question, and answers it in another home and another directory: the same
+// TestARunContinuesElsewhere stops a run at a question, and answers it in another home and another directory: the same
 // sessions continue, each message is delivered once, and what the models read begins as before.
-func TestARunGoesOnElsewhere(t *testing.T) {
+func TestARunContinuesElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -107,8 +107,8 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestTheBuiltInTemplatesAreToldAndTaken: what --template prints can be put in their place.
-func TestTheBuiltInTemplatesAreToldAndTaken(t *testing.T) {
+// TestBuiltInTemplatesCanBeReplacedByThemselves: what --template prints can be put in their place.
+func TestBuiltInTemplatesCanBeReplacedByThemselves(t *testing.T) {
 	r := newJournal(t)
 	for _, name := range prompts.Names() {
 		text, _ := r.arbiter(contract.ExitComplete, "decide", "--template", name)

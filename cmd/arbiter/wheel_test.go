@@ -35,8 +35,8 @@ func TestPermissionsAreAskedAndAnswered(t *testing.T) {
 	}
 }
 
-// TestNobodyThereIsADeny: with nobody to ask, the answer is no.
-func TestNobodyThereIsADeny(t *testing.T) {
+// TestNoHumanIsADeny: with nobody to ask, the answer is no.
+func TestNoHumanIsADeny(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)

@@ -111,7 +111,7 @@ func TestOutputsByTheirReader(t *testing.T) {
 	}
 }
 
-func TestExecutionsNumberThemselvesWhereNobodyDid(t *testing.T) {
+func TestExecutionsWithoutNumbersAreNumbered(t *testing.T) {
 	var h History
 	for range 20 {
 		h = h.Add(Execution{Agent: "developer", Status: StatusSuccess})

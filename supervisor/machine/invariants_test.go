@@ -66,7 +66,7 @@ func TestNothingKeepsARunFromItsEnd(t *testing.T) {
 }
 
 // An end that is reached is an end that is reported, and nothing else ends.
-func TestEndsAreTold(t *testing.T) {
+func TestEndsAreReported(t *testing.T) {
 	told := map[Action]State{EndComplete: Complete, EndAtLimit: Complete, EndFailed: Failed, EndCancelled: Cancelled}
 	everywhere(t, func(from State, on Trigger, _ Situation, m Move, ok bool) {
 		var ends []Action

@@ -184,7 +184,7 @@ func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 	}
 }
 
-func TestBadTemplatesAreTold(t *testing.T) {
+func TestBadTemplatesAreReported(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"other.md", "x", `no template is named "other.md": there are brief.md, evaluate.md, select.md, state.md`},
 		{"orchestrator.md", "x", `no template is named "orchestrator.md"`},

@@ -213,7 +213,7 @@ func random(t *testing.T, seed uint64, steps int) {
 	w.distance()
 }
 
-func TestRandomLives(t *testing.T) {
+func TestRandomProcessRuns(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { random(t, seed, 1000) })
 	}

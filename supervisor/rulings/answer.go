@@ -44,9 +44,9 @@ func (p *Request) ByRules(why string) decider.Decision {
 	return d
 }
 
-// TakenUp has another of the same mode go on with what an agent hands off: that its work is not done is no question,
+// ContinueHandoff decides that another agent of the same mode continues what an agent hands off: its work is not done,
 // and an agent of that mode has the tools for it. why says why the rules decide; empty: they do not.
-func TakenUp(name, why string) decider.Decision {
+func ContinueHandoff(name, why string) decider.Decision {
 	d := decider.Decision{Decision: verdict.Continue, Reason: name +
 		" hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
 	if why != "" {

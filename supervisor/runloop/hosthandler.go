@@ -28,7 +28,7 @@ func (h hostHandler) Event(e bridge.Event) {
 		return
 	}
 	h.l.subagents.Take(e)
-	if h.l.redact != nil && h.l.livesElsewhere(e.ID, h.host) == "" {
+	if h.l.redact != nil && h.l.onAnotherHost(e.ID, h.host) == "" {
 		var told bool
 		if e, told = h.l.pieces.Event(e, h.l.redact); !told {
 			return
@@ -59,7 +59,7 @@ func (h hostHandler) Permission(ctx context.Context, p bridge.PermissionParams) 
 // role, the mode and the rules before the CLI has a say. It waits for nobody, but what it
 // says is on its way into the journal first; where that takes nothing, it is a deny.
 func (h hostHandler) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
-	if why := h.l.livesElsewhere(p.ID, h.host); why != "" {
+	if why := h.l.onAnotherHost(p.ID, h.host); why != "" {
 		h.l.putFrom(h.host, input.CallDecided{Params: p, Behavior: bridge.Deny, Reason: why}) // which reports it
 		return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(why)}, nil
 	}
@@ -84,7 +84,7 @@ func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 	return l.Handler(lifecycle.Here).Judge(ctx, p)
 }
 
-// livesElsewhere is that of the present state.
-func (l *Loop) livesElsewhere(agent, host string) string {
-	return l.state.Load().Senders().LivesElsewhere(agent, host)
+// onAnotherHost is that of the present state.
+func (l *Loop) onAnotherHost(agent, host string) string {
+	return l.state.Load().Senders().OnAnotherHost(agent, host)
 }

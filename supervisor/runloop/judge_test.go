@@ -263,10 +263,10 @@ func TestDoubtIsADenial(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: what has to be asked for is denied where nobody is there, at once,
+// TestNoAnswer: what has to be asked for is denied where nobody is there, at once,
 // and without an answer, after the time limit. Own tools and the Agent tool are never
 // asked for; what a subagent does is.
-func TestNobodyAnswers(t *testing.T) {
+func TestNoAnswer(t *testing.T) {
 	askAll := policy.Policy{Mode: policy.ModeAllowAll,
 		Ask: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
 	for class, p := range toolClasses {

@@ -350,9 +350,9 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 	})
 }
 
-// TestAForeignWriteIsTold: a write of somebody else to the journal is reported, even if the journal
+// TestAForeignWriteIsReported: a write of somebody else to the journal is reported, even if the journal
 // has dealt with it before the loop looks; no command is refused because of it.
-func TestAForeignWriteIsTold(t *testing.T) {
+func TestAForeignWriteIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book, once := &fakeJournal{}, sync.Once{}
 		var n *life

@@ -34,9 +34,9 @@ func (s Run) originOf(ref bridge.AgentRef) input.Origin {
 	return input.Origin{By: a.ID, Session: a.SessionID, Gen: a.Generation}
 }
 
-// LivesElsewhere says why the bridge of a host has nothing to say of an agent; empty: the agent runs there, or
+// OnAnotherHost says why the bridge of a host has nothing to say of an agent; empty: the agent runs there, or
 // nowhere.
-func (s Run) LivesElsewhere(agent, host string) string {
+func (s Run) OnAnotherHost(agent, host string) string {
 	a, ok := s.Roster.Agent(agent)
 	if !ok || a.Host == host {
 		return ""
@@ -55,7 +55,7 @@ func (s Run) Unknown(f input.Body, host string) (why string, named bool) {
 	if p, asked := f.(input.PermissionAsked); asked && s.Handoff.IsCheck(p.Params.Request) {
 		return "", false
 	}
-	if why := s.LivesElsewhere(ref.ID, host); why != "" {
+	if why := s.OnAnotherHost(ref.ID, host); why != "" {
 		return why, true
 	}
 	a, known := s.Roster.Agent(ref.ID)

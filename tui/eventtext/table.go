@@ -107,7 +107,7 @@ func word(e history.Entry, name func(string) string) wording {
 			func() string { return checkText(b, name) }}
 	case contract.Handoff:
 		return wording{
-			Called(name, b.From) + " hands off to " + heir(b, name) + After(": ", holdings(b)),
+			Called(name, b.From) + " hands off to " + successorName(b, name) + After(": ", holdings(b)),
 			func() string { return handoffText(b, name) },
 		}
 	case contract.Decision:

@@ -74,7 +74,7 @@ func checkText(b contract.Check, name func(string) string) string {
 }
 
 func handoffText(h contract.Handoff, name func(string) string) string {
-	text := Called(name, h.From) + " hands off to " + heir(h, name) + "."
+	text := Called(name, h.From) + " hands off to " + successorName(h, name) + "."
 	if h.DrawnUp != "" {
 		text += " The supervisor drew the document up in its author's place: " + Sentence(One(h.DrawnUp, 0))
 	}
@@ -84,8 +84,8 @@ func handoffText(h contract.Handoff, name func(string) string) string {
 	return text + "\n\n" + proven(h.Document, h.Receipts) + "\n"
 }
 
-// heir is who gets a document, in the middle of a sentence. The next Arbiter has the id of the one before.
-func heir(h contract.Handoff, name func(string) string) string {
+// successorName names who gets a document, in the middle of a sentence. The next Arbiter has the id of the one before.
+func successorName(h contract.Handoff, name func(string) string) string {
 	if h.From == h.To {
 		return "its successor"
 	}

@@ -147,8 +147,8 @@ func TestNothingOfAnInputIsKeptBack(t *testing.T) {
 	}
 }
 
-// TestConcealedIsTold: a command that is not exactly what is seen of it says so.
-func TestConcealedIsTold(t *testing.T) {
+// TestConcealedIsShown: a command that is not exactly what is seen of it says so.
+func TestConcealedIsShown(t *testing.T) {
 	for input, want := range map[string]bool{
 		`{"command":"ls -l\n\tfoo – 日本 👨‍👩‍👧"}`: false,
 		`{"content":"a\r\nb"}`:                 false,

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-func TestRunIsTold(t *testing.T) {
+func TestRunIsPrinted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{}, newFake())
 		s.expect("Speak, mortal.\n")
@@ -292,7 +292,7 @@ func TestProgressIsThrottled(t *testing.T) {
 	})
 }
 
-func TestPlanIsToldOnce(t *testing.T) {
+func TestPlanIsPrintedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
 		plan := func(a, b string) contract.Plan {

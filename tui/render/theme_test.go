@@ -64,7 +64,7 @@ func TestEveryRoleIsFilled(t *testing.T) {
 }
 
 // The roles that stand beside one another and must not be taken for one another.
-func TestRolesAreToldApart(t *testing.T) {
+func TestRolesDiffer(t *testing.T) {
 	apart := [][]Role{
 		{Base, Dim, Strong, Emphasis, Heading, Selection, MatchAt, Danger},
 		{Base, Dim, Good, Bad, Warn},

@@ -308,8 +308,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestLives: what goes on grows with the time, and what a killed process did ends with its last word.
-func TestLives(t *testing.T) {
+// TestProcessRuns: open spans grow with the time, and those of a killed process end with its last event.
+func TestProcessRuns(t *testing.T) {
 	tl := fold(story()[:8]...)
 	text := func(now int) string {
 		var b strings.Builder

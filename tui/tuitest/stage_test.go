@@ -107,7 +107,7 @@ func TestResizeIsDrawnOnce(t *testing.T) {
 	})
 }
 
-func TestTimePassesWhenItIsTold(t *testing.T) {
+func TestTimePassesOnAdvance(t *testing.T) {
 	Play(t, 30, 5, func(s *Stage) {
 		l := newLog()
 		s.Show(l)

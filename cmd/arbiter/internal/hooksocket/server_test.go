@@ -252,8 +252,8 @@ func TestHookServerTellsOnce(t *testing.T) {
 	}
 }
 
-// TestHookServerGivesBack: what could not be answered was not told.
-func TestHookServerGivesBack(t *testing.T) {
+// TestUnansweredHooksAreNotReported: what could not be answered was not told.
+func TestUnansweredHooksAreNotReported(t *testing.T) {
 	h := newHouse()
 	h.looked = make(chan string) // the server waits until this test looks
 	h.tokens = 180_000

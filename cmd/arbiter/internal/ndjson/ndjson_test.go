@@ -66,7 +66,7 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-func TestLostReaderIsToldOnce(t *testing.T) {
+func TestLostReaderIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []error
 		l := New(failingWriter{errors.New("gone")}, 500, func(err error) { told = append(told, err) })

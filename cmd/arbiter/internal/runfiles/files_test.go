@@ -190,9 +190,9 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	}
 }
 
-// TestSuccessorGoesOn with the work of its predecessor, committed or not. What is not merged is named when the
+// TestSuccessorContinues with the work of its predecessor, committed or not. What is not merged is named when the
 // directories are removed, and stays on its branch; uncommitted work is saved.
-func TestSuccessorGoesOn(t *testing.T) {
+func TestSuccessorContinues(t *testing.T) {
 	p := begin(t, "worktree")
 	one := p.place("orch-1", "worktree", "")
 	one.Write("new", "half\n")

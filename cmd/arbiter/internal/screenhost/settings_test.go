@@ -58,8 +58,8 @@ func (h *Host) settingNow(t *testing.T, name string) tui.Setting {
 	return tui.Setting{}
 }
 
-// TestSettingsAreTold with their values and where these stand.
-func TestSettingsAreTold(t *testing.T) {
+// TestSettingsAreListed with their values and where these stand.
+func TestSettingsAreListed(t *testing.T) {
 	h, file := settingsHost(t, "# mine\nmax-cost: 5 # enough\nallow: [\"Bash(git *)\"]\nenv: [KEY=secret]\n",
 		"--model=opus", "--allow=Edit")
 	for name, want := range map[string][2]string{

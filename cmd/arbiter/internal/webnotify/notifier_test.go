@@ -98,8 +98,8 @@ func TestOncePerTransition(t *testing.T) {
 	}
 }
 
-// TestFailuresAreToldOnce: without the URL's secret parts; the other targets get theirs.
-func TestFailuresAreToldOnce(t *testing.T) {
+// TestFailuresAreReportedOnce: without the URL's secret parts; the other targets get theirs.
+func TestFailuresAreReportedOnce(t *testing.T) {
 	bad, refused := server(t, 500)
 	moved, redirected := server(t, 302)
 	gone := httptest.NewServer(nil)

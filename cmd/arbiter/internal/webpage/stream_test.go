@@ -151,9 +151,9 @@ func (v *viewer) until(kind, text string) string {
 
 func notice(text string) contract.Notice { return contract.Notice{Text: text} }
 
-// TestStreamGoesOn: a page that lost its connection continues behind the last part that it had, over processes that
+// TestStreamContinues: a page that lost its connection continues behind the last part that it had, over processes that
 // play the run one after the other; a new one gets everything. Nothing comes twice, and nothing is left out.
-func TestStreamGoesOn(t *testing.T) {
+func TestStreamContinues(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
 	s, url := serve(t, h)

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-func TestJudgedIsTold(t *testing.T) {
+func TestDecidedCallsAreReported(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	before := len(effects[effect.Emit](p))
@@ -69,8 +69,8 @@ func TestNoAgentBypasses(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersARequest: a request is denied if no human answers, or none is present.
-func TestNobodyAnswersARequest(t *testing.T) {
+// TestAnUnansweredRequest: a request is denied if no human answers, or none is present.
+func TestAnUnansweredRequest(t *testing.T) {
 	for _, tool := range []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other__x", "Telepathy", "EnterWorktree"} {
 		for _, present := range []bool{true, false} {
 			play := begin(t, nil)
