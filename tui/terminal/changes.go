@@ -11,9 +11,10 @@ import (
 // send all that is not blank.
 type changesScreen struct {
 	tcell.Screen
-	drawn cells // what is drawn on: next, or the screen below if that is very large
+	drawn cells // what is drawn on: next, or the screen below for the first frame and if that is very large
 	next  tcell.CellBuffer
 	style tcell.Style // what Clear fills with
+	shown bool        // there was a frame
 	// resized: a terminal may have anything where it has grown, and tcell sends no blank there that it was not given.
 	resized atomic.Bool
 }
@@ -30,15 +31,16 @@ const mostKept = 1 << 17
 
 func newChangesScreen(below tcell.Screen) *changesScreen {
 	s := &changesScreen{Screen: below}
-	s.drawn = &s.next
+	s.drawn = below
 	return s
 }
 
-// fit gives the buffer the size of the screen.
+// fit gives the buffer the size of the screen. There is none for the first frame, which differs everywhere from what
+// was on the terminal: it appears sooner without.
 func (s *changesScreen) fit() {
 	w, h := s.Size()
 	s.drawn = &s.next
-	if w*h > mostKept {
+	if !s.shown || w*h > mostKept {
 		w, h, s.drawn = 0, 0, s.Screen
 	}
 	s.next.Resize(w, h)
@@ -112,18 +114,23 @@ func (s *changesScreen) PollEvent() tcell.Event {
 // Show implements tcell.Screen.
 func (s *changesScreen) Show() {
 	s.handOn()
+	s.shown = true
 	s.Screen.Show()
 }
 
 // Sync implements tcell.Screen.
 func (s *changesScreen) Sync() {
 	s.handOn()
+	s.shown = true
 	s.Screen.Sync()
 }
 
 // handOn gives the screen below the cells that it has not, or all after a change of its size. It is asked for each: it
 // forgets them when the terminal is lent to another program.
 func (s *changesScreen) handOn() {
+	if !s.shown {
+		return // the first frame is there already
+	}
 	all := s.resized.Swap(false)
 	w, h := s.next.Size()
 	for y := range h {

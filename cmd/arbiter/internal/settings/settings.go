@@ -75,9 +75,9 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	if err != nil {
 		return s, err
 	}
-	given := map[string]bool{}
+	set, given := setFlags(c), map[string]bool{}
 	for _, x := range Table {
-		given[x.Name] = c.IsSet(x.Name)
+		given[x.Name] = set[x.Name]
 	}
 	t, err := placetrust.Of(c, cwd)
 	if err != nil {
