@@ -49,7 +49,6 @@ const (
 	Right
 	WheelUp   Button = 64
 	WheelDown Button = 65
-	moving    Button = 32
 )
 
 // Mouse presses or releases a button at a cell, counted from 0. It reports whether the
@@ -70,11 +69,6 @@ func (t *Terminal) Mouse(x, y int, b Button, down bool) bool {
 // Click clicks a button at a cell. A turn of the wheel is a click without a release.
 func (t *Terminal) Click(x, y int, b Button) bool {
 	return t.Mouse(x, y, b, true) && (b >= WheelUp || t.Mouse(x, y, b, false))
-}
-
-// Drag drags from one cell to another with the left button.
-func (t *Terminal) Drag(x1, y1, x2, y2 int) bool {
-	return t.Mouse(x1, y1, Left, true) && t.Mouse(x2, y2, Left+moving, true) && t.Mouse(x2, y2, Left, false)
 }
 
 // Focus tells the program that its window has got or lost the focus, if it asked.

@@ -76,12 +76,6 @@ func line(file *os.File) (Line, error) {
 	return l, nil
 }
 
-// Cooked reports whether a program is given whole lines, echoed, with Ctrl+C as a signal.
-func (l Line) Cooked() bool {
-	const all = unix.ICANON | unix.ECHO | unix.ISIG
-	return l.settings.Lflag&all == all && l.settings.Oflag&unix.OPOST != 0
-}
-
 func (l Line) String() string {
 	t := l.settings
 	return fmt.Sprintf("iflag %#x oflag %#x cflag %#x lflag %#x cc %v", t.Iflag, t.Oflag, t.Cflag, t.Lflag, t.Cc)

@@ -62,7 +62,7 @@ func TestExitAndOutput(t *testing.T) {
 	if got := string(term.Output()); got != "ready\r\r\nend\r\n" {
 		t.Errorf("output %q", got)
 	}
-	if now, err := term.Line(); err != nil || now != term.Before() || !now.Cooked() {
+	if now, err := term.Line(); err != nil || now != term.Before() || !now.cooked() {
 		t.Errorf("line settings %v, %v, before %v", now, err, term.Before())
 	}
 }
@@ -207,7 +207,7 @@ func TestUnrestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now == term.Before() || now.Cooked() {
+	if now == term.Before() || now.cooked() {
 		t.Errorf("a raw terminal passes for %v", now)
 	}
 }
@@ -224,4 +224,10 @@ func TestRefusals(t *testing.T) {
 	}
 	term.Close()
 	term.Close()
+}
+
+// cooked reports whether a program is given whole lines, echoed, with Ctrl+C as a signal.
+func (l Line) cooked() bool {
+	const all = unix.ICANON | unix.ECHO | unix.ISIG
+	return l.settings.Lflag&all == all && l.settings.Oflag&unix.OPOST != 0
 }

@@ -3,8 +3,6 @@ package tuitest
 import (
 	"slices"
 	"strings"
-
-	"github.com/gdamore/tcell/v2"
 )
 
 // Rows are the texts of the screen's rows, without the blanks at their ends.
@@ -45,23 +43,6 @@ func (s *Stage) ExpectNot(texts ...string) {
 	}
 }
 
-// ExpectRow fails unless a row has exactly that text, but for blanks at its end. A
-// negative number counts from the bottom.
-func (s *Stage) ExpectRow(y int, want string) {
-	s.T.Helper()
-	rows := s.Rows()
-	at := y
-	if at < 0 {
-		at += len(rows)
-	}
-	if at < 0 || at >= len(rows) {
-		s.fatalf("there is no row %d", y)
-	}
-	if rows[at] != strings.TrimRight(want, " ") {
-		s.fatalf("row %d is %q, want %q", y, rows[at], want)
-	}
-}
-
 // ExpectOrder fails unless the texts stand in rows from the top down.
 func (s *Stage) ExpectOrder(texts ...string) {
 	s.T.Helper()
@@ -72,14 +53,6 @@ func (s *Stage) ExpectOrder(texts ...string) {
 			s.fatalf("there is no %q below %q", text, texts[:i])
 		}
 		rest = rest[y+1:]
-	}
-}
-
-// ExpectCursor fails unless the cursor is shown at that cell.
-func (s *Stage) ExpectCursor(x, y int) {
-	s.T.Helper()
-	if cx, cy, visible := s.Screen.GetCursor(); !visible || cx != x || cy != y {
-		s.fatalf("the cursor is at %d,%d (visible: %v), want %d,%d", cx, cy, visible, x, y)
 	}
 }
 
@@ -97,16 +70,6 @@ func (s *Stage) ExpectClipboard(want string) {
 	if got := string(s.Screen.GetClipboardData()); got != want {
 		s.fatalf("the clipboard has %q, want %q", got, want)
 	}
-}
-
-// StyleOf is the style of a text's first character.
-func (s *Stage) StyleOf(text string) tcell.Style {
-	s.T.Helper()
-	x, y, ok := s.find(text)
-	if !ok {
-		s.fatalf("there is no %q", text)
-	}
-	return s.grid()[y][x].style
 }
 
 // ExpectSound fails if something is on the screen that no terminal could show, or
