@@ -9,7 +9,9 @@ import (
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -20,8 +22,8 @@ type attachment struct {
 	run     *runtimeRun
 	channel string
 	result  control.AttachResult
-	hold    *claim
-	watch   *listener
+	hold    *terminals.Claim
+	watch   *eventboard.Listener
 	over    chan struct{} // closed when the session was given back
 	ended   control.Ended // once over is closed
 	asked   sync.Once     // to give it back
@@ -31,12 +33,12 @@ type attachment struct {
 // When ctx ends first, it is given up.
 func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.AttachParams,
 	say func(string)) (*attachment, error) {
-	h, err := r.terminals.claim(p.Agent, who, p.Size, p.Term)
+	h, err := r.terminals.Claim(p.Agent, who, p.Size, p.Term)
 	if err != nil {
 		return nil, err
 	}
 	ref := r.newRef()
-	w := r.board.subscribe(func(e contract.Event) bool {
+	w := r.board.Subscribe(func(e contract.Event) bool {
 		switch b := e.Body.(type) {
 		case contract.Accepted:
 			return b.Ref == ref
@@ -50,8 +52,8 @@ func (r *runtimeRun) attach(ctx context.Context, channel, who string, p control.
 	a := &attachment{run: r, channel: channel, hold: h, watch: w, over: make(chan struct{})}
 	a.result = control.AttachResult{Run: r.choices.Options.Run, Agent: p.Agent, Name: p.Agent}
 	if err := a.open(ctx, ref, say); err != nil {
-		w.close()
-		r.terminals.release(p.Agent, h)
+		w.Close()
+		r.terminals.Release(p.Agent, h)
 		return nil, err
 	}
 	for _, agent := range r.loop.Snapshot().Agents {
@@ -72,7 +74,7 @@ func (a *attachment) open(ctx context.Context, ref string, say func(string)) err
 	})
 	for {
 		select {
-		case e := <-a.watch.heard:
+		case e := <-a.watch.News():
 			switch b := e.Body.(type) {
 			case contract.Accepted:
 				say(b.Message)
@@ -103,14 +105,14 @@ func (a *attachment) open(ctx context.Context, ref string, say func(string)) err
 // await learns of the end.
 func (a *attachment) await() {
 	defer func() {
-		a.hold.over()
-		a.watch.close()
-		a.run.terminals.release(a.result.Agent, a.hold)
+		a.hold.End()
+		a.watch.Close()
+		a.run.terminals.Release(a.result.Agent, a.hold)
 		close(a.over)
 	}()
 	for {
 		select {
-		case e := <-a.watch.heard:
+		case e := <-a.watch.News():
 			if b, ok := e.Body.(contract.Takeover); ok && (b.State == "ended" || b.State == "failed") {
 				a.ended = control.Ended{Reason: b.Reason, Words: b.Words, Files: b.Files}
 				return
@@ -135,12 +137,12 @@ func (a *attachment) giveBack() {
 func (a *attachment) Result() control.AttachResult { return a.result }
 
 func (a *attachment) Take(ctx context.Context, p []byte) (int, error) {
-	return a.hold.feed.Take(ctx, p)
+	return a.hold.Take(ctx, p)
 }
 
-func (a *attachment) Write(ctx context.Context, p []byte) error { return a.hold.write(ctx, p) }
+func (a *attachment) Write(ctx context.Context, p []byte) error { return a.hold.Write(ctx, p) }
 
-func (a *attachment) Resize(ctx context.Context, s control.Size) error { return a.hold.resize(ctx, s) }
+func (a *attachment) Resize(ctx context.Context, s control.Size) error { return a.hold.Resize(ctx, s) }
 
 // Detach gives the session back.
 func (a *attachment) Detach(ctx context.Context) control.Ended {

@@ -55,7 +55,7 @@ func (h controlService) Status() control.Status {
 	for _, a := range s.Agents {
 		st.Agents = append(st.Agents, control.AgentStatus{
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: string(a.Status), Since: a.Since.UTC(), Session: a.SessionID,
-			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Attached: h.run.terminals.holder(a.ID),
+			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Attached: h.run.terminals.Holder(a.ID),
 		})
 	}
 	st.Inbox = inboxItems(s)
@@ -98,7 +98,7 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 	}
 	ref := c.Ref
 	c.Ref = h.run.newRef()
-	w := h.run.board.subscribe(func(e contract.Event) bool {
+	w := h.run.board.Subscribe(func(e contract.Event) bool {
 		switch b := e.Body.(type) {
 		case contract.Accepted:
 			return b.Ref == c.Ref
@@ -107,12 +107,12 @@ func (h controlService) Command(ctx context.Context, line json.RawMessage) (cont
 		}
 		return false
 	})
-	defer w.close()
+	defer w.Close()
 	if err := h.run.put(ctx, c, input.ChannelSocket); err != nil {
 		return control.CommandResult{}, err
 	}
 	select {
-	case e := <-w.heard:
+	case e := <-w.News():
 		if b, ok := e.Body.(contract.Accepted); ok {
 			return control.CommandResult{Ref: ref, Accepted: true, Message: b.Message}, nil
 		}

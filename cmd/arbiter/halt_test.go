@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -23,7 +24,7 @@ func stick() {
 	if mark == "" {
 		return
 	}
-	broadcasting = func() {
+	eventboard.Publishing = func() {
 		if _, err := os.Stat(mark); err == nil {
 			select {}
 		}

@@ -61,8 +61,8 @@ func (r *runtimeRun) hookService() hooksocket.Service {
 // show.
 func (r *runtimeRun) terminalSetup(a bridge.AgentRef) (settings string, env map[string]string) {
 	env = map[string]string{}
-	if h := r.terminals.of(a.ID); h != nil && h.term != "" {
-		env["TERM"] = h.term
+	if h := r.terminals.Of(a.ID); h != nil && h.Term() != "" {
+		env["TERM"] = h.Term()
 	}
 	self, err := os.Executable()
 	if err != nil || r.hooks == nil || r.onAnotherHost(a.ID) {

@@ -86,7 +86,7 @@ var errParked = errors.New("it is parked until a person has it tried again")
 // such as the merges behind one. The caller releases it.
 func (r *runtimeRun) untilParked(ctx context.Context, host string) (usable context.Context, release func()) {
 	usable, cancel := context.WithCancelCause(ctx)
-	news := r.board.subscribe(func(e contract.Event) bool {
+	news := r.board.Subscribe(func(e contract.Event) bool {
 		b, ok := e.Body.(contract.Host)
 		return ok && b.Name == host
 	})
@@ -94,7 +94,7 @@ func (r *runtimeRun) untilParked(ctx context.Context, host string) (usable conte
 	watch.Go(func() {
 		for !r.loop.Snapshot().Lifecycle.Bridge(host).Parked {
 			select {
-			case <-news.heard:
+			case <-news.News():
 			case <-usable.Done():
 				return
 			}
@@ -103,7 +103,7 @@ func (r *runtimeRun) untilParked(ctx context.Context, host string) (usable conte
 	})
 	return usable, func() {
 		cancel(nil)
-		news.close()
+		news.Close()
 		watch.Wait()
 	}
 }
@@ -157,7 +157,7 @@ func (r *runtimeRun) openHost(ctx context.Context, name string) (runloop.Opened,
 	}
 	o := hostlink.Opening{
 		Host: host, Run: r.choices.Options.Run, Version: command.Version(), Lease: r.choices.Options.Lease,
-		Debug: r.choices.Debug, Handler: terminalTap{r.loop.Handler(name), &r.terminals}, Log: r.log,
+		Debug: r.choices.Debug, Handler: r.terminals.Tap(r.loop.Handler(name)), Log: r.log,
 	}
 	h := &hostBridge{host: host, works: map[string]bridge.WorkResult{}}
 	client, init, err := o.Open(ctx, func(c *bridge.Client) {

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -16,7 +17,7 @@ import (
 // shown in.
 type port struct {
 	*bridge.Client
-	terminals *terminals
+	terminals *terminals.Terminals
 	hooks     string            // the socket for sessions in terminals; "" for none
 	options   runconfig.Options // with the secrets of --env and --arbiter-env
 	telemetry *telemetry.Exporter
@@ -33,13 +34,12 @@ func (p port) envOf(agent string) map[string]string {
 // PTYOpen implements supervisor.Port.
 func (p port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
 	params.Config.Env = p.tracedEnv(secrets.Revealed(params.Config.Env, p.envOf(params.ID)), params.AgentRef)
-	h := p.terminals.of(params.ID)
+	h := p.terminals.Of(params.ID)
 	if h != nil {
-		h.mu.Lock()
-		params.Cols, params.Rows = h.size.Cols, h.size.Rows
-		h.mu.Unlock()
+		size := h.Size()
+		params.Cols, params.Rows = size.Cols, size.Rows
 		if params.Term == "" {
-			params.Term = h.term
+			params.Term = h.Term()
 		}
 	}
 	if c := params.Config.Sandbox; c != nil && p.hooks != "" {
@@ -49,7 +49,7 @@ func (p port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.
 	}
 	r, err := p.Client.PTYOpen(ctx, params)
 	if err == nil && h != nil {
-		h.opened(ctx, p.Client, params)
+		h.Opened(ctx, p.Client, params)
 	}
 	return r, err
 }

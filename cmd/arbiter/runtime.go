@@ -21,18 +21,19 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/bridgenote"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/attendants"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/daybudget"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/trustgate"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
@@ -74,17 +75,17 @@ type runtimeRun struct {
 	leftover  []string            // what is said of agents' directories when the run is over
 
 	hosts         hostBridges
-	board         broadcaster
+	board         eventboard.Board
 	clients       subscribers
-	terminals     terminals
+	terminals     terminals.Terminals
 	tokens        hooksocket.Tokens
 	controls      *control.Server // nil where there is no socket
 	controlSocket *socket.Listener
-	refs          atomic.Uint64 // of commands that came by the socket
-	warned        atomic.Bool   // of an agent that tried to
-	attached      attendants    // those who wait for the loop in the name of others
-	halting       sync.Mutex    // one halt at a time
-	bridgePID     atomic.Int64  // of the present one
+	refs          atomic.Uint64    // of commands that came by the socket
+	warned        atomic.Bool      // of an agent that tried to
+	attached      attendants.Group // those who wait for the loop in the name of others
+	halting       sync.Mutex       // one halt at a time
+	bridgePID     atomic.Int64     // of the present one
 	endedByHalt   atomic.Pointer[bridge.Client]
 	haltsBefore   atomic.Int64 // the run's Halts when that was begun
 
@@ -262,7 +263,7 @@ func (r *runtimeRun) newReporter() *crashlog.Reporter {
 
 // ready makes the loop of a run, which tells sink, and opens what others reach it by.
 func (r *runtimeRun) ready(sink runloop.Sink) *runloop.Loop {
-	r.loop = runloop.NewLoop(r.choices.Policy, r.reporter.Sink(r.traced(r.board.sink(r.clients.hub.Sink(sink)))), r.log)
+	r.loop = runloop.NewLoop(r.choices.Policy, r.reporter.Sink(r.traced(r.board.Sink(r.clients.hub.Sink(sink)))), r.log)
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
@@ -285,8 +286,9 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.Images(store)
 	loop.Decider(r.decides)
 	r.useGrants(loop)
-	trustGate := r.trustGate()
-	loop.Trusts(trustGate.gate, trustGate.record)
+	o := r.choices.Options
+	gate := trustgate.New(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.hosts.inventory)
+	loop.Trusts(gate.Check, gate.Record)
 	loop.Terminal(r.terminalSetup)
 	loop.OnBridgeLost(r.openOn, r.dropOn)
 	loop.Committed(r.journal.Durable()) // earlier records are not reported again
@@ -306,7 +308,9 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
 	}
 	r.tellUntested(claude.Version)
-	defer r.watchDay(ctx, loop.Put)()
+	if o := r.choices.Options; o.MaxCostPerDay > 0 && !o.Rehearsal {
+		defer daybudget.Watch(ctx, daybudget.Options{Store: r.store, Run: o.Run, Put: loop.Put, Log: r.log})()
+	}
 	var exit contract.Exit
 	switch {
 	case failed != nil:
@@ -324,83 +328,6 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	}
 	r.removeDirs(exit)
 	return exit
-}
-
-// open starts a bridge.
-func (r *runtimeRun) open(ctx context.Context) (runloop.Port, bridge.ClaudeInfo, *input.BridgeFailed) {
-	start := localbridge.Start{
-		Run: r.choices.Options.Run, CWD: r.choices.Options.CWD, Claude: r.choices.Claude,
-		Debug: r.choices.Debug, PIDNS: r.choices.PIDNS,
-		Stage: r.stage, Lock: r.journal.LockFile(), Handler: terminalTap{r.loop, &r.terminals},
-		Log: r.log, Started: r.noteBridge,
-	}
-	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { r.keep(c, false) })
-	if failed != nil {
-		return nil, bridge.ClaudeInfo{}, failed
-	}
-	r.choices.Options.StandIn = claude.StandIn
-	r.watch.Go(func() { r.watchBridge(client) })
-	if failed := r.confine(ctx, client); failed != nil {
-		return nil, bridge.ClaudeInfo{}, failed
-	}
-	r.keep(client, true)
-	return port{client, &r.terminals, r.hookSocket(), r.choices.Options, r.telemetry}, claude, nil
-}
-
-// reopen is a supervisor.Opener: it ends what the lost bridge could not, and starts
-// another.
-func (r *runtimeRun) reopen(ctx context.Context) (runloop.Opened, *input.BridgeFailed) {
-	if err := r.bridge().Close(); err != nil {
-		r.log.Warn("bridge", "error", err)
-	}
-	swept := proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: localbridge.Name})
-	port, claude, failed := r.open(ctx)
-	return runloop.Opened{Port: port, Claude: claude, Swept: swept}, failed
-}
-
-// keep has a bridge be the present one: from its start on, so that it can be closed.
-func (r *runtimeRun) keep(c *bridge.Client, opened bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.client, r.opened = c, opened
-}
-
-func (r *runtimeRun) bridge() *bridge.Client {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.client
-}
-
-// asked is the bridge for questions to a model; nil while none has been opened, and its
-// sandbox tried.
-func (r *runtimeRun) asked() askmodel.Querier {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.client == nil || !r.opened {
-		return nil
-	}
-	if r.telemetry != nil {
-		return tracedQuerier{r.client, r.telemetry}
-	}
-	return r.client
-}
-
-// watchBridge tells the loop when the bridge has gone. It ends with the
-// client, which closeBridge closes.
-func (r *runtimeRun) watchBridge(p *bridge.Client) {
-	<-p.Done()
-	halted := r.endedByHalt.Load() == p
-	if bridgenote.TakeHalted(r.journal.Dir()) {
-		halted = true
-		r.loop.Put(input.Command{Command: contract.Command{Ref: r.newRef(), Body: contract.Halt{}},
-			Channel: input.ChannelSocket})
-	}
-	message := "it ended"
-	if err := p.Err(); err != nil {
-		message = err.Error()
-	}
-	heeded := r.endedByHalt.Load() == p && r.loop.Snapshot().Halts > int(r.haltsBefore.Load())
-	r.loop.Put(input.BridgeLost{Message: message, Halted: halted, Heeded: heeded})
 }
 
 // close lets go of what is still held; [runtimeRun.shutdown] comes before it where

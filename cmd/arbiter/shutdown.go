@@ -50,7 +50,7 @@ func (r *runtimeRun) shutdown(s *supervisor.State) (unfinished []string) {
 			}
 			return nil
 		}},
-		{"those who waited for it", 5 * time.Second, func(context.Context) error { r.attached.wait(); return nil }},
+		{"those who waited for it", 5 * time.Second, func(context.Context) error { r.attached.Wait(); return nil }},
 		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.remember(s) }},
 		{"the journal", 10 * time.Second, func(ctx context.Context) error {
 			if s.Ending == nil || !s.Ending.Said {

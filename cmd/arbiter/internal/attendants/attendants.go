@@ -1,10 +1,10 @@
-package main
+package attendants
 
 import "sync"
 
-// attendants are goroutines that wait for a loop in the name of others: each ends with
+// Group is a set of goroutines that wait for a loop in the name of others: each ends with
 // that loop at the latest. Its owner waits for them when the loop has ended.
-type attendants struct {
+type Group struct {
 	mu   sync.Mutex
 	over bool
 	work sync.WaitGroup
@@ -12,7 +12,7 @@ type attendants struct {
 
 // Go has f done meanwhile. After the end there is nothing to wait for: then it is done at
 // once.
-func (a *attendants) Go(f func()) {
+func (a *Group) Go(f func()) {
 	a.mu.Lock()
 	if a.over {
 		a.mu.Unlock()
@@ -23,8 +23,8 @@ func (a *attendants) Go(f func()) {
 	a.mu.Unlock()
 }
 
-// wait returns when all of them have ended. It may be called again.
-func (a *attendants) wait() {
+// Wait returns when all of them have ended. It may be called again.
+func (a *Group) Wait() {
 	a.mu.Lock()
 	a.over = true
 	a.mu.Unlock()

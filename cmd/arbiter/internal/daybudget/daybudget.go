@@ -1,16 +1,18 @@
-package main
+package daybudget
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
@@ -86,24 +88,28 @@ func (d *daySpending) spentBy(ctx context.Context, run, day string) (usd float64
 	return usd + r.sum.Live(), err
 }
 
-// watchDay tells the loop what the other runs have cost today, before it begins and while it runs. The caller calls
+// Options are whose costs are watched, and who is told.
+type Options struct {
+	Store *journal.Store
+	Run   string // the run that asks
+	Put   func(input.Body) bool
+	Log   *slog.Logger
+}
+
+// Watch tells a run what the other runs have cost today, before it begins and while it runs. The caller calls
 // stop when the run is over.
-func (r *runtimeRun) watchDay(ctx context.Context, put func(input.Body) bool) (stop func()) {
-	o := &r.choices.Options
-	if o.MaxCostPerDay <= 0 || o.Rehearsal {
-		return func() {}
-	}
+func Watch(ctx context.Context, o Options) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	book := &daySpending{store: &runstore.Runs{Store: r.store}, own: o.Run, read: map[string]*recordRead{}}
+	book := &daySpending{store: &runstore.Runs{Store: o.Store}, own: o.Run, read: map[string]*recordRead{}}
 	var last input.DaySpent
 	look := func() {
 		day, err := book.spent(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
-			r.log.Warn("costs of the day not read as a whole", "err", err)
+			o.Log.Warn("costs of the day not read as a whole", "err", err)
 		}
 		if ctx.Err() == nil && (day.Day != last.Day || day.OthersUSD != last.OthersUSD) {
 			last = day
-			put(day)
+			o.Put(day)
 		}
 	}
 	look()

@@ -1,4 +1,4 @@
-package main
+package trustgate
 
 import (
 	"context"
@@ -41,9 +41,9 @@ func TestSettingsOfAWorktree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &trustGate{place: place, seen: map[string]trust.Listing{seenAs("", listing.Hash): listing}}
+	w := &Gate{place: place, seen: map[string]trust.Listing{seenAs("", listing.Hash): listing}}
 	start := func() error {
-		return w.gate(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
+		return w.Check(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
 			runloop.Pinned{Workspace: listing.Hash})
 	}
 	if err := start(); err != nil {
@@ -78,8 +78,8 @@ func TestSettingsOnAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := t.TempDir()
-	newGate := func() *trustGate {
-		return &trustGate{place: place, state: state, seen: map[string]trust.Listing{seenAs("", trusted.Hash): trusted},
+	newGate := func() *Gate {
+		return &Gate{place: place, state: state, seen: map[string]trust.Listing{seenAs("", trusted.Hash): trusted},
 			inventory: func(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
 				if host != "box" {
 					return bridge.InventoryResult{}, bridge.ErrClosed
@@ -89,7 +89,7 @@ func TestSettingsOnAHost(t *testing.T) {
 	}
 	w := newGate()
 	start := func(p runloop.Pinned) error {
-		return w.gate(t.Context(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: there}}, p)
+		return w.Check(t.Context(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: there}}, p)
 	}
 	pinned := runloop.Pinned{Workspace: trusted.Hash, Host: "box"}
 	if err := start(pinned); err != nil {
@@ -109,7 +109,7 @@ func TestSettingsOnAHost(t *testing.T) {
 	if err := start(answered); err != nil {
 		t.Errorf("after the human's answer: %v", err)
 	}
-	if err := w.record(t.Context(), "box", asked.Hash); err != nil {
+	if err := w.Record(t.Context(), "box", asked.Hash); err != nil {
 		t.Fatal(err)
 	}
 	w = newGate() // another process

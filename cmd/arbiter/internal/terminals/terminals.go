@@ -1,4 +1,4 @@
-package main
+package terminals
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 )
 
-// terminals knows who has which agent's session in a terminal: one at a time. It
+// Terminals knows who has which agent's session in a terminal: one at a time. It
 // takes what the terminals show out of the stream of events, before the loop, and never
 // holds that stream.
-type terminals struct {
+type Terminals struct {
 	mu    sync.Mutex
-	holds map[string]*claim // by agent
+	holds map[string]*Claim // by agent
 }
 
-// claim is one attachment, from before its terminal is open to after its end.
-type claim struct {
+// Claim is one attachment, from before its terminal is open to after its end.
+type Claim struct {
 	who   string
 	since time.Time
 	term  string
@@ -33,8 +33,8 @@ type claim struct {
 	client *bridge.Client  // that has it; nil before
 }
 
-// claim reserves an agent for somebody.
-func (t *terminals) claim(agent, who string, size control.Size, term string) (*claim, error) {
+// Claim reserves an agent for somebody.
+func (t *Terminals) Claim(agent, who string, size control.Size, term string) (*Claim, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if h := t.holds[agent]; h != nil {
@@ -42,15 +42,15 @@ func (t *terminals) claim(agent, who string, size control.Size, term string) (*c
 			h.since.Local().Format("15:04:05"))
 	}
 	if t.holds == nil {
-		t.holds = map[string]*claim{}
+		t.holds = map[string]*Claim{}
 	}
-	h := &claim{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
+	h := &Claim{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
 	t.holds[agent] = h
 	return h, nil
 }
 
-// release lets go of an agent.
-func (t *terminals) release(agent string, h *claim) {
+// Release lets go of an agent.
+func (t *Terminals) Release(agent string, h *Claim) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.holds[agent] == h {
@@ -58,40 +58,56 @@ func (t *terminals) release(agent string, h *claim) {
 	}
 }
 
-func (t *terminals) of(agent string) *claim {
+func (t *Terminals) Of(agent string) *Claim {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.holds[agent]
 }
 
-// holder names who has an agent; empty: nobody.
-func (t *terminals) holder(agent string) string {
-	if h := t.of(agent); h != nil {
+// Holder names who has an agent; empty: nobody.
+func (t *Terminals) Holder(agent string) string {
+	if h := t.Of(agent); h != nil {
 		return h.who
 	}
 	return ""
 }
 
-// terminalTap is what a bridge speaks to: the loop, but for what terminals show.
-type terminalTap struct {
+// Tap is what a bridge calls: next, except for what terminals show.
+func (t *Terminals) Tap(next bridge.Handler) bridge.Handler { return tap{next, t} }
+
+// tap is what a bridge speaks to: the loop, but for what terminals show.
+type tap struct {
 	bridge.Handler
-	terminals *terminals
+	terminals *Terminals
 }
 
 // Event implements bridge.Handler.
-func (e terminalTap) Event(ev bridge.Event) {
+func (e tap) Event(ev bridge.Event) {
 	b, ok := ev.Body.(bridge.PTY)
 	if !ok {
 		e.Handler.Event(ev)
 		return
 	}
-	if h := e.terminals.of(ev.ID); h != nil {
+	if h := e.terminals.Of(ev.ID); h != nil {
 		h.feed.Put(b.Data) // the reader of the feed drops a client that is too far behind
 	}
 }
 
-// opened notes what is written to, and reports a size that changed meanwhile.
-func (h *claim) opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
+// Size is the size of the terminal that the session is shown in.
+func (h *Claim) Size() control.Size {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.size
+}
+
+// Term is what TERM says of that terminal; it may be empty.
+func (h *Claim) Term() string { return h.term }
+
+// Take reads what the terminal shows.
+func (h *Claim) Take(ctx context.Context, p []byte) (int, error) { return h.feed.Take(ctx, p) }
+
+// Opened notes what is written to, and reports a size that changed meanwhile.
+func (h *Claim) Opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
 	h.mu.Lock()
 	h.ref, h.client = p.AgentRef, c
 	now := h.size
@@ -107,7 +123,7 @@ var errNotOpen = errors.New("the terminal is not open")
 // typing bounds how long a terminal may take nothing of what is typed.
 const typing = 10 * time.Second
 
-func (h *claim) write(ctx context.Context, p []byte) error {
+func (h *Claim) Write(ctx context.Context, p []byte) error {
 	h.mu.Lock()
 	ref, client := h.ref, h.client
 	h.mu.Unlock()
@@ -126,7 +142,7 @@ func (h *claim) write(ctx context.Context, p []byte) error {
 	return nil
 }
 
-func (h *claim) resize(ctx context.Context, s control.Size) error {
+func (h *Claim) Resize(ctx context.Context, s control.Size) error {
 	h.mu.Lock()
 	h.size = s
 	ref, client := h.ref, h.client
@@ -139,5 +155,5 @@ func (h *claim) resize(ctx context.Context, s control.Size) error {
 	return client.PTYResize(ctx, bridge.PTYResizeParams{AgentRef: ref, Cols: s.Cols, Rows: s.Rows})
 }
 
-// over ends what is shown, in order.
-func (h *claim) over() { h.feed.End(io.EOF) }
+// End ends what is shown, in order.
+func (h *Claim) End() { h.feed.End(io.EOF) }

@@ -1,4 +1,4 @@
-package main
+package trustgate
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
-// trustGate looks at the workspace before each start of an agent in it.
-type trustGate struct {
+// Gate looks at the workspace before each start of an agent in it.
+type Gate struct {
 	place, state, run string
 
 	// inventory is that of a directory on another host. [bridge.ErrClosed] says that the host is lost.
@@ -29,18 +29,20 @@ type trustGate struct {
 // seenAs is the key of a listing in [trustGate.seen].
 func seenAs(host, hash string) string { return host + "\x00" + hash }
 
-func (r *runtimeRun) trustGate() *trustGate {
-	t := r.choices.Trusting
-	return &trustGate{
-		place: r.choices.Options.CWD, state: r.choices.StateDir, run: r.choices.Options.Run,
-		inventory: r.hosts.inventory,
-		seen: map[string]trust.Listing{seenAs(lifecycle.Here, t.Listing.Hash): t.Listing,
-			seenAs(lifecycle.Here, t.Was.Hash): t.Was},
+// New makes the gate of a run that works in place. What was seen of the workspace before the run counts.
+func New(
+	place, state, run string, seen placetrust.State,
+	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error),
+) *Gate {
+	return &Gate{
+		place: place, state: state, run: run, inventory: inventory,
+		seen: map[string]trust.Listing{seenAs(lifecycle.Here, seen.Listing.Hash): seen.Listing,
+			seenAs(lifecycle.Here, seen.Was.Hash): seen.Was},
 	}
 }
 
-// gate is a runloop.Gate.
-func (w *trustGate) gate(ctx context.Context, p bridge.SpawnParams, pinned runloop.Pinned) error {
+// Check is a runloop.Gate.
+func (w *Gate) Check(ctx context.Context, p bridge.SpawnParams, pinned runloop.Pinned) error {
 	if pinned.Host != lifecycle.Here {
 		return w.gateElsewhere(ctx, p.Config.CWD, pinned)
 	}
@@ -63,7 +65,7 @@ func (w *trustGate) gate(ctx context.Context, p bridge.SpawnParams, pinned runlo
 
 // ownGate refuses an agent whose own directory, a worktree or a clone, has settings that the trusted workspace does not
 // have: another agent has changed them. The directory may lack some.
-func (w *trustGate) ownGate(dir string, trusted trust.Listing) error {
+func (w *Gate) ownGate(dir string, trusted trust.Listing) error {
 	if dir == w.place {
 		return nil
 	}
@@ -78,7 +80,7 @@ func (w *trustGate) ownGate(dir string, trusted trust.Listing) error {
 // gateElsewhere lets an agent start on another host if its directory there brings along nothing that the trusted
 // workspace lacks, or what a human has trusted on that host. What a host says is held against what was trusted here: a
 // host can hide what it has, and not have it trusted.
-func (w *trustGate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pinned) error {
+func (w *Gate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pinned) error {
 	w.mu.Lock()
 	trusted, known := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]
 	w.mu.Unlock()
@@ -122,8 +124,8 @@ func untrusted(dir string, news []trust.Change) error {
 		dir, sanitize.Line(trust.Summary(news, placetrust.ToldChanges), 600))
 }
 
-// record keeps what the human trusted in the run, if it is still that.
-func (w *trustGate) record(_ context.Context, host, hash string) error {
+// Record keeps what the human trusted in the run, if it is still that.
+func (w *Gate) Record(_ context.Context, host, hash string) error {
 	w.mu.Lock()
 	l, ok := w.seen[seenAs(host, hash)]
 	w.mu.Unlock()

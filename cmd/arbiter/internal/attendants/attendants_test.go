@@ -1,4 +1,4 @@
-package main
+package attendants
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 // nobody begins to wait for one that is over.
 func TestAttendantsAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a attendants
+		var a Group
 		over := make(chan struct{})
 		ended, waited := false, make(chan struct{})
 		a.Go(func() {
@@ -18,7 +18,7 @@ func TestAttendantsAreWaitedFor(t *testing.T) {
 		})
 		go func() {
 			defer close(waited)
-			a.wait()
+			a.Wait()
 		}()
 		synctest.Wait()
 		select {
@@ -36,6 +36,6 @@ func TestAttendantsAreWaitedFor(t *testing.T) {
 		if !late {
 			t.Error("one that came late is not done at once")
 		}
-		a.wait()
+		a.Wait()
 	})
 }
