@@ -3,7 +3,7 @@ package bridge
 import "encoding/json"
 
 // JudgeParams is a tool call that is about to run. It comes before anything the CLI
-// decides, and is answered from rules alone, at once: nobody is asked.
+// decides, and is answered from rules alone, at once, without asking.
 type JudgeParams struct {
 	AgentRef
 	Tool     string          `json:"tool"`

@@ -39,7 +39,7 @@ const (
 //
 // The bridge's stderr goes to log, line by line. Close, or the end of ctx, closes
 // its stdin, at which it stops its agents and exits; TERM and KILL follow where it
-// does not. [Client.Err] reports how it exited when nobody had asked it to.
+// does not. [Client.Err] reports how it exited on its own.
 func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logger, begin Begin) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

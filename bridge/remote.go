@@ -99,7 +99,7 @@ type WorkResult struct {
 	Write []string `json:"write,omitempty"`
 }
 
-// CommitWorkParams commits what is uncommitted in the directory of an Orchestrator. Nobody may work there meanwhile.
+// CommitWorkParams commits what is uncommitted in the directory of an Orchestrator. No agent may work there meanwhile.
 type CommitWorkParams struct {
 	Orchestrator int    `json:"orchestrator"`
 	Message      string `json:"message"`

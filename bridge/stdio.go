@@ -8,7 +8,7 @@ import (
 
 // Stdio returns this process's stdin and stdout as one pipe for [Server.Serve],
 // whose Close interrupts a pending Read or Write where the platform can (os.Stdin
-// itself is in blocking mode: closing it frees nobody). os.Stdout is pointed to
+// itself is in blocking mode: closing it releases no reader). os.Stdout is pointed to
 // stderr, so that a stray print does not end up among the messages.
 func Stdio() io.ReadWriteCloser {
 	s := stdio{in: unblocked(os.Stdin), out: unblocked(os.Stdout), original: os.Stdout}

@@ -76,7 +76,7 @@ func (t inTerminal) Ask(context.Context, string) (string, error) { return "", er
 
 func (t inTerminal) Configure(context.Context, ConfigureParams) error { return errInTerminal() }
 
-// Probe sees nothing: nobody looks after a session that a human has.
+// Probe reports nothing: a session that a human has is not watched.
 func (t inTerminal) Probe(context.Context) ProbeResult { return ProbeResult{} }
 
 func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {

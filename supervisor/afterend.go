@@ -62,7 +62,7 @@ func (st *step) takeEnding(f input.Body) {
 			st.finish()
 		}
 	case input.BridgeBack:
-		if f.Host != lifecycle.Here { // nobody was started there
+		if f.Host != lifecycle.Here { // no agent was started there
 			st.do(effect.DropBridge{Host: f.Host})
 			return
 		}

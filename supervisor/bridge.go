@@ -65,7 +65,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		return
 	}
 	if f.Host != lifecycle.Here && !st.Needs(f.Host) {
-		st.do(effect.DropBridge{Host: f.Host}) // nobody waits for it any more
+		st.do(effect.DropBridge{Host: f.Host}) // nothing waits for it any more
 		return
 	}
 	lifecycle.TellSwept(&st.out, f.Swept)
@@ -100,7 +100,7 @@ func (st *step) goOnThere(host string) {
 	}
 }
 
-// parkHost gives a host up until a human says so. Where nobody can, its agents are gone.
+// parkHost parks a host until a human decides. Without a human, its agents are lost.
 func (st *step) parkHost(host string, c bridge.Category, reason string) {
 	st.Lifecycle.Park(&st.out, host, reason)
 	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{lifecycle.RetryOption(host)})

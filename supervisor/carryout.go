@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// abandonDecision: nobody decides any more.
+// abandonDecision cancels the pending decision.
 func (st *step) abandonDecision(why string) {
 	st.fire(machine.ArbiterError, occasion{stuck: true})
 	if !st.HumanPresent {

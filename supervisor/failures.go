@@ -24,11 +24,11 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.Edit(id)
 	st.fail(id, c, message, planning.Recovery(st.processes(), a, c, message))
 	if a.Role == roster.RoleArbiter && !lifecycle.IsEnvironmental(c) &&
-		st.enterFallback("it could not go on: "+message) {
+		st.enterFallback("it could not continue: "+message) {
 		return
 	}
 	if a.Role == roster.RoleArbiter || c == bridge.CatAuth {
-		st.giveUp(c, fmt.Sprintf("%s could not go on: %s", a.Name, message))
+		st.giveUp(c, fmt.Sprintf("%s could not continue: %s", a.Name, message))
 		return
 	}
 	st.Edit(id).Standing = roster.Waiting
@@ -111,7 +111,7 @@ func (st *step) enterFallback(why string) bool {
 		st.fire(machine.ArbiterError, occasion{})
 	}
 	st.Rulings.EnterFallback(&st.out, why)
-	st.processes().CallOffRenewal() // nobody speaks to it until it rules again
+	st.processes().CallOffRenewal() // it gets no message until it rules again
 	st.mail().TakeFromArbiter()
 	switch {
 	case !st.HumanPresent:

@@ -113,7 +113,7 @@ const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgem
 // answerInFallback answers what waits for the Arbiter's word beside the points of decision, and
 // reports whether it did something.
 func (st *step) answerInFallback() bool {
-	st.mail().TakeBack(func(m conversation.Mail) bool { // about a turn that nobody takes up
+	st.mail().TakeBack(func(m conversation.Mail) bool { // about a turn that will not be resumed
 		return st.Rulings.Withholds(&st.Options, &st.Task, &m) && m.From == contract.Supervisor &&
 			(m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
 	})
@@ -148,7 +148,7 @@ func (st *step) letContinue(a *roster.Agent) {
 }
 
 // maxFallbacks is how often in a row the rules may decide in an agent's place.
-// Beyond it a dialogue would continue that nobody leads and somebody pays for.
+// Beyond it a dialogue would continue, and cost money, without a session that leads it.
 const maxFallbacks = 2
 
 // maxCorrections is how often a missing or invalid verdict is asked for again.

@@ -20,7 +20,7 @@ const aloneText = "No human is present, and none will answer. Decide yourself, b
 // ask puts a question of the supervisor's to the human.
 func (st *step) ask(text string) { st.question(question.Part{Text: text}) }
 
-// question puts a question to the human, even while agents work. With nobody there it is answered once by saying so;
+// question puts a question to the human, even while agents work. Without a human it is answered once by saying so;
 // the next one ends the run.
 func (st *step) question(p question.Part) {
 	if p.Arbiter {

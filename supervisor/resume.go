@@ -17,7 +17,7 @@ import (
 )
 
 // Reached reports whether the run was given something to do and an agent ever came up, or may
-// come up yet: a run that nobody spoke to, or that ended because no agent could start, is
+// come up yet: a run without a message, or one that ended because no agent could start, is
 // not resumable.
 func (s *State) Reached() bool {
 	if !s.wasAsked() {

@@ -63,6 +63,6 @@ type HumanState struct {
 	HumanSpoke    bool
 	NotifiedAlone bool // the Arbiter was told once that no human is present
 	Paused        bool // by a human: nothing is sent
-	Halted        bool // and nobody has a process
+	Halted        bool // and no agent has a process
 	Halts         int  // commands to halt that were taken
 }

@@ -75,7 +75,7 @@ func (b *backward) load() error {
 		b.long = true
 	}
 	if !b.begun || b.long {
-		b.end = b.start // nobody will ask for it
+		b.end = b.start // it will not be read
 		if cap(b.buf) > maxBlock {
 			b.buf = nil
 		}

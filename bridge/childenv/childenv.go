@@ -25,7 +25,7 @@ var (
 	// Markers of a session around us, and switches that would undo what the
 	// driver relies on: a turn must not start unasked after a resume.
 	never = []string{"CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN",
-		// One list of tasks for all agents would be nobody's.
+		// Agents must not share one list of tasks.
 		"CLAUDE_CODE_TASK_LIST_ID"}
 )
 

@@ -64,8 +64,8 @@ type agent struct {
 	exiting
 	closing sync.Once // of turns, when the end is asked for
 
-	muted        atomic.Bool            // the launch failed: nobody learns of this agent
-	startTrouble atomic.Pointer[string] // the first error result that nobody asked for
+	muted        atomic.Bool            // the launch failed: no event reports this agent
+	startTrouble atomic.Pointer[string] // the first error result without a message
 
 	noticeMu sync.Mutex
 	noticed  map[string]bool

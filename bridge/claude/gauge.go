@@ -44,7 +44,7 @@ type gauge struct {
 
 	queue     []bridge.Context // to be emitted, oldest first
 	reporting bool             // somebody is emitting the queue
-	calm      sync.Cond        // of mu: nobody is any more
+	calm      sync.Cond        // of mu: signalled when none is left
 }
 
 func newGauge(cfg bridge.AgentConfig) *gauge {

@@ -21,7 +21,7 @@ const writeTimeout = 10 * time.Second
 type stdin struct {
 	pipe *os.File
 	// turn is a lock that can be waited for with a deadline: capacity 1, held
-	// while it is full. A child that is deaf then blocks nobody for good.
+	// while it is full. A child that reads nothing then never blocks others for good.
 	turn   chan struct{}
 	closed bool
 	broken error         // a line was cut short: whatever followed would be garbage

@@ -199,7 +199,7 @@ func (t *terminal) read() {
 			t.last = t.last[max(len(t.last)-shownBytes, 0):]
 		}
 		if err != nil {
-			return // EIO when nobody has the other end any more, or life has had enough
+			return // EIO when the other end is closed, or life stops reading
 		}
 	}
 }

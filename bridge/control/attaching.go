@@ -76,7 +76,7 @@ func (c *client) copyOutput(a Attachment) {
 		} else if !errors.Is(err, io.EOF) && ended.Reason == "" {
 			ended.Reason = err.Error()
 		}
-		_ = c.conn.Notify(context.Background(), NotifyEnded, ended) // nobody may be there any more
+		_ = c.conn.Notify(context.Background(), NotifyEnded, ended) // the client may be gone
 		return
 	}
 }

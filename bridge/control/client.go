@@ -15,7 +15,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// ErrSilent says that nobody answered in time.
+// ErrSilent means that no answer came in time.
 var ErrSilent = errors.New("arbiter does not answer")
 
 // Refusal is an answer that is none.
@@ -251,7 +251,7 @@ func (c *Client) Resize(cols, rows int) {
 	_ = c.conn.Notify(context.Background(), MethodResize, Size{Cols: cols, Rows: rows})
 }
 
-// EndView has Read return: nobody looks any more.
+// EndView makes Read return: the view is over.
 func (c *Client) EndView() { c.feed.End(io.EOF) }
 
 // Detach gives the session back and reports how it ended, within a time.

@@ -61,7 +61,7 @@ type Status struct {
 	Halted bool      `json:"halted"`
 	Seq    uint64    `json:"seq"` // of the last event
 	Cost   float64   `json:"cost_usd"`
-	// Rehearsal says that nobody pays what the run costs: a scripted model plays.
+	// Rehearsal: a scripted model plays, costs are not real.
 	Rehearsal bool `json:"rehearsal,omitempty"`
 	// LogLines is how many lines the event log had when this process began to play the run.
 	LogLines uint64 `json:"log_lines"`

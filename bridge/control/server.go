@@ -43,7 +43,7 @@ type Service interface {
 	// InputEnded says that no human will answer from now on.
 	InputEnded(ctx context.Context) error
 	// Subscribe calls send with Events, StateChange and at last RunEnded, until ctx ends, send fails
-	// or the run has ended. A client that takes nothing holds send, and nobody else.
+	// or the run has ended. A client that reads nothing blocks its own send only.
 	Subscribe(ctx context.Context, p SubscribeParams, send func(any) error)
 	// Refused is called for a peer that may not speak; it must not block.
 	Refused(p Peer, method string)
@@ -241,7 +241,8 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 	}
 }
 
-// start starts work for the client. It returns false if the connection is over: nobody would wait for the work.
+// start starts work for the client. It returns false if the connection is over, because no one would wait for the
+// result.
 func (c *client) start(work func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 
 	// A look takes a while, in which one that forks and ends can be missed in all
 	// its shapes, and one in the middle of exec has no environment. So it takes
-	// several looks that find nobody: two if nothing like that can have been, more
+	// several scans that find none: two if nothing like that can have been, more
 	// and at growing intervals, 60 ms in all, where it can.
 	calmScans = 2
 	busyScans = 6
@@ -78,7 +78,7 @@ func Sweep(run, agent string) int { return SweepMarked(Mark{Run: run, Agent: age
 
 // SweepMarked kills the processes that bear a mark. Without an agent it also kills adopted
 // orphans that cleared their environment: then no agent is left whose child they could be.
-// It returns how many there were. A mark without a run is nobody's.
+// It returns how many there were. A mark without a run is ignored.
 func SweepMarked(m Mark) int {
 	if m.Run == "" {
 		return 0
@@ -115,7 +115,7 @@ func SurvivorsMarked(m Mark) []Process {
 	return left
 }
 
-// killAll kills what find selects until it selects nobody, and returns who that
+// killAll kills the processes that find selects until there are none, and returns which that
 // was. Those we may not signal (another user's) are left out.
 func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err error) {
 	killed, immune := map[procKey]bool{}, map[procKey]bool{}

@@ -86,7 +86,7 @@ func Marks() []string { return runsOf(environ(unix.Getpid())) }
 // ErrEnded: a process has ended; another may have its number now.
 var ErrEnded = errors.New("it has ended")
 
-// End kills one process, and nobody who got its number later, and waits for its end.
+// End kills one process, never another that got its number later, and waits for its end.
 // A process that is no more is [ErrEnded].
 func End(ctx context.Context, pid int, start uint64) error {
 	p, err := procAt(pid)

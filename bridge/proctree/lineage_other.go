@@ -28,5 +28,5 @@ func Lineage(int) ([]Ancestor, error) { return nil, errors.ErrUnsupported }
 // Marks finds none here.
 func Marks() []string { return nil }
 
-// End cannot be done here: nobody knows whose number it is.
+// End is not possible here: a pid cannot be tied to a process.
 func End(context.Context, int, uint64) error { return errors.ErrUnsupported }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// StartMonitored is Start: nobody is confined here.
+// StartMonitored is Start: nothing is confined here.
 func StartMonitored(cmd *exec.Cmd, mark Mark) (*Child, error) { return Start(cmd, mark) }
 
 // Confined is not known here.

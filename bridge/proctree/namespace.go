@@ -7,7 +7,7 @@ const EnvNamespace = "ARBITER_PIDNS"
 type Mode string
 
 // In a user namespace setuid programs gain nothing (sudo, su, ping on some
-// systems), and files of other users appear as nobody's, for which ssh refuses
+// systems), and files of other users appear as owned by nobody, for which ssh refuses
 // its system-wide configuration. An agent's shell would notice. So ModeAuto takes
 // a namespace only where it can be obtained without one: by root, or with
 // CAP_SYS_ADMIN.

@@ -1,4 +1,4 @@
 package proctree
 
-// orphans adds nobody: orphans go to launchd, among everybody else's.
+// orphans adds none: orphans go to launchd, among those of all other processes.
 func (snapshot) orphans(procSet) {}

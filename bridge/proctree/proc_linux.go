@@ -52,7 +52,7 @@ func lastPID() int {
 // newbornRounds bounds it: a fork storm always has somebody new.
 const newbornRounds = 20
 
-// scanNew adds who was born after the process last, until nobody is.
+// scanNew adds the processes started after the process last, until there are no more.
 func (s snapshot) scanNew(last int) {
 	for range newbornRounds {
 		now := lastPID()
@@ -141,7 +141,7 @@ func parseStat(pid int, data []byte) (proc, error) {
 	return p, nil
 }
 
-// signal sends sig to p and to nobody who got its pid later: the pidfd is opened
+// signal sends sig to p, never to a process that got its pid later: the pidfd is opened
 // first and the start time compared after that.
 func (p proc) signal(sig unix.Signal) error {
 	fd, err := unix.PidfdOpen(p.pid, 0)

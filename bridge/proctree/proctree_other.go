@@ -7,22 +7,22 @@ import (
 	"syscall"
 )
 
-// Sweep finds nobody here: environments of others cannot be read.
+// Sweep finds nothing here: environments of other processes cannot be read.
 func Sweep(run, agent string) int { return 0 }
 
-// SweepMarked finds nobody here.
+// SweepMarked finds nothing here.
 func SweepMarked(Mark) int { return 0 }
 
-// Survivors finds nobody here.
+// Survivors finds nothing here.
 func Survivors(run string) []Process { return nil }
 
-// SurvivorsMarked finds nobody here.
+// SurvivorsMarked finds nothing here.
 func SurvivorsMarked(Mark) []Process { return nil }
 
-// Strays finds nobody here.
+// Strays finds nothing here.
 func Strays(dead func(run string) bool) map[string][]Process { return nil }
 
-// SweepStrays finds nobody here.
+// SweepStrays finds nothing here.
 func SweepStrays(dead func(run string) bool) map[string]int { return nil }
 
 func (c *Child) killTree(context.Context) (int, error) {

@@ -11,5 +11,5 @@ func AdoptOrphans() error { return nil }
 // reap does nothing: orphans go to the system's first process.
 func reap() {}
 
-// awaitExit does not wait: here nobody can wait for a child and leave it a zombie.
+// awaitExit does not wait: here it is not possible to wait for a child and leave it a zombie.
 func awaitExit(int) bool { return false }

@@ -12,7 +12,7 @@ import (
 const clockTick = 10 * time.Millisecond
 
 // Usage adds up the child, what descends from it and who bears its mark. It reads
-// and signals nobody; what ends meanwhile does not count.
+// and signals no process; those that end meanwhile do not count.
 func (c *Child) Usage() Usage {
 	s := scan()
 	c.killing.Lock()

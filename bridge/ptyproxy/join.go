@@ -29,7 +29,7 @@ func Size(tty *os.File) (cols, rows int, err error) {
 
 // Join shows a program in tty that runs in a terminal elsewhere, until it ends (nil), the
 // user takes the terminal back ([ErrDetached]), it is gone ([ErrGone]), or ctx ends. The
-// terminal is then as it was before; the program is ended by nobody. Other errors mean
+// terminal is then as it was before; the program is not ended. Other errors mean
 // that it was not shown at all.
 func (l Proxy) Join(ctx context.Context, tty *os.File, remote Remote) (err error) {
 	user, err := openTTY(tty)
@@ -119,7 +119,7 @@ func (c *remoteLink) copyOutput() {
 		n, err := c.remote.Read(buf)
 		if n > 0 {
 			if _, err := c.far.Write(buf[:n]); err != nil {
-				return // nobody looks any more
+				return // the view is over
 			}
 		}
 		if err != nil {

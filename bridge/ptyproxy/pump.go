@@ -145,7 +145,7 @@ func (p *pump) readUser() {
 }
 
 // readChild takes what the child sends. It reports whether there may be more. EIO is the
-// end: nobody has the child's terminal open.
+// end: no process has the child's terminal open.
 func (p *pump) readChild() bool {
 	n, err := unix.Read(p.master.fd, p.buf[:])
 	switch {

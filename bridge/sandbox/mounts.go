@@ -79,7 +79,7 @@ func (m mounts) pin() {
 	}
 }
 
-// missing says that nobody of this user can come to it.
+// missing reports that no process of this user can reach it.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
 		errors.Is(err, fs.ErrPermission)

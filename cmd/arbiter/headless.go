@@ -82,7 +82,7 @@ func (e env) headless(c settings.Choices) (err error) {
 	return &command.Error{Code: exit, Text: end.Text}
 }
 
-// discard removes a closed run that nobody gave a task: a list of runs is not to fill with
+// discard removes a closed run that never got a task: a list of runs is not to fill with
 // them.
 func (e env) discard(r *runtimeRun) {
 	err := r.store.Remove(r.choices.Options.Run)

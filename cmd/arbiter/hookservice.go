@@ -72,7 +72,7 @@ func (r *runtimeRun) terminalSetup(a bridge.AgentRef) (settings string, env map[
 	return string(hooks.Settings(hooksocket.CommandLine(self, r.hooks.Path()))), env
 }
 
-// hookAgentOf finds whose session it is. An agent that was let go is nobody any more:
+// hookAgentOf finds whose session it is. A released agent does not count:
 // who opens its session again is not to be told to hand off.
 func hookAgentOf(s *supervisor.State, session string) (hooksocket.Agent, bool) {
 	for i := range s.Agents {

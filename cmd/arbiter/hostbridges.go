@@ -24,7 +24,7 @@ import (
 type hostBridges struct {
 	mu      sync.Mutex
 	present map[string]*hostBridge
-	changed chan struct{} // closed at the next change; nil: nobody waits
+	changed chan struct{} // closed at the next change; nil: nothing waits
 }
 
 // hostBridge is the bridge of another host: from the start of its process on, so that it can be closed.

@@ -110,7 +110,7 @@ func (e env) playHost(r *runtimeRun) error {
 func (e env) notReady(err error) error {
 	exit := &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 	errors.As(err, &exit)
-	// If nobody reads it, the process that started this one has ended.
+	// If writing fails, the process that started this one has ended.
 	_ = json.NewEncoder(e.Stdout).Encode(runstart.Ready{Code: exit.Code, Problem: exit.Text})
 	return &command.Error{Code: exit.Code}
 }

@@ -54,7 +54,7 @@ type plainRun struct {
 	host plainHost
 }
 
-// InputEnded implements plain.Run. The end of a pipe says that nobody will answer; at a terminal it is
+// InputEnded implements plain.Run. The end of a pipe means that no answer will come; at a terminal it is
 // Ctrl+D, or the terminal is gone, and the run continues without this frontend.
 func (r plainRun) InputEnded() {
 	if !r.host.atTerminal {

@@ -293,7 +293,7 @@ func (r *runtimeRun) play(loop *runloop.Loop) contract.Exit {
 	loop.OnBridgeLost(r.openOn, r.dropOn)
 	loop.Committed(r.journal.Durable()) // earlier records are not reported again
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
-		// The result is said again; nobody has to be started for that.
+		// The result is printed again; that needs no agent.
 		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
 			Notice: r.notice})
 	}

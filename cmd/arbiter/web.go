@@ -76,7 +76,7 @@ func (e env) web(c *cli.Context) error {
 	fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(info.Run), sanitize.Line(info.Title, 100))
 	fmt.Fprintln(e.Stderr, "Open the link in your browser. It works once. Ctrl+C ends the page, not the run.")
 	if _, err := fmt.Fprintln(e.Stdout, server.Link()); err != nil {
-		_ = server.Close() // nobody has the link
+		_ = server.Close() // the link was not printed
 		return command.Environmentf("stdout: %v", err)
 	}
 	for _, name := range c.StringSlice("host") {

@@ -61,7 +61,7 @@ func merge(kept, added []Lesson) []Lesson {
 }
 
 // Brief returns the lessons as the Arbiter of the next run reads them, the newest first, in at most 8 KiB; empty:
-// there are none. The caller passes it on as a quotation of nobody's authority.
+// there are none. The caller passes it on as a quotation without authority.
 func Brief(lessons []Lesson) string {
 	if len(lessons) == 0 {
 		return ""

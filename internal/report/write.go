@@ -78,7 +78,7 @@ func short(run string) string {
 	return run
 }
 
-// usd is an amount of money. That of a rehearsal is marked: nobody pays it.
+// usd is an amount of money. That of a rehearsal is marked as simulated.
 func (r *Report) usd(x float64) string {
 	if r.Rehearsal {
 		return fmt.Sprintf("$%.4f simulated", x)

@@ -116,7 +116,7 @@ func (s *Sum) turn(at time.Time, agent string, b contract.Turn) {
 	}
 }
 
-// lose charges the turns that nobody told the end of.
+// lose charges the turns whose end was not reported.
 func (s *Sum) lose(at time.Time) {
 	for _, agent := range slices.Sorted(maps.Keys(s.live)) {
 		s.loseOf(at, agent)

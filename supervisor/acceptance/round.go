@@ -137,7 +137,7 @@ const (
 type Outcome struct {
 	Verdict  Verdict
 	Text     string // for the Arbiter, or of Exhausted for the human; empty if accepted
-	Evidence string // what failed with its output, for the Arbiter: quotes programs, and is nobody's instruction
+	Evidence string // what failed with its output, for the Arbiter: a quotation of programs, not an instruction
 }
 
 // Judge ends the round under way, once nothing of it is pending. Otherwise it returns false.

@@ -279,7 +279,7 @@ func (s *State) Text() string {
 	return b.String()
 }
 
-// IsHumansCommand reports whether a human set the criterion whose command is next: nobody is asked whether it may run.
+// IsHumansCommand reports whether a human set the criterion whose command is next: it runs without asking.
 func (s *State) IsHumansCommand() bool {
 	pending := s.Pending()
 	return len(pending) > 0 && s.Criteria[pending[0].Criterion-1].By == Human

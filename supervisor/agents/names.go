@@ -13,7 +13,7 @@ import (
 // maxName bounds a name, in bytes.
 const maxName = 64
 
-// reserved are the names of those who speak in a run, and of nobody else.
+// reserved are the names of the parties of a run, which agents may not use.
 var reserved = []string{"arbiter", "orchestrator", "supervisor", "human"}
 
 // numbered are the names of Orchestrators in a run: orch-1, Orchestrator IV.

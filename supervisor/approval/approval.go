@@ -14,7 +14,7 @@ import (
 )
 
 // Asked answers a tool that wants to run: by the rules, by what the human allowed for the whole run, or by asking the
-// human. A run that is halted and an agent that ends ask nobody.
+// human. A halted run and an agent that ends do not ask.
 func Asked(c *process.Context, f input.PermissionAsked, human permission.Human) {
 	a, ok := c.Roster.Agent(f.Params.ID)
 	r := permission.Request{

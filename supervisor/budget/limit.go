@@ -32,7 +32,7 @@ func Level(spent, limit float64) string {
 type Limit struct {
 	Scope              string // contract.ScopeWholeRun or contract.ScopeDay
 	SpentUSD, LimitUSD float64
-	Simulated          bool // a scripted model plays: nobody pays what is spent
+	Simulated          bool // a scripted model plays: costs are simulated
 }
 
 // Level returns how far the limit is spent.

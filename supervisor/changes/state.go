@@ -134,7 +134,7 @@ func (s *State) TurnEnded(out *effect.Collector, w runconfig.Workspace, t Turn, 
 			t.Named = append(t.Named, rel)
 		}
 	}
-	if t.Top != "" { // nobody else works there
+	if t.Top != "" { // no other agent works there
 		s.queue(out, w, t)
 		return
 	}

@@ -54,7 +54,7 @@ func acted(r rune) bool {
 		r >= 0x2066 && r <= 0x2069: // isolates
 		return true
 	}
-	return r >= 0xe0000 && r <= 0xe007f // tags: text that nobody sees
+	return r >= 0xe0000 && r <= 0xe007f // tags: invisible text
 }
 
 func appendEscape(dst []byte, r rune) []byte {

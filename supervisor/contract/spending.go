@@ -9,7 +9,7 @@ type (
 		SpentUSD float64 `json:"spent_usd" jsonschema:"US dollars spent, running turns included."`
 		LimitUSD float64 `json:"limit_usd" jsonschema:"The limit in US dollars."`
 		Level    string  `json:"level" jsonschema:"warn: 80 % are spent; limit: all is."`
-		// Rehearsal says that nobody pays what is spent.
+		// Rehearsal: costs are simulated.
 		Rehearsal bool `json:"rehearsal,omitempty" jsonschema:"A rehearsal: a scripted model answers, and no money is spent."`
 	}
 	// Quota is how much of a usage window of the account's plan is used up.

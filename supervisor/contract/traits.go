@@ -6,7 +6,7 @@ import "reflect"
 type trait uint8
 
 const (
-	// narrates: it only reports what an agent is doing. Where nobody keeps up, it may be left
+	// narrates: it only reports what an agent is doing. If a reader is too slow, it may be left
 	// out. What a script or a person acts on may not.
 	narrates trait = 1 << iota
 	fine           // too fine for prose: lines and files leave it out
@@ -23,7 +23,7 @@ var traits = func() map[reflect.Type]trait {
 	return all
 }()
 
-// Narrates reports whether an event may be left out where nobody keeps up.
+// Narrates reports whether an event may be left out for a slow reader.
 func Narrates(b Body) bool { return traits[reflect.TypeOf(b)]&narrates != 0 }
 
 // Fine reports whether an event is too fine to be told in prose.

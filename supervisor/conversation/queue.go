@@ -312,7 +312,7 @@ func (s *State) Waiting(id string) int {
 	return slices.IndexFunc(s.Mail, func(m Mail) bool { return m.ID == id })
 }
 
-// TakeBack takes mail off the queue that nobody is to read any more, and returns it as it was.
+// TakeBack removes mail from the queue that is not to be read any more, and returns it as it was.
 // What it carried waits for another message.
 func (s *State) TakeBack(unwanted func(Mail) bool) []Mail {
 	var lost []Mail

@@ -15,8 +15,8 @@ const (
 	Complete   = "COMPLETE"
 )
 
-// kinds are what may be decided at a point: nobody works when an agent is to be selected,
-// so there is nobody who could continue (ADR-0005's prompts). An evaluation may name the next
+// kinds are what may be decided at a point: no agent works when one is to be selected,
+// so none could continue (ADR-0005's prompts). An evaluation may name the next
 // agent at once, which ADR-0005's interface allows and its prompt forgets.
 func kinds(p decision.Point) []string {
 	switch p {

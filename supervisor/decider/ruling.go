@@ -13,7 +13,7 @@ import (
 // the rules lead has an end, whatever its agents do.
 const maxStretches = 4
 
-// Select chooses the agent that works next. Clear says that nobody has to think about it;
+// Select chooses the agent that works next. Clear means that the choice needs no model;
 // a decision without one means that there is no agent.
 func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
 	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints,

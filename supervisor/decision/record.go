@@ -8,7 +8,7 @@ type Record struct {
 	Steps   []Step // Index is filled in
 	Judged  string // [Evaluate]: whose last execution is judged, by [Execution].ID; empty: the last of all
 	History History
-	Error   *Failure           // the last error nobody has got over yet
+	Error   *Failure           // the last error that is not overcome yet
 	Failed  []Check            // checks that a COMPLETE was sent back for, with nothing handed over since
 	Agents  []AgentDescription // RecentPerformance is that of earlier runs, unless History has one
 

@@ -32,7 +32,7 @@ func (c *Context) Drop(to string) []conversation.Mail {
 	return append(lost, refused...)
 }
 
-// TakeBack takes mail off the queue that nobody is to read any more.
+// TakeBack removes mail from the queue that is not to be read any more.
 func (c *Context) TakeBack(unwanted func(conversation.Mail) bool) {
 	for _, m := range c.Conversation.TakeBack(unwanted) {
 		if m.Sent {

@@ -31,7 +31,7 @@ func (c *Context) AwaitNextTurn(a *roster.Agent) {
 	}
 }
 
-// ProofOverdue deals with a message nobody proved to have: it is written once more
+// ProofOverdue handles a message without proof of delivery: it is written once more
 // under the same id, which the CLI drops if it has it, and then to another process,
 // whose history tells.
 func (c *Context) ProofOverdue(wire string) (agent, restart string) {

@@ -126,7 +126,7 @@ func (c *Context) remove(why string, unwanted func(*handoff.Handover) bool) []ha
 	return removed
 }
 
-// CancelSuccession: one that was given up comes back, and nobody succeeds it.
+// CancelSuccession: an agent that was given up comes back, and gets no successor.
 func (c *Context) CancelSuccession(id string) {
 	for _, serial := range c.Handoff.CancelSuccession(id) {
 		c.Out.StopTimer(handoff.TimerKey(serial))

@@ -49,7 +49,7 @@ type (
 		Params         bridge.CheckParams
 		Again          bool // it has been run before, when the document was handed over
 		Criterion      bool // it is an acceptance criterion
-		Permitted      bool // the human gave the command: nobody is asked
+		Permitted      bool // the human gave the command: it runs without asking
 	}
 	// Drop gives up a check, by its request, or all checks and what a decider is asked:
 	// what they have started is ended at once, and their results are not awaited.

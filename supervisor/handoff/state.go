@@ -61,8 +61,8 @@ const (
 	KindReleased Kind = "left"    // into the work log: it was let go before its work was done
 	KindKilled   Kind = "killed"  // to the Arbiter: the human ended it
 	KindRenewal  Kind = "renew"   // from one Arbiter to the next
-	KindAccept   Kind = "accept"  // to nobody: the commands of acceptance criteria, before COMPLETE
-	KindRepeated Kind = "final"   // to nobody: the checks of all documents, repeated before COMPLETE
+	KindAccept   Kind = "accept"  // has no reader: the commands of acceptance criteria, before COMPLETE
+	KindRepeated Kind = "final"   // has no reader: the checks of all documents, repeated before COMPLETE
 )
 
 // Completing is a COMPLETE whose checks are being repeated.

@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// NextPredecessor is whose document the next Orchestrator summoned receives; empty: nobody's.
+// NextPredecessor is the agent whose document the next Orchestrator receives; empty: none.
 func (s *State) NextPredecessor() string {
 	if len(s.SuccessorQueue) == 0 {
 		return ""

@@ -140,7 +140,7 @@ func failure(s *supervisor.State, a *roster.Agent) string {
 	return strings.TrimRight(s.Question.Recovery.Text, ".") + "."
 }
 
-// Awaited lists the items that nobody but a human settles: a bell, a badge and a title are about them.
+// Awaited lists the items that only a human can settle: a bell, a badge and a title are about them.
 func Awaited(list []Item) []Item {
 	return slices.DeleteFunc(slices.Clone(list), func(i Item) bool { return i.Optional })
 }

@@ -68,7 +68,7 @@ type (
 		Command contract.Command
 		Channel string
 	}
-	// InputEnded says that nobody will answer from now on.
+	// InputEnded means that no human will answer from now on.
 	InputEnded struct{}
 	// Signal is a signal to this process, or a client that asks for the same. Fast is the second one.
 	Signal struct {

@@ -29,7 +29,7 @@ func Recorded(f Body) bool {
 		return true
 	}
 	switch h.Event.Body.(type) {
-	case bridge.Delta, bridge.PTY: // what a terminal shows is nobody else's
+	case bridge.Delta, bridge.PTY: // what a terminal shows is private
 		return false
 	}
 	return true

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Kept is a run whose files are read while nobody can open or remove it. Close it.
+// Kept is a run that cannot be opened or removed while its files are read. Close it.
 type Kept struct {
 	h    held
 	meta Meta

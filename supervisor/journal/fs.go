@@ -8,7 +8,7 @@ import (
 )
 
 // directory is one directory that was opened once and is worked in by name, so
-// that nobody can put another one under our feet. Names have one part. It is an
+// that it cannot be replaced meanwhile. Names have one part. It is an
 // interface so that tests can play a disk that fails or loses power.
 type directory interface {
 	Path() string

@@ -16,7 +16,7 @@ const (
 	lockPoll  = 10 * time.Millisecond
 )
 
-// holder is what a lock file says of who took the lock. Nobody relies on it: that
+// holder is what a lock file says of who took the lock. It is only informative: that
 // the lock is held is for the kernel to say.
 type holder struct {
 	PID   int       `json:"pid"`
@@ -99,7 +99,7 @@ func (l *Lock) sign(h holder) error {
 	return l.f.Truncate(int64(len(b)))
 }
 
-// holderOf reports who holds a run, without disturbing it; nil if nobody does.
+// holderOf reports who holds a run, without disturbing it; nil if no process does.
 func holderOf(dir directory) (*HeldError, error) {
 	held, err := lookAtLock(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func (s *Store) Player(run string) int {
 	return held.PID
 }
 
-// Over reports whether a run is of this store and nobody holds it, as of now and for certain:
+// Over reports whether a run is of this store and not held, as of now and for certain:
 // one that cannot be looked at, or whose lock is missing, may be at work.
 func (s *Store) Over(run string) bool {
 	if validID(run) != nil {

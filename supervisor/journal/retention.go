@@ -45,7 +45,7 @@ func (s *Store) Prune(keep Retention) (removed []string, err error) {
 			break
 		}
 		if info.Live || info.Unfinished || info.Damaged {
-			continue // of a damaged one nobody knows whether it was over
+			continue // whether a damaged one had ended is unknown
 		}
 		if info.Empty && info.Bytes == 0 {
 			continue // it may be one that is being created and has no lock yet

@@ -64,7 +64,7 @@ var Categories = map[restart.Class]bridge.Category{
 	restart.UsageLimit:    bridge.CatUsageLimit,
 	restart.Auth:          bridge.CatAuth,
 	restart.InvalidResume: bridge.CatResume,
-	restart.UserStop:      bridge.CatCrash, // nobody is parked for that
+	restart.UserStop:      bridge.CatCrash, // never parks an agent
 }
 
 // StartClass sorts a start that failed. What failed for want of something that comes

@@ -20,7 +20,7 @@ const (
 	idleCPU = 0.02
 	// HungAfter probes without a sign of life, an agent counts as hung.
 	HungAfter = 3
-	// HungArbiter is the same for the Arbiter: nobody else can judge it, so it is
+	// HungArbiter is the same for the Arbiter: no other session can judge it, so it is
 	// started again, and therefore later.
 	HungArbiter = 8
 	// WakeGrace is left alone after the machine slept: connections are dead, and

@@ -11,7 +11,7 @@ const (
 	Selecting  State = "selecting"      // no Orchestrator works, one is to be chosen
 	Executing  State = "executing"      // at least one works; questions and progress stay here
 	Evaluating State = "evaluating"     // a `done` or `handoff` waits for a decision
-	Error      State = "error_handling" // an agent broke and nobody has ruled on it yet
+	Error      State = "error_handling" // an agent failed and there is no decision on it yet
 	Complete   State = "complete"
 	Failed     State = "failed"
 	Cancelled  State = "cancelled"

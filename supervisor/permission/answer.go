@@ -84,7 +84,7 @@ func (s *State) keep(c *effect.Collector, r Request, d ruling) {
 	tell(c, r, d)
 }
 
-// TimedOut denies a request that nobody answered in time. The id is what follows [TimerPrefix] in the timer's key.
+// TimedOut denies a request that was not answered in time. The id is what follows [TimerPrefix] in the timer's key.
 func (s *State) TimedOut(c *effect.Collector, id string, wait time.Duration) {
 	if r, open := s.take(c, id); open {
 		Deny(c, r, contract.ByTimeout, "nobody answered within "+wait.String())

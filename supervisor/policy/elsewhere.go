@@ -24,7 +24,7 @@ type Lookup func(paths []string) ([]Found, error)
 
 // Elsewhere holds requests against the rules on another file system: CWD, Home and FoldsCase are that host's, and
 // Resolve and Exists are not used. What a decision has to know of paths is asked for in as few requests as can be, and
-// anew for each decision. If look fails, nothing is allowed: Decide asks, or denies where nobody is asked.
+// anew for each decision. If look fails, nothing is allowed: Decide asks, or denies in modes that do not ask.
 func Elsewhere(p Policy, look Lookup) Rules { return &elsewhere{policy: p, look: look} }
 
 type elsewhere struct {

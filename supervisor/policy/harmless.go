@@ -9,7 +9,7 @@ import (
 )
 
 // Harmless reports whether a request changes nothing and shows nothing of outside the working
-// directory. It holds in mode rules, where nobody is asked, and for checks; where the CLI asks,
+// directory. It holds in mode rules, which never asks, and for checks; where the CLI asks,
 // its question is never answered by it.
 //
 // It is a list of exact forms: commands that only read, with options that are known with their

@@ -164,7 +164,7 @@ func (q *query) readsUnseen() bool {
 }
 
 // Denied returns the first deny rule that any part of the request might be what it
-// names, as Decide does. Nobody can be asked here, so that it is denied as well what Decide
+// names, as Decide does. There is no one to ask here, so it also denies what Decide
 // would ask for because it is in doubt.
 func (p Policy) Denied(r Request) (rule string, ok bool) { return p.newQuery(r).denied() }
 

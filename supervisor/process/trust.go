@@ -16,7 +16,7 @@ import (
 const nobodyLooks = "no human is present to look at it"
 
 // Distrusted keeps an agent down whose workspace is not as it was trusted, until the human
-// has looked at it. Where nobody can, the run continues without the workspace's settings.
+// has looked at it. Without a human, the run continues without the workspace's settings.
 func (c *Context) Distrusted(id string, f input.NotSpawned, humanPresent bool) {
 	a := c.Roster.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.ToolCall = roster.Down, c.Out.Now, "", nil
@@ -74,7 +74,7 @@ func (c *Context) ChooseTrust(ref, option string) {
 	}
 }
 
-// NobodyTrusts decides what nobody can look at any more.
+// NobodyTrusts decides open questions of trust once no human is present.
 func (c *Context) NobodyTrusts() {
 	if q := c.Lifecycle.TrustQuestion; q != nil {
 		c.goWithout(q.Host, nobodyLooks)

@@ -13,7 +13,7 @@ import (
 //go:embed text/*.md
 var files embed.FS
 
-// templates are the agents' roles, which nobody overrides: they carry the protocol.
+// templates are the agents' roles. They cannot be overridden, because they carry the protocol.
 // They are read when the first of them is needed.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/arbiter.md",

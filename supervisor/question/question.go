@@ -113,7 +113,7 @@ func (s *State) Undecided() bool {
 	return slices.ContainsFunc(s.Open.List(), func(p Part) bool { return p.Kind == KindAcceptance })
 }
 
-// AwaitsAnswer reports whether a question of the Arbiter's is open. Nobody but a human who is present settles it.
+// AwaitsAnswer reports whether a question of the Arbiter's is open. Only a human who is present settles it.
 func (s *State) AwaitsAnswer() bool { return s.Open != nil && s.Open.Arbiter }
 
 // IsNeededBy reports whether an Orchestrator waits for the answer to a question of the Arbiter's.

@@ -62,8 +62,8 @@ func Command(c contract.CommandBody) Method {
 // Tool returns the method of a call of one of our own tools.
 func Tool(tool string) Method { return Method(OfTool + tool) }
 
-// rights is the whole table: what is not in it is denied. Nobody but a human answers a
-// permission request, and nobody but a human commands.
+// rights is the whole table: what is not in it is denied. Only a human answers a
+// permission request, and only a human commands.
 var rights = sync.OnceValue(func() map[Party]map[Method]bool {
 	human := all(OfCommand, "message", "permission", "interrupt", "edit_message", "withdraw_message", "attach",
 		"detach", "halt", "kill", "pause", "continue", "force_agent", "skip_step", "retry", "reset", "set_plan",

@@ -19,7 +19,7 @@ type AgentTurn struct {
 	CurrentTool         string       // the current tool or subagent
 	ToolCall            *RunningTool // the current tool call
 	Delivered           int          `json:",omitempty"` // messages and reports that it was proven to have read
-	UnansweredQuestions int          // questions in a row that nobody ruled on
+	UnansweredQuestions int          // questions in a row without a ruling
 }
 
 // RunningTool is a tool call that runs.

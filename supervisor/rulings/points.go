@@ -47,7 +47,7 @@ func (s *State) Withholds(o *runconfig.Options, t *task.State, m *conversation.M
 	return m.EndsExecution() || m.Kind == conversation.KindTask && t.Phase != machine.Idle
 }
 
-// FailedBefore is who waits for what the Arbiter was to rule on its failure; empty: nobody.
+// FailedBefore is who waits for what the Arbiter was to rule on its failure; empty: none.
 func (s *State) FailedBefore(r *roster.Roster) string {
 	if p := s.ArbiterRequest; p != nil && p.Point == decision.PointSelect {
 		if a, ok := r.Agent(p.About); ok && a.Alive() && a.Standing == roster.Waiting {
@@ -87,7 +87,7 @@ func (s *State) Due(w Standing) (point decision.Point, about string, ok bool) {
 			return "", "", false // the one that broke waits for a word
 		}
 	case w.Task.Phase == machine.Idle || w.Roster.Engaged():
-		return "", "", false // in executing, too, nobody may be left: the Arbiter released them, and then ruled no more
+		return "", "", false // in executing, too, there may be no Orchestrator: the Arbiter released them
 	}
 	return decision.PointSelect, "", aside // else it speaks with somebody, and may rule itself
 }

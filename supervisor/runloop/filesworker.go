@@ -32,7 +32,7 @@ const (
 	mergeDeadline    = 10 * time.Minute
 )
 
-// Files sets who records and merges; nobody by default. Call it before [Loop.Run].
+// Files sets the port that records and merges; nil by default. Call it before [Loop.Run].
 func (l *Loop) Files(f Files) { l.files = f }
 
 // errNoFiles is the error of a run that works without Git.

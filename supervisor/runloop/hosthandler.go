@@ -56,7 +56,7 @@ func (h hostHandler) Permission(ctx context.Context, p bridge.PermissionParams) 
 }
 
 // Judge implements bridge.Handler: every tool call is held against the run's state, the
-// role, the mode and the rules before the CLI has a say. It waits for nobody, but what it
+// role, the mode and the rules before the CLI has a say. It never waits, but what it
 // says is on its way into the journal first; where that takes nothing, it is a deny.
 func (h hostHandler) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	if why := h.l.onAnotherHost(p.ID, h.host); why != "" {

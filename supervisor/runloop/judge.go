@@ -168,7 +168,7 @@ func (c toolCall) request() policy.Request {
 }
 
 // ruling holds a tool call against the caller's role and mode, the rules, and what the
-// human has granted. What only reads is allowed where nobody is asked: in mode rules, and for
+// human has granted. Reading is allowed without asking where no human is asked: in mode rules, and for
 // checks. In the other modes the CLI's question is answered by a rule, a grant or a human.
 func (l *Loop) ruling(c toolCall) policy.Decision {
 	tool, input := c.tool, c.input

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// unknown drops an input from nobody this run has: it is not recorded and changes nothing.
+// unknown drops an input from an agent that this run does not have: it is not recorded and changes nothing.
 // A caller that waits for an answer is refused.
 func (l *Loop) unknown(in input.Input) bool {
 	f := in.Body

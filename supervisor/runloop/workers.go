@@ -94,7 +94,7 @@ func (l *Loop) start(ctx context.Context, id string, deadline time.Duration, f f
 }
 
 // end has a process of an agent ended. Requests overtake each other: one that comes before
-// the start it is to undo finds nobody, and is made again when that start was answered.
+// the start it is to undo finds no agent, and is repeated when that start was answered.
 func (l *Loop) end(ctx context.Context, a bridge.AgentRef, request func(context.Context) error) {
 	answered := l.starts[a.ID]
 	l.work(func() {

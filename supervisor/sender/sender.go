@@ -45,7 +45,7 @@ func (s Run) OnAnotherHost(agent, host string) string {
 		cmp.Or(host, runconfig.Here))
 }
 
-// Unknown says why an input is from nobody this run has, or from an agent that does not live on the host whose bridge
+// Unknown says why an input is from an unknown agent, or from one that does not run on the host whose bridge
 // brought it; empty: it is from one it has, or from no agent. Named says that it is one to tell a human of.
 func (s Run) Unknown(f input.Body, host string) (why string, named bool) {
 	ref, ok := input.SourceAgent(f)

@@ -22,7 +22,7 @@ const (
 type Digest struct {
 	Changes bridge.Changes
 	Finding string // for the Arbiter: the supervisor's word
-	Quotes  string // what it quotes, which is nobody's word to the Arbiter
+	Quotes  string // what it quotes; not addressed to the Arbiter
 	Notice  string // for the agent, with the next message it reads
 	Idle    bool   // the human only looked
 }

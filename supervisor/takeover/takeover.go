@@ -69,7 +69,7 @@ func (t Takeover) Inspect(serial int) Takeover {
 }
 
 // Opens takes what the inspection found: the terminal is being opened. That nothing could be
-// noted keeps nobody from their session; the digest says so.
+// noted does not keep the human from the session; the digest says so.
 func (t Takeover) Opens(now time.Time, found bridge.InspectResult, failed string) Takeover {
 	t.Mark, t.Trouble, t.Stage = found.Mark, found.Trouble, Opening
 	if failed != "" || t.Mark == nil {

@@ -155,7 +155,7 @@ func (s *State) Fail(a *roster.Agent, f *decision.Failure, status decision.Statu
 	a.Work = nil
 }
 
-// Abandon ends an execution that nobody wants to continue with.
+// Abandon ends an execution that will not be continued.
 func (s *State) Abandon(a *roster.Agent, now time.Time) {
 	if a == nil || a.Work == nil {
 		return
@@ -210,7 +210,7 @@ func (s *State) FailedCriteria() []decision.Check {
 	return list
 }
 
-// LastWorked is whose execution was the last; empty: nobody's.
+// LastWorked is the agent of the last execution; empty: none.
 func (s *State) LastWorked() string {
 	if last := s.History.Last(1); len(last) > 0 {
 		return last[0].ID

@@ -27,7 +27,7 @@ type State struct {
 	Failures      int               // failed executions in a row
 	TotalFailures int               // failed executions of this task
 	History       decision.History  // of its executions
-	LastError     *decision.Failure // that nobody has got over yet
+	LastError     *decision.Failure // that is not overcome yet
 	Acceptance    acceptance.State  // what must hold before it is complete
 	Lessons       []verdict.Lesson  // of its COMPLETE, for later runs
 }

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// changed is when a file was last changed in any way, which nobody can set, and its number.
+// changed is when a file was last changed in any way, which cannot be set, and its number.
 func changed(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

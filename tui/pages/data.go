@@ -67,7 +67,7 @@ type StatusData struct {
 	Waiting time.Duration
 
 	CostUSD float64
-	// Simulated says that nobody pays: a scripted model plays.
+	// Simulated: a scripted model plays, costs are not real.
 	Simulated bool
 	Tokens    int
 	Elapsed   time.Duration

@@ -17,7 +17,7 @@ type Tile struct {
 	Root    string // the directory it works in; paths are relative to it
 	Model   string // empty: not known
 	CostUSD float64
-	// Simulated says that nobody pays: a scripted model plays.
+	// Simulated: a scripted model plays, costs are not real.
 	Simulated bool
 }
 

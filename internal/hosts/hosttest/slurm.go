@@ -75,7 +75,7 @@ func NewSlurm(t *testing.T) Slurm {
 	return s
 }
 
-// Await looks until something is so: these programs tell nobody.
+// Await polls until a condition holds: these programs do not notify.
 func Await(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {

@@ -46,7 +46,7 @@ func (m *Manager) holds(ctx context.Context, w Worktree) (found Work, err error)
 }
 
 // Commit commits what is uncommitted in a directory, with all files that Git does not ignore, and returns what the
-// directory then holds. No hook runs. The caller has seen to it that nobody works there. Error: [*UnfinishedError].
+// directory then holds. No hook runs. The caller ensures that no agent works there. Error: [*UnfinishedError].
 func (m *Manager) Commit(ctx context.Context, w Worktree, message string) (found Work, err error) {
 	err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
 		found, err = m.commit(ctx, w, message)

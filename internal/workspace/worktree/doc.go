@@ -1,7 +1,7 @@
 // Package worktree gives each Orchestrator a directory of its own, outside of the user's work tree.
 //
 // A [Manager] keeps them in one directory, which belongs to the run: orch-N with the files, orch-N.json with the record
-// that makes it count. A directory without a record was never finished, nobody has worked in it, and the next
+// that makes it count. A directory without a record was never finished or used, and the next
 // Create removes it. There are two kinds:
 //
 //   - [Linked]: a Git worktree on branch arbiter/RUN8/orch-N.G. Objects and references are the user's repository's.

@@ -24,7 +24,7 @@ type Log struct{ source Source }
 // New reads a source, which Close closes.
 func New(s Source) *Log { return &Log{s} }
 
-// Open opens the log at a path. It is the caller's business that nobody else put it there.
+// Open opens the log at a path. The caller must ensure that no other user created it.
 func Open(path string) (*Log, error) {
 	f, err := os.Open(path)
 	if err != nil {

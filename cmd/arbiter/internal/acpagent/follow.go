@@ -264,8 +264,8 @@ func (f *follower) hear(l *link) {
 	}
 }
 
-// over ends the prompts of a run that nobody plays. Before, it reports what was not told yet; grown says that there may
-// be such.
+// over ends the prompts of a run that no process plays. Before, it reports what was not told yet; grown says that
+// there may be such.
 func (f *follower) over(grown bool) {
 	o := f.session
 	armed, cancelled := o.waiting()

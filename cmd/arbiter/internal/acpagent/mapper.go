@@ -40,7 +40,7 @@ type mapper struct {
 	spent money
 	ended *contract.Result // if the last thing that was reported is the run's end
 	login bool             // the last trouble was that Claude is not logged in
-	// rehearsal says that a scripted model plays. The protocol cannot mark a cost that nobody pays: none is shown.
+	// rehearsal says that a scripted model plays. The protocol cannot mark a cost as simulated: none is shown.
 	rehearsal bool
 	count     int // of what has no id of its own
 }

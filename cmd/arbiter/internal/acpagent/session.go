@@ -89,7 +89,7 @@ func (o *session) currentMode() string {
 	return o.mode
 }
 
-// hold waits until nobody else sends commands that belong together.
+// hold waits until no other goroutine sends commands that belong together.
 func (o *session) hold(ctx context.Context) error {
 	select {
 	case o.turn <- struct{}{}:

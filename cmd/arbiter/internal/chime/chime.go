@@ -39,7 +39,7 @@ func New(play func(ctx context.Context, file string) error) *Chime {
 		for {
 			select {
 			case cue := <-c.cues:
-				_ = c.sound(ctx, cue) // there is nobody to tell: the screen says the same
+				_ = c.sound(ctx, cue) // an error has no reader: the screen shows the same
 			case <-ctx.Done():
 				return
 			}
@@ -62,7 +62,7 @@ func (c *Chime) Close() {
 	<-c.done
 }
 
-// sound has a file of its own played, which nobody else can read.
+// sound writes the sound to a private file and plays it.
 func (c *Chime) sound(ctx context.Context, cue Cue) error {
 	f, err := os.CreateTemp("", "arbiter-sound-*.wav")
 	if err != nil {

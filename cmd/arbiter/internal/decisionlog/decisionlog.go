@@ -41,7 +41,7 @@ func (r *Decision) Amounts() (decider.Decision, bool) {
 			return d, true
 		}
 		d.Decision = decider.Continue
-		return d, r.Point == decision.PointEvaluate // else nobody could continue: the Arbiter waits
+		return d, r.Point == decision.PointEvaluate // else no agent could continue: the Arbiter waits
 	}
 	return d, false
 }

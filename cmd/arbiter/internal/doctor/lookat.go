@@ -90,7 +90,7 @@ func write(dir string) (took time.Duration, err error) {
 	return time.Since(began), err
 }
 
-// cause is what is wrong, without the name of a file that nobody knows.
+// cause is what is wrong, without the name of a temporary file.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

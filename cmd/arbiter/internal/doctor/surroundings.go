@@ -124,7 +124,7 @@ type Sandbox struct {
 
 // Leftovers are of runs that are over.
 type Leftovers struct {
-	Problem   string // why nobody looked
+	Problem   string // why it was not inspected
 	Runs      int
 	Bytes     int64
 	Live      []Run

@@ -20,5 +20,5 @@ func inotify() (watches, instances int64) { return -1, -1 }
 // NamespacesRestricted: there are none.
 func NamespacesRestricted() bool { return false }
 
-// WorkingDirs: nobody tells.
+// WorkingDirs is not supported here.
 func WorkingDirs() []string { return nil }

@@ -26,7 +26,7 @@ import (
 // Explanation is what `decide --explain --json` prints of a decision, or of a moment.
 type Explanation struct {
 	Run       string            `json:"run"`
-	Rehearsal bool              `json:"rehearsal,omitempty"` // nobody pays what it cost: a scripted model plays
+	Rehearsal bool              `json:"rehearsal,omitempty"` // a scripted model plays: costs are simulated
 	Record    uint64            `json:"record"`              // of the journal; of a moment, the last one folded
 	Time      time.Time         `json:"time"`
 	Number    int               `json:"number,omitempty"`
@@ -176,7 +176,7 @@ func outlineOf(run string, rehearsal bool, r decisionlog.Decision) Explanation {
 	return x
 }
 
-// ExplainDecision is a decision with what it was made from. Without templates, a prompt that nobody read is left out.
+// ExplainDecision is a decision with what it was made from. Without templates, a prompt that no model read is left out.
 func ExplainDecision(run string, rehearsal bool, r decisionlog.Decision, set *prompts.Set) Explanation {
 	x := outlineOf(run, rehearsal, r)
 	x.Input = r.Input

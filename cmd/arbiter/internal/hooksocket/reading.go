@@ -43,7 +43,7 @@ func (s *Server) readAt(path string, agent Agent) hooks.Reading {
 // The CLI writes its transcript up to a quarter of a second late (observed with CLI
 // 2.1.329), so that a reading can be that of the call before. Near a level that is
 // not told yet it is worth waiting for: the model is then told with its next request,
-// and not with the one after. Farther off nobody is held up.
+// and not with the one after. Beyond that, events do not wait.
 const (
 	nearness    = 15 // points below the first level
 	longestWait = 400 * time.Millisecond

@@ -94,7 +94,7 @@ func (s *Server) view(ctx context.Context, run string) (View, error) {
 	}
 }
 
-// lastView is where a run stands that nobody plays.
+// lastView is the view of a run that no process plays.
 func (s *Server) lastView(ctx context.Context, info journal.Info, n *news) (View, error) {
 	if err := n.read(ctx); err != nil {
 		return View{}, err

@@ -41,7 +41,7 @@ type View struct {
 	Next    string  `json:"next" jsonschema:"what to do next"`
 	Phase   string  `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
 	CostUSD float64 `json:"cost_usd"`
-	// Simulated says that nobody pays: a scripted model plays.
+	// Simulated: a scripted model plays, costs are not real.
 	Simulated bool     `json:"simulated,omitempty" jsonschema:"a rehearsal: no money is spent"`
 	Agents    []Agent  `json:"agents,omitempty"`
 	Waiting   []Item   `json:"waiting,omitempty" jsonschema:"what waits for an answer, the oldest first"`
@@ -141,7 +141,7 @@ func nextOf(status string) string {
 	return ""
 }
 
-// endedView is what a run shows that nobody plays. Result is nil if the run has none since it was last played.
+// endedView is the view of a run that no process plays. Result is nil if the run has none since it was last played.
 func endedView(info journal.Info, result *contract.Result) View {
 	v := View{Run: info.Run, Status: stopped, Simulated: info.Rehearsal}
 	if result != nil {

@@ -60,7 +60,7 @@ type Session struct {
 
 	left    chan struct{} // closed when the run is to continue without the frontend
 	leaves  sync.Once
-	parted  chan struct{} // closed when nobody waits for the process any more
+	parted  chan struct{} // closed when nothing waits for the process any more
 	mu      sync.Mutex
 	stops   int
 	workers sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 
 // EndStrays ends what runs of the store that are over have left behind, and says what, or
 // nothing. It is done at each start, and where somebody wants a run gone: without the run
-// nobody would know whose they are.
+// their owner would be unknown.
 func EndStrays(store *journal.Store) (told string) {
 	total, runs := 0, 0
 	for _, n := range proctree.SweepStrays(OverIn(store)) {
@@ -27,7 +27,7 @@ func EndStrays(store *journal.Store) (told string) {
 		words.Count(total, "process"))
 }
 
-// OverIn reports which runs of a store nobody plays: not here, and not in the place that the
+// OverIn reports which runs of a store no process plays: not here, and not in the place that the
 // store, or this run of it, was copied from, whose processes bear the same marks.
 func OverIn(store *journal.Store) func(run string) bool {
 	return func(run string) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// RevertChange takes one change of a run back that nobody plays.
+// RevertChange reverts one change of a run that no process plays.
 func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c contract.Revert) error {
 	if branch, err := r.Commit(ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
 		return Refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+

@@ -136,7 +136,7 @@ func (h *Host) Image(path string) (absolute, size string, err error) {
 	return is.Path, is.Size(), err
 }
 
-// skipped are directories in which nobody keeps requirements.
+// skipped are directories that do not hold requirements.
 var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "__pycache__"}
 
 // Documents implements tui.Host: Markdown files, the nearest to the top first.

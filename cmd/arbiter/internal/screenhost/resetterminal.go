@@ -23,7 +23,7 @@ func resetTerminal(in *os.File, out io.Writer) (last func()) {
 		}
 		_ = term.Restore(int(in.Fd()), was) // one that is gone needs nothing
 		told := make(chan struct{})
-		go func() { // left behind where nobody reads: the process ends
+		go func() { // never joined, if the terminal is not read: the process ends
 			defer close(told)
 			_, _ = io.WriteString(out, asItWas)
 		}()

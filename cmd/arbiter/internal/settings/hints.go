@@ -60,7 +60,7 @@ func stateByItself() (dir string, err error) {
 }
 
 // trustedForConfig reports whether the configuration of a workspace would be read. To look
-// makes no state directory: that may be one which nobody uses.
+// makes no state directory: it may be one that is not used.
 func trustedForConfig(c *cli.Context, place string) bool {
 	state, err := command.StatePath(c.String("state-dir"))
 	if err != nil {

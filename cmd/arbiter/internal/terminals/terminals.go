@@ -64,7 +64,7 @@ func (t *Terminals) Of(agent string) *Claim {
 	return t.holds[agent]
 }
 
-// Holder names who has an agent; empty: nobody.
+// Holder names the client that has taken over an agent; empty: none.
 func (t *Terminals) Holder(agent string) string {
 	if h := t.Of(agent); h != nil {
 		return h.who

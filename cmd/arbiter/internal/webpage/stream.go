@@ -41,7 +41,7 @@ type runPart struct {
 	State     string    `json:"state"` // live, silent, ended, lost
 	Text      string    `json:"text,omitempty"`
 	Resumable bool      `json:"resumable,omitempty"`
-	Rehearsal bool      `json:"rehearsal,omitempty"` // nobody pays what it costs
+	Rehearsal bool      `json:"rehearsal,omitempty"` // costs are simulated
 }
 
 // States of a run, as the page sees them.
