@@ -15,7 +15,7 @@ type Board struct {
 	listeners map[*Listener]struct{}
 }
 
-// Listener hears the events that fit. Those that nobody took are lost beyond its room.
+// Listener hears the events that fit. Beyond its capacity, unread events are dropped.
 type Listener struct {
 	board *Board
 	fits  func(contract.Event) bool // on the run's goroutine: it only looks
