@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
@@ -156,7 +157,7 @@ func (e env) commands() []*cli.Command {
 			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, settings.FlagOf("claude")},
 			Action: tells.version,
 		},
-		completion.Command(e.Env), e.manCommand(), liveruns.HookCommand(e.Env), e.hostCommandSpec(),
+		completion.Command(e.Env), e.manCommand(), liveruns.HookCommand(e.Env), runhost.Command(e.Env),
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
 			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, " +
@@ -184,7 +185,7 @@ func (e env) main(c *cli.Context) error {
 	case s.Detach:
 		return e.detach(c.Context, s)
 	case s.JSON:
-		return e.headless(s)
+		return runhost.Headless(e.Env, s)
 	case s.Plain:
 		return e.plain(s)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -146,14 +147,14 @@ func TestTheDeciderIsNamedAnew(t *testing.T) {
 	of := func(o runconfig.Options) []any {
 		return []any{o.Decider, o.DeciderModel, o.DeciderEffort, o.DeciderTimeout, o.DecisionCache, o.MaxTotalFailures}
 	}
-	if d := cmp.Diff(of(begun), of(mergeOptions(begun, settings.Choices{Options: now}))); d != "" {
+	if d := cmp.Diff(of(begun), of(runhost.MergeOptions(begun, settings.Choices{Options: now}))); d != "" {
 		t.Errorf("nothing was named: %s", d)
 	}
 	given := map[string]bool{}
 	for _, s := range settings.Table {
 		given[s.Name] = true
 	}
-	if d := cmp.Diff(of(now), of(mergeOptions(begun, settings.Choices{Options: now, Given: given}))); d != "" {
+	if d := cmp.Diff(of(now), of(runhost.MergeOptions(begun, settings.Choices{Options: now, Given: given}))); d != "" {
 		t.Errorf("all was named: %s", d)
 	}
 }

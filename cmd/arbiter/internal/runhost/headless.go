@@ -1,0 +1,134 @@
+package runhost
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/ndjson"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+)
+
+// drainDeadline is how long the last lines may take to leave when the reader
+// of stdout is slow but alive.
+const drainDeadline = 10 * time.Second
+
+// Headless runs a task for a script: NDJSON both ways.
+func Headless(io command.Env, c settings.Choices) (err error) {
+	e := env{io}
+	command.OutliveReaders()
+	if c.OrBegin {
+		if err := resumeOrBegin(&c); err != nil {
+			return err
+		}
+	}
+	prepare := newRun
+	if c.Resume {
+		prepare = resumeRun
+	}
+	r, err := prepare(c)
+	if err != nil {
+		return err
+	}
+	empty := false
+	defer func() {
+		if r.close(); empty {
+			e.discard(r)
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil { // outside of the loop, which deals with its own
+			err = e.bug(r, p)
+		}
+	}()
+	var loop *runloop.Loop
+	out := ndjson.New(e.Stdout, ndjson.Backlog, func(err error) { loop.Put(input.OutputLost{Message: err.Error()}) })
+	loop = r.ready(out.Put)
+	e.printStart(r)
+	stopSignals := command.HandleSignals(func(name string, n int) bool {
+		loop.Put(input.Signal{Signal: name, Fast: n > 1})
+		return true
+	}, nil, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
+	defer stopSignals()
+	if !c.NoInput {
+		// Not waited for: a read of stdin cannot be called off, and ends with the process.
+		go readCommands(e.Stdin, r)
+	}
+	exit := r.play(loop)
+	unfinished := r.shutdown(loop.Snapshot())
+	if err := out.Close(drainDeadline); err != nil && exit == contract.ExitComplete {
+		fmt.Fprintln(e.Stderr, "arbiter: stdout:", err)
+		exit = contract.ExitFailed
+	}
+	e.printEnd(r, loop.Snapshot(), unfinished)
+	empty = loop.Snapshot().Pointless() && len(unfinished) == 0
+	end := control.RunEnded{Exit: int(exit), Unfinished: unfinished}
+	if exit != contract.ExitComplete {
+		end.Text = exitText(exit, loop.Snapshot())
+	}
+	r.announceEnd(end)
+	if exit == contract.ExitComplete {
+		return nil
+	}
+	return &command.Error{Code: exit, Text: end.Text}
+}
+
+// discard removes a closed run that never got a task: a list of runs is not to fill with
+// them.
+func (e env) discard(r *runtimeRun) {
+	err := r.store.Remove(r.choices.Options.Run)
+	if err == nil {
+		_, err = (runstore.Runs{Store: r.store, Root: r.choices.StateDir}).Tidy()
+	}
+	if err != nil {
+		fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
+	}
+}
+
+// bug describes a panic of Arbiter in a report, and ends the program.
+func (e env) bug(r *runtimeRun, p any) error {
+	r.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	r.reporter.Close()
+	e.tellReports(r)
+	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
+}
+
+// exitText is the line on stderr that explains a run that did not complete.
+func exitText(exit contract.Exit, s *supervisor.State) string {
+	if s.Ending == nil || exit == contract.ExitBug {
+		return exit.String()
+	}
+	text := s.Ending.Status + ": " + s.Ending.Summary
+	if len(s.Question.Recovery.Options) > 0 && exit == contract.ExitEnvironment {
+		text += "; " + s.Question.Recovery.Options[0]
+	}
+	return text
+}
+
+func readCommands(stdin io.Reader, r *runtimeRun) {
+	loop := r.loop
+	err := contract.ReadCommands(stdin, 0, func(c contract.Command) bool {
+		if r.haltOnStdin(c) {
+			return true
+		}
+		return loop.Put(input.Command{Command: c, Channel: input.ChannelStdin})
+	})
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		loop.Put(input.Command{Command: contract.Command{Body: contract.Malformed{Problem: "stdin: " + err.Error()}},
+			Channel: input.ChannelStdin})
+	}
+	loop.Put(input.InputEnded{})
+}
+
+// env is the streams of a command, with the commands of this package.
+type env struct{ command.Env }
