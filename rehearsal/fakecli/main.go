@@ -176,7 +176,10 @@ func parseFlags(args []string) flags {
 			continue
 		}
 		option, value, inline := strings.Cut(arg, "=")
-		name, f[option] = option, f[option]
+		name = option
+		if _, given := f[option]; !given {
+			f[option] = nil // given, so far without a value
+		}
 		if inline {
 			f[option] = append(f[option], value)
 		}
