@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -131,8 +130,11 @@ func (st *step) choose(ref, option string) {
 	arbiter, _ := st.Agent(contract.Arbiter)
 	parked := arbiter.Status == roster.Parked && slices.Contains(ParkedOptions(), option)
 	if !parked && !slices.Contains(st.Question.Recovery.Options, option) {
-		st.out.Reject(ref, "no such option: %s", cmp.Or(strings.Join(st.Question.Recovery.Options, " or "),
-			"there is nothing to choose now"))
+		if len(st.Question.Recovery.Options) == 0 {
+			st.out.Reject(ref, "no such option: there is nothing to choose now")
+			return
+		}
+		st.out.Reject(ref, "no such option; offered: %s", strings.Join(st.Question.Recovery.Options, ", "))
 		return
 	}
 	a, ok := st.Agent(st.Question.Recovery.Agent)
