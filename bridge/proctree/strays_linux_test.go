@@ -26,6 +26,14 @@ func amid(t *testing.T, env ...string) *Child {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { kill(t, c) })
+	if len(cmd.Env) > 0 { // Start returns a moment before the kernel has laid out the new program's environment
+		if err := until("the environment can be read", func() bool {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.PID()))
+			return err == nil && len(text) > 0
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return c
 }
 
