@@ -77,9 +77,9 @@ plays+='|TestScreenFromTheFirstWordToTheEnd|TestTrustInTheRun'
 # These, too, at night; for each change they run without it.
 plays_at_night='TestJournalFailsAndSomebodyStops|TestSuspended|TestInterruptedAtAnyMoment|TestCLIKilledInMidTurn|TestSignals|TestNobodyReads'
 plays_at_night+='|TestBridgeFromOutside|TestStrays|TestScreenGoesOn|TestStoppedAgent|TestHaltWhereTheRunStandsStill|TestAgentsHaveNoSay'
-plays_at_night+='|TestTerminalOfAnAttachmentIsClosed|TestOneRunManyClients|TestFullDialogue|TestAttendantsAreWaitedFor'
+plays_at_night+='|TestTerminalOfAnAttachmentIsClosed|TestOneRunManyClients|TestFullDialogue'
 plays_at_night+='|TestImpatientSignals|TestTerminalGone|TestResumeWhileTheOldBridgeLives|TestKilledArbiterLeavesNothing|TestSteering'
-plays_at_night+='|TestALostBridgeLeavesTheState|TestAsker.*'
+plays_at_night+='|TestALostBridgeLeavesTheState'
 
 # What .ci/run leaves to the night: plays that show with whole programs once more what tests of packages, shorter plays
 # or scripts/chaos show for each change. scripts/test and scripts/nightly run all of them. Every entry is a pattern of
