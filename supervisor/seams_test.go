@@ -63,8 +63,8 @@ func TestNothingAfterTheResult(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotRefused: a process that was cut off is told that what its broken pipe refused
-// was nobody's word.
+// TestWhatWasNotRefused: a process whose pipe broke in a permission request learns that no human and no rule
+// refused it.
 func TestWhatWasNotRefused(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

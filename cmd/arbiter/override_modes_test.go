@@ -180,7 +180,7 @@ func TestModesOfAWorkspace(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAMode: anyone who reaches one is told to hand off, and another continues.
+// TestLimitsOfAMode: an agent that reaches one has to hand off, and another continues.
 func TestLimitsOfAMode(t *testing.T) {
 	t.Parallel()
 	const limited = `name: limited

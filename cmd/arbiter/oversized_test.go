@@ -28,8 +28,8 @@ actors:
       - {expect: POISON, fault: {FAULT}, repeat: forever}
 `
 
-// TestUnreadableWord: a word that the API refuses as too large is given to nobody again. The
-// human is told, the Arbiter continues in a new session, and no rule takes its place.
+// TestUnreadableWord: a message that the API refuses as too large is not delivered again. The
+// human sees why, the Arbiter continues in a new session, and no rule takes its place.
 func TestUnreadableWord(t *testing.T) {
 	for _, who := range players(t) {
 		for _, c := range []struct{ name, fault, word, told string }{

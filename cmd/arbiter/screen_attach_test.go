@@ -18,7 +18,7 @@ var handOnScreen = strings.Replace(hand,
 
 // TestAttachFromTheScreen: A opens an agent's session in the terminal of the screen, with nothing asked before it
 // in a rehearsal's new home; a second terminal is refused meanwhile. It follows the window's size, Ctrl+] brings the
-// screen back, the Arbiter is told what was said, and the run runs to its end.
+// screen back, the Arbiter receives what was said, and the run runs to its end.
 func TestAttachFromTheScreen(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

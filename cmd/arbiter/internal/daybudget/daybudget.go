@@ -88,7 +88,7 @@ func (d *daySpending) spentBy(ctx context.Context, run, day string) (usd float64
 	return usd + r.sum.Live(), err
 }
 
-// Options are whose costs are watched, and who is told.
+// Options name the runs whose costs are added up, and the run that receives the sum through Put.
 type Options struct {
 	Store *journal.Store
 	Run   string // the run that asks

@@ -63,6 +63,7 @@ func (b *Board) Subscribe(fits func(contract.Event) bool) *Listener {
 // News are the events that fit.
 func (w *Listener) News() <-chan contract.Event { return w.heard }
 
+// Close ends the subscription. News stays open, and brings nothing more.
 func (w *Listener) Close() {
 	w.board.mu.Lock()
 	defer w.board.mu.Unlock()
