@@ -3,7 +3,9 @@ package rehearsal
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
+	"sync"
 )
 
 // part is one actor in one conversation.
@@ -15,6 +17,7 @@ type part struct {
 	captured  map[string]string
 	given     []given // answers, oldest first
 	compacted bool    // the history was summed up since the last request
+	ending    bool    // its last tool call was denied because its session ends
 	bytes     int     // of the last request
 	context   int     // tokens the last answer claimed
 }
@@ -53,6 +56,23 @@ func (p *part) next(incoming string) (st *step, groups map[string]string, proble
 	// The play goes on, so that one wrong word does not hide what follows.
 	p.advance(st)
 	return st, nil, fmt.Sprintf("line %d: expected /%v/, got: %s", st.line, st.expect, excerpt(incoming))
+}
+
+// sessionEnding matches how arbiter denies a tool call of a session that it is ending (bridge/claude's judge and
+// supervisor/runloop's). The CLI tells the model, which may be asked once or twice more before the process is gone.
+var sessionEnding = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`This session is being ended\.|[Tt]he (run|agent) is ending`)
+})
+
+// requiredOutput begins the CLI's reminder to a model that has not called StructuredOutput.
+const requiredOutput = "[structured-output-enforce]"
+
+// sessionEnds reports whether the conversation is one whose session arbiter is ending. No script has a step for what
+// such a model is still asked, because nobody knows how far it has come.
+func (p *part) sessionEnds(incoming string) bool {
+	reminded := p.ending && strings.Contains(incoming, requiredOutput)
+	p.ending = reminded || sessionEnding().MatchString(incoming)
+	return p.ending
 }
 
 func (p *part) advance(st *step) {

@@ -71,6 +71,10 @@ func (s *stage) play(c *call) cue {
 	}
 	before := given{pos: p.pos, times: p.times}
 	st, groups, problem := p.next(c.incoming)
+	if p.sessionEnds(c.incoming) && problem != "" {
+		p.pos, p.times = before.pos, before.times
+		st, groups, problem = nil, nil, ""
+	}
 	if problem != "" {
 		q.complain(c, "%s", problem)
 	}

@@ -138,6 +138,32 @@ actors:
 		`no step is left for: "more"`)
 }
 
+// TestAskedWhileItsSessionEnds: what a model is asked because a call was denied at the end of its session is no fault
+// of the script, and takes no step; what it is asked after a resume is.
+func TestAskedWhileItsSessionEnds(t *testing.T) {
+	srv := play(t, `
+actors:
+  - name: a
+    steps: [{say: one}, {expect: go on, say: two}]
+`, rehearsal.Options{})
+	c := converse(t, srv, "s", "Bash")
+	for _, x := range []struct{ in, want string }{
+		{"begin", "one"},
+		{"PreToolUse:StructuredOutput hook error: This session is being ended.", "The script has no more words."},
+		{"[structured-output-enforce] You MUST call it.", "The script has no more words."},
+		{"go on", "two"},
+		{"the run is ending", "The script has no more words."},
+	} {
+		if got := c.say(x.in); got != x.want {
+			t.Errorf("%q: %q, want %q", x.in, got, x.want)
+		}
+	}
+	noProblems(t, srv)
+	c.say("more")
+	c.say("[structured-output-enforce] You MUST call it.")
+	wantProblems(t, srv, `no step is left for: "more"`, `no step is left for: "[structured-output-enforce] You MUST`)
+}
+
 func TestOtherwise(t *testing.T) {
 	srv := play(t, `
 actors:
