@@ -6,14 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhost"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // aloneDecided is a task that ends without a word of the Arbiter's: a model that knows
@@ -133,30 +127,6 @@ func told(s *script) string {
 		list = append(list, strings.TrimSpace(d.Decision+" "+d.Mode)+" by "+d.Source)
 	}
 	return strings.Join(list, ", ")
-}
-
-// TestTheDeciderIsNamedAnew takes runs up with other deciders than they were begun with,
-// and one that was begun before there were any.
-func TestTheDeciderIsNamedAnew(t *testing.T) {
-	begun := runconfig.Options{
-		Decider: "hybrid", DeciderModel: "m", DeciderEffort: "low", DeciderTimeout: time.Minute, DecisionCache: true,
-		MaxTotalFailures: 5,
-	}
-	now := runconfig.Options{Decider: "rules", DeciderModel: "n", DeciderEffort: "max", DeciderTimeout: time.Hour,
-		MaxTotalFailures: 7}
-	of := func(o runconfig.Options) []any {
-		return []any{o.Decider, o.DeciderModel, o.DeciderEffort, o.DeciderTimeout, o.DecisionCache, o.MaxTotalFailures}
-	}
-	if d := cmp.Diff(of(begun), of(runhost.MergeOptions(begun, settings.Choices{Options: now}))); d != "" {
-		t.Errorf("nothing was named: %s", d)
-	}
-	given := map[string]bool{}
-	for _, s := range settings.Table {
-		given[s.Name] = true
-	}
-	if d := cmp.Diff(of(now), of(runhost.MergeOptions(begun, settings.Choices{Options: now, Given: given}))); d != "" {
-		t.Errorf("all was named: %s", d)
-	}
 }
 
 // TestBrokenAgentFilesAreReported leaves a broken file out, and says so in the run.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -59,7 +58,7 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 	defer func() { <-ended }()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for log := ""; !strings.Contains(log, runhost.LonelyEnd); {
+	for log := ""; !strings.Contains(log, "ended before its frontend connected"); {
 		select {
 		case <-tick.C:
 		case <-ended:

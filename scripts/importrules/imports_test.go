@@ -232,7 +232,7 @@ var forbidden = []rule{
 			"./cmd/arbiter/internal/explaining", "./cmd/arbiter/internal/findclaude",
 			"./cmd/arbiter/internal/hostlink",
 			"./cmd/arbiter/internal/liveruns", "./cmd/arbiter/internal/runhistory", "./cmd/arbiter/internal/runhost",
-			"./cmd/arbiter/internal/runsession",
+			"./cmd/arbiter/internal/runhooks", "./cmd/arbiter/internal/runsession",
 			"./cmd/arbiter/internal/runstart",
 			"./cmd/arbiter/internal/runwork", "./cmd/arbiter/internal/screenhost",
 			"./cmd/arbiter/internal/settings",

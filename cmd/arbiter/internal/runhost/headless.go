@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/ndjson"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -85,20 +84,16 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 
 // discard removes a closed run that never got a task: a list of runs is not to fill with
 // them.
-func (e env) discard(r *runtimeRun) {
-	err := r.store.Remove(r.choices.Options.Run)
-	if err == nil {
-		_, err = (runstore.Runs{Store: r.store, Root: r.choices.StateDir}).Tidy()
-	}
-	if err != nil {
+func (e env) discard(r *hostedRun) {
+	if err := r.storage.discard(r.choices.Options.Run); err != nil {
 		fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
 	}
 }
 
 // bug describes a panic of Arbiter in a report, and ends the program.
-func (e env) bug(r *runtimeRun, p any) error {
-	r.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
-	r.reporter.Close()
+func (e env) bug(r *hostedRun, p any) error {
+	r.diagnostics.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+	r.diagnostics.reporter.Close()
 	e.tellReports(r)
 	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
 }
@@ -115,10 +110,10 @@ func exitText(exit contract.Exit, s *supervisor.State) string {
 	return text
 }
 
-func readCommands(stdin io.Reader, r *runtimeRun) {
+func readCommands(stdin io.Reader, r *hostedRun) {
 	loop := r.loop
 	err := contract.ReadCommands(stdin, 0, func(c contract.Command) bool {
-		if r.haltOnStdin(c) {
+		if r.frontends.halter.OnStdin(c) {
 			return true
 		}
 		return loop.Put(input.Command{Command: c, Channel: input.ChannelStdin})

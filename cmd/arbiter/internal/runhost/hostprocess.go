@@ -70,26 +70,26 @@ func (e env) host(*cli.Context) (err error) {
 }
 
 // playHost plays a run that is prepared, and tells its clients how it ended.
-func (e env) playHost(r *runtimeRun) error {
+func (e env) playHost(r *hostedRun) error {
 	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get them from the hub
 	stopSignals := command.HandleSignals(func(name string, n int) bool {
 		loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil)
 	defer stopSignals()
-	if r.controls == nil {
+	if r.frontends.control == nil {
 		return e.notReady(command.Environmentf("run %s has no control socket, so that no screen can follow it; "+
-			"its log says why: %s", command.ShortID(r.choices.Options.Run), r.logFile.Path()))
+			"its log says why: %s", command.ShortID(r.choices.Options.Run), r.diagnostics.file.Path()))
 	}
 	var said bytes.Buffer
 	env{command.Env{Stderr: &said}}.printStart(r)
 	ready := runstart.Ready{Run: r.choices.Options.Run, Notices: said.String(),
-		Socket: filepath.Join(r.journal.Dir(), control.SocketName)}
+		Socket: filepath.Join(r.storage.journal.Dir(), control.SocketName)}
 	if err := json.NewEncoder(e.Stdout).Encode(ready); err != nil {
 		return command.Environmentf("the process that started this one has ended: %v", err)
 	}
-	if err := leaveTerminal(r.journal.Dir()); err != nil {
-		r.log.Warn("redirecting stdout and stderr failed", "err", err)
+	if err := leaveTerminal(r.storage.journal.Dir()); err != nil {
+		r.diagnostics.log.Warn("redirecting stdout and stderr failed", "err", err)
 	}
 	exit := r.play(loop)
 	s := loop.Snapshot()

@@ -10,7 +10,7 @@ import (
 )
 
 // printStart says on stderr what a person should know before anything runs.
-func (e env) printStart(r *runtimeRun) {
+func (e env) printStart(r *hostedRun) {
 	o := r.choices.Options
 	if r.stage != nil {
 		fmt.Fprintf(e.Stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n",
@@ -25,14 +25,14 @@ func (e env) printStart(r *runtimeRun) {
 		fmt.Fprintln(e.Stderr,
 			"Agents run without a sandbox: their commands can do what you can do (--sandbox on confines them).")
 	}
-	if r.notice != "" {
-		fmt.Fprintln(e.Stderr, "arbiter: "+sanitize.Line(r.notice, 1000))
+	if text := r.notice.String(); text != "" {
+		fmt.Fprintln(e.Stderr, "arbiter: "+sanitize.Line(text, 1000))
 	}
 }
 
 // tellReports says where crashes are described.
-func (e env) tellReports(r *runtimeRun) {
-	for _, path := range r.reporter.Written() {
+func (e env) tellReports(r *hostedRun) {
+	for _, path := range r.diagnostics.reporter.Written() {
 		fmt.Fprintln(e.Stderr, "arbiter: a crash report was written to "+path)
 	}
 }
@@ -40,7 +40,7 @@ func (e env) tellReports(r *runtimeRun) {
 // printEnd reports where a rehearsal left its script and what did not stop, and prints
 // the line by which a run's sessions can be found again, and the receipt of the run. A run
 // that never reached an agent has none.
-func (e env) printEnd(r *runtimeRun, s *supervisor.State, unfinished []string) {
+func (e env) printEnd(r *hostedRun, s *supervisor.State, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}

@@ -16,8 +16,8 @@ const receiptPatience = 2 * time.Second
 
 // receipt returns what a person reads when a run is over, with the line that leads on at its end. With --json, and if
 // the record of the run cannot be read in time, it is that line alone.
-func (r *runtimeRun) receipt(next string) []string {
-	alone := append(slices.Clone(r.leftover), next)
+func (r *hostedRun) receipt(next string) []string {
+	alone := append(slices.Clone(r.files.leftover), next)
 	if r.choices.JSON {
 		return alone
 	}
@@ -37,5 +37,5 @@ func (r *runtimeRun) receipt(next string) []string {
 	if err != nil {
 		return alone
 	}
-	return append(slices.Clone(r.leftover), told.Receipt(next)...)
+	return append(slices.Clone(r.files.leftover), told.Receipt(next)...)
 }

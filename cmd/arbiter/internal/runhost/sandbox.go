@@ -2,88 +2,96 @@ package runhost
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
+	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// confine tries the sandbox that was asked for, each time a bridge is started, and
-// settles with what the agents run. A run that began confined continues confined or not at
-// all.
-func (r *runtimeRun) confine(ctx context.Context, client *bridge.Client) *input.BridgeFailed {
-	o, asked := &r.choices.Options, r.choices.Sandbox
-	had := o.Sandbox != nil
-	if asked.Mode == settings.SandboxOff {
-		o.Sandbox, o.SandboxReason = nil, ""
-		return nil
-	}
-	cfg, reason := r.choices.SandboxConfig()
-	if reason == "" {
-		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
-		defer cancel()
-		result, err := client.Sandbox(ctx, bridge.SandboxParams{Config: cfg, CWD: o.CWD, Env: o.Env})
-		switch {
-		case err != nil:
-			reason = "it could not be tried: " + err.Error()
-		case !result.Holds:
-			reason = result.Reason
-		}
-		r.log.Info("sandbox", "program", cfg.Program, "version", result.Version, "holds", reason == "", "reason",
-			reason)
-	}
-	if reason == "" {
-		o.Sandbox, o.SandboxReason = &cfg, ""
-		return nil
-	}
-	if asked.Mode == settings.SandboxOn || had {
-		if !had {
-			o.SandboxReason = reason
-		}
-		return &input.BridgeFailed{Category: bridge.CatSandbox,
-			Message: "the sandbox does not hold, and no agent was started without it: " + reason}
-	}
-	o.Sandbox, o.SandboxReason = nil, reason
-	r.tellOf("agents run unsandboxed: %s", reason)
-	return nil
+// confinement is the sandbox in which the agents of a run work on this machine. The zero value has none.
+type confinement struct {
+	mu      sync.Mutex
+	sandbox *bridge.SandboxConfig // nil: agents run without one
+	reason  string                // why they have none, if one was asked for
 }
 
-// hostSandbox tries sandboxes on a host.
-type hostSandbox interface {
+// sandboxed tries sandboxes. *bridge.Client is one.
+type sandboxed interface {
 	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
 }
 
-// confineOn tries the sandbox of a host, if agents have one here, and refuses a host whose sandbox is missing or does
-// not hold: no agent loses its sandbox by where it is placed.
-func (r *runtimeRun) confineOn(
-	ctx context.Context, name string, client hostSandbox, info bridge.RemoteInfo,
-) *input.BridgeFailed {
-	here := r.choices.Options.Sandbox
-	if here == nil {
-		return nil
+// wanted is the sandbox that was asked for.
+type wanted struct {
+	mode    string // as for --sandbox
+	config  bridge.SandboxConfig
+	missing string // why there is none
+}
+
+// wantedBy is the sandbox that choices ask for.
+func wantedBy(c settings.Choices) wanted {
+	w := wanted{mode: c.Sandbox.Mode}
+	if w.mode != settings.SandboxOff {
+		w.config, w.missing = c.SandboxConfig()
 	}
-	reason, version := info.SandboxReason, ""
-	if info.Sandbox != "" {
+	return w
+}
+
+// try tries the sandbox that was asked for, each time a bridge is started, and settles with what the agents run. A run
+// that began confined continues confined or not at all. unsandboxed is why agents run without one all the same.
+func (c *confinement) try(
+	ctx context.Context, client sandboxed, w wanted, o runconfig.Options, log *slog.Logger,
+) (unsandboxed string, failed *input.BridgeFailed) {
+	if w.mode == settings.SandboxOff {
+		c.set(nil, "")
+		return "", nil
+	}
+	reason := w.missing
+	if reason == "" {
 		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
 		defer cancel()
-		result, err := client.Sandbox(ctx, bridge.SandboxParams{CWD: info.Dir,
-			Config: bridge.SandboxConfig{Program: info.Sandbox, Hide: info.SandboxHide}, Env: r.choices.Options.Env})
-		version = result.Version
+		result, err := client.Sandbox(ctx, bridge.SandboxParams{Config: w.config, CWD: o.CWD, Env: o.Env})
 		switch {
 		case err != nil:
 			reason = "it could not be tried: " + err.Error()
 		case !result.Holds:
 			reason = result.Reason
-		default:
-			reason = ""
 		}
+		log.Info("sandbox", "program", w.config.Program, "version", result.Version, "holds", reason == "", "reason",
+			reason)
 	}
-	r.log.Info("sandbox", "host", name, "program", info.Sandbox, "version", version, "holds", reason == "", "reason",
-		reason)
-	if reason == "" {
-		return nil
+	had := c.has()
+	switch {
+	case reason == "":
+		c.set(&w.config, "")
+		return "", nil
+	case w.mode != settings.SandboxOn && !had:
+		c.set(nil, reason)
+		return reason, nil
+	case !had:
+		c.set(nil, reason)
 	}
-	return &input.BridgeFailed{Category: bridge.CatSandbox, Message: fmt.Sprintf("host %s: the sandbox does not hold "+
-		"there, and no agent was started without it: %s; install bubblewrap there, or use --sandbox off", name, reason)}
+	return "", &input.BridgeFailed{Category: bridge.CatSandbox,
+		Message: "the sandbox does not hold, and no agent was started without it: " + reason}
+}
+
+func (c *confinement) has() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sandbox != nil
+}
+
+func (c *confinement) set(sandbox *bridge.SandboxConfig, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sandbox, c.reason = sandbox, reason
+}
+
+// apply sets the sandbox of the agents in the options of the run.
+func (c *confinement) apply(o *runconfig.Options) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.Sandbox, o.SandboxReason = c.sandbox, c.reason
 }

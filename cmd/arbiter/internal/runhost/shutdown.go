@@ -7,10 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // lastStep is one step of the end, with the time it may take.
@@ -27,52 +24,29 @@ type lastStep struct {
 // bridge ends alone.
 //
 // A step that overruns its time is named and left behind; the next one begins.
-func (r *runtimeRun) shutdown(s *supervisor.State) (unfinished []string) {
+func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 	run := r.choices.Options.Run
 	steps := []lastStep{
-		{"the bridge", 5 * time.Second, func(context.Context) error {
-			r.hosts.closeAll()
-			client := r.bridge()
-			if client == nil {
-				return nil
-			}
-			err := client.Close()
-			r.watch.Wait()
-			return err
-		}},
+		{"the bridge", 5 * time.Second, func(context.Context) error { return r.bridges.close() }},
 		{"processes left behind", 6 * time.Second, func(context.Context) error {
 			// A bridge that was killed could sweep nothing.
 			if n := proctree.Sweep(run, ""); n > 0 {
-				r.log.Warn("swept", "processes", n)
+				r.diagnostics.log.Warn("swept", "processes", n)
 			}
 			if left := proctree.Survivors(run); len(left) > 0 {
 				return fmt.Errorf("still alive: %v", left)
 			}
 			return nil
 		}},
-		{"those who waited for it", 5 * time.Second, func(context.Context) error { r.attached.Wait(); return nil }},
-		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.remember(s) }},
-		{"the journal", 10 * time.Second, func(ctx context.Context) error {
-			if s.Ending == nil || !s.Ending.Said {
-				return r.journal.Sync(ctx)
-			}
-			switch status := s.Ending.Status; {
-			case !s.Reached():
-				return r.journal.Finish(ctx, runstore.NeverBegan)
-			case status == contract.StatusComplete:
-				return r.journal.Finish(ctx, status)
-			case s.Ending.Exit == contract.ExitInterrupted, s.Ending.Exit == contract.ExitTerminated:
-				return r.journal.Update(ctx, func(m *journal.Meta) { m.Status = runstore.Interrupted })
-			default: // it may be taken up again, and is kept until somebody removes it
-				return r.journal.Update(ctx, func(m *journal.Meta) { m.Status = status })
-			}
-		}},
-		{"the crash reports", 5 * time.Second, func(context.Context) error { r.reporter.Close(); return nil }},
+		{"those who waited for it", 5 * time.Second, func(context.Context) error { r.frontends.input.Wait(); return nil }},
+		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.memory().remember(s) }},
+		{"the journal", 10 * time.Second, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
+		{"the crash reports", 5 * time.Second, func(context.Context) error { r.diagnostics.reporter.Close(); return nil }},
 	}
 	for _, step := range steps {
 		crashpoint.Here("shutdown.step")
 		if err := step.run(); err != nil {
-			r.log.Warn("shutdown", "step", step.name, "error", err)
+			r.diagnostics.log.Warn("shutdown", "step", step.name, "error", err)
 			unfinished = append(unfinished, fmt.Sprintf("%s: %v", step.name, err))
 		}
 	}

@@ -151,13 +151,27 @@ func readOptions(c *cli.Context, o *runconfig.Options) {
 	}
 }
 
-// TakeOver has the options of a run be those that were named anew.
-func TakeOver(to, from *runconfig.Options, given map[string]bool) {
+// takeOver has the options of a run be those that were named anew.
+func takeOver(to, from *runconfig.Options, given map[string]bool) {
 	for name, at := range optionOf {
 		if given[name] {
 			reflect.ValueOf(at(to)).Elem().Set(reflect.ValueOf(at(from)).Elem())
 		}
 	}
+}
+
+// Over returns the options of an earlier run, but for what was named anew.
+func (c Choices) Over(old runconfig.Options) runconfig.Options {
+	o, now := old, c.Options
+	o.Version, o.Task, o.HumanPresent, o.Partial = now.Version, now.Task, !c.NoInput, now.Partial
+	takeOver(&o, &now, c.Given)
+	if c.Given["hosts"] {
+		o.Hosts, o.HereToo, o.Pools = now.Hosts, now.HereToo, now.Pools
+	}
+	if c.Given["claude"] {
+		o.Claude = c.Claude
+	}
+	return o
 }
 
 // readEnv reads NAME=VALUE pairs. A rehearsal takes none but the stand-in's own,

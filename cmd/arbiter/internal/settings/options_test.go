@@ -49,10 +49,10 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 			t.Fatalf("%s is a %s", name, v.Kind())
 		}
 		want := old
-		if TakeOver(&old, &now, map[string]bool{}); !reflect.DeepEqual(old, want) {
+		if takeOver(&old, &now, map[string]bool{}); !reflect.DeepEqual(old, want) {
 			t.Errorf("%s is taken over, and was not named", name)
 		}
-		if TakeOver(&old, &now, map[string]bool{name: true}); !reflect.DeepEqual(old, now) {
+		if takeOver(&old, &now, map[string]bool{name: true}); !reflect.DeepEqual(old, now) {
 			t.Errorf("%s is not taken over", name)
 		}
 	}

@@ -1,0 +1,76 @@
+package agentport
+
+import (
+	"context"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Port is a runloop.Port: a bridge, with what the run adds to its requests.
+type Port struct {
+	*bridge.Client
+	Terminals *terminals.Terminals
+	Hooks     string              // the socket for sessions in terminals; "" for none
+	Options   runconfig.Options   // with the secrets of --env and --arbiter-env
+	Telemetry *telemetry.Exporter // nil: no spans
+}
+
+// env is the environment of an agent's process, with its secrets, and with what puts its spans below the agent's.
+func (p Port) env(env map[string]string, ref bridge.AgentRef) map[string]string {
+	given := p.Options.Env
+	if ref.ID == contract.Arbiter {
+		given = p.Options.EnvOfArbiter()
+	}
+	env = secrets.Revealed(env, given)
+	if p.Telemetry == nil {
+		return env
+	}
+	return with(env, traceparent, p.Telemetry.Trace().Traceparent(ref.ID, ref.Generation))
+}
+
+// PTYOpen implements runloop.Port.
+func (p Port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
+	params.Config.Env = p.env(params.Config.Env, params.AgentRef)
+	h := p.Terminals.Of(params.ID)
+	if h != nil {
+		size := h.Size()
+		params.Cols, params.Rows = size.Cols, size.Rows
+		if params.Term == "" {
+			params.Term = h.Term()
+		}
+	}
+	if c := params.Config.Sandbox; c != nil && p.Hooks != "" {
+		confined := *c // its hooks ask this process
+		confined.Reach = append(slices.Clone(c.Reach), p.Hooks)
+		params.Config.Sandbox = &confined
+	}
+	r, err := p.Client.PTYOpen(ctx, params)
+	if err == nil && h != nil {
+		h.Opened(ctx, p.Client, params)
+	}
+	return r, err
+}
+
+// Spawn implements runloop.Port.
+func (p Port) Spawn(ctx context.Context, params bridge.SpawnParams) (bridge.SpawnResult, error) {
+	params.Config.Env = p.env(params.Config.Env, params.AgentRef)
+	return p.Client.Spawn(ctx, params)
+}
+
+// Check implements runloop.Port.
+func (p Port) Check(ctx context.Context, params bridge.CheckParams) (bridge.CheckResult, error) {
+	params.Env = secrets.Revealed(params.Env, p.Options.Env)
+	return p.Client.Check(ctx, params)
+}
+
+// Survey implements runloop.Port.
+func (p Port) Survey(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
+	params.Env = secrets.Revealed(params.Env, p.Options.Env)
+	return p.Client.Inspect(ctx, params)
+}

@@ -1,0 +1,45 @@
+package agentport
+
+import (
+	"context"
+	"maps"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
+)
+
+// traceparent is the environment variable that names the span above those of a process.
+const traceparent = "TRACEPARENT"
+
+// Traced is a bridge for questions whose spans are those of a trace. Without telemetry it is q.
+func Traced(q askmodel.Querier, t *telemetry.Exporter) askmodel.Querier {
+	if t == nil {
+		return q
+	}
+	return tracedQuerier{q, t}
+}
+
+type tracedQuerier struct {
+	askmodel.Querier
+	telemetry *telemetry.Exporter
+}
+
+// Query implements [askmodel.Querier].
+func (q tracedQuerier) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
+	parent, end := q.telemetry.Question()
+	p.Env = with(p.Env, traceparent, parent)
+	result, err := q.Querier.Query(ctx, p)
+	end(err != nil)
+	return result, err
+}
+
+// with is a copy of an environment with one variable more.
+func with(env map[string]string, name, value string) map[string]string {
+	more := maps.Clone(env)
+	if more == nil {
+		more = map[string]string{}
+	}
+	more[name] = value
+	return more
+}

@@ -1,0 +1,171 @@
+package halting
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+const (
+	// haltByLoop is how long the run itself has to stop its agents, haltByBridge the bridge
+	// after that. Then everything that bears the run's mark is killed.
+	haltByLoop   = 1500 * time.Millisecond
+	haltByBridge = 3 * time.Second
+	haltLook     = 25 * time.Millisecond
+)
+
+// GraceMS is how long a bridge waits for agents that it stops for a halt, in milliseconds.
+const GraceMS = 200
+
+// Halter halts a run. It is safe for concurrent use.
+type Halter struct {
+	run Run
+
+	turn      sync.Mutex                    // one halt at a time
+	bridgePID atomic.Int64                  // of the present one
+	ended     atomic.Pointer[bridge.Client] // the bridge that the last halt ended
+	before    atomic.Int64                  // the run's Halts when that halt began
+}
+
+// Run is what a halter stops.
+type Run struct {
+	ID        string
+	Loop      runinput.Loop
+	Input     *runinput.Sender
+	Bridge    func() *bridge.Client // of this machine; nil while there is none
+	Elsewhere Elsewhere
+	Log       *slog.Logger
+}
+
+// Elsewhere is the agents of a run on other hosts.
+type Elsewhere interface {
+	Halt(ctx context.Context) // has the bridges there stop everything
+	Agents() []string         // names those that have a process, as far as the run knows
+	Lost() []string           // names those on lost hosts whose processes may not have ended yet
+}
+
+// New makes a halter for a run.
+func New(run Run) *Halter { return &Halter{run: run} }
+
+// BridgeStarted takes note of the process of the bridge on this machine.
+func (h *Halter) BridgeStarted(pid int) { h.bridgePID.Store(int64(pid)) }
+
+// Ended reports whether a halt ended a bridge of this machine.
+func (h *Halter) Ended(c *bridge.Client) bool { return h.ended.Load() == c }
+
+// Heeded reports whether the run's loop has taken part in the last halt.
+func (h *Halter) Heeded() bool { return h.run.Loop.Snapshot().Halts > int(h.before.Load()) }
+
+// Halt stops every agent. It returns within about ten seconds. The run stays, and `continue` starts the agents again.
+func (h *Halter) Halt(channel string) control.HaltResult {
+	return h.HaltAs(contract.Command{Ref: h.run.Input.NewRef(), Body: contract.Halt{}}, channel)
+}
+
+// HaltAs is Halt by a command, which the run answers.
+func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	loop := h.run.Loop
+	before := loop.Snapshot().Halts
+	h.before.Store(int64(before))
+	told := h.run.Input.Later(input.Command{Command: c, Channel: channel})
+	result := control.HaltResult{How: "loop"}
+	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
+	defer cancel()
+	goesOn := func() bool { s := loop.Snapshot(); return s.Halts > before && !s.Halted } // somebody said so since
+	halted := func() bool { return loop.Snapshot().Halted && len(h.run.Elsewhere.Agents()) == 0 }
+	if !h.awaitStill(ctx, halted, goesOn) && !goesOn() {
+		result.How, result.Swept = h.haltBridge()
+	}
+	select {
+	case <-told:
+	case <-time.After(haltLook):
+	}
+	result.Halted = loop.Snapshot().Halted
+	result.Left = slices.Concat(h.aliveHere(), h.run.Elsewhere.Agents(), h.run.Elsewhere.Lost())
+	h.run.Log.Warn("halted", "by", channel, "how", result.How, "swept", result.Swept, "left", result.Left, "told",
+		result.Halted)
+	return result
+}
+
+// OnStdin halts the run for a command `halt` on stdin, without waiting for a loop that may be stuck. It reports whether
+// the command is one.
+func (h *Halter) OnStdin(c contract.Command) bool {
+	if _, ok := c.Body.(contract.Halt); !ok {
+		return false
+	}
+	select {
+	case <-h.run.Loop.Done():
+		return false // nothing is left to be stopped
+	default:
+	}
+	h.run.Input.Go(func() { h.HaltAs(c, input.ChannelStdin) })
+	return true
+}
+
+// haltBridge has the bridge stop everything, and kills it if it does not. A bridge that has
+// stopped everything starts nothing any more, so that it ends, too, and another follows.
+func (h *Halter) haltBridge() (how string, swept int) {
+	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
+	defer cancel()
+	var elsewhere sync.WaitGroup
+	elsewhere.Go(func() { h.run.Elsewhere.Halt(ctx) })
+	defer elsewhere.Wait()
+	client := h.run.Bridge()
+	switch {
+	case h.run.Loop.Snapshot().Halted && len(h.aliveHere()) == 0:
+		return "loop", 0 // other hosts are what is waited for
+	case client == nil:
+		return "bridge", 0
+	}
+	h.ended.Store(client)
+	_, err := client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: GraceMS})
+	if err == nil && h.awaitStill(ctx, func() bool { return true }, func() bool { return false }) {
+		h.run.Input.Go(func() { _ = client.Close() }) // the watch of the bridge reports how it ended
+		return "bridge", 0
+	}
+	// The bridge bears the mark, too. What runs on other hosts is their bridges' to stop.
+	swept = proctree.SweepMarked(proctree.Mark{Run: h.run.ID, Bridge: localbridge.Name})
+	h.run.Input.Go(func() { _ = client.Close() })
+	return "killed", swept
+}
+
+// awaitStill waits until no agent has a process here, and so. It gives up with ctx, or as soon
+// as nobody wants it any more.
+func (h *Halter) awaitStill(ctx context.Context, and, unwanted func() bool) bool {
+	for {
+		switch {
+		case and() && len(h.aliveHere()) == 0:
+			return true
+		case unwanted():
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(haltLook):
+		}
+	}
+}
+
+// aliveHere names the run's processes on this host but for the bridge itself.
+func (h *Halter) aliveHere() (alive []string) {
+	for _, p := range proctree.SurvivorsMarked(proctree.Mark{Run: h.run.ID, Bridge: localbridge.Name}) {
+		if int64(p.PID) != h.bridgePID.Load() {
+			alive = append(alive, fmt.Sprintf("%s (%d)", p.Name, p.PID))
+		}
+	}
+	return alive
+}

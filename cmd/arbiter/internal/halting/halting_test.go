@@ -1,0 +1,112 @@
+package halting
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// loop is a run's loop that halts when it takes a halt, unless it is stuck: then it takes nothing until it is done.
+type loop struct {
+	stuck bool
+	state atomic.Pointer[supervisor.State]
+	done  chan struct{}
+}
+
+func (l *loop) Put(b input.Body) bool {
+	if l.stuck {
+		<-l.done
+		return false
+	}
+	if _, ok := b.(input.Command).Command.Body.(contract.Halt); ok {
+		s := &supervisor.State{}
+		s.Halted, s.Halts = true, 1
+		l.state.Store(s)
+	}
+	return true
+}
+
+func (l *loop) Event(bridge.Event)          {}
+func (l *loop) Snapshot() *supervisor.State { return l.state.Load() }
+func (l *loop) Done() <-chan struct{}       { return l.done }
+
+// hosts is the agents on other hosts: they end when they are halted, but for the lost ones.
+type hosts struct {
+	agents []string
+	lost   []string
+	halted int
+}
+
+func (h *hosts) Halt(context.Context) { h.halted++; h.agents = nil }
+func (h *hosts) Agents() []string     { return h.agents }
+func (h *hosts) Lost() []string       { return h.lost }
+
+func halterOf(l *loop, elsewhere *hosts) *Halter {
+	l.state.Store(&supervisor.State{})
+	l.done = make(chan struct{})
+	return New(Run{ID: "no such run", Loop: l, Input: runinput.New(l, &eventboard.Board{}), Elsewhere: elsewhere,
+		Bridge: func() *bridge.Client { return nil }, Log: slog.New(slog.DiscardHandler)})
+}
+
+// TestHalt: the loop is asked first; the bridges are, if it does not stop all agents in time.
+func TestHalt(t *testing.T) {
+	for name, c := range map[string]struct {
+		stuck   bool // the loop
+		hosts   hosts
+		how     string
+		halted  bool
+		bridges int      // how often bridges of other hosts were asked
+		left    []string // of the agents
+	}{
+		"the loop does it":  {how: "loop", halted: true},
+		"the loop is stuck": {stuck: true, how: "bridge", bridges: 1},
+		"an agent elsewhere goes on": {
+			hosts: hosts{agents: []string{"orch-1 @box"}}, how: "loop", halted: true, bridges: 1},
+		"a host is out of reach": {
+			hosts: hosts{lost: []string{"orch-2 @node"}}, how: "loop", halted: true, left: []string{"orch-2 @node"}},
+		"stuck, with an agent elsewhere": {
+			stuck: true, hosts: hosts{agents: []string{"orch-1 @box"}}, how: "bridge", bridges: 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &loop{stuck: c.stuck}
+			h := halterOf(l, &c.hosts)
+			r := h.Halt(input.ChannelSocket)
+			if r.How != c.how || r.Halted != c.halted || c.hosts.halted != c.bridges || !slices.Equal(r.Left, c.left) ||
+				h.Heeded() != c.halted {
+				t.Errorf("%s: %+v, bridges of other hosts asked %d times", name, r, c.hosts.halted)
+			}
+			close(l.done)
+			h.run.Input.Wait()
+		})
+	}
+}
+
+// TestOnStdin: a halt does not wait for a loop that is stuck; after the end of the run there is nothing to halt.
+func TestOnStdin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, elsewhere := &loop{stuck: true}, &hosts{}
+		h := halterOf(l, elsewhere)
+		if h.OnStdin(contract.Command{Body: contract.Pause{}}) || !h.OnStdin(contract.Command{Body: contract.Halt{}}) {
+			t.Error("a halt, and nothing else, is carried out here")
+		}
+		synctest.Wait()
+		close(l.done)
+		h.run.Input.Wait()
+		if elsewhere.halted != 1 {
+			t.Errorf("halted %d times", elsewhere.halted)
+		}
+		if h.OnStdin(contract.Command{Body: contract.Halt{}}) {
+			t.Error("halted after the end")
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package hostbridges
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// Loop is what the bridges need of a run's loop. *runloop.Loop is one.
+type Loop interface {
+	runinput.Loop
+	Handler(host string) bridge.Handler // for the bridge of a host
+}
+
+// Run is the run that the bridges belong to.
+type Run struct {
+	Hosts     hosts.Config
+	Debug     bool
+	Options   func() runconfig.Options // at present, with the sandbox of agents and the secrets of --env
+	Loop      Loop
+	Input     *runinput.Sender
+	Board     *eventboard.Board
+	Terminals *terminals.Terminals
+	Telemetry *telemetry.Exporter // nil: no spans
+	Heeded    func() bool         // the loop has taken part in the last halt
+	Log       *slog.Logger
+}
+
+// Bridges is the bridges of other hosts, by their names. It is safe for concurrent use. [New] makes one that has none.
+type Bridges struct {
+	run   Run
+	watch sync.WaitGroup // for the end of each
+
+	mu      sync.Mutex
+	present map[string]*hostBridge
+	changed chan struct{} // closed at the next change; nil: nothing waits
+}
+
+// hostBridge is the bridge of another host: from the start of its process on, so that it can be closed.
+type hostBridge struct {
+	host   hosts.Host
+	client *bridge.Client
+	info   bridge.RemoteInfo // of one that is open
+	open   bool
+	works  map[string]bridge.WorkResult // directories of agents there
+	halted atomic.Bool                  // it was ended in order to stop everything
+}
+
+// New makes the bridges of a run, none of which is open.
+func New(run Run) *Bridges { return &Bridges{run: run} }
+
+// set makes a bridge the present one of a host.
+func (b *Bridges) set(host string, h *hostBridge) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.present == nil {
+		b.present = map[string]*hostBridge{}
+	}
+	b.present[host] = h
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// of returns the bridge of a host; nil: it was never started.
+func (b *Bridges) of(host string) *hostBridge {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.present[host]
+}
+
+// all returns the present bridges.
+func (b *Bridges) all() []*hostBridge {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Values(b.present))
+}
+
+// await returns the bridge of a host once it is open.
+func (b *Bridges) await(ctx context.Context, host string) (*hostBridge, error) {
+	for {
+		b.mu.Lock()
+		h := b.present[host]
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		if h != nil && h.open && h.alive() {
+			return h, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("host %s is out of reach: %w", host, context.Cause(ctx))
+		}
+	}
+}
+
+func (h *hostBridge) alive() bool {
+	select {
+	case <-h.client.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// Drop ends the bridge of a host, if there is one. What watches it reports its end.
+func (b *Bridges) Drop(host string) {
+	if h := b.of(host); h != nil {
+		_ = h.client.Close()
+	}
+}
+
+// Close ends the bridges of all hosts, and waits for the processes that carry them.
+func (b *Bridges) Close() {
+	var all sync.WaitGroup
+	for _, h := range b.all() {
+		all.Go(func() { _ = h.client.Close() }) // watchHost reports how it ended
+	}
+	all.Wait()
+}
+
+// Wait returns when the end of each bridge is reported to the loop. Call it after [Bridges.Close].
+func (b *Bridges) Wait() { b.watch.Wait() }
+
+// inventoryTimeout bounds one look at what a directory on a host brings along.
+const inventoryTimeout = 30 * time.Second
+
+// Inventory asks the bridge of a host what a directory there brings along.
+func (b *Bridges) Inventory(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
+	h := b.of(host)
+	if h == nil || !h.open {
+		return bridge.InventoryResult{}, bridge.ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
+	defer cancel()
+	return h.client.Inventory(ctx, bridge.InventoryParams{Dir: dir})
+}
+
+// worksIn notes the directory of an agent.
+func (b *Bridges) worksIn(h *hostBridge, agent string, work bridge.WorkResult) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h.works[agent] = work
+}
+
+// workOf is the directory of an agent.
+func (b *Bridges) workOf(h *hostBridge, agent string) bridge.WorkResult {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return h.works[agent]
+}

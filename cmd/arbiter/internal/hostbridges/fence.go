@@ -1,0 +1,49 @@
+package hostbridges
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// Fence runs the `end` commands of hosts on which an earlier process of a run may have left something running, and
+// returns the hosts on which all of it has ended. resumed is the state of the run; nil: it is a new one. Call it before
+// anything is started elsewhere. On other hosts the run waits for the lease to end.
+func Fence(
+	ctx context.Context, known hosts.Config, run string, resumed *supervisor.State, log *slog.Logger,
+) (fenced []string) {
+	if resumed == nil {
+		return nil
+	}
+	if e := resumed.Ending; e != nil && e.Said && e.Status == contract.StatusComplete {
+		return nil // everything has ended before it was said
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, name := range resumed.Lifecycle.MayStillRun() {
+		host, ok := known.Find(name)
+		if !ok {
+			continue
+		}
+		all.Go(func() {
+			ended, err := hostlink.End(ctx, host, run)
+			if err != nil {
+				log.Warn("ending what runs on a host failed", "host", name, "err", err)
+			}
+			if ended {
+				mu.Lock()
+				defer mu.Unlock()
+				fenced = append(fenced, name)
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(fenced)
+	return fenced
+}

@@ -1,0 +1,49 @@
+package hostbridges
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// sandboxed tries sandboxes on a host.
+type sandboxed interface {
+	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
+}
+
+// trySandbox tries the sandbox of a host, if agents have one here, and refuses a host whose sandbox is missing or does
+// not hold: no agent loses its sandbox by where it is placed.
+func (b *Bridges) trySandbox(
+	ctx context.Context, name string, client sandboxed, info bridge.RemoteInfo,
+) *input.BridgeFailed {
+	o := b.run.Options()
+	if o.Sandbox == nil {
+		return nil
+	}
+	reason, version := info.SandboxReason, ""
+	if info.Sandbox != "" {
+		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
+		defer cancel()
+		result, err := client.Sandbox(ctx, bridge.SandboxParams{CWD: info.Dir,
+			Config: bridge.SandboxConfig{Program: info.Sandbox, Hide: info.SandboxHide}, Env: o.Env})
+		version = result.Version
+		switch {
+		case err != nil:
+			reason = "it could not be tried: " + err.Error()
+		case !result.Holds:
+			reason = result.Reason
+		default:
+			reason = ""
+		}
+	}
+	b.run.Log.Info("sandbox", "host", name, "program", info.Sandbox, "version", version, "holds", reason == "", "reason",
+		reason)
+	if reason == "" {
+		return nil
+	}
+	return &input.BridgeFailed{Category: bridge.CatSandbox, Message: fmt.Sprintf("host %s: the sandbox does not hold "+
+		"there, and no agent was started without it: %s; install bubblewrap there, or use --sandbox off", name, reason)}
+}

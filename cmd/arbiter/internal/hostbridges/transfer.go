@@ -1,0 +1,61 @@
+package hostbridges
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
+)
+
+// push gives a host a commit.
+func (h *hostBridge) push(ctx context.Context, link remote.Link, commit string) error {
+	return h.transfer(ctx, func(ctx context.Context) error {
+		_, err := link.Push(ctx, commit)
+		return err
+	})
+}
+
+// Git has a connection to a host of its own for each transfer, which can break while the bridge runs.
+const (
+	transferAttempts = 4
+	transferPause    = time.Second // before the second attempt; it doubles
+)
+
+// transfer moves commits to or from a host. What a broken connection ended is tried again. The end of the bridge ends
+// the transfer, with an error that wraps [bridge.ErrClosed].
+func (h *hostBridge) transfer(ctx context.Context, move func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-h.client.Done():
+			cancel(bridge.ErrClosed)
+		case <-ctx.Done():
+		}
+	})
+	defer watch.Wait()
+	defer cancel(nil)
+	pause := transferPause
+	for attempt := 1; ; attempt++ {
+		err := move(ctx)
+		final := err == nil || attempt == transferAttempts || errors.Is(err, remote.ErrNoBranch) ||
+			errors.Is(err, remote.ErrTooLarge) || errors.Is(err, workspaces.ErrMoved)
+		if final && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), bridge.ErrClosed) {
+				return fmt.Errorf("host %s: %w", h.host.Name, bridge.ErrClosed)
+			}
+			return err
+		case <-time.After(pause):
+			pause *= 2
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package hostbridges
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
+	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// hostWork implements [runfiles.Far]: it moves the work of agents between this repository and other hosts.
+type hostWork struct{ b *Bridges }
+
+var _ runfiles.Far = hostWork{}
+
+// Work moves the work of agents between the repository of the run and the hosts.
+func (b *Bridges) Work() runfiles.Far { return hostWork{b} }
+
+// Lives implements [runfiles.Far].
+func (w hostWork) Lives(agent string) bool { return w.agent(agent).Host != lifecycle.Here }
+
+func (w hostWork) agent(id string) roster.Agent {
+	a, _ := w.b.run.Loop.Snapshot().Agent(id)
+	return a
+}
+
+// reach is an agent with the bridge of its host, and the way to the repository there.
+func (w hostWork) reach(
+	ctx context.Context, repo *workspaces.Repo, agent string,
+) (*hostBridge, remote.Link, int, error) {
+	var n int
+	if _, err := fmt.Sscanf(agent, "orch-%d", &n); err != nil {
+		return nil, remote.Link{}, 0, fmt.Errorf("%q is no Orchestrator", agent)
+	}
+	host := w.agent(agent).Host
+	usable, release := w.b.untilParked(ctx, host)
+	defer release()
+	h, err := w.b.await(usable, host)
+	if err != nil {
+		return nil, remote.Link{}, 0, err
+	}
+	url, err := h.host.GitURL(h.info.Cache)
+	return h, remote.Link{Repo: repo, URL: url, Env: os.Environ()}, n, err
+}
+
+// Prepare implements [runfiles.Far].
+func (w hostWork) Prepare(
+	ctx context.Context, repo *workspaces.Repo, p runconfig.Place, base string,
+) (runconfig.Worktree, error) {
+	h, link, n, err := w.reach(ctx, repo, p.Agent)
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	if err := h.push(ctx, link, base); err != nil {
+		return runconfig.Worktree{}, err
+	}
+	work, err := h.client.PrepareWork(ctx, bridge.PrepareWorkParams{
+		Orchestrator: n, Generation: p.Generation, Kind: p.Kind, Base: base, Subdir: repo.Prefix,
+	})
+	if err != nil {
+		return runconfig.Worktree{}, err
+	}
+	w.b.worksIn(h, p.Agent, work)
+	return runconfig.Worktree{Branch: work.Branch, Base: work.Base, Isolation: work.Kind}, nil
+}
+
+// Bring implements [runfiles.Far].
+func (w hostWork) Bring(
+	ctx context.Context, repo *workspaces.Repo, agent, message string,
+) (b runfiles.Brought, err error) {
+	err = throughLosses(func() error {
+		b, err = w.bring(ctx, repo, agent, message)
+		return err
+	})
+	return b, err
+}
+
+func (w hostWork) bring(ctx context.Context, repo *workspaces.Repo, agent, message string) (runfiles.Brought, error) {
+	b := runfiles.Brought{Worktree: w.agent(agent).Own}
+	h, link, n, err := w.reach(ctx, repo, agent)
+	if err != nil {
+		return b, err
+	}
+	done, err := h.client.CommitWork(ctx, bridge.CommitWorkParams{Orchestrator: n, Message: message})
+	if err != nil {
+		return b, err
+	}
+	b.Branch = done.Branch
+	err = h.transfer(ctx, func(ctx context.Context) error {
+		fetched, err := link.Fetch(ctx, "refs/heads/"+done.Branch)
+		b.Head = fetched.Commit
+		return err
+	})
+	if err != nil {
+		return b, err
+	}
+	made, err := repo.Commit(ctx, b.Head) // the host's word for what it holds is not taken
+	b.Tree = made.Tree
+	return b, err
+}
+
+// Remove implements [runfiles.Far].
+func (w hostWork) Remove(ctx context.Context, repo *workspaces.Repo, agent, head string) error {
+	h, _, n, err := w.reach(ctx, repo, agent)
+	if err != nil {
+		return err
+	}
+	_, err = h.client.RemoveWork(ctx, bridge.RemoveWorkParams{Orchestrator: n, Head: head})
+	return err
+}
+
+// Give implements [runfiles.Far].
+func (w hostWork) Give(ctx context.Context, repo *workspaces.Repo, agent, commit string) error {
+	return throughLosses(func() error {
+		h, link, _, err := w.reach(ctx, repo, agent)
+		if err != nil {
+			return err
+		}
+		return h.push(ctx, link, commit)
+	})
+}
+
+// throughLosses does something with an agent's host, and again when the bridge of it was lost meanwhile and another has
+// taken its place, until ctx ends.
+func throughLosses(do func() error) error {
+	for {
+		if err := do(); !errors.Is(err, bridge.ErrClosed) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package localbridge
+
+import (
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
+
+// TestABridgeIsNotAskedTooEarly: one that is being opened has no sandbox that was tried, and
+// would refuse the question for good.
+func TestABridgeIsNotAskedTooEarly(t *testing.T) {
+	var p Present
+	if p.Opened() != nil || p.Client() != nil {
+		t.Error("without a bridge")
+	}
+	c := &bridge.Client{}
+	p.Keep(c, false)
+	if p.Opened() != nil || p.Client() != c {
+		t.Error("while it is being opened")
+	}
+	p.Keep(c, true)
+	if p.Opened() != c || p.Client() != c {
+		t.Error("when it is open")
+	}
+}

@@ -1,0 +1,175 @@
+package runcontrol
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/halting"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subscribers"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+)
+
+// Run is the run that clients reach.
+type Run struct {
+	ID, CWD string
+	Loop    runinput.Loop
+	Input   *runinput.Sender
+	Clients *subscribers.Group
+	Opener  terminals.Opener
+	Halter  *halting.Halter
+}
+
+// Server serves the control socket. [Serve] makes one.
+type Server struct {
+	server *control.Server
+	socket *socket.Listener
+	log    *slog.Logger
+}
+
+// Serve listens in the directory of a run. The caller closes the server when the run has ended.
+func Serve(dir string, run Run, log *slog.Logger) (*Server, error) {
+	l, err := socket.Listen(dir, control.SocketName)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{control.Serve(l.UnixListener, &service{run: run}, log), l, log}, nil
+}
+
+// Close ends the connections. What is attached was given back with the run. It may be called of nil.
+func (s *Server) Close() {
+	if s == nil {
+		return
+	}
+	if err := errors.Join(s.server.Close(), s.socket.Close()); err != nil {
+		s.log.Warn("control", "error", err)
+	}
+}
+
+// service answers the clients of a run. It implements [control.Service].
+type service struct {
+	run    Run
+	warned atomic.Bool // the human, of an agent that tried to
+}
+
+var _ control.Service = (*service)(nil)
+
+// channelOf is how an input of a client comes.
+func channelOf(frontend string) string {
+	if frontend == input.ChannelScreen {
+		return input.ChannelScreen
+	}
+	return input.ChannelSocket
+}
+
+// Command implements [control.Service].
+func (s *service) Command(ctx context.Context, line json.RawMessage) (control.CommandResult, error) {
+	c := contract.ParseCommand(line)
+	switch b := c.Body.(type) {
+	case contract.Malformed:
+		return control.CommandResult{Ref: c.Ref, Message: b.Problem}, nil
+	case contract.Attach:
+		return control.CommandResult{Ref: c.Ref, Message: "attach has a method of its own, which carries the terminal"},
+			nil
+	case contract.Halt:
+		r := s.run.Halter.Halt(input.ChannelSocket)
+		return control.CommandResult{Ref: c.Ref, Accepted: len(r.Left) == 0, Message: "halted (" + r.How + ")"}, nil
+	}
+	accepted, message, err := s.run.Input.Ask(ctx, c, input.ChannelSocket)
+	if err != nil {
+		return control.CommandResult{}, err
+	}
+	return control.CommandResult{Ref: c.Ref, Accepted: accepted, Message: message}, nil
+}
+
+// Attach implements [control.Service].
+func (s *service) Attach(
+	ctx context.Context, who string, p control.AttachParams, say func(string),
+) (control.Attachment, error) {
+	channel := channelOf(p.Frontend)
+	if channel == input.ChannelScreen {
+		who = "the screen"
+	}
+	a, err := s.run.Opener.Attach(ctx, channel, who, p, say)
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Halt implements [control.Service].
+func (s *service) Halt(_ context.Context, p control.HaltParams) control.HaltResult {
+	return s.run.Halter.Halt(channelOf(p.Frontend))
+}
+
+// State implements [control.Service].
+func (s *service) State() (control.StateResult, error) {
+	raw, err := jsonl.Marshal(s.run.Loop.Snapshot())
+	if err != nil {
+		return control.StateResult{}, fmt.Errorf("encode state: %w", err)
+	}
+	return control.StateResult{Version: supervisor.StateVersion, State: raw}, nil
+}
+
+// Put implements [control.Service].
+func (s *service) Put(ctx context.Context, p control.PutParams) error {
+	c, channel := contract.ParseCommand(p.Command), channelOf(p.Frontend)
+	if _, halt := c.Body.(contract.Halt); halt {
+		s.run.Input.Go(func() { s.run.Halter.HaltAs(c, channel) })
+		return nil
+	}
+	return s.run.Input.Put(ctx, c, channel)
+}
+
+// Stop implements [control.Service].
+func (s *service) Stop(_ context.Context, p control.StopParams) error {
+	switch p.Signal {
+	case "INT", "TERM", "HUP":
+	default:
+		return fmt.Errorf("signal %.20q: use INT, TERM or HUP", p.Signal)
+	}
+	if !s.run.Loop.Put(input.Signal{Signal: p.Signal, Fast: p.Fast, ByClient: true}) {
+		return runstore.ErrRunOver
+	}
+	return nil
+}
+
+// InputEnded implements [control.Service]. While others hear the run, they may answer.
+func (s *service) InputEnded(context.Context) error {
+	if s.run.Clients.Count() > 1 {
+		return nil
+	}
+	if !s.run.Loop.Put(input.InputEnded{}) {
+		return runstore.ErrRunOver
+	}
+	return nil
+}
+
+// Subscribe implements [control.Service].
+func (s *service) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
+	s.run.Clients.Subscribe(ctx, p, send)
+}
+
+// Refused implements [control.Service]: the human is notified once, of the agent whose process it was.
+func (s *service) Refused(p control.Peer, method string) {
+	if s.warned.Swap(true) {
+		return
+	}
+	what := "an unknown request"
+	if method != "" {
+		what = fmt.Sprintf("%.40q", method)
+	}
+	s.run.Input.Notice(p.Agent, fmt.Sprintf("%s asked the control socket for %s and was refused: %s. Agents have no say "+
+		"there. Further attempts are in the log alone.", p, what, p.Trouble))
+}

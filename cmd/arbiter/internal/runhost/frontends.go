@@ -1,0 +1,111 @@
+package runhost
+
+import (
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/halting"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostbridges"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runcontrol"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhooks"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subscribers"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+)
+
+const (
+	// frontendConnects is how long the frontend that started the process may take to connect.
+	frontendConnects = 15 * time.Second
+	// lonelyEnd is logged when a run ends before its frontend has connected.
+	lonelyEnd = "the run has ended before its frontend connected"
+)
+
+// frontends is what others reach a run by: clients of its control socket, persons in terminals, hooks, and servers that
+// get notifications. [hostedRun.ready] makes all of it but for the board and the terminals.
+type frontends struct {
+	board         eventboard.Board
+	terminals     terminals.Terminals
+	input         *runinput.Sender
+	clients       *subscribers.Group
+	hooks         *runhooks.Service
+	control       *runcontrol.Server // nil where there is no socket
+	halter        *halting.Halter
+	notifications notifications
+}
+
+// close ends what listens. The loop has ended.
+func (f *frontends) close() {
+	f.control.Close()
+	f.hooks.Close()
+	f.control = nil
+}
+
+// ready makes the loop of a run, which tells sink, and opens what others reach it by.
+func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
+	f, dir, log := &r.frontends, r.storage.journal.Dir(), r.diagnostics.log
+	f.clients = subscribers.New(subscribers.Run{
+		OpenLog:  func() (*eventlog.Log, error) { return r.storage.store.EventLog(r.choices.Options.Run) },
+		Snapshot: func() *supervisor.State { return r.loop.Snapshot() }, Log: log,
+	})
+	r.loop = runloop.NewLoop(r.choices.Policy, r.diagnostics.sink(f.board.Sink(f.clients.Sink(sink))), log)
+	if r.resumed != nil {
+		r.loop.Restore(*r.resumed)
+	}
+	r.loop.Refuse(func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) })
+	f.input = runinput.New(r.loop, &f.board)
+	r.bridges.others = hostbridges.New(hostbridges.Run{
+		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Loop: r.loop, Input: f.input,
+		Board: &f.board, Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry,
+		Heeded: func() bool { return f.halter.Heeded() }, Log: log,
+	})
+	f.halter = halting.New(halting.Run{ID: r.choices.Options.Run, Loop: r.loop, Input: f.input,
+		Bridge: r.bridges.here.Client, Elsewhere: r.bridges.others, Log: log})
+	f.hooks = runhooks.Serve(dir, r.loop, &f.terminals, log)
+	var err error
+	f.control, err = runcontrol.Serve(dir, runcontrol.Run{
+		ID: r.choices.Options.Run, CWD: r.choices.Place, Loop: r.loop, Input: f.input, Clients: f.clients, Halter: f.halter,
+		Opener: terminals.Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Loop: r.loop, Input: f.input,
+			Board: &f.board},
+	}, log)
+	if err != nil { // the run continues alone: stdin reaches it all the same
+		log.Warn("control", "error", err)
+	}
+	f.notifications = openNotifications(r.choices.Face.Posts, r.choices.Options.Run, r.diagnostics.mask, f.input, log)
+	f.input.Go(r.watchState)
+	return r.loop
+}
+
+// watchState wakes the subscribers when the state changes, and has notifications posted, until the loop has ended.
+func (r *hostedRun) watchState() {
+	for {
+		select {
+		case <-r.loop.Changed():
+			r.frontends.clients.Hint()
+			r.frontends.notifications.look(r.loop.Snapshot())
+		case <-r.loop.Done():
+			r.frontends.clients.Hint()
+			return
+		}
+	}
+}
+
+// awaitFrontend waits for the frontend that has started this process, but not for long: it connects when it hears
+// that the process is ready, and a run that cannot begin may have ended by then.
+func (r *hostedRun) awaitFrontend() {
+	if !r.choices.Detach {
+		r.frontends.clients.AwaitFirst(frontendConnects, func() { r.diagnostics.log.Info(lonelyEnd) })
+	}
+}
+
+// announceEnd tells the clients how the run ended and waits until they have read it, but not for long.
+func (r *hostedRun) announceEnd(end control.RunEnded) {
+	r.frontends.notifications.end(r.loop.Snapshot(), contract.Exit(end.Exit))
+	r.frontends.clients.End(end)
+}

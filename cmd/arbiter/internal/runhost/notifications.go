@@ -1,0 +1,64 @@
+package runhost
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+)
+
+// lastNotifications is how long the end of a run's process waits for servers of --notify, when all else is done.
+const lastNotifications = 3 * time.Second
+
+// notifications posts what waits for the human, and how the run ended. The zero value posts nothing.
+type notifications struct {
+	notifier *webnotify.Notifier // nil unless --notify names a URL
+	mask     func(string) string
+}
+
+// openNotifications begins to post to targets. The human hears of the first failure of each.
+func openNotifications(
+	targets []webnotify.Target, run string, mask func(string) string, in *runinput.Sender, log *slog.Logger,
+) notifications {
+	if len(targets) == 0 {
+		return notifications{}
+	}
+	failed := func(err error) {
+		log.Warn("notification failed", "err", err)
+		in.Notice(contract.Arbiter,
+			fmt.Sprintf("--notify: %v. The run goes on; further failures there are not reported.", err))
+	}
+	return notifications{webnotify.New(webnotify.Options{Targets: targets, Run: run, Failed: failed}), mask}
+}
+
+// look posts what newly waits for the human.
+func (n notifications) look(s *supervisor.State) {
+	if n.notifier != nil {
+		n.notifier.Look(n.mask(command.Title(s.Task.Text)), inbox.Of(s))
+	}
+}
+
+// end posts how the run ended.
+func (n notifications) end(s *supervisor.State, exit contract.Exit) {
+	if n.notifier == nil || s.Pointless() {
+		return
+	}
+	status := exit.String()
+	if s.Ending != nil {
+		status = s.Ending.Status
+	}
+	n.notifier.End(n.mask(command.Title(s.Task.Text)), status)
+}
+
+// close waits for the last posts, but not for long.
+func (n notifications) close() {
+	if n.notifier != nil {
+		n.notifier.Close(lastNotifications)
+	}
+}

@@ -1,0 +1,118 @@
+package runhost
+
+import (
+	"context"
+	"crypto/rand"
+	"path/filepath"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/daybudget"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostbridges"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/trustgate"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/images"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+)
+
+// play starts the bridge and runs the loop until the run is over.
+func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
+	ctx := context.Background()
+	store := r.equip(loop)
+	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
+		// The result is printed again; that needs no agent.
+		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
+			Notice: r.notice.String()})
+	}
+	kept, err := store.Keep(r.choices.Images)
+	if err != nil {
+		r.notice.addLine("the task goes without its images: " + err.Error())
+	}
+	fenced := hostbridges.Fence(ctx, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
+	recorded := r.recordFiles(ctx)
+	port, info, failed := r.openBridge(ctx)
+	if err := recorded(loop); err != nil && failed == nil {
+		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
+	}
+	if text := claude.Untested(info.Version); text != "" {
+		r.notice.add("%s", text)
+	}
+	if o := r.choices.Options; o.MaxCostPerDay > 0 && !o.Rehearsal {
+		defer daybudget.Watch(ctx, daybudget.Options{Store: r.storage.store, Run: o.Run, Put: loop.Put,
+			Log: r.diagnostics.log})()
+	}
+	var exit contract.Exit
+	switch {
+	case failed != nil:
+		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
+	case r.resumed != nil:
+		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: info, Word: r.choices.Options.Task,
+			Images: kept,
+			Notice: r.notice.String(), Salt: rand.Text(), Distrust: r.distrust(), Fenced: fenced})
+	default:
+		exit = loop.Run(ctx, port, input.Began{Options: r.recorded(), Claude: info, Notice: r.notice.String(),
+			Images: kept, Distrust: r.distrust()})
+	}
+	if f := loop.Fault(); f != nil {
+		r.diagnostics.reporter.Panicked(f)
+	}
+	if exit == contract.ExitComplete {
+		r.files.remove(r.bridges.others)
+	}
+	return exit
+}
+
+// equip gives the loop what it works with, and returns where the images of the run are kept.
+func (r *hostedRun) equip(loop *runloop.Loop) *images.Store {
+	loop.Record(r.storage.journal)
+	loop.Tells(audit.Told)
+	loop.Redact(r.diagnostics.mask)
+	o := r.choices.Options
+	store := images.NewStore(filepath.Join(r.storage.journal.Dir(), runhistory.ImagesDir), o.CWD)
+	loop.Images(store)
+	loop.Decider(r.decider.Decider)
+	r.useGrants(loop)
+	gate := trustgate.New(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
+	loop.Trusts(gate.Check, gate.Record)
+	loop.Terminal(r.frontends.hooks.Setup)
+	loop.OnBridgeLost(r.openOn, r.dropOn)
+	loop.Committed(r.storage.journal.Durable()) // earlier records are not reported again
+	return store
+}
+
+// useGrants has a loop hold to what the human always allows in the workspace, and keep
+// what is added to it. A rehearsal's workspace is gone with the rehearsal. Without the
+// store a run continues, and asks.
+func (r *hostedRun) useGrants(loop *runloop.Loop) {
+	if r.choices.Rehearse {
+		return
+	}
+	store, err := grants.Open(r.choices.StateDir, r.choices.Options.CWD)
+	if err != nil {
+		r.notice.add("what you always allow in this workspace cannot be read, and nothing is added to it: %v", err)
+		return
+	}
+	r.grants = store
+	kept, problems, err := store.Load()
+	if err != nil {
+		r.notice.add("what you always allow in this workspace cannot be read: %v", err)
+	}
+	for _, p := range problems {
+		r.notice.add("an entry of what you always allow in this workspace is not trusted (%s)", p)
+	}
+	if err := loop.Grants(store, kept); err != nil {
+		r.notice.add("%v", err)
+	}
+}
+
+// distrust is what the run learns about its workspace. A rehearsal has one of its own.
+func (r *hostedRun) distrust() string {
+	if r.choices.Rehearse || r.choices.Options.Trusted {
+		return ""
+	}
+	return r.choices.Trusting.Distrust()
+}

@@ -1,0 +1,132 @@
+package runhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostbridges"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// firstSnapshotTimeout bounds the first snapshot, which the agents wait for. A work tree of gigabytes that Git does not
+// know yet takes about a minute.
+const firstSnapshotTimeout = 5 * time.Minute
+
+// removeTimeout bounds the removal of directories that a run does not need any more.
+const removeTimeout = 2 * time.Minute
+
+// recording is what Git records of a run's files, and the directories that Orchestrators have of their own. The zero
+// value records nothing.
+type recording struct {
+	run      workspaces.Options
+	dir      string                       // of the run
+	resumed  bool                         // an earlier process has taken the first snapshot
+	sandbox  func() *bridge.SandboxConfig // in which Git works, as the agents do; nil from it: none
+	files    *runfiles.Files              // nil without Git
+	leftover []string                     // what is said of agents' directories when the run is over
+}
+
+// checkIsolation refuses a run whose Orchestrators cannot have the directories that were asked for.
+func checkIsolation(ctx context.Context, o runconfig.Options) error {
+	if !o.Workspace.Isolated() {
+		return nil
+	}
+	_, err := workspaces.Open(ctx, workspaces.Options{Dir: o.CWD, Run: o.Run})
+	if err != nil {
+		return command.Environmentf("--isolation %s: %v; or use --isolation %s", o.Workspace.Isolation, err,
+			runconfig.IsolationShared)
+	}
+	return nil
+}
+
+// open takes the first snapshot, or finds that of an earlier process. Git works in the sandbox of the agents, if they
+// may have one: then it is known which.
+func (r *recording) open(ctx context.Context, isolation string, confined bool) (*runfiles.Files, error) {
+	ctx, cancel := context.WithTimeout(ctx, firstSnapshotTimeout)
+	defer cancel()
+	o := r.run
+	o.Scratch = r.scratch()
+	if confined {
+		o.Confine = r.confineGit
+	}
+	if r.resumed {
+		return runfiles.Resume(ctx, o, r.ownDirs(), isolation)
+	}
+	return runfiles.Begin(ctx, o, r.ownDirs(), isolation)
+}
+
+// ownDirs is where Orchestrators get directories of their own.
+func (r *recording) ownDirs() string { return filepath.Join(r.dir, journal.WorkName) }
+
+// scratch is where Git keeps its temporary index. A sandbox shows it to Git alone.
+func (r *recording) scratch() string { return filepath.Join(r.dir, "scratch") }
+
+// confineGit puts a Git process of Arbiter into the sandbox of the agents, if they have one: filters and nested
+// repositories of the workspace may be theirs.
+func (r *recording) confineGit(cmd *exec.Cmd) error {
+	agents := r.sandbox()
+	if agents == nil {
+		return nil
+	}
+	if err := os.MkdirAll(r.scratch(), 0o700); err != nil { // a sandbox shows only what is there
+		return err
+	}
+	cfg := *agents
+	cfg.Write = append(slices.Clone(cfg.Write), r.scratch())
+	// Git that works in the user's repository creates the directories of agents. In such a directory it has that alone.
+	own := r.ownDirs()
+	real, err := filepath.EvalSymlinks(own)
+	switch {
+	case err != nil: // there are none yet
+	case runconfig.Relative(real, cmd.Dir) == "":
+		cfg.Write = append(cfg.Write, own)
+	default:
+		cfg.Reach = append(slices.Clone(cfg.Reach), cmd.Dir)
+		if dir := childenv.Lookup(cmd.Env, "GIT_DIR"); dir != "" { // its files are recorded in the user's repository
+			cfg.Write = append(cfg.Write, dir)
+		} else if r.files != nil { // it is, when an agent gets a directory
+			cfg.Read = append(slices.Clone(cfg.Read), r.files.Workspace.Objects)
+		}
+	}
+	return sandbox.Wrap(cmd, &cfg)
+}
+
+// remove removes the directories of a run that is complete: its work is on the run branch, and what is not is
+// saved. A run that can continue keeps them.
+func (r *recording) remove(others *hostbridges.Bridges) {
+	if r.files == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
+	defer cancel()
+	r.leftover = others.RemoveDirs(ctx, r.files)
+	if _, err := os.Lstat(r.files.Workspace.Own); err != nil {
+		return // there were none here
+	}
+	said, err := r.files.Remove(ctx)
+	if err != nil {
+		said = append(said, fmt.Sprintf("directories of agents were left in %s: %v", r.files.Workspace.Own, err))
+	}
+	r.leftover = append(r.leftover, said...)
+}
+
+// noSnapshots says why nothing is recorded.
+func noSnapshots(err error) string {
+	if errors.Is(err, workspaces.ErrNoSnapshot) {
+		return "the run's first snapshot is gone: there are no diffs, undo and merges for it any more"
+	}
+	return err.Error()
+}

@@ -1,0 +1,38 @@
+package runhost
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// RemoveLeft removes the directories of agents that a run has left which is over, and reports what happens to work in
+// them.
+func RemoveLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (said []string, err error) {
+	left, err := store.HasWork(info.Run)
+	if err != nil || !left {
+		return nil, err
+	}
+	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
+	files, err := runfiles.Left(ctx, workspaces.Options{Dir: runwork.WorkDir(info), Run: info.Run}, own)
+	if err == nil {
+		said, err = files.Remove(ctx)
+	}
+	if err == nil {
+		left, err = store.HasWork(info.Run)
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("work in %s cannot be saved (%w): take out what you need, and remove that directory", own, err)
+	case left:
+		err = fmt.Errorf("%s; then remove %s", strings.Join(said, "; "), own)
+	}
+	return said, err
+}

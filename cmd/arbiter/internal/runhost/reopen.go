@@ -1,0 +1,67 @@
+package runhost
+
+import (
+	"errors"
+
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// reopen locks a run, whose last bridge may still be ending its agents, and makes its state again.
+func (s *storage) reopen(run string) (*supervisor.State, error) {
+	var resumed *supervisor.State
+	restore := func(found *journal.Recovered) ([]byte, error) {
+		state, snapshot, err := supervisor.Restore(found, audit.Told)
+		resumed = &state
+		return snapshot, err
+	}
+	book, recovery, err := s.store.Open(run, lockPatience, s.options, restore)
+	var held *journal.HeldError
+	if errors.As(err, &held) && held.Gone {
+		// Its arbiter is dead, and its bridge has outlived the time it has to end.
+		if n := proctree.Sweep(run, ""); n > 0 {
+			s.said.add("ended what still held the run: %s", words.Count(n, "process"))
+		}
+		book, recovery, err = s.store.Open(run, lockPatience, s.options, restore)
+	}
+	var version *journal.VersionError
+	var state *supervisor.VersionError
+	switch {
+	case errors.As(err, &held):
+		return nil, runstore.PlayedElsewhere(run, held.PID)
+	case errors.As(err, &version), errors.As(err, &state):
+		return nil, command.Environmentf("run %s was written by another version of arbiter: %v; it was left as it is",
+			command.ShortID(run), err)
+	case err != nil:
+		return nil, command.Environmentf("run %s cannot be taken up: %v (its journal was left as it is)",
+			command.ShortID(run), err)
+	}
+	s.journal = book
+	crashpoint.Here("resume.locked")
+	// Until a moment ago the last bridge may have held the run, so that it was spared
+	// when the strays of dead runs were ended.
+	if n := proctree.Sweep(run, ""); n > 0 {
+		s.said.add("ended what the last life had left behind: %s", words.Count(n, "process"))
+	}
+	s.reportDamage(recovery)
+	return resumed, nil
+}
+
+// reportDamage notes what of the journal was lost.
+func (s *storage) reportDamage(recovery journal.Recovery) {
+	for _, d := range recovery.Damage {
+		if !d.Torn && !d.Mended { // a torn end is what a crash leaves, and held nothing that was accepted
+			s.said.add("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason,
+				d.Bytes, d.Readable, s.journal.Dir())
+		}
+	}
+	if recovery.MetaLost != "" {
+		s.said.add("the run's description was lost (%s) and made up again", recovery.MetaLost)
+	}
+}

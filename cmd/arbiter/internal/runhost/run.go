@@ -1,0 +1,223 @@
+package runhost
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"path/filepath"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/agentport"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/envelope"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/google/uuid"
+)
+
+// hostedRun is one process of a run.
+type hostedRun struct {
+	choices settings.Choices
+	resumed *supervisor.State // what the journal was folded to; nil for a new run
+	notice  notice            // what the human should know before the run goes on
+
+	storage     storage
+	diagnostics diagnostics
+	stage       *stage.Stage // nil unless this is a rehearsal
+	decider     askmodel.Opened
+	grants      *grants.Store // nil where nothing is kept
+	files       recording
+	loop        *runloop.Loop // nil before [hostedRun.ready]
+	bridges     bridges
+	frontends   frontends
+}
+
+// newRun makes a run that has not begun.
+func newRun(c settings.Choices) (*hostedRun, error) {
+	r := &hostedRun{choices: c}
+	o := &r.choices.Options
+	o.Run = cmp.Or(o.Run, uuid.NewString())
+	o.Delimiter = envelope.NewDelimiter(rand.Reader)
+	o.HumanPresent = !c.NoInput
+	o.Claude = c.Claude
+	script, err := stage.Read(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkIsolation(context.Background(), *o); err != nil {
+		return nil, err
+	}
+	if err := r.openStorage(); err != nil {
+		return nil, err
+	}
+	for _, text := range []string{c.Notice, settings.UnknownTools(c.Policy)} {
+		if text != "" {
+			r.notice.add("%s", text)
+		}
+	}
+	if err := r.prepareNew(script); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// prepareNew locks what a new run works in, and opens what it needs.
+func (r *hostedRun) prepareNew(script *stage.Play) error {
+	if err := r.lockPlace(); err != nil {
+		return err
+	}
+	c, o := &r.choices, &r.choices.Options
+	err := r.storage.create(journal.Meta{
+		Run: o.Run, CWD: c.Place, Began: time.Now(), Version: command.Version(), Title: command.Title(o.Task),
+		Rehearsal: c.Rehearse,
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.openServices(script); err != nil {
+		return err
+	}
+	if err := r.memory().recall(o); err != nil {
+		r.notice.add("what earlier runs have learned cannot be read: %v", err)
+	}
+	if c.Rehearse {
+		if err := r.lockScratch(); err != nil {
+			return err
+		}
+	}
+	*o = o.WithDefaults()
+	r.decider, err = r.openDecider()
+	return err
+}
+
+// openStorage opens the state directory. The loop is there before anything is appended to the journal.
+func (r *hostedRun) openStorage() (err error) {
+	r.storage, err = openStorage(r.choices.StateDir, journal.Options{
+		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
+		Trouble:   func(err error) { r.loop.Trouble(err) },
+	}, &r.notice)
+	return err
+}
+
+// lockPlace keeps a second run out of the directory. A rehearsal has a workspace of its own,
+// which is locked once it is there.
+func (r *hostedRun) lockPlace() error {
+	if r.choices.Share || r.choices.Rehearse {
+		return nil
+	}
+	if err := r.storage.lockPlace(r.choices.Place, r.choices.Options.Run); err != nil {
+		return err
+	}
+	return r.storage.lockWorkspace(r.choices.Place)
+}
+
+// lockScratch locks the workspace that a rehearsal has made, and notes which it is.
+func (r *hostedRun) lockScratch() error {
+	dir := r.choices.Options.CWD
+	if !r.choices.Share {
+		if err := r.storage.lockWorkspace(dir); err != nil {
+			return err
+		}
+	}
+	if err := r.storage.update(func(m *journal.Meta) { m.Workspace = dir }); err != nil {
+		return command.Environmentf("journal: %v", err)
+	}
+	return nil
+}
+
+// openServices opens what a run has beside its journal: the log and, where there is a
+// script, the stage of a rehearsal.
+func (r *hostedRun) openServices(script *stage.Play) (err error) {
+	dir := r.storage.journal.Dir()
+	mask := settings.MaskerOf(r.choices.Options, r.choices.Hosts)
+	if r.diagnostics, err = openDiagnostics(dir, mask, r.choices.Debug); err != nil {
+		return err
+	}
+	r.choices.Options.Log = r.diagnostics.file.Path()
+	if err := r.diagnostics.openTelemetry(r.choices.Options.Run, r.telemetryFailed); err != nil {
+		r.notice.add("no telemetry: %v", err)
+	}
+	if script != nil {
+		task := r.choices.Options.Task
+		if r.resumed != nil {
+			task = r.resumed.Task.Text
+		}
+		r.stage, err = stage.Set(&r.choices, script, filepath.Join(dir, "home"), task, r.diagnostics.log)
+	}
+	return err
+}
+
+// telemetryFailed tells the human.
+func (r *hostedRun) telemetryFailed(err error) {
+	if r.loop != nil {
+		r.frontends.input.Notice(contract.Arbiter,
+			"telemetry: "+err.Error()+". The run goes on; further failures there are not reported.")
+	}
+}
+
+// openDecider makes the one that decides in this run. Its model is settled when a process
+// begins; a model changed later is for the agents.
+func (r *hostedRun) openDecider() (askmodel.Opened, error) {
+	return askmodel.Open(r.choices.Options, askmodel.Run{
+		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
+		Snapshot: func() *supervisor.State { return r.loop.Snapshot() },
+		Bridge: func() askmodel.Querier {
+			client := r.bridges.here.Opened()
+			if client == nil {
+				return nil
+			}
+			return agentport.Traced(client, r.diagnostics.telemetry)
+		},
+	})
+}
+
+// memory is what runs in the workspace have learned.
+func (r *hostedRun) memory() workspaceMemory {
+	return workspaceMemory{stateDir: r.choices.StateDir, place: r.choices.Place, mask: r.diagnostics.mask,
+		off: r.choices.Options.Memory == settings.MemoryOff || r.choices.Rehearse}
+}
+
+// options are those of the run, with its secrets, and with the sandbox that agents have at present.
+func (r *hostedRun) options() runconfig.Options {
+	o := r.choices.Options
+	r.bridges.sandbox.apply(&o)
+	return o
+}
+
+// recorded are the run's options as the journal keeps them.
+func (r *hostedRun) recorded() runconfig.Options {
+	o := r.options()
+	if o.Env != nil {
+		o.Env = secrets.Without(o.Env)
+	}
+	if o.ArbiterEnv != nil {
+		o.ArbiterEnv = secrets.Without(o.ArbiterEnv)
+	}
+	return o
+}
+
+// close lets go of what is still held; [hostedRun.shutdown] comes before it where
+// a run has been played.
+func (r *hostedRun) close() {
+	r.frontends.notifications.close()
+	r.diagnostics.closeTelemetry()
+	r.frontends.close()
+	r.decider.Close()
+	if r.grants != nil {
+		_ = r.grants.Close() // a directory that was read
+	}
+	if r.stage != nil {
+		r.stage.Close()
+	}
+	r.storage.close(r.diagnostics.log)
+	r.diagnostics.close()
+}

@@ -1,0 +1,106 @@
+package runinput
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/attendants"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// Loop is what a sender needs of a run's loop. *runloop.Loop is one.
+type Loop interface {
+	Put(input.Body) bool // waits until the loop takes it; false: the run is over
+	Event(bridge.Event)
+	Snapshot() *supervisor.State
+	Done() <-chan struct{}
+}
+
+// Sender puts inputs into a loop. It is safe for concurrent use. Its owner calls [Sender.Wait] when the loop has ended.
+type Sender struct {
+	loop    Loop
+	board   *eventboard.Board // of the run's events
+	waiting attendants.Group
+	refs    atomic.Uint64
+}
+
+// New makes a sender for a loop whose events a board gets.
+func New(loop Loop, board *eventboard.Board) *Sender { return &Sender{loop: loop, board: board} }
+
+// NewRef is the ref of a command, which no script uses.
+func (s *Sender) NewRef() string { return "socket-" + strconv.FormatUint(s.refs.Add(1), 10) }
+
+// Go runs f in a goroutine that [Sender.Wait] waits for: f returns when the loop has ended at the latest.
+func (s *Sender) Go(f func()) { s.waiting.Go(f) }
+
+// Wait returns when all goroutines of the sender have ended.
+func (s *Sender) Wait() { s.waiting.Wait() }
+
+// Later puts an input in without waiting. The channel gets whether the loop has taken it.
+func (s *Sender) Later(b input.Body) <-chan bool {
+	taken := make(chan bool, 1)
+	s.waiting.Go(func() { taken <- s.loop.Put(b) }) // until the loop takes it, or is over
+	return taken
+}
+
+// Put puts a command in and waits until the loop has taken it, but not longer than ctx. Then the loop still gets it.
+func (s *Sender) Put(ctx context.Context, c contract.Command, channel string) error {
+	select {
+	case ok := <-s.Later(input.Command{Command: c, Channel: channel}):
+		if !ok {
+			return runstore.ErrRunOver
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Ask puts a command in and waits for its answer. The command gets a ref of the sender's: callers may use the same.
+func (s *Sender) Ask(
+	ctx context.Context, c contract.Command, channel string,
+) (accepted bool, message string, err error) {
+	c.Ref = s.NewRef()
+	answers := s.board.Subscribe(func(e contract.Event) bool {
+		switch b := e.Body.(type) {
+		case contract.Accepted:
+			return b.Ref == c.Ref
+		case contract.Rejected:
+			return b.Ref == c.Ref
+		}
+		return false
+	})
+	defer answers.Close()
+	if err := s.Put(ctx, c, channel); err != nil {
+		return false, "", err
+	}
+	select {
+	case e := <-answers.News():
+		if b, ok := e.Body.(contract.Accepted); ok {
+			return true, b.Message, nil
+		}
+		return false, e.Body.(contract.Rejected).Message, nil
+	case <-s.loop.Done():
+		return false, "", runstore.ErrRunOver
+	case <-ctx.Done():
+		return false, "", context.Cause(ctx)
+	}
+}
+
+// Notice notifies the human of something about an agent, as if its bridge had seen it. An agent that the run does not
+// have stands for the Arbiter.
+func (s *Sender) Notice(agent, text string) {
+	ref := bridge.AgentRef{ID: contract.Arbiter}
+	for _, a := range s.loop.Snapshot().Agents {
+		if a.ID == agent || ref.Generation == 0 && a.ID == ref.ID {
+			ref = a.AgentRef
+		}
+	}
+	s.waiting.Go(func() { s.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}}) })
+}

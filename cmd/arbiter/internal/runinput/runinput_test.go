@@ -1,0 +1,115 @@
+package runinput
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
+)
+
+// loop takes inputs one by one, from an unbuffered channel.
+type loop struct {
+	taken  chan input.Body
+	done   chan struct{}
+	state  supervisor.State
+	events []bridge.Event
+}
+
+func newLoop() *loop { return &loop{taken: make(chan input.Body), done: make(chan struct{})} }
+
+func (l *loop) Put(b input.Body) bool {
+	select {
+	case l.taken <- b:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+func (l *loop) Event(e bridge.Event)        { l.events = append(l.events, e) }
+func (l *loop) Snapshot() *supervisor.State { return &l.state }
+func (l *loop) Done() <-chan struct{}       { return l.done }
+
+// TestAsk: each command is answered by its own ref, whatever ref the caller gave.
+func TestAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, board := newLoop(), &eventboard.Board{}
+		s := New(l, board)
+		sink := board.Sink(func(time.Time, contract.Event) {})
+		go func() {
+			for range 2 {
+				c := (<-l.taken).(input.Command)
+				body := contract.Body(contract.Accepted{Ref: c.Command.Ref, Message: "paused"})
+				if _, ok := c.Command.Body.(contract.Continue); ok {
+					body = contract.Rejected{Ref: c.Command.Ref, Message: "not paused"}
+				}
+				sink(time.Now(), contract.Event{Body: contract.Accepted{Ref: "same"}})
+				sink(time.Now(), contract.Event{Body: body})
+			}
+		}()
+		ok, message, err := s.Ask(t.Context(), contract.Command{Ref: "same", Body: contract.Pause{}}, "socket")
+		if !ok || message != "paused" || err != nil {
+			t.Errorf("accepted: %v, %q, %v", ok, message, err)
+		}
+		ok, message, err = s.Ask(t.Context(), contract.Command{Ref: "same", Body: contract.Continue{}}, "socket")
+		if ok || message != "not paused" || err != nil {
+			t.Errorf("rejected: %v, %q, %v", ok, message, err)
+		}
+		close(l.done)
+		s.Wait()
+	})
+}
+
+// TestABusyLoop: a caller that gives up does not withdraw its command, and one that comes after the end gets an error.
+func TestABusyLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoop()
+		s := New(l, &eventboard.Board{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Put(ctx, contract.Command{Ref: "a"}, "stdin"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the loop takes nothing: %v", err)
+		}
+		if c := (<-l.taken).(input.Command); c.Command.Ref != "a" || c.Channel != "stdin" {
+			t.Errorf("the loop got %+v", c)
+		}
+		close(l.done)
+		if err := s.Put(t.Context(), contract.Command{}, "stdin"); !errors.Is(err, runstore.ErrRunOver) {
+			t.Errorf("after the end: %v", err)
+		}
+		s.Wait()
+	})
+}
+
+// TestNotice: a notice is of the agent that it is about, or of the Arbiter.
+func TestNotice(t *testing.T) {
+	l := newLoop()
+	for n, id := range []string{contract.Arbiter, "orch-1"} {
+		l.state.Agents = append(l.state.Agents, &roster.Agent{AgentIdentity: roster.AgentIdentity{
+			AgentRef: bridge.AgentRef{ID: id, Generation: n + 2}}})
+	}
+	s := New(l, &eventboard.Board{})
+	for _, agent := range []string{"orch-1", "orch-9", contract.Arbiter} {
+		s.Notice(agent, "met and survived")
+		s.waiting.Wait() // from the first on, each is done at once
+	}
+	want := []bridge.AgentRef{{ID: "orch-1", Generation: 3}, {ID: contract.Arbiter, Generation: 2},
+		{ID: contract.Arbiter, Generation: 2}}
+	for n, e := range l.events {
+		if e.AgentRef != want[n] || e.Body != (bridge.Notice{Text: "met and survived"}) {
+			t.Errorf("event %d: %+v", n, e)
+		}
+	}
+	if len(l.events) != len(want) {
+		t.Errorf("%d events", len(l.events))
+	}
+}

@@ -1,0 +1,127 @@
+package subscribers
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventhub"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+)
+
+// lastEvents is how long clients may take to read the last events of a run.
+const lastEvents = 2 * time.Second
+
+// Group is all clients that are subscribed to a run. [New] makes one.
+type Group struct {
+	run   Run
+	hub   *eventhub.Hub
+	start eventlog.Position // of the event log, when this process began
+
+	ended chan struct{} // closed when end is set
+	end   control.RunEnded
+	work  sync.WaitGroup
+	count atomic.Int64  // of the clients
+	came  chan struct{} // closed with the first of them
+	first sync.Once     // of those that close it
+}
+
+// Run is the run that clients subscribe to.
+type Run struct {
+	OpenLog  func() (*eventlog.Log, error) // an error: it has none yet
+	Snapshot func() *supervisor.State
+	Log      *slog.Logger
+}
+
+// New makes a group without clients, and finds where the events of this process begin in the run's log.
+func New(run Run) *Group {
+	g := &Group{run: run, hub: eventhub.New(eventhub.Keep), ended: make(chan struct{}), came: make(chan struct{})}
+	if err := g.findStart(); err != nil {
+		run.Log.Warn("the end of the event log cannot be read", "err", err)
+	}
+	return g
+}
+
+func (g *Group) findStart() error {
+	log, err := g.run.OpenLog()
+	if err != nil {
+		return nil // it has none yet
+	}
+	defer log.Close()
+	return log.Backward(context.Background(), eventlog.Position{}, func(e eventlog.Entry) bool {
+		g.start = e.Next()
+		return false
+	})
+}
+
+// Sink passes events on to next, and to the clients.
+func (g *Group) Sink(next runloop.Sink) runloop.Sink { return g.hub.Sink(next) }
+
+// Hint wakes the clients: the state has changed, or the run is over.
+func (g *Group) Hint() { g.hub.Hint() }
+
+// Last is the number of the last event of this process.
+func (g *Group) Last() uint64 { return g.hub.Last() }
+
+// LogLines is how many events the run's log had when this process began.
+func (g *Group) LogLines() uint64 { return g.start.Prev.N }
+
+// Count is how many clients are subscribed now.
+func (g *Group) Count() int { return int(g.count.Load()) }
+
+// AwaitFirst waits until one client has subscribed, but not longer than within. It calls absent before it waits.
+func (g *Group) AwaitFirst(within time.Duration, absent func()) {
+	select {
+	case <-g.came:
+		return
+	default:
+		absent()
+	}
+	select {
+	case <-g.came:
+	case <-time.After(within):
+	}
+}
+
+// End tells the clients how the run ended, once, and waits until they have read it, but not for long.
+func (g *Group) End(end control.RunEnded) {
+	g.end = end
+	close(g.ended)
+	done := make(chan struct{})
+	go func() { // ends with the subscriptions, which end with the connections of their clients at the latest
+		g.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(lastEvents):
+	}
+}
+
+// Subscribe sends to one client until ctx ends, send fails or the run has ended: [control.Events],
+// [control.StateChange] and at last [control.RunEnded].
+func (g *Group) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
+	g.work.Add(1)
+	g.count.Add(1)
+	g.first.Do(func() { close(g.came) })
+	defer func() {
+		g.count.Add(-1)
+		g.work.Done()
+	}()
+	since := g.hub.Last()
+	if p.Since >= 0 {
+		since = uint64(p.Since)
+	}
+	s := subscription{group: g, send: send, state: p.State}
+	s.cursor = g.hub.Cursor(since, p.Pieces, g.start, g.run.OpenLog)
+	watch := g.hub.Watch()
+	defer watch.Close()
+	if err := s.follow(ctx, watch); err != nil && ctx.Err() == nil {
+		g.run.Log.Warn("a client's subscription ended", "err", err)
+	}
+}

@@ -1,0 +1,86 @@
+package subscribers
+
+import (
+	"context"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventhub"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
+)
+
+const (
+	// eventBatch is how many events are sent to a client at once.
+	eventBatch = 16
+	// clientPause is the least time between two things that a client is sent: what many clients cost the
+	// run must not grow with how much happens in it.
+	clientPause = 10 * time.Millisecond
+)
+
+// subscription is what one client hears.
+type subscription struct {
+	group  *Group
+	cursor *eventhub.Cursor
+	send   func(any) error
+	state  bool // is sent, too
+	sender statesync.Sender
+	sent   time.Time // when it was sent something
+}
+
+// follow sends what happens until the run has ended.
+func (s *subscription) follow(ctx context.Context, watch *eventhub.Watch) error {
+	for {
+		var over bool
+		select {
+		case <-s.group.ended: // looked at first: what is sent after it is all there is
+			over = true
+		default:
+		}
+		more, err := s.pass(ctx)
+		switch {
+		case err != nil:
+			return err
+		case more:
+			continue
+		case over:
+			return s.send(s.group.end)
+		}
+		select {
+		case <-watch.C():
+		case <-s.group.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if pause := clientPause - time.Since(s.sent); pause > 0 {
+			select { // many events and changes are sent as one
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// pass sends what is there now, and reports whether there may be more. The state that is sent is at
+// least as new as the events behind it.
+func (s *subscription) pass(ctx context.Context) (more bool, err error) {
+	lines, skipped, more, err := s.cursor.Next(ctx, eventBatch)
+	if err != nil {
+		return false, err
+	}
+	if s.state {
+		change, changed, err := s.sender.Change(s.group.run.Snapshot())
+		if err == nil && changed {
+			s.sent = time.Now()
+			err = s.send(change)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if len(lines) == 0 {
+		return more, nil
+	}
+	s.sent = time.Now()
+	return more, s.send(control.Events{Lines: lines, Skipped: skipped})
+}

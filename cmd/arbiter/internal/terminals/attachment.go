@@ -1,0 +1,83 @@
+package terminals
+
+import (
+	"context"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// Attachment is an agent's session in a client's terminal. It implements [control.Attachment].
+type Attachment struct {
+	opener  Opener
+	channel string
+	result  control.AttachResult
+	claim   *Claim
+	events  *eventboard.Listener
+	over    chan struct{} // closed when the session was given back
+	ended   control.Ended // once over is closed
+	asked   sync.Once     // to give it back
+}
+
+// await learns of the end.
+func (a *Attachment) await() {
+	defer func() {
+		a.claim.End()
+		a.events.Close()
+		a.opener.Terminals.Release(a.result.Agent, a.claim)
+		close(a.over)
+	}()
+	for {
+		select {
+		case e := <-a.events.News():
+			if b, ok := e.Body.(contract.Takeover); ok && (b.State == "ended" || b.State == "failed") {
+				a.ended = control.Ended{Reason: b.Reason, Words: b.Words, Files: b.Files}
+				return
+			}
+		case <-a.opener.Loop.Done():
+			a.ended = control.Ended{Reason: runstore.ErrRunOver.Error()}
+			return
+		}
+	}
+}
+
+// giveBack asks the loop to.
+func (a *Attachment) giveBack() {
+	a.asked.Do(func() {
+		// A loop that is stuck keeps it: what it holds is ended by a halt, or with the run.
+		a.opener.Loop.Put(input.Command{Command: contract.Command{Ref: a.opener.Input.NewRef(),
+			Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
+	})
+}
+
+// Result implements [control.Attachment].
+func (a *Attachment) Result() control.AttachResult { return a.result }
+
+// Take implements [control.Attachment].
+func (a *Attachment) Take(ctx context.Context, p []byte) (int, error) { return a.claim.Take(ctx, p) }
+
+// Write implements [control.Attachment].
+func (a *Attachment) Write(ctx context.Context, p []byte) error { return a.claim.Write(ctx, p) }
+
+// Resize implements [control.Attachment].
+func (a *Attachment) Resize(ctx context.Context, s control.Size) error { return a.claim.Resize(ctx, s) }
+
+// Detach gives the session back.
+func (a *Attachment) Detach(ctx context.Context) control.Ended {
+	select {
+	case <-a.over:
+		return a.ended
+	default:
+	}
+	a.opener.Input.Go(a.giveBack) // until the loop has taken it, or the run is over
+	select {
+	case <-a.over:
+		return a.ended
+	case <-ctx.Done():
+		return control.Ended{Reason: "the session is still being given back"}
+	}
+}

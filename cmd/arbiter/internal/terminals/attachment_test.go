@@ -1,0 +1,107 @@
+package terminals
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// loop answers what it takes with events on a board.
+type loop struct {
+	answer func(contract.Command) []contract.Body
+	events func(time.Time, contract.Event)
+	done   chan struct{}
+}
+
+func (l *loop) Put(b input.Body) bool {
+	for _, body := range l.answer(b.(input.Command).Command) {
+		l.events(time.Now(), contract.Event{ID: "orch-1", Body: body})
+	}
+	return true
+}
+
+func (l *loop) Event(bridge.Event)          {}
+func (l *loop) Snapshot() *supervisor.State { return &supervisor.State{} }
+func (l *loop) Done() <-chan struct{}       { return l.done }
+
+func openerOf(answer func(contract.Command) []contract.Body) (Opener, *loop) {
+	board := &eventboard.Board{}
+	l := &loop{answer: answer, events: board.Sink(func(time.Time, contract.Event) {}), done: make(chan struct{})}
+	return Opener{Run: "r", Terminals: &Terminals{}, Loop: l, Input: runinput.New(l, board), Board: board}, l
+}
+
+// TestAttachment: a session that is open is somebody's until it is given back, and then it is free again.
+func TestAttachment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, l := openerOf(func(c contract.Command) []contract.Body {
+			if _, ok := c.Body.(contract.Attach); ok {
+				return []contract.Body{contract.Accepted{Ref: c.Ref, Message: "opening"}, contract.Takeover{State: "open"}}
+			}
+			return []contract.Body{contract.Takeover{State: "ended", Reason: "given back", Words: 3}}
+		})
+		var said []string
+		say := func(text string) { said = append(said, text) }
+		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", control.AttachParams{Agent: "orch-1"}, say)
+		if err != nil || strings.Join(said, " ") != "opening" || a.Result().Run != "r" {
+			t.Fatalf("%v, said %q", err, said)
+		}
+		_, err = o.Attach(t.Context(), input.ChannelSocket, "bob", control.AttachParams{Agent: "orch-1"}, say)
+		if err == nil || !strings.Contains(err.Error(), "ann has it") {
+			t.Errorf("a second one: %v", err)
+		}
+		if end := a.Detach(t.Context()); end.Reason != "given back" || end.Words != 3 ||
+			a.Detach(t.Context()).Words != 3 {
+			t.Errorf("ended: %+v", end)
+		}
+		if who := o.Terminals.Holder("orch-1"); who != "" {
+			t.Errorf("%s still has it", who)
+		}
+		close(l.done)
+		o.Input.Wait()
+	})
+}
+
+// TestNoAttachment: what keeps a session from being opened is reported, and the agent is free again.
+func TestNoAttachment(t *testing.T) {
+	for want, body := range map[string]contract.Body{
+		"it works":          contract.Rejected{Message: "it works"},
+		"the terminal died": contract.Takeover{State: "failed", Reason: "the terminal died"},
+		"it ended at once":  contract.Takeover{State: "ended"},
+		"given up":          nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o, l := openerOf(func(c contract.Command) []contract.Body {
+				switch b := body.(type) {
+				case contract.Rejected:
+					b.Ref = c.Ref
+					return []contract.Body{b}
+				case contract.Takeover:
+					return []contract.Body{b}
+				}
+				return nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			p := control.AttachParams{Agent: "orch-1"}
+			_, err := o.Attach(ctx, input.ChannelSocket, "ann", p, func(string) {})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("want %q: %v", want, err)
+			}
+			if who := o.Terminals.Holder("orch-1"); who != "" {
+				t.Errorf("%s has it", who)
+			}
+			close(l.done)
+			o.Input.Wait()
+		})
+	}
+}

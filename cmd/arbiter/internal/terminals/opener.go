@@ -1,0 +1,95 @@
+package terminals
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// Opener opens sessions of a run's agents in terminals of clients.
+type Opener struct {
+	Run       string
+	Terminals *Terminals
+	Loop      runinput.Loop
+	Input     *runinput.Sender
+	Board     *eventboard.Board
+}
+
+// Attach opens an agent's session for a client, named who, and says how far it is. When ctx ends first, it is given up.
+func (o Opener) Attach(
+	ctx context.Context, channel, who string, p control.AttachParams, say func(string),
+) (*Attachment, error) {
+	claim, err := o.Terminals.Claim(p.Agent, who, p.Size, p.Term)
+	if err != nil {
+		return nil, err
+	}
+	ref := o.Input.NewRef()
+	events := o.Board.Subscribe(func(e contract.Event) bool {
+		switch b := e.Body.(type) {
+		case contract.Accepted:
+			return b.Ref == ref
+		case contract.Rejected:
+			return b.Ref == ref
+		case contract.Takeover:
+			return e.ID == p.Agent
+		}
+		return false
+	})
+	a := &Attachment{opener: o, channel: channel, claim: claim, events: events, over: make(chan struct{})}
+	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
+	if err := a.open(ctx, ref, say); err != nil {
+		events.Close()
+		o.Terminals.Release(p.Agent, claim)
+		return nil, err
+	}
+	for _, agent := range o.Loop.Snapshot().Agents {
+		if agent.ID == p.Agent {
+			a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
+		}
+	}
+	o.Input.Go(a.await)
+	return a, nil
+}
+
+// open asks the loop, and waits until the terminal is open.
+func (a *Attachment) open(ctx context.Context, ref string, say func(string)) error {
+	o := a.opener
+	asked := o.Input.Later(input.Command{Command: contract.Command{Ref: ref,
+		Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
+	for {
+		select {
+		case e := <-a.events.News():
+			switch b := e.Body.(type) {
+			case contract.Accepted:
+				say(b.Message)
+			case contract.Rejected:
+				return errors.New(b.Message)
+			case contract.Takeover:
+				switch b.State {
+				case "open":
+					return nil
+				case "failed", "ended":
+					return fmt.Errorf("%s cannot be attached to: %s", a.result.Agent,
+						cmp.Or(b.Reason, "it ended at once"))
+				}
+			}
+		case <-o.Loop.Done():
+			return runstore.ErrRunOver
+		case <-ctx.Done():
+			o.Input.Go(func() { // behind the question, however long that takes
+				if <-asked {
+					a.giveBack()
+				}
+			})
+			return fmt.Errorf("given up: %w", context.Cause(ctx))
+		}
+	}
+}
