@@ -79,6 +79,7 @@ func (r *round) forceNext() (plan, bool) {
 	}
 	point := r.also[0]
 	r.also = r.also[1:]
+	r.tried = append(r.tried, point)
 	return plan{crashAt: point + ":1"}, true
 }
 
@@ -176,14 +177,15 @@ func (r *round) remove() {
 		r.fail("list after a removal that was cut: %d, %v: %s", code, err, errs)
 		return
 	}
+	want := 2 // it is gone
 	for _, line := range list {
-		if line.Run == r.run && line.Status != "complete" {
+		if line.Run != r.run {
+			continue // a process that was killed early left it, and another run was begun
+		}
+		want = 0
+		if line.Status != "complete" {
 			r.fail("half removed: %+v", line)
 		}
-	}
-	want := 0
-	if len(list) == 0 {
-		want = 2 // it is gone
 	}
 	if _, errs, code := r.command(nil, rm...); code != want {
 		r.fail("the second removal ended with %d: %s", code, errs)

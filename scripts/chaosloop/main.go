@@ -148,6 +148,7 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 				dir: filepath.Join(dir, fmt.Sprintf("round-%03d", n+1)),
 			}
 			r.rnd = rand.New(rand.NewPCG(r.seed, 17))
+			r.enough = f.kills() >= o.kills
 			if n < o.real {
 				r.claude = o.claude
 			}
@@ -158,14 +159,14 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			case len(wanted) > 0:
 				// Some places are passed in a run's first process only, others after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
-				r.also, wanted = companions(r.must, wanted, tries)
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
+				r.also, wanted = companions(r.must, wanted, tries, o.perJob-1-r.mustAt)
 				if help := helpFor(r.must); help != "" && help != byDecider && help != byIsolation {
 					r.mustN = 1 // what brings it about does so once
 				}
 			}
 			if r.must != "" {
-				r.tried = append([]string{r.must}, r.also...)
+				r.tried = []string{r.must}
 			}
 			r.isolated = helpFor(r.must) == byIsolation || r.must == "" && r.seed%4 == 2
 			r.asks = helpFor(r.must) == byDecider || r.must == "" && r.seed%4 == 3
@@ -185,6 +186,7 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 		playing--
 		f.add(r.f)
 		r.report()
+		wanted = append(wanted, r.also...) // the job was complete before their turn came
 		for _, point := range r.tried {
 			if tries[point]++; f.died[point] == 0 && tries[point] < mostTries {
 				wanted = append(wanted, point)
@@ -193,15 +195,15 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 	}
 }
 
-// companions takes crash points that the later processes of a round can die at: those that were not tried yet and that,
-// like the round's own, need no help. A round that ends in a removal has room for them before.
-func companions(must string, wanted []string, tries map[string]int) (also, rest []string) {
-	room := 2
+// companions takes crash points that the later processes of a round can die at, as many as there is room for: those
+// that were tried as often as the round's own and that, like it, need no help. A round that ends in a removal has room for
+// them before.
+func companions(must string, wanted []string, tries map[string]int, room int) (also, rest []string) {
 	if help := helpFor(must); help != "" && help != byRemove {
 		room = 0
 	}
 	for _, point := range wanted {
-		if len(also) < room && tries[point] == 0 && helpFor(point) == "" {
+		if len(also) < room && tries[point] == tries[must] && helpFor(point) == "" {
 			also = append(also, point)
 		} else {
 			rest = append(rest, point)

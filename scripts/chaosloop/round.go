@@ -35,8 +35,9 @@ type round struct {
 	mustAt   int
 	mustN    int
 	forced   bool     // it was tried
-	tried    []string // it and also, as they were
-	also     []string // crash points of later processes, one each, that need no help
+	enough   bool     // the rounds before have killed often enough: only at crash points is a process killed here
+	tried    []string // it, and those of also whose turn has come
+	also     []string // crash points of later processes, one each, that need no help and wait for their turn
 	claude   string   // the real CLI; empty: the stand-in plays
 	asks     bool     // a stateless decider
 	isolated bool     // Orchestrators have directories of their own

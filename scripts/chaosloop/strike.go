@@ -24,6 +24,9 @@ func (r *round) plan() plan {
 	if p, ok := r.force(); ok {
 		return p
 	}
+	if r.enough && r.must != "" {
+		return plan{}
+	}
 	if r.o.points == "some" && len(r.points) > 0 && r.rnd.IntN(3) == 0 {
 		return plan{crashAt: fmt.Sprintf("%s:%d", r.points[r.rnd.IntN(len(r.points))], 1+r.rnd.IntN(6))}
 	}
