@@ -28,7 +28,7 @@ pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent
 pure_of='./bridge ./bridge/crashpoint ./internal/memory ./supervisor/decider ./supervisor/journal ./transcript ./tui ./tui/history ./tui/plain'
 pure_tests='TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
-pure_tests+='|TestWhatAgentsDoIsSeen|TestScene|TestCockpit'
+pure_tests+='|TestWhatAgentsDoIsSeen|TestScene|TestCockpit|TestTraffic'
 # Processes of these are killed; the other tests of the journal show the detector what runs in them.
 pure_tests+='|TestKilledAtEachPoint|TestTruncatedAnywhere|TestKilledOften|TestRealFailingCalls'
 # What these press and read is handled on the one goroutine that draws; the detector sees them at night.

@@ -1,7 +1,7 @@
 // Package crashpoint names the places where a process may be killed to see what it
-// leaves behind. In normal builds [Here] is empty and costs nothing. Built with
+// leaves behind. In normal builds [Here] does nothing, whatever the environment says. Built with
 //
-//	go build -tags crashpoints ./cmd/arbiter
+//	go build -ldflags "-X github.com/arbiter-cli/arbiter/bridge/crashpoint.enabled=yes" ./cmd/arbiter
 //
 // a process that reaches the place named by ARBITER_CRASH_AT kills itself with
 // SIGKILL, so that no deferred call, no buffer and no exit handler can tidy up:

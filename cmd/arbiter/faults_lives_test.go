@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -19,7 +20,8 @@ import (
 func crashingArbiter(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "arbiter")
-	if out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", path, ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-ldflags", crashpoint.LinkerFlags, "-o", path, ".")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	return path

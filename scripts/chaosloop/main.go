@@ -101,7 +101,7 @@ func run(o options) (bool, error) {
 		return false, err
 	}
 	bin := filepath.Join(dir, "arbiter")
-	build := exec.Command("go", "build", "-tags", "crashpoints", "-o", bin,
+	build := exec.Command("go", "build", "-ldflags", crashpoint.LinkerFlags, "-o", bin,
 		"github.com/arbiter-cli/arbiter/cmd/arbiter")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
@@ -196,8 +196,8 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 }
 
 // companions takes crash points that the later processes of a round can die at, as many as there is room for: those
-// that were tried as often as the round's own and that, like it, need no help. A round that ends in a removal has room for
-// them before.
+// that were tried as often as the round's own and that, like it, need no help. A round that ends in a removal has room
+// for them before.
 func companions(must string, wanted []string, tries map[string]int, room int) (also, rest []string) {
 	if help := helpFor(must); help != "" && help != byRemove {
 		room = 0
