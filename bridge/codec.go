@@ -106,22 +106,24 @@ func appendEvent(dst []byte, e Event) ([]byte, error) {
 	if u, ok := e.Body.(Unknown); ok && len(u.Raw) > 0 {
 		return append(dst, u.Raw...), nil
 	}
-	id, err := jsonl.Marshal(e.ID)
+	dst = append(dst, `{"id":`...)
+	dst, err := jsonl.Append(dst, e.ID)
 	if err != nil {
 		return dst, fmt.Errorf("encode event %s: %w", e.Body.eventName(), err)
 	}
-	dst = fmt.Appendf(dst, `{"id":%s,"generation":%d,"event":"%s"`, id, e.Generation, e.Body.eventName())
+	dst = fmt.Appendf(dst, `,"generation":%d,"event":"%s"`, e.Generation, e.Body.eventName())
 	if _, ok := e.Body.(Unknown); ok {
 		return append(dst, '}'), nil
 	}
-	body, err := jsonl.Marshal(present(e.Body))
-	if err != nil {
+	start := len(dst)
+	if dst, err = jsonl.Append(dst, present(e.Body)); err != nil {
 		return dst, fmt.Errorf("encode event %s: %w", e.Body.eventName(), err)
 	}
-	if len(body) > len("{}") {
-		dst = append(dst, ',')
+	if len(dst)-start == len("{}") {
+		return append(dst[:start], '}'), nil
 	}
-	return append(dst, body[1:]...), nil
+	dst[start] = ',' // in place of the brace: the body's fields stand beside the others
+	return dst, nil
 }
 
 // present fills in what a reader may rely on: lists are arrays, raw values are JSON.
@@ -143,6 +145,9 @@ func present(body EventBody) EventBody {
 
 // eventHeader is what an event's line begins with, before its number.
 const eventHeader = `{"jsonrpc":"2.0","method":"` + MethodEvent + `","params":{"n":`
+
+// eventParamsAt is where the parameters begin in such a line.
+const eventParamsAt = len(eventHeader) - len(`{"n":`)
 
 // numbered makes the line of an event that [eventLine] returned.
 func numbered(number uint64, rest []byte) []byte {

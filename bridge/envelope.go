@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -8,30 +9,36 @@ import (
 )
 
 // envelope is what tells the kinds of messages apart. What is absent is empty.
-type envelope struct {
-	ID     json.RawMessage `json:"id"`
-	Method json.RawMessage `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-}
+type envelope struct{ ID, Method, Params, Result, Error json.RawMessage }
 
 // answer reports whether the message has a result or an error.
 func (e envelope) answer() bool { return len(e.Result)+len(e.Error) > 0 }
 
+// eventParams returns the parameters of a line that [numbered] made, without the members around them being read.
+func eventParams(line []byte) (params []byte, ok bool) {
+	if !bytes.HasPrefix(line, []byte(eventHeader)) {
+		return nil, false
+	}
+	params = line[eventParamsAt : len(line)-1]
+	// Where it is one valid value, there is nothing behind it either but the brace that ends the message.
+	return params, line[len(line)-1] == '}' && json.Valid(params)
+}
+
 // readEnvelope reads a message. Of one that is damaged it returns what stands before the fault.
 func readEnvelope(line []byte) (env envelope, err error) {
-	if json.Unmarshal(line, &env) == nil && line[0] == '{' {
-		return env, nil
-	}
 	members, err := jsonl.Members(line)
-	env = envelope{}
 	for _, m := range members {
 		switch m.Key {
 		case "id":
 			env.ID = m.Value
 		case "method":
 			env.Method = m.Value
+		case "params":
+			env.Params = m.Value
+		case "result":
+			env.Result = m.Value
+		case "error":
+			env.Error = m.Value
 		}
 	}
 	return env, err

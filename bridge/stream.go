@@ -150,6 +150,10 @@ func (s *stream) read() {
 }
 
 func (s *stream) sort(line []byte) {
+	if params, ok := eventParams(line); ok && s.onEvent != nil {
+		s.onEvent(params)
+		return
+	}
 	env, err := readEnvelope(line)
 	noID := len(env.ID) == 0 || string(env.ID) == "null"
 	method, _ := jsonl.String(env.Method)

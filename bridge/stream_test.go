@@ -91,6 +91,26 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 	})
 }
 
+// The parameters of an event are taken out of its line only where they are all there is in it.
+func TestEventParams(t *testing.T) {
+	const head = `{"jsonrpc":"2.0","method":"event","params":{"n":1`
+	for line, want := range map[string]string{
+		head + `,"event":"x"}}`:               `{"n":1,"event":"x"}`,
+		head + `}}`:                           `{"n":1}`,
+		head + `},"params":{"n":2}}`:          "", // the last counts
+		head + `},"id":"c1"}`:                 "",
+		head + `}} `:                          "",
+		head + `}}}`:                          "",
+		head + `}`:                            "",
+		head:                                  "",
+		`{"method":"event","params":{"n":1}}`: "",
+	} {
+		if got, ok := eventParams([]byte(line)); ok != (want != "") || ok && string(got) != want {
+			t.Errorf("%s: %s, %v", line, got, ok)
+		}
+	}
+}
+
 // jsonrpc2 v0.2.3 takes null for call 0. Ours have string ids, and such a line
 // does not even reach it.
 func TestNullIDCompletesNoCall(t *testing.T) {

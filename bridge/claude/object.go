@@ -17,9 +17,14 @@ type object map[string]json.RawMessage
 
 var errNoObject = errors.New("not a JSON object")
 
-func split(data []byte) (obj object, err error) {
-	if json.Unmarshal(data, &obj) != nil || obj == nil {
+func split(data []byte) (object, error) {
+	members, err := jsonl.Members(data)
+	if err != nil {
 		return nil, errNoObject
+	}
+	obj := make(object, len(members))
+	for _, m := range members {
+		obj[m.Key] = m.Value
 	}
 	return obj, nil
 }
@@ -52,8 +57,13 @@ func (r *fieldReader) into(name string, dst any) {
 	}
 }
 
-func (r *fieldReader) str(name string) (s string) {
-	r.into(name, &s)
+func (r *fieldReader) str(name string) string {
+	raw := r.raw(name)
+	if raw == nil {
+		return ""
+	}
+	s, err := jsonl.String(raw)
+	r.fail(name, err)
 	return s
 }
 

@@ -11,6 +11,16 @@ const hexDigits = "0123456789abcdef"
 // terminal and no viewer acts on anything in it: see [EncodeLine].
 func AppendSafe(dst, text []byte) []byte { return appendSafe(dst, text) }
 
+// isSafe reports whether JSON text is plain ASCII: there is nothing to escape in it.
+func isSafe(text []byte) bool {
+	for _, c := range text {
+		if c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
 // appendSafe appends JSON text and escapes what encoding/json lets through: DEL,
 // the C1 controls, bidirectional controls, line and paragraph separators and tag
 // characters. Invalid UTF-8, which json.RawMessage may carry, becomes U+FFFD. In

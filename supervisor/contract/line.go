@@ -70,14 +70,7 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	if y := t.Year(); y < 0 || y > 9999 {
 		return dst, fmt.Errorf("encode event %s: year %d has no RFC 3339 form", name, y)
 	}
-	fields, err := jsonl.Marshal(body(e.Body))
-	if err != nil {
-		return dst, fmt.Errorf("encode event %s: %w", name, err)
-	}
-	if len(fields) < 2 || fields[0] != '{' {
-		return dst, fmt.Errorf("encode event %s: its body is no object", name)
-	}
-
+	before := dst
 	dst = append(dst, `{"v":`...)
 	dst = strconv.AppendInt(dst, Version, 10)
 	dst = append(dst, `,"seq":`...)
@@ -88,11 +81,23 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	dst = appendQuoted(dst, e.ID)
 	dst = append(dst, `,"event":`...)
 	dst = appendQuoted(dst, name)
-	if inner := fields[1 : len(fields)-1]; len(inner) > 0 {
-		dst = append(dst, ',')
-		dst = appendSafe(dst, inner)
+	start := len(dst)
+	dst, err := jsonl.Append(dst, body(e.Body))
+	if err != nil {
+		return before, fmt.Errorf("encode event %s: %w", name, err)
 	}
-	return append(dst, "}\n"...), nil
+	fields := dst[start:]
+	if len(fields) < 2 || fields[0] != '{' {
+		return before, fmt.Errorf("encode event %s: its body is no object", name)
+	}
+	if len(fields) == len("{}") {
+		return append(dst[:start], "}\n"...), nil
+	}
+	fields[0] = ','
+	if !isSafe(fields) {
+		dst = appendSafe(dst[:start], bytes.Clone(fields))
+	}
+	return append(dst, '\n'), nil
 }
 
 // EventNameOf is the name of the event of a line that EncodeLine made, without decoding it;

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // Member is one field of an object as it was written.
@@ -16,15 +17,77 @@ type Member struct {
 
 // Members splits one JSON object into its fields, in order. Decoding into a struct would fold the
 // case of names and let the last of several win; what decides a permission must not hang on that.
-// After an error the fields before the fault are returned with it.
+// After an error the fields before the fault are returned with it. What it returns does not refer to data.
 func Members(data []byte) ([]Member, error) {
+	if !json.Valid(data) {
+		return damagedMembers(data)
+	}
+	data = bytes.TrimSpace(data)
+	if data[0] != '{' {
+		return nil, noObject(data)
+	}
+	var all []Member
+	data = bytes.Clone(data)
+	for i := afterSpace(data, 1); data[i] != '}'; {
+		end := valueEnd(data, i)
+		key, err := String(data[i:end])
+		if err != nil {
+			return all, syntaxError(err)
+		}
+		i = afterSpace(data, afterSpace(data, end)+len(":"))
+		end = valueEnd(data, i)
+		all = append(all, Member{key, data[i:end:end]})
+		if i = afterSpace(data, end); data[i] == ',' {
+			i = afterSpace(data, i+1)
+		}
+	}
+	return all, nil
+}
+
+// afterSpace is where the next byte stands that is no white space, in valid JSON.
+func afterSpace(data []byte, i int) int {
+	for data[i] == ' ' || data[i] == '\t' || data[i] == '\r' || data[i] == '\n' {
+		i++
+	}
+	return i
+}
+
+// valueEnd is where the value ends that begins at i, in a valid JSON object.
+func valueEnd(data []byte, i int) int {
+	for depth := 0; ; i++ {
+		switch data[i] {
+		case '"':
+			for i++; data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		default:
+			if depth == 0 { // a number or a literal
+				return i + bytes.IndexAny(data[i:], ",}] \t\r\n")
+			}
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+}
+
+// damagedMembers are those in front of the fault.
+func damagedMembers(data []byte) ([]Member, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	tok, err := dec.Token()
 	if err != nil {
 		return nil, syntaxError(err)
 	}
 	if tok != json.Delim('{') {
-		return nil, fmt.Errorf("expected a JSON object, got %s", KindOf(bytes.TrimSpace(data)))
+		return nil, noObject(data)
 	}
 	var all []Member
 	for dec.More() {
@@ -45,10 +108,11 @@ func Members(data []byte) ([]Member, error) {
 	if _, err := dec.Token(); err != nil {
 		return all, syntaxError(err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return all, errors.New("not valid JSON: something follows the object")
-	}
-	return all, nil
+	return all, errors.New("not valid JSON: something follows the object")
+}
+
+func noObject(data []byte) error {
+	return fmt.Errorf("expected a JSON object, got %s", KindOf(bytes.TrimSpace(data)))
 }
 
 func syntaxError(err error) error {
@@ -84,20 +148,48 @@ func String(raw []byte) (s string, err error) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", fmt.Errorf("not a string: %.40q", raw)
 	}
+	if text := raw[1:]; isPlain(text) {
+		return string(text[:len(text)-1]), nil
+	}
 	err = json.Unmarshal(raw, &s)
 	return s, err
 }
 
+// isPlain reports whether text is what a string holds, as it is, and the quote at its end.
+func isPlain(text []byte) bool {
+	last := len(text) - 1
+	for i, c := range text {
+		if c == '"' {
+			return i == last
+		}
+		if c < ' ' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return false
+}
+
 // Marshal encodes on one line and leaves <, > and & as they are: models, people and comparisons of
 // bytes get what was said.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+func Marshal(v any) ([]byte, error) { return Append(nil, v) }
+
+// Append is Marshal behind what dst holds. On an error dst is returned as it was.
+func Append(dst []byte, v any) ([]byte, error) {
+	out := appender(dst)
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, err
+		return dst, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return out[:len(out)-len("\n")], nil
+}
+
+// appender is a writer that appends.
+type appender []byte
+
+func (a *appender) Write(p []byte) (int, error) {
+	*a = append(*a, p...)
+	return len(p), nil
 }
 
 // IsNull reports whether a value is absent or null.
