@@ -18,7 +18,6 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
@@ -180,7 +179,7 @@ func BenchmarkFirstPaint(b *testing.B) {
 		args = []string{"--claude", claude}
 	}
 	state := b.TempDir()
-	words := strings.Repeat(strconv.Quote(strings.Repeat("a word to go back to ", 20))+"\n", screenhost.InputsKept)
+	words := strings.Repeat(strconv.Quote(strings.Repeat("a word to go back to ", 20))+"\n", 500)
 	if err := os.WriteFile(filepath.Join(state, "inputs"), []byte(words), 0o600); err != nil {
 		b.Fatal(err)
 	}

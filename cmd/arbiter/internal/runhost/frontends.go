@@ -67,6 +67,8 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	})
 	f.halter = halting.New(halting.Run{ID: r.choices.Options.Run, Loop: r.loop, Input: f.input,
 		Bridge: r.bridges.here.Client, Elsewhere: r.bridges.others, Log: log})
+	here := &r.bridges.here
+	here.dir, here.loop, here.input, here.halter = dir, r.loop, f.input, f.halter
 	f.hooks = runhooks.Serve(dir, r.loop, &f.terminals, log)
 	var err error
 	f.control, err = runcontrol.Serve(dir, runcontrol.Run{

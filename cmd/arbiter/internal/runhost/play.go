@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/trustgate"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/images"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -75,38 +74,15 @@ func (r *hostedRun) equip(loop *runloop.Loop) *images.Store {
 	store := images.NewStore(filepath.Join(r.storage.journal.Dir(), runhistory.ImagesDir), o.CWD)
 	loop.Images(store)
 	loop.Decider(r.decider.Decider)
-	r.useGrants(loop)
+	if !r.choices.Rehearse {
+		r.grants.use(loop, r.choices.StateDir, o.CWD, &r.notice)
+	}
 	gate := trustgate.New(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
 	loop.Trusts(gate.Check, gate.Record)
 	loop.Terminal(r.frontends.hooks.Setup)
-	loop.OnBridgeLost(r.openOn, r.dropOn)
+	loop.OnBridgeLost(r.openOn, r.bridges.drop)
 	loop.Committed(r.storage.journal.Durable()) // earlier records are not reported again
 	return store
-}
-
-// useGrants has a loop hold to what the human always allows in the workspace, and keep
-// what is added to it. A rehearsal's workspace is gone with the rehearsal. Without the
-// store a run continues, and asks.
-func (r *hostedRun) useGrants(loop *runloop.Loop) {
-	if r.choices.Rehearse {
-		return
-	}
-	store, err := grants.Open(r.choices.StateDir, r.choices.Options.CWD)
-	if err != nil {
-		r.notice.add("what you always allow in this workspace cannot be read, and nothing is added to it: %v", err)
-		return
-	}
-	r.grants = store
-	kept, problems, err := store.Load()
-	if err != nil {
-		r.notice.add("what you always allow in this workspace cannot be read: %v", err)
-	}
-	for _, p := range problems {
-		r.notice.add("an entry of what you always allow in this workspace is not trusted (%s)", p)
-	}
-	if err := loop.Grants(store, kept); err != nil {
-		r.notice.add("%v", err)
-	}
 }
 
 // distrust is what the run learns about its workspace. A rehearsal has one of its own.

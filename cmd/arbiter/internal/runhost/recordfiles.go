@@ -24,7 +24,13 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 		return func(*runloop.Loop) error { return nil }
 	}
 	r.files = recording{run: workspaces.Options{Dir: o.CWD, Run: o.Run}, dir: r.storage.journal.Dir(),
-		resumed: r.resumed != nil, sandbox: r.agentSandbox}
+		resumed: r.resumed != nil, sandbox: func() *bridge.SandboxConfig {
+			o := r.loop.Snapshot().Options
+			if o.Run == "" { // the run has not begun
+				o = r.options()
+			}
+			return o.Sandbox
+		}}
 	begin := func() (*runfiles.Files, error) { return r.files.open(ctx, isolation, true) }
 	if r.choices.Sandbox.Mode == settings.SandboxOff { // else it is known when the bridge has been started
 		type opened struct {
@@ -56,13 +62,4 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 		loop.Files(files)
 		return nil
 	}
-}
-
-// agentSandbox is the sandbox of agents, as the run has recorded it; before it has begun, as it was settled.
-func (r *hostedRun) agentSandbox() *bridge.SandboxConfig {
-	o := r.loop.Snapshot().Options
-	if o.Run == "" {
-		o = r.options()
-	}
-	return o.Sandbox
 }

@@ -70,7 +70,7 @@ func (r *hostedRun) resumeState() error {
 	if !s.Reached() {
 		return command.Usagef("nothing to resume: run %s has no task, or never got as far as an agent", run)
 	}
-	t, err := r.trustAgain()
+	t, err := trustAgain(r.choices, s.Options)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (r *hostedRun) resumeState() error {
 		r.notice.add("the run was imported: it goes on in %s, and not in %s any more", r.choices.Place, o.CWD)
 		o.CWD = r.choices.Place
 	}
-	r.forget("--env", &r.choices.Options.Env)
-	r.forget("--arbiter-env", &r.choices.Options.ArbiterEnv)
+	forget(&r.notice, "--env", &r.choices.Options.Env)
+	forget(&r.notice, "--arbiter-env", &r.choices.Options.ArbiterEnv)
 	r.choices.ResumeSandbox(s.Options)
 	began := cmp.Or(s.Options.Workspace.Isolation, runconfig.IsolationShared)
 	if now := r.choices.Options.Workspace.Isolation; r.choices.Given["isolation"] && now != began {
@@ -114,7 +114,7 @@ func (r *hostedRun) resumeState() error {
 	if _, err := command.CheckDir(o.CWD); err != nil {
 		return command.Usagef("the workspace of run %s cannot be used: %s: %v", run, o.CWD, err)
 	}
-	if err := r.placeSessions(); err != nil {
+	if err := placeSessions(r.storage.journal.Dir(), *o); err != nil {
 		return err
 	}
 	script, err := stage.Read(r.choices)
@@ -141,9 +141,8 @@ func (r *hostedRun) resumeState() error {
 // trustAgain decides about the workspace anew: the run may belong to another place than
 // the one that was looked at, and what its last process trusted is trusted as long as it is
 // the same.
-func (r *hostedRun) trustAgain() (placetrust.State, error) {
-	t, err := placetrust.In(r.choices.Place, r.choices.StateDir, r.choices.Trusting.ByFlag)
-	old := r.resumed.Options
+func trustAgain(c settings.Choices, old runconfig.Options) (placetrust.State, error) {
+	t, err := placetrust.In(c.Place, c.StateDir, c.Trusting.ByFlag)
 	if err != nil || t.Trusted || !old.Trusted || old.Rehearsal {
 		return t, err
 	}
@@ -156,23 +155,23 @@ func (r *hostedRun) trustAgain() (placetrust.State, error) {
 }
 
 // forget removes from an environment what an earlier process did not record, and says so.
-func (r *hostedRun) forget(flag string, env *map[string]string) {
+func forget(said *notice, flag string, env *map[string]string) {
 	kept, lost := secrets.Forgotten(*env)
 	if *env = kept; lost != nil {
-		r.notice.add("of the environment that was given with %s, secrets were not recorded: give %s again where the "+
+		said.add("of the environment that was given with %s, secrets were not recorded: give %s again where the "+
 			"agents need it", flag, strings.Join(lost, ", "))
 	}
 }
 
-// placeSessions gives Claude Code the transcripts of an imported run. It is done before an agent is started, so that a
-// resume that is killed meanwhile does it again.
-func (r *hostedRun) placeSessions() error {
-	from := filepath.Join(r.storage.journal.Dir(), runarchive.ProjectsDir)
+// placeSessions gives Claude Code the transcripts of an imported run, which are in the directory of the run. It is done
+// before an agent is started, so that a resume that is killed meanwhile does it again.
+func placeSessions(dir string, o runconfig.Options) error {
+	from := filepath.Join(dir, runarchive.ProjectsDir)
 	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	run := command.ShortID(r.choices.Options.Run)
-	if err := runarchive.Place(from, runhistory.ClaudeConfig(r.choices.Options)); err != nil {
+	run := command.ShortID(o.Run)
+	if err := runarchive.Place(from, runhistory.ClaudeConfig(o)); err != nil {
 		return command.Environmentf("run %s: the transcripts of its sessions cannot be put in place: %v", run, err)
 	}
 	if err := os.RemoveAll(from); err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -33,7 +32,7 @@ type hostedRun struct {
 	diagnostics diagnostics
 	stage       *stage.Stage // nil unless this is a rehearsal
 	decider     askmodel.Opened
-	grants      *grants.Store // nil where nothing is kept
+	grants      keptGrants
 	files       recording
 	loop        *runloop.Loop // nil before [hostedRun.ready]
 	bridges     bridges
@@ -143,7 +142,13 @@ func (r *hostedRun) openServices(script *stage.Play) (err error) {
 		return err
 	}
 	r.choices.Options.Log = r.diagnostics.file.Path()
-	if err := r.diagnostics.openTelemetry(r.choices.Options.Run, r.telemetryFailed); err != nil {
+	err = r.diagnostics.openTelemetry(r.choices.Options.Run, func(err error) {
+		if r.loop != nil {
+			r.frontends.input.Notice(contract.Arbiter,
+				"telemetry: "+err.Error()+". The run goes on; further failures there are not reported.")
+		}
+	})
+	if err != nil {
 		r.notice.add("no telemetry: %v", err)
 	}
 	if script != nil {
@@ -151,17 +156,11 @@ func (r *hostedRun) openServices(script *stage.Play) (err error) {
 		if r.resumed != nil {
 			task = r.resumed.Task.Text
 		}
-		r.stage, err = stage.Set(&r.choices, script, filepath.Join(dir, "home"), task, r.diagnostics.log)
+		if r.stage, err = stage.Set(&r.choices, script, filepath.Join(dir, "home"), task, r.diagnostics.log); err != nil {
+			return err
+		}
 	}
-	return err
-}
-
-// telemetryFailed tells the human.
-func (r *hostedRun) telemetryFailed(err error) {
-	if r.loop != nil {
-		r.frontends.input.Notice(contract.Arbiter,
-			"telemetry: "+err.Error()+". The run goes on; further failures there are not reported.")
-	}
+	return nil
 }
 
 // openDecider makes the one that decides in this run. Its model is settled when a process
@@ -212,9 +211,7 @@ func (r *hostedRun) close() {
 	r.diagnostics.closeTelemetry()
 	r.frontends.close()
 	r.decider.Close()
-	if r.grants != nil {
-		_ = r.grants.Close() // a directory that was read
-	}
+	r.grants.close()
 	if r.stage != nil {
 		r.stage.Close()
 	}

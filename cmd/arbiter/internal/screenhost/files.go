@@ -29,7 +29,7 @@ const (
 	maxWalked    = 20_000 // directory entries looked at for them
 	maxDepth     = 6
 	titleBytes   = 4 << 10
-	InputsKept   = 500 // of what was typed
+	inputsKept   = 500 // of what was typed
 
 	filesKept = 5 * time.Second // until the files of the workspace are listed anew
 )
@@ -225,7 +225,7 @@ func (h *Host) Inputs() []string {
 			list = append(list, text)
 		}
 		if err != nil {
-			return list[max(len(list)-InputsKept, 0):]
+			return list[max(len(list)-inputsKept, 0):]
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (h *Host) Remember(text string) {
 	defer h.typed.Unlock()
 	list := append(h.Inputs(), text)
 	var b strings.Builder
-	for _, t := range list[max(len(list)-InputsKept, 0):] {
+	for _, t := range list[max(len(list)-inputsKept, 0):] {
 		b.WriteString(strconv.Quote(t) + "\n")
 	}
 	dir, err := statedir.Open(filepath.Dir(h.inputsFile()))

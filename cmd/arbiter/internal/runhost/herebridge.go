@@ -1,0 +1,68 @@
+package runhost
+
+import (
+	"context"
+	"sync"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/bridgenote"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/halting"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runinput"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// hereBridge is the bridge of a run on this machine, and what watches it.
+type hereBridge struct {
+	localbridge.Present
+	watch sync.WaitGroup // for the end of each bridge
+
+	// What follows is set when the run is made ready.
+	dir    string // of the run
+	loop   runinput.Loop
+	input  *runinput.Sender
+	halter *halting.Halter
+}
+
+// start starts a bridge and has its end be reported to the loop. Another process can end it by the note.
+func (h *hereBridge) start(
+	ctx context.Context, start localbridge.Start, note bridgenote.Note,
+) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
+	start.Started = func(pid int) {
+		h.halter.BridgeStarted(pid)
+		note.PID = pid
+		if err := note.Write(h.dir); err != nil {
+			start.Log.Warn("the bridge's process is not noted down", "error", err)
+		}
+	}
+	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { h.Keep(c, false) })
+	if failed == nil {
+		h.watch.Go(func() { h.report(client) })
+	}
+	return client, claude, failed
+}
+
+// end ends a bridge that is lost, and what it could not end. swept is how many processes that were.
+func (h *hereBridge) end(run string) (swept int, err error) {
+	err = h.Client().Close()
+	return proctree.SweepMarked(proctree.Mark{Run: run, Bridge: localbridge.Name}), err
+}
+
+// report tells the loop when a bridge has gone.
+func (h *hereBridge) report(p *bridge.Client) {
+	<-p.Done()
+	halted := h.halter.Ended(p)
+	if bridgenote.TakeHalted(h.dir) {
+		halted = true
+		h.loop.Put(input.Command{Command: contract.Command{Ref: h.input.NewRef(), Body: contract.Halt{}},
+			Channel: input.ChannelSocket})
+	}
+	message := "it ended"
+	if err := p.Err(); err != nil {
+		message = err.Error()
+	}
+	heeded := h.halter.Ended(p) && h.halter.Heeded()
+	h.loop.Put(input.BridgeLost{Message: message, Halted: halted, Heeded: heeded})
+}
