@@ -140,7 +140,15 @@ func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 	s.gone()
 	awaitGone(t, s.run())
 	n := s.again("--json", "--resume")
-	n.send(contract.Continue{}) // it was paused
+	// It is paused: it is continued when all are back, so that what the Arbiter says then is sent at once.
+	back := map[string]bool{}
+	n.see("all agents are back", func(l contract.Line) bool {
+		if _, measured := l.Body.(contract.Context); measured {
+			back[l.ID] = true
+		}
+		return len(back) == 3
+	})
+	n.send(contract.Continue{})
 	bash = await(n, "a request for Bash", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
 	n.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
 	await[contract.Result](n, "the result", nil)
