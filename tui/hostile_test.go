@@ -228,7 +228,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 		return seen
 	}
 	for i, text := range tuitest.Hostile() {
-		if i%effort(7, 4, 1) != 0 {
+		if i%effort(7, 7, 1) != 0 {
 			continue // it takes minutes with the race detector
 		}
 		if strings.TrimSpace(sanitize.Text(text)) == "" {
