@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/approval"
+	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/delivery"
@@ -104,7 +105,7 @@ func (st *step) take(f input.Body) {
 	case input.Reverted:
 		st.files().Reverted(f)
 	case input.PTYOpened:
-		st.takeover(func(c *process.Context) { c.PTYOpened(f) })
+		st.takeover(func(c *attach.Context) { c.TerminalOpened(f) })
 	case input.Configured:
 		st.processes().Configured(f)
 	case input.Decided:

@@ -26,7 +26,9 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	if !f.Halted {
 		st.Lifecycle.Crashes++
 	}
-	st.processes().BridgeLost(f.Host)
+	st.processes().LoseQuestions(f.Host)
+	st.attaching().LoseTerminals(f.Host)
+	st.processes().LoseProcesses(f.Host)
 	st.documents().LoseOn(f.Host)
 	if f.Halted {
 		st.Lifecycle.Reopen(&st.out, f.Host)
@@ -69,7 +71,9 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		return
 	}
 	lifecycle.TellSwept(&st.out, f.Swept)
-	st.processes().BridgeBack(f.Host)
+	livesThere := func(a *roster.Agent) bool { return a.Host == f.Host }
+	st.attaching().Reread(livesThere, "the bridge was lost")
+	st.processes().RestartWhere(livesThere)
 	st.documents().LoseOn(f.Host) // those that were begun while there was none
 	if f.Host == lifecycle.Here {
 		st.goOn()

@@ -3,12 +3,12 @@ package supervisor
 import (
 	"strconv"
 
+	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
 )
 
 // checked takes the result of a check.
@@ -21,7 +21,7 @@ func (st *step) checked(f input.Checked) {
 // inspected takes what was seen of an agent that can no longer speak, or that a human had.
 func (st *step) inspected(f input.Inspected) {
 	var taken bool
-	st.takeover(func(c *process.Context) { taken = c.TakeoverInspected(f) })
+	st.takeover(func(c *attach.Context) { taken = c.Inspected(f) })
 	if !taken && st.documents().Inspected(f) {
 		st.advance(f.Serial)
 	}

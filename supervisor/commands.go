@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/approval"
+	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/settings"
@@ -30,9 +30,9 @@ func (st *step) commanded(c contract.Command) {
 	case contract.WithdrawMessage:
 		st.mail().Withdraw(c.Ref, b)
 	case contract.Attach:
-		st.processes().Attach(c.Ref, b.ID)
+		st.attaching().Attach(c.Ref, b.ID)
 	case contract.Detach:
-		st.takeover(func(p *process.Context) { p.Detach(c.Ref, b.ID) })
+		st.takeover(func(a *attach.Context) { a.Detach(c.Ref, b.ID) })
 	case contract.Halt:
 		st.halt(c.Ref)
 	case contract.Interrupt:

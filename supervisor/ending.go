@@ -2,12 +2,12 @@ package supervisor
 
 import (
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -73,8 +73,8 @@ func (st *step) timeIsOver() {
 }
 
 // takeover does something about a takeover, and ends the run if its time limit has passed meanwhile.
-func (st *step) takeover(do func(*process.Context)) {
-	c := st.processes()
+func (st *step) takeover(do func(*attach.Context)) {
+	c := st.attaching()
 	do(c)
 	if c.TimeIsOver {
 		st.timeIsOver()

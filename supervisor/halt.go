@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -37,7 +38,7 @@ func (st *step) holdAll() int {
 		a := st.Edit(st.Agents[i].ID)
 		switch {
 		case a.Status == roster.InHand:
-			st.takeover(func(c *process.Context) { n += c.HaltTakeover(a) })
+			st.takeover(func(c *attach.Context) { n += c.Halt(a) })
 		case a.Up():
 			a.Status, a.Since = roster.Restarting, st.at
 			a.RestartClass, a.RestartCause = process.ClassHalt, "the human stopped everything"

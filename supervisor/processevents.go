@@ -94,7 +94,7 @@ func (st *step) ended(id string, d bridge.Done) {
 	}
 	if a.Status == roster.InHand {
 		if a.Takeover.HasProcess() {
-			st.processes().TerminalEnded(a, d.Exit)
+			st.attaching().TerminalEnded(a, d.Exit)
 		}
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
@@ -17,10 +18,11 @@ import (
 // fell handles the end of a process that ended unexpectedly: it comes back, with
 // what it knew, or is parked.
 func (st *step) fell(id string, class restart.Class, reason string) {
-	var parked string
-	var park bool
-	st.takeover(func(c *process.Context) { parked, park = c.Lost(id, class, reason) })
-	if park {
+	if class == attach.Class {
+		st.takeover(func(c *attach.Context) { c.Stopped(id) })
+		return
+	}
+	if parked, park := st.processes().Lost(id, class, reason); park {
 		st.park(id, class, parked)
 	}
 }

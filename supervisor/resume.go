@@ -114,6 +114,8 @@ func (st *step) resumed(f input.Resumed) {
 	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.Changes.AgainReverts(&st.out)
 	st.processes().CallBack()
+	st.attaching().Reread(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")
+	st.processes().RestartAll()
 	st.askAgain(f.Word != "", sameRules)
 	st.goOn()
 	if f.Word != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agentconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/approval"
+	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -192,4 +193,9 @@ func (st *step) processes() *process.Context {
 		Context: st.mail(), Lifecycle: &st.Lifecycle, Permission: &st.Permission, Question: &st.Question,
 		Renewal: &st.Renewal, Budget: &st.Budget, Halted: st.Halted, Ordered: st.ordered, Channel: st.channel,
 	}
+}
+
+// attaching hands sessions of agents to a human. What may end a takeover goes by way of [step.takeover].
+func (st *step) attaching() *attach.Context {
+	return &attach.Context{Context: st.processes()}
 }

@@ -24,9 +24,6 @@ type Context struct {
 	Halted  bool   // the human stopped everything: no process starts
 	Ordered bool   // the input is a command of the human
 	Channel string // of that command
-
-	// TimeIsOver is set when a takeover ends in a run whose time limit has passed: the step ends the run.
-	TimeIsOver bool
 }
 
 // Dirs says where the agents work.

@@ -25,13 +25,10 @@ const (
 )
 
 // Lost handles the end of a process that ended unexpectedly: it comes back, with
-// what it knew. It reports why its agent is parked instead; [Context.TimeIsOver] may be set.
+// what it knew. It reports why its agent is parked instead.
 func (c *Context) Lost(id string, class restart.Class, reason string) (parked string, park bool) {
 	a := c.Roster.Edit(id)
 	switch class {
-	case ClassTakeover:
-		c.EndedForTakeover(id)
-		return "", false
 	case ClassHalt:
 		a.CurrentTool, a.Backoff = "", nil
 		fallthrough
@@ -59,11 +56,14 @@ func (c *Context) Lost(id string, class restart.Class, reason string) (parked st
 	return "", false
 }
 
-// BridgeLost notes that the processes of a host ended with its bridge.
-func (c *Context) BridgeLost(host string) {
+// LoseQuestions drops the questions that agents of a host have asked a predecessor: they ended with its bridge.
+func (c *Context) LoseQuestions(host string) {
 	c.Handoff.WaitingQuestions = slices.DeleteFunc(slices.Clone(c.Handoff.WaitingQuestions),
 		func(q handoff.Asked) bool { return c.Roster.HostOf(q.By) == host })
-	c.LoseTakeovers(host)
+}
+
+// LoseProcesses notes that the processes of a host ended with its bridge.
+func (c *Context) LoseProcesses(host string) {
 	for i := range c.Roster.Agents {
 		if c.Roster.Agents[i].Host == host {
 			c.lostWithBridge(c.Roster.Edit(c.Roster.Agents[i].ID))
@@ -74,7 +74,7 @@ func (c *Context) BridgeLost(host string) {
 func (c *Context) lostWithBridge(a *roster.Agent) {
 	a.Backoff = nil // the bridge is waited for
 	switch {
-	case a.Status == roster.InHand: // what was done is read with the next bridge
+	case a.Status == roster.InHand: // what was done in the terminal is read with the next bridge
 	case a.Status == roster.Stopping:
 		a.Status, a.Since = roster.Ended, c.Out.Now
 		c.Out.Emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
@@ -86,13 +86,6 @@ func (c *Context) lostWithBridge(a *roster.Agent) {
 		c.Out.Emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
 		c.Permission.TurnOver(c.Out, a.ID)
 	}
-}
-
-// BridgeBack starts the agents of a host again, whose bridge is back.
-func (c *Context) BridgeBack(host string) {
-	livesThere := func(a *roster.Agent) bool { return a.Host == host }
-	c.RereadTakeovers(livesThere, "the bridge was lost")
-	c.RestartWhere(livesThere)
 }
 
 // RetryHost takes the option to try a parked host again, and reports whether it was one.

@@ -121,18 +121,18 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestBridgeLost: the processes of a host end with its bridge, and start again with the next one.
-func TestBridgeLost(t *testing.T) {
+// TestLoseProcesses: the processes of a host end with its bridge, and start again with the next one.
+func TestLoseProcesses(t *testing.T) {
 	c := one(roster.Busy)
-	c.BridgeLost("elsewhere")
+	c.LoseProcesses("elsewhere")
 	if a, _ := c.Roster.Agent("orch-1"); a.Status != roster.Busy {
 		t.Errorf("with the bridge of another host it is %s", a.Status)
 	}
-	c.BridgeLost(lifecycle.Here)
+	c.LoseProcesses(lifecycle.Here)
 	if a, _ := c.Roster.Agent("orch-1"); a.Status != roster.Down {
 		t.Errorf("with its bridge it is %s", a.Status)
 	}
-	c.BridgeBack(lifecycle.Here)
+	c.RestartWhere(func(a *roster.Agent) bool { return a.Host == lifecycle.Here })
 	if timers := did[effect.SetTimer](c); len(timers) != 1 || timers[0].Key != RestartPrefix+"orch-1/1" {
 		t.Errorf("timers %+v", timers)
 	}

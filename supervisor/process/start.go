@@ -155,8 +155,7 @@ func (c *Context) CallOffRenewal() {
 	c.Conversation.InTurn = slices.DeleteFunc(slices.Clone(c.Conversation.InTurn), demand)
 }
 
-// CallBack has every agent that the end of the run, or a crash, had taken with it
-// started again.
+// CallBack makes every agent that the end of the run, or a crash, had taken with it ready to be started again.
 func (c *Context) CallBack() {
 	for i := range c.Roster.Agents {
 		a := c.Roster.Edit(c.Roster.Agents[i].ID)
@@ -169,8 +168,6 @@ func (c *Context) CallBack() {
 			c.LimitWork(a.ID) // timers ended with the process; each process has all its time
 		}
 	}
-	c.RereadTakeovers(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")
-	c.RestartAll()
 }
 
 // KeepModes holds on to modes whose files are gone, while somebody lives under them: an

@@ -79,6 +79,15 @@ func (c *Context) dropTakeover(a *roster.Agent, reason string) {
 	c.Out.Emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: reason})
 }
 
+// FailTakeover ends the takeover of an agent whose session came to an end of its own.
+func (c *Context) FailTakeover(a *roster.Agent, why string) {
+	if a.Takeover == nil {
+		return
+	}
+	a.Takeover = nil
+	c.Out.Emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: why})
+}
+
 // ReleaseOrchestrators lets every Orchestrator go.
 func (c *Context) ReleaseOrchestrators() {
 	for i := range c.Roster.Agents {

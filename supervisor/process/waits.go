@@ -59,10 +59,3 @@ func (c *Context) LimitWork(id string) {
 		c.Out.Do(effect.SetTimer{Key: WorkLimitKey(a.AgentRef), After: mode.Limits.Timeout})
 	}
 }
-
-// resumeLimit gives one its time again that a human had: its end was not heeded meanwhile.
-func (c *Context) resumeLimit(a *roster.Agent) {
-	if a.Role == roster.RoleOrchestrator && a.Alive() {
-		c.LimitWork(a.ID)
-	}
-}

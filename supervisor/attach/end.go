@@ -1,7 +1,6 @@
-package process
+package attach
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -22,34 +21,34 @@ func (c *Context) Detach(ref, id string) {
 		return
 	}
 	c.Out.Accept(ref, "giving back "+id)
-	c.closeTakeover(a, takeover.GivenBack)
+	c.close(a, takeover.GivenBack)
 }
 
-// closeTakeover ends a takeover, whatever its stage.
-func (c *Context) closeTakeover(a *roster.Agent, why string) {
+// close ends a takeover, whatever its stage.
+func (c *Context) close(a *roster.Agent, why string) {
 	t, next := a.Takeover.Close(why)
 	a.SetTakeover(t)
 	switch next {
 	case takeover.Wait:
 	case takeover.Over:
-		c.endTakeover(a.ID, takeover.StateEnded, t.Why)
+		c.end(a.ID, takeover.StateEnded, t.Why)
 	case takeover.CloseTerminal:
 		c.Out.Do(effect.ClosePTY{Agent: a.AgentRef})
 	}
 }
 
-// endTakeover ends a takeover in which nothing was done, and starts the agent again.
-func (c *Context) endTakeover(id, state, reason string) {
+// end ends a takeover in which nothing was done, and starts the agent again.
+func (c *Context) end(id, state, reason string) {
 	a := c.Roster.Edit(id)
 	release := a.Takeover.Release
 	c.resumeLimit(a)
 	a.Takeover, a.Status, a.Since, a.Watch = nil, roster.Down, c.Out.Now, roster.Watch{}
 	c.Out.Emit(id, contract.Takeover{State: state, Reason: reason})
-	c.goOnAfterTakeover(id, release)
+	c.goOn(id, release)
 }
 
-// goOnAfterTakeover continues after a takeover.
-func (c *Context) goOnAfterTakeover(id, release string) {
+// goOn continues after a takeover.
+func (c *Context) goOn(id, release string) {
 	if release != "" {
 		c.Release(id, release, false)
 	} else {
@@ -68,19 +67,19 @@ func (c *Context) TerminalEnded(a *roster.Agent, e bridge.Exit) {
 		program = lifecycle.ExitText(e)
 	}
 	a.SetTakeover(a.Takeover.Left(program))
-	c.inspectTakeover(a)
+	c.inspect(a)
 }
 
-// inspectTakeover has it read what was done.
-func (c *Context) inspectTakeover(a *roster.Agent) {
+// inspect has it read what was done.
+func (c *Context) inspect(a *roster.Agent) {
 	c.Handoff.DocumentSerial++
 	a.SetTakeover(a.Takeover.Read(c.Handoff.DocumentSerial))
 	c.inspectFor(a, bridge.InspectParams{Since: a.Takeover.Mark})
 }
 
-// takeoverRead ends a takeover: the Arbiter receives a digest of what was done, and the agent's process is
+// report ends a takeover: the Arbiter receives a digest of what was done, and the agent's process is
 // started again on its session.
-func (c *Context) takeoverRead(id string, f input.Inspected) {
+func (c *Context) report(id string, f input.Inspected) {
 	a := c.Roster.Edit(id)
 	t := *a.Takeover
 	d := t.Digest(a.Name, id, c.Out.Now, f.Result, f.Failed)
@@ -106,64 +105,11 @@ func (c *Context) takeoverRead(id string, f input.Inspected) {
 		}
 		c.Post(m)
 	}
-	c.goOnAfterTakeover(id, t.Release)
+	c.goOn(id, t.Release)
 }
 
-// LoseTakeovers: the bridge is gone, and with it every terminal.
-func (c *Context) LoseTakeovers(host string) {
-	for i := range c.Roster.Agents {
-		if c.Roster.Agents[i].Takeover == nil || c.Roster.Agents[i].Host != host {
-			continue
-		}
-		a := c.Roster.Edit(c.Roster.Agents[i].ID)
-		t, read := a.Takeover.Lose()
-		if a.Status == roster.Stopping || !read {
-			release := a.Takeover.Release
-			c.resumeLimit(a)
-			a.Takeover = nil
-			c.Out.Emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: takeover.BridgeLost})
-			if a.Status == roster.InHand {
-				a.Status, a.Since = roster.Down, c.Out.Now
-			}
-			if release != "" {
-				c.Release(a.ID, release, false)
-			}
-			continue
-		}
-		a.SetTakeover(t)
-	}
-}
-
-// RereadTakeovers takes up, with another bridge or in another process, the end of takeovers
-// that the last one saw begin.
-func (c *Context) RereadTakeovers(of func(*roster.Agent) bool, why string) {
-	for i := range c.Roster.Agents {
-		if c.Roster.Agents[i].Takeover == nil || !of(c.Roster.Agents[i]) {
-			continue
-		}
-		a := c.Roster.Edit(c.Roster.Agents[i].ID)
-		switch {
-		case a.Status != roster.Down && a.Status != roster.InHand:
-			a.Takeover = nil
-		case a.Takeover.Mark == nil:
-			release := a.Takeover.Release
-			a.Takeover, a.Status = nil, roster.Down
-			c.Out.Emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: why})
-			if release != "" {
-				c.Release(a.ID, release, false)
-			}
-		default:
-			a.Status, a.Since = roster.InHand, c.Out.Now
-			t := *a.Takeover
-			t.Why = cmp.Or(t.Why, why)
-			a.SetTakeover(t)
-			c.inspectTakeover(a)
-		}
-	}
-}
-
-// HaltTakeover closes a terminal at once, and says how many processes that ends.
-func (c *Context) HaltTakeover(a *roster.Agent) int {
+// Halt closes a terminal at once, and says how many processes that ends.
+func (c *Context) Halt(a *roster.Agent) int {
 	switch {
 	case a.Takeover == nil:
 		return 0
@@ -173,16 +119,14 @@ func (c *Context) HaltTakeover(a *roster.Agent) int {
 		c.Out.Do(effect.Kill{Agent: a.AgentRef, Now: true})
 		return 1
 	case a.Takeover.Stage == takeover.Inspecting:
-		c.endTakeover(a.ID, takeover.StateFailed, takeover.Halted)
+		c.end(a.ID, takeover.StateFailed, takeover.Halted)
 	}
 	return 0
 }
 
-// FailTakeover ends the takeover of an agent whose session came to an end of its own.
-func (c *Context) FailTakeover(a *roster.Agent, why string) {
-	if a.Takeover == nil {
-		return
+// resumeLimit gives one its time again that a human had: its end was not heeded meanwhile.
+func (c *Context) resumeLimit(a *roster.Agent) {
+	if a.Role == roster.RoleOrchestrator && a.Alive() {
+		c.LimitWork(a.ID)
 	}
-	a.Takeover = nil
-	c.Out.Emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: why})
 }

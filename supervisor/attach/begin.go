@@ -1,4 +1,4 @@
-package process
+package attach
 
 import (
 	"cmp"
@@ -15,26 +15,26 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// ClassTakeover is why an agent's process is ended for the human's terminal. It is no
+// Class is why an agent's process is ended for the human's terminal. It is no
 // failure, and restarts are not counted for it.
-const ClassTakeover restart.Class = "takeover"
+const Class restart.Class = "takeover"
 
 // Attach hands an agent's session to the human: its process is stopped in order, and the
 // terminal is opened when it is gone.
 func (c *Context) Attach(ref, id string) {
 	a := c.Roster.Edit(id)
-	if why := c.cannotTakeOver(a, id); why != "" {
+	if why := c.refusal(a, id); why != "" {
 		c.Out.Reject(ref, "%s", why)
 		return
 	}
 	c.Out.Accept(ref, "taking over "+id+": its process is being stopped")
 	a.SetTakeover(takeover.Begin(c.Out.Now, cmp.Or(c.Channel, input.ChannelStdin)))
 	c.Out.Emit(id, contract.Takeover{State: takeover.StateBegan})
-	c.Relaunch(id, ClassTakeover, "the human takes its session over")
+	c.Relaunch(id, Class, "the human takes its session over")
 }
 
-// cannotTakeOver says why an agent's session cannot be taken over now; empty: it can.
-func (c *Context) cannotTakeOver(a *roster.Agent, id string) string {
+// refusal says why an agent's session cannot be taken over now; empty: it can.
+func (c *Context) refusal(a *roster.Agent, id string) string {
 	switch {
 	case a == nil, a.Status == roster.Ended, a.Status == roster.Stopping:
 		return fmt.Sprintf("there is no living agent %q; alive: %s", id, c.Roster.AddresseesText())
@@ -61,19 +61,19 @@ func (c *Context) cannotTakeOver(a *roster.Agent, id string) string {
 	return ""
 }
 
-// EndedForTakeover: the supervised process is gone, as was wanted.
-func (c *Context) EndedForTakeover(id string) {
+// Stopped: the supervised process is gone, as was wanted.
+func (c *Context) Stopped(id string) {
 	a := c.Roster.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = roster.Down, c.Out.Now, "", nil, roster.Watch{}
 	switch {
 	case a.Takeover == nil:
 		c.Restart(id)
 	case a.Takeover.Why != "":
-		c.endTakeover(id, takeover.StateEnded, a.Takeover.Why)
+		c.end(id, takeover.StateEnded, a.Takeover.Why)
 	case c.Halted:
-		c.endTakeover(id, takeover.StateFailed, takeover.Halted)
+		c.end(id, takeover.StateFailed, takeover.Halted)
 	case a.NewSession || !a.HasHistory:
-		c.endTakeover(id, takeover.StateFailed, "its session ended: another follows")
+		c.end(id, takeover.StateFailed, "its session ended: another follows")
 	default:
 		a.Status = roster.InHand
 		c.Handoff.DocumentSerial++
@@ -82,9 +82,9 @@ func (c *Context) EndedForTakeover(id string) {
 	}
 }
 
-// TakeoverInspected takes what was seen before or after a takeover, and reports whether it was
+// Inspected takes what was seen before or after a takeover, and reports whether it was
 // about one.
-func (c *Context) TakeoverInspected(f input.Inspected) bool {
+func (c *Context) Inspected(f input.Inspected) bool {
 	for i := range c.Roster.Agents {
 		if t := c.Roster.Agents[i].Takeover; t == nil || t.Serial != f.Serial {
 			continue
@@ -97,7 +97,7 @@ func (c *Context) TakeoverInspected(f input.Inspected) bool {
 		case takeover.Inspecting:
 			c.openTerminal(a, f)
 		case takeover.Reading:
-			c.takeoverRead(a.ID, f)
+			c.report(a.ID, f)
 		}
 		return true
 	}
@@ -114,8 +114,8 @@ func (c *Context) openTerminal(a *roster.Agent, f input.Inspected) {
 		Rows: takeover.Rows}})
 }
 
-// PTYOpened: the terminal is there, or is not.
-func (c *Context) PTYOpened(f input.PTYOpened) {
+// TerminalOpened: the terminal is there, or is not.
+func (c *Context) TerminalOpened(f input.PTYOpened) {
 	a := c.Roster.Edit(f.Agent.ID)
 	switch {
 	case a == nil || a.Generation != f.Agent.Generation:
@@ -127,9 +127,9 @@ func (c *Context) PTYOpened(f input.PTYOpened) {
 	case a.Status != roster.InHand || a.Takeover == nil || !a.Takeover.HasProcess():
 		return
 	case f.Failed != "" && a.Takeover.Why != "":
-		c.endTakeover(a.ID, takeover.StateEnded, a.Takeover.Why)
+		c.end(a.ID, takeover.StateEnded, a.Takeover.Why)
 	case f.Failed != "":
-		c.endTakeover(a.ID, takeover.StateFailed, f.Failed)
+		c.end(a.ID, takeover.StateFailed, f.Failed)
 	default:
 		if t, awaited := a.Takeover.Opened(); awaited {
 			a.SetTakeover(t)

@@ -1,0 +1,11 @@
+package attach
+
+import "github.com/arbiter-cli/arbiter/supervisor/process"
+
+// Context is what a step hands sessions over with. It is made for one use within a step.
+type Context struct {
+	*process.Context
+
+	// TimeIsOver is set when a takeover ends in a run whose time limit has passed: the step ends the run.
+	TimeIsOver bool
+}
