@@ -62,16 +62,14 @@ type written struct {
 	Text string `json:"text"`
 }
 
-// recordOf is an entry as a record.
+// recordOf is an entry as a record. It changes the entry's detail.
 func recordOf(d Entry) json.RawMessage {
-	detail := make(map[string]any, len(d.Detail))
 	for name, value := range d.Detail {
 		if text, ok := value.(Text); ok {
-			value = written{string(text)}
+			d.Detail[name] = written{string(text)}
 		}
-		detail[name] = value
 	}
-	return Record{Kind: KindAudit, What: d.What, About: d.About, Detail: detail}.encode()
+	return Record{Kind: KindAudit, What: d.What, About: d.About, Detail: d.Detail}.encode()
 }
 
 // Entry is what a record of [KindAudit] tells.
@@ -98,12 +96,12 @@ func (r Record) Entry() Entry {
 // records of what an audit, an explanation of decisions and a ledger of messages need.
 func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.State) []supervisor.Told {
 	var told []supervisor.Told
-	audited := false
+	isAudited := false
 	add := func(r json.RawMessage) { told = append(told, supervisor.Told{Record: r}) }
 	take := func(list entries) {
 		for _, d := range list {
 			add(recordOf(d))
-			audited = true
+			isAudited = true
 		}
 	}
 	take(entriesOfInput(step.Input.Body))
@@ -117,12 +115,12 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 	for _, e := range step.Effects {
 		if emit, ok := e.(effect.Emit); ok {
 			told = append(told, supervisor.Told{Event: emit.Event})
-			audited = audited || len(entriesOfEvent(emit.Event)) > 0
+			isAudited = isAudited || audited()[emit.Event.Body.EventName()]
 			continue
 		}
 		take(entriesOfEffect(e, after))
 	}
-	if !audited {
+	if !isAudited {
 		return told
 	}
 	from := step.Input.From

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,6 +59,9 @@ var eventShapes = sync.OnceValue(func() map[string]eventShape {
 	return shapes
 })
 
+// usualLine is as long as most lines are, in bytes.
+const usualLine = 384
+
 // EncodeLine appends one event as a JSON object and a newline. On an error dst is
 // returned as it was. Bodies are values, not pointers. Everything that a terminal
 // acts on leaves escaped, so that a stream shown raw stays harmless.
@@ -71,6 +75,7 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 		return dst, fmt.Errorf("encode event %s: year %d has no RFC 3339 form", name, y)
 	}
 	before := dst
+	dst = slices.Grow(dst, usualLine)
 	dst = append(dst, `{"v":`...)
 	dst = strconv.AppendInt(dst, Version, 10)
 	dst = append(dst, `,"seq":`...)

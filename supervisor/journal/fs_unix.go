@@ -20,6 +20,8 @@ type osDir struct {
 	parent *osDir // nil for the state directory itself
 	name   string // in the parent
 	path   string
+	dev    uint64 // of f, which the name has to stand for
+	ino    uint64
 }
 
 func openRoot(path string) (directory, error) {
@@ -45,6 +47,7 @@ func (d *osDir) secure() error {
 	if err != nil {
 		return err
 	}
+	d.dev, d.ino = uint64(st.Dev), st.Ino
 	if int(st.Uid) != os.Geteuid() {
 		return &UnsafeError{Path: d.path, Reason: "it belongs to another user"}
 	}
@@ -177,10 +180,6 @@ func (d *osDir) RemoveAll(name string) error {
 }
 
 func (d *osDir) Present() error {
-	own, err := d.stat()
-	if err != nil {
-		return err
-	}
 	at := unix.AT_FDCWD
 	if d.parent != nil {
 		if err := d.parent.Present(); err != nil {
@@ -189,7 +188,7 @@ func (d *osDir) Present() error {
 		at = d.parent.fd()
 	}
 	var st unix.Stat_t
-	err = retry(func() error { return unix.Fstatat(at, d.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := retry(func() error { return unix.Fstatat(at, d.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return &vanishedError{d.path, "it is gone"}
@@ -197,7 +196,7 @@ func (d *osDir) Present() error {
 		return fsError("stat", d.path, err)
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
 		return &vanishedError{d.path, "a link has taken its place"}
-	case st.Dev != own.Dev || st.Ino != own.Ino:
+	case uint64(st.Dev) != d.dev || st.Ino != d.ino:
 		return &vanishedError{d.path, "another one has taken its place"}
 	case st.Mode&0o300 != 0o300:
 		return &vanishedError{d.path, "it is read-only"}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -164,7 +165,11 @@ func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
 		return fmt.Errorf("%w: the journal is over %d bytes", ErrDropped, r.opts.NarrationBytes)
 	}
 	last, chain := r.last(), r.st.chain
-	b, n := last.lines, len(last.lines)
+	n, more := len(last.lines), 0
+	for _, x := range lines {
+		more += eventlog.MaxHead + len(x.Line) + len(x.Record)
+	}
+	b := slices.Grow(last.lines, more)
 	for _, x := range lines {
 		var err error
 		if b, err = chain.Append(b, x); err != nil {

@@ -222,10 +222,10 @@ func (l *Loop) runDurableEffects(ctx context.Context) {
 	}
 	n := 0
 	for n < len(b.undone) && b.undone[n].upTo <= durable && !l.over {
-		l.tell(b.undone[n].Waiting)
 		for _, e := range b.undone[n].effects {
 			l.perform(ctx, b.undone[n].ports, b.undone[n].At, e)
 		}
+		l.tell(b.undone[n].Waiting) // meanwhile the messages are on their way
 		n++
 	}
 	if b.undone = b.undone[n:]; len(b.undone) == 0 {

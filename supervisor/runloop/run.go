@@ -3,6 +3,7 @@ package runloop
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
@@ -107,6 +108,9 @@ func (l *Loop) note(f input.Body) {
 			l.log.Info("unknown event", "agent", f.Event.ID, "event", b.Name)
 		case bridge.Delta:
 		default:
+			if !l.log.Enabled(context.Background(), slog.LevelDebug) {
+				return // the name of the type costs more than to apply some events
+			}
 			l.log.Debug("event", "agent", f.Event.ID, "generation", f.Event.Generation, "type", fmt.Sprintf("%T", b))
 		}
 	case input.NotSent:

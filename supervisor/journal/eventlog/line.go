@@ -16,6 +16,9 @@ import (
 // the members around it. What is longer is damage.
 const MaxLine = 6*16<<20 + 1<<10
 
+// MaxHead bounds what a line has besides its event or record, in bytes.
+const MaxHead = 128
+
 // castagnoli is not a variable: nothing is computed in a process that needs no checksum.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
@@ -79,7 +82,9 @@ func (c *Chain) Append(dst []byte, x Content) ([]byte, error) {
 		return dst[:start], fmt.Errorf("append to the event log: a line of %d bytes is too long", len(dst)-start)
 	}
 	sum := crc32.Update(c.Sum, castagnoli(), dst[start+sumEnd:])
-	hex.Encode(dst[start+len(sumPrefix):], binary.BigEndian.AppendUint32(nil, sum))
+	var bytesOfSum [4]byte
+	binary.BigEndian.PutUint32(bytesOfSum[:], sum)
+	hex.Encode(dst[start+len(sumPrefix):], bytesOfSum[:])
 	*c = Chain{N: c.N + 1, Sum: sum}
 	return append(dst, '\n'), nil
 }
