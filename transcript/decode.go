@@ -26,12 +26,7 @@ type wireRecord struct {
 		Model      string          `json:"model"`
 		StopReason string          `json:"stop_reason"`
 		Content    json.RawMessage `json:"content"`
-		Usage      struct {
-			Input         int `json:"input_tokens"`
-			CacheRead     int `json:"cache_read_input_tokens"`
-			CacheCreation int `json:"cache_creation_input_tokens"`
-			Output        int `json:"output_tokens"`
-		} `json:"usage"`
+		Usage      Usage           `json:"usage"`
 	} `json:"message"`
 	Attachment struct {
 		Type       string          `json:"type"`
@@ -122,7 +117,7 @@ func (w *wireRecord) record() Record {
 			Merged: w.Merged, Message: message}
 	case "assistant":
 		message.ID, message.Model, message.StopReason = w.Message.ID, w.Message.Model, w.Message.StopReason
-		message.Usage = Usage(w.Message.Usage)
+		message.Usage = w.Message.Usage
 		return &Assistant{Header: head, APIError: w.APIError, Message: message}
 	case "attachment":
 		a := w.Attachment

@@ -4,10 +4,10 @@ import "slices"
 
 // Usage is what one answer of the model cost, in tokens.
 type Usage struct {
-	Input         int // not in any cache
-	CacheRead     int
-	CacheCreation int
-	Output        int
+	Input         int `json:"input_tokens"` // not in any cache
+	CacheRead     int `json:"cache_read_input_tokens"`
+	CacheCreation int `json:"cache_creation_input_tokens"`
+	Output        int `json:"output_tokens"`
 }
 
 // Context is the input side: what stood in the window when the answer began. The

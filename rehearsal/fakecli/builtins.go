@@ -26,16 +26,12 @@ type fileInput struct {
 	Path     string `json:"path"`
 }
 
-// fileTool makes a tool of a function that is given the path of a call as an absolute one.
-func fileTool(run func(in fileInput, path string) (string, error)) toolFunc {
-	return func(_ context.Context, t *thread, c toolCall) *toolResult {
+// fileTool makes a tool of a function. The process's directory is the session's.
+func fileTool(run func(in fileInput) (string, error)) toolFunc {
+	return func(_ context.Context, _ *thread, c toolCall) *toolResult {
 		var in fileInput
 		_ = json.Unmarshal(c.Input, &in) // another shape names no file, and fails there
-		path := in.FilePath + in.Path
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(t.s.cwd, path)
-		}
-		text, err := run(in, path)
+		text, err := run(in)
 		if err != nil {
 			return failed(err.Error())
 		}
@@ -44,8 +40,8 @@ func fileTool(run func(in fileInput, path string) (string, error)) toolFunc {
 }
 
 // read numbers the lines of a file.
-func read(_ fileInput, path string) (string, error) {
-	raw, err := os.ReadFile(path)
+func read(in fileInput) (string, error) {
+	raw, err := os.ReadFile(in.FilePath)
 	lines := strings.Split(string(raw), "\n")
 	for i := range lines {
 		lines[i] = strconv.Itoa(i+1) + "\t" + lines[i]
@@ -53,23 +49,23 @@ func read(_ fileInput, path string) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-func write(in fileInput, path string) (string, error) {
-	_ = os.MkdirAll(filepath.Dir(path), 0o755) // else the file cannot be written either
-	return "File created successfully at: " + in.FilePath, os.WriteFile(path, []byte(in.Content), 0o644)
+func write(in fileInput) (string, error) {
+	_ = os.MkdirAll(filepath.Dir(in.FilePath), 0o755) // else the file cannot be written either
+	return "File created successfully at: " + in.FilePath, os.WriteFile(in.FilePath, []byte(in.Content), 0o644)
 }
 
-func edit(in fileInput, path string) (string, error) {
-	raw, err := os.ReadFile(path)
+func edit(in fileInput) (string, error) {
+	raw, err := os.ReadFile(in.FilePath)
 	if err != nil || !strings.Contains(string(raw), in.Old) {
 		return "", errors.New("String to replace not found in file.\nString: " + in.Old)
 	}
 	text := strings.Replace(string(raw), in.Old, in.New, 1)
-	return "The file " + in.FilePath + " has been updated successfully.", os.WriteFile(path, []byte(text), 0o644)
+	return "The file " + in.FilePath + " has been updated successfully.", os.WriteFile(in.FilePath, []byte(text), 0o644)
 }
 
 // grep runs the program of that name; one that fails has found nothing.
-func grep(in fileInput, path string) (string, error) {
-	out, _ := exec.Command("grep", "-rInE", "-e", in.Pattern, "--", path).Output()
+func grep(in fileInput) (string, error) {
+	out, _ := exec.Command("grep", "-rInE", "-e", in.Pattern, "--", cmp.Or(in.Path, ".")).Output()
 	return cmp.Or(strings.TrimSpace(string(out)), "No files found"), nil
 }
 

@@ -17,7 +17,7 @@ type reply struct {
 }
 
 // errStreamClosed: stdin ended, so no answer can come.
-var errStreamClosed = errors.New("stream closed")
+var errStreamClosed = errors.New("Tool permission stream closed before response received")
 
 // ask sends a request to the host, waits for its answer and decodes it. When ctx ends first, it
 // takes the request back.
@@ -123,16 +123,14 @@ func (s *session) initialize(id string, r controlRequest) {
 }
 
 func (s *session) interrupt(id string, cancelQueued bool) {
-	payload := obj{}
+	var cancelled []string
 	if cancelQueued {
-		gone := uuidsOf(s.take())
-		payload["cancelled"] = gone
-		for _, uuid := range gone {
-			s.lifecycle(uuid, "cancelled")
-		}
+		cancelled = uuidsOf(s.take())
 	}
-	payload["still_queued"] = s.waiting()
-	s.respond(id, payload)
+	for _, uuid := range cancelled {
+		s.lifecycle(uuid, "cancelled")
+	}
+	s.respond(id, obj{"cancelled": cancelled, "still_queued": s.waiting()})
 	if t := guarded(s, &s.turn); t != nil {
 		t.cancel(errInterrupted)
 	}

@@ -3,22 +3,22 @@
 // Messages API, and misbehaves on request (see [FaultVariable]). A hundred of them run beside
 // each other on one machine.
 //
-// # What it is for
+// # Purpose
 //
-// Scale, faults and speed. How Claude Code works inside is tested with the real CLI, which runs
-// offline against the same scripted model. So the loop here is the smallest that plays a
-// scenario: request, text and tool calls, hooks and permission, tools, results, result. It asks
-// the model over HTTP, because one scripted model plays all sessions of a run: what one of them
+// The package is for scale, faults and speed. The real CLI, which runs offline against the same
+// scripted model, tests how Claude Code works inside. The loop here is therefore the smallest that
+// plays a scenario: request, text and tool calls, hooks and permission, tools, results, result. It
+// asks the model over HTTP, because one scripted model plays all sessions of a run: what one of them
 // said fills the templates of another.
 //
-// It imitates how the CLI is driven (observed with version 2.1.329): initialize, messages that
+// It imitates how a host drives the CLI (observed with version 2.1.329): initialize, messages that
 // queue and join a turn, interrupts, permission questions, hooks, the host's MCP servers, blocking
 // subagents, verdicts, transcripts, resume, signals and exit codes. The cases in testdata run
-// against both. Those in testdata/claude hold the real CLI alone, and replace the shorter case of
-// the same name. Whatever the CLI decides on its own is not imitated: rules with patterns, options
-// that it refuses, schemas, retries, compaction, task lists, slash commands, settings files,
-// messages that become one, progress of subagents.
-// The init frame and the answer to initialize say `"stand_in":true`.
+// against both programs. Those in testdata/claude run against the real CLI only, and replace the
+// shorter case of the same name. The package does not imitate what the CLI decides on its own: rules
+// with patterns, refused options, schemas, budgets, retries, compaction, task lists, slash commands,
+// settings files, merged messages and the progress of subagents.
+// The init frame and the answer to initialize contain `"stand_in":true`.
 //
 // # Goroutines and locks
 //

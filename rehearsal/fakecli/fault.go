@@ -19,8 +19,8 @@ import (
 const FaultVariable = "ARBITER_STANDIN_FAULT"
 
 // OnceVariable names a directory that makes every fault strike once among all processes with
-// the same environment: the first process that comes to a fault claims it with a file of its
-// name.
+// the same environment: the first process that comes to a fault claims it with a directory of
+// its name.
 const OnceVariable = "ARBITER_STANDIN_FAULT_ONCE"
 
 // fault is one entry of the list.
@@ -80,10 +80,7 @@ func (f *faults) claim(name string) bool {
 	defer f.mu.Unlock()
 	ours, known := f.claims[name]
 	if !known {
-		file, err := os.OpenFile(filepath.Join(f.once, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if ours = err == nil; ours {
-			file.Close()
-		}
+		ours = os.Mkdir(filepath.Join(f.once, name), 0o700) == nil
 		f.claims[name] = ours
 	}
 	return ours

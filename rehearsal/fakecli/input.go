@@ -155,16 +155,15 @@ func isTerminal(f flags, stdin io.Reader) bool {
 
 const terminalPrompt = "> "
 
-// welcome shows what was said last.
+// welcome shows the last answer of the session.
 func (s *session) welcome() {
-	s.out.write([]byte("Claude Code stand-in, session " + s.id + "; /exit leaves"))
-	for _, m := range slices.Backward(s.main.messages) { // no other goroutine has it yet
+	last := ""
+	for _, m := range s.main.messages { // no other goroutine has it yet
 		if text := textOf(m.Content); m.Role == "assistant" && text != "" {
-			s.out.write([]byte(text))
-			break
+			last = text
 		}
 	}
-	s.out.write([]byte(terminalPrompt))
+	s.out.write([]byte("Claude Code stand-in, session " + s.id + "; /exit leaves\n" + last + "\n" + terminalPrompt))
 }
 
 // readTyped takes lines until /exit or the end of the terminal.

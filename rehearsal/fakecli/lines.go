@@ -44,60 +44,47 @@ func nullable(s string) any {
 // (observed with CLI 2.1.329), so nothing here may block.
 type lineWriter struct {
 	w     io.Writer
-	queue *backlog.Queue[outLine]
-}
-
-// outLine is a line, or a mark that closes written once everything before it is. last is the end.
-type outLine struct {
-	text    []byte
-	written chan struct{}
-	last    bool
+	queue *backlog.Queue[func()]
 }
 
 func newLineWriter(w io.Writer) *lineWriter {
-	l := &lineWriter{w: w, queue: backlog.New[outLine]()}
+	l := &lineWriter{w, backlog.New[func()]()}
 	go l.run()
 	return l
 }
 
+// run works the queue off; nil ends it.
 func (l *lineWriter) run() {
 	for range l.queue.Wake() {
-		lines, _, _ := l.queue.Take(0)
-		for _, line := range lines {
-			if line.text != nil {
-				_, _ = l.w.Write(line.text) // a reader that went away does not stop the CLI
-			}
-			if line.written != nil {
-				close(line.written)
-			}
-			if line.last {
+		jobs, _, _ := l.queue.Take(0)
+		for _, job := range jobs {
+			if job == nil {
 				return
 			}
+			job()
 		}
 	}
 }
 
-// write queues one line; the newline is added.
-func (l *lineWriter) write(line []byte) { l.put(outLine{text: append(line, '\n')}) }
+func (l *lineWriter) put(job func()) { l.queue.Put(job, 0, backlog.Limit{}) }
 
-func (l *lineWriter) put(line outLine) { l.queue.Put(line, len(line.text), backlog.Limit{}) }
+// write queues one line; the newline is added. A reader that went away does not stop the CLI.
+func (l *lineWriter) write(line []byte) { l.put(func() { _, _ = l.w.Write(append(line, '\n')) }) }
 
-// mark returns a channel that is closed when everything queued so far is written. The last mark ends
-// the goroutine.
-func (l *lineWriter) mark(last bool) <-chan struct{} {
-	written := make(chan struct{})
-	l.put(outLine{written: written, last: last})
-	return written
+// written returns a channel that is closed when everything queued so far is written.
+func (l *lineWriter) written() <-chan struct{} {
+	done := make(chan struct{})
+	l.put(func() { close(done) })
+	return done
 }
-
-// flush waits until everything queued so far is written.
-func (l *lineWriter) flush() { <-l.mark(false) }
 
 // close writes what is queued and ends the goroutine. It stops waiting after grace: a host
 // that does not read must not keep the process alive.
 func (l *lineWriter) close(grace time.Duration) {
+	done := l.written()
+	l.put(nil)
 	select {
-	case <-l.mark(true):
+	case <-done:
 	case <-time.After(grace):
 	}
 }

@@ -27,14 +27,14 @@ func TestLineWriterNeverBlocksItsCaller(t *testing.T) {
 	})
 }
 
-func TestLineWriterFlush(t *testing.T) {
+func TestLineWriterWritesInOrder(t *testing.T) {
 	var out bytes.Buffer
 	l := newLineWriter(&out)
 	l.write([]byte("a"))
 	l.write([]byte("b"))
-	l.flush()
+	<-l.written()
 	if out.String() != "a\nb\n" {
-		t.Errorf("after flush: %q", out.String())
+		t.Errorf("written: %q", out.String())
 	}
 	l.close(time.Minute)
 	l.write([]byte("late"))

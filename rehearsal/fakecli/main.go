@@ -60,7 +60,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // newSession sets up what needs no file.
 func newSession(f flags, stderr io.Writer, faults *faults) *session {
-	s := &session{flags: f, stderr: stderr, faults: faults, http: newHTTPClient(),
+	s := &session{flags: f, stderr: stderr, faults: faults,
 		inbox: backlog.New[message](), pending: map[string]chan reply{}, known: map[string]bool{},
 		ledger: ledger{os.Getenv(LedgerVariable)},
 		mode:   cmp.Or(f.get("--permission-mode"), "default"), model: resolveModel(f.get("--model")),
@@ -79,7 +79,7 @@ func (s *session) open() (err error) {
 	}
 	s.id = cmp.Or(s.flags.get("--resume"), s.flags.get("--session-id"), newUUID())
 	config := cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(os.Getenv("HOME"), ".claude"))
-	path := filepath.Join(config, "projects", munge(s.cwd), s.id+".jsonl")
+	path := filepath.Join(config, "projects", projectName(s.cwd), s.id+".jsonl")
 	p := &past{}
 	if s.flags.has("--resume") {
 		path, _ = transcript.Locate(config, s.id)
@@ -121,9 +121,6 @@ func (s *session) serve(stdin io.Reader) int {
 	return *cmp.Or(s.exit, &s.failed)
 }
 
-// leaveSignals end the process; the number is its exit code.
-var leaveSignals = map[os.Signal]int{syscall.SIGTERM: 143, syscall.SIGHUP: 129}
-
 // watchSignals reacts to signals until stop is called. A broken pipe is caught and ignored:
 // writing to a closed stdout must fail, not kill.
 func (s *session) watchSignals() (stop func()) {
@@ -132,11 +129,12 @@ func (s *session) watchSignals() (stop func()) {
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
 		for sig := range ch {
-			switch code, leaves := leaveSignals[sig]; {
+			number, _ := sig.(syscall.Signal)
+			switch {
 			case sig == os.Interrupt:
 				s.leave(0, errInterrupted)
-			case leaves && !s.faults.is("ignore-term"):
-				s.leave(code, errTerminated)
+			case number != syscall.SIGPIPE && !s.faults.is("ignore-term"):
+				s.leave(128+int(number), errTerminated)
 			}
 		}
 	})

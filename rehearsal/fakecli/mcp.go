@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // mcpServer is an MCP server of the host, reached through mcp_message.
@@ -17,14 +16,9 @@ type mcpServer struct {
 	nextID atomic.Int64
 }
 
-// handshakeTimeout is how long the first turn waits for a server.
-const handshakeTimeout = 60 * time.Second
-
 // connect learns the tools of a server. One that fails has none.
 func (s *session) connect(name string) {
-	ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
-	defer cancel()
-	sv := &mcpServer{s: s, name: name}
+	ctx, sv := s.ctx, &mcpServer{s: s, name: name}
 	var list struct {
 		Tools []struct {
 			Name        string          `json:"name"`

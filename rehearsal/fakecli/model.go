@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -84,17 +83,10 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.text }
 
-func newHTTPClient() *http.Client {
-	// A hundred of these run at once, each with one request in flight: small buffers.
-	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2,
-		IdleConnTimeout: 30 * time.Second, ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10}}
-}
-
 // reminder begins every conversation, as with the CLI: the sender's words come after it.
 var reminder = textBlock("<system-reminder>\nA stand-in plays Claude Code here.\n</system-reminder>\n")
 
-// request is the body of the next request to the model. more is said at its end by the user. The
-// first block of the system prompt marks a subagent, as the CLI's billing header does.
+// request is the body of the next request to the model. The user says more at its end.
 func (t *thread) request(more ...json.RawMessage) obj {
 	s := t.s
 	var tools []toolSpec
@@ -109,10 +101,11 @@ func (t *thread) request(more ...json.RawMessage) obj {
 	}
 	s.mu.Unlock()
 	if t.sub != nil {
-		header, prompt = header+" cc_is_subagent=true;", ""
+		prompt = ""
 	}
-	return obj{"model": strings.TrimSuffix(s.model, "[1m]"), "max_tokens": maxOutputTokens, "stream": true,
-		"system":   []json.RawMessage{textBlock(header), textBlock("You are a Claude agent. " + prompt)},
+	return obj{"model": strings.TrimSuffix(s.model, "[1m]"), "max_tokens": 128_000, "stream": true,
+		"system": []json.RawMessage{textBlock(header),
+			textBlock("You are a Claude agent. " + prompt + "\nPrimary working directory: " + s.cwd)},
 		"messages": appendMessage(messages, "user", more...), "tools": tools,
 		"output_config": obj{"effort": nullable(s.flags.get("--effort"))},
 		"metadata":      obj{"user_id": string(encode(obj{"session_id": s.id}))}}
@@ -131,7 +124,7 @@ func (t *thread) call(ctx context.Context, body obj, shown bool) (*answer, error
 	if t.sub != nil {
 		req.Header.Set("X-Claude-Code-Agent-Id", t.sub.id)
 	}
-	resp, err := t.s.http.Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return &answer{}, err
 	}
@@ -146,17 +139,15 @@ func (t *thread) call(ctx context.Context, body obj, shown bool) (*answer, error
 	return a, err
 }
 
+// readError makes an error of an answer that is none.
 func readError(resp *http.Response) error {
 	var w struct {
 		Error struct{ Message string }
 	}
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an error body that breaks off is as good as none
 	_ = json.Unmarshal(raw, &w)
-	text := fmt.Sprintf("API Error: %d %s", resp.StatusCode, cmp.Or(w.Error.Message, string(raw)))
-	if rest, ok := strings.CutPrefix(w.Error.Message, "prompt is too long: "); ok {
-		text = "Prompt is too long · " + rest
-	}
-	return &apiError{resp.StatusCode, text}
+	return &apiError{resp.StatusCode,
+		fmt.Sprintf("API Error: %d %s", resp.StatusCode, cmp.Or(w.Error.Message, string(raw)))}
 }
 
 // streamEvent is what is read of a server-sent event.
@@ -184,16 +175,13 @@ func (t *thread) readStream(ctx context.Context, r io.Reader, shown bool) (*answ
 		if ctx.Err() != nil {
 			return a, context.Cause(ctx)
 		}
-		if err != nil {
-			return a, &apiError{text: "API Error: Connection dropped mid-response"}
-		}
 		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
-		if !ok {
+		if err == nil && !ok {
 			continue
 		}
 		var ev streamEvent
-		if json.Unmarshal(data, &ev) != nil {
-			return a, &apiError{text: "API Error: JSON Parse error"}
+		if err != nil || json.Unmarshal(data, &ev) != nil {
+			return a, &apiError{text: "API Error: Connection dropped mid-response"}
 		}
 		switch ev.Type {
 		case "message_start":

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,17 +11,13 @@ import (
 	"sync"
 )
 
-// parseRules gives the tools that lists of rules are about as a whole: those with a pattern, such
-// as `Bash(git *)`, are left out, because only the CLI understands them.
-func parseRules(values []string) []string {
-	return slices.DeleteFunc(splitRules(values), func(r string) bool { return strings.Contains(r, "(") })
-}
-
 var ruleForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\s,(]+(\([^)]*\))?`) })
 
-// splitRules splits lists of rules at commas and spaces outside of parentheses.
-func splitRules(values []string) []string {
-	return ruleForm().FindAllString(strings.Join(values, ","), -1)
+// parseRules splits lists of rules at commas and spaces. It leaves out rules with a pattern, such
+// as `Bash(git *)`: only the CLI understands them.
+func parseRules(values []string) []string {
+	rules := ruleForm().FindAllString(strings.Join(values, ","), -1)
+	return slices.DeleteFunc(rules, func(r string) bool { return strings.Contains(r, "(") })
 }
 
 // covers reports whether rules are about a tool: by its name, or by its MCP server's.
@@ -79,8 +74,10 @@ func (t *thread) permit(ctx context.Context, c toolCall) (_ toolCall, refused *t
 
 func (t *thread) askHost(ctx context.Context, c toolCall, reason string) (toolCall, *toolResult) {
 	s := t.s
+	var in struct{ Description string }
+	_ = json.Unmarshal(c.Input, &in) // another shape has none
 	question := obj{"subtype": "can_use_tool", "tool_name": c.Name, "input": c.Input, "tool_use_id": c.ID,
-		"description": describe(c), "decision_reason": reason, "requires_user_interaction": c.Name == askUser}
+		"description": in.Description, "decision_reason": reason, "requires_user_interaction": c.Name == askUser}
 	if t.sub != nil {
 		question["agent_id"] = t.sub.id
 	}
@@ -92,10 +89,8 @@ func (t *thread) askHost(ctx context.Context, c toolCall, reason string) (toolCa
 	err := s.ask(ctx, question, &a)
 	s.ledger.note("permission", s.id, obj{"tool": c.Name, "behavior": a.Behavior})
 	switch {
-	case errors.Is(err, errStreamClosed):
-		return c, denied("Tool permission request failed: Tool permission stream closed before response received")
-	case ctx.Err() == nil && err != nil:
-		return c, denied("Tool permission request failed: Error: " + err.Error())
+	case err != nil:
+		return c, denied("Tool permission request failed: " + err.Error())
 	case a.Behavior != "allow":
 		return c, denied(a.Message)
 	}
@@ -103,13 +98,6 @@ func (t *thread) askHost(ctx context.Context, c toolCall, reason string) (toolCa
 		c.Input = a.UpdatedInput
 	}
 	return c, nil
-}
-
-// describe is one line about what a call is for.
-func describe(c toolCall) string {
-	var in struct{ Description string }
-	_ = json.Unmarshal(c.Input, &in) // another shape has none
-	return in.Description
 }
 
 // hookMatcher is one registration of `initialize`.

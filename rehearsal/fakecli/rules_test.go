@@ -34,7 +34,7 @@ func TestParseFlags(t *testing.T) {
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Bash(a, b)", "Edit"}, splitRules(f["--allowedTools"])); diff != "" {
+	if diff := cmp.Diff([]string{"Edit"}, parseRules(f["--allowedTools"])); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }

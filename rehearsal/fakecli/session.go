@@ -3,8 +3,6 @@ package fakecli
 import (
 	"context"
 	"io"
-	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,7 +21,6 @@ type session struct {
 	inbox   *backlog.Queue[message]
 	faults  *faults
 	ledger  ledger
-	http    *http.Client
 	main    *thread
 
 	builtin     []tool   // never changed
@@ -107,9 +104,9 @@ func (s *session) replay(m message) {
 func (s *session) emitInit(t *turn) {
 	var names []string
 	for _, tl := range s.main.toolset() {
-		names = append(names, strings.Replace(tl.Name, "Agent", "Task", 1)) // init calls it that
+		names = append(names, tl.Name)
 	}
 	s.emit(obj{"type": "system", "subtype": "init", "cwd": s.cwd, "tools": names, "model": s.model,
 		"permissionMode": s.mode, "claude_code_version": version, "stand_in": true,
-		"user_message_uuids": slices.Clone(t.uuids)})
+		"user_message_uuids": uuidsOf(t.messages)})
 }

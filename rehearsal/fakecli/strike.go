@@ -83,7 +83,11 @@ var kinds = []kind{
 	// No output, no CPU, control requests unread, TERM without effect.
 	{"hang", toolUse, func(s *session, _ fault) { s.faults.frozen.Store(true); hang() }},
 	// The same, but burning CPU.
-	{"spin", toolUse, func(s *session, _ fault) { s.faults.frozen.Store(true); spin() }},
+	{"spin", toolUse, func(s *session, _ fault) {
+		s.faults.frozen.Store(true)
+		for begun := time.Now(); time.Since(begun) < spinTime; {
+		}
+	}},
 }
 
 // strike applies the faults of a moment of this turn.
@@ -113,7 +117,7 @@ func (f *faults) toolUsed(s *session) {
 	f.used = true
 	f.mu.Unlock()
 	if first && len(f.list) > 0 {
-		s.out.flush()
+		<-s.out.written()
 		s.strike(toolUse)
 	}
 }
@@ -125,15 +129,8 @@ func hang() {
 	}
 }
 
-// spinTime is how long a process spins: longer than any host may take to find it, and not for
-// ever where nobody looks for it.
+// spinTime is longer than any host may take to find a process that spins.
 const spinTime = 10 * time.Minute
-
-func spin() {
-	for begun := time.Now(); time.Since(begun) < spinTime; {
-	}
-	os.Exit(1)
-}
 
 // refusal is the API's answer to the turn's first call, where a fault has one.
 func (f *faults) refusal() *apiError {
@@ -158,7 +155,7 @@ func (s *session) outlive(x fault, cmd *exec.Cmd, how func(*exec.Cmd) error) {
 // fill makes the output file of a task that does not exist.
 func fill(s *session, x fault) {
 	dir := filepath.Join(cmp.Or(os.Getenv("CLAUDE_CODE_TMPDIR"), os.TempDir()), "claude-"+strconv.Itoa(os.Getuid()),
-		munge(s.cwd), s.id, "tasks")
+		projectName(s.cwd), s.id, "tasks")
 	err := errors.Join(os.MkdirAll(dir, 0o700),
 		os.WriteFile(filepath.Join(dir, "bfault.output"), make([]byte, x.number(1<<20)), 0o600))
 	if err != nil {

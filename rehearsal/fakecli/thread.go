@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 )
 
 // Why a turn's context ended.
@@ -47,11 +45,6 @@ func (t *thread) add(role string, blocks ...json.RawMessage) {
 	t.messages = appendMessage(t.messages, role, blocks...)
 }
 
-// introduce adds where the conversation is, as a message of role system.
-func (t *thread) introduce() {
-	t.systemText("environment", "# Environment\n - Primary working directory: "+t.s.cwd, nil)
-}
-
 // emit shows a message frame, marked with whose it is.
 func (t *thread) emit(o obj) {
 	o["parent_tool_use_id"] = nil
@@ -65,17 +58,14 @@ func (t *thread) emit(o obj) {
 // converse calls the model and runs its tools until the turn is over.
 func (t *thread) converse(ctx context.Context) ending {
 	for {
-		if end := t.overBudget(); end != nil {
-			return *end
-		}
 		a, err := t.call(ctx, t.request(), true)
 		calls := calls(a.Content)
 		switch {
 		case err != nil:
 		case t.sub == nil:
-			t.turn.usage = t.turn.usage.plus(a.Usage)
+			t.turn.usage = sum(t.turn.usage, a.Usage)
 		default:
-			t.sub.tokens = a.Usage.context() + a.Usage.Output
+			t.sub.tokens = a.Usage.Context() + a.Usage.Output
 		}
 		if err == nil || ctx.Err() != nil {
 			t.record(a)
@@ -91,16 +81,6 @@ func (t *thread) converse(ctx context.Context) ending {
 			return *end
 		}
 	}
-}
-
-// overBudget ends the turn of a session that has spent what it may.
-func (t *thread) overBudget() *ending {
-	most, err := strconv.ParseFloat(t.s.flags.get("--max-budget-usd"), 64)
-	if t.sub != nil || err != nil || most <= 0 || guarded(t.s, &t.s.account.cost) < most {
-		return nil
-	}
-	return &ending{subtype: "error_max_budget_usd", reason: "budget_exhausted", isError: true,
-		errors: []string{fmt.Sprintf("Reached maximum budget ($%v)", most)}}
 }
 
 // enforceText asks for the verdict that an answer was without.
@@ -160,10 +140,8 @@ func (t *thread) cutOff(cause error, tools bool) ending {
 // fail ends a turn whose model call failed: a synthetic assistant message that the model
 // never sees.
 func (t *thread) fail(err error) ending {
-	var e *apiError
-	if !errors.As(err, &e) {
-		e = &apiError{text: "API Error: " + err.Error()}
-	}
+	e := &apiError{text: "API Error: " + err.Error()}
+	errors.As(err, &e)
 	id, m, class := newUUID(), syntheticMessage(e.text), cmp.Or(apiErrors[e.status], "unknown")
 	t.emit(obj{"type": "assistant", "uuid": id, "message": m, "error": class, "is_api_error_message": true,
 		"api_error_status": e.status})

@@ -45,21 +45,19 @@ func rejected() *toolResult {
 // chooseBuiltins returns the tools that scenarios call, in the order in which init lists them,
 // without those that --tools or a deny rule leaves out.
 func chooseBuiltins(f flags, deny []string) []tool {
-	wanted := splitRules(f["--tools"])
+	wanted := parseRules(f["--tools"])
 	return slices.DeleteFunc([]tool{
-		{spec("Agent", "Starts an agent that does a task and reports back."), runAgent},
-		{spec(askUser, "Asks the user questions with options."), runAskUser},
-		{spec("Bash", "Executes a bash command and returns its output."), runBash},
-		{spec("Edit", "Replaces text in a file."), fileTool(edit)},
-		{spec("Grep", "Searches files for a regular expression."), fileTool(grep)},
-		{spec("Read", "Reads a file."), fileTool(read)},
-		{spec("Write", "Writes a file."), fileTool(write)},
+		{spec("Agent"), runAgent},
+		{spec(askUser), notAnswered},
+		{spec("Bash"), runBash},
+		{spec("Edit"), fileTool(edit)},
+		{spec("Grep"), fileTool(grep)},
+		{spec("Read"), fileTool(read)},
+		{spec("Write"), fileTool(write)},
 	}, func(t tool) bool { return covers(deny, t.Name) || f.has("--tools") && !slices.Contains(wanted, t.Name) })
 }
 
-func spec(name, description string) toolSpec {
-	return toolSpec{name, description, json.RawMessage(`{"type":"object"}`)}
-}
+func spec(name string) toolSpec { return toolSpec{name, name, json.RawMessage(`{"type":"object"}`)} }
 
 // toolset is what a thread's model may call: a subagent gets neither the Agent tool nor the
 // verdict.
@@ -79,9 +77,9 @@ func (t *thread) toolset() []tool {
 	return out
 }
 
-// runAskUser is reached if the host allows the call without an answer in it.
-func runAskUser(context.Context, *thread, toolCall) *toolResult {
-	return failed("The user did not answer the questions.")
+// notAnswered runs when the host allows the question without an answer in it.
+func notAnswered(context.Context, *thread, toolCall) *toolResult {
+	return failed("The user did not answer.")
 }
 
 // wantsVerdict reports whether the conversation ends with a verdict.
@@ -120,10 +118,7 @@ func (t *thread) runTools(ctx context.Context, calls []toolCall) {
 func (t *thread) execute(ctx context.Context, c toolCall) *toolResult {
 	set := t.toolset()
 	i := slices.IndexFunc(set, func(tl tool) bool { return tl.Name == c.Name })
-	switch {
-	case ctx.Err() != nil:
-		return rejected()
-	case i < 0:
+	if i < 0 {
 		return failed("<tool_use_error>Error: No such tool available: " + c.Name + "</tool_use_error>")
 	}
 	c, refused := t.permit(ctx, c)
@@ -186,16 +181,15 @@ func runAgent(ctx context.Context, t *thread, c toolCall) *toolResult {
 		"task_type": "local_agent", "prompt": in.Prompt})
 	sub.hook(ctx, "SubagentStart", "", nil)
 	sub.sayAsUser(textBlock(in.Prompt), nil, nil)
-	sub.introduce()
 	sub.tellContexts()
 	end := sub.converse(ctx)
 	sub.hook(ctx, "SubagentStop", "", obj{"last_assistant_message": end.text})
+	status := "completed"
 	if end.isError {
-		a.emit(t.s, "task_notification", obj{"status": "failed", "summary": end.text})
-		return failed(end.text)
+		status = "failed"
 	}
-	a.emit(t.s, "task_notification", obj{"status": "completed", "summary": end.text})
+	a.emit(t.s, "task_notification", obj{"status": status, "summary": end.text})
 	text := "[Subagent hand-back] What the subagent reports, in its own words:\n  " +
 		strings.ReplaceAll(end.text, "\n", "\n  ") + "\nagentId: " + a.id + "\n"
-	return &toolResult{content: []json.RawMessage{textBlock(text)}}
+	return &toolResult{content: []json.RawMessage{textBlock(text)}, isError: end.isError}
 }

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -85,14 +85,9 @@ func (t *thread) linkUser(uuid string, content any, extra obj) {
 	t.tr.link(line)
 }
 
-// munge names the project directory of a working directory, much like the CLI.
-func munge(dir string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, dir)
+// projectName names the project directory of a working directory, much like the CLI.
+func projectName(dir string) string {
+	name := regexp.MustCompile("[^a-zA-Z0-9]").ReplaceAllLiteralString(dir, "-")
 	return name[max(0, len(name)-200):]
 }
 
@@ -119,7 +114,6 @@ type past struct {
 	answered   []string // uuids of messages that have an answer, at least in part
 	unanswered []string // uuids of messages after the last answer
 	dangling   []string // tool_use ids without a result
-	open       bool     // the last message has no answer yet
 	leaf       string
 	last       *usage // of the last answer
 	costState
@@ -171,12 +165,10 @@ func (p *past) take(l *pastLine) {
 	blocks := contentBlocks(l.Message.Content)
 	switch l.Type {
 	case "user":
-		p.unanswered, p.open = append(p.unanswered, l.UUID), true
+		p.unanswered = append(p.unanswered, l.UUID)
 	case "assistant":
-		p.answered, p.unanswered, p.open = append(p.answered, p.unanswered...), nil, false
-		if l.APIError {
-			blocks = nil // an answer that the model never sees
-		} else if l.Message.Model != synthetic {
+		p.answered, p.unanswered = append(p.answered, p.unanswered...), nil
+		if l.Message.Model != synthetic {
 			p.last = l.Message.Usage
 		}
 	case "attachment":
@@ -200,7 +192,7 @@ func (p *past) take(l *pastLine) {
 func (s *session) closePast() {
 	p := s.past
 	s.past = &past{}
-	if !p.open && len(p.dangling) == 0 {
+	if len(p.unanswered) == 0 && len(p.dangling) == 0 {
 		return
 	}
 	for _, id := range p.dangling {

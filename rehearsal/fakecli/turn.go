@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -15,9 +14,7 @@ type turn struct {
 	cancel context.CancelCauseFunc
 
 	// Only the goroutine that runs the turn uses these.
-	all      []message // that went into the turn
-	uuids    []string  // of those that have one
-	folded   []string  // of those that joined while it ran
+	messages []message // the one that began it, and those that joined it
 	usage    usage
 	enforced bool // a missing verdict was asked for
 
@@ -41,7 +38,7 @@ type ending struct {
 func (s *session) runTurn(m message) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	t := &turn{all: []message{m}, uuids: uuidsOf([]message{m}), begun: time.Now(), cancel: cancel}
+	t := &turn{messages: []message{m}, begun: time.Now(), cancel: cancel}
 	set(s, &s.turn, t)
 	defer set(s, &s.turn, nil)
 	s.main.turn = t
@@ -55,32 +52,28 @@ func (s *session) runTurn(m message) {
 	s.recordPrompt(m)
 	s.replay(m)
 	s.main.fold(ctx)
-	end := s.perform(ctx)
+	end := s.main.perform(ctx)
 	if context.Cause(s.ctx) != errTerminated {
 		s.finish(t, end)
 	}
 }
 
 // perform asks the model, unless a fault is in the way.
-func (s *session) perform(ctx context.Context) ending {
-	if e := s.faults.refusal(); e != nil {
-		return s.main.fail(e)
+func (t *thread) perform(ctx context.Context) ending {
+	if e := t.s.faults.refusal(); e != nil {
+		return t.fail(e)
 	}
-	return s.main.converse(ctx)
+	return t.converse(ctx)
 }
 
 // recordPrompt adds the message to the conversation and the transcript.
 func (s *session) recordPrompt(m message) {
-	first := len(s.main.messages) == 0 // only turns add to it
 	s.main.add("user", m.blocks...)
 	source := "sdk"
 	if s.typed {
 		source = "typed"
 	}
 	s.main.linkUser(m.uuid, m.content, obj{"promptSource": source})
-	if first {
-		s.main.introduce()
-	}
 	s.main.tellContexts()
 }
 
@@ -95,10 +88,7 @@ func (t *thread) fold(ctx context.Context) {
 		t.systemText("queued_command", "The user sent a new message while you were working:\n"+m.text(),
 			obj{"prompt": m.content, "source_uuid": m.uuid, "commandMode": "prompt"})
 		t.tellContexts()
-		t.turn.all = append(t.turn.all, m)
-		if m.uuid != "" {
-			t.turn.uuids, t.turn.folded = append(t.turn.uuids, m.uuid), append(t.turn.folded, m.uuid)
-		}
+		t.turn.messages = append(t.turn.messages, m)
 	}
 }
 
@@ -108,7 +98,7 @@ func (s *session) finish(t *turn, end ending) {
 	a := &s.account
 	o := obj{"type": "result", "subtype": "success", "is_error": end.isError, "result": end.text,
 		"num_turns": 1 + t.users, "stop_reason": nullable(end.stop), "terminal_reason": end.reason,
-		"duration_ms": time.Since(t.begun).Milliseconds(), "usage": t.usage, "user_message_uuids": slices.Clone(t.uuids),
+		"duration_ms": time.Since(t.begun).Milliseconds(), "usage": t.usage, "user_message_uuids": uuidsOf(t.messages),
 		"total_cost_usd": a.cost, "modelUsage": maps.Clone(a.total), "model_usage_since_last_result": a.sinceResult}
 	a.sinceResult = modelUsage{}
 	state, verdict := costState{"cost-state", s.id, a.cost, maps.Clone(a.total)}, t.verdict
@@ -132,19 +122,17 @@ func (s *session) finish(t *turn, end ending) {
 	if end.isError || strings.HasPrefix(end.reason, "aborted_") {
 		outcome = "cancelled"
 	}
-	for _, id := range t.folded {
-		s.lifecycle(id, outcome)
+	for _, m := range t.messages[1:] {
+		s.lifecycle(m.uuid, outcome)
 	}
-	for _, m := range t.all {
+	for _, m := range t.messages {
 		s.ledger.message("ended", s.id, m)
 	}
 	for range s.faults.resultCopies() {
 		delete(o, "uuid")
 		s.emit(o)
 	}
-	for _, id := range t.uuids[:len(t.uuids)-len(t.folded)] {
-		s.lifecycle(id, outcome)
-	}
+	s.lifecycle(t.messages[0].uuid, outcome)
 	if len(s.waiting()) == 0 {
 		s.emit(obj{"type": "system", "subtype": "session_state_changed", "state": "idle"})
 	}

@@ -3,42 +3,34 @@ package fakecli
 import (
 	"maps"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // usage is the token count of one model call.
-type usage struct {
-	Input         int `json:"input_tokens"`
-	CacheCreation int `json:"cache_creation_input_tokens"`
-	CacheRead     int `json:"cache_read_input_tokens"`
-	Output        int `json:"output_tokens"`
+type usage = transcript.Usage
+
+func sum(u, v usage) usage {
+	return usage{Input: u.Input + v.Input, CacheCreation: u.CacheCreation + v.CacheCreation,
+		CacheRead: u.CacheRead + v.CacheRead, Output: u.Output + v.Output}
 }
 
-// context is how much of the window the call's prompt filled.
-func (u usage) context() int { return u.Input + u.CacheCreation + u.CacheRead }
-
-func (u usage) plus(v usage) usage {
-	return usage{u.Input + v.Input, u.CacheCreation + v.CacheCreation, u.CacheRead + v.CacheRead, u.Output + v.Output}
-}
-
-// cost is what a call costs, in dollars, at the prices of one model for all of them. A cache
+// price is what a call costs, in dollars, at the prices of one model for all of them. A cache
 // read costs a twentieth of an input token, a cache write five quarters.
-func (u usage) cost() float64 {
+func price(u usage) float64 {
 	input := float64(u.Input) + float64(u.CacheCreation)*1.25 + float64(u.CacheRead)*0.05
 	return (input*4 + float64(u.Output)*20) / 1e6
 }
 
 const (
-	compactReserve  = 33_000 // from the window's end; compaction itself is not played
-	maxOutputTokens = 128_000
-	promptSize      = 15_000 // of prompt and tools, before anything was said
+	compactReserve = 33_000 // from the window's end; compaction itself is not played
+	promptSize     = 15_000 // of prompt and tools, before anything was said
 )
 
 // modelWindow is the context window of a model (observed with CLI 2.1.329).
 func modelWindow(model string) int {
-	for _, small := range []string{"sonnet-4-5", "opus-4-6", "haiku-4-5"} {
-		if strings.HasSuffix(model, small) {
-			return 200_000
-		}
+	if strings.Contains(model, "-4-") {
+		return 200_000
 	}
 	return 1_000_000
 }
@@ -66,7 +58,7 @@ type modelTotal struct {
 func (m modelUsage) add(model string, u usage) {
 	t := m[model]
 	m[model] = modelTotal{t.Input + u.Input, t.Output + u.Output, t.CacheRead + u.CacheRead,
-		t.CacheCreation + u.CacheCreation, t.Cost + u.cost(), modelWindow(model)}
+		t.CacheCreation + u.CacheCreation, t.Cost + price(u), modelWindow(model)}
 }
 
 // account is what the session has used, over all its processes and since the last result.
@@ -89,7 +81,7 @@ func (s *session) spend(model string, u usage) {
 	defer s.mu.Unlock()
 	s.account.total.add(model, u)
 	s.account.sinceResult.add(model, u)
-	s.account.cost += u.cost()
+	s.account.cost += price(u)
 }
 
 // usage is the answer to get_usage.
@@ -103,7 +95,7 @@ func (s *session) usage() obj {
 func (s *session) contextUsage() obj {
 	window, total, last := modelWindow(s.model), promptSize, guarded(s, &s.account.last)
 	if last != nil {
-		total = max(total, last.context())
+		total = max(total, last.Context())
 	}
 	return obj{"totalTokens": total, "rawMaxTokens": window, "apiUsage": last, "model": s.model,
 		"isAutoCompactEnabled": true, "autoCompactThreshold": window - compactReserve}
