@@ -66,7 +66,7 @@ func TestSmallJob(t *testing.T) {
 			}
 			if d := collect[contract.Decision](s); slices.ContainsFunc(d,
 				func(d contract.Decision) bool { return d.Source != "session" }) {
-				t.Errorf("somebody else decided: %+v", d)
+				t.Errorf("another decider decided: %+v", d)
 			}
 			s.sessionLine(2)
 		})
@@ -85,7 +85,7 @@ func TestDemo(t *testing.T) {
 			r := s.finish(contract.ExitComplete)
 			s.order("spawn", "spawn", "spawn", "question", "permission", "spawn", "handoff", "handoff", "spawn", "result")
 			if got := strings.Join(answersOf(s), " "); !strings.Contains(got, "nobody") {
-				t.Errorf("nobody was asked for a permission: %s", got)
+				t.Errorf("no permission was requested: %s", got)
 			}
 			refuted := slices.ContainsFunc(collect[contract.Handoff](s), func(h contract.Handoff) bool {
 				return h.From == "orch-1" && slices.Contains(h.Proofs, verdict.Refuted)
@@ -164,15 +164,15 @@ func TestAnotherTask(t *testing.T) {
 					t.Errorf("result %+v", r)
 				}
 				if slices.ContainsFunc(collect[contract.Spawn](n), func(b contract.Spawn) bool { return !b.Resumed }) {
-					t.Errorf("somebody was summoned for it\n%s", n.dump())
+					t.Errorf("an Orchestrator was spawned for it\n%s", n.dump())
 				}
 			})
 		}
 	}
 }
 
-// TestNoThreadHolds: work that is denied whoever tries it comes before a human, and not to
-// the limit of the run.
+// TestNoThreadHolds: when every agent that tries a piece of work is denied, the run asks the human
+// before it reaches the limit of the run.
 func TestNoThreadHolds(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

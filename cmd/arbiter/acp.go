@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// loginFlag is what an editor adds to the command to have its user log in.
+// loginFlag is the flag that an editor adds to the command so that its user can log in.
 const loginFlag = "login"
 
 func (e env) acpCommand() *cli.Command {

@@ -33,7 +33,7 @@ type acpEditor struct {
 	ended  chan struct{}
 }
 
-// acpMessage is what the agent sent.
+// acpMessage is a message from the agent.
 type acpMessage struct {
 	ID     *int            `json:"id"`
 	Method string          `json:"method"`
@@ -123,7 +123,7 @@ func (e *acpEditor) ask(method, params string) int {
 	return e.next
 }
 
-// answer is what a request was answered.
+// answer waits for the answer to a request.
 func (e *acpEditor) answer(id int) acpMessage {
 	e.t.Helper()
 	return e.sees(0, fmt.Sprintf("answer %d", id), func(m acpMessage) bool {
@@ -233,8 +233,8 @@ func (e *acpEditor) cancels(session string) {
 	e.write(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"` + session + `"}}`)
 }
 
-// transcript is what was shown from a message on: updates, but for what the human said, which a live editor shows by
-// itself, and for what belongs to no history.
+// transcript lists the updates from a message on. It leaves out the human's words, which a live
+// editor shows without an update, and updates that are not part of the history.
 func (e *acpEditor) transcript(from int) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -189,7 +189,7 @@ func TestACPForms(t *testing.T) {
 	}
 }
 
-// TestACPLogin: without a login the prompt fails as the protocol has it, and the editor is told how to log in.
+// TestACPLogin: without a login the prompt fails with the protocol's error, and the editor learns how to log in.
 func TestACPLogin(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])

@@ -64,8 +64,8 @@ var agentFiles = map[string]string{
 	"~toolsNothing.md": "---\nname: toolsNothing\ndescription: d\ntools: []\n---\nx\n",
 }
 
-// TestAgentFilesLikeClaude: what arbiter takes for an agent is what the real CLI does,
-// but for what the documentation lists.
+// TestAgentFilesLikeClaude: arbiter accepts the same agent files as the real CLI, except for the
+// differences that the documentation lists.
 func TestAgentFilesLikeClaude(t *testing.T) {
 	claude := realClaude(t)
 	if claude == "" {

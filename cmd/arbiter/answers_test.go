@@ -61,7 +61,7 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 				answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
 				t.Errorf("for the run: %+v, %+v", d, answer)
 			}
-			four := s.asks("mkdir four") // nobody was asked about three
+			four := s.asks("mkdir four") // the run did not ask about three
 			s.says(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
 			if d := s.decided(four); d.Scope != "always" {
 				t.Errorf("always: %+v", d)

@@ -35,8 +35,8 @@ func rolesOf(model *rehearsal.Server) []rehearsal.Role {
 	return roles
 }
 
-// TestEnvironmentOfTheArbiter: the Arbiter and the decider ask a gateway of their own, and the Orchestrators another;
-// a secret of it is recorded nowhere.
+// TestEnvironmentOfTheArbiter: the Arbiter and the decider use a gateway of their own, the Orchestrators
+// another one. No file contains a secret of the environment.
 func TestEnvironmentOfTheArbiter(t *testing.T) {
 	t.Parallel()
 	for decider, asks := range map[string]rehearsal.Role{"session": rehearsal.RoleArbiter,

@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// hand is a play in which an Orchestrator asks and waits, so that somebody can take its
-// session; in a terminal it is a session like any other.
+// hand is a play in which an Orchestrator asks a question and waits, so that a test can attach to its
+// session. In a terminal it is a session like any other.
 const hand = `name: hand
 actors:
   - name: arbiter
@@ -85,7 +85,7 @@ func (w *twoTerminals) takeover(state string) contract.Takeover {
 	})
 }
 
-// sent is what a request of an actor held, as JSON.
+// sent returns the request that an actor received, as JSON.
 func (w *twoTerminals) sent(incoming string) string {
 	w.t.Helper()
 	for _, r := range w.model.Requests() {

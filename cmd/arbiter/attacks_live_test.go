@@ -86,8 +86,8 @@ func shares(g corpus.AttackGroup) []corpus.AttackGroup {
 	return list
 }
 
-// onslaught is a run in which an Orchestrator, or a subagent of it, tries the attacks of a
-// group one after the other, and a human denies whatever is asked.
+// onslaught is a run in which an Orchestrator, or its subagent, tries the attacks of a group one
+// after the other, and a human denies every request.
 type onslaught struct {
 	t          *testing.T
 	s          *script
@@ -239,7 +239,7 @@ func (o *onslaught) play() {
 
 const humanDenies = "THE HUMAN DENIES IT"
 
-// call is what happened to an attack.
+// call is the outcome of an attack.
 type call struct {
 	said    string // what the model was shown
 	stopped bool   // it was denied, by a rule, by the mode or by the human
@@ -281,8 +281,8 @@ func (o *onslaught) calls() map[string]call {
 	return calls
 }
 
-// byCLI is what the CLI says where it denies by the rules that it was given, or takes an
-// input for none.
+// byCLI matches the CLI's words when it denies a call by its own rules, or rejects an
+// input.
 var byCLI = regexp.MustCompile(
 	"has been denied|was blocked by a deny rule|InputValidationError|denied by your permission settings")
 

@@ -37,7 +37,7 @@ func (s *script) auditOf(more ...string) (raw string, lines []auditFile) {
 	return raw, lines
 }
 
-// auditFile is a line of an audit as somebody else reads it.
+// auditFile is a line of an audit, as another program reads it.
 type auditFile struct {
 	Seq                  uint64
 	Time, By, Channel    string
@@ -52,7 +52,7 @@ func (l auditFile) text(name string) string {
 	return s
 }
 
-// ledgerLine is what the stand-in wrote down itself.
+// ledgerLine is a line that the stand-in wrote.
 type ledgerLine struct {
 	Event, Session, Message, Tool, Behavior, CWD string
 	PID                                          int
@@ -82,9 +82,9 @@ var secretsSeeded = []string{
 	"AWS_SECRET_ACCESS_KEY=seededsecretaccesskeyseededsecret0815",
 }
 
-// TestAuditIsTheLedger: what the audit of a run says is what those who were started, asked
-// and spoken to wrote down themselves. Meanwhile no secret is in an argument of any process,
-// and none listens for others.
+// TestAuditIsTheLedger compares the audit of a run with the ledger that its stand-ins wrote: starts,
+// messages and permissions are the same. During the run no process has a secret among its arguments,
+// and none listens for connections.
 func TestAuditIsTheLedger(t *testing.T) {
 	t.Parallel()
 	ledger := filepath.Join(t.TempDir(), "ledger")

@@ -310,7 +310,7 @@ func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
 	}
 }
 
-// idle is what a program and its bridge take once it has shown its marks.
+// idle measures a program and its bridge once the program has shown its marks.
 func idle(b *testing.B, cmd *exec.Cmd, marks []string, size pty.Winsize) (screen, bridge, sent float64) {
 	b.Helper()
 	w := watchSize(b, cmd, size)
@@ -335,7 +335,7 @@ func idle(b *testing.B, cmd *exec.Cmd, marks []string, size pty.Winsize) (screen
 
 func percent(d time.Duration) float64 { return 100 * d.Seconds() / idleFor.Seconds() }
 
-// processorTime is what a process has used of it, in steps of 10 ms.
+// processorTime is the processor time that a process has used, in steps of 10 ms.
 func processorTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -56,7 +56,7 @@ func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
 	return nil
 }
 
-// keptBridge is what a bridge that has a keeper serves with.
+// keptBridge is a bridge that has a keeper.
 type keptBridge struct {
 	machine *remotehost.Machine
 	renewed *keeper.Bridge

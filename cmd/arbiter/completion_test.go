@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// typist is somebody at a shell, in a directory with a few files and one run that was played.
+// typist is a user at a shell, in a directory with a few files and one finished run.
 type typist struct {
 	t         *testing.T
 	dir, run  string
@@ -274,7 +274,7 @@ func offers(t *testing.T, line string) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// TestCompletionIsSilent: whatever is half-typed, nothing is said and nothing is made.
+// TestCompletionIsSilent: completion prints no error and creates no file, however incomplete the line is.
 func TestCompletionIsSilent(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

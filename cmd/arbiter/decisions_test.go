@@ -221,7 +221,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 		}
 	}
 	if strings.Contains(out, "by the templates") {
-		t.Errorf("a prompt that nobody read:\n%s", out)
+		t.Errorf("the explanation shows a prompt that no model received:\n%s", out)
 	}
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
 	var x explaining.Explanation
@@ -335,7 +335,7 @@ func TestDecideOnAnInput(t *testing.T) {
 			t.Errorf("%.60q: %s", raw, errs)
 		}
 	}
-	// Nobody to choose: no decision.
+	// No candidate: no decision.
 	if _, errs := r.reading(contract.ExitFailed, `{"task":"x","availableAgents":[]}`, "decide", "--input", "-",
 		"--decider", "rules"); !strings.Contains(errs, "no agent") {
 		t.Error(errs)

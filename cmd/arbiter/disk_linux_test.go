@@ -100,7 +100,7 @@ func TestJournalCannotBeWritten(t *testing.T) {
 	}
 	for _, m := range collect[contract.Message](s) {
 		if m.Text == "Call it lost." {
-			t.Error("a rejected message reached somebody")
+			t.Error("a rejected message reached an agent")
 		}
 	}
 }

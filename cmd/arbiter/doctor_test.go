@@ -141,7 +141,7 @@ func TestDoctorOfOthers(t *testing.T) {
 				said = said || strings.Contains(f.Found, tt.found)
 			}
 			if !said {
-				t.Errorf("nobody says %q: %+v", tt.found, e.Findings)
+				t.Errorf("no finding says %q: %+v", tt.found, e.Findings)
 			}
 		})
 	}

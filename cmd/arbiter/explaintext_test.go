@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
-// TestExplainedCostOfARehearsal is marked: nobody pays it.
+// TestExplainedCostOfARehearsal: the explanation marks the cost of a rehearsal as simulated.
 func TestExplainedCostOfARehearsal(t *testing.T) {
 	for _, rehearsal := range []bool{false, true} {
 		var d decisionlog.Decision

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestAgentDies: whatever ends an agent's process in mid-turn, another one takes its
-// session up, is notified, and the work completes; the event names how it ended.
+// TestAgentDies: when an agent's process ends in mid-turn, for any cause, another process resumes its
+// session, is notified, and completes the work. The event names how the process ended.
 func TestAgentDies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, fault, reason string }{
@@ -36,7 +36,7 @@ func TestAgentDies(t *testing.T) {
 			}
 			if !slices.ContainsFunc(collect[contract.Done](s),
 				func(d contract.Done) bool { return d.Reason == string(bridge.CatCrash) }) {
-				t.Errorf("nobody is said to have crashed\n%s", s.dump())
+				t.Errorf("no event reports the crash\n%s", s.dump())
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestStoppedAgent(t *testing.T) {
 	for _, p := range players(t) {
 		for _, then := range []string{"end", "go on"} {
 			t.Run(p.name+"/"+then, func(t *testing.T) {
-				p.long(t) // a process is stopped by the kernel, whatever it is
+				p.long(t) // the kernel stops any process in the same way
 				onlyLinux(t)
 				t.Parallel()
 				s := start(t, nil, append(p.args, "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task",
@@ -168,12 +168,12 @@ func TestProgramGone(t *testing.T) {
 	}
 }
 
-// TestAgentStrikesUpwards: an agent's shell kills whatever is above it. In a PID
-// namespace it finds nothing there; without one the run survives, or can be resumed,
-// and what happened is said.
+// TestAgentStrikesUpwards: an agent's shell kills its ancestors. In a PID namespace it finds no
+// ancestor to kill. Without one the run survives or can be resumed, and an event reports what
+// happened.
 func TestAgentStrikesUpwards(t *testing.T) {
 	t.Parallel()
-	// The ancestor is killed once only, and only if it is what it is taken for.
+	// The script kills the ancestor once, and only if it is the expected program.
 	const strike = `test -e struck && { echo struck; exit; }; touch struck
 up() { cut -d' ' -f4 /proc/$1/stat; }
 b=$(up $PPID); a=$(up $b)
@@ -258,8 +258,8 @@ func TestGreedyAgents(t *testing.T) {
 		t.Run(c.name+"/over", func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
-			// The files stay when the process goes: somebody has to make room, or the next
-			// one is over the limit, too.
+			// The files stay after the process has ended: the test has to delete them, or the next process
+			// is over the limit, too.
 			const tidy = `sh:rm -rf "${TMPDIR:?}"/claude-*/*/*/tasks`
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over, "orch-1.2": tidy}, "--watch-every", "500ms",
 				c.limit)

@@ -80,8 +80,8 @@ func (s *script) awaitLooks(more int) {
 	}
 }
 
-// TestOtherSessionIsNotRouted: a process that speaks for another session is ended,
-// and what it said there reaches nobody.
+// TestOtherSessionIsNotRouted: a process that reports another session's id is ended, and arbiter
+// routes none of its output.
 func TestOtherSessionIsNotRouted(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("echo spun"), sick{"orch-1.1": "other-session"})
@@ -110,8 +110,8 @@ func TestOtherSessionIsNotRouted(t *testing.T) {
 	}
 }
 
-// TestSwallowed: a message nobody proves to have is written again, once; when that
-// comes to nothing, another process gets it. The books tell.
+// TestSwallowed: arbiter sends a message again, once, if no process confirms it. If there is still no
+// confirmation, another process gets it. The events report each step.
 func TestSwallowed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -219,10 +219,9 @@ func TestKeyRefusedInParallel(t *testing.T) {
 	}
 }
 
-// TestCutStream: an answer that is cut off in mid-stream, for good, looks like a
-// finished turn (observed with CLI 2.1.329: a result that says success). Without a
-// verdict it is asked for again, and never taken for the end of the work: the rules lead
-// the task as far as their limit.
+// TestCutStream: an answer that breaks off for good in mid-stream looks like a finished turn (observed
+// with CLI 2.1.329: a result that says success). Arbiter asks again for the missing verdict, and does
+// not treat the turn as the end of the work: the rules drive the task up to their limit.
 func TestCutStream(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -248,8 +247,8 @@ func TestCutStream(t *testing.T) {
 	}
 }
 
-// TestMoneyIsSpentOnce: a run that ended for its cost ends at once when it is taken
-// up again and nobody can raise its limit, with nothing started; a higher limit lets it continue.
+// TestMoneyIsSpentOnce: a run that ended at its cost limit ends at once when it is resumed and no human
+// can raise the limit. It starts no agent. A higher limit lets it continue.
 func TestMoneyIsSpentOnce(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: "+

@@ -20,8 +20,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestImpatientSignals: one Ctrl-C is orderly, a second one fast, and ten of them do
-// no more harm than two. Whatever they catch, nothing is left and the run continues.
+// TestImpatientSignals: one Ctrl-C ends the run in order, a second one ends it fast, and ten do no more
+// harm than two. Whenever they arrive, no process is left and the run can be resumed.
 func TestImpatientSignals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestImpatientSignals(t *testing.T) {
 	}{
 		{"once", 1, []input.Signal{{Signal: "INT"}}},
 		{"twice", 2, []input.Signal{{Signal: "INT"}, {Signal: "INT", Fast: true}}},
-		{"ten times", 10, nil}, // the third asks nobody
+		{"ten times", 10, nil}, // the third ends the run without a question
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onlyLinux(t)
@@ -114,8 +114,8 @@ func (s *script) namedAfter(word string, args ...string) *script {
 	return n
 }
 
-// TestSuspended: arbiter is stopped from the keyboard and continued; what was said
-// meanwhile is heard, and nobody is taken for dead.
+// TestSuspended: arbiter is stopped from the keyboard and continued. It handles the messages that came
+// meanwhile, and declares no agent dead.
 func TestSuspended(t *testing.T) {
 	onlyLinux(t)
 	t.Parallel()

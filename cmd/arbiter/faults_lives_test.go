@@ -27,8 +27,8 @@ func crashingArbiter(t *testing.T) string {
 	return path
 }
 
-// TestPanic: a panic in any of arbiter's goroutines ends the run with 70 and a report
-// for whoever mends it; nothing is left, and the run can be taken up.
+// TestPanic: a panic in any of arbiter's goroutines ends the run with exit code 70 and a report for the
+// developers. No process is left, and the run can be resumed.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	bin := crashingArbiter(t)

@@ -123,7 +123,7 @@ esac
 	}
 }
 
-// logs are what the jobs said.
+// logs returns the output of the jobs.
 func logs(dir string) string {
 	text := ""
 	files, _ := filepath.Glob(filepath.Join(dir, "log-*"))

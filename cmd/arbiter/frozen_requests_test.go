@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// requestBody is what a model is asked, as far as a prompt cache goes by it.
+// requestBody is the part of a request to a model that a prompt cache depends on.
 type requestBody struct {
 	System   []block   `json:"system"`
 	Tools    []any     `json:"tools"`
@@ -50,10 +50,10 @@ func (m *message) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// TestFrozenRequests plays the frozen run with the real CLI. Over turns, a takeover, KILL and a
-// resume each request of a session begins, to the byte, with the one before it, so that prompt
-// caches hold; agents of one role have the same tools and, but for their name, the same prompt;
-// and what we tell the models is what it was.
+// TestFrozenRequests plays the frozen run with the real CLI. Over turns, a takeover, SIGKILL and a
+// resume, each request of a session begins with the bytes of the request before it, so that prompt
+// caches stay valid. Agents of one role have the same tools and, but for their name, the same prompt.
+// The requests are those of the golden file.
 func TestFrozenRequests(t *testing.T) {
 	list := players(t)
 	who := list[len(list)-1]
@@ -137,7 +137,7 @@ func beginsWith(t *testing.T, actor string, before, now requestBody) {
 
 var (
 	delimiterInText = regexp.MustCompile(`⟦([0-9a-z]{8,}) \|`)
-	// ofTheCLI is what it adds to texts of arbiter, and says itself of an outcome.
+	// ofTheCLI matches the reminders that the CLI adds to texts of arbiter.
 	ofTheCLI = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>\n?`)
 )
 
@@ -183,7 +183,7 @@ func (f *freezer) tools(t *testing.T, b requestBody) string {
 	return out.String()
 }
 
-// history is what was said to an agent, and what it did.
+// history lists the messages to an agent and its calls and answers.
 func (f *freezer) history(t *testing.T, b requestBody) string {
 	t.Helper()
 	var out strings.Builder

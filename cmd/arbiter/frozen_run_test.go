@@ -292,7 +292,7 @@ var measured = regexp.MustCompile(
 	`^(time|seq|cost_usd|run_cost_usd|usage|tokens|pct|context_pct|duration_ms|record|timeElapsedMs|` +
 		`began|last_active|.*bytes|.*sha256|hash|prev|claude_identity|argv|version|arbiter_version|action|pid|message_time|at)$`)
 
-// value is what a JSON text holds, without what differs.
+// value returns a JSON value without the parts that differ between two runs.
 func (f *freezer) value(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -390,7 +390,7 @@ func (f *freezer) audit(t *testing.T, raw string) string {
 	return strings.Join(lines, "")
 }
 
-// sameAudit: what people read of an audit is what a program does.
+// sameAudit checks that the audit for people holds the same entries as the one for programs.
 func (f *freezer) sameAudit(t *testing.T, text, raw string) {
 	t.Helper()
 	people := strings.Split(strings.TrimSuffix(text, "\n"), "\n")

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	_ "net/http/pprof" // on http.DefaultServeMux, which nobody but the gauge serves
+	_ "net/http/pprof" // on http.DefaultServeMux, which only the gauge serves
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,7 +45,7 @@ func gauge() {
 	go func() { _ = http.Serve(l, nil) }() // ends with the process
 }
 
-// reading is what a process takes.
+// reading is one measurement of a process.
 type reading struct {
 	Heap       float64 // MB that are alive
 	Goroutines int

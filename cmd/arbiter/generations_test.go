@@ -143,8 +143,8 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	}
 }
 
-// TestGenerationsOverKills kills arbiter at the moments of a hand-off and of a renewal,
-// and takes the run up again: nobody loses their place.
+// TestGenerationsOverKills kills arbiter during a hand-off and during a renewal, and resumes the run:
+// every agent keeps its place.
 func TestGenerationsOverKills(t *testing.T) {
 	at := []struct {
 		name string

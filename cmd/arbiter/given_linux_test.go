@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// hostileEnvironment is what a shell, another tool or an enclosing session may have left, and
-// what would change the agents, load code into them, or be read by them.
+// hostileEnvironment lists variables that a shell, another tool or an enclosing session may have left
+// and that would change the agents, load code into them, or be read by them.
 var hostileEnvironment = []string{
 	"NODE_OPTIONS=--require /tmp/x.js", "NODE_PATH=/tmp", "BUN_OPTIONS=--preload /tmp/x.js", "ELECTRON_RUN_AS_NODE=1",
 	"LD_PRELOAD=", "LD_AUDIT=", "LD_LIBRARY_PATH=/nowhere", "DYLD_INSERT_LIBRARIES=/tmp/x.dylib", "BASH_ENV=/tmp/x.sh",

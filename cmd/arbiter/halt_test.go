@@ -136,8 +136,8 @@ func TestHaltAndContinue(t *testing.T) {
 	}
 }
 
-// TestHaltWhereTheRunStandsStill: the path needs nobody who could be stuck: with the run's goroutine held for good,
-// neither a command on stdin nor another process fails to stop the agents.
+// TestHaltWhereTheRunStandsStill: a halt does not depend on the run's goroutine. While the test blocks that
+// goroutine, a command on stdin and another process can both stop the agents.
 func TestHaltWhereTheRunStandsStill(t *testing.T) {
 	for name, halt := range map[string]func(t *testing.T, b *busy){
 		"stdin": func(_ *testing.T, b *busy) { b.send(contract.Halt{}) },

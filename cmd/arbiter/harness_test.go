@@ -415,7 +415,7 @@ func childNamed(parent int, arg string) (pid int, ok bool) {
 	return 0, false
 }
 
-// dump is what a failure shows: stderr, and the end of the events.
+// dump returns stderr and the last events, for a failure message.
 func (s *script) dump() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,8 +23,8 @@ func after(t *testing.T, text, mark string) string {
 	return line
 }
 
-// TestResumesAsPrinted: the line by which a run can be taken up again does so in a shell as
-// it was printed, also where only a flag led to the run. So do the other lines that name it.
+// TestResumesAsPrinted: the printed resume command resumes the run when a shell executes it as it is,
+// even if only a flag led to the run. So do the other printed commands that name the run.
 func TestResumesAsPrinted(t *testing.T) {
 	t.Parallel()
 	const mark = "To resume: "

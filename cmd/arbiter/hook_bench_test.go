@@ -27,9 +27,8 @@ func releaseProgram(b *testing.B) string {
 	return path
 }
 
-// BenchmarkHook measures what a hook costs a session, from its start to its exit, by
-// the median: with an answer, with nobody to ask, and against a program that does
-// nothing, in turns.
+// BenchmarkHook measures the median time that a hook costs a session, from start to exit. It alternates
+// between a run that answers, no run, and a program that does nothing.
 func BenchmarkHook(b *testing.B) {
 	arbiter := releaseProgram(b)
 	dir, err := os.MkdirTemp("/tmp", "hook")

@@ -93,7 +93,7 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	return terminal{told, model}
 }
 
-// effects are what was reported so far.
+// effects returns the effects that were reported so far.
 func (m terminal) effects() (list []hooks.Effect) {
 	for {
 		select {

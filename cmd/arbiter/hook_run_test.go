@@ -76,7 +76,7 @@ func TestHookAsksTheRun(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", hooksocket.Name)); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if got := answer(); got != "" { // nobody is there any more
+	if got := answer(); got != "" { // the run has ended
 		t.Errorf("answer %q", got)
 	}
 }

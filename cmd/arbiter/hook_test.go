@@ -49,7 +49,7 @@ func answering(t *testing.T, f func(net.Conn)) string {
 	return socket
 }
 
-// saying answers whatever is asked with a text.
+// saying answers every request with a text.
 func saying(t *testing.T, text string) string {
 	return answering(t, func(conn net.Conn) {
 		_, _ = io.Copy(io.Discard, conn)
@@ -57,7 +57,7 @@ func saying(t *testing.T, text string) string {
 	})
 }
 
-// endless is a stdin that nobody ends.
+// endless is a stdin that never ends.
 type endless struct{ quit chan struct{} }
 
 func (e endless) Read([]byte) (int, error) {
@@ -73,7 +73,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("torn") }
 
-// TestHookFailsSafe: whatever is wrong, a session continues as if there were no hook.
+// TestHookFailsSafe: after any error of the hook, a session continues as it would without the hook.
 func TestHookFailsSafe(t *testing.T) {
 	quit := make(chan struct{})
 	event := func() io.Reader { return strings.NewReader(hookEventText) }
@@ -174,8 +174,8 @@ func TestHookPassesAnswersOn(t *testing.T) {
 	}
 }
 
-// TestHookSettings: what is printed for a person runs, whatever the program and the
-// socket are called.
+// TestHookSettings: the printed settings work as they are, for any path of the program and any path of
+// the socket.
 func TestHookSettings(t *testing.T) {
 	var out, errs bytes.Buffer
 	socket := saying(t, `{"decision":"block"}`)

@@ -90,7 +90,7 @@ func (h *hopping) line(line []byte) {
 	}
 }
 
-// lastQuestion is what a run that stays live ends with.
+// lastQuestion ends a run that stays live.
 const lastQuestion = "Proceed?"
 
 const hopDocument = `{"accomplished":["hops"],"remaining":[],"key_context":"none","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}`

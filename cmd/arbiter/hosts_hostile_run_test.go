@@ -70,8 +70,8 @@ var (
 	committedTo = regexp.MustCompile(`("tree":"[^"]*","branch":")arbiter/[^"]*"`)
 )
 
-// hostileActs are what a host does to a run, by what the human is told of it. Each line that its bridge says is given
-// to the act, which returns what is said instead.
+// hostileActs are things that a host does to a run, keyed by the error that the human sees. Each act receives every
+// line of the host's bridge, and returns what the bridge sends instead.
 var hostileActs = []struct {
 	name, told string
 	long       bool
@@ -110,8 +110,8 @@ var hostileActs = []struct {
 	}},
 }
 
-// TestHostileHost: a host that breaks the protocol is refused and parked, the human is told what it did, and the run
-// continues with the agents of other hosts. Nothing that it claimed has an effect.
+// TestHostileHost: arbiter refuses and parks a host that breaks the protocol, reports to the human what the host did,
+// and continues with the agents of other hosts. Nothing that the host claimed has an effect.
 func TestHostileHost(t *testing.T) {
 	t.Parallel()
 	for _, tt := range hostileActs {

@@ -86,9 +86,9 @@ func (k hostKind) configuration(t *testing.T, claude string) string {
 	return write(t, text, t.TempDir(), "config.yaml")
 }
 
-// TestOrchestratorsOnHosts: four work on other hosts, two of them on the same line. Their work is brought back and
-// merged here, a conflict goes back to its author, and the run ends as if they had worked here. With ARBITER_LONG=1
-// each kind of host is played with the real CLI, too.
+// TestOrchestratorsOnHosts: four Orchestrators work on other hosts, two of them on the same line. Arbiter brings their
+// work back and merges it here, returns a conflict to its author, and the run ends as it does without hosts. With
+// ARBITER_LONG=1 each kind of host is played with the real CLI, too.
 func TestOrchestratorsOnHosts(t *testing.T) {
 	for _, k := range hostKinds() {
 		t.Run(k.name, func(t *testing.T) {

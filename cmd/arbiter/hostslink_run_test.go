@@ -139,7 +139,7 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 		"--allow", "Bash", "--task", "Weave")
 	switch {
 	case fault.name == "black hole" && step.name == "initialize":
-		// There is no lease yet, and a host may have a queue: nobody gives it up. It answers late.
+		// There is no lease yet, and a host may have a queue: arbiter does not give the host up. It answers late.
 		hosttest.Await(t, "the black hole", h.relay.Holed)
 		h.mend()
 	case fault.name == "black hole":

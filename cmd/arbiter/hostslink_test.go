@@ -56,7 +56,7 @@ type breach struct {
 	holds bool           // what goes over the link is not lost, but arrives when the link is mended
 }
 
-// linkRequest is what the program asks the server for.
+// linkRequest is a request of the program to the server.
 type linkRequest struct {
 	PID  int
 	Argv []string

@@ -166,7 +166,7 @@ actors:
 func TestAGrantSettlesTheRequestsOfOthers(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // the CLI sees answers, whatever settled its requests
+			p.long(t) // the CLI gets an answer in each case
 			t.Parallel()
 			path := scenarioFile(t, fourAsk)
 			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)

@@ -51,8 +51,8 @@ actors:
       - {expect: "Denied: ", say: I may not.}
 `
 
-// TestRulesHoldOverTheUsersSettings: in mode rules what is harmless runs and the rest does
-// not, whatever the user's own settings allow Claude; the Arbiter changes nothing.
+// TestRulesHoldOverTheUsersSettings: in mode rules, harmless calls run and others do not, even if the
+// user's own settings allow Claude to run them. The Arbiter changes nothing.
 func TestRulesHoldOverTheUsersSettings(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -111,9 +111,9 @@ actors:
       - {expect: not that, say: So be it.}
 `
 
-// TestAnAnswerWithARule: what the run asks for is asked for although the user's settings
-// allow it, of subagents, too; an answer is bound to its action, its rule has to cover the
-// request and holds from then on, and in the next run here where it is always to.
+// TestAnAnswerWithARule: the run asks for calls that the user's settings allow, also for those of subagents. An
+// answer holds for its action only. Its rule has to cover the request, and holds from then on; a rule that
+// is stored for this directory holds in the next run here, too.
 func TestAnAnswerWithARule(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// preface is what `arbiter --help` and the manual page say beyond flags and commands.
+// preface is the text of `arbiter --help` and the manual page beside flags and commands.
 var preface = manual.Words{
 	Exits: exitCodes(),
 	Signals: []manual.Entry{

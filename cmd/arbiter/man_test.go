@@ -123,7 +123,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 	}
 }
 
-// TestChoicesAreTaken: what a flag says it is one of is what it takes, and nothing else.
+// TestChoicesAreTaken: a flag accepts the values that its help lists, and no others.
 func TestChoicesAreTaken(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", "")

@@ -232,7 +232,7 @@ func (h *abode) fails(want contract.Exit, args ...string) string {
 // TestMCPOfAnAgent: a server that an agent has started can neither steer the run nor look into it, and says why.
 func TestMCPOfAnAgent(t *testing.T) {
 	t.Parallel()
-	onlyLinux(t) // whose descendants are told apart here
+	onlyLinux(t) // where the test can tell the descendants apart
 	b := exposed(t)
 	self, err := exec.LookPath("arbiter")
 	if err != nil {

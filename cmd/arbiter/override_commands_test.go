@@ -64,7 +64,7 @@ func override(t *testing.T, p player, mode, work string, args ...string) *script
 	return start(t, nil, append(append(p.args, "--json", "--scenario", scenario, "--task", mode), args...)...)
 }
 
-// answer is what a command was told.
+// answer is the answer to a command.
 type answer struct {
 	ok      bool
 	message string

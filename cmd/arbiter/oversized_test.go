@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// poisoned is a dialogue in which the API refuses whatever holds the word POISON.
+// poisoned is a dialogue in which the API refuses every request that contains the word POISON.
 const poisoned = `name: poisoned
 title: A word that cannot be read
 actors:
@@ -79,8 +79,8 @@ func TestWordTooLarge(t *testing.T) {
 	s.finish(contract.ExitComplete)
 }
 
-// TestPausedAndLeft: a human who pauses a run and closes its stdin has left nobody who could
-// continue it. It ends, and can be taken up and continued.
+// TestPausedAndLeft: when a human pauses a run and closes its stdin, no client can continue it. The run
+// ends, and can be resumed and continued.
 func TestPausedAndLeft(t *testing.T) {
 	for _, c := range []contract.CommandBody{contract.Pause{}, contract.Halt{}} {
 		t.Run(c.CommandType(), func(t *testing.T) {

@@ -42,7 +42,7 @@ type plainHost struct {
 	stderr     io.Writer
 }
 
-// plainTold is what the events of a run tell of its agents.
+// plainTold is the state of a run's agents, as its events report it.
 type plainTold struct {
 	doing *activity.Tracker  // what they do; nil before the run
 	times *timeline.Timeline // and when; likewise

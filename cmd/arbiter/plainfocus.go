@@ -58,7 +58,7 @@ func focusText(s *supervisor.State, a *roster.Agent, items []activity.Item) stri
 	return b.String()
 }
 
-// itemText is what an agent said or did, on one line.
+// itemText renders an agent's text or call on one line.
 func itemText(i activity.Item) string {
 	if !i.Call() {
 		return "says: " + eventtext.Sentence(sanitize.Line(i.Text, 300))

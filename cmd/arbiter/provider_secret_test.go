@@ -136,8 +136,8 @@ func besideProvider(t *testing.T, p player, provider string, first ...int) (*scr
 		"--decider-max-tokens", "900"), g
 }
 
-// TestTheKeyOfAProvider is in no file, event, log, argument or error, also where the server echoes it, and in no
-// agent's environment. Two failures that pass are waited out; temperature and limit are in each request.
+// TestTheKeyOfAProvider: the key is in no file, event, log, argument or error, even if the server echoes it, and in no
+// agent's environment. Arbiter retries after two temporary failures; temperature and limit are in each request.
 func TestTheKeyOfAProvider(t *testing.T) {
 	t.Parallel()
 	for provider, busy := range map[string]int{modelapi.OpenAI: 429, modelapi.Anthropic: 529} {
@@ -206,7 +206,7 @@ func (s *script) printed(want int, args ...string) (stdout, stderr string) {
 	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run() // whatever it finds
+	_ = cmd.Run() // the findings do not matter here
 	return out.String(), errs.String()
 }
 

@@ -138,8 +138,8 @@ func pages(t *testing.T) map[string]string {
 	return pages
 }
 
-// allWritten are all lines that people are told to type: by the pages for users, each help
-// and the manual page.
+// allWritten returns all command lines that the pages for users, the help texts and the manual page
+// contain.
 func allWritten(t *testing.T) (lines []written) {
 	t.Helper()
 	all := pages(t)
@@ -208,7 +208,7 @@ func TestSlashCommandsOfThePages(t *testing.T) {
 	}
 }
 
-// TestWrittenLinesAreRead: what people are told to type is what the program reads.
+// TestWrittenLinesAreRead: the program accepts every command line that the documentation contains.
 func TestWrittenLinesAreRead(t *testing.T) {
 	for _, w := range allWritten(t) {
 		if err := w.parse(); err != nil {
@@ -218,7 +218,7 @@ func TestWrittenLinesAreRead(t *testing.T) {
 	for _, bad := range []string{"--nonsense", "sessions frob x y", "--theme pink", "schema nothing",
 		"logs --audti RUN", "attach orch-1 orch-2"} {
 		if (written{words: strings.Fields(bad)}).parse() == nil {
-			t.Errorf("%s is taken for a line that can be typed", bad)
+			t.Errorf("%s is accepted as a command line", bad)
 		}
 	}
 }

@@ -52,8 +52,8 @@ func (r aRun) asking(want contract.Exit, stdin string, args ...string) (stdout, 
 	return out.String(), errs.String()
 }
 
-// decidingBy is a scenario in which these steps answer each question: it is a
-// conversation of its own, also when the same is asked again with a correction.
+// decidingBy is a scenario in which these steps answer each question. Each question is a conversation of its
+// own, even if the same question comes again with a correction.
 func decidingBy(t *testing.T, steps string) []string {
 	t.Helper()
 	script := "name: decider\ntitle: Somebody decides\nactors:\n" + corrected +

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestTheArbitersOwnWaysAreCompared: it chooses by summoning through its tool, and continues
-// by speaking to somebody; what no other decider can decide is skipped.
+// TestTheArbitersOwnWaysAreCompared: the Arbiter chooses by spawning through its tool, and continues by
+// sending a message. A decision that no other decider can make is skipped.
 func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 	session := func(n int, p decision.Point, what string, in any) input.Decided {
 		d := input.Decided{Number: n, Point: p,

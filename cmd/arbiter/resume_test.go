@@ -41,8 +41,8 @@ func (s *script) output(want int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// gone waits for the end, whatever it is. One that does not come is reported with what each
-// goroutine was at.
+// gone waits for the end with any exit code. After a timeout it reports the stacks of all
+// goroutines.
 func (s *script) gone() {
 	s.t.Helper()
 	select {
@@ -223,9 +223,9 @@ func contractLinesOf(out string) ([]contract.Line, error) {
 	return lines, nil
 }
 
-// TestStrays: arbiter and bridge die in one moment, and no PID namespace is there to
-// take the agents along. The next start ends what has daemonised itself, and says how
-// much; so do a halt, and the removal of the run, after which nobody could.
+// TestStrays: arbiter and bridge die at the same moment, and no PID namespace ends the agents with them.
+// The next start ends the daemonised processes and reports how many there were; so do a halt and the removal
+// of the run, after which no command could.
 func TestStrays(t *testing.T) {
 	const one = "ended what 1 earlier run had left behind: 1 process"
 	for name, clear := range map[string]func(t *testing.T, s *script, run string){

@@ -38,7 +38,7 @@ func lying(t *testing.T) string {
 	return "PATH=" + dir + ":" + os.Getenv("PATH")
 }
 
-// sessionLast is what the last process of a run said of itself.
+// sessionLast is the last session event of a run.
 func sessionLast(s *script) contract.Session {
 	list := collect[contract.Session](s)
 	return list[len(list)-1]

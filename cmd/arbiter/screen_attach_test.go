@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// handOnScreen is the play hand for somebody who looks on: the Arbiter takes up its question again
-// when it learns of what was done.
+// handOnScreen is the play hand for the screen: the Arbiter asks its question again when it learns of the
+// human's session.
 var handOnScreen = strings.Replace(hand,
 	"      - {expect: Which thread,", `      - {expect: took the session of, verdict: {decision: ADDRESS_HUMAN, message: And which thread now?, reason: r}}
       - {expect: Which thread,`, 1)

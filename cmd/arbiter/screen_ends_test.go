@@ -154,8 +154,8 @@ func signalled(t *testing.T, state, run string) []input.Signal {
 	return list
 }
 
-// TestImpatience: anyone who asks again while the end takes its time is heard. The
-// terminal is restored whatever they do.
+// TestImpatience: arbiter reacts to further signals while it ends slowly, and restores the terminal in
+// every case.
 func TestImpatience(t *testing.T) {
 	for name, ask := range map[string]func(p *pane){
 		"keys": func(p *pane) {
@@ -261,7 +261,7 @@ func TestScreenFault(t *testing.T) {
 	}
 }
 
-// TestScreenHangs: the third signal asks nobody, and the terminal is as it was all the same.
+// TestScreenHangs: the third signal ends arbiter at once, and the terminal is restored all the same.
 func TestScreenHangs(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -316,7 +316,7 @@ func TestNothingToDrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := settle(t, player{})
-	h.env = append(h.env, "PATH="+bin+":/usr/bin:/bin") // where nobody installs claude
+	h.env = append(h.env, "PATH="+bin+":/usr/bin:/bin") // which contain no claude
 	p := h.open()
 	p.await("found none", "Rehearse")
 	p.press("q")

@@ -120,9 +120,9 @@ func weaving(t *testing.T, size pty.Size) *pane {
 	return p
 }
 
-// TestHugePaste: ten megabytes, with bytes in them that mean something elsewhere, are
-// pasted in two parts. Nothing of it is executed or sent, the screen continues meanwhile,
-// it becomes a chip, and what cannot be sent is not lost.
+// TestHugePaste pastes ten megabytes, with bytes that have a meaning elsewhere, in two parts. The
+// screen executes and sends none of it, continues meanwhile, shows it as a chip, and loses nothing
+// that it cannot send.
 func TestHugePaste(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
@@ -175,7 +175,7 @@ func window(t *testing.T, p *pane, columns, rows uint16) {
 	}
 }
 
-// passing is what changes on a screen on which nothing happens.
+// passing matches parts of a screen that change although nothing happens.
 var passing = regexp.MustCompile(`[·•⠀-⣿]+|[━╸─]{2,}|\s*\d+[smh]\b| {2,}|\d\d:\d\d|\$\S+|\S+ tok`)
 
 func unmoved(s pty.Screen) string {

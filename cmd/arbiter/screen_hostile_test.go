@@ -159,10 +159,9 @@ func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen,
 	return end, p
 }
 
-// TestHostileAgents: agents write hostile text in all places they have, on a real
-// terminal. The terminal is sent nothing but our own sequences, is asked nothing, keeps
-// its clipboard and its title, and everything around what agents say is, cell by cell,
-// as if they had said it in good faith.
+// TestHostileAgents: agents write hostile text in every place that they can, on a real terminal. The
+// terminal receives only arbiter's own sequences and no queries, and keeps its clipboard and its title.
+// Everything around the agents' text is, cell by cell, the same as with harmless text.
 func TestHostileAgents(t *testing.T) {
 	t.Parallel()
 	for _, who := range players(t) {

@@ -88,8 +88,8 @@ func TestScreenSuspended(t *testing.T) {
 	}
 }
 
-// TestSuspendWithoutAShell: without a shell above it there is nobody who could say fg.
-// Nothing stops, and the screen stays.
+// TestSuspendWithoutAShell: without a parent shell no program could continue arbiter with fg. So Ctrl+Z
+// does not stop it, and the screen stays.
 func TestSuspendWithoutAShell(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -143,8 +143,8 @@ done
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestEndedWhileLent: a signal is heeded although the terminal is somebody else's at
-// that moment.
+// TestEndedWhileLent: arbiter obeys a signal even while another program uses the
+// terminal.
 func TestEndedWhileLent(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -159,8 +159,8 @@ func TestEndedWhileLent(t *testing.T) {
 	h.ended(p, contract.ExitTerminated)
 }
 
-// TestLoginOnTheFirstScreen: the first screen has claude log in, in the terminal itself. Ctrl+] comes
-// back from that; when somebody is logged in, the oracle waits for a word.
+// TestLoginOnTheFirstScreen: the first screen has claude log in, in the terminal itself. Ctrl+] returns
+// from there; after a login, the oracle waits for a task.
 func TestLoginOnTheFirstScreen(t *testing.T) {
 	t.Parallel()
 	h := settle(t, player{})

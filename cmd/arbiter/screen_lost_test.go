@@ -81,8 +81,8 @@ func (h *abode) openWith(hup string, args ...string) *pane {
 	return h.run(exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...))
 }
 
-// hups are what a process is told when its terminal is closed: one that was started by nohup, or
-// leads no session, is told nothing.
+// hups are prefixes of the shell command that starts arbiter: it gets a SIGHUP when its terminal is closed, or,
+// as after nohup, ignores it.
 var hups = map[string]string{"told": "", "untold": "trap '' HUP;"}
 
 // TestTerminalGoneWhileLent: the window is closed while another program has it. Whether or not a

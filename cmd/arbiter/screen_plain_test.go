@@ -13,9 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// TestPlainFromTheFirstWordToTheEnd: the same play in lines of prose, in a terminal: a
-// first word, an answer, leave by the number of the request. No byte of it is more than
-// a line, and the run is the one a screen would have shown.
+// TestPlainFromTheFirstWordToTheEnd: the same play in plain lines, in a terminal: a task, an answer, a
+// permission by the number of its request. The output contains nothing but lines, and the run is the same as on
+// the screen.
 func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

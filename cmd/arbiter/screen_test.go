@@ -76,7 +76,7 @@ func (h *abode) hosts() (pids []int) {
 	return pids
 }
 
-// theTitle is what a window is called before arbiter comes, and after it has gone.
+// theTitle is the title of a window before arbiter starts, and after it has ended.
 const theTitle = "a shell"
 
 // open starts arbiter in a terminal that has a title already.
@@ -148,8 +148,8 @@ func (h *abode) alive() map[int]string {
 	return left
 }
 
-// ended waits for the end and holds it to its manners: the exit code, a terminal as it
-// was before, and no process left behind. What it returns is what is seen after it.
+// ended waits for the end and checks the exit code, that the terminal is as it was before, and that no
+// process is left. It returns the text on the terminal after it.
 func (h *abode) ended(p *pane, want contract.Exit) string {
 	h.t.Helper()
 	text := h.left(p, want)
@@ -199,8 +199,8 @@ func (p *pane) armed(choice string) {
 	})
 }
 
-// begin speaks the first word of the play screen.yaml and answers what it asks, until
-// leave is asked for a tool.
+// begin enters the task of the play screen.yaml and answers its questions, until a tool needs a
+// permission.
 func (p *pane) begin() {
 	p.t.Helper()
 	p.await("Speak, mortal.")
@@ -218,9 +218,9 @@ func (p *pane) finish() {
 	p.await("It is done.", "The file is there.", "Speak again, or depart.")
 }
 
-// TestScreenFromTheFirstWordToTheEnd: a person speaks, answers the Arbiter, gives leave
-// by a key, looks at an agent and at the logbook, and leaves. What was played is what a
-// script is notified of the same play.
+// TestScreenFromTheFirstWordToTheEnd: a user enters a task, answers the Arbiter, allows a call by a
+// key, looks at an agent and at the logbook, and leaves. The run is the same as the one of a script that
+// plays the same scenario.
 func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
 	for _, who := range players(t) {
@@ -264,13 +264,13 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 			s.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
 			s.finish(contract.ExitComplete)
 			if diff := cmp.Diff(story(s.lines), story(told)); diff != "" {
-				t.Errorf("a script is told another story (-script +screen):\n%s", diff)
+				t.Errorf("a script sees another run (-script +screen):\n%s", diff)
 			}
 		})
 	}
 }
 
-// story is what was said and decided, without places and times.
+// story returns messages and decisions, without places and times.
 func story(lines []contract.Line) []string {
 	var list []string
 	work := ""

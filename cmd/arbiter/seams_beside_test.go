@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// besides is what is done while a document is on its way, or a human has a session. What it
-// returns are the lives it took; done has the document arrive, or gives the session back.
+// besides is an action while a document is on its way, or while a human has a session. It
+// returns the processes of the run; done delivers the document, or returns the session.
 type besides struct {
 	name string
 	args []string

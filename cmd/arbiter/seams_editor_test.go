@@ -104,7 +104,7 @@ func (f *onEditor) allowFromNowOn(rule string, texts ...string) {
 	f.addRule(f, rule)
 }
 
-// end expects that each prompt has ended, and that what the editor saw is what another loads.
+// end checks that each prompt has ended, and that the editor saw the same as another editor loads.
 func (f *onEditor) end() []contract.Line {
 	f.t.Helper()
 	f.editor.sees(0, "the end of the run", func(m acpMessage) bool {

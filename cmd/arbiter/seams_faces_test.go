@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// guise is what a human steers a run by in a play that has several: each part of the play is done
-// by commands of a script, by keys on the screen, on the web page, and in an editor.
+// guise is a way in which a human steers a run. A play that has several does each of its parts by
+// commands of a script, by keys on the screen, on the web page, and in an editor.
 type guise interface {
 	// await waits for an event.
 	await(what string, fits func(contract.Line) bool)

@@ -77,10 +77,10 @@ func (h *dwelling) touch(name string) {
 	}
 }
 
-// sound checks what holds of every run, over all its lives: each printed one result at most
-// and the last one did; the books hold what was printed and are replayed byte for byte; each
-// permission that was asked for was answered, or asked for again by the next process; nobody who
-// was let go was started again; and no message is twice in any history.
+// sound checks invariants of a run over all its processes: each process printed at most one result, and the
+// last one did; the journal holds the printed events and replays them byte for byte; each permission request
+// was answered, or repeated by the next process; no released agent was started again; and no history
+// contains a message twice.
 func (h *dwelling) sound(lives ...*script) {
 	h.t.Helper()
 	last := lives[len(lives)-1]

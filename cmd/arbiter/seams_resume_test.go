@@ -18,7 +18,7 @@ import (
 // with a process it can do with the next one.
 type moment struct {
 	name, work string // the Orchestrator's steps, as YAML
-	again      string // what it does when it is notified that nobody refused it anything
+	again      string // its reaction to the note that no human refused its call
 	args       []string
 	begin      func(h *dwelling, s *script) // until there
 	end        func(h *dwelling, s *script) // from there, in the life that lives then
@@ -217,7 +217,7 @@ func (h *dwelling) configure(settings string) {
 	write(h.t, settings, h.work, ".claude", "settings.json")
 }
 
-// tampered are settings that nobody has trusted.
+// tampered are settings that no human has trusted.
 const tampered = `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`
 
 func (m moment) play(t *testing.T, who player, victim string) {

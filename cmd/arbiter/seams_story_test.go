@@ -14,13 +14,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// tale is the story of a run in its canonical form: what each party did, and what was said
-// between each two, in its order. What different parties did at the same time has no order in
-// it, and ids, times, figures and places are left out: two runs of one play tell the same tale,
-// by whatever face they were led.
+// tale is the story of a run in its canonical form: the actions of each party, and the messages
+// between each two, in order. Actions of different parties at the same time have no order, and ids, times,
+// figures and places are left out: two runs of one play have the same tale, on every frontend.
 type tale map[string][]string
 
-// subagents is what the subagents of an agent are called in a tale, behind its id.
+// subagents follows an agent's id in a tale and stands for its subagents.
 const subagents = "'s subagents"
 
 // taleOf reduces the lines of a run, of all its lives, to its tale.
@@ -70,8 +69,8 @@ func taleOf(lines []contract.Line) tale {
 			add(contract.Supervisor, "result %s: %s", b.Status, b.Summary)
 		}
 	}
-	// Rulings that are about nobody in particular, and the supervisor's own words, follow what
-	// independent parties did.
+	// Rulings without a subject, and the supervisor's own words, follow actions of independent
+	// parties.
 	for who, list := range t {
 		if who == "decisions about" || strings.HasSuffix(who, subagents) ||
 			strings.HasPrefix(who, contract.Supervisor+" to ") {
@@ -88,7 +87,7 @@ func accomplished(h contract.Handoff) string {
 	return strings.Join(h.Document.Accomplished, ", ")
 }
 
-// commandOf is what tells calls of a tool apart.
+// commandOf returns the part of an input that identifies a call.
 func commandOf(input json.RawMessage) string {
 	var in struct{ Command, FilePath string }
 	if json.Unmarshal(input, &in) != nil || in.Command+in.FilePath == "" {
@@ -97,7 +96,7 @@ func commandOf(input json.RawMessage) string {
 	return in.Command + in.FilePath
 }
 
-// fleeting is what differs between two runs of one play.
+// fleeting matches the parts that differ between two runs of one play.
 var fleeting = []struct {
 	found *regexp.Regexp
 	put   string

@@ -77,8 +77,8 @@ func spill(text string) (found []string) {
 	return found
 }
 
-// TestSecretsAreNotKept: of secrets that agents say, hand to tools, get from them and write
-// to stderr, and that the environment holds, none is in anything arbiter writes.
+// TestSecretsAreNotKept: arbiter writes no secret that agents say, pass to tools, get from tools or write
+// to stderr, or that the environment contains.
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	for _, s := range secretsTold() {

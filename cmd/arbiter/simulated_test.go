@@ -12,7 +12,7 @@ import (
 // dollars are amounts, with their mark.
 var dollars = regexp.MustCompile(`\$\d+\.\d+( simulated)?`)
 
-// TestDollarsOfARehearsalAreMarked wherever they are printed: nobody pays them, and usage leaves them out.
+// TestDollarsOfARehearsalAreMarked: every amount of a rehearsal is marked as simulated, and usage leaves it out.
 func TestDollarsOfARehearsalAreMarked(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it", "--max-cost", "0.0123")

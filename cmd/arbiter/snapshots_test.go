@@ -126,8 +126,8 @@ actors:
       verdict: *woven
 `
 
-// TestACriterionRejectsComplete until its command passes on the files that are delivered. Nobody is asked whether the
-// human's own command may run.
+// TestACriterionRejectsComplete: a task is not complete before the criterion's command passes on the delivered files.
+// Arbiter runs the human's own command without a permission request.
 func TestACriterionRejectsComplete(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {

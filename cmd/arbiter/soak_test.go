@@ -167,7 +167,7 @@ func (s *soaking) until(turns int) {
 	}
 }
 
-// sample is what the run takes at one time.
+// sample is one measurement of the run.
 type sample struct {
 	turns           int
 	arbiter, bridge reading

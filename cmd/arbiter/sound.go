@@ -17,11 +17,11 @@ var soundPlayers = [][]string{
 	{"ffplay", "-nodisp", "-autoexit", "-loglevel", "quiet"},
 }
 
-// soundVariables are what a player gets of the environment: what finds the sound server of this machine.
+// soundVariables are the environment variables that a player gets: they locate the sound server of this machine.
 var soundVariables = []string{"HOME", "PATH", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "LANG"}
 
-// openSound is what plays sounds, and what ends it. Without a player the terminal's bell stands in, unless it rings
-// anyway.
+// openSound returns a function that plays sounds, and one that ends the player. Without a player the terminal's bell
+// replaces it, unless the bell rings anyway.
 func openSound(face settings.ScreenSettings) (play func(tui.Sound) (bells int), silence func()) {
 	silence = func() {}
 	if face.Sound != settings.SoundOn {

@@ -40,9 +40,9 @@ actors:
         handoff: {accomplished: [spun], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
 `
 
-// TestImpostor: what an Orchestrator says of itself, in a command's output and to the
-// Arbiter, answers no request, is nobody else's word in any event, and reaches the model
-// of the Arbiter inside of a report only: the envelope stays whole.
+// TestImpostor: an Orchestrator claims to be another sender, in a command's output and towards the
+// Arbiter. Its text answers no request, appears as no other sender's words in any event, and reaches the
+// Arbiter's model inside of a report only: the envelope stays whole.
 func TestImpostor(t *testing.T) {
 	t.Parallel()
 	const broken = `⟦[a-z2-7]\x{2060}[a-z2-7]{15} \| `

@@ -17,8 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// TestWhatCannotBeLookedAtIsNotOver: of a run whose lock cannot be read nobody knows that
-// it is over, so what it has at work is left alone.
+// TestWhatCannotBeLookedAtIsNotOver: arbiter treats a run with an unreadable lock as live, and leaves its
+// processes alone.
 func TestWhatCannotBeLookedAtIsNotOver(t *testing.T) {
 	dir := t.TempDir()
 	store, err := journal.OpenStore(dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// heard is what a client of the control socket was sent.
+// heard are the lines that a client of the control socket received.
 type heard struct {
 	client *control.Client
 	lines  []contract.Line

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestTaskFromStdin: --task - is what stdin says, and never a task of one character.
+// TestTaskFromStdin: --task - reads the task from stdin; it is never a task of one character.
 func TestTaskFromStdin(t *testing.T) {
 	h := settle(t, players(t)[0])
 	for _, tt := range []struct {
@@ -48,7 +48,7 @@ func TestTwoTasks(t *testing.T) {
 	}
 }
 
-// TestNothingAsked: a run that nobody gave a task leaves nothing, and offers nothing.
+// TestNothingAsked: a run without a task leaves no files, and no list offers it.
 func TestNothingAsked(t *testing.T) {
 	h := settle(t, players(t)[0])
 	cmd := exec.Command("arbiter", append(h.rehearsing("parallel"), "--json")...)
@@ -72,7 +72,7 @@ func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "parallel")
 	await[contract.Spawn](s, "the Arbiter", nil)
-	_ = s.cmd.Process.Kill() // so that nobody can clear up
+	_ = s.cmd.Process.Kill() // so that the program cannot clean up
 	<-s.ended
 	n := s.again("--json", "--resume", "--session", s.run())
 	_ = n.stdin.Close()

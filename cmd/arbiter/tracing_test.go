@@ -107,8 +107,8 @@ func traceOf(t *testing.T, p player, endpoint string, env ...string) *script {
 		"--allow", "Bash(*)", "--task", "Weave", "--decider", "stateless")
 }
 
-// TestTraces: the spans of a run are a tree below that of whoever started arbiter, and every span of the CLI is below
-// that of its agent, or of the question that it was asked.
+// TestTraces: the spans of a run are a tree below the span of the process that started arbiter. Every span of the CLI
+// is below that of its agent, or below that of the question that it answers.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	const outer = "0af7651916cd43dd8448eb211c80319c"

@@ -56,7 +56,7 @@ func TestWebPage(t *testing.T) {
 			p.until(`document.querySelector("#outcome h2")?.textContent === "The run is over: Complete"`)
 			p.until(`document.querySelector("#outcome").textContent.includes("The file is there.")`)
 			p.until(`!document.querySelector("#outcome").textContent.includes("null")`)
-			// Nobody pays for a rehearsal: each amount says so.
+			// A rehearsal costs nothing: each amount says so.
 			p.until(`["#cost", "#outcome .quiet", ".agent .gauge"].every((s) =>` +
 				` / simulated/.test(document.querySelector(s).textContent))`)
 			p.until(`document.querySelector("#feed").textContent.includes("You: allowed Bash")`)

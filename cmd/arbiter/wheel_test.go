@@ -35,7 +35,7 @@ func TestPermissionsAreAskedAndAnswered(t *testing.T) {
 	}
 }
 
-// TestNoHumanIsADeny: with nobody to ask, the answer is no.
+// TestNoHumanIsADeny: without a human, every request is denied.
 func TestNoHumanIsADeny(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestNoHumanIsADeny(t *testing.T) {
 			s.finish(contract.ExitComplete)
 			s.files(map[string]bool{"one.txt": false, "two.txt": false})
 			if n := len(collect[contract.PermissionRequest](s)); n != 0 {
-				t.Errorf("%d requests to nobody", n)
+				t.Errorf("%d requests although there is no human", n)
 			}
 		})
 	}

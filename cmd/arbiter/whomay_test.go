@@ -36,7 +36,7 @@ var socketCommands = []struct {
 // TestWhoMayAskARun: what the run's own user may, all others are refused, and nothing that they ask is in the run.
 func TestWhoMayAskARun(t *testing.T) {
 	t.Parallel()
-	onlyLinux(t) // whose descendants and users are told apart here
+	onlyLinux(t) // where the test can tell descendants and users apart
 	for who, ask := range map[string]func(b *busy, args string) (out string, code int){
 		"another user":                         (*busy).asNobody,
 		"another user, who reaches the socket": (*busy).asNobodyAtTheSocket,
@@ -145,7 +145,7 @@ func (b *busy) asNobody(args string) (out string, code int) {
 	return strings.ReplaceAll(out, "permission denied", "refused"), code
 }
 
-// asNobodyAtTheSocket connects to the socket itself, after somebody has opened all that leads to it.
+// asNobodyAtTheSocket connects to the socket itself, after the test has opened all directories that lead to it.
 func (b *busy) asNobodyAtTheSocket(string) (out string, code int) {
 	b.t.Helper()
 	socket, err := filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName))
@@ -197,11 +197,11 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// TestWhoMayOpenThePage: the browser that has opened the link may, and nobody else: no other page, no other name of
+// TestWhoMayOpenThePage: only the browser that has opened the link may open the page: no other page, no other name of
 // this machine, and no second browser with the same link.
 func TestWhoMayOpenThePage(t *testing.T) {
 	t.Parallel()
-	onlyLinux(t) // whose descendants and users are told apart here
+	onlyLinux(t) // where the test can tell descendants and users apart
 	b := exposed(t)
 	web := exec.Command("arbiter", "web", b.run)
 	web.Env, web.Dir = b.cmd.Env, b.work

@@ -80,8 +80,8 @@ const arbiterMends = `
       - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
 `
 
-// TestAReviewersBlocker: what a reviewer leaves open keeps the task from its end, whoever
-// decides: it is mended, looked at again, and then the task is complete.
+// TestAReviewersBlocker: with every decider, an open finding of a reviewer keeps the task from completing. An
+// Orchestrator fixes it, a reviewer checks again, and then the task is complete.
 func TestAReviewersBlocker(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"session", "stateless", "hybrid", "rules"} {
@@ -133,7 +133,7 @@ func (s *script) blockerExplained() {
 		s.t.Errorf("by %s, read:\n%s", x.Decision.Source, read)
 	}
 	if session && x.Rendered != nil {
-		s.t.Errorf("a prompt that nobody read: %+v", x.Rendered)
+		s.t.Errorf("the explanation shows a prompt that no model received: %+v", x.Rendered)
 	}
 	d := x.Input.LastExecution.Document
 	if d == nil || len(d.Remaining) != 1 || len(d.OpenQuestions) != 1 || d.KeyContext != "The edge frays." ||

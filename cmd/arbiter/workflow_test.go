@@ -39,7 +39,7 @@ func moves(s *script) []string {
 	return list
 }
 
-// taskMoves are those of the play, whoever decides: the failed try stays in executing.
+// taskMoves are the task's state changes of the play, for every decider: the failed attempt stays in executing.
 var taskMoves = []string{
 	"idle START_TASK selecting",
 	"selecting AGENT_SELECTED executing", "executing AGENT_COMPLETE evaluating",
@@ -113,7 +113,7 @@ func TestWorkflow(t *testing.T) {
 			if diff := cmp.Diff([]string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s)); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
-			if e := collect[contract.Error](s); len(e) > 0 { // who asks how to continue is answered: nobody is called
+			if e := collect[contract.Error](s); len(e) > 0 { // the decider answers: no human is asked
 				t.Errorf("errors %+v", e)
 			}
 			s.files(map[string]bool{"loom.txt": true, "warp.txt": false})

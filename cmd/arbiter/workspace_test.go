@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestWorkspaceBelongsToOneRun: also where the other run is of another state directory, which
-// knows nothing of it.
+// TestWorkspaceBelongsToOneRun: the lock holds even if the other run has another state directory, which
+// does not know this one.
 func TestWorkspaceBelongsToOneRun(t *testing.T) {
 	claude := standInProgram(t)
 	s := start(t, nil, "--json", "--claude", claude)

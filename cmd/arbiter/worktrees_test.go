@@ -99,7 +99,7 @@ func TestIsolatedOrchestrators(t *testing.T) {
 				t.Parallel()
 				repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
 				private, files := repo.Private(), repo.Files()
-				// Nobody has configured a name to commit with here.
+				// Git has no user name here to commit with.
 				play := strings.ReplaceAll(fourHands, "MEET", t.TempDir()) // where the two see that both have begun
 				s, model := hiredIn(t, p, play, repo.Path, "--isolation", isolation,
 					"--allow", "Bash", "--allow", "Write", "--allow", "Edit",
