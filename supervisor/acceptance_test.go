@@ -192,8 +192,8 @@ func TestJudgedOnATree(t *testing.T) {
 	}
 }
 
-// TestTheRulesNeverCompleteOverAFailedCriterion: somebody is told to mend it; after three rejections a human is asked, or
-// the run fails.
+// TestTheRulesNeverCompleteOverAFailedCriterion: an Orchestrator has to fix it. After three rejections the run
+// asks a human, or fails.
 func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
 	for _, c := range []struct {
 		name    string

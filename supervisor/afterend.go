@@ -79,7 +79,7 @@ func tellsOf(f input.Body) bool {
 	return false
 }
 
-// refuseCommand answers a command of somebody who may not give it, and reports whether it did.
+// refuseCommand refuses a command whose sender may not give it, and reports whether it did.
 func (st *step) refuseCommand(f input.Command) bool {
 	who, what := sender.By(f.Channel), rights.Command(f.Command.Body)
 	switch {

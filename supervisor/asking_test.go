@@ -31,7 +31,7 @@ func reserves(t *testing.T, change func(*runconfig.Options)) (p *play, asks, wor
 	return p, asks, works
 }
 
-// stillAsks checks that the human's answer is awaited, and that nobody gave it.
+// stillAsks checks that the run still waits for the human's answer.
 func (p *play) stillAsks(asks string) {
 	p.t.Helper()
 	if p.s.Ending != nil {
@@ -163,7 +163,7 @@ func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
 	p.folds()
 }
 
-// TestAnAnswerToTheHumanIsNoQuestion while somebody works, unless it asks back.
+// TestAnAnswerToTheHumanIsNoQuestion: while an agent works, an answer to the human is a question only if it asks back.
 func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
 	back := ruling("ADDRESS_HUMAN", "Tell me which.")
 	back["report"] = false
@@ -185,8 +185,8 @@ func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
 	}
 }
 
-// TestAReportIsNoQuestion where somebody works, if the Arbiter says so; else the run would
-// wait for nobody.
+// TestAReportIsNoQuestion: while an agent works, the Arbiter may say that its verdict is a report; the run
+// does not wait for an answer to it.
 func TestAReportIsNoQuestion(t *testing.T) {
 	goesWell := ruling("ADDRESS_HUMAN", "It goes well.")
 	goesWell["report"] = true
@@ -202,12 +202,12 @@ func TestAReportIsNoQuestion(t *testing.T) {
 	p.verdict(id, report("question", "Which port?", true))
 	p.verdict("arbiter", goesWell)
 	if p.s.Question.Open == nil {
-		t.Error("nobody works, and nobody is asked")
+		t.Error("no agent works, and the run asks no human")
 	}
 }
 
-// TestAskedInVain: with no human there a second question does not end the work of others. It
-// ends the run when it is asked and nobody works.
+// TestAskedInVain: without a human a second question does not end the work of other agents. It
+// ends the run if no agent works when the question comes.
 func TestAskedInVain(t *testing.T) {
 	p, asks, works := reserves(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.contains("the answer", p.lastSent("arbiter"), "No human is present")

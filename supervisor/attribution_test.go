@@ -17,8 +17,8 @@ func (p *play) busyAt(id, command string) {
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t-" + id, Input: json.RawMessage(`{"command":"` + command + `"}`)})
 }
 
-// TestParallelWorkIsAttributedToWhoDoesIt: where two work at once, each is named with its
-// own step, and with none where nobody said which one it is at.
+// TestParallelWorkIsAttributedToWhoDoesIt: when two agents work at once, each is shown with its own
+// step, and without one if no verdict named its step.
 func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 	for _, c := range []struct {
 		name, plan string
@@ -79,7 +79,7 @@ func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 				p.contains("what is half done", line, id)
 				if c.want[id] == "" {
 					if strings.Contains(line, "of the plan") {
-						t.Errorf("%s is given a step that nobody gave it: %s", id, line)
+						t.Errorf("%s is shown with a step that no verdict gave it: %s", id, line)
 					}
 					continue
 				}

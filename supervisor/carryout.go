@@ -98,7 +98,7 @@ func (st *step) returnDecision(p *rulings.Request, d decider.Decision, problem s
 		return
 	}
 	if a, ok := st.Agent(p.About); ok && a.Alive() && st.Task.Failures < st.Options.MaxFailures {
-		st.Task.Failures++ // what is asked for again and again ends by its limit
+		st.Task.Failures++ // repeated requests end at the limit
 		st.Task.TotalFailures++
 		st.noteAndCarryOut(p, decider.Decision{Decision: verdict.Retry, Reason: problem, Message: problem,
 			Source: d.Source, Warnings: d.Warnings})

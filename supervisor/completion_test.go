@@ -112,7 +112,7 @@ func TestWhatNoLongerHoldsGoesBack(t *testing.T) {
 		}
 		p.contains("what the Arbiter is told", p.lastSent("arbiter"), "COMPLETE did not take effect", "orch-1: `make parser`", "exit code 2", "rule COMPLETE again", "make parser: exit code 2")
 		if strings.Contains(p.lastSent("arbiter"), "make printer") {
-			t.Errorf("it is told of what holds:\n%s", p.lastSent("arbiter"))
+			t.Errorf("its message lists criteria that are met:\n%s", p.lastSent("arbiter"))
 		}
 		p.contains("what frontends receive", last[contract.Notice](p).Text, "orch-1: `make parser`")
 		want, failing := contract.Checks{Passed: 2}, map[string]bool{}

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestPermissionsAreConfigured: mode and rules are the run's options from then on, so that a
-// later process begins with them; what is no such change changes nothing.
+// TestPermissionsAreConfigured: the command changes the mode and the rules in the run's options, so that a
+// later process begins with them. A command that contains no such change changes nothing.
 func TestPermissionsAreConfigured(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Deny = []string{"Bash(rm *)"} })
 	for _, c := range []contract.Configure{

@@ -66,8 +66,8 @@ func (st *step) exhausted(id string, t bridge.Turn) {
 }
 
 // spent parks an Orchestrator whose session is of no more use. A record of its work
-// goes to the Arbiter and to its successor; should somebody want it back all the same, it
-// begins another session.
+// goes to the Arbiter and to its successor. If it is restarted all the same, it begins
+// another session.
 func (st *step) spent(id string, c bridge.Category, why string) {
 	a := st.Edit(id)
 	st.do(effect.Kill{Agent: a.AgentRef})

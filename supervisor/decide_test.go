@@ -55,7 +55,7 @@ func (p *play) working() string {
 			return a.ID
 		}
 	}
-	p.t.Fatalf("nobody works in %s: %s", p.s.Task.Phase, p.s.LivingText())
+	p.t.Fatalf("no agent works in %s: %s", p.s.Task.Phase, p.s.LivingText())
 	return ""
 }
 
@@ -112,7 +112,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 	p.folds()
 }
 
-// TestADecisionIsRecordedWithItsInput, whoever made it.
+// TestADecisionIsRecordedWithItsInput: every decider's decision is stored with its input.
 func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p := begin(t, nil)
 	want, _ := json.Marshal(decision.Select(p.s.Record()))
@@ -292,7 +292,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
 	if p.s.Rulings.FallbackReason == "" {
-		t.Fatal("nobody decides")
+		t.Fatal("no decider is asked")
 	}
 	p.contains("what is said", last[contract.Decision](p).Warnings[0], "parked")
 	planner := p.working()

@@ -51,8 +51,8 @@ func TestDecidedCallsAreReported(t *testing.T) {
 	}
 }
 
-// TestNoAgentBypasses: in no mode is an agent started in the CLI's own that asks nobody,
-// and each is judged.
+// TestNoAgentBypasses: in every mode, arbiter starts agents with a permission mode of the CLI that asks,
+// and judges each of their calls.
 func TestNoAgentBypasses(t *testing.T) {
 	for _, mode := range []string{"ask", "rules", "accept-edits", "allow-all"} {
 		p := begin(t, func(o *runconfig.Options) { o.Permissions = mode })
@@ -69,7 +69,7 @@ func TestNoAgentBypasses(t *testing.T) {
 	}
 }
 
-// TestAnUnansweredRequest: a request is denied if no human answers, or none is present.
+// TestAnUnansweredRequest: a request is denied if no human answers it or none is present.
 func TestAnUnansweredRequest(t *testing.T) {
 	for _, tool := range []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other__x", "Telepathy", "EnterWorktree"} {
 		for _, present := range []bool{true, false} {

@@ -48,7 +48,7 @@ func (st *step) giveUp(c bridge.Category, summary string) {
 
 // signalled ends the run on a signal of the operating system, or on request.
 func (st *step) signalled(f input.Signal) {
-	exit := contract.ExitTerminated // HUP, too: somebody else has ended it
+	exit := contract.ExitTerminated // HUP, too: another process has ended the run
 	if f.Signal == "INT" {
 		exit = contract.ExitInterrupted
 	}

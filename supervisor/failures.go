@@ -47,8 +47,8 @@ func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 	return st.Ending != nil
 }
 
-// park gives an agent up until somebody decides: the Arbiter about an
-// Orchestrator, a human about the Arbiter.
+// park stops restarting an agent until a decision comes: of the Arbiter about an
+// Orchestrator, of a human about the Arbiter.
 func (st *step) park(id string, class restart.Class, reason string) {
 	a := st.Edit(id)
 	a.Status, a.Since = roster.Parked, st.at

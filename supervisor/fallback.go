@@ -60,7 +60,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	st.fallbackArbiter(said)
 }
 
-// saidIn is what a verdict says that cannot be acted on.
+// saidIn returns the text of a verdict that cannot be acted on.
 func saidIn(t bridge.Turn) string {
 	var v struct{ Message string }
 	if json.Unmarshal(t.Verdict, &v) == nil && strings.TrimSpace(v.Message) != "" {
@@ -151,5 +151,5 @@ func (st *step) letContinue(a *roster.Agent) {
 // Beyond it a dialogue would continue, and cost money, without a session that leads it.
 const maxFallbacks = 2
 
-// maxCorrections is how often a missing or invalid verdict is asked for again.
+// maxCorrections is how often the run asks again for a missing or invalid verdict.
 const maxCorrections = 2

@@ -21,7 +21,7 @@ func TestThoseLongGone(t *testing.T) {
 	waits := p.summon("the first")
 	p.verdict(waits, report("handoff", "I am full.", true))
 	leave(waits)
-	p.s.Handoff.SuccessorQueue = nil // as if somebody else had been named its successor
+	p.s.Handoff.SuccessorQueue = nil // the queue no longer names the successor
 	for range roster.RecordsKept + 5 {
 		leave(p.summon("one of many"))
 	}

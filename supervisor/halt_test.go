@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// TestHalt: everybody's process is ended at once, nothing is started or sent until
-// somebody says so, and then everything continues where it was.
+// TestHalt: a halt ends every agent's process at once. Until a continue command nothing is started or
+// sent, and then everything continues where it was.
 func TestHalt(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("Build it.")
@@ -81,8 +81,8 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 	}
 }
 
-// TestHaltWithoutABridge: where the bridge was killed for it, nobody is started by its
-// successor either.
+// TestHaltWithoutABridge: if the halt had to kill the bridge, the bridge's successor starts no agent
+// either.
 func TestHaltWithoutABridge(t *testing.T) {
 	p := begin(t, nil)
 	p.do(input.BridgeLost{Message: "signal: killed"}) // the switch went past the loop
@@ -91,16 +91,16 @@ func TestHaltWithoutABridge(t *testing.T) {
 	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 	if len(effects[effect.Spawn](p)) != 0 {
-		t.Error("a bridge that came back started somebody")
+		t.Error("a bridge that came back started an agent")
 	}
 	p.command(contract.Continue{})
 	if len(effects[effect.Spawn](p)) != 1 {
-		t.Error("continue started nobody")
+		t.Error("continue started no agent")
 	}
 }
 
-// TestContinueWhileTheBridgeIsEnded: where a halt has to end the bridge, and somebody says continue
-// before it is gone, the run continues with the next one; a halt that was never taken holds.
+// TestContinueWhileTheBridgeIsEnded: a halt ends the bridge, and a continue command comes before the bridge is gone.
+// The run continues with the next bridge. A halt that is not taken back holds.
 func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 	for _, heeded := range []bool{true, false} {
 		p := begin(t, nil)
@@ -143,8 +143,8 @@ func TestHaltAndTheEnd(t *testing.T) {
 	}
 }
 
-// TestPauseOutlivesTheProcess: a run that a human paused, or halted, is still paused when it is taken up again,
-// whatever ended its process. It continues when the human says so, or gives a word with the resume.
+// TestPauseOutlivesTheProcess: a run that a human paused or halted is still paused when it is resumed, after any end of
+// its process. It continues when the human says so, or sends a message with the resume.
 func TestPauseOutlivesTheProcess(t *testing.T) {
 	for name, stop := range map[string]contract.CommandBody{"paused": contract.Pause{}, "halted": contract.Halt{}} {
 		for how, end := range map[string]func(p *play){"killed": func(*play) {}, "stopped": (*play).stopped} {
@@ -187,6 +187,6 @@ func TestPausedAndNothingUnderWay(t *testing.T) {
 	p.back(bridge.DeliverySeen)
 	p.mustCommand(contract.Continue{})
 	if p.agent("arbiter").Status != roster.Busy {
-		t.Errorf("nobody goes on: the Arbiter is %s", p.agent("arbiter").Status)
+		t.Errorf("no agent continues: the Arbiter is %s", p.agent("arbiter").Status)
 	}
 }

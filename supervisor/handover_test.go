@@ -174,7 +174,7 @@ func asked2(c effect.RunCheck) input.Body {
 		AgentRef: c.Agent, Request: c.Request, Tool: "Bash", Input: []byte(`{"command":"x"}`)}}
 }
 
-// TestChecksOverAResume: what was run stays so, what was not is asked for again.
+// TestChecksOverAResume: a finished check keeps its result, an unfinished one is requested again.
 func TestChecksOverAResume(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// TestTakenBackInAPause: a word that others relied on cannot be taken back, where nobody
+// TestTakenBackInAPause: a message that other agents relied on cannot be withdrawn if no agent
 // would continue without it.
 func TestTakenBackInAPause(t *testing.T) {
 	p := begin(t, nil)
@@ -113,7 +113,7 @@ func checking(t *testing.T) *play {
 	return p
 }
 
-// TestChecksWaitWhileHalted: none is begun or counts, and each is run when the human says so.
+// TestChecksWaitWhileHalted: during a halt no check starts or counts; each runs after the human continues the run.
 func TestChecksWaitWhileHalted(t *testing.T) {
 	p := checking(t)
 	first := effects[effect.RunCheck](p)[0]
@@ -177,7 +177,7 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 			p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 			p.do(input.BridgeBack{})
 			if len(effects[effect.Spawn](p)) != 0 {
-				t.Fatalf("%s: somebody is started", first)
+				t.Fatalf("%s: an agent is started", first)
 			}
 			p.command(contract.Continue{})
 			if n := len(effects[effect.Spawn](p)); n != 2 {
@@ -207,7 +207,7 @@ func TestADeciderIsHaltedToo(t *testing.T) {
 	p.folds()
 }
 
-// TestLateRequestsOfOneThatIsStopped: nobody is asked for it, and nothing is begun.
+// TestLateRequestsOfOneThatIsStopped: a late request of a stopped agent reaches no human and starts nothing.
 func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Stopping)

@@ -32,8 +32,8 @@ func (st *step) question(p question.Part) {
 	}
 }
 
-// answerAlone deals with the open question when no human is present. While somebody works
-// it ends nothing: what is done then may leave no question.
+// answerAlone handles the open question when no human is present. While an agent works
+// it ends nothing: the agent's result may settle the question.
 func (st *step) answerAlone() {
 	if st.Question.Open == nil {
 		return

@@ -102,7 +102,7 @@ func checkNumbers(t *testing.T, before, after *State, f input.Body, out []effect
 	}
 }
 
-// checkWithheld: what the Arbiter does not get to read is decided on by somebody.
+// checkWithheld: somebody decides on each verdict that the Arbiter does not get to read.
 func checkWithheld(t *testing.T, s *State) {
 	t.Helper()
 	if s.budgetHolds() {
@@ -115,7 +115,7 @@ func checkWithheld(t *testing.T, s *State) {
 	_, _, due := s.Rulings.Due((&step{State: *s}).standing())
 	for _, m := range s.Conversation.Mail {
 		if s.Rulings.Withholds(&s.Options, &s.Task, &m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == conversation.KindTask && !busy) {
-			t.Fatalf("a %s of %s is withheld in %s, and nobody decides on it (decider %q, fallback mode %q, yielded %v)",
+			t.Fatalf("a %s of %s is withheld in %s, and no decider decides on it (decider %q, fallback mode %q, yielded %v)",
 				m.Kind, m.From, s.Task.Phase, s.Options.Decider, s.Rulings.FallbackReason, s.Rulings.DeciderYielded)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
-// checkRequests: a request is answered by its id, so no two have the same; and in a run that
-// ends none is open.
+// checkRequests: requests have different ids, because answers name them by id. A run that ends has no open
+// request.
 func checkRequests(t *testing.T, s *State) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -22,7 +22,7 @@ func checkRequests(t *testing.T, s *State) {
 		seen[p.ID] = true
 	}
 	if len(s.Permission.Open) > 0 && !s.HumanPresent && s.Permission.Reconsidering == 0 {
-		t.Fatalf("requests wait for nobody: %v", seen)
+		t.Fatalf("requests are open after the end: %v", seen)
 	}
 	if s.Ending != nil && len(seen) > 0 {
 		t.Fatalf("requests are open in a run that ends: %v", seen)

@@ -43,7 +43,7 @@ func checkRenewing(t *testing.T, s *State) {
 			asked = asked || m.To == a.ID && !s.Renewal.Withholds(m.Kind)
 		}
 		if !asked {
-			t.Fatal("the Arbiter's renewal is asked for, and nothing asks it")
+			t.Fatal("the Arbiter's renewal is due, and no request asks for it")
 		}
 	case renewal.Given:
 		if !slices.ContainsFunc(s.Handoff.Documents, func(h handoff.Handover) bool { return h.Kind == handoff.KindRenewal }) {
@@ -64,7 +64,7 @@ func checkHeirs(t *testing.T, s *State) {
 	}
 	for _, p := range s.Permission.Open {
 		if p.Params.Tool == "Check" && !s.Handoff.IsCheck(p.Params.Request) {
-			t.Fatalf("a human is asked for check %s, which nobody waits for", p.Params.Request)
+			t.Fatalf("a human is asked for check %s, which no document waits for", p.Params.Request)
 		}
 	}
 }

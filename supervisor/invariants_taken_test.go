@@ -25,7 +25,7 @@ func checkTaken(t *testing.T, a *roster.Agent, live bool) {
 		t.Fatalf("%s is %s, and a takeover goes on (%s)", a.ID, a.Status, a.Takeover.Stage)
 	}
 	if a.Status == roster.InHand && a.Takeover == nil {
-		t.Fatalf("%s is %s by nobody", a.ID, a.Status)
+		t.Fatalf("%s is %s without a client", a.ID, a.Status)
 	}
 	if a.Up() && a.Takeover != nil {
 		t.Fatalf("%s has a process of its own in a takeover (%s)", a.ID, a.Takeover.Stage)
@@ -107,7 +107,7 @@ func TestASessionIsInOnePlace(t *testing.T) {
 		taken += playTakeovers(t, uint64(seed))
 	}
 	if taken < 6*runs {
-		t.Errorf("in %d steps only somebody's session was taken over", taken)
+		t.Errorf("in %d steps only a session was taken over", taken)
 	}
 }
 
@@ -185,7 +185,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 	return taken
 }
 
-// comeBack does what is awaited until nothing is: then nobody is held back any more.
+// comeBack answers everything that the run waits for, until no agent is held back.
 func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input.Body)) {
 	t.Helper()
 	command := func(c contract.CommandBody) {

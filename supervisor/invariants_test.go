@@ -83,14 +83,14 @@ func checkInvariants(t *testing.T, s *State) {
 		}
 	}
 	if s.Lifecycle.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
-		t.Fatal("nobody is there to look at the workspace, and it is waited for")
+		t.Fatal("the run waits for a look at the workspace, and there is no bridge to take it")
 	}
 	if _, spent := s.Budget.Reached(s.account().Limits(), s.Spent()); spent && s.Ending == nil && s.Task.Phase.Live() &&
 		!s.HumanPresent && !s.anyBusy() && !s.AnyTakenOver() && !s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil {
-		t.Fatal("a limit of costs is spent, nobody is there to raise it, and the run does not end")
+		t.Fatal("a limit of costs is spent, no human is there to raise it, and the run does not end")
 	}
-	// A dialogue never stalls silently: where nobody is busy and nothing is
-	// under way, somebody outside is awaited.
+	// A dialogue never stalls silently: if no agent is busy and nothing is under way, the run waits for
+	// an answer from outside.
 	if s.Ending == nil && s.Task.Phase.Live() && stalled(s) {
 		t.Fatalf("stalled in %s: %s", s.Task.Phase, s.LivingText())
 	}
@@ -309,7 +309,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		return event(bridge.Context{Tokens: int(pct), Window: 100, Pct: pct})
 	case 7:
 		if len(a.Turn) == 0 {
-			return event(bridge.Notice{Text: "n"}) // nobody calls a tool outside of a turn
+			return event(bridge.Notice{Text: "n"}) // no agent calls a tool outside of a turn
 		}
 		tools := []string{"spawn_orchestrator", "release_orchestrator", "set_plan", "status", "report_progress", "update_plan", "ask_predecessor", "nonsense"}
 		inputs := []string{`{"prompt":"p"}`, `{"id":"all","reason":"r"}`, `{"id":"orch-1","reason":"r"}`, `{"steps":[{"text":"a"}]}`, `{"message":"m"}`, `{"index":1,"status":"done"}`, `{"question":"q"}`, `[]`, `{"prompt":7}`}

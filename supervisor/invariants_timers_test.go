@@ -63,7 +63,7 @@ func (l alarms) check(t *testing.T, s *State) {
 		return
 	}
 	if !s.Lifecycle.IsUp(lifecycle.Here) && !l[lifecycle.TimerKey(lifecycle.Here)] && !l[opening(lifecycle.Here)] {
-		t.Fatal("there is no bridge, and none is being opened")
+		t.Fatal("there is no bridge, and the run opens none")
 	}
 	if s.Budget.Holds() && s.Task.Phase.Live() && !l[budget.ResetTimer] {
 		t.Fatal("the run waits for the reset of a usage window, and no timer wakes it")
@@ -77,16 +77,16 @@ func (l alarms) check(t *testing.T, s *State) {
 		switch {
 		case a.Status == roster.Down && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
 			!l[process.RestartKey(a.AgentRef)]:
-			t.Fatalf("%s is down, and nobody brings it back", a.ID)
+			t.Fatalf("%s is down, and no timer brings it back", a.ID)
 		case a.Status == roster.Ready && a.Backoff != nil && !l[process.RetryKey(a.AgentRef)],
 			a.Status == roster.Down && a.Backoff != nil && !l[process.RestartKey(a.AgentRef)]:
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
 		case (a.Status == roster.Ready || a.Status == roster.Busy) && !l[process.WatchKey(a.AgentRef)] &&
 			!l[probing(a.AgentRef)]:
-			t.Fatalf("%s is %s, and nobody watches it", a.ID, a.Status)
+			t.Fatalf("%s is %s, and no timer watches it", a.ID, a.Status)
 		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.Rulings.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
 			!l[process.RetryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
-			t.Fatalf("%s has lost its turn, and nobody tries again", a.ID)
+			t.Fatalf("%s has lost its turn, and no timer retries it", a.ID)
 		}
 	}
 	for _, p := range s.Permission.Open {
@@ -111,7 +111,7 @@ func (l alarms) checkHosts(t *testing.T, s *State) {
 	for _, b := range s.Lifecycle.Bridges[1:] {
 		awaited := b.Status == lifecycle.StatusLost || b.Status == lifecycle.StatusWaiting
 		if awaited && !l[lifecycle.TimerKey(b.Host)] && !l[opening(b.Host)] {
-			t.Fatalf("host %s is %s, and nobody opens it", b.Host, b.Status)
+			t.Fatalf("host %s is %s, and no timer opens it", b.Host, b.Status)
 		}
 		if b.Up != (b.Status == lifecycle.StatusUp) || b.Parked && b.Status != lifecycle.StatusDown {
 			t.Fatalf("host %+v", b)
@@ -123,7 +123,7 @@ func (l alarms) checkHosts(t *testing.T, s *State) {
 		waits := a.Status == roster.Down && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
 			!l[process.RestartKey(a.AgentRef)]
 		if a.Host != lifecycle.Here && idle && waits {
-			t.Fatalf("%s waits for host %s, which nobody opens", a.ID, a.Host)
+			t.Fatalf("%s waits for host %s, which no timer opens", a.ID, a.Host)
 		}
 	}
 }

@@ -34,8 +34,8 @@ func (p *play) recorded(paths ...string) {
 	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "c", Paths: paths})
 }
 
-// TestABrokenCheckNamesWhoChangedItsFiles, in what the Arbiter is told, in the event and in the result; nobody is named
-// who is not known to have been the last.
+// TestABrokenCheckNamesWhoChangedItsFiles: the message to the Arbiter, the event and the result name the agent that
+// changed the files of a broken check last, and no agent if the last one is unknown.
 func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		document []string // the files that the document names

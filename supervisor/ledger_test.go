@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// ledger is what a play's history reports about its messages, by their text.
+// ledger returns the message records of a play's history, by their text.
 func (p *play) ledger() map[string]conversation.MessageRecord {
 	p.t.Helper()
 	var fold Fold
@@ -38,8 +38,8 @@ func (p *play) ledger() map[string]conversation.MessageRecord {
 	return list
 }
 
-// TestTheLedgerOfMessages says of each what happened to it, whatever happened to the
-// processes that were to read it.
+// TestTheLedgerOfMessages: the ledger reports the delivery status of each message, also when the processes that
+// should read it end.
 func TestTheLedgerOfMessages(t *testing.T) {
 	p := begin(t, nil)
 	one, two := p.summon("left half"), p.summon("right half")
@@ -121,7 +121,7 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestShelvedIsNotWaiting: what was ruled on without the Arbiter waits for nobody.
+// TestShelvedIsNotWaiting: a verdict that was ruled on without the Arbiter does not wait for a reader.
 func TestShelvedIsNotWaiting(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderRules })
 	p.decides(decider.Rules{})
@@ -142,7 +142,7 @@ func TestShelvedIsNotWaiting(t *testing.T) {
 	}
 }
 
-// TestWhoIsAlive: a refusal names who can be spoken to, and not somebody called none.
+// TestWhoIsAlive: a refusal lists the agents that can receive messages, and does not list an agent called "none".
 func TestWhoIsAlive(t *testing.T) {
 	p := begin(t, nil)
 	for _, b := range []contract.CommandBody{

@@ -90,7 +90,7 @@ func (p *play) stopped() {
 func (p *play) resume(word string) {
 	p.t.Helper()
 	p.out = nil
-	p.at = p.at.Add(time.Hour) // nobody was there
+	p.at = p.at.Add(time.Hour) // the run was not running
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Word: word, Stay: true})
 }
 
@@ -136,7 +136,7 @@ func (p *play) saidDelivered() map[string]int {
 	return said
 }
 
-// timer is what a key was set to last in these effects; 0 if it was not, or stopped.
+// timer returns the duration of a timer that these effects set; 0 if they set none, or stop it.
 func timer(out []effect.Effect, key string) time.Duration {
 	for _, e := range slices.Backward(out) {
 		if s, ok := e.(effect.SetTimer); ok && s.Key == key {

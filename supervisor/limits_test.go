@@ -124,7 +124,7 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		p.at = p.at.Add(c.slept)
 		if after := timer(p.do(input.WokeFromSleep{Slept: c.slept}),
 			process.RetryKey(p.agent("arbiter").AgentRef)); after != 0 {
-			t.Errorf("one that waits no more is told to go on after %s", after)
+			t.Errorf("an agent that no longer waits gets a request to continue after %s", after)
 		}
 		p.folds()
 	}
@@ -137,11 +137,11 @@ func TestAWaitIsNotOverByMeasuring(t *testing.T) {
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	p.happen("arbiter", bridge.Context{Tokens: 151_023, Window: 300_000, Pct: 50.3, Source: "cli"})
 	if a := p.agent("arbiter"); a.Waiting() == nil {
-		t.Error("an agent that waits for the API is taken for an idle one")
+		t.Error("an agent that waits for the API counts as idle")
 	}
 	p.happen("arbiter", bridge.Context{Tokens: 151_030, Window: 300_000, Pct: 50.3, Source: "stream"})
 	if a := p.agent("arbiter"); a.Waiting() != nil {
-		t.Error("an agent that its model has answered is taken for one that waits")
+		t.Error("an agent that its model has answered counts as waiting")
 	}
 }
 
@@ -213,8 +213,8 @@ func TestPausesStayInReason(t *testing.T) {
 	}
 }
 
-// TestRefusedSummonsAreCounted: an Arbiter that continues to select modes although nobody more may
-// be summoned costs a turn each time, so that it comes to the limit of exchanges.
+// TestRefusedSummonsAreCounted: an Arbiter that continues to select modes although no more agents may be
+// spawned costs a turn each time. So the run reaches its limit of exchanges.
 func TestRefusedSummonsAreCounted(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })
 	p.summon("work")

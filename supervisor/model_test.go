@@ -54,11 +54,11 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 		t.Errorf("the Arbiter would be started with %q", got)
 	}
 	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {
-		t.Error("nobody was given a model")
+		t.Error("no agent got a model")
 	}
 	before := len(effects[effect.SetModel](p))
 	p.do(input.BridgeLost{Message: "gone"})
 	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[effect.SetModel](p)) != before || p.s.Options.Model != "later" {
-		t.Error("a model cannot be chosen while nobody is there to try it")
+		t.Error("a model cannot be chosen while no agent is there to try it")
 	}
 }

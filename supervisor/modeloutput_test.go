@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// moreWays are those in which a text can come in that is nobody's message, besides [ways].
+// moreWays are ways, besides [ways], in which a text can come in that is not an agent's message.
 var moreWays = map[string]way{
 	"Process/words": {"", func(p *play, text string) {
 		p.happen("orch-1", bridge.Error{Category: bridge.CatInternal, Message: text})
@@ -90,9 +90,9 @@ func allWays() []string {
 	return append(slices.Sorted(maps.Keys(ways)), slices.Sorted(maps.Keys(moreWays))...)
 }
 
-// TestModelOutput has each role say each text of the corpus in each of its ways. Whatever
-// it is, the run continues as if it were a plain text, and what a model reads of it stands in
-// the envelope of its sender.
+// TestModelOutput has each role say each text of the corpus in each of its ways. The run continues with any
+// text as with a plain one, and a model reads the text only inside the envelope of its
+// sender.
 func TestModelOutput(t *testing.T) {
 	b, names := &teller{spoofed(t), map[string]*play{}}, allWays()
 	if b.base.s.Options.Delimiter != corpus.Delimiter {

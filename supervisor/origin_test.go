@@ -90,7 +90,7 @@ func TestEveryFactHasASender(t *testing.T) {
 	for kind, typ := range input.Kinds {
 		from, ok := origins[kind]
 		if !ok {
-			t.Errorf("%s: nobody said whom it is from", kind)
+			t.Errorf("%s: it names no sender", kind)
 			continue
 		}
 		expected := want[from]

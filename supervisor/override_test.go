@@ -24,7 +24,8 @@ func (p *play) mustCommand(b contract.CommandBody) {
 	}
 }
 
-// TestAChoiceIsAboutTheOneThatFailed, whoever was summoned last, and is taken once.
+// TestAChoiceIsAboutTheOneThatFailed: the choice is about the failed agent, even if another was spawned
+// later, and counts once.
 func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 	for _, option := range []string{"retry", "skip", "fallback"} {
 		p := begin(t, nil)

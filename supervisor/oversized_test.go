@@ -88,8 +88,8 @@ func TestFullContextIsNoFaultOfTheMessage(t *testing.T) {
 	}
 }
 
-// TestUnreadableTask: with a human there another one is asked for; without one the run ends
-// as one that needs input. Nothing of the task is left to poison the next Arbiter.
+// TestUnreadableTask: if a human is present, the run asks for another task. Otherwise it ends
+// with "needs input". The next Arbiter's conversation contains nothing of the unreadable task.
 func TestUnreadableTask(t *testing.T) {
 	large := "TASK " + strings.Repeat("long ", 150_000)
 	t.Run("a human is there", func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestUnreadableTask(t *testing.T) {
 	})
 }
 
-// TestVerdictTooLarge: it is asked for again, in fewer words.
+// TestVerdictTooLarge: the run asks for the verdict again, in fewer words.
 func TestVerdictTooLarge(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

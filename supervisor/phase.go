@@ -12,11 +12,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// occasion is what a trigger brings along.
+// occasion holds the details of a trigger.
 type occasion struct {
 	agent       string            // that it is about
 	ruling      verdict.Arbiter   // of ARBITER_DECISION
-	mode        string            // that is asked for
+	mode        string            // that was requested
 	failure     *decision.Failure // of AGENT_ERROR
 	output      string            // of AGENT_COMPLETE: what was said
 	recoverable bool
@@ -27,7 +27,7 @@ type occasion struct {
 	was         machine.State
 }
 
-// situation is what the table's guards look at.
+// situation collects the values that the table's guards read.
 func (st *step) situation(o occasion) machine.Situation {
 	opt := st.Options
 	last, lastThere := st.Agent(o.agent)

@@ -25,7 +25,7 @@ func does(a machine.Action) (known bool) {
 	return st.act(a, occasion{})
 }
 
-// TestEveryActionIsCarriedOut: one that the table names and nobody carries out would be a
+// TestEveryActionIsCarriedOut: an action that the table names without an implementation would
 // panic in mid-run.
 func TestEveryActionIsCarriedOut(t *testing.T) {
 	if does("dance") {
@@ -40,7 +40,7 @@ func TestEveryActionIsCarriedOut(t *testing.T) {
 	}
 }
 
-// TestPhasesAreRestored: whatever ended the last process.
+// TestPhasesAreRestored: a resume restores the phase after any end of the last process.
 func TestPhasesAreRestored(t *testing.T) {
 	reach := map[machine.State]func(p *play){
 		machine.Idle:      func(p *play) { p.command(contract.Reset{}) },
@@ -144,8 +144,8 @@ func TestWhatIsLeftHalfDone(t *testing.T) {
 	p.contains("what is half done", r.HalfDone[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s", "step 1 of the plan: install")
 }
 
-// TestWhatAnEndLeftHalfDone: what an agent was at when its process ended is reported until it
-// does another thing, whatever ended it.
+// TestWhatAnEndLeftHalfDone: after any end of an agent's process, its interrupted work is reported until the agent
+// does something else.
 func TestWhatAnEndLeftHalfDone(t *testing.T) {
 	const at = "was at Bash `npm install` when its process ended"
 	for name, c := range map[string]struct {
@@ -177,8 +177,8 @@ func TestWhatAnEndLeftHalfDone(t *testing.T) {
 	}
 }
 
-// TestOverridesInEveryState: each is either done or refused with a reason, and none
-// leaves the run where nobody knows what is next.
+// TestOverridesInEveryState: each override is either done or refused with a reason, and none
+// leaves the run without a next step.
 func TestOverridesInEveryState(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}, {Text: "b", Status: "pending"}}})

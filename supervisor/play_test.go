@@ -196,7 +196,7 @@ func (p *play) say(text string, more ...string) {
 	}
 }
 
-// lastSent is what the agent was sent last.
+// lastSent returns the last message to the agent.
 func (p *play) lastSent(id string) string {
 	p.t.Helper()
 	for i := len(p.out) - 1; i >= 0; i-- {

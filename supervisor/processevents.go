@@ -124,8 +124,8 @@ func (st *step) ended(id string, d bridge.Done) {
 	st.fell(id, class, cause)
 }
 
-// reconcile settles what an earlier process left open, by what its session's
-// history says: no message is lost, and none is given twice.
+// reconcile settles what an earlier process left open, by its session's history: no message is
+// lost, and none is given twice.
 func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	a := st.Edit(id)
 	turn, spoken, lost, returned := a.Turn, a.HasHistory, a.NewSession || a.HasHistory && !r.Resumed, a.ReturnNotice

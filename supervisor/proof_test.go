@@ -102,7 +102,7 @@ func TestSilenceWithAReason(t *testing.T) {
 		c.begins(p)
 		for range 100 {
 			if out := p.overdue("arbiter"); timer(out, delivery.TimerKey(p.agent("arbiter").Turn[0])) != delivery.ProofWait {
-				t.Fatalf("%s: nobody looks at it again", name)
+				t.Fatalf("%s: no timer checks it again", name)
 			}
 		}
 		if len(p.sends("arbiter")) != 1 || len(effects[effect.Kill](p)) != 0 {

@@ -121,8 +121,8 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 	p.folds()
 }
 
-// TestAnsweredByTheNextProcess: a run that ended with a question for a human is taken up with the answer, and nobody is
-// there to be asked again. The Arbiter reads the answer, and not that there is none.
+// TestAnsweredByTheNextProcess: a run that ended with a question for a human is resumed with the answer, and no human
+// is present to answer again. The Arbiter reads the answer, and not that there is none.
 func TestAnsweredByTheNextProcess(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))

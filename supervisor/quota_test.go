@@ -128,7 +128,7 @@ func TestQuotaReserveIsLifted(t *testing.T) {
 	p.folds()
 }
 
-// TestQuotaResetsTooLate: a run that would have to wait for longer than it may ends at its limit, also when resumed.
+// TestQuotaResetsTooLate: a run ends at its limit, also when resumed, if the quota resets later than the run may wait.
 func TestQuotaResetsTooLate(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.QuotaReserve = 20 })
 	one := p.summon("work")

@@ -32,7 +32,7 @@ func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
 	}
 	p.verdict(id, report("done", "all of it", true))
 	document := p.lastSent("arbiter")
-	p.turn("arbiter", bridge.Turn{Text: "Hm."}) // no verdict: it is asked for again
+	p.turn("arbiter", bridge.Turn{Text: "Hm."}) // no verdict: the run asks again
 	correction := p.lastSent("arbiter")
 	p.say("Be quick.", "steer", "arbiter")
 	word := p.lastSent("arbiter")

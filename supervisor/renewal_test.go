@@ -49,7 +49,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 	p.full("arbiter", 71)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	if p.s.Renewal.Stage != renewal.None {
-		t.Fatal("a warning renews nobody")
+		t.Fatal("a warning renews no agent")
 	}
 	p.verdict(one, report("question", "Which port?", true))
 	p.full("arbiter", 86)

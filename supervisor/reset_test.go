@@ -46,7 +46,7 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 	}
 }
 
-// TestTheFirstChoiceHasAnInput, also where the human gives the task by a word: in a run
+// TestTheFirstChoiceHasAnInput: the first choice has an input, even if the human sends the task as a message: in a run
 // that began without one, and after a reset.
 func TestTheFirstChoiceHasAnInput(t *testing.T) {
 	for _, way := range []string{"a word", "a reset"} {

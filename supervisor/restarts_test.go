@@ -263,7 +263,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 	}
 }
 
-// TestShutdownAtAnyPointOfAReturn: the run ends, says so once, and starts nobody.
+// TestShutdownAtAnyPointOfAReturn: the run ends, reports its end once, and starts no agent.
 func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	for name, act := range map[string]func(p *play, id string){
 		"spawn":   func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },

@@ -55,9 +55,9 @@ func (d onDisk) entries() (list []eventlog.Content) {
 	return list
 }
 
-// TestRestoreAfterAnyCut cuts a run off after each of its inputs, with its lines told up to any
-// point before, and a snapshot anywhere before that: the state that comes back is the state
-// that was, and the event log has each line once, as if there had been no cut.
+// TestRestoreAfterAnyCut cuts a run off after each of its inputs, with its lines written up to any
+// point before, and a snapshot anywhere before that. The restored state equals the state before the cut,
+// and the event log contains each line once, the same as without a cut.
 func TestRestoreAfterAnyCut(t *testing.T) {
 	var inputs []input.Input
 	p := begin(t, nil)

@@ -47,7 +47,7 @@ func (s *State) Pointless() bool {
 		s.Ending.Exit != contract.ExitEnvironment && s.Ending.Exit != contract.ExitBug
 }
 
-// resumed takes a run up again, whatever ended its last process.
+// resumed resumes a run after any end of its last process.
 func (st *step) resumed(f input.Resumed) {
 	completed, crashed, was := st.Completed(), st.Ending == nil, machine.State("")
 	if st.Ending != nil {
@@ -84,7 +84,7 @@ func (st *step) resumed(f input.Resumed) {
 			"it is continued (`/continue`; the command continue)"})
 	}
 	process.TellDistrust(&st.out, f.Distrust)
-	if completed && f.Word == "" && !f.Stay { // there is no bridge, and none is needed
+	if completed && f.Word == "" && !f.Stay { // there is no bridge, and the run needs none
 		// The human who resumes it was perhaps not there when it ended.
 		st.sayAgain()
 		return

@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestEveryEndingCanBeResumed: whatever ended the last process, all that lived comes
-// back on its own session, and what was counted is still counted.
+// TestEveryEndingCanBeResumed: after any end of the last process, every agent that was alive comes
+// back on its own session, and counters keep their values.
 func TestEveryEndingCanBeResumed(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -124,7 +124,7 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 	}
 }
 
-// TestTimeoutCountsProcessRunsAndNotThePauses: and neither the machine's sleep.
+// TestTimeoutCountsProcessRunsAndNotThePauses: the timeout counts neither pauses nor the machine's sleep.
 func TestTimeoutCountsProcessRunsAndNotThePauses(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Timeout = time.Hour })
 	p.at = p.at.Add(20 * time.Minute)
@@ -167,7 +167,7 @@ func TestWhatWasOpenIsAskedAgain(t *testing.T) {
 			end(p)
 			p.resume("")
 			if r := told[contract.PermissionRequest](p); len(r) != 0 || len(p.s.Permission.Open) != 0 {
-				t.Errorf("nobody has asked again, and %+v, open %+v", r, p.s.Permission.Open)
+				t.Errorf("the request has not come again, and %+v, open %+v", r, p.s.Permission.Open)
 			}
 			p.back(bridge.DeliveryBegun)
 			p.proven(id)
@@ -420,7 +420,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 	}
 }
 
-// TestNothingUnderWay: everybody is back and says nothing. The Arbiter is told to rule.
+// TestNothingUnderWay: all agents are back and say nothing. The run asks the Arbiter to rule.
 func TestNothingUnderWay(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")

@@ -109,7 +109,7 @@ func TestRevertRefused(t *testing.T) {
 	}
 }
 
-// TestRevertAfterACrash: what was asked for and not done is asked for again, and answered once.
+// TestRevertAfterACrash: a revert that was requested and not done is requested again, and answered once.
 func TestRevertAfterACrash(t *testing.T) {
 	p := begin(t, inGit)
 	p.revert("r", contract.Revert{Path: "a.go"})

@@ -155,12 +155,12 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	q.Deferred = true
 	p.do(q)
 	if p.agent("arbiter").Status != roster.Busy {
-		t.Fatal("nobody rules")
+		t.Fatal("no decider rules")
 	}
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Rule")
 }
 
-// TestRegencyOutlastsTheInput: that nobody looks on changes nothing for the rules.
+// TestRegencyOutlastsTheInput: the rules continue in fallback mode when the human leaves.
 func TestRegencyOutlastsTheInput(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
@@ -183,7 +183,7 @@ func TestRegencyOutlastsTheInput(t *testing.T) {
 	p.folds()
 }
 
-// TestAnArbiterThatDoesNotRuleIsNotRenewed: nobody speaks to it, and its context stands.
+// TestAnArbiterThatDoesNotRuleIsNotRenewed: it receives no messages, so its context does not grow.
 func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.happen("arbiter", bridge.Context{Tokens: 190_000, Window: 200_000, Pct: 95})
@@ -335,7 +335,7 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.folds()
 }
 
-// TestNumbersOfDecisions: each is reported and recorded under the same one, whoever decides.
+// TestNumbersOfDecisions: with every decider, a decision is reported and recorded under the same number.
 func TestNumbersOfDecisions(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.ForceAgent{Mode: "planner"})
@@ -357,7 +357,7 @@ func TestNumbersOfDecisions(t *testing.T) {
 	}
 }
 
-// TestAWordToOneLeavesTheDocumentOfAnother where it was: before whoever decides.
+// TestAWordToOneLeavesTheDocumentOfAnother: the document of another agent still waits for the decider.
 func TestAWordToOneLeavesTheDocumentOfAnother(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("this")
@@ -381,7 +381,7 @@ func TestStatusTellsHowTheTaskStands(t *testing.T) {
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "failures in a row: 1 of 3", "in all: 1 of 9", "executions: 1", "decider: hybrid", "last error", "exit code 1")
 }
 
-// TestTheAnswerAfterAResetIsTheTask, also where the Arbiter itself decides.
+// TestTheAnswerAfterAResetIsTheTask: the answer is the task, also if the Arbiter decides.
 func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Reset{})

@@ -72,8 +72,8 @@ func TestUnansweredRenewal(t *testing.T) {
 	})
 }
 
-// TestResumedAtItsEnd: an Arbiter is renewed first when a run is taken up, and then its
-// successor is told that nothing is under way.
+// TestResumedAtItsEnd: on a resume the Arbiter is renewed first, and then its successor learns that nothing
+// is under way.
 func TestResumedAtItsEnd(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 	p.full("arbiter", 90)
@@ -123,7 +123,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.command(contract.Interrupt{})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		if p.s.Question.Open == nil {
-			t.Error("nobody is asked")
+			t.Error("no question is open")
 		}
 		p.renewNow("kept")
 		p.say("Go on.")
@@ -286,7 +286,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		c := p.check()
 		p.do(asked2(c))
 		if len(p.s.Permission.Open) != 1 {
-			t.Fatal("nobody is asked")
+			t.Fatal("no question is open")
 		}
 		return p, c
 	}

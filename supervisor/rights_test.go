@@ -140,7 +140,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestUnknownPartyMayNothing: who is unknown may do nothing, and what is unknown nobody may.
+// TestUnknownPartyMayNothing: an unknown party may do nothing, and no party may do an unknown thing.
 func TestUnknownPartyMayNothing(t *testing.T) {
 	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
 		for _, who := range []rights.Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
@@ -247,7 +247,7 @@ func answerIn(t *testing.T, out []effect.Effect) effect.AnswerTool {
 	return effect.AnswerTool{}
 }
 
-// TestVerdictsNeedTheRole: a verdict of the other role is none, in whatever it is said.
+// TestVerdictsNeedTheRole: a verdict of the other role is not accepted as a verdict, in any form.
 func TestVerdictsNeedTheRole(t *testing.T) {
 	for _, v := range []map[string]any{
 		ruling("COMPLETE", "m", "summary", "s"), ruling("ADDRESS_HUMAN", "m"), ruling("SELECT_MODE", "m", "mode", "tester"),
@@ -273,7 +273,7 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 	}
 }
 
-// TestMessagesNeedTheRight: an Orchestrator writes to the Arbiter and to nobody else.
+// TestMessagesNeedTheRight: an Orchestrator may write to the Arbiter only.
 func TestMessagesNeedTheRight(t *testing.T) {
 	p := begin(t, nil)
 	one, two := p.summon("work"), p.summon("more work")

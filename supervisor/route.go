@@ -184,7 +184,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	}
 	a = st.Edit(id)
 	if st.pendingFor(id) {
-		a.Standing = roster.Working // somebody spoke to it meanwhile, and it will read that first
+		a.Standing = roster.Working // it got another message meanwhile, and reads that first
 	}
 	switch v.Kind {
 	case verdict.KindDone:

@@ -97,8 +97,8 @@ func TestTwoAtOnce(t *testing.T) {
 	p.contains("to the second", p.lastSent(b), "b!")
 }
 
-// TestInvalidVerdicts: each is asked for again, twice; the third time the rules
-// decide, openly.
+// TestInvalidVerdicts: the run asks again for each invalid verdict, twice. The third time the rules
+// decide, and an event says so.
 func TestInvalidVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -143,7 +143,7 @@ func TestInvalidVerdicts(t *testing.T) {
 				t.Errorf("error %+v", e)
 			}
 			if p.s.Question.Open == nil {
-				t.Error("nobody was asked")
+				t.Error("the run asked no human")
 			}
 		})
 	}
@@ -222,7 +222,7 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 			case p.agent("arbiter").Status == roster.Busy:
 				p.turn("arbiter", bridge.Turn{Text: "hm"})
 			default:
-				t.Fatal("nobody is busy")
+				t.Fatal("no agent is busy")
 			}
 		}
 		if turns > 25 {

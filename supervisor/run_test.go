@@ -108,7 +108,7 @@ func TestEOFDeniesWhatWaits(t *testing.T) {
 	}
 	p.do(asked(p, id, "p2", "ask"))
 	if a := last[contract.Permission](p); a.Behavior != bridge.Deny || a.By != "nobody" {
-		t.Errorf("with nobody there: %+v", a)
+		t.Errorf("without a human: %+v", a)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestPermissionAnswers(t *testing.T) {
 	}
 	p.do(input.Timer{Key: permission.TimerPrefix + "p4"})
 	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
-		t.Error("a request that nobody answers was not denied")
+		t.Error("an unanswered request was not denied")
 	}
 	p.do(asked(p, id, "p5", ""))
 	if answer().Behavior != bridge.Deny {

@@ -38,8 +38,8 @@ func TestOneInheritance(t *testing.T) {
 	}
 }
 
-// TestNothingAfterTheResult: what comes before the loop has stopped is recorded, and told to
-// nobody: a replay prints what was printed.
+// TestNothingAfterTheResult: events between the result and the end of the loop are recorded and not
+// published: a replay prints the same lines as the run.
 func TestNothingAfterTheResult(t *testing.T) {
 	p := begin(t, nil)
 	p.do(input.Signal{Signal: "INT"})
@@ -78,8 +78,8 @@ func TestWhatWasNotRefused(t *testing.T) {
 	}
 }
 
-// TestAReleasedAgentEnds: the end of an agent is reported when it is let go, also where its own
-// process had ended before: for a takeover, or by a crash.
+// TestAReleasedAgentEnds: the end of a released agent is reported, even if its process had ended
+// before, for a takeover or by a crash.
 func TestAReleasedAgentEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(p *play)
@@ -101,8 +101,8 @@ func TestAReleasedAgentEnds(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsInLine: of the documents that wait for a successor none is forgotten, but the
-// line is no longer than what is remembered, and nobody in it keeps others from being summoned.
+// TestWhoWaitsInLine: no document that waits for a successor is lost, but the queue is bounded, and no
+// document in it prevents the spawn of other agents.
 func TestWhoWaitsInLine(t *testing.T) {
 	for _, waiting := range []int{2, roster.RecordsKept + 10} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })

@@ -115,7 +115,7 @@ func decodeSnapshot(raw []byte) (Snapshot, error) {
 	return s, nil
 }
 
-// told is what is untold as a step tells it.
+// told returns the untold events as a step publishes them.
 func (u Untold) told() (list []Told, err error) {
 	for _, line := range u.Lines {
 		if line.Record != nil {
@@ -157,7 +157,7 @@ func TellEvents(_ *State, step Replayed, _ *State) (told []Told) {
 // from its `session` event on.
 type Telling struct{ Seq uint64 }
 
-// Content is what the log holds of something told.
+// Content returns the log's content for an event or record.
 func (t *Telling) Content(input uint64, at time.Time, x Told) (eventlog.Content, error) {
 	c := eventlog.Content{Input: input, At: at, Record: x.Record}
 	if x.Record != nil {

@@ -42,8 +42,8 @@ func restored(t *testing.T, s *State) State {
 	return back
 }
 
-// goesOnTheSame holds a step from a restored state to the one from the state itself. It is given
-// the fingerprints of the states before and after, which are what a snapshot of them holds.
+// goesOnTheSame compares a step from a restored state with the same step from the original one. Its
+// arguments are the fingerprints of the states before and after, as a snapshot of them has them.
 func goesOnTheSame(t *testing.T, before string, in input.Input, after string, out []effect.Effect) {
 	t.Helper()
 	var back State

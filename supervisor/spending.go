@@ -39,7 +39,7 @@ func (st *step) keepCostLimits() {
 	}
 }
 
-// LimitOptions are what can be chosen about a limit of costs that is spent; nil: no human is asked.
+// LimitOptions are the choices at a spent limit of costs; nil: the run asks no human.
 func (s *State) LimitOptions() []string {
 	if s.Budget.AskedAt.IsZero() || s.Ending != nil {
 		return nil

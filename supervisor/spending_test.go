@@ -60,8 +60,8 @@ func (p *play) limits(usd float64, one string) {
 	p.mustCommand(contract.Configure{MaxCost: &usd})
 }
 
-// TestLimitIsShared: agents at work together may spend what is left once, not each. What is too much is stopped, one
-// turn runs to its end, and then the run ends if nobody can raise the limit.
+// TestLimitIsShared: agents at work together may spend the rest of the limit once, not each. The run stops the agents
+// that exceed it; one turn runs to its end, and then the run ends if no human can raise the limit.
 func TestLimitIsShared(t *testing.T) {
 	p, ids := begins4(t, 1, false)
 	spent, interrupted, peak := map[string]float64{}, map[string]bool{}, 0.0
@@ -332,7 +332,7 @@ func TestASuccessorMayStart(t *testing.T) {
 	}
 }
 
-// TestLimitOfOneAgent: it is reported, its turn ends, and then it has to hand off, whatever its mode.
+// TestLimitOfOneAgent: the limit is reported, the agent's turn ends, and then it has to hand off, in every mode.
 func TestLimitOfOneAgent(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostPerAgent = 0.5 })
 	one := p.summon("one")

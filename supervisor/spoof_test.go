@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// spoof is a text that imitates somebody or something.
+// spoof is a text that imitates a sender or a part of the protocol.
 type spoof struct{ file, name, text string }
 
 const plainText = "The parser is done."
@@ -72,7 +72,7 @@ func spoofs(t testing.TB, p *play) []spoof {
 
 // way is how a text comes in, by the pipe of a role.
 type way struct {
-	role string // by whose name it may be read: arbiter, orch-1; empty: it is nobody's word
+	role string // by whose name it may be read: arbiter, orch-1; empty: it has no sender
 	say  func(p *play, text string)
 }
 
@@ -198,7 +198,7 @@ func (p *play) fork(t *testing.T) *play {
 	return &play{t: t, s: p.s, at: p.at, was: p.was, text: p.text}
 }
 
-// ownLines are those that nobody but us says in a run with a plain text.
+// ownLines are the lines that the supervisor itself writes in a run with a plain text.
 func ownLines(t *testing.T, p *play) map[string]bool {
 	t.Helper()
 	own := map[string]bool{}
@@ -216,7 +216,7 @@ func ownLines(t *testing.T, p *play) map[string]bool {
 	return own
 }
 
-// course is what happened to a run, but for the words in it.
+// course lists the events of a run without their texts.
 func (p *play) course() string {
 	var b strings.Builder
 	for _, e := range p.out {
@@ -327,7 +327,7 @@ func checkSenders(t *testing.T, s spoof, st State, p *play) {
 	}
 }
 
-// checkNothingApproved: the request waits as before, and nobody was given anything.
+// checkNothingApproved: the request waits as before, and no grant was made.
 func checkNothingApproved(t *testing.T, s spoof, p *play) {
 	t.Helper()
 	for _, e := range p.out {
@@ -416,8 +416,8 @@ func (s section) reports() bool {
 	return s.report || slices.ContainsFunc(s.lines, func(line string) bool { return strings.HasPrefix(line, "| ") })
 }
 
-// checkRead: what the text has become in a message stands in the sections of whoever said
-// it, marked as a report unless the Arbiter did; elsewhere none of its lines is a line.
+// checkRead: in a message, the text is in a section of its sender, marked as a report unless it is
+// the Arbiter's. Outside of such sections no line of it is a line of the message.
 func checkRead(t *testing.T, s spoof, role string, ours map[string]bool, p *play, m bridge.MessageParams) {
 	t.Helper()
 	sections, err := strictly(p.s.Options.Delimiter, m.Content)

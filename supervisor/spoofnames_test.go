@@ -94,7 +94,7 @@ func TestRoleIsSentAgain(t *testing.T) {
 	for id, list := range roles {
 		for _, role := range list[1:] {
 			if role != list[0] {
-				t.Errorf("%s is told another role", id)
+				t.Errorf("%s learns of another role", id)
 			}
 		}
 	}

@@ -29,13 +29,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
-// awaitsHuman reports whether a human who is there has yet to answer the Arbiter. Nobody else
-// settles what they were asked.
+// awaitsHuman reports whether a human who is present has yet to answer the Arbiter. Only the
+// human's answer closes the question.
 func (s *State) awaitsHuman() bool {
 	return s.Question.AwaitsAnswer() && s.HumanPresent
 }
 
-// OpenQuestion is what a human was asked and has not answered; nil if there is none.
+// OpenQuestion returns the question that the human has not answered; nil if there is none.
 func (s *State) OpenQuestion() *question.Question {
 	if s.Ending != nil {
 		return s.Ending.Question
@@ -56,11 +56,11 @@ func (s *State) OpenRequests() []permission.Request {
 	return s.Permission.All()
 }
 
-// ParkedOptions are what can be chosen about an Arbiter that is parked.
+// ParkedOptions are the choices for a parked Arbiter.
 func ParkedOptions() []string { return []string{"retry", "cancel"} }
 
-// needsAnswer reports whether an Orchestrator waits for what the human is to answer. Nobody else gives it a word
-// meanwhile but the Arbiter.
+// needsAnswer reports whether an Orchestrator waits for the human's answer. Until then it receives messages from the
+// Arbiter only.
 func (s *State) needsAnswer(id string) bool { return s.awaitsHuman() && s.Question.IsNeededBy(id) }
 
 // Completed reports whether the run came to its end: it can be resumed, and then
@@ -80,7 +80,7 @@ func (s *State) pendingFor(id string) bool {
 // awaitsRuling reports whether a document is on its way to the Arbiter, or lies unread before it.
 func (s *State) awaitsRuling() bool { return s.Conversation.DocumentWaits() || s.Handoff.IsDue() }
 
-// Configuration is what the process of each agent is started with.
+// Configuration is the configuration that each agent's process starts with.
 func (s *State) Configuration() agentconfig.Run {
 	return agentconfig.Run{Dirs: s.Dirs(), Task: s.Task.Text, Plan: s.Task.Plan, Spent: s.Spent(),
 		Untrusted: s.Lifecycle.Untrusted()}
@@ -100,7 +100,7 @@ func (s *State) whoAnswers() permission.Human {
 // that the record of it says what was approved, and not only where to look.
 func (s *State) ExactInput(f input.Body) input.Body { return approval.Exact(&s.Permission, f) }
 
-// RenewalBrief is what an Arbiter receives with the first message it reads.
+// RenewalBrief is the brief that a new Arbiter receives with its first message.
 func (s *State) RenewalBrief(h handoff.Handover) string {
 	return renewal.Brief(renewal.Legacy{
 		Document: handoff.DocumentText(h.Document, h.Receipts, h.Why), Task: &s.Task, Roster: &s.Roster,
@@ -129,7 +129,7 @@ func (s *State) Senders() sender.Run {
 	return sender.Run{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
 }
 
-// account is what the run has spent, and what it may spend.
+// account returns the run's spending and its limit.
 func (s *State) account() costs.Account {
 	return costs.Account{Options: &s.Options, Roster: &s.Roster, Budget: &s.Budget}
 }
@@ -178,7 +178,7 @@ func (st *step) files() *filechanges.Context {
 	return &filechanges.Context{Context: st.mail(), Changes: &st.Changes}
 }
 
-// ruleCheck is what a ruling is held against.
+// ruleCheck returns the data that a ruling is checked against.
 func (st *step) ruleCheck() rulecheck.Run {
 	return rulecheck.Run{Standing: st.standing(), Renewal: &st.Renewal, Question: &st.Question,
 		AwaitsHuman: st.awaitsHuman(), Pending: st.pendingFor(contract.Arbiter)}

@@ -49,7 +49,7 @@ type Ending struct {
 	Said    bool          // `result` was said
 	Records bool          // it waits for the last snapshot
 	Was     machine.State // where the task stood
-	// HalfDone is what was being done when the run was stopped.
+	// HalfDone is the work that was interrupted when the run was stopped.
 	HalfDone []string
 	// What was open is asked again when the run is taken up again.
 	Question *question.Question
@@ -59,7 +59,7 @@ type Ending struct {
 // HumanState holds whether a human is there, what they are asked, and what they have stopped.
 type HumanState struct {
 	Question      question.State
-	HumanPresent  bool // somebody may answer
+	HumanPresent  bool // a human may answer
 	HumanSpoke    bool
 	NotifiedAlone bool // the Arbiter was told once that no human is present
 	Paused        bool // by a human: nothing is sent

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestStepsNameTheirAgents: a planner states as data who does each step, so that rules alone choose the next agent. A
-// name that is none is no agent; one at the head of the text counts then.
+// TestStepsNameTheirAgents: a planner states as data which agent does each step, so that rules alone choose the next
+// one. An unknown name is ignored; then a name at the head of the text counts.
 func TestStepsNameTheirAgents(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid })
 	p.decides(decider.Hybrid{})

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// stoppedTool is what the CLI reports about a tool call that an interrupt ended.
+// stoppedTool is the CLI's report about a tool call that an interrupt ended.
 func stoppedTool() *bridge.FailedTool {
 	return &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make",
 		Message: "The user doesn't want to proceed with this tool use. The tool use was rejected."}
@@ -32,8 +32,8 @@ func (p *play) asks(id string, t bridge.Turn) {
 	p.turn(id, t)
 }
 
-// TestAHumansStopIsNoFailure: whatever a human stops an Orchestrator with, the tool call
-// that it ends is none of the agent's failures, however often it happens.
+// TestAHumansStopIsNoFailure: when a human stops an Orchestrator in any way, the interrupted tool call
+// does not count as a failure of the agent, however often it happens.
 func TestAHumansStopIsNoFailure(t *testing.T) {
 	interrupted := bridge.Turn{Outcome: bridge.TurnInterrupted, Tools: 1, Failed: stoppedTool()}
 	for name, stop := range map[string]func(p *play, id string){
@@ -118,8 +118,8 @@ func (p *play) begun(id string) {
 	p.do(input.Spawned{Agent: a.AgentRef, Result: r})
 }
 
-// TestAQuestionIsNoAlarm: whoever decides knows of the tool that failed last, but nobody
-// calls the human over it: the agent did not stop there, and waits for its answer.
+// TestAQuestionIsNoAlarm: the decider knows of the last failed tool call, but the run does not call
+// the human because of it: the agent did not stop there, and waits for its answer.
 func TestAQuestionIsNoAlarm(t *testing.T) {
 	for _, decider := range []string{runconfig.DeciderSession, runconfig.DeciderStateless} {
 		p, id := stumblesOnce(t, decider)
@@ -192,7 +192,7 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 		}
 		p.contains("the notice", last[contract.Notice](p).Text, "sent again")
 		if n := len(told[contract.Delivered](p)); n != 0 {
-			t.Errorf("%d more are told to be delivered", n)
+			t.Errorf("%d more are reported as delivered", n)
 		}
 		p.verdict("arbiter", ruling("CONTINUE", "So be it."))
 		p.folds()

@@ -112,7 +112,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	})
 }
 
-// TestAQuestionIsNoPointOfDecision, whoever decides: the Arbiter answers it.
+// TestAQuestionIsNoPointOfDecision: with every decider, the Arbiter answers an agent's question.
 func TestAQuestionIsNoPointOfDecision(t *testing.T) {
 	p, id := stumblesOnce(t, runconfig.DeciderStateless)
 	p.decides(decider.Rules{})
@@ -124,7 +124,7 @@ func TestAQuestionIsNoPointOfDecision(t *testing.T) {
 	p.folds()
 }
 
-// TestAHumanRulesOnAFailure before the decider has: nobody is asked once more.
+// TestAHumanRulesOnAFailure: if a human rules before the decider has, the decider is not asked again.
 func TestAHumanRulesOnAFailure(t *testing.T) {
 	p, id := worksOnce(t, runconfig.DeciderStateless)
 	p.breaksOff(id)
@@ -143,7 +143,7 @@ func TestAHumanRulesOnAFailure(t *testing.T) {
 	p.folds()
 }
 
-// TestAPlanIsHandedOn: a planner hands off to whoever builds, and not to a planner.
+// TestAPlanIsHandedOn: a planner hands off to an agent that builds, not to another planner.
 func TestAPlanIsHandedOn(t *testing.T) {
 	for _, name := range []string{runconfig.DeciderRules, runconfig.DeciderStateless} {
 		p := begin(t, func(o *runconfig.Options) { o.Decider = name })
@@ -186,8 +186,8 @@ func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 	p.folds()
 }
 
-// TestSeveralAreJudgedTogether: what several have done is one question, once nobody works
-// any more, and leads to one answer.
+// TestSeveralAreJudgedTogether: the results of several agents are one question, asked once no agent works
+// any more, with one answer.
 func TestSeveralAreJudgedTogether(t *testing.T) {
 	for _, name := range []string{runconfig.DeciderStateless, runconfig.DeciderSession} {
 		p := begin(t, nil)

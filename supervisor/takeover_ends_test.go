@@ -154,7 +154,7 @@ func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 	p.do(input.Timer{Key: timeoutKey})
 	p.command(contract.Kill{ID: "orch-1"})
 	if timer(p.out, timeoutKey) <= 0 {
-		t.Fatal("nobody looks at the time any more")
+		t.Fatal("no timer is set any more")
 	}
 	p.do(input.Timer{Key: timeoutKey})
 	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
@@ -190,8 +190,8 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 	}
 }
 
-// TestAReleaseOutlastsTheBridge: who was to go when it is given back goes, also where the
-// bridge takes the terminal with it before it was there.
+// TestAReleaseOutlastsTheBridge: an agent that was to be released when its session is returned is released, even if the
+// bridge ends together with the terminal before that.
 func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Inspecting)

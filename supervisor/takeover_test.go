@@ -368,9 +368,9 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 	}
 }
 
-// TestNothingWasDoneInATakeover: the Arbiter, which waits for a session that a human has, is
-// told when it is back, also where the human did nothing in it or never got it. With a
-// question open, or somebody at work, there is no reason to.
+// TestNothingWasDoneInATakeover: the Arbiter, which waits for a session that a human has, is notified
+// when the session is back, even if the human did nothing in it or never got it. With an
+// open question, or an agent at work, there is no reason to notify it.
 func TestNothingWasDoneInATakeover(t *testing.T) {
 	for name, back := range map[string]func(p *play){
 		"looked": func(p *play) {
@@ -391,7 +391,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 		back(p)
 		p.returns("orch-1")
 		if a := p.agent("arbiter"); a.Status != roster.Busy {
-			t.Errorf("%s: the Arbiter is %s, and nobody is at work", name, a.Status)
+			t.Errorf("%s: the Arbiter is %s, and no agent is at work", name, a.Status)
 		}
 		p.contains(name, p.lastSent("arbiter"), "gave back", "Rule how it goes on.")
 	}

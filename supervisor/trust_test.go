@@ -132,7 +132,7 @@ func TestDistrust(t *testing.T) {
 	}
 }
 
-// TestDistrustAlone: where nobody is present the run continues without, and says so.
+// TestDistrustAlone: without a human the run continues without the settings, and reports it.
 func TestDistrustAlone(t *testing.T) {
 	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
 	p.do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it", Trusted: true, TrustHash: "h1"}.WithDefaults()})

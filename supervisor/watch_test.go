@@ -32,7 +32,7 @@ func (p *play) look(id string, r bridge.ProbeResult) []effect.Effect {
 	return p.do(input.Probed{Agent: a.AgentRef, Result: r})
 }
 
-// notices are what was said about an agent with a text like this.
+// notices counts the notices about an agent that contain this text.
 func (p *play) notices(part string) int {
 	n := 0
 	for _, b := range told[contract.Notice](p) {
@@ -43,7 +43,7 @@ func (p *play) notices(part string) int {
 	return n
 }
 
-// watched has an Orchestrator at work that nobody learns of.
+// watched starts a play with an Orchestrator at work that gives no sign of life.
 func watched(t *testing.T, change func(*runconfig.Options)) (*play, string) {
 	p := begin(t, change)
 	id := p.summon("work")
@@ -52,8 +52,8 @@ func watched(t *testing.T, change func(*runconfig.Options)) (*play, string) {
 	return p, id
 }
 
-// TestNoSignOfLife: flagged within a minute and a half, told to the Arbiter, and
-// touched by nobody until the Arbiter says so.
+// TestNoSignOfLife: the agent is flagged within a minute and a half, the Arbiter is notified, and
+// the run does nothing else before the Arbiter's decision.
 func TestNoSignOfLife(t *testing.T) {
 	p, id := watched(t, nil)
 	began := p.at
@@ -116,8 +116,8 @@ func TestASignInBetween(t *testing.T) {
 	}
 }
 
-// TestTheArbiterWithoutASignOfLife: nobody else can judge it, so it is started again, and
-// later than an Orchestrator would be flagged.
+// TestTheArbiterWithoutASignOfLife: no agent can judge the Arbiter, so the run starts it again,
+// later than it would flag an Orchestrator.
 func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 	p := begin(t, nil)
 	p.proven("arbiter")
@@ -178,7 +178,7 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 	}
 }
 
-// TestIdleIsNotHung: an agent without a turn owes nobody a sign.
+// TestIdleIsNotHung: an agent without a turn need not give a sign of life.
 func TestIdleIsNotHung(t *testing.T) {
 	p := begin(t, nil)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
@@ -373,8 +373,8 @@ func TestABridgeThatDoesNotAnswer(t *testing.T) {
 	p.folds()
 }
 
-// TestQuiet is told once of each long silence of an agent that is to work, and of no other: not of one that waits for
-// the API or for the human, and not of one whose turn has just begun.
+// TestQuiet: the run reports each long silence of a working agent once, and no silence of other agents: not of one that
+// waits for the API or for the human, and not of one whose turn has just begun.
 func TestQuiet(t *testing.T) {
 	p, id := watched(t, func(o *runconfig.Options) { o.QuietAfter = 5 * time.Minute })
 	silent := func(d time.Duration) int {
