@@ -42,7 +42,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// eventHead is what every event has.
+// eventHead holds the fields of every event.
 type eventHead struct {
 	N          uint64 `json:"n"` // in notifications
 	ID         string `json:"id"`
@@ -143,7 +143,7 @@ func present(body EventBody) EventBody {
 	return body
 }
 
-// eventHeader is what an event's line begins with, before its number.
+// eventHeader is the beginning of an event's line, before its number.
 const eventHeader = `{"jsonrpc":"2.0","method":"` + MethodEvent + `","params":{"n":`
 
 // eventParamsAt is where the parameters begin in such a line.

@@ -96,7 +96,7 @@ func TestUnknownEventNames(t *testing.T) {
 	}
 }
 
-// A line is one line, whatever layout an unknown event came in.
+// TestEventLineHasOneLineEnd: a line is one line, with any layout of an unknown event.
 func TestEventLineHasOneLineEnd(t *testing.T) {
 	line, err := eventLine(Event{Body: Unknown{Name: "x", Raw: json.RawMessage("{\n  \"event\": \"x\"\n}")}})
 	want := `{"jsonrpc":"2.0","method":"event","params":{"n":7,"event":"x"}}` + "\n"

@@ -16,7 +16,7 @@ import (
 //go:embed protocol.go query.go judge.go pty.go sandbox.go remote.go events.go evidence.go errors.go
 var sources embed.FS
 
-// comments is what the sources say in prose.
+// comments holds the doc comments of the sources.
 type comments struct {
 	types      map[string]string // by type name
 	fields     map[string]string // by Type.Field

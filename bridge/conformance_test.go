@@ -109,7 +109,7 @@ func replay(t *testing.T, archive *txtar.Archive) {
 	<-served
 	<-drained
 	if rest := said.take(); len(rest) > 0 {
-		t.Errorf("nobody expected:\n%s", rest)
+		t.Errorf("unexpected frames:\n%s", rest)
 	}
 }
 
@@ -138,8 +138,8 @@ func (s *sink) take() []byte {
 	return append([]byte(nil), s.buf.Next(s.buf.Len())...)
 }
 
-// scriptedLauncher starts agents that do what they are told: the working
-// directory says how the start goes, a message's first word how its turn goes.
+// scriptedLauncher starts agents that follow a script: the working
+// directory selects how the start goes, a message's first word how its turn goes.
 func scriptedLauncher() *fakeLauncher {
 	l := &fakeLauncher{sweep: func(string) int { return 1 }}
 	l.detect = func(_ context.Context, spec ClaudeSpec) (ClaudeInfo, error) {

@@ -25,7 +25,7 @@ type contact struct {
 	length  time.Duration // 0: there is no lease
 	heard   time.Duration // when the last tick was answered
 	gone    bool          // no tick is answered any more
-	stopped bool          // the bridge said that nothing of it is left
+	stopped bool          // the bridge reported that none of its processes is left
 }
 
 func newContact(now func() time.Duration) *contact {

@@ -27,7 +27,7 @@ type conversation struct {
 	terminals Terminals         // may be nil
 	machine   Machine           // may be nil
 	inquiries *inquiries
-	// onHost are requests to the machine. They outlast `shutdown`: when nobody works there any more, directories can
+	// onHost are requests to the machine. They outlast `shutdown`: when no agent works there any more, directories can
 	// be removed.
 	onHost  *inquiries
 	now     func() time.Duration

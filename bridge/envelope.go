@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// envelope is what tells the kinds of messages apart. What is absent is empty.
+// envelope holds the fields that tell the kinds of messages apart. Absent fields are empty.
 type envelope struct{ ID, Method, Params, Result, Error json.RawMessage }
 
 // answer reports whether the message has a result or an error.

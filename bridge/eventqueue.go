@@ -71,8 +71,8 @@ func (q *eventQueue) push(params []byte) {
 	q.change.Broadcast()
 }
 
-// unbound lets the reading goroutine finish: the connection has ended, so what
-// is left of it is small.
+// unbound lets the reading goroutine finish: the connection has ended, so only little
+// is left to read.
 func (q *eventQueue) unbound() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -203,8 +203,8 @@ func (q *eventQueue) wait(ctx context.Context) error {
 	}
 }
 
-// errAnswered is what a caller gets whose time was up between the answer and the
-// events before it: unlike other calls given up, this one did succeed.
+// errAnswered is the error of a caller whose time was up between the answer and the
+// events before it: unlike other abandoned calls, this one did succeed.
 var errAnswered = errors.New("answered, but the events before the answer are not yet handled")
 
 // calledFrom reports whether this goroutine is inside the given method of this

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// host is what one incarnation speaks to. All it says goes out under its own
-// name and generation, whatever it writes there itself.
+// host is the side of the client that one incarnation sees. All its messages go out under its own
+// name and generation, even if it writes others.
 type host struct {
 	ref AgentRef
 	p   *peer
@@ -76,7 +76,7 @@ func (h *host) ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, 
 	return r, nil
 }
 
-// Permission implements [Host]. Whatever is not clearly allowed is denied.
+// Permission implements [Host]. Every answer but a clear allow is a deny.
 func (h *host) Permission(ctx context.Context, p PermissionParams) (PermissionResult, error) {
 	p.AgentRef = h.ref
 	var answer strictPermission
@@ -86,7 +86,7 @@ func (h *host) Permission(ctx context.Context, p PermissionParams) (PermissionRe
 	return PermissionResult(answer), nil
 }
 
-// Judge implements [Host]. Whatever is neither allowed nor to be asked for is denied.
+// Judge implements [Host]. Every answer but an allow or an ask is a deny.
 func (h *host) Judge(ctx context.Context, p JudgeParams) (JudgeResult, error) {
 	p.AgentRef = h.ref
 	ctx, cancel := context.WithTimeout(ctx, JudgeTimeout)

@@ -151,8 +151,8 @@ func (i *incarnation) ended() bool {
 	}
 }
 
-// remembered is what is kept of an incarnation that has ended. Its agent, with all the
-// books and buffers of it, is let go: a run may see thousands.
+// remembered keeps the little that is needed of an ended incarnation. Its agent, with all its
+// records and buffers, is released: a run may see thousands.
 func (i *incarnation) remembered() *incarnation {
 	if i.agentless {
 		return i

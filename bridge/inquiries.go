@@ -26,7 +26,7 @@ func newInquiries() *inquiries {
 	return i
 }
 
-// inquire runs ask unless the conversation is ending. name is what it is called when it
+// inquire runs ask unless the conversation is ending. name identifies it if it
 // outlasts the conversation.
 func inquire[R any](ctx context.Context, i *inquiries, name string, ask func(context.Context) (R, error)) (R, error) {
 	var none R

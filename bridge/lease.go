@@ -12,7 +12,7 @@ import (
 // notices within a second, ends all in two, and what refuses to end is swept.
 const LeaseGrace = 5 * time.Second
 
-// errLeaseOver is what a remote bridge ends with.
+// errLeaseOver is the error with which a remote bridge ends.
 var errLeaseOver = errors.New("the client was out of reach for longer than the lease")
 
 // lease bounds how long a remote bridge continues without its client. It runs from the sending of a tick that was
@@ -25,7 +25,7 @@ type lease struct {
 
 	mu    sync.Mutex
 	until time.Duration
-	over  bool // for good, whatever is answered later
+	over  bool // for good, with any later answer
 }
 
 func newLease(length time.Duration, now func() time.Duration, renewed func(time.Duration),

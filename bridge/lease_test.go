@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestLeaseOverSlowNetworks: whatever the delay is, up to a sixth of the lease, nobody gives up, and calls work.
+// TestLeaseOverSlowNetworks: with any delay up to a sixth of the lease, both sides keep it, and calls work.
 func TestLeaseOverSlowNetworks(t *testing.T) {
 	for _, delay := range []time.Duration{0, 50 * time.Millisecond, time.Second, 5 * time.Second} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestLeaseOverSlowNetworks(t *testing.T) {
 	}
 }
 
-// TestLeaseEndsBothSides whatever happens to the connection: the bridge has ended its agents before the client says so.
+// TestLeaseEndsBothSides: after any failure of the connection, the bridge ends its agents before the client reports it.
 func TestLeaseEndsBothSides(t *testing.T) {
 	const length = 20 * time.Second
 	for name, tc := range map[string]struct {

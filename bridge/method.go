@@ -16,7 +16,7 @@ import (
 // Empty is the result of methods that only succeed or fail.
 type Empty struct{}
 
-// checker is what parameters implement that can be wrong beyond their types.
+// checker is implemented by parameters with constraints beyond their types.
 type checker interface{ check() error }
 
 // method makes a handler of a typed function. Parameters of the wrong type, or
@@ -81,7 +81,7 @@ func (p InitializeParams) check() error {
 	return required("run", p.Run)
 }
 
-// bridgeName is what a bridge can be called: it is part of file names and of environments.
+// bridgeName matches the names of bridges: they are parts of file names and of environments.
 var bridgeName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 })

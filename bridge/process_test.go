@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// child is what a test starts as "arbiter bridge".
+// child is the main function of the program that a test starts as "arbiter bridge".
 func child(kind string) int {
 	switch kind {
 	case "bridge":

@@ -55,7 +55,7 @@ var methodKinds = []methodKind{
 	request[TickParams, Empty](MethodTick, "bridge"),
 }
 
-// schemaDocument is what Schema prints.
+// schemaDocument is the output of Schema.
 type schemaDocument struct {
 	Title           string                        `json:"title"`
 	Description     string                        `json:"description"`

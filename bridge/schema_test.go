@@ -20,7 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// decodedSchema is what a reader in another language sees.
+// decodedSchema is the schema as a reader in another language sees it.
 type decodedSchema struct {
 	Methods map[string]struct {
 		Description, From, Kind string

@@ -67,8 +67,8 @@ func TestShutdownWhileSpawning(t *testing.T) {
 	})
 }
 
-// Whatever ends the connection, Serve is back within two seconds, and what would
-// not stop is named.
+// TestServeEndsWithinTwoSeconds: however the connection ends, Serve returns within two seconds, and names the agents
+// that did not stop.
 func TestServeEndsWithinTwoSeconds(t *testing.T) {
 	ends := map[string]func(*rig){
 		"client closes":    func(r *rig) { r.Close() },

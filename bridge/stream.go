@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// ErrClosed is what calls get once the connection has ended. The error they see
+// ErrClosed is the error of calls after the connection has ended. The returned error
 // wraps it together with the reason.
 var ErrClosed = errors.New("bridge: connection closed")
 

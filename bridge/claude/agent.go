@@ -62,7 +62,7 @@ type agent struct {
 	last    atomic.Int64 // when the last frame came, as a time.Duration since started
 
 	exiting
-	closing sync.Once // of turns, when the end is asked for
+	closing sync.Once // of turns, when the end is requested
 
 	muted        atomic.Bool            // the launch failed: no event reports this agent
 	startTrouble atomic.Pointer[string] // the first error result without a message

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCaptures reads every line the real CLI was recorded to write (scripts/record):
-// none is unreadable, and none is of a kind nobody thought of.
+// TestCaptures reads every line that the real CLI wrote in recordings (scripts/record): the reader
+// understands all of them and knows each kind.
 func TestCaptures(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(captures, "*.wire"))
 	if err != nil || len(files) == 0 {

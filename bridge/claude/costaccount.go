@@ -22,11 +22,11 @@ func weight(u transcript.Usage) float64 {
 		answerWeight*float64(u.Output)
 }
 
-// accountEvery is how often the costs are asked for while subagents work; also when
-// one starts and when one ends.
+// accountEvery is the interval of cost requests while subagents work. The reader also asks when
+// a subagent starts and when one ends.
 const accountEvery = 5 * time.Second
 
-// costAccount is what the session had cost when it was asked last. The reader owns it.
+// costAccount holds the session's cost at the last request. The reader owns it.
 type costAccount struct {
 	open   bool // a question is under way
 	again  bool // asked for meanwhile

@@ -92,7 +92,7 @@ func TestClosedStdin(t *testing.T) {
 	}
 }
 
-// Somebody nobody knows of holds the pipes of a dead process: no mark, no parent.
+// TestForeignProcessHoldsThePipes: an unknown process, without mark and parent, holds the pipes of a dead one.
 func TestForeignProcessHoldsThePipes(t *testing.T) {
 	onlyLinux(t)
 	s := fake(t, fakeGood)
@@ -246,7 +246,7 @@ func TestDeafStandIn(t *testing.T) {
 	}
 }
 
-// A turn ends once, also when its result is missing or comes twice.
+// TestResultsMissingAndDoubled: a turn ends once, even if its result is missing or comes twice.
 func TestResultsMissingAndDoubled(t *testing.T) {
 	t.Parallel()
 	s, _ := stageFor(t, standInSpec(t), verdictReply, verdictReply, verdictReply)

@@ -99,7 +99,7 @@ func askVersion(ctx context.Context, p program) (string, error) {
 }
 
 // ask runs the CLI with arguments that make it answer and end, and returns its stdout,
-// also where it ends with an error.
+// even if it ends with an error.
 func ask(ctx context.Context, p program, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
@@ -132,7 +132,7 @@ func claudeError(category bridge.Category, format string, args ...any) *bridge.R
 	return &bridge.RPCError{Code: bridge.CodeClaude, Category: category, Message: fmt.Sprintf(format, args...)}
 }
 
-// cachedVersion is what a build answered to --version.
+// cachedVersion is the answer of a build to --version.
 type cachedVersion struct {
 	program
 	Version string `json:"version"`

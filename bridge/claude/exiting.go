@@ -9,12 +9,12 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// exiting is the end of a process as it is asked for, by anybody and as often as they
-// like: in order, or in a hurry. Who owns the process brings it about, and says when it is
+// exiting is a request to end a process, in order or at once. Any number of callers may make it, as
+// often as they like. The owner of the process ends it, and reports when it is
 // done.
 type exiting struct {
 	stopOnce, hurryOnce sync.Once
-	stopping            chan struct{} // closed when somebody asked for the end
+	stopping            chan struct{} // closed at the first request
 	hurry               chan struct{} // closed when it has to be quick
 	done                chan struct{} // closed after the done event
 }

@@ -42,7 +42,7 @@ const (
 	fakeNonsense = "nonsense" // no version at all
 	fakeRefuses  = "refuses"  // answers control requests but initialize with an error
 	fakeMute     = "mute"     // ... or not at all
-	fakeCounts   = "counts"   // says that its context is 777 tokens, whatever it was
+	fakeCounts   = "counts"   // always reports a context of 777 tokens
 )
 
 func fakeSpec(t *testing.T, mode string) bridge.ClaudeSpec {

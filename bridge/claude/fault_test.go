@@ -134,7 +134,7 @@ func TestRefusedControl(t *testing.T) {
 }
 
 func TestUnansweredControl(t *testing.T) {
-	s := fake(t, fakeMute) // which is asked for its window, too, and not waited for
+	s := fake(t, fakeMute) // the driver asks it for its window, too, and does not wait
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := s.agent.Interrupt(ctx); errCode(err) != bridge.CodeTimeout {
@@ -142,8 +142,8 @@ func TestUnansweredControl(t *testing.T) {
 	}
 }
 
-// TestWritesLost: a session whose transcript has gaps is not resumed as if it were whole
-// without a word; what else the CLI could not write is its own affair.
+// TestWritesLost: a resume of a session with gaps in its transcript reports them; the driver ignores
+// other writes that the CLI could not make.
 func TestWritesLost(t *testing.T) {
 	s := fake(t, fakeGood)
 	s.turn(fakeTurn + `out {"type":"system","subtype":"session_writes_lost","error_code":"EDQUOT","lost":["global_config"]}
@@ -188,7 +188,7 @@ func TestDeafStdin(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	huge := strings.Repeat("z", 1<<20) // a pipe holds 64 KiB
-	// Two writers: the second waits for the first, and neither for good.
+	// Two writers: the second waits for the first, and neither waits forever.
 	errs := make(chan error, 2)
 	for range cap(errs) {
 		go func() {
@@ -356,7 +356,7 @@ func TestPermissionDoubtsAreDenials(t *testing.T) {
 		{"folded key", `"TOOL_NAME":"Bash","input":{}`, "could not be read"},
 		{"wrong type", `"tool_name":7,"input":{}`, "could not be read"},
 		{"no input", `"tool_name":"Bash"`, `"behavior":"allow","updatedInput":{}`},
-		// What was judged is what runs; CLI 2.1.200 refuses an allow without it.
+		// The judged input is the one that runs; CLI 2.1.200 refuses an allow without it.
 		{"input named", `"tool_name":"Bash","input":{"z":1,"a":"<b>"}`,
 			`"behavior":"allow","updatedInput":{"z":1,"a":"<b>"}`},
 	} {
@@ -400,7 +400,7 @@ func TestStopWhileAsked(t *testing.T) {
 	}
 	s.send(fakeStarted + `out {"type":"control_request","request_id":"p1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`)
 	<-asked
-	s.stopNow() // returns although nobody has answered
+	s.stopNow() // returns without an answer
 }
 
 func TestOtherSessionIsReported(t *testing.T) {

@@ -73,7 +73,7 @@ func TestDecode(t *testing.T) {
 		{`{"type":"novel","subtype":"x","field":1}`, Unknown{Type: "novel", Subtype: "x"}},
 		{`{"type":"result","is_error":"yes"}`, Unknown{Type: "result"}},
 		{`{"type":"control_request","request_id":"9","request":[]}`, Unknown{Type: "control_request", RequestID: "9"}},
-		// Keys count as they are written, whatever encoding/json thinks.
+		// The exact spelling of keys counts, although encoding/json ignores case.
 		{`{"type":"result","is_error":true,"IS_ERROR":false,"Structured_Output":{"x":1}}`, resultFrame{IsError: true}},
 	} {
 		line := []byte(test.line)

@@ -43,8 +43,8 @@ type gauge struct {
 	reported  bridge.Context    // the last reading handed out
 
 	queue     []bridge.Context // to be emitted, oldest first
-	reporting bool             // somebody is emitting the queue
-	calm      sync.Cond        // of mu: signalled when none is left
+	reporting bool             // a goroutine is emitting the queue
+	calm      sync.Cond        // of mu: signalled when the queue is empty
 }
 
 func newGauge(cfg bridge.AgentConfig) *gauge {

@@ -118,7 +118,7 @@ func TestGaugeForecast(t *testing.T) {
 	}
 }
 
-// TestGaugeKeepsOrder: whoever tells, the readings come in their order and none is lost.
+// TestGaugeKeepsOrder: readings from several goroutines come in order and none is lost.
 func TestGaugeKeepsOrder(t *testing.T) {
 	g := newGauge(bridge.AgentConfig{})
 	const n = 200

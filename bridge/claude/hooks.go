@@ -37,14 +37,14 @@ func newAdviser(cfg *bridge.HookConfig) *adviser {
 	}
 }
 
-// HookPolicy is what an agent's hooks go by.
+// HookPolicy returns the policy of an agent's hooks.
 func HookPolicy(c bridge.HookConfig) hooks.Policy {
 	return hooks.Policy{Role: c.Role, Warn: c.Warn, Critical: c.Critical, Reminder: c.Reminder,
 		KeepContext: c.KeepContext}
 }
 
-// HookEvent is the event that an effect is to a client; nil for one that is none. The
-// reading is what was decided on.
+// HookEvent returns the client's event for an effect; nil if it has none. The
+// reading is the one that the decision used.
 func HookEvent(e hooks.Effect, r hooks.Reading) bridge.EventBody {
 	switch e := e.(type) {
 	case hooks.Told:
@@ -79,8 +79,8 @@ func (d *adviser) remind(text string) {
 	d.policy.Reminder = text
 }
 
-// hooked sorts a hook_callback, by the callback that it names or, whatever it names, by its
-// event. It says false where nothing serves it.
+// hooked dispatches a hook_callback, by the callback that it names, or otherwise by its
+// event. It returns false if there is no handler.
 func (r *reader) hooked(f controlRequest) bool {
 	a := r.a
 	in, _ := split(f.Request["input"]) // one that is no object has no members
@@ -98,8 +98,8 @@ func (r *reader) hooked(f controlRequest) bool {
 	return true
 }
 
-// hook serves the adviser's callbacks. Whatever is wrong with it, the answer is {}: after an
-// error the CLI writes kilobytes of its source on stderr (observed with CLI 2.1.329).
+// hook serves the adviser's callbacks. After any error the answer is {}: after an error response the
+// CLI writes kilobytes of its source on stderr (observed with CLI 2.1.329).
 func (r *reader) hook(f controlRequest) {
 	a := r.a
 	in, err := hooks.Parse(f.Request["input"])

@@ -112,8 +112,8 @@ func TestHooksOnlyIfWanted(t *testing.T) {
 		"\nexpect \"request_id\":\"h1\",\"error\"\n" + fakeResult)
 }
 
-// TestCLIsWordCounts: a figure that the stream did not show is asked for twice, then
-// believed, and reported once.
+// TestCLIsWordCounts: the driver asks twice for a figure that the stream did not show, then
+// believes it, and reports it once.
 func TestCLIsWordCounts(t *testing.T) {
 	t.Parallel()
 	s := hooked(t, fakeCounts).launch()

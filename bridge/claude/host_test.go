@@ -219,8 +219,8 @@ func (s *stageOf) turnOf(id string) bridge.Turn {
 	})
 }
 
-// nobodyLeft checks that no process bears the mark of the run. Systems where
-// nobody can tell list none.
+// nobodyLeft checks that no process bears the mark of the run. Systems that cannot
+// list marks list none.
 func (s *stageOf) nobodyLeft() {
 	s.t.Helper()
 	if left := proctree.Survivors(s.run); len(left) > 0 {

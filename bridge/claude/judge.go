@@ -24,8 +24,8 @@ func judgeRegistration() map[string]any {
 	return map[string]any{"hookCallbackIds": []string{judgeCallback}, "timeout": judgeSeconds, "onFailure": "block"}
 }
 
-// hookAnswer is what PreToolUse is answered. The zero value leaves the call to what
-// comes next: the CLI's own rules, and can_use_tool.
+// hookAnswer is the answer to PreToolUse. The zero value leaves the call to the CLI's own
+// rules, and can_use_tool.
 type hookAnswer struct {
 	Specific *preToolUse `json:"hookSpecificOutput,omitempty"`
 }
@@ -40,8 +40,8 @@ func hookDecision(decision, reason string) hookAnswer {
 	return hookAnswer{&preToolUse{Event: "PreToolUse", Decision: decision, Reason: reason}}
 }
 
-// judge answers a tool call that is about to run. Whatever is not an allow or an ask
-// is a deny; an error is never answered, for the CLI may let the tool run then.
+// judge answers a tool call that is about to run. Every answer but an allow or an ask
+// is a deny. It never answers with an error, because the CLI may run the tool then.
 func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	r := &fieldReader{obj: in}
 	event := r.str("hook_event_name")
@@ -61,7 +61,7 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	}
 	if message, ok := interactive[p.Tool]; ok {
 		if p.Tool == askUser {
-			return hookAnswer{} // it is asked for in every mode, and denied there
+			return hookAnswer{} // the CLI requests it in every mode, and can_use_tool denies it
 		}
 		return hookDecision(bridge.Deny, message)
 	}
@@ -73,7 +73,7 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	return a.sentence(ctx, p)
 }
 
-// sentence is what the client makes of a tool call.
+// sentence asks the client for its judgement of a tool call.
 func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	ctx, cancel := context.WithTimeout(ctx, a.judgePatience)
 	defer cancel()

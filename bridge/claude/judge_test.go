@@ -26,8 +26,8 @@ const (
 	judgeAsks   = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"`
 )
 
-// TestJudgeAnswers: what is put before the client, and what the CLI receives; whatever
-// cannot be read is a denial, and never an error.
+// TestJudgeAnswers: the questions to the client, and the answers that the CLI receives. An input that
+// cannot be read is denied, and is never an error.
 func TestJudgeAnswers(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, fakeSpec(t, fakeGood), nil)
@@ -128,7 +128,7 @@ func TestJudgeRegistration(t *testing.T) {
 	}
 }
 
-// TestNeverBypass: there is no way into the mode that asks nobody.
+// TestNeverBypass: no configuration leads to the mode that asks no permission.
 func TestNeverBypass(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, fakeSpec(t, fakeGood), nil)

@@ -28,8 +28,8 @@ var offForAll = []string{
 	"Workflow", "SendMessage", "ListAgents", "Monitor",
 }
 
-// settings are what `--settings` is given: for every session, that nothing of other
-// sessions may reach it; and what is to be asked for.
+// settings is the value of `--settings`: in every session, messages of other sessions are
+// refused; and rules that make the CLI ask.
 func settings(cfg bridge.AgentConfig) string {
 	type permissions struct {
 		Ask []string `json:"ask"`
@@ -74,8 +74,8 @@ func launchPlan(cfg bridge.AgentConfig) plan {
 	}
 	p.optional("--model", cfg.Model)
 	p.optional("--effort", cfg.Effort)
-	// Always named: what a CLI does without it has changed before (2.1.300 starts in
-	// auto mode, which asks nobody).
+	// Always passed: the CLI's default has changed before (2.1.300 starts in
+	// auto mode, which asks no permission).
 	p.add("--permission-mode", cmp.Or(cfg.PermissionMode, "default"))
 	if cfg.MaxBudgetUSD > 0 {
 		p.add("--max-budget-usd", strconv.FormatFloat(cfg.MaxBudgetUSD, 'f', -1, 64))

@@ -152,7 +152,7 @@ func (s *stageOf) disagreement(ctx context.Context) []string {
 // in the end the costs are all accounted for.
 func TestLiveSubagentBooks(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		// A model takes its time: what it has cost is asked for meanwhile.
+		// A model takes its time: meanwhile the driver asks for the cost.
 		begun, ended := make(chan struct{}), make(chan struct{})
 		model := startAPI(t,
 			reply{tools: dig(), usage: [3]int{3, 50_000, 1_000}},

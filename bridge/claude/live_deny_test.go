@@ -14,9 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestLiveDeniedTools: what a session is denied its model is not offered, what it
-// calls all the same is refused without a question, and its subagents are no way
-// around either. What is neither denied nor allowed is asked for, of both.
+// TestLiveDeniedTools: the CLI does not offer denied tools to a session's model, and refuses calls of
+// them without a question, also those of subagents. A tool that is neither denied nor allowed needs a
+// permission, in both.
 func TestLiveDeniedTools(t *testing.T) {
 	for name, deny := range map[string]func(*bridge.AgentConfig){
 		"by name": func(cfg *bridge.AgentConfig) {
@@ -83,8 +83,8 @@ func TestLiveDeniedTools(t *testing.T) {
 	}
 }
 
-// TestLiveAskTools: a tool that is to be asked for is asked for whatever it does, also what
-// the CLI takes for harmless, and by subagents, too; a denied use is refused unasked.
+// TestLiveAskTools: each use of such a tool needs a permission, even one that the CLI considers
+// harmless, and also in subagents; a denied use is refused without a question.
 func TestLiveAskTools(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{tools: []call{bash("ls")}}, reply{tools: []call{bash("git status")}},

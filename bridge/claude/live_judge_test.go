@@ -62,9 +62,9 @@ func (c *court) permission(_ context.Context, p bridge.PermissionParams) (bridge
 const userSettings = `{"permissions":{"allow":["Bash(touch *)"]},"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command",
 "command":"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\"}}'"}]}]}}`
 
-// TestLiveEveryCallIsJudged: also what the user's own settings and hooks allow, also what
-// a subagent does; a denial keeps it from running, and what is to be asked for is asked
-// for whatever they say.
+// TestLiveEveryCallIsJudged: the client also judges calls that the user's own settings and hooks allow, and
+// those of a subagent. A denied call does not run, and an ask leads to a permission request,
+// even if the settings allow the call.
 func TestLiveEveryCallIsJudged(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()
@@ -123,8 +123,8 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 	})
 }
 
-// TestLiveDoubt: whatever goes wrong between a tool call and the rules, nothing of any
-// class of tools runs, though the CLI would run it all.
+// TestLiveDoubt: after any failure between a tool call and the rules, no tool of any class runs,
+// though the CLI would run it.
 func TestLiveDoubt(t *testing.T) {
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	causes := map[string]func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error){

@@ -13,7 +13,7 @@ import (
 // session does not run in it.
 func TestLiveSettingsHold(t *testing.T) {
 	if len(realSpec(t).Args) > 0 {
-		t.Skip("the stand-in reads nobody's settings")
+		t.Skip("the stand-in reads no settings")
 	}
 	s, _ := live(t,
 		reply{tools: []call{bash("touch one")}}, reply{text: "first"},

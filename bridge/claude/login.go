@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Login is what the CLI says of who it works for.
+// Login is the CLI's report about its login.
 type Login struct {
 	Known    bool   // it answered
 	LoggedIn bool   // it has a login, or a key, of its own or from the environment

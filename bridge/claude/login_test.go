@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestLogin: what a CLI says is believed, whatever it ends with; what it does not say
-// stays open.
+// TestLogin: the driver believes the CLI's answer with any exit code; what the answer does not contain
+// stays unknown.
 func TestLogin(t *testing.T) {
 	for name, tt := range map[string]struct {
 		script string

@@ -66,7 +66,7 @@ func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.Tool
 	return s, nil
 }
 
-// inputSchema resolves a tool's schema; the SDK panics on what is no object.
+// inputSchema resolves a tool's schema; the SDK panics if it is not an object.
 func inputSchema(spec bridge.ToolSpec) (*jsonschema.Resolved, error) {
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(spec.InputSchema, &schema); err != nil {

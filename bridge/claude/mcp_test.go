@@ -115,7 +115,7 @@ func TestMCPDeadlineAndEnd(t *testing.T) {
 		open := ask("tools/call", `{"name":"work"}`)
 		synctest.Wait()
 		end()
-		<-open // whatever it says, it does not hang
+		<-open // with any answer, it does not hang
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// trouble is what a reader noted between two results that explains the next.
+// trouble holds notes of a reader since the last result that explain the next one.
 type trouble struct {
 	kind     string // `error` of the last synthetic assistant frame
 	status   int

@@ -30,11 +30,11 @@ var interactive = map[string]string{
 
 const needsPerson = "This tool needs a person at the terminal, and there is none. Choose another way."
 
-// bypass is the CLI's mode that asks nobody. Nothing is ever started in it, nor set to it.
+// bypass is the CLI's mode that asks no permission. No agent is ever started in it, nor set to it.
 const bypass = "bypassPermissions"
 
-// permissionAnswer answers can_use_tool. An allow names the input it was given for:
-// that is what runs.
+// permissionAnswer answers can_use_tool. An allow contains the input that it is for:
+// that input runs.
 type permissionAnswer struct {
 	Behavior     string          `json:"behavior"`
 	Message      string          `json:"message,omitempty"`
@@ -49,7 +49,7 @@ func deny(message string) permissionAnswer {
 	return permissionAnswer{Behavior: bridge.Deny, Message: message}
 }
 
-// canUseTool answers can_use_tool. Whatever is not an allow is a deny.
+// canUseTool answers can_use_tool. Every answer but an allow is a deny.
 func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	r := &fieldReader{obj: request}
 	p := bridge.PermissionParams{

@@ -126,7 +126,7 @@ func sumFile(ctx context.Context, info bridge.ClaudeInfo) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// pinned is what an agent's process was started from.
+// pinned is the file that an agent's process was started from.
 type pinned struct {
 	pins     *pins
 	name     string // that the CLI was asked for by

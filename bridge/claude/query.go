@@ -117,7 +117,7 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		e := &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
 			Message: fmt.Sprintf("the model gave no answer within %v", limit), Stderr: q.stderr.tail()}
 		if retry := heard.retry; retry != nil {
-			// What keeps the CLI trying again is what can be waited for.
+			// An error that makes the CLI retry is one that the caller can wait for.
 			if e.Category = byStatus(retry.Status); e.Category == "" {
 				e.Category = bridge.CatServer
 			}

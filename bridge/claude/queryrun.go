@@ -32,7 +32,7 @@ type queryRun struct {
 	heard  hearing       // of the reader until end
 }
 
-// hearing is what the CLI has said so far that matters.
+// hearing holds the part of the CLI's output that matters so far.
 type hearing struct {
 	result  *resultFrame
 	trouble trouble
@@ -100,7 +100,7 @@ func (h *hearing) take(f frame) bool {
 	return false
 }
 
-// await waits for the answer, or for the reason why none is waited for any more.
+// await waits for the answer, or for the reason why there will be none.
 func (q *queryRun) await(ctx context.Context) error {
 	select {
 	case <-q.done:

@@ -175,7 +175,7 @@ func (r *reader) unknown(f Unknown) {
 		text = fmt.Sprintf("unreadable frame %.80q: %v", kind, f.Err)
 	}
 	r.a.notice("frame "+kind, text)
-	if f.Type == "control_request" && f.RequestID != "" { // somebody waits, whatever it was
+	if f.Type == "control_request" && f.RequestID != "" { // the CLI waits for an answer to any request
 		r.a.asks.serve(r.a.ctx, f.RequestID, refuse(errors.New("unreadable control request")))
 	}
 }

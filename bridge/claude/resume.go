@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// history is what was found of a session before its process was started.
+// history is the part of a session's history that was found before its process was started.
 type history struct {
 	resumed    bool
 	path       string // of its transcript, if it is resumed

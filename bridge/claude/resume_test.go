@@ -77,7 +77,7 @@ func (s *stageOf) written(texts ...string) {
 	})
 }
 
-// until waits for a condition that nobody announces.
+// until polls a condition that no event announces.
 func (s *stageOf) until(what string, holds func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -169,7 +169,7 @@ func TestFateAfterCrash(t *testing.T) {
 				if info.Resumed != (got.Status != bridge.DeliveryAbsent) && got.Status != bridge.DeliveryAbsent {
 					t.Errorf("resumed: %v", info.Resumed)
 				}
-				// What the transcript is said to know is what the model gets to see.
+				// The model gets to see the messages that the transcript contains.
 				if turn := next.turn("NEXT"); string(turn.Verdict) != `{"message":"m"}` {
 					t.Errorf("turn after it: %+v", turn)
 				}

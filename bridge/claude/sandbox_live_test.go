@@ -112,8 +112,8 @@ func TestLiveSandboxStop(t *testing.T) {
 	}
 }
 
-// TestLiveSandboxCrash: a signal that ends the CLI shows as one, and a monitor that is
-// killed leaves nobody.
+// TestLiveSandboxCrash: a signal that ends the CLI is reported as one, and a killed monitor leaves
+// no process.
 func TestLiveSandboxCrash(t *testing.T) {
 	for name, signal := range map[string]string{"the CLI": "kill -9 $CLAUDE_PID",
 		"its monitor": "kill -9 $(ps -o ppid= -p $CLAUDE_PID)"} {
@@ -135,7 +135,7 @@ func TestLiveSandboxCrash(t *testing.T) {
 // that of hooks; quotes and the shell's directory survive the way.
 func TestLiveKeys(t *testing.T) {
 	if len(realSpec(t).Args) > 0 {
-		t.Skip("the stand-in reads nobody's settings, and its shell forgets its directory")
+		t.Skip("the stand-in reads no settings, and its shell forgets its directory")
 	}
 	s, model := live(t,
 		reply{tools: []call{

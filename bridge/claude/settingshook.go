@@ -21,7 +21,7 @@ func settingsRegistration() map[string]any {
 		"onFailure": "block"}
 }
 
-// settingsAnswer is what a change is answered.
+// settingsAnswer is the answer to a change.
 type settingsAnswer struct {
 	Decision string `json:"decision"`
 	Reason   string `json:"reason"`

@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// spendingPause is what passes between a sign of work and the question what the turn has
-// cost by then: the CLI books a message when it has ended, a moment after its frames. It
-// answers in milliseconds, and is asked once in this time at most.
+// spendingPause is the time between a sign of work and the request for the cost of the turn so far: the CLI
+// books a message when it has ended, a moment after its frames. It answers in milliseconds, and gets one
+// request in this time at most.
 const spendingPause = time.Second
 
 // usageOfSession has the answer to get_usage be about the session alone. Otherwise the CLI may
@@ -22,13 +22,13 @@ var usageOfSession = map[string]any{"skip_behaviors": true}
 // the reader owns it.
 type spending struct {
 	ring     chan struct{} // capacity 1: something was done that costs
-	known    bool          // base is: what a resumed session had cost is asked for
+	known    bool          // base is known: the driver asks for the cost of a resumed session
 	base     totals        // of the session when the running turn began
 	reported bridge.Spent  // of the running turn
 	off      bool          // the CLI does not tell
 }
 
-// totals is what a session has used since it began.
+// totals is the usage of a session since it began.
 type totals struct {
 	usd   float64
 	usage bridge.Usage
@@ -57,8 +57,8 @@ func (s *spending) worked() {
 	}
 }
 
-// since returns what was spent since the turn began, at a moment when the session had cost so
-// much. Whatever was spent before the first answer of a resumed session was before its turns.
+// since returns the spending since the turn began, from the session's totals now. All spending before
+// the first answer of a resumed session was before its turns.
 func (s *spending) since(now totals) bridge.Spent {
 	if !s.known {
 		s.known, s.base = true, now

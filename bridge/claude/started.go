@@ -49,7 +49,7 @@ func recordedArg(arg string, secrets map[string]string) string {
 	return arg
 }
 
-// secretsOf are the values of an environment that nobody may read, by value.
+// secretsOf returns the secret values of an environment, by value.
 func secretsOf(env []string) map[string]string {
 	secrets := map[string]string{}
 	for _, entry := range env {

@@ -24,7 +24,7 @@ type stdin struct {
 	// while it is full. A child that reads nothing then never blocks others for good.
 	turn   chan struct{}
 	closed bool
-	broken error         // a line was cut short: whatever followed would be garbage
+	broken error         // a line was cut short: a further line would be garbage
 	lost   chan struct{} // closed when the child has closed its end
 }
 

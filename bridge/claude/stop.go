@@ -133,8 +133,8 @@ func (a *agent) interruptTurn() {
 	}
 }
 
-// kill ends whatever is left of the agent and returns how many others than the
-// CLI itself there were.
+// kill ends all processes of the agent that are left and returns how many there were besides the
+// CLI itself.
 func (a *agent) kill() (others int) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()

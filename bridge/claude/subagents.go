@@ -12,9 +12,9 @@ type subagents struct {
 	order   []string // of running, for a stable end
 }
 
-// subagent is what is known of a running one. Its usage is reported twice, by
-// task_progress and then by the frame of the message it is about: nothing changes
-// with the second.
+// subagent is the state of a running subagent. Its usage is reported twice, by
+// task_progress and then by the frame of the message: the second report
+// changes nothing.
 type subagent struct {
 	now, reported bridge.SubagentProgress
 	context       int    // of its last message, by its frames
@@ -23,7 +23,7 @@ type subagent struct {
 	message       string // its last message
 	model         string
 	calls         int // of tools, by its frames
-	// weight is what it has used since the costs were read last, by model.
+	// weight is its usage since the costs were read last, by model.
 	weight map[string]float64
 	// ended: its last call is booked, but the costs were not read since.
 	ended *bridge.SubagentStop
@@ -102,8 +102,8 @@ func (s *subagents) spoke(f assistantFrame) {
 	sub.now.Tokens = max(sub.context, sub.total)
 }
 
-// news is what has changed of a subagent since it was last told; time alone is
-// nothing new.
+// news returns the changes of a subagent since the last report; the passing of time alone is
+// no change.
 func (s *subagents) news(id string) (bridge.SubagentProgress, bool) {
 	sub, ok := s.running[id]
 	if !ok {

@@ -60,8 +60,8 @@ func supported(path string, v version) error {
 	return nil
 }
 
-// Untested is what to say about a CLI that is newer than any the driver was tested with;
-// empty for others. It is driven all the same.
+// Untested returns a warning about a CLI that is newer than any that the driver was tested with;
+// empty for others. The driver uses it all the same.
 func Untested(v string) string {
 	if parts := strings.Split(v, "."); len(parts) != 3 || !numbers(strings.Split(newest, ".")).before(numbers(parts)) {
 		return ""
@@ -70,7 +70,7 @@ func Untested(v string) string {
 		"as they are; if it misbehaves, update arbiter, or name one of these with --claude PATH", v, oldest, newest)
 }
 
-// numbers reads three numbers; a part that is none is 0.
+// numbers reads three numbers; a part that is not a number is 0.
 func numbers(parts []string) (v version) {
 	for i := range v {
 		v[i], _ = strconv.Atoi(parts[i])

@@ -20,14 +20,14 @@ import (
 
 var _ bridge.Terminals = (*Launcher)(nil)
 
-// How a terminal's program ends. HUP is what a terminal that is closed sends: the CLI
+// How a terminal's program ends. A closed terminal sends HUP: the CLI
 // saves and leaves within 1.6 s (observed with CLI 2.1.329).
 const (
 	hangupGrace   = 3 * time.Second
 	writePatience = 10 * time.Second // for what was typed to be read
 )
 
-// defaultTerm is what the CLI takes the terminal for unless told otherwise.
+// defaultTerm is the terminal type unless the caller names one.
 const defaultTerm = "xterm-256color"
 
 // terminal is one CLI in a pseudo-terminal, for a person. Two goroutines serve it: one
@@ -39,7 +39,7 @@ type terminal struct {
 	master  *os.File
 	host    bridge.Host
 
-	writing chan struct{} // holds a value while somebody writes: one at a time, in order
+	writing chan struct{} // holds a value while a caller writes: one at a time, in order
 	last    []byte        // what it showed last; the reader's, and life's when that has ended
 
 	exiting
@@ -104,7 +104,7 @@ func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 		"--system-prompt-snapshot", "off",
 		"--setting-sources", strings.Join(cfg.SettingSources, ","),
 		"--settings", merged,
-		// Without it the CLI begins in auto mode, which asks nobody (observed with CLI 2.1.329).
+		// Without it the CLI begins in auto mode, which asks no permission (observed with CLI 2.1.329).
 		"--permission-mode", cmp.Or(cfg.PermissionMode, "default"),
 	}}
 	if cfg.StrictMCP {
@@ -284,8 +284,8 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 			Message: fmt.Sprintf("processes are left over: %v", err)}})
 	}
 	<-t.child.Done() // KILL was sent; the kernel owes the rest
-	// What it wrote last is read to its end, which comes unless a process that
-	// nobody may end holds the terminal.
+	// Read the last output to its end, which comes unless a process that
+	// arbiter may not end holds the terminal.
 	_ = t.master.SetReadDeadline(time.Now().Add(drainGrace))
 	reads.Wait()
 	t.master.Close()

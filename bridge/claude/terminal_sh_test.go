@@ -84,7 +84,7 @@ func TestTerminalSaysWhyItEnded(t *testing.T) {
 	}
 }
 
-// TestTerminalIsResized: the program is told, and reads the new size.
+// TestTerminalIsResized: the program gets a signal, and reads the new size.
 func TestTerminalIsResized(t *testing.T) {
 	t.Parallel()
 	term, h, _ := atShell(t, `trap 'stty size; exit 3' WINCH; stty size; while :; do read -r _; done`)

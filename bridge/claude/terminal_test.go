@@ -88,7 +88,7 @@ func (d *desk) seesAfter(n int, text string) {
 	}
 }
 
-// plain is what was shown, without control sequences and blanks.
+// plain is the shown text, without control sequences and blanks.
 func plain(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -222,7 +222,7 @@ func (s *stageOf) record() string {
 	return path
 }
 
-// TestTerminalIsClosed in order: the CLI saves and leaves, nothing of it is left.
+// TestTerminalIsClosed: after a close in order the CLI saves and leaves, and no process is left.
 func TestTerminalIsClosed(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := spokenTo(t, spec)

@@ -17,8 +17,8 @@ func onlyTheCLI(t *testing.T, lacks string) {
 	}
 }
 
-// TestLiveToolShell: the Bash tool runs by bash, whatever shell the user has, and the hook says
-// in which directory.
+// TestLiveToolShell: the Bash tool runs bash for any shell of the user, and the hook receives the
+// directory.
 func TestLiveToolShell(t *testing.T) {
 	onlyTheCLI(t, "does not keep the shell's directory from one call to the next")
 	s, _ := live(t, reply{tools: []call{bash(`echo "version: $BASH_VERSION"; mkdir sub; cd sub`)}},

@@ -18,7 +18,7 @@ type turns struct {
 	open   []*sent         // in the order they were sent
 	over   map[string]bool // ids whose turn has ended: the CLI drops repeats of them silently
 	closed string          // why no more are taken
-	idle   chan struct{}   // closed while none is open
+	idle   chan struct{}   // closed while no message is open
 	// entered is closed unless the first open message is yet to enter the conversation.
 	entered chan struct{}
 }
@@ -170,7 +170,7 @@ func (t *turns) enter() {
 }
 
 // whenEntered is closed as soon as the first open message has entered the conversation,
-// or none is open.
+// or if no message is open.
 func (t *turns) whenEntered() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,7 +45,7 @@ func (u contextUsage) called() int {
 	return tokensOf(*u.APIUsage).Context()
 }
 
-// used is what a session holds. The total is never less than an estimate of prompt
+// used returns the size of a session's context. The total is never less than an estimate of prompt
 // and tools, so the last call's usage is preferred.
 func (u contextUsage) used() int {
 	if n := u.called(); n > 0 {
@@ -230,7 +230,7 @@ func (r *reader) read(f assistantFrame) {
 		return
 	}
 	r.blocked = false
-	r.endSubagents() // the main thread continues: none is awaited longer
+	r.endSubagents() // the main thread continues: the turn waits for no subagent
 	if _, fresh := r.a.gauge.reading(f); fresh {
 		r.costAccount.called(f)
 		r.a.follow.look.Ring()
