@@ -145,7 +145,7 @@ func (s *session) ended(r contract.Result) {
 	}
 }
 
-// again is what a word leads to when the run is over: it continues, unless it never had
+// again returns the begin for a message after the run's end: the run continues, unless it never had
 // an agent.
 func (s *session) again(text string) Begin {
 	if !s.state.Reached() {

@@ -67,7 +67,7 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 	})
 }
 
-// revert has the run take a change back, or the host where nobody plays the run.
+// revert has the run take a change back, or the host if the run is not active.
 func (c changeActions) revert(run string, r contract.Revert) {
 	if c.d.session.run != nil && !c.d.session.over() {
 		c.d.session.send(r)
@@ -101,8 +101,8 @@ func (c changeActions) again() {
 	}
 }
 
-// askLand asks whether to merge the work of the run into the branch that is checked out. The files are what is known
-// of it; nil: nothing is.
+// askLand asks whether to merge the work of the run into the branch that is checked out. The files are the known
+// changes; nil: none is known.
 func (c changeActions) askLand(files []ChangedFile) {
 	run := c.runID()
 	if run == "" {

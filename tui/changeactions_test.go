@@ -136,7 +136,7 @@ func TestChangesByCommand(t *testing.T) {
 	})
 }
 
-// TestRevertAfterTheEnd: where nobody plays the run, the host does it, and the list is read again.
+// TestRevertAfterTheEnd: after the run's end the host reverts, and the screen reads the list again.
 func TestRevertAfterTheEnd(t *testing.T) {
 	play(t, 120, 40, changed, func(s *scene) {
 		authored(s)

@@ -125,7 +125,7 @@ func (s *scene) ended() {
 	})
 }
 
-// cockpit are ten situations in which somebody looks up at the screen.
+// cockpit are ten situations in which a user looks at the screen.
 var cockpit = []struct {
 	name   string
 	change func(*Options, *theatre)

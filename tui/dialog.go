@@ -23,7 +23,7 @@ type dialog struct {
 	twice   bool     // the key that leads to it, pressed again, is yes
 	answer  func(value string)
 	close   func()
-	dismiss func() // somebody steps back from it
+	dismiss func() // runs when the user closes it without an answer
 	renote  func() // tells anew what changes while it is open; nil: nothing does
 
 	context keys.Context             // the keys that work in it
@@ -55,7 +55,7 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 			return true
 		}
 		if early || g.own && g.typed != 0 {
-			return false // somebody is in the middle of a word
+			return false // the user is typing
 		}
 	}
 	a, ok := keys.Look(g.context, key)

@@ -206,7 +206,7 @@ func (s *diffScreen) Block(i, width int, _ bool) listview.Block {
 	return b
 }
 
-// instead is what is said where no lines can be compared; empty: they can.
+// instead returns the text for a change without lines to compare; empty: there are lines.
 func (s *diffScreen) instead() string {
 	switch {
 	case s.trouble != "":

@@ -30,7 +30,7 @@ func (cs *commands) explainCommand(c editor.Command) bool {
 		text, err := cs.d.f.options.Host.Explain(ctx, run, number)
 		cs.d.f.post(func() {
 			if cs.d.screen() != shown {
-				return // somebody continued
+				return // the user went on
 			}
 			cs.d.word = flash{}
 			if err != nil {

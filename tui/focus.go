@@ -91,7 +91,7 @@ func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
 	f.stream.Draw(s)
 }
 
-// facts are what else is known of the agent.
+// facts are further details of the agent.
 func (f *focus) facts() string {
 	a := f.agent()
 	if a == nil {

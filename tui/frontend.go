@@ -58,12 +58,12 @@ type Frontend struct {
 	ctx       context.Context // ends when the frontend does
 	workers   sync.WaitGroup
 	commands  chan queuedCommand // capacity 64: what a person does by hand never fills it
-	quit      chan struct{}      // closed when somebody wants to leave
+	quit      chan struct{}      // closed when the user wants to leave
 	once      sync.Once
 
 	partial  bool           // the book has only the end of what was reported; of tview's loop
 	indexing sync.WaitGroup // until all that was told in earlier process runs can be read
-	older    []io.Closer    // books and logs that somebody may still read from
+	older    []io.Closer    // stores and logs that a screen may still read from
 
 	resumed resumed // it belongs to the worker that begins a run
 

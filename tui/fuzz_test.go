@@ -105,9 +105,9 @@ func typed(text string) []string {
 	return append(keys, "Enter")
 }
 
-// FuzzFace: whatever is pressed, pasted and resized, and whatever agents do meanwhile,
-// nothing panics, and nothing is on the screen that a terminal would act on. The screen
-// goes when it is left, and with nothing left behind: the bubble would say so.
+// FuzzFace: with any keys, pastes, resizes and any events of agents, nothing panics, and the screen
+// contains nothing that a terminal would act on. When the user leaves, the screen
+// ends and leaves no goroutine behind: the synctest bubble would report it.
 func FuzzFace(f *testing.F) {
 	f.Add(uint64(1), []byte("Weave\x00\x0d\x0d/su\x09\x01\x02\x03jkGgzf\x06\x15"))
 	f.Add(uint64(2), []byte("a\x0d\x80\x81\x82\x90\x91\xa0\xb0\xc0\xd0\xe0\xf0q?/n\x1b\x1b"))

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
-// homeScreen is the picture before anything was begun. No model is called, and no process
-// is started, until somebody speaks.
+// homeScreen is the screen before a run begins. It calls no model and starts no process
+// before the user enters a task.
 type homeScreen struct {
 	d    *app
 	page *pages.Home
@@ -62,7 +62,7 @@ func (o *homeScreen) renew() {
 	o.page.Set(data)
 }
 
-// findings are what a person should know before anything is begun.
+// findings are the facts that a user should know before a run begins.
 func findings(f Findings) []pages.Finding {
 	var list []pages.Finding
 	add := func(label, text string, tone render.Role) {
@@ -132,7 +132,7 @@ func runRows(runs []RunInfo) []pages.Run {
 	return list
 }
 
-// firstScreen is for somebody who cannot begin yet.
+// firstScreen is for a user who cannot begin yet.
 type firstScreen struct {
 	d    *app
 	page *pages.FirstRun

@@ -42,7 +42,7 @@ type Host interface {
 	// old, or old is empty.
 	Changes(ctx context.Context, run string) ([]ChangedFile, error)
 	Versions(ctx context.Context, run, path, old string) (Versions, error)
-	// Revert takes a change of a run back that nobody plays. Land merges the work of a run into the branch that is
+	// Revert takes back a change of a run that is not active. Land merges the work of a run into the branch that is
 	// checked out, and reports the result.
 	Revert(ctx context.Context, run string, r contract.Revert) error
 	Land(ctx context.Context, run string) (say string, err error)
@@ -80,7 +80,7 @@ type Host interface {
 	Image(path string) (absolute, size string, err error)
 	// Save writes a text into a new file and returns its path.
 	Save(name, text string) (path string, err error)
-	// Inputs are what was typed before, oldest first; Remember adds one.
+	// Inputs are earlier inputs, oldest first; Remember adds one.
 	Inputs() []string
 	Remember(text string)
 }
@@ -101,8 +101,8 @@ type Run interface {
 	Stop()
 	// Leave has the run go on when the frontend ends. It does not block.
 	Leave()
-	// Halt stops every agent, also when the run itself does not answer, and tells in a
-	// word the result. It may take some seconds.
+	// Halt stops every agent, even if the run itself does not answer, and describes the
+	// result. It may take some seconds.
 	Halt() (say string)
 	// Done is closed when the run is over and all that belonged to it has ended.
 	Done() <-chan struct{}
@@ -129,7 +129,7 @@ type Outcome struct {
 	Lost bool
 }
 
-// Findings are what there is to work with.
+// Findings are the facts about this machine and directory.
 type Findings struct {
 	Claude      string // version of the CLI; empty: there is none that can be driven
 	Path        string
@@ -147,8 +147,8 @@ type Findings struct {
 	Runs        []RunInfo // of this directory that can be taken up, the last active first
 }
 
-// Trust is what a workspace brings along that can run code or redirect an agent. Its texts
-// are as they were found.
+// Trust lists the parts of a workspace that can run code or redirect an agent. Its texts
+// are unchanged.
 type Trust struct {
 	Items   []TrustItem // none: there is nothing to ask about
 	Changed bool        // it was trusted once, and has changed since
@@ -159,7 +159,7 @@ type Trust struct {
 // nothing, or it never was.
 type TrustItem struct{ Kind, File, Name, What, How string }
 
-// Login reports whether the CLI has somebody to work for.
+// Login reports whether the CLI has a login.
 type Login uint8
 
 // The answers.

@@ -190,9 +190,9 @@ func (p *puppet) fact(n int, text string) {
 			Verdict: true})
 }
 
-// TestHostileLooksLikeClean: whatever agents write, in each place where they can, what
-// is seen and saved is what would be if they had written its visible part alone: the
-// same cells, the same styles, the same title, and nothing sent but our own.
+// TestHostileLooksLikeClean: for hostile text of agents, in each place where they can write, the screen
+// and the files are the same as for its visible part alone: the
+// same cells, the same styles, the same title, and only arbiter's own sequences.
 func TestHostileLooksLikeClean(t *testing.T) {
 	pictures := func(t *testing.T, text string, size [2]int) (seen []string) {
 		play(t, size[0], size[1], func(o *Options, h *theatre) {
@@ -251,7 +251,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 	}
 }
 
-// stuffed is a run whose state and events are whatever a test puts there.
+// stuffed is a run with the state and the events of a test.
 type stuffed struct {
 	state *supervisor.State
 	done  chan struct{}
@@ -267,7 +267,7 @@ func (r *stuffed) Halt() string                { return "" }
 func (r *stuffed) Done() <-chan struct{}       { return r.done }
 func (r *stuffed) Outcome() Outcome            { return Outcome{} }
 
-// stuffing fills values with hostile text, whatever their types.
+// stuffing fills values of any type with hostile text.
 type stuffing struct {
 	texts []string
 	n     int
@@ -279,7 +279,7 @@ func (f *stuffing) text() string {
 	return f.texts[f.n%len(f.texts)]
 }
 
-// holdings are what a field may hold, by its type's name.
+// holdings are the values that a field may have, by its type's name.
 var holdings = map[string][]string{
 	"Role": {string(roster.RoleArbiter), string(roster.RoleOrchestrator)},
 	"Status": {string(roster.Starting), string(roster.Down), string(roster.Parked), string(roster.Busy),
@@ -341,9 +341,9 @@ func (f *stuffing) fill(v reflect.Value) {
 	}
 }
 
-// TestEveryFieldIsHostile: every field of the state and of every event, of what is
-// found out at the start and of what the files are called, holds hostile text, also
-// those that nobody outside can write today. No screen shows any of it as it is.
+// TestEveryFieldIsHostile: every field of the state and of every event, of the findings
+// at the start and of file names contains hostile text, also those that no outsider can
+// write today. No screen shows any of it unchanged.
 func TestEveryFieldIsHostile(t *testing.T) {
 	for seed := range effort(2, 4, 12) {
 		f := &stuffing{texts: tuitest.Hostile(), n: seed * 31}

@@ -124,7 +124,7 @@ func (b *inboxPanel) answer(value string) {
 		b.anew()
 		return
 	}
-	b.shown.own, b.shown.typed = false, 0 // somebody is at it
+	b.shown.own, b.shown.typed = false, 0 // the user is in it
 	switch a.Act {
 	case inboxview.Write:
 		b.shown.close()
@@ -202,7 +202,7 @@ func permit(r *permission.Request, a inboxview.Answer) contract.Permit {
 	return c
 }
 
-// waiting is what waits and was not answered here, the oldest first.
+// waiting returns the items that wait and were not answered here, the oldest first.
 func (b *inboxPanel) waiting() []inbox.Item {
 	s := b.d.session.state
 	if s == nil || s.Ending != nil {
@@ -215,7 +215,7 @@ func (b *inboxPanel) waiting() []inbox.Item {
 	return slices.DeleteFunc(list, func(i inbox.Item) bool { return b.isAnswered(i.ID, i.Since) })
 }
 
-// items are what the panel shows.
+// items returns the items that the panel shows.
 func (b *inboxPanel) items() []inboxview.Item {
 	var list []inboxview.Item
 	waiting := b.waiting()
@@ -307,7 +307,7 @@ func (b *inboxPanel) findSettled(waiting []inbox.Item) {
 	})
 }
 
-// settled is what each rule would settle.
+// settled lists the requests that each rule would settle.
 func settled(ctx context.Context, s *supervisor.State, rules []string, home string) map[string][]string {
 	found := map[string][]string{}
 	for _, rule := range rules {

@@ -69,7 +69,7 @@ func TestInboxPanel(t *testing.T) {
 			t.Errorf("answered %+v", got)
 		}
 		s.Expect("What waits for you · 2 of 4", "▸ Orchestrator II asks leave")
-		s.Press("2") // it was meant for the one before, or not: nobody knows
+		s.Press("2") // it may have been meant for the one before
 		s.Settle()
 		if got := s.permit(); got.Request != "one" {
 			t.Errorf("a key that came too early answered %+v", got)

@@ -34,7 +34,7 @@ func newLogbook(d *app) *logbook {
 	return l
 }
 
-// source is what the filter picks.
+// source returns the entries that the filter selects.
 func (l *logbook) source() *source {
 	thread := l.d.f.history.All()
 	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {

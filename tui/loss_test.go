@@ -15,8 +15,8 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// mortal is a terminal that goes away at one of the calls on it, by their number; what is called
-// from then on fails. Its window may have another size each time somebody looks.
+// mortal is a terminal that goes away at one of the calls on it, by their number; later calls
+// fail. Its window may have another size each time the frontend asks.
 type mortal struct {
 	mu      sync.Mutex
 	life    int // calls until its end; negative: it does not end
@@ -25,7 +25,7 @@ type mortal struct {
 	drained chan struct{}
 	resized func()
 	sizes   func() (w, h int)
-	lent    bool // to somebody else
+	lent    bool // to another program
 	wasGone bool // when it was lent
 	noticed bool // that it has gone, or it has not, when the frontend is left
 }
@@ -51,7 +51,7 @@ func (m *mortal) call() error {
 // ended reports whether it is gone.
 func (m *mortal) ended() bool { return m.life >= 0 && m.calls > m.life }
 
-// lend has somebody else use it, for as long as a few calls take.
+// lend gives the terminal to another program for a few calls.
 func (m *mortal) lend() {
 	m.mu.Lock()
 	m.lent, m.wasGone = true, m.wasGone || m.ended()
@@ -161,9 +161,9 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 	return err
 }
 
-// TestTerminalGoesAtAnyMoment: wherever the terminal goes, also while and right after another
-// program has it, the frontend ends and says why; nothing is drawn without end, and what is gone is
-// lent to nobody.
+// TestTerminalGoesAtAnyMoment: the terminal goes away at any moment, also while and right after another
+// program has it. The frontend ends and reports why. It does not draw forever, and does not lend
+// a terminal that is gone.
 func TestTerminalGoesAtAnyMoment(t *testing.T) {
 	fixed := func() (w, h int) { return 80, 24 }
 	whole := newMortal(-1, fixed)

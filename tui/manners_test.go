@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
-// TestFromTheFirstWordToTheEnd: nothing is begun before somebody speaks; what is said
-// reaches the run; its end stays in sight, and another word takes the run up again.
+// TestFromTheFirstWordToTheEnd: nothing begins before the user enters a task; messages
+// reach the run; its end stays visible, and another message resumes the run.
 func TestFromTheFirstWordToTheEnd(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Expect("T H E   A R B I T E R", "Speak, mortal.", "2.1.329")
@@ -287,7 +287,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("it is reported %d times", n)
 		}
 	})
-	// Also where nobody is logged in: what was said can be read, and the run says what it lacks.
+	// Also without a login: the messages can be read, and the run reports what it lacks.
 	play(t, 90, 30, func(o *Options, h *theatre) { past(o, h); h.found.Login = LoginNo }, func(s *scene) {
 		s.Settle()
 		s.Expect("What was asked long ago", "THE WEAVING")
@@ -348,7 +348,7 @@ func TestSearchAndCopy(t *testing.T) {
 	})
 }
 
-// TestNobodyIsMoved: who reads further up stays there, whatever comes below.
+// TestNobodyIsMoved: a user who reads further up stays there when entries arrive below.
 func TestNobodyIsMoved(t *testing.T) {
 	report := func(p *puppet, i int) {
 		p.sink(time.Now(), contract.Event{ID: "arbiter",

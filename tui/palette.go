@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// palette is what can be done and looked at, as one list that is filtered by a few letters.
+// palette lists all actions and screens, filtered by a few letters.
 type palette struct{ d *app }
 
 // pageKeys are the actions that open pages which no command opens.
@@ -21,7 +21,7 @@ func (p palette) open() {
 	p.d.picker.picker.Filtering()
 }
 
-// items are the agents, the commands, and what only keys do. The value of each is what choosing it does.
+// items are the agents, the commands, and actions that only keys have. The value of each runs when the user chooses it.
 func (p palette) items() []editor.Item {
 	var list []editor.Item
 	for _, a := range p.d.session.agents() {

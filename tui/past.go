@@ -79,7 +79,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 
 // resumed is how far the log of the run that is taken up was read.
 type resumed struct {
-	run  string // as it was named; empty: none is to be taken up
+	run  string // as the user named it; empty: no run to resume
 	next eventlog.Position
 }
 

@@ -123,9 +123,9 @@ func taken(b *testing.B, o Options, then func(f *Frontend)) (first, all time.Dur
 	return first, all, float64(m.HeapAlloc) / (1 << 20)
 }
 
-// BenchmarkResumed is the time until the first frame that shows where a run of a million
-// events had come to. The baseline is what was done before: all of them were told to the
-// screen again.
+// BenchmarkResumed is the time until the first frame that shows the end of a run of a million
+// events. The baseline is the earlier way: the screen received all of them
+// again.
 func BenchmarkResumed(b *testing.B) {
 	path := longLog(b, 1_000_000)
 	host := pastHost{&theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}, path}

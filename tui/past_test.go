@@ -83,7 +83,7 @@ func TestLongPast(t *testing.T) {
 	})
 }
 
-// place is what of the past is in sight.
+// place returns the visible part of the past.
 func place(s *scene) string {
 	var rows []string
 	for _, row := range s.Rows() {

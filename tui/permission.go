@@ -178,8 +178,8 @@ func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permi
 	}
 }
 
-// permitData is what a person has to know to decide: who asks, for what exactly, why, and
-// where it would be done.
+// permitData collects the facts for a decision: the agent, the exact call, its reason, and
+// its place.
 func (q *permissions) permitData(p *permission.Request) pages.AskData {
 	tool := slash.Word(p.Params.Tool)
 	head := []render.Line{append(q.requester(p), render.Span{Text: " wants to use ", Role: render.Base},

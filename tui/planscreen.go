@@ -23,7 +23,7 @@ import (
 type planScreen struct {
 	d    *app
 	page *pages.Plan
-	line *editor.Editor // a step's text that is being written; nil: none is
+	line *editor.Editor // the step's text that the user is editing; nil: none
 }
 
 func newPlanScreen(d *app) *planScreen { return &planScreen{d: d, page: pages.NewPlan(d.look)} }
@@ -93,7 +93,7 @@ func (p *planDraft) follow() *slash.Draft {
 // unsaved reports whether the plan was changed here and that was not saved.
 func (p *planDraft) unsaved() bool { return p.draft != nil && p.draft.Changed() }
 
-// statusOf is what a key marks a step as.
+// statusOf maps a key to the status that it sets.
 var statusOf = map[keys.Action]string{
 	keys.StepDone: contract.StepDone, keys.StepActive: contract.StepActive, keys.StepPending: contract.StepPending,
 	keys.StepFailed: contract.StepFailed, keys.StepSkipped: contract.StepSkipped,

@@ -239,7 +239,7 @@ func (s *scene) present(change func(*supervisor.State)) {
 	})
 }
 
-// TestWhoDecides: whoever decides in the Arbiter's place is in sight, and why.
+// TestWhoDecides: the screen shows which decider stands in for the Arbiter, and why.
 func TestWhoDecides(t *testing.T) {
 	play(t, 120, 30, func(_ *Options, h *theatre) {
 		h.options = func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid }

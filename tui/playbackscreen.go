@@ -22,7 +22,7 @@ type Playback interface {
 	Player() *playback.Player
 }
 
-// playback is what plays the present run again; nil if it is none that is.
+// playback returns the player of the present run; nil if the run is not a playback.
 func (d *app) playback() *playback.Player {
 	if p, ok := d.session.run.(Playback); ok {
 		return p.Player()
@@ -133,7 +133,7 @@ func (s stage) Forget(ctx context.Context) bool {
 			_, more = f.box.take(batchSize)
 		}
 		for _, b := range f.older {
-			b.Close() // nobody has it on the screen any more
+			b.Close() // no screen shows it any more
 		}
 		f.older = append(f.older[:0], f.history)
 		f.history = book

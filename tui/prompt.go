@@ -55,7 +55,7 @@ func (p *prompt) relabel() {
 	}
 }
 
-// placeholder is what stands at an empty input.
+// placeholder is the text of an empty input.
 func (p *prompt) placeholder() string {
 	switch s := p.d.session.state; {
 	case p.reading && p.d.screen().writes():
@@ -182,7 +182,7 @@ func (p *prompt) stronger() {
 	p.relabel()
 }
 
-// strength is that of the next word: none is said where it makes no difference.
+// strength is the strength of the next message; empty if it makes no difference.
 func (p *prompt) strength() string {
 	if p.force == contract.Note {
 		return ""

@@ -92,7 +92,7 @@ type queuedEvent struct {
 	again bool // it happened in an earlier process run
 }
 
-// mailbox is what lies between the run's goroutine, which must not wait, and the pump.
+// mailbox is the queue between the run's goroutine, which must not wait, and the pump.
 type mailbox struct{ *backlog.Queue[queuedEvent] }
 
 func newMailbox() *mailbox { return &mailbox{backlog.New[queuedEvent]()} }

@@ -26,8 +26,8 @@ import (
 )
 
 // puppet is a run whose agents do what a test says. Its state is the supervisor's own,
-// folded by the supervisor's own rules: what a screen shows of it is what it would
-// show of a run with those agents.
+// folded by the supervisor's own rules: a screen shows the same as it would
+// of a run with those agents.
 type puppet struct {
 	t    *testing.T
 	host *theatre

@@ -11,7 +11,7 @@ import (
 
 // queuedEdit is a word of the person's that waits, while it is being changed.
 type queuedEdit struct {
-	id   string // of the message; empty: none is being changed
+	id   string // of the message; empty: the user edits none
 	was  string // its text
 	put  string // as it was put into the input
 	sent string // its new text, until the run has taken it

@@ -147,7 +147,7 @@ func TestAnAgentInFocus(t *testing.T) {
 	})
 }
 
-// TestHaltIsSeen: the halt key works whatever is open, and what it did stays in sight
+// TestHaltIsSeen: the halt key works on any screen, and its effect stays visible
 // until the run continues.
 func TestHaltIsSeen(t *testing.T) {
 	for name, before := range map[string]func(s *scene){

@@ -48,7 +48,7 @@ func (r *reader) move(to *history.Thread, by int) {
 	})
 }
 
-// words are what is selected, or else what was said at the mark, or last: as it was
+// words is the selected text, or else the text at the mark, or the last one: as it was
 // written, not as it is laid out.
 func (r *reader) words() string {
 	if r.Selecting() {
@@ -81,7 +81,7 @@ func (r *reader) words() string {
 	return text
 }
 
-// outcome is what ended an entry, if it is of that kind.
+// outcome returns the event that ended an entry, if it is of that kind.
 func outcome[B contract.Body](e history.Entry) (B, bool) {
 	var none B
 	if e.Outcome == nil {

@@ -73,16 +73,16 @@ type counting struct {
 
 func (p counting) Show() { p.n.Add(1); p.Screen.Show() }
 
-// drawing is what a screen sends that is up: places and colours, the cursor, the end of a
+// drawing matches the sequences of a running screen: places and colours, the cursor, the end of a
 // frame, a title, links that end, notices.
 var drawing = vt.Manners{
 	Controls: "\b\a", Escapes: []string{"(B"}, CSI: []string{"m", "H", " q", "?h", "?l", ">t"},
 	Modes: []int{12, vt.ModeCursor, vt.ModeSynchronised}, OSC: []string{"0", "2", "8", "9", "99", "777"},
 }
 
-// alien finds what is not ours in what was sent to a terminal: what is no sequence that a
-// program sends which draws on the whole screen, what a terminal would answer, what it
-// would keep, and text that hides or reorders. On says that the screen is up already.
+// alien finds output that arbiter must not send to a terminal: other sequences than those of a program
+// that draws on the whole screen, those that a terminal would answer or
+// keep, and text that hides or reorders. On says that the screen is up already.
 func alien(sent []byte, on bool) []string {
 	ours := drawing
 	if !on {
@@ -343,14 +343,14 @@ func TestAlienIsFound(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
 		if strings.ContainsFunc(text, alienRune) && !strings.Contains(text, "777;notify") &&
 			alien([]byte(text), true) == nil {
-			t.Errorf("%.100q is taken for ours", text)
+			t.Errorf("%.100q is accepted as arbiter's own", text)
 		}
 	}
 	for _, text := range []string{"\x1b[6n", "\x1b[c", "\x1b[21t\x1b[5n", "\x1b]52;c;eA==\a", "\x1b]11;?\a",
 		"\x1b]8;;https://x\a", "\x1b]0;a\u202eb\a", "\x1bP$qm\x1b\\", "\u009b31m", "\x9b31m", "\x1b[?1$p", "\U000E0041",
 		"\x1bc", "\x1b]777;x\a", "\x1b[2J", "\x1b[?1049l", "\n", "\r"} {
 		if alien([]byte(text), true) == nil {
-			t.Errorf("%q is taken for ours", text)
+			t.Errorf("%q is accepted as arbiter's own", text)
 		}
 	}
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
-// Ritual is what the screen shows for its own sake.
+// Ritual holds the decorative elements of the screen.
 type Ritual struct {
 	Title bool        // a title before the first word
 	Scene bool        // the agents as figures, where there is room
 	Human ritual.Kind // who the person is
-	// Remember keeps who the person chose to be; nil: nobody does.
+	// Remember stores the name that the user chose; nil: it is not stored.
 	Remember func(ritual.Kind)
 	// Sound plays a sound without waiting for it, and returns how often the terminal's bell is to ring in its place;
 	// nil: all is silent.
 	Sound func(Sound) (bells int)
 }
 
-// Sound is what a sound means.
+// Sound is the meaning of a sound.
 type Sound int
 
 // The sounds.

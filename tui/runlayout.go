@@ -113,7 +113,7 @@ func (w *runScreen) left(width int) int {
 	return min(width/2, render.Prose+4) // with its gutter and its scroll bar
 }
 
-// tiles are what is shown of the agents.
+// tiles are the agents' tiles.
 func (w *runScreen) tiles() []tile.Tile {
 	state := w.d.session.state
 	if state == nil {
@@ -180,7 +180,7 @@ func (s *session) root(id string) string {
 // simulated reports whether the run is a rehearsal.
 func (s *session) simulated() bool { return s.state != nil && s.state.Options.Rehearsal }
 
-// work is what is known of an agent beyond the state.
+// work returns details about an agent that are not in the state.
 func (s *session) work(id string) snapshot.Work {
 	w := snapshot.Work{Agent: s.d.f.activity.Agent(id)}
 	if l, ok := s.d.f.history.LiveEnd(id, writingKept); ok {

@@ -225,7 +225,7 @@ func (r *sessionsScreen) report(run RunInfo) {
 		text, err := r.d.f.options.Host.Report(ctx, run.ID)
 		r.d.f.post(func() {
 			if r.d.screen() != screen(r) {
-				return // somebody continued
+				return // the user went on
 			}
 			r.d.word = flash{}
 			if err != nil {

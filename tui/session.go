@@ -141,7 +141,7 @@ func (s *session) pause() {
 	}
 }
 
-// dangers are what must be in sight before anything was begun.
+// dangers are the warnings that must be visible before a run begins.
 func (s *session) dangers() []string {
 	if s.rehearse {
 		return []string{"REHEARSAL"}

@@ -79,7 +79,7 @@ func TestShellLine(t *testing.T) {
 }
 
 // TestShellIsStopped: Esc stops a command, and the next one closes its card; so does the time limit. The end of the
-// output stays in sight until somebody reads further up.
+// output stays visible until the user reads further up.
 func TestShellIsStopped(t *testing.T) {
 	for _, how := range []string{"Esc", "Ctrl+C", "time"} {
 		shell := func(_ *Options, h *theatre) {

@@ -70,7 +70,7 @@ func init() { // not at once: they lead back to the app
 // slash executes what was written with a slash.
 func (cs *commands) slash(c editor.Command) bool {
 	if c.Name == "deny" && cs.d.permissions.refusing() {
-		return cs.d.permissions.permitCommand(c) // whatever the reason reads like
+		return cs.d.permissions.permitCommand(c) // with any text as the reason
 	}
 	body, ok, err := slash.For(cs.d.session.state, c)
 	told, answered := slash.Answers[c.Name]
@@ -85,7 +85,7 @@ func (cs *commands) slash(c editor.Command) bool {
 		return slashHere[c.Name](cs.d, c)
 	}
 	if say, ok := body.(contract.Say); ok && (cs.d.session.run == nil || cs.d.session.over()) {
-		return cs.d.prompt.say(say.Text) // a first word is one whatever its strength
+		return cs.d.prompt.say(say.Text) // a task has no strength
 	}
 	body = cs.meant(body)
 	if !cs.order(body) {
@@ -100,7 +100,7 @@ func (cs *commands) answer(t slash.Answer, arg string) {
 	cs.d.open(newTextScreen(cs.d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
 
-// meant addresses what names nobody to the agent that is being written to.
+// meant addresses a command without an agent to the agent that the user writes to.
 func (cs *commands) meant(body contract.CommandBody) contract.CommandBody {
 	switch b := body.(type) {
 	case contract.Say:

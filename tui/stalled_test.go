@@ -71,7 +71,7 @@ func TestDistrustIsNotBusy(t *testing.T) {
 		s.Expect("needs your trust", "Blocked: the workspace has changed", "A word is awaited")
 		s.ExpectNot("returns", "Weaving")
 		if m := s.face.root.moment(); len(m.Awaited) == 0 {
-			t.Errorf("nobody is called: %+v", m)
+			t.Errorf("the user is not notified: %+v", m)
 		}
 		s.does(func(p *puppet) {
 			p.do(input.Command{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}},

@@ -31,8 +31,8 @@ func (c *colourless) Colors() int { panic("no colours") }
 
 func (c *colourless) Fini() { c.ended++; c.SimulationScreen.Fini() }
 
-// TestFaultBeforeTheFirstFrame: the terminal is given back also when a fault of arbiter comes
-// before anything was drawn.
+// TestFaultBeforeTheFirstFrame: the terminal is restored even if a fault of arbiter comes
+// before the first frame.
 func TestFaultBeforeTheFirstFrame(t *testing.T) {
 	screen := &colourless{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
 	f, err := New(Options{Screen: screen, Host: &theatre{}})

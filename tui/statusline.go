@@ -65,7 +65,7 @@ func (d *app) statusData() pages.StatusData {
 	return data
 }
 
-// moment is what the title tells, and what a person may be called for.
+// moment is the state that the title and notifications show.
 func (d *app) moment() notify.Moment {
 	m := notify.Moment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
 	s := d.session.state

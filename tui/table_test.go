@@ -78,14 +78,14 @@ func TestHelpListsEveryKey(t *testing.T) {
 	}
 }
 
-// TestEverySlashCommandIsDone: one that the editor takes has somebody who does it.
+// TestEverySlashCommandIsDone: every command that the editor accepts has a handler.
 func TestEverySlashCommandIsDone(t *testing.T) {
 	for _, s := range editor.Commands {
 		_, order, _ := slash.For(nil, editor.Command{Name: s.Name, Rest: "set x"})
 		_, here := slashHere[s.Name]
 		_, told := slash.Answers[s.Name]
 		if !order && !here && !told {
-			t.Errorf("nobody does /%s", s.Name)
+			t.Errorf("no handler for /%s", s.Name)
 		}
 		if (order && here || here && told || told && order) && s.Name != "plan" {
 			t.Errorf("/%s is done twice", s.Name)

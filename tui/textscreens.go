@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// painted is what pages have in common.
+// painted is the common part of pages.
 type painted interface {
 	tview.Primitive
 	SetLook(*render.Look)
@@ -59,7 +59,7 @@ func leaf(p scrolls, a keys.Action) bool {
 	return true
 }
 
-// wheel turns the wheel into scrolling, and a click into whatever it means there.
+// wheel turns the wheel into scrolling, and a click into the action at that place.
 func wheel(p scrolls, click func(x, y int)) mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
 		switch a {

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// timed opens the timeline of a run in which somebody waited.
+// timed opens the timeline of a run in which an agent waited.
 func timed(s *scene) {
 	s.weave()
 	s.Advance(20 * time.Second)

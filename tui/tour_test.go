@@ -10,7 +10,7 @@ import (
 // notified of it.
 func TestTour(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
-		s.ExpectNot("/tour") // somebody has written here before
+		s.ExpectNot("/tour") // an earlier input exists
 		s.Type("/tour\n")
 		s.Settle()
 		for range len(tour.Steps()) - 1 {

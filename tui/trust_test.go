@@ -28,8 +28,8 @@ func (s *scene) counts() (trusted, without int) {
 	return s.host.trusted, s.host.without
 }
 
-// TestTrustDialog: what a workspace brings along is shown whole before anything is begun,
-// and nothing of it is loaded but on the person's word.
+// TestTrustDialog: the dialog shows the workspace's settings completely before a run begins,
+// and arbiter loads them only after the user agrees.
 func TestTrustDialog(t *testing.T) {
 	for _, c := range []struct {
 		keys             []string

@@ -46,7 +46,7 @@ func (rec *recovery) troubled(id string, e contract.Error) {
 // relieved forgets the trouble: it was got over, or a way was taken.
 func (rec *recovery) relieved() { rec.trouble = trouble{} }
 
-// ways are what can be chosen now, and what a person can do outside of the run.
+// ways are the choices now, and the actions outside of the run.
 func (rec *recovery) ways() (choices, outside []string) {
 	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.trouble.from) == 0 ||
 		!slices.Equal(rec.trouble.from, rec.d.session.state.Question.Recovery.Options) {
@@ -132,7 +132,7 @@ func (rec *recovery) askWay() {
 	g.ways = rec.trouble.from
 }
 
-// troubleLines are what went wrong, and what a person can do outside of the run.
+// troubleLines describe the trouble, and the actions outside of the run.
 func (rec *recovery) troubleLines(width int, text string, outside []string) []render.Line {
 	lines := render.WrapText(render.Base, sanitize.Text(text), width)
 	for i, o := range outside {

@@ -22,8 +22,8 @@ func (s *scene) trip(options ...string) {
 	})
 }
 
-// TestWaysOut: ways out are reported above the input and taken by a key; they come by
-// themselves to nobody who writes, and go when the trouble does.
+// TestWaysOut: the screen shows ways out above the input, and a key takes one. Their dialog does not
+// open while the user types, and closes when the trouble ends.
 func TestWaysOut(t *testing.T) {
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
