@@ -85,7 +85,7 @@ func TestCriticalAtOnce(t *testing.T) {
 	s.at(72).expect(tool)
 }
 
-func TestPromptTellsWhatWasNotTold(t *testing.T) {
+func TestPromptCarriesPendingWarnings(t *testing.T) {
 	s := newSession(t)
 	s.at(75).expect(prompt, Told{Level: LevelWarn, Pct: 75})
 	s.expect(tool)
@@ -157,7 +157,7 @@ func TestSubagentsAreReported(t *testing.T) {
 }
 
 // What ends a turn is not the place for a warning: the next prompt is.
-func TestCallsNobodyReadsOn(t *testing.T) {
+func TestNoWarningOnCallsThatEndATurn(t *testing.T) {
 	s := newSession(t)
 	s.at(86).expect(Input{Event: PostToolUse, Tool: "StructuredOutput"})
 	s.expect(Input{Event: PostToolUseFailure, Tool: "Bash", IsInterrupt: true})

@@ -26,20 +26,20 @@ pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent
 
 # Of some packages it holds for some tests only.
 pure_of='./bridge ./bridge/crashpoint ./internal/memory ./supervisor/decider ./supervisor/journal ./transcript ./tui ./tui/history ./tui/plain'
-pure_tests='TestCrashStates|TestEveryBitFlipped|TestWhatIsKeptIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
+pure_tests='TestCrashStates|TestEveryBitFlipped|TestCodecOutputIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
 pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
-pure_tests+='|TestWhatAgentsDoIsSeen|TestScene|TestCockpit|TestTraffic'
+pure_tests+='|TestAgentActivityIsShown|TestScene|TestCockpit|TestTraffic'
 # Processes of these are killed; the other tests of the journal show the detector what runs in them.
 pure_tests+='|TestKilledAtEachPoint|TestTruncatedAnywhere|TestKilledOften|TestRealFailingCalls'
 # What these press and read is handled on the one goroutine that draws; the detector sees them at night.
 screen_tests='TestPermissionModeCycles|TestPermissionIsWidened|TestThePanelByMouse|TestHaltIsSeen|TestControls|TestSubagentsFold'
-screen_tests+='|TestTimeline|TestPlanChangesMeanwhile|TestInboxPanel|TestADialogThatCameByItself|TestPermissionsAreChanged'
+screen_tests+='|TestTimeline|TestPlanChangesMeanwhile|TestInboxPanel|TestAnswersOfAnOpenedDialog|TestPermissionsAreChanged'
 screen_tests+='|TestATileLeadsToItsAgent|TestDistrustIsNotBusy|TestAllowAllIsInSight|TestWaysOut|TestPalette'
 pure_tests+="|$screen_tests"
 pure_tests+='|TestParametersOfAQueryAreChecked|TestTerminalParametersAreChecked|TestOverlongLineIsSkipped|TestPointsAreTheCalls'
 pure_tests+='|TestOutcomesAreBounded|TestParseDecisionIsBounded|TestRulesEnd'
-pure_tests+='|TestTape|TestTornFiles|TestWhatTheRunKeepsIsNotKeptTwice'
-pure_tests+='|TestRead100MB|TestWhatIsOpenHoldsNoText|TestModelOutputIsTold|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
+pure_tests+='|TestTape|TestTornFiles|TestLoggedEventsAreNotStoredTwice'
+pure_tests+='|TestRead100MB|TestOpenEntriesHoldNoText|TestModelOutputIsPlainText|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
 
 # These loops are short with the detector, and longer without it.
 loops='FuzzFace|TestWindowOfTwoSizes'
@@ -54,14 +54,14 @@ driver_alone='TestProbeTellsSilencesApart|TestQueryOfACLIThatMisbehaves|TestDeat
 driver_alone+='|TestDeafStandIn|TestStubbornIsKilled|TestOrderlyStopIsShortened|TestClosedStdoutIsAnEnd|TestClosedStdin'
 # These show with the stand-in and the detector what they show with the real CLI, whose version is pinned; with that, at night.
 driver_at_night='TestLiveResumeContext|TestLiveToolCallOfASubagent|TestLiveSubagentBooks|TestLivePromptTooLong'
-driver_at_night+='|TestProbeOfAStoppedProcess|TestRepeatAfterResume|TestFateOfFoldedMessage|TestResumeOfNothing|TestBrokenHistory'
+driver_at_night+='|TestProbeOfAStoppedProcess|TestRepeatAfterResume|TestDeliveryStatusOfFoldedMessage|TestResumeOfNothing|TestBrokenHistory'
 driver_at_night+='|TestLiveQueryTimeout|TestTranscriptMovedOrGone|TestLiveWarnings|TestLiveQueriesOfAScenario|TestLiveDoubt'
-driver_at_night+='|TestFateOnAnAbandonedBranch|TestLiveTasks|TestLiveRefill|TestLiveMeterThroughTrouble|TestLiveQueryFails'
+driver_at_night+='|TestDeliveryStatusOnAnAbandonedBranch|TestLiveTasks|TestLiveRefill|TestLiveMeterThroughTrouble|TestLiveQueryFails'
 driver_at_night+='|TestAMessageThatWasInterruptedUnread|TestLiveSideQuestionAndConfigure|TestLiveTextTurn|TestLiveQuestionIsDenied'
 driver_at_night+='|TestLiveSettingsHold|TestLiveSlashIsText|TestAnInterruptIsBehindTheMessage|TestLiveLongPromptAndSchema|TestLiveCompactionBlocked'
 driver_at_night+='|TestLiveWindow|TestLiveTodos|TestLiveToolShell|TestLiveRetryIsTold|TestLiveBudget|TestLiveKeys|TestLiveDeniedTools'
 driver_at_night+='|TestRefusedTurnUsesNothing|TestLiveQueryCancelled|TestLiveStartFailures|TestLiveSandboxCrash|TestRepeatIsDropped'
-driver_at_night+='|TestLiveQueryWithoutAVerdict|TestFateAfterCrash|TestLiveQueryOfAnyLength|TestLiveQueryWithoutASchema|TestTerminalIsClosed'
+driver_at_night+='|TestLiveQueryWithoutAVerdict|TestDeliveryStatusAfterCrash|TestLiveQueryOfAnyLength|TestLiveQueryWithoutASchema|TestTerminalIsClosed'
 # Conversations of the scripted model with the real CLI that others of the list contain.
 live_at_night=('TestClaude/^(local-commands|permission-modes|command-line|tool-sets|hooks-inside|hooks-eof|tool-errors|merge|limits|eof-pending)$'
   'TestLiveFaults/^(error_event|cut_after|status:_400)' 'TestLiveExample' 'TestLiveFilling' 'TestLiveAsides' 'TestLiveInterrupted')
@@ -72,10 +72,10 @@ rooms="$(comm -23 <(printf '%s\n' "$all") <(printf '%s\n' "$pure" "$live" | sort
 # Of the tests of whole programs, and of real terminals with an emulator behind them, some of
 # each kind run with the detector, which makes a screen that hangs hard to tell from one that
 # is late. What the others are made of runs with it, too, in its own package.
-plays='TestSmallJob|TestWordsAtOddTimes|TestKilledBridge|TestHookPassesAnswersOn|TestResume|TestPermission.*'
+plays='TestSmallJob|TestMessagesToUnavailableAgents|TestKilledBridge|TestHookPassesAnswersOn|TestResume|TestPermission.*'
 plays+='|TestScreenFromTheFirstWordToTheEnd|TestTrustInTheRun'
 # These, too, at night; for each change they run without it.
-plays_at_night='TestJournalFailsAndSomebodyStops|TestSuspended|TestInterruptedAtAnyMoment|TestCLIKilledInMidTurn|TestSignals|TestNobodyReads'
+plays_at_night='TestStopAfterJournalFailure|TestSuspended|TestInterruptedAtAnyMoment|TestCLIKilledInMidTurn|TestSignals|TestReaderGoesAway'
 plays_at_night+='|TestBridgeFromOutside|TestStrays|TestScreenGoesOn|TestStoppedAgent|TestHaltWhereTheRunStandsStill|TestAgentsHaveNoSay'
 plays_at_night+='|TestTerminalOfAnAttachmentIsClosed|TestOneRunManyClients|TestFullDialogue'
 plays_at_night+='|TestImpatientSignals|TestTerminalGone|TestResumeWhileTheOldBridgeLives|TestKilledArbiterLeavesNothing|TestSteering'
@@ -106,7 +106,7 @@ at_night=(
   'TestTerminalOfAnAttachmentIsClosed' 'TestSilentAgent' 'TestNeverReady' 'TestTheArbiterIsLost' 'TestHostilePlain'
   '^TestWaysOutOfAFailure' 'TestBadCollector' 'TestTerminalIsReminded' 'TestDecisionsAreMadeAgainByAModel' 'TestAModelIsTriedOnAnInput'
   'TestAgentDies' 'TestNoThreadHolds' 'TestGitLabOverTwoJobs' 'TestAlwaysHere' 'TestGivenUpWhileItIsHandedOver'
-  'TestWhoChangedTheFilesOfABrokenCheck' 'TestPausedAndLeft' 'TestTimeZones' 'TestHaltWhereTheRunStandsStill'
+  'TestWhoChangedTheFilesOfABrokenCheck' 'TestPauseWithoutAHumanEndsTheRun' 'TestTimeZones' 'TestHaltWhereTheRunStandsStill'
   'TestCrashLoopOfAnOrchestrator' 'TestTheArbiterIsBroughtBack' 'TestImportOfFiles'
 )
 

@@ -249,8 +249,8 @@ func TestCompleteWaitsForTheHumansWords(t *testing.T) {
 	}
 }
 
-// TestADeciderCompletesOverNoWords: the Arbiter, which reads them, has the next word.
-func TestADeciderCompletesOverNoWords(t *testing.T) {
+// TestDeciderDoesNotCompleteWithUnreadMessages: the Arbiter reads them first.
+func TestDeciderDoesNotCompleteWithUnreadMessages(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
 	q := effects[effect.Decide](p)[0].Question
 	p.say("And a test, please.")
@@ -270,9 +270,9 @@ func TestADeciderCompletesOverNoWords(t *testing.T) {
 	p.folds()
 }
 
-// TestTheRulesCompleteOverNoWords that the Arbiter could not read any more: the human is
-// asked to bring it back.
-func TestTheRulesCompleteOverNoWords(t *testing.T) {
+// TestRulesDoNotCompleteWithUnreadMessages: if the Arbiter can no longer read them, the run asks the human
+// to restart it.
+func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.say("And a test, please.")

@@ -23,8 +23,8 @@ func crowded(t *testing.T, n int) *play {
 	return p
 }
 
-// TestWordsWaitInOrder: however many wait, each is sent once, in the order they were said.
-func TestWordsWaitInOrder(t *testing.T) {
+// TestMessagesKeepTheirOrder: however many wait, each is sent once, in the order they were said.
+func TestMessagesKeepTheirOrder(t *testing.T) {
 	const n = 5*conversation.InReach + 7
 	p := crowded(t, n)
 	if len(p.s.Conversation.Mail) > 2*conversation.InReach || len(p.s.Conversation.Queue()) < n {
@@ -86,8 +86,8 @@ func queued(n int) State {
 var aWord = input.Input{At: time.Unix(3, 0), Body: input.Command{Channel: input.ChannelStdin,
 	Command: contract.Command{Body: contract.Say{Text: "And this."}}}}
 
-// TestAWordCostsTheSame however many wait before it.
-func TestAWordCostsTheSame(t *testing.T) {
+// TestMessageCostIsConstant: a message costs the same, however many wait before it.
+func TestMessageCostIsConstant(t *testing.T) {
 	cost := func(n int) float64 {
 		s := queued(n)
 		return testing.AllocsPerRun(10, func() { Apply(s, aWord) })

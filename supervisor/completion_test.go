@@ -71,8 +71,8 @@ func overwritten(t *testing.T, change func(*runconfig.Options)) *play {
 	return p
 }
 
-// TestChecksAreRepeatedBeforeComplete: those of all documents; where they hold the run is
-// complete, and the result counts them all.
+// TestChecksAreRepeatedBeforeComplete: the run repeats the checks of all documents. If they pass, it is
+// complete, and the result counts all of them.
 func TestChecksAreRepeatedBeforeComplete(t *testing.T) {
 	p := overwritten(t, nil)
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
@@ -100,9 +100,9 @@ func TestChecksAreRepeatedBeforeComplete(t *testing.T) {
 	p.folds()
 }
 
-// TestWhatNoLongerHoldsGoesBack to the Arbiter, which has it put right, or rules again and
-// is taken at its word: then the result says what fails.
-func TestWhatNoLongerHoldsGoesBack(t *testing.T) {
+// TestBrokenCheckGoesBackToTheArbiter: the Arbiter has it fixed, or rules "complete" again. Then the run is
+// complete, and the result lists the failed check.
+func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 	for _, mended := range []bool{true, false} {
 		p := overwritten(t, nil)
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
@@ -257,8 +257,8 @@ func TestRepeatedChecksOverAResume(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotRunIsNotRepeated: it stays unproven, and so does what cannot be repeated.
-func TestWhatWasNotRunIsNotRepeated(t *testing.T) {
+// TestUnrunCheckIsNotRepeated: it stays unproven, and so does what cannot be repeated.
+func TestUnrunCheckIsNotRepeated(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

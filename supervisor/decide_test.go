@@ -373,8 +373,8 @@ func TestTheDeciderFails(t *testing.T) {
 	p.folds()
 }
 
-// TestAHumansWordOvertakesTheDecider: what the Arbiter ruled meanwhile stands.
-func TestAHumansWordOvertakesTheDecider(t *testing.T) {
+// TestHumansMessageSupersedesTheDecider: what the Arbiter ruled meanwhile stands.
+func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
 	q := effects[effect.Decide](p)[0].Question
 	p.say("Use the tester.")

@@ -269,8 +269,8 @@ func TestNothingWasBegun(t *testing.T) {
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "was ended by the human")
 }
 
-// TestSurveyThatNeverComes: the record is made of what is known.
-func TestSurveyThatNeverComes(t *testing.T) {
+// TestInspectionTimesOut: the record is made of what is known.
+func TestInspectionTimesOut(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build the bridge")
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})

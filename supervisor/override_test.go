@@ -131,8 +131,8 @@ func TestResetForgetsWhatWaits(t *testing.T) {
 	p.folds()
 }
 
-// TestKillTellsWhatIsHalfDone, to the Arbiter that has to see to it.
-func TestKillTellsWhatIsHalfDone(t *testing.T) {
+// TestKillReportsInterruptedWork: the Arbiter learns which work the kill interrupted.
+func TestKillReportsInterruptedWork(t *testing.T) {
 	p := begin(t, nil)
 	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Spin the thread", Status: contract.StepPending}}})
 	id := p.summon("work")
@@ -148,8 +148,8 @@ func TestKillTellsWhatIsHalfDone(t *testing.T) {
 	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m", "step 1 of the plan: Spin the thread")
 }
 
-// TestWhatIsWantedAfterAReset is the next task, although it answers a question.
-func TestWhatIsWantedAfterAReset(t *testing.T) {
+// TestAnswerAfterAResetIsTheNextTask: after a reset the answer to an open question is the next task.
+func TestAnswerAfterAResetIsTheNextTask(t *testing.T) {
 	p := begin(t, nil)
 	p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

@@ -128,7 +128,7 @@ func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
 	p.folds()
 }
 
-func TestWhatIsLeftHalfDone(t *testing.T) {
+func TestInterruptedWork(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"install","status":"active"}]}`)

@@ -117,9 +117,9 @@ func TestSilenceWithAReason(t *testing.T) {
 	}
 }
 
-// TestASteeredWordWaitsForItsTurn: the CLI takes it up after the current tool, or in a
+// TestSteeredMessageWaitsForItsTurn: the CLI takes it up after the current tool, or in a
 // turn of its own; only then is its proof overdue.
-func TestASteeredWordWaitsForItsTurn(t *testing.T) {
+func TestSteeredMessageWaitsForItsTurn(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

@@ -45,8 +45,8 @@ func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
 	p.folds()
 }
 
-// TestWhatWasSentTwiceWasReadOnce, by another process or another session.
-func TestWhatWasSentTwiceWasReadOnce(t *testing.T) {
+// TestRepeatedMessageIsReadOnce: a message that was sent twice is read once, by another process or another session.
+func TestRepeatedMessageIsReadOnce(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -63,8 +63,8 @@ func TestWhatWasSentTwiceWasReadOnce(t *testing.T) {
 	}
 }
 
-// TestNobodyReadWhatTheRulesDecide in the Arbiter's place.
-func TestNobodyReadWhatTheRulesDecide(t *testing.T) {
+// TestRulesLeaveVerdictsUnread: a verdict that the rules decide on in the Arbiter's place stays unread.
+func TestRulesLeaveVerdictsUnread(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
 	if n := p.lastNote(); n.Decision.Prompt != "" || n.Decision.Source != decider.ByFallback {

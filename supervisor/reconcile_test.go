@@ -89,9 +89,9 @@ func TestDeliveryStatuses(t *testing.T) {
 	}
 }
 
-// TestARuledTurnIsTakenFromTheHistory: the verdict was given and the process died
+// TestVerdictIsRecoveredFromTheHistory: the verdict was given and the process died
 // before we heard of it. It is routed, not asked again, and costs nothing.
-func TestARuledTurnIsTakenFromTheHistory(t *testing.T) {
+func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 	t.Run("arbiter", func(t *testing.T) {
 		p, id, m := openTurn(t, roster.RoleArbiter)
 		cost := p.s.Budget.CostUSD

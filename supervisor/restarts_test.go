@@ -105,8 +105,8 @@ func TestACrashLoopIsParked(t *testing.T) {
 	}
 }
 
-// TestAParkedAgentComesBackOnAWord: with what it was doing.
-func TestAParkedAgentComesBackOnAWord(t *testing.T) {
+// TestMessageRestartsAParkedAgent: it continues its interrupted work.
+func TestMessageRestartsAParkedAgent(t *testing.T) {
 	for name, word := range map[string]contract.CommandBody{"choose": contract.Choose{Option: "retry"}, "retry": contract.RetryLast{}} {
 		p := begin(t, nil)
 		p.proven("arbiter")
@@ -160,8 +160,8 @@ func TestAParkedAgentComesBackOnAWord(t *testing.T) {
 	})
 }
 
-// TestALateWordOfAnEarlierProcess never touches the present one.
-func TestALateWordOfAnEarlierProcess(t *testing.T) {
+// TestLateEventOfAnEarlierProcess: a late event of an earlier process does not change the present one.
+func TestLateEventOfAnEarlierProcess(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

@@ -153,8 +153,8 @@ func TestTimeoutCountsProcessRunsAndNotThePauses(t *testing.T) {
 	p.folds()
 }
 
-// TestWhatWasOpenIsAskedAgain: under the same ids, after an orderly end and a crash.
-func TestWhatWasOpenIsAskedAgain(t *testing.T) {
+// TestOpenQuestionsAreAskedAgain: under the same ids, after an orderly end and a crash.
+func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	for name, end := range map[string]func(p *play){"SIGINT": (*play).stopped, "crash": func(*play) {}} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, nil)

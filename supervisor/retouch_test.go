@@ -56,9 +56,9 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	_ = one
 }
 
-// TestWhatCannotBeTakenBack: the talk would stand still without it, or it is not the
+// TestMessagesThatCannotBeWithdrawn: the talk would stand still without it, or it is not the
 // human's.
-func TestWhatCannotBeTakenBack(t *testing.T) {
+func TestMessagesThatCannotBeWithdrawn(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("Build it.")
 	p.verdict(one, report("question", "Which port?", true))

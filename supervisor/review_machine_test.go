@@ -160,8 +160,8 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Rule")
 }
 
-// TestRegencyOutlastsTheInput: the rules continue in fallback mode when the human leaves.
-func TestRegencyOutlastsTheInput(t *testing.T) {
+// TestFallbackModeOutlastsTheInput: the rules continue in fallback mode when the human leaves.
+func TestFallbackModeOutlastsTheInput(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
 	p.do(input.InputEnded{})
@@ -357,8 +357,8 @@ func TestNumbersOfDecisions(t *testing.T) {
 	}
 }
 
-// TestAWordToOneLeavesTheDocumentOfAnother: the document of another agent still waits for the decider.
-func TestAWordToOneLeavesTheDocumentOfAnother(t *testing.T) {
+// TestMessageLeavesOtherDocumentsPending: the document of another agent still waits for the decider.
+func TestMessageLeavesOtherDocumentsPending(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("this")
 	two := p.summon("that")

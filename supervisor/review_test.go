@@ -171,9 +171,9 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 	})
 }
 
-// TestWordsAboutAnotherSession: a successor is not corrected for what it never said, and
+// TestSuccessorIsNotCorrectedForItsPredecessor: a successor is not corrected for what it never said, and
 // what its predecessor left unruled is put to it.
-func TestWordsAboutAnotherSession(t *testing.T) {
+func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -365,8 +365,8 @@ func TestResetDuringARenewal(t *testing.T) {
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "The human reset the task")
 }
 
-// TestTheLastWordOfOneThatIsSpent is kept, as are those that it received last.
-func TestTheLastWordOfOneThatIsSpent(t *testing.T) {
+// TestLastMessageOfASpentAgentIsKept: its successor also gets the messages that it received last.
+func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

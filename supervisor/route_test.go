@@ -167,9 +167,9 @@ func TestCompleteWhileSomebodyWorksIsCorrected(t *testing.T) {
 	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "orch-1 working")
 }
 
-// TestWaitingForWhatLiesInTheMail: one is done and the Arbiter waits for the
+// TestWaitingForAQueuedMessage: one is done and the Arbiter waits for the
 // other, whose word has arrived meanwhile.
-func TestWaitingForWhatLiesInTheMail(t *testing.T) {
+func TestWaitingForAQueuedMessage(t *testing.T) {
 	p := begin(t, nil)
 	a, b := p.summon("left half"), p.summon("right half")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

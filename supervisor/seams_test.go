@@ -63,9 +63,9 @@ func TestNothingAfterTheResult(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotRefused: a process whose pipe broke in a permission request learns that no human and no rule
+// TestBrokenPipeIsNoRefusal: a process whose pipe broke in a permission request learns that no human and no rule
 // refused it.
-func TestWhatWasNotRefused(t *testing.T) {
+func TestBrokenPipeIsNoRefusal(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
 	p.do(asked(p, one, "p1", "ask"))

@@ -288,8 +288,8 @@ func TestATakenAgentIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestTheHumansWordOverATakenAgent: what the human orders is done.
-func TestTheHumansWordOverATakenAgent(t *testing.T) {
+// TestHumansCommandOverATakenAgent: what the human orders is done.
+func TestHumansCommandOverATakenAgent(t *testing.T) {
 	orders := map[string]contract.CommandBody{
 		"kill": contract.Kill{ID: "orch-1"}, "reset": contract.Reset{}, "halt": contract.Halt{}, "cancel": contract.Cancel{},
 	}
@@ -334,8 +334,8 @@ func TestHaltedInATakeover(t *testing.T) {
 	}
 }
 
-// TestTheArbiterIsTaken: the Orchestrators' words wait for it.
-func TestTheArbiterIsTaken(t *testing.T) {
+// TestTakeoverOfTheArbiter: the Orchestrators' words wait for it.
+func TestTakeoverOfTheArbiter(t *testing.T) {
 	p := working(t)
 	p.take("arbiter", takeover.Open)
 	p.verdict("orch-1", report("question", "which port?", true))

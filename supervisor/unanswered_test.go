@@ -13,10 +13,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 )
 
-// TestAWordThatNoModelAnswered: an Orchestrator's session took a word of the human's up, the API
-// refused the turn, and the Arbiter let the Orchestrator go before the turn could be tried again.
-// No model has read the word: it was returned, and the human is notified.
-func TestAWordThatNoModelAnswered(t *testing.T) {
+// TestUnansweredMessageIsReturned: an Orchestrator's session accepted a message of the human, the API
+// refused the turn, and the Arbiter released the Orchestrator before the turn could be tried again.
+// No model has read the message: it is returned, and the human is notified.
+func TestUnansweredMessageIsReturned(t *testing.T) {
 	const word = "turn left"
 	refused := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit, Error: "You've hit your limit"}
 	for _, tt := range []struct {

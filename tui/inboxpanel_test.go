@@ -128,9 +128,9 @@ func TestAllAtOnce(t *testing.T) {
 	})
 }
 
-// TestThePanelComesByItself: in the place of dialogs one behind another, never over what is written or read; a word
+// TestInboxPanelOpensOnRequests: in the place of dialogs one behind another, never over what is written or read; a word
 // that is begun is no answer.
-func TestThePanelComesByItself(t *testing.T) {
+func TestInboxPanelOpensOnRequests(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
 		s.Type("I am writing")

@@ -63,9 +63,9 @@ func (s *scene) crowd() {
 	s.Settle()
 }
 
-// TestWhatAgentsDoIsSeen at every width: the command that runs and for how long, the subagents, the
-// wait for the API, and the wait for the human. Seconds go on.
-func TestWhatAgentsDoIsSeen(t *testing.T) {
+// TestAgentActivityIsShown: at every width the screen shows the running command and its time, the subagents, the
+// wait for the API, and the wait for the human. The seconds are updated.
+func TestAgentActivityIsShown(t *testing.T) {
 	few := [][2]int{{80, 24}, {120, 40}, {200, 50}}
 	for _, size := range effort(few, few, append(few, [2]int{160, 45}, [2]int{300, 90})) {
 		play(t, size[0], size[1], nil, func(s *scene) {

@@ -11,9 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// TestWordIsNotLost: what a run could not take any more, because it ended at that very
+// TestRefusedMessageReturnsToTheInput: what a run could not take any more, because it ended at that very
 // moment, is in the input again.
-func TestWordIsNotLost(t *testing.T) {
+func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
 		p := s.host.present()

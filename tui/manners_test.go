@@ -348,8 +348,8 @@ func TestSearchAndCopy(t *testing.T) {
 	})
 }
 
-// TestNobodyIsMoved: a user who reads further up stays there when entries arrive below.
-func TestNobodyIsMoved(t *testing.T) {
+// TestScrollPositionIsKept: a user who reads further up stays there when entries arrive below.
+func TestScrollPositionIsKept(t *testing.T) {
 	report := func(p *puppet, i int) {
 		p.sink(time.Now(), contract.Event{ID: "arbiter",
 			Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report",

@@ -140,8 +140,8 @@ func TestPermissionBySlash(t *testing.T) {
 	})
 }
 
-// TestADialogThatCameByItself: every answer in it has its letter.
-func TestADialogThatCameByItself(t *testing.T) {
+// TestAnswersOfAnOpenedDialog: every answer in it has its letter.
+func TestAnswersOfAnOpenedDialog(t *testing.T) {
 	for _, c := range []struct {
 		keys string
 		want contract.Permit

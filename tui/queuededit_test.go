@@ -22,9 +22,9 @@ func (s *scene) busy() {
 	}
 }
 
-// TestWordIsChanged: a word that waits is taken into the input with Up, changed with
+// TestQueuedMessageIsEdited: a word that waits is taken into the input with Up, changed with
 // Enter, left with Esc, and taken back with Ctrl+X.
-func TestWordIsChanged(t *testing.T) {
+func TestQueuedMessageIsEdited(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.busy()
 		s.Type("Use the bleu thread\n")
@@ -69,9 +69,9 @@ func TestWordIsChanged(t *testing.T) {
 	})
 }
 
-// TestWordIsSentMeanwhile: a change that comes too late is not lost, and is not taken for
+// TestLateEditIsNotLost: a change that comes too late is not lost, and is not taken for
 // one.
-func TestWordIsSentMeanwhile(t *testing.T) {
+func TestLateEditIsNotLost(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.busy()
 		s.Type("Use the bleu thread\n")

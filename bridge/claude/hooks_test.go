@@ -112,9 +112,9 @@ func TestHooksOnlyIfWanted(t *testing.T) {
 		"\nexpect \"request_id\":\"h1\",\"error\"\n" + fakeResult)
 }
 
-// TestCLIsWordCounts: the driver asks twice for a figure that the stream did not show, then
+// TestCLIFigureIsConfirmedTwice: the driver asks twice for a figure that the stream did not show, then
 // believes it, and reports it once.
-func TestCLIsWordCounts(t *testing.T) {
+func TestCLIFigureIsConfirmedTwice(t *testing.T) {
 	t.Parallel()
 	s := hooked(t, fakeCounts).launch()
 	for i, tokens := range []int{500, 600} {

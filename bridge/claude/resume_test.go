@@ -92,8 +92,8 @@ func (s *stageOf) until(what string, holds func() bool) {
 	}
 }
 
-// TestFateAfterCrash kills the process at the points of a turn and resumes.
-func TestFateAfterCrash(t *testing.T) {
+// TestDeliveryStatusAfterCrash kills the process at the points of a turn and resumes.
+func TestDeliveryStatusAfterCrash(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		script func(held chan struct{}) []reply
@@ -181,7 +181,7 @@ func TestFateAfterCrash(t *testing.T) {
 	}
 }
 
-func TestFateOfFoldedMessage(t *testing.T) {
+func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		held := make(chan struct{})
 		wait := bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")
@@ -211,7 +211,7 @@ func TestFateOfFoldedMessage(t *testing.T) {
 }
 
 // Two processes on one session make two branches; one of them is forgotten.
-func TestFateOnAnAbandonedBranch(t *testing.T) {
+func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := stageFor(t, spec, verdictReply, verdictReply, verdictReply, verdictReply)
 		s.launch()

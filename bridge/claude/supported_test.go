@@ -57,9 +57,9 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestTheGateIsWhatWasShown: the ends of what is driven are the first and the last version
+// TestSupportedVersionsMatchTheTable: the ends of what is driven are the first and the last version
 // of the table.
-func TestTheGateIsWhatWasShown(t *testing.T) {
+func TestSupportedVersionsMatchTheTable(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", "drift.md"))
 	if err != nil {
 		t.Fatal(err)

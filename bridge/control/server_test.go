@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestRefusedWhateverItAsks: an agent's process gets one answer to every method, and the house is notified.
-func TestRefusedWhateverItAsks(t *testing.T) {
+// TestAgentIsRefusedEveryMethod: an agent's process gets one answer to every method, and the house is notified.
+func TestAgentIsRefusedEveryMethod(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, stranger)
 	methods := []string{MethodStatus, MethodCommand, MethodAttach, MethodWrite, MethodResize, MethodDetach, MethodHalt,

@@ -19,7 +19,7 @@ func sum(s string) string {
 	return hex.EncodeToString(h[:])
 }
 
-func TestWhatACheckTells(t *testing.T) {
+func TestCheckResults(t *testing.T) {
 	cases := []struct {
 		name, command string
 		exit          int
@@ -106,7 +106,7 @@ func TestEndlessFlood(t *testing.T) {
 
 // A child that ignores TERM in a session of its own, orphaned, and one that has
 // cleared its environment besides.
-func TestTimeLimitReachesWhatEscaped(t *testing.T) {
+func TestTimeLimitReachesEscapedProcesses(t *testing.T) {
 	b := newBench(t)
 	r := b.check(bridge.CheckParams{TimeoutMS: 500, Command: `trap '' TERM
 		setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' &
@@ -190,7 +190,7 @@ func TestTwoAtATime(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRun(t *testing.T) {
+func TestChecksThatCannotRun(t *testing.T) {
 	b := newBench(t)
 	b.touch("file")
 	for name, p := range map[string]bridge.CheckParams{

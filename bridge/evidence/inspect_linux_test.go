@@ -285,7 +285,7 @@ func TestRepositoryThatWantsThingsRun(t *testing.T) {
 	}
 }
 
-func TestSurveyThatIsGivenUp(t *testing.T) {
+func TestInspectionIsCancelled(t *testing.T) {
 	b := newBench(t)
 	b.fake("echo > " + b.cwd + "/up; sleep 1000")
 	over := make(chan error, 1)

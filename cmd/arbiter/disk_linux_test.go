@@ -105,9 +105,9 @@ func TestJournalCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestJournalFailsAndSomebodyStops: a run without a journal can still be ended, and
+// TestStopAfterJournalFailure: a run without a journal can still be ended, and
 // the next process finds the state before.
-func TestJournalFailsAndSomebodyStops(t *testing.T) {
+func TestStopAfterJournalFailure(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
 	s.limitFiles(1)

@@ -160,9 +160,9 @@ func TestTerminalGone(t *testing.T) {
 	s.namedAfter("Call it nameless.")
 }
 
-// TestWordsAtOddTimes: a message to an agent that is starting waits for it; one to an
+// TestMessagesToUnavailableAgents: a message to an agent that is starting waits for it; one to an
 // agent that is on its way out, gone, parked, or was never there is refused at once.
-func TestWordsAtOddTimes(t *testing.T) {
+func TestMessagesToUnavailableAgents(t *testing.T) {
 	t.Parallel()
 	refused := func(s *script, to, why string) {
 		s.t.Helper()

@@ -359,8 +359,8 @@ func TestKilledBridge(t *testing.T) {
 	}
 }
 
-// TestNobodyReads: a reader that goes away ends the run, and says so.
-func TestNobodyReads(t *testing.T) {
+// TestReaderGoesAway: a reader that goes away ends the run, and says so.
+func TestReaderGoesAway(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
 	run := collect[contract.Session](s)[0].Session

@@ -102,9 +102,9 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	}
 }
 
-// TestRulesForNobody: a rule for an unknown tool is reported, and what is given empty is not taken for the
+// TestRulesForUnknownTools: a rule for an unknown tool is reported, and what is given empty is not taken for the
 // default.
-func TestRulesForNobody(t *testing.T) {
+func TestRulesForUnknownTools(t *testing.T) {
 	try := func(want contract.Exit, says string, args ...string) {
 		t.Helper()
 		var out, errs strings.Builder

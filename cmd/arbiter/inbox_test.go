@@ -77,9 +77,9 @@ actors:
           handoff: {accomplished: [touched], remaining: [], key_context: none}
 `
 
-// TestWhatWaitsForAHuman is one list: a question that was asked while another agent works, and that one's permission
-// request. After everything has died the list shows what is really open, and answers that are given then count.
-func TestWhatWaitsForAHuman(t *testing.T) {
+// TestOpenItemsOfAHuman: one list contains a question that was asked while another agent works, and that agent's
+// permission request. After a crash the list contains the items that are really open, and answers to them count.
+func TestOpenItemsOfAHuman(t *testing.T) {
 	path := scenarioFile(t, puzzled)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -28,9 +28,9 @@ actors:
       - {expect: POISON, fault: {FAULT}, repeat: forever}
 `
 
-// TestUnreadableWord: a message that the API refuses as too large is not delivered again. The
+// TestOversizedMessageIsNotRedelivered: a message that the API refuses as too large is not delivered again. The
 // human sees why, the Arbiter continues in a new session, and no rule takes its place.
-func TestUnreadableWord(t *testing.T) {
+func TestOversizedMessageIsNotRedelivered(t *testing.T) {
 	for _, who := range players(t) {
 		for _, c := range []struct{ name, fault, word, told string }{
 			{"413", "status: 413", "POISON", "was set aside"},
@@ -65,8 +65,8 @@ func TestUnreadableWord(t *testing.T) {
 	}
 }
 
-// TestWordTooLarge: 4 MB are refused at the door, with what to do instead.
-func TestWordTooLarge(t *testing.T) {
+// TestOversizedMessageIsRefused: 4 MB are refused at the door, with what to do instead.
+func TestOversizedMessageIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
@@ -79,9 +79,9 @@ func TestWordTooLarge(t *testing.T) {
 	s.finish(contract.ExitComplete)
 }
 
-// TestPausedAndLeft: when a human pauses a run and closes its stdin, no client can continue it. The run
+// TestPauseWithoutAHumanEndsTheRun: when a human pauses a run and closes its stdin, no client can continue it. The run
 // ends, and can be resumed and continued.
-func TestPausedAndLeft(t *testing.T) {
+func TestPauseWithoutAHumanEndsTheRun(t *testing.T) {
 	for _, c := range []contract.CommandBody{contract.Pause{}, contract.Halt{}} {
 		t.Run(c.CommandType(), func(t *testing.T) {
 			t.Parallel()

@@ -62,9 +62,9 @@ actors:
         handoff: {accomplished: [the weft], remaining: [], key_context: In cloth.txt.}
 `
 
-// TestWhatWasProvedIsProvedAgain before the task is complete: what one agent proved and
-// another broke goes back to the Arbiter, and the result counts the checks of both.
-func TestWhatWasProvedIsProvedAgain(t *testing.T) {
+// TestChecksAreRepeatedBeforeCompletion: a check that passed for one agent and fails after another agent's work goes
+// back to the Arbiter, and the result counts the checks of both.
+func TestChecksAreRepeatedBeforeCompletion(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

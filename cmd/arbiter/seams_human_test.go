@@ -98,9 +98,9 @@ actors:
 	},
 }
 
-// TestAWordBeforeAnInterruptIsRead: a word that is followed at once by another that stops, or
+// TestMessageBeforeAnInterruptIsRead: a word that is followed at once by another that stops, or
 // by an interrupt, was accepted and delivered. The model reads it.
-func TestAWordBeforeAnInterruptIsRead(t *testing.T) {
+func TestMessageBeforeAnInterruptIsRead(t *testing.T) {
 	const play = `name: overtaken
 actors:
   - name: arbiter

@@ -17,9 +17,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// TestWhatCannotBeLookedAtIsNotOver: arbiter treats a run with an unreadable lock as live, and leaves its
+// TestRunWithUnreadableLockIsLive: arbiter treats a run with an unreadable lock as live, and leaves its
 // processes alone.
-func TestWhatCannotBeLookedAtIsNotOver(t *testing.T) {
+func TestRunWithUnreadableLockIsLive(t *testing.T) {
 	dir := t.TempDir()
 	store, err := journal.OpenStore(dir)
 	if err != nil {

@@ -213,8 +213,8 @@ func TestOutcomesAreBounded(t *testing.T) {
 	}
 }
 
-// TestReplaceKeepsWhatCame: what a run learned while a human edited is not lost.
-func TestReplaceKeepsWhatCame(t *testing.T) {
+// TestReplaceKeepsConcurrentAdditions: what a run learned while a human edited is not lost.
+func TestReplaceKeepsConcurrentAdditions(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	must(t, s.Learn([]Lesson{lesson("one"), lesson("two")}))
 	seen := load(t, s).Lessons

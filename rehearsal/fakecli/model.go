@@ -146,8 +146,11 @@ func readError(resp *http.Response) error {
 	}
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an error body that breaks off is as good as none
 	_ = json.Unmarshal(raw, &w)
-	return &apiError{resp.StatusCode,
-		fmt.Sprintf("API Error: %d %s", resp.StatusCode, cmp.Or(w.Error.Message, string(raw)))}
+	text := fmt.Sprintf("API Error: %d %s", resp.StatusCode, cmp.Or(w.Error.Message, string(raw)))
+	if rest, ok := strings.CutPrefix(w.Error.Message, "prompt is too long: "); ok {
+		text = "Prompt is too long · " + rest
+	}
+	return &apiError{resp.StatusCode, text}
 }
 
 // streamEvent is what is read of a server-sent event.

@@ -35,9 +35,9 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentDependsOnModes: a paste has brackets and the mouse is reported only if
+// TestInputDependsOnModes: a paste has brackets and the mouse is reported only if
 // the program asked.
-func TestWhatIsSentDependsOnModes(t *testing.T) {
+func TestInputDependsOnModes(t *testing.T) {
 	term, ctx := start(t, Size{Columns: 60, Rows: 10}, "show")
 	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
 		t.Fatal(err)

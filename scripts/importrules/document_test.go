@@ -174,9 +174,9 @@ func anchors(page string) []string {
 	return list
 }
 
-// TestChangesBeginWhereIsSaid: the table of what to change where names files by the rule
+// TestChangeTableNamesExistingFiles: the table of what to change where names files by the rule
 // that stands above it.
-func TestChangesBeginWhereIsSaid(t *testing.T) {
+func TestChangeTableNamesExistingFiles(t *testing.T) {
 	root := filepath.Join("..", "..")
 	table := documents(t)["docs/changing.md"]
 	rooms := []string{"supervisor", "tui", filepath.Join("cmd", "arbiter", "internal"), ""}

@@ -174,8 +174,8 @@ func TestResultsBelongToTheirTree(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotRunFailed: doubt is not accepted, and a change of the criteria voids the round.
-func TestWhatWasNotRunFailed(t *testing.T) {
+// TestCriterionWithoutARunFails: doubt is not accepted, and a change of the criteria voids the round.
+func TestCriterionWithoutARunFails(t *testing.T) {
 	s := set(t, tests)
 	run := s.Begin("")[0]
 	s.Finish(run, Finding{Failed: "not permitted"})

@@ -195,7 +195,7 @@ func TestDirStoreCleansUpWhenOpened(t *testing.T) {
 	}
 }
 
-func TestDirStoreTellsWhatFails(t *testing.T) {
+func TestDirStoreReportsErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -77,9 +77,9 @@ func TestReadTo(t *testing.T) {
 	}
 }
 
-// TestWhatResumeRefusesIsUntouched: a state of another version, say. A torn end of the event
+// TestRefusedResumeChangesNothing: a state of another version, say. A torn end of the event
 // log, which may be none in that version, stays, too.
-func TestWhatResumeRefusesIsUntouched(t *testing.T) {
+func TestRefusedResumeChangesNothing(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})
 	add(t, r, 1, 10)

@@ -83,7 +83,7 @@ func TestEndsAreReported(t *testing.T) {
 	})
 }
 
-func TestAlwaysComesToRest(t *testing.T) {
+func TestEveryTaskTerminates(t *testing.T) {
 	everywhere(t, func(from State, on Trigger, s Situation, m Move, ok bool) {
 		if !ok {
 			return

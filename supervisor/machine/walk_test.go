@@ -135,7 +135,7 @@ func compare(t testing.TB, walked []sample) {
 	}
 }
 
-func TestTheTableIsWhatIsSpecified(t *testing.T) {
+func TestTableMatchesTheSpecification(t *testing.T) {
 	m, _ := theModel(t)
 	compare(t, corpus(t, m))
 }

@@ -33,10 +33,10 @@ func (n *life) spare(f *fakePort) *fakePort {
 
 func opens(p Port) (Opened, *input.BridgeFailed) { return Opened{Port: p}, nil }
 
-// TestWhatWasMeantForAnotherBridge: the disk was slow, and the bridge was lost before
+// TestStartOfALostBridgeIsNotRepeated: the disk was slow, and the bridge was lost before
 // a start was carried out. Its successor must not be asked for it: the agent would be
 // started twice.
-func TestWhatWasMeantForAnotherBridge(t *testing.T) {
+func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{wait: -1}
 		n := newLife(t, book, silentPort())

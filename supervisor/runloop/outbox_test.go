@@ -285,9 +285,9 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestWhatTheJournalDoesNotTake: narration that is dropped is no trouble, and a word
+// TestInputsThatTheJournalRejects: narration that is dropped is no trouble, and a word
 // that is too large is refused; the run continues.
-func TestWhatTheJournalDoesNotTake(t *testing.T) {
+func TestInputsThatTheJournalRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{fail: func(k journal.Kind, payload []byte) error {
 			switch {

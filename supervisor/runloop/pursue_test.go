@@ -39,9 +39,9 @@ func (s slowDecider) EvaluateProgress(context.Context, decision.EvaluateProgress
 	panic("nothing is done")
 }
 
-// TestAHaltEndsWhatIsAsked: with a halt a check and a decider are notified at once that nobody
+// TestHaltCancelsChecksAndDeciders: with a halt a check and a decider are notified at once that nobody
 // waits for them. Their results are not recorded, and continue asks again.
-func TestAHaltEndsWhatIsAsked(t *testing.T) {
+func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 	for _, what := range []string{"true", "decide"} {
 		synctest.Test(t, func(t *testing.T) {
 			book := &fakeJournal{}

@@ -56,9 +56,9 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsWhole: a question and a request that nobody has answered are shown to their ends,
+// TestOpenRequestsAreNotFolded: a question and a request that nobody has answered are shown to their ends,
 // for that is where they ask; once they are answered they are folded as all else is.
-func TestWhatWaitsIsWhole(t *testing.T) {
+func TestOpenRequestsAreNotFolded(t *testing.T) {
 	question := contract.Question{Text: strings.Repeat("Some words of mine.\n\n", 45) + "Shall I go on?"}
 	long := contract.Question{Text: strings.Repeat("Some words of mine.\n\n", 5000) + "Shall I go on?"}
 	input, err := json.Marshal(map[string]string{"command": strings.Repeat("make one\n", 5000) + "Shall I go on?"})

@@ -134,7 +134,7 @@ func TestFieldsAreKnown(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsBounded(t *testing.T) {
+func TestCodecOutputIsBounded(t *testing.T) {
 	c := open(t, Options{})
 	huge := strings.Repeat("a line of text\n", 1<<20)
 	many := make([]string, 1<<20)

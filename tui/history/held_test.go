@@ -10,9 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestWhatIsOpenHoldsNoText: that a call or a message is still waited for holds its
+// TestOpenEntriesHoldNoText: that a call or a message is still waited for holds its
 // name in memory, not all that was said with it.
-func TestWhatIsOpenHoldsNoText(t *testing.T) {
+func TestOpenEntriesHoldNoText(t *testing.T) {
 	c, err := Open(Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

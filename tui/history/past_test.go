@@ -204,9 +204,9 @@ func (g *growingLog) ReadAt(p []byte, off int64) (int, error) { return g.reader(
 func (g *growingLog) Size() (int64, error)                    { return g.reader().Size(), nil }
 func (g *growingLog) Close() error                            { return nil }
 
-// TestWhatTheRunKeepsIsNotKeptTwice: what stands in the log of the run is read there, and
+// TestLoggedEventsAreNotStoredTwice: what stands in the log of the run is read there, and
 // not written here; what does not is kept here, as ever.
-func TestWhatTheRunKeepsIsNotKeptTwice(t *testing.T) {
+func TestLoggedEventsAreNotStoredTwice(t *testing.T) {
 	for name, kept := range map[string]struct {
 		inLog func(i int) bool // an event is in the log
 		most  int              // bytes that are written here

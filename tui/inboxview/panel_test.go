@@ -152,8 +152,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestWhatIsAtHandStays: other items come and go around it. If it goes itself, that is said.
-func TestWhatIsAtHandStays(t *testing.T) {
+// TestOpenItemStaysSelected: other items come and go around it. If it goes itself, that is said.
+func TestOpenItemStaysSelected(t *testing.T) {
 	one, two, three := item("one", inbox.Permission), item("two", inbox.Permission), item("three", inbox.Permission)
 	var p Panel
 	if _, ok := p.Current(); ok || p.Set(nil) {

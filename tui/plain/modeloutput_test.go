@@ -12,9 +12,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestModelOutputIsTold: every event with any text in all of its fields is reported in
+// TestModelOutputIsPlainText: every event with any text in all of its fields is reported in
 // characters alone: none that a terminal acts on, and none that hides or reorders.
-func TestModelOutputIsTold(t *testing.T) {
+func TestModelOutputIsPlainText(t *testing.T) {
 	for i, c := range corpus.ModelOutput(t, "../..") {
 		asciiOnly := i%4 == 3
 		synctest.Test(t, func(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestNobodyReads: an output that takes nothing holds neither the run nor its end, and
+// TestReaderGoesAway: an output that takes nothing holds neither the run nor its end, and
 // what waits for it is bounded.
-func TestNobodyReads(t *testing.T) {
+func TestReaderGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := newFake()
 		r, w := io.Pipe()

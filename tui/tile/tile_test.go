@@ -75,8 +75,8 @@ func TestATileTells(t *testing.T) {
 	}
 }
 
-// TestWhatIsNowIsSeenFirst: in few rows a tile shows what happens now, and what happened before goes.
-func TestWhatIsNowIsSeenFirst(t *testing.T) {
+// TestSmallTileShowsCurrentWork: in few rows a tile shows what happens now, and what happened before goes.
+func TestSmallTileShowsCurrentWork(t *testing.T) {
 	wait := busy()
 	wait.Row.Busy, wait.Row.Bell, wait.Row.State, wait.Row.Doing = false, true, "asks leave", "Bash rm -rf build"
 	wait.Work.Items = append(wait.Work.Items, activity.Item{At: at(50), Tool: "Bash", Gist: "rm -rf build"})

@@ -101,7 +101,7 @@ func TestFormatOfALine(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLineIsNotWritten(t *testing.T) {
+func TestOnlyWholeLinesAreWritten(t *testing.T) {
 	object := json.RawMessage(`{}`)
 	for name, x := range map[string]Content{
 		"nothing":         {At: began},

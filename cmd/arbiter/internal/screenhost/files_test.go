@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
-// TestEveryWordIsRemembered: words that are kept at once are all kept.
-func TestEveryWordIsRemembered(t *testing.T) {
+// TestConcurrentInputsAreKept: words that are kept at once are all kept.
+func TestConcurrentInputsAreKept(t *testing.T) {
 	h := New(command.Env{}, settings.Choices{StateDir: t.TempDir()})
 	var wg sync.WaitGroup
 	var want []string
