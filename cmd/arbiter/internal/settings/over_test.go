@@ -9,9 +9,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestTheDeciderIsNamedAnew takes runs up with other deciders than they were begun with,
-// and one that was begun before there were any.
-func TestTheDeciderIsNamedAnew(t *testing.T) {
+// TestResumeWithAnotherDecider: options of a resume replace those that the run began with, and other options keep
+// their values.
+func TestResumeWithAnotherDecider(t *testing.T) {
 	begun := runconfig.Options{
 		Decider: "hybrid", DeciderModel: "m", DeciderEffort: "low", DeciderTimeout: time.Minute, DecisionCache: true,
 		MaxTotalFailures: 5,
